@@ -1,0 +1,20 @@
+//! What can go wrong while computing.
+
+use thiserror::Error;
+
+/// A network could not be run.
+#[derive(Debug, Error)]
+pub enum ComputeError {
+    #[error("batch of {found} where the network was lowered for at most {most}")]
+    BatchTooLarge { found: usize, most: usize },
+    #[error("{what}: expected {expected} values, found {found}")]
+    Shape {
+        what: &'static str,
+        expected: usize,
+        found: usize,
+    },
+    #[error("not enough memory: {bytes} bytes could not be allocated")]
+    OutOfMemory { bytes: usize },
+    #[error("tensor operation: {0}")]
+    Tensor(#[from] candle_core::Error),
+}

@@ -1,0 +1,171 @@
+//! Which buffer each value lives in, and which slot each buffer gets.
+
+use crate::network::{Graph, Shape};
+
+use super::fuse::{FusedStep, Kernel, Value};
+use super::plan::{Place, View};
+
+/// A value's buffer: its own, or a range of channels of a concatenation's.
+#[derive(Clone, Copy, Debug)]
+struct Home {
+    root: Value,
+    first: usize,
+}
+
+/// Homes and shapes of all values.
+pub(super) struct Homes {
+    homes: Vec<Home>,
+    shapes: Vec<(usize, usize, usize)>,
+}
+
+impl Homes {
+    pub fn new(graph: &Graph, steps: &[FusedStep]) -> Self {
+        let values = graph.nodes().len() + 2;
+        let shapes = (0..values).map(|v| dims(graph, v)).collect();
+        let homes = (0..values).map(|root| Home { root, first: 0 }).collect();
+        let mut all = Homes { homes, shapes };
+        // Backwards, so that a concatenation's own home is known before its inputs'.
+        for step in steps.iter().rev() {
+            if step.kernel == Kernel::Concat {
+                all.move_in(steps, step);
+            }
+        }
+        all
+    }
+
+    /// Gives the inputs of a concatenation a home inside its buffer.
+    fn move_in(&mut self, steps: &[FusedStep], concat: &FusedStep) {
+        let home = self.homes[concat.output];
+        let mut first = home.first;
+        for &input in &concat.inputs {
+            if joined_once(steps, input) && self.may_live_in(steps, input, home.root) {
+                self.homes[input] = Home {
+                    root: home.root,
+                    first,
+                };
+            }
+            first += self.shapes[input].2;
+        }
+    }
+
+    /// A step never reads the buffer that it writes, so a value whose maker reads
+    /// the buffer, or that is read by a step writing to it, stays outside.
+    fn may_live_in(&self, steps: &[FusedStep], value: Value, root: Value) -> bool {
+        let inside = |v: Value| self.homes[v].root == root;
+        let made_here = steps.iter().any(|s| s.output == value);
+        made_here
+            && steps.iter().all(|s| {
+                let makes = s.output == value && s.reads().any(inside);
+                let feeds = s.kernel != Kernel::Concat
+                    && inside(s.output)
+                    && s.reads().any(|v| v == value);
+                // A nested concatenation moves in with its own inputs or not at all.
+                let carries = s.output == value
+                    && s.kernel == Kernel::Concat
+                    && s.inputs.iter().any(|&i| self.homes[i].root == value);
+                !makes && !feeds && !carries
+            })
+    }
+
+    pub fn view(&self, slots: &Slots, value: Value) -> View {
+        let home = self.homes[value];
+        let (height, width, channels) = self.shapes[value];
+        View {
+            place: match value {
+                0 => Place::Input,
+                _ => Place::Slot(slots.of_root[home.root]),
+            },
+            first: home.first,
+            channels,
+            height,
+            width,
+            pitch: self.shapes[home.root].2,
+        }
+    }
+
+    fn floats(&self, root: Value) -> usize {
+        let (h, w, c) = self.shapes[root];
+        h * w * c
+    }
+}
+
+/// Whether concatenations read the value exactly once: it can only be in one place.
+fn joined_once(steps: &[FusedStep], value: Value) -> bool {
+    let joins = steps.iter().filter(|s| s.kernel == Kernel::Concat);
+    joins.flat_map(|s| &s.inputs).filter(|&&i| i == value).count() == 1
+}
+
+/// `(height, width, channels)`; the value after the last node is the turned input.
+fn dims(graph: &Graph, value: Value) -> (usize, usize, usize) {
+    let shape = match value {
+        0 => graph.input(),
+        v => graph
+            .nodes()
+            .get(v - 1)
+            .map_or(graph.input(), |node| node.shape),
+    };
+    match shape {
+        Shape::Image {
+            channels,
+            height,
+            width,
+        } => (height, width, channels),
+        Shape::Vector { features } => (1, 1, features),
+    }
+}
+
+/// Slots of the arena: buffers whose lives do not overlap share one.
+pub(super) struct Slots {
+    /// Floats per sample of each slot.
+    pub sizes: Vec<usize>,
+    /// Slot of each root value.
+    of_root: Vec<usize>,
+}
+
+impl Slots {
+    pub fn assign(homes: &Homes, steps: &[FusedStep], answer: Value) -> Self {
+        let values = homes.homes.len();
+        let mut last_use = vec![0usize; values];
+        for (at, step) in steps.iter().enumerate() {
+            for value in step.reads().chain([step.output]) {
+                last_use[homes.homes[value].root] = at;
+            }
+        }
+        last_use[homes.homes[answer].root] = usize::MAX;
+        let mut slots = Slots {
+            sizes: Vec::new(),
+            of_root: vec![usize::MAX; values],
+        };
+        let mut free: Vec<usize> = Vec::new();
+        for (at, step) in steps.iter().enumerate() {
+            let root = homes.homes[step.output].root;
+            if slots.of_root[root] == usize::MAX {
+                slots.of_root[root] = slots.take(&mut free, homes.floats(root));
+            }
+            let done = (1..values).filter(|&v| {
+                homes.homes[v].root == v && last_use[v] == at && slots.of_root[v] != usize::MAX
+            });
+            free.extend(done.map(|v| slots.of_root[v]));
+        }
+        slots
+    }
+
+    /// The free slot that wastes least, grown where none is large enough.
+    fn take(&mut self, free: &mut Vec<usize>, floats: usize) -> usize {
+        let fit = |&slot: &usize| {
+            let size = self.sizes[slot];
+            (size < floats, size.abs_diff(floats))
+        };
+        match (0..free.len()).min_by_key(|&i| fit(&free[i])) {
+            Some(i) => {
+                let slot = free.swap_remove(i);
+                self.sizes[slot] = self.sizes[slot].max(floats);
+                slot
+            }
+            None => {
+                self.sizes.push(floats);
+                self.sizes.len() - 1
+            }
+        }
+    }
+}

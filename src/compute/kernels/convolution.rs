@@ -1,0 +1,191 @@
+//! Convolutions and fully connected layers as matrix products.
+//!
+//! A 1×1 convolution of stride 1 multiplies its input where it lies. Others gather
+//! a tile of output pixels that stays in cache, multiply, and finish the tile
+//! (bias, residual, ReLU) before the next is gathered.
+
+use crate::network::Conv2d;
+
+use super::elementwise::Epilogue;
+use super::product::{Matrix, multiply};
+use super::{Context, Source};
+
+/// Floats of a gathered tile: 128 KiB, well inside a core's second-level cache.
+const TILE_FLOATS: usize = 32 * 1024;
+
+pub(super) fn run(
+    conv: Conv2d,
+    ctx: Context<'_>,
+    input: Source<'_>,
+    end: &Epilogue<'_>,
+    out: &mut [f32],
+) {
+    if conv.groups == input.view.channels && conv.groups == conv.channels {
+        return depthwise(conv, &ctx, input, end, out);
+    }
+    let window = Window { conv, input };
+    let to = ctx.step.output;
+    let depth = conv.kernel * conv.kernel * input.view.channels / conv.groups;
+    let pixels = ctx.batch * to.pixels();
+    let tile_pixels = (TILE_FLOATS / depth.max(1)).clamp(8, 512);
+    let columns = conv.channels / conv.groups;
+    for start in (0..pixels).step_by(tile_pixels) {
+        let rows = tile_pixels.min(pixels - start);
+        for group in 0..conv.groups {
+            let left = if window.is_pointwise() {
+                window.in_place(start, rows, group)
+            } else {
+                ctx.tile.resize(tile_pixels * depth, 0.0);
+                window.gather(ctx.tile, to.height, to.width, start, rows, group);
+                Matrix {
+                    data: ctx.tile,
+                    rows,
+                    columns: depth,
+                    stride: depth,
+                }
+            };
+            let right = Matrix {
+                data: &ctx.weights.matrix[group * depth * columns..],
+                rows: depth,
+                columns,
+                stride: columns,
+            };
+            let at = start * to.pitch + to.first + group * columns;
+            multiply(&mut out[at..], to.pitch, left, right);
+        }
+        end.finish(&ctx.weights.bias, to, start..start + rows, out);
+    }
+}
+
+pub(super) fn linear(ctx: Context<'_>, input: Source<'_>, end: &Epilogue<'_>, out: &mut [f32]) {
+    let (from, to) = (input.view, ctx.step.output);
+    let left = Matrix {
+        data: &input.data[from.first..],
+        rows: ctx.batch,
+        columns: from.channels,
+        stride: from.pitch,
+    };
+    let right = Matrix {
+        data: &ctx.weights.matrix,
+        rows: from.channels,
+        columns: to.channels,
+        stride: to.channels,
+    };
+    multiply(&mut out[to.first..], to.pitch, left, right);
+    end.finish(&ctx.weights.bias, to, 0..ctx.batch, out);
+}
+
+/// A convolution's way of reading its input.
+struct Window<'a> {
+    conv: Conv2d,
+    input: Source<'a>,
+}
+
+impl<'a> Window<'a> {
+    fn is_pointwise(&self) -> bool {
+        self.conv.kernel == 1 && self.conv.stride == 1 && self.conv.padding == 0
+    }
+
+    fn in_place(&self, start: usize, rows: usize, group: usize) -> Matrix<'a> {
+        let view = self.input.view;
+        let columns = view.channels / self.conv.groups;
+        Matrix {
+            data: &self.input.data[start * view.pitch + view.first + group * columns..],
+            rows,
+            columns,
+            stride: view.pitch,
+        }
+    }
+
+    /// Gathers what output pixels `start..start + rows` read, one row each.
+    fn gather(
+        &self,
+        tile: &mut [f32],
+        height: usize,
+        width: usize,
+        start: usize,
+        rows: usize,
+        group: usize,
+    ) {
+        let channels = self.input.view.channels / self.conv.groups;
+        let depth = self.conv.kernel * self.conv.kernel * channels;
+        for (row, pixel) in tile.chunks_exact_mut(depth).zip(start..start + rows) {
+            let (sample, y, x) = (
+                pixel / (height * width),
+                pixel / width % height,
+                pixel % width,
+            );
+            for (ky, line) in row
+                .chunks_exact_mut(self.conv.kernel * channels)
+                .enumerate()
+            {
+                let y = self.reach(y, ky, self.input.view.height);
+                self.gather_line(line, sample, y, x, channels, group);
+            }
+        }
+    }
+
+    /// One kernel row; what lies outside the image is zero.
+    fn gather_line(
+        &self,
+        line: &mut [f32],
+        sample: usize,
+        y: Option<usize>,
+        x: usize,
+        channels: usize,
+        group: usize,
+    ) {
+        let view = self.input.view;
+        let Some(y) = y else { return line.fill(0.0) };
+        let first = (sample * view.height + y) * view.width;
+        for (kx, part) in line.chunks_exact_mut(channels).enumerate() {
+            match self.reach(x, kx, view.width) {
+                None => part.fill(0.0),
+                Some(x) => {
+                    let from = &self.input.pixel(first + x)[group * channels..][..channels];
+                    part.copy_from_slice(from);
+                }
+            }
+        }
+    }
+
+    /// Where kernel position `k` of output position `at` falls, if inside `side`.
+    fn reach(&self, at: usize, k: usize, side: usize) -> Option<usize> {
+        (at * self.conv.stride + k * self.conv.dilation)
+            .checked_sub(self.conv.padding)
+            .filter(|&p| p < side)
+    }
+}
+
+/// One filter a channel: summed directly, vectorised over channels.
+fn depthwise(
+    conv: Conv2d,
+    ctx: &Context<'_>,
+    input: Source<'_>,
+    end: &Epilogue<'_>,
+    out: &mut [f32],
+) {
+    let (to, view) = (ctx.step.output, input.view);
+    let window = Window { conv, input };
+    let taps = conv.kernel * conv.kernel;
+    for pixel in 0..ctx.batch * to.pixels() {
+        let (sample, y, x) = (
+            pixel / to.pixels(),
+            pixel / to.width % to.height,
+            pixel % to.width,
+        );
+        let sums = &mut out[pixel * to.pitch + to.first..][..to.channels];
+        sums.fill(0.0);
+        for tap in 0..taps {
+            let y = window.reach(y, tap / conv.kernel, view.height);
+            let x = window.reach(x, tap % conv.kernel, view.width);
+            let (Some(y), Some(x)) = (y, x) else { continue };
+            let from = input.pixel((sample * view.height + y) * view.width + x);
+            // Weights are laid out per group: one group a channel, one column each.
+            for (c, (sum, v)) in sums.iter_mut().zip(from).enumerate() {
+                *sum += v * ctx.weights.matrix[c * taps + tap];
+            }
+        }
+    }
+    end.finish(&ctx.weights.bias, to, 0..ctx.batch * to.pixels(), out);
+}

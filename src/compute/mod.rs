@@ -1,0 +1,25 @@
+//! A network on a device: lowered once, then run for any batch up to its largest.
+//!
+//! [`Lowered`] holds what workers of one member share (fused steps and folded
+//! weights); a [`Predictor`] holds what one worker needs for itself (the arena).
+
+mod error;
+mod fake;
+mod fold;
+mod fuse;
+mod homes;
+mod kernels;
+mod lowered;
+mod op;
+mod plan;
+mod predictor;
+pub mod reference;
+mod softmax;
+
+pub use error::ComputeError;
+pub use fake::{FakePredictor, constant_row};
+pub use lowered::Lowered;
+pub use op::NetworkOp;
+pub use plan::{Footprint, footprint};
+pub use predictor::{CpuPredictor, Predictor, host_rows, read_rows, write_rows};
+pub use softmax::softmax_row;

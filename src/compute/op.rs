@@ -1,0 +1,130 @@
+//! A whole lowered network as one Candle operation.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use candle_core::{CpuStorage, CustomOp1, InplaceOp2, Layout, Shape};
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+use super::error::ComputeError;
+use super::lowered::{Arena, Lowered};
+use super::predictor::{contiguous, contiguous_mut};
+
+/// One network with an arena a thread. Give it to `Tensor::inplace_op2` (answers
+/// into a tensor that exists) or `Tensor::apply_op1_no_bwd` (a fresh one).
+///
+/// The batch is split evenly among the threads of its pool; without a pool it runs
+/// on the caller's thread. Rayon's global pool is never used.
+pub struct NetworkOp {
+    network: Arc<Lowered>,
+    // An operation is shared by reference in Candle; nobody ever waits here, since
+    // a worker runs one batch at a time.
+    arenas: Mutex<Vec<Arena>>,
+    pool: Option<Arc<ThreadPool>>,
+}
+
+impl NetworkOp {
+    /// Memory for batches of up to `batch`.
+    ///
+    /// # Errors
+    /// [`ComputeError::OutOfMemory`].
+    pub fn new(
+        network: Arc<Lowered>,
+        batch: usize,
+        pool: Option<Arc<ThreadPool>>,
+    ) -> Result<Self, ComputeError> {
+        let threads = pool.as_ref().map_or(1, |p| p.current_num_threads()).max(1);
+        let share = batch.div_ceil(threads);
+        let arenas = (0..threads)
+            .map(|_| network.arena(share))
+            .collect::<Result<_, _>>()?;
+        Ok(NetworkOp {
+            network,
+            arenas: Mutex::new(arenas),
+            pool,
+        })
+    }
+
+    fn run(&self, input: &[f32], output: &mut [f32]) -> Result<(), ComputeError> {
+        let batch = input.len() / self.network.inputs().max(1);
+        let mut guard = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        let arenas = guard.as_mut_slice();
+        match &self.pool {
+            Some(pool) if arenas.len() > 1 && batch > 1 => {
+                pool.install(|| self.run_split(arenas, batch, input, output))
+            }
+            _ => self.run_whole(arenas, batch, input, output),
+        }
+    }
+
+    fn run_whole(
+        &self,
+        arenas: &mut [Arena],
+        batch: usize,
+        input: &[f32],
+        output: &mut [f32],
+    ) -> Result<(), ComputeError> {
+        match arenas.first_mut() {
+            Some(arena) => self.network.run(arena, batch, input, output),
+            None => Ok(()),
+        }
+    }
+
+    fn run_split(
+        &self,
+        arenas: &mut [Arena],
+        batch: usize,
+        input: &[f32],
+        output: &mut [f32],
+    ) -> Result<(), ComputeError> {
+        let share = batch.div_ceil(arenas.len());
+        arenas
+            .par_iter_mut()
+            .zip(input.par_chunks(share * self.network.inputs()))
+            .zip(output.par_chunks_mut(share * self.network.outputs()))
+            .try_for_each(|((arena, rows), answers)| {
+                let n = rows.len() / self.network.inputs().max(1);
+                self.network.run(arena, n, rows, answers)
+            })
+    }
+}
+
+impl InplaceOp2 for NetworkOp {
+    fn name(&self) -> &'static str {
+        "divisi-network"
+    }
+
+    fn cpu_fwd(
+        &self,
+        output: &mut CpuStorage,
+        output_layout: &Layout,
+        input: &CpuStorage,
+        input_layout: &Layout,
+    ) -> candle_core::Result<()> {
+        let input = contiguous(input.as_slice::<f32>()?, input_layout)?;
+        let output = contiguous_mut(output, output_layout)?;
+        self.run(input, output).map_err(candle_core::Error::wrap)
+    }
+}
+
+impl CustomOp1 for NetworkOp {
+    fn name(&self) -> &'static str {
+        "divisi-network"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &CpuStorage,
+        layout: &Layout,
+    ) -> candle_core::Result<(CpuStorage, Shape)> {
+        let input = contiguous(storage.as_slice::<f32>()?, layout)?;
+        let batch = input.len() / self.network.inputs().max(1);
+        let mut output = vec![0.0; batch * self.network.outputs()];
+        self.run(input, &mut output)
+            .map_err(candle_core::Error::wrap)?;
+        Ok((
+            CpuStorage::F32(output),
+            Shape::from((batch, self.network.outputs())),
+        ))
+    }
+}

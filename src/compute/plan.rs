@@ -1,0 +1,140 @@
+//! The arena plan: where every intermediate value lives, known before anything runs.
+//!
+//! Activations are channels-last. A value is a [`View`] into a slot of the arena;
+//! the inputs of a concatenation are written straight into its slot where that is
+//! safe, and slots are reused once their last reader is done.
+
+use crate::network::{Graph, Shape};
+
+use super::fuse::{FusedStep, Kernel, Value, fuse};
+use super::homes::{Homes, Slots};
+
+/// Where the values of one tensor lie: `pixels × channels`, `pitch` floats a pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct View {
+    pub place: Place,
+    /// First channel within the pixel.
+    pub first: usize,
+    pub channels: usize,
+    pub height: usize,
+    pub width: usize,
+    /// Floats from one pixel to the next.
+    pub pitch: usize,
+}
+
+impl View {
+    pub fn pixels(&self) -> usize {
+        self.height * self.width
+    }
+
+    /// Floats of the whole slot that one sample takes.
+    pub fn sample_stride(&self) -> usize {
+        self.pixels() * self.pitch
+    }
+}
+
+/// The buffer a view looks into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Input,
+    Slot(usize),
+}
+
+/// A fused step with its operands placed.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedStep {
+    pub fused: FusedStep,
+    pub inputs: Vec<View>,
+    pub residual: Option<View>,
+    pub output: View,
+}
+
+/// The whole plan of one network, independent of the batch.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub steps: Vec<PlannedStep>,
+    /// Floats per sample of each slot.
+    pub slots: Vec<usize>,
+    /// The network's answer.
+    pub answer: View,
+}
+
+/// Memory of one network, as the ledger books it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Weights after folding: shared by all workers of a memory space.
+    pub weight_bytes: u64,
+    /// Arena, input and answer of one worker at the batch size asked for.
+    pub activation_bytes: u64,
+}
+
+/// Memory that `graph` takes when run with batches of up to `batch` samples.
+pub fn footprint(graph: &Graph, batch: usize) -> Footprint {
+    let per_sample: usize = Plan::new(graph).slots.iter().sum();
+    let ends = graph.input().elements() + graph.output().elements();
+    Footprint {
+        weight_bytes: graph.weight_bytes(),
+        activation_bytes: 4 * (batch * (per_sample + ends)) as u64,
+    }
+}
+
+impl Plan {
+    pub fn new(graph: &Graph) -> Self {
+        let steps = with_entry(graph, fuse(graph));
+        let answer = graph.nodes().len();
+        let homes = Homes::new(graph, &steps);
+        let slots = Slots::assign(&homes, &steps, answer);
+        let view = |value: Value| homes.view(&slots, value);
+        let planned = steps
+            .iter()
+            .map(|fused| PlannedStep {
+                inputs: fused.inputs.iter().map(|&v| view(v)).collect(),
+                residual: fused.residual.map(view),
+                output: view(fused.output),
+                fused: fused.clone(),
+            })
+            .collect();
+        Plan {
+            steps: planned,
+            answer: view(answer),
+            slots: slots.sizes,
+        }
+    }
+}
+
+/// Samples arrive channels-first; where that differs from channels-last, a first
+/// step turns them and everybody reads its answer instead.
+fn with_entry(graph: &Graph, mut steps: Vec<FusedStep>) -> Vec<FusedStep> {
+    let turned = match graph.input() {
+        Shape::Image {
+            channels,
+            height,
+            width,
+        } => channels > 1 && height * width > 1,
+        Shape::Vector { .. } => false,
+    };
+    if !turned {
+        return steps;
+    }
+    let entered = graph.nodes().len() + 1;
+    for step in &mut steps {
+        for value in step.inputs.iter_mut().chain(&mut step.residual) {
+            if *value == 0 {
+                *value = entered;
+            }
+        }
+    }
+    steps.insert(
+        0,
+        FusedStep {
+            kernel: Kernel::Enter,
+            weights: None,
+            norm: None,
+            inputs: vec![0],
+            residual: None,
+            relu: false,
+            output: entered,
+        },
+    );
+    steps
+}

@@ -1,0 +1,151 @@
+//! The same graphs by plain Candle operations, one a node: what lowered networks
+//! are tested against, and what the training program differentiates.
+
+use candle_core::{D, Device, Result, Tensor};
+
+use crate::network::{Conv2d, Graph, Node, Op, Pool, Weights};
+
+/// Where a run finds its weights, and what it does at a batch norm.
+pub trait Source {
+    /// The parameter `name`, in its shape.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    fn parameter(&self, name: &str) -> Result<Tensor>;
+
+    /// Normalises `x` (`[batch, channels, height, width]`) at the node `name`.
+    ///
+    /// # Errors
+    /// A tensor operation fails.
+    fn batch_norm(&mut self, name: &str, x: &Tensor, eps: f32) -> Result<Tensor> {
+        let of = |suffix: &str| self.parameter(&format!("{name}.{suffix}"));
+        let scale = (of("weight")? / (of("running_var")? + f64::from(eps))?.sqrt()?)?;
+        let shift = (of("bias")? - (of("running_mean")? * &scale)?)?;
+        per_channel(x, &scale, &shift)
+    }
+}
+
+/// `x · scale + shift`, one of each a channel.
+///
+/// # Errors
+/// The shapes do not fit.
+pub fn per_channel(x: &Tensor, scale: &Tensor, shift: &Tensor) -> Result<Tensor> {
+    let mut dims = vec![1; x.rank()];
+    dims[1] = scale.elem_count();
+    let (scale, shift) = (scale.reshape(dims.clone())?, shift.reshape(dims)?);
+    x.broadcast_mul(&scale)?.broadcast_add(&shift)
+}
+
+/// Fixed weights: the inference form.
+pub struct Fixed<'a> {
+    graph: &'a Graph,
+    weights: &'a Weights,
+}
+
+impl<'a> Fixed<'a> {
+    /// The weights of `graph`.
+    pub fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
+        Fixed { graph, weights }
+    }
+}
+
+impl Source for Fixed<'_> {
+    fn parameter(&self, name: &str) -> Result<Tensor> {
+        let shape = self
+            .graph
+            .parameters()
+            .into_iter()
+            .find(|p| p.name == name)
+            .map(|p| p.shape)
+            .ok_or_else(|| candle_core::Error::Msg(format!("no parameter {name}")))?;
+        Tensor::from_slice(self.weights.get(name), shape, &Device::Cpu)
+    }
+}
+
+/// Runs `graph` on `samples` (`[batch, values]`), answers `[batch, values]`.
+///
+/// # Errors
+/// A tensor operation fails.
+pub fn run(graph: &Graph, source: &mut dyn Source, samples: &Tensor) -> Result<Tensor> {
+    let batch = samples.dim(0)?;
+    let mut dims = vec![batch];
+    dims.extend(Vec::<usize>::from(graph.input()));
+    let mut values = vec![samples.reshape(dims)?];
+    for node in graph.nodes() {
+        let inputs: Vec<&Tensor> = node.inputs.iter().map(|i| &values[i.index()]).collect();
+        values.push(apply(node, source, &inputs)?);
+    }
+    values[graph.nodes().len()].flatten_from(1)
+}
+
+fn apply(node: &Node, source: &mut dyn Source, inputs: &[&Tensor]) -> Result<Tensor> {
+    let x = inputs[0];
+    match node.op {
+        Op::Conv2d(conv) => convolution(&node.name, conv, source, x),
+        Op::Linear { bias, .. } => {
+            let weight = source.parameter(&format!("{}.weight", node.name))?;
+            let y = x.matmul(&weight.t()?)?;
+            if bias {
+                y.broadcast_add(&source.parameter(&format!("{}.bias", node.name))?)
+            } else {
+                Ok(y)
+            }
+        }
+        Op::BatchNorm { eps } => source.batch_norm(&node.name, x, eps),
+        Op::Relu => x.relu(),
+        Op::MaxPool(pool) => max_pool(pool, x),
+        Op::AvgPool(pool) => {
+            let p = pool.padding;
+            x.pad_with_zeros(2, p, p)?
+                .pad_with_zeros(3, p, p)?
+                .avg_pool2d_with_stride(pool.kernel, pool.stride)
+        }
+        Op::GlobalAvgPool => x.flatten_from(2)?.mean(D::Minus1),
+        Op::Add => x + inputs[1],
+        Op::Concat => Tensor::cat(inputs, 1),
+        Op::Flatten => x.flatten_from(1),
+        Op::Upscale { height, width } => x.upsample_bilinear2d(height, width, false),
+        Op::Softmax => candle_softmax(x),
+    }
+}
+
+fn convolution(
+    name: &str,
+    conv: Conv2d,
+    source: &mut dyn Source,
+    x: &Tensor,
+) -> Result<Tensor> {
+    let weight = source.parameter(&format!("{name}.weight"))?;
+    let y = x.conv2d(
+        &weight,
+        conv.padding,
+        conv.stride,
+        conv.dilation,
+        conv.groups,
+    )?;
+    if !conv.bias {
+        return Ok(y);
+    }
+    let bias = source.parameter(&format!("{name}.bias"))?;
+    y.broadcast_add(&bias.reshape((1, conv.channels, 1, 1))?)
+}
+
+/// Candle's max pool knows no padding; a border below every value stands in.
+fn max_pool(pool: Pool, x: &Tensor) -> Result<Tensor> {
+    let mut x = x.clone();
+    if pool.padding > 0 {
+        for dim in [2, 3] {
+            let mut border = x.dims().to_vec();
+            border[dim] = pool.padding;
+            let border = Tensor::full(f32::NEG_INFINITY, border, x.device())?;
+            x = Tensor::cat(&[&border, &x, &border], dim)?;
+        }
+    }
+    x.max_pool2d_with_stride(pool.kernel, pool.stride)
+}
+
+fn candle_softmax(x: &Tensor) -> Result<Tensor> {
+    let max = x.max_keepdim(D::Minus1)?;
+    let e = x.broadcast_sub(&max)?.exp()?;
+    e.broadcast_div(&e.sum_keepdim(D::Minus1)?)
+}

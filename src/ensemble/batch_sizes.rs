@@ -1,0 +1,102 @@
+//! The batch sizes that entries of a matrix may have.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+/// Samples in one batch; never zero.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct BatchSize(NonZeroU32);
+
+/// More samples than this in one batch is taken for a mistake.
+const MAX_BATCH: u32 = 65_536;
+
+impl BatchSize {
+    /// A batch size, if `samples` is from 1 to 65 536.
+    pub fn new(samples: u32) -> Option<Self> {
+        NonZeroU32::new(samples)
+            .filter(|n| n.get() <= MAX_BATCH)
+            .map(BatchSize)
+    }
+
+    /// The number of samples.
+    pub const fn get(self) -> usize {
+        self.0.get() as usize
+    }
+}
+
+impl fmt::Display for BatchSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The allowed sizes: at least one, increasing, without repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct BatchSizes(Vec<BatchSize>);
+
+impl BatchSizes {
+    /// Sorts `sizes` and checks them.
+    ///
+    /// # Errors
+    /// There is none, or one is 0 or too large; says what was expected.
+    pub fn new(sizes: &[i64]) -> Result<Self, String> {
+        let mut all = Vec::new();
+        for &size in sizes {
+            let valid = u32::try_from(size).ok().and_then(BatchSize::new);
+            all.push(valid.ok_or_else(|| {
+                format!("expected batch sizes from 1 to {MAX_BATCH}, found {size}")
+            })?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        if all.is_empty() {
+            return Err("expected at least one batch size, found none".into());
+        }
+        Ok(BatchSizes(all))
+    }
+
+    /// All sizes, smallest first.
+    pub fn iter(&self) -> impl Iterator<Item = BatchSize> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The smallest: worst-fit decreasing starts with it.
+    pub fn smallest(&self) -> BatchSize {
+        self.0[0]
+    }
+
+    /// The largest.
+    pub fn largest(&self) -> BatchSize {
+        self.0[self.0.len() - 1]
+    }
+
+    /// Whether `size` is one of them.
+    pub fn contains(&self, size: BatchSize) -> bool {
+        self.0.contains(&size)
+    }
+
+    /// How many there are (the paper's B).
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Default for BatchSizes {
+    /// The paper's: 8, 16, 32, 64, 128 (section III).
+    fn default() -> Self {
+        BatchSizes([8, 16, 32, 64, 128].into_iter().filter_map(BatchSize::new).collect())
+    }
+}
+
+impl fmt::Display for BatchSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&all.join(", "))
+    }
+}

@@ -1,0 +1,156 @@
+//! Combination rules: incremental, in any order, each in one place.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Folds members' probabilities into an ensemble's answer, rows in any order.
+///
+/// The state of one sample is [`CombinationRule::state_width`] floats, zero at
+/// first; an answer is a row of scores, one a class.
+pub trait CombinationRule: Send + Sync {
+    /// Floats of state a sample.
+    fn state_width(&self) -> usize;
+
+    /// Folds `rows` (`[n, classes]` probabilities of `member`) into `state`
+    /// (`[n, state_width]`).
+    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]);
+
+    /// Writes one sample's scores (`[classes]`) from its state.
+    fn finish(&self, state: &[f32], scores: &mut [f32]);
+}
+
+/// The rules a manifest can name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuleKind {
+    #[default]
+    Average,
+    WeightedAverage,
+    MajorityVote,
+}
+
+impl RuleKind {
+    /// Every rule.
+    pub const ALL: [RuleKind; 3] = [
+        RuleKind::Average,
+        RuleKind::WeightedAverage,
+        RuleKind::MajorityVote,
+    ];
+
+    /// Its name in manifests and on the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            RuleKind::Average => "average",
+            RuleKind::WeightedAverage => "weighted-average",
+            RuleKind::MajorityVote => "majority-vote",
+        }
+    }
+
+    /// The rule for members with these vote weights.
+    pub fn build(
+        self,
+        classes: usize,
+        vote_weights: impl ExactSizeIterator<Item = f64>,
+    ) -> Arc<dyn CombinationRule> {
+        let members = vote_weights.len();
+        match self {
+            RuleKind::Average => Arc::new(Average::even(classes, members)),
+            RuleKind::WeightedAverage => Arc::new(Average::weighted(classes, vote_weights)),
+            RuleKind::MajorityVote => Arc::new(MajorityVote { classes, members }),
+        }
+    }
+}
+
+/// Mean or weighted mean of probabilities.
+pub struct Average {
+    classes: usize,
+    shares: Vec<f32>,
+}
+
+impl Average {
+    /// Every member counts the same.
+    pub fn even(classes: usize, members: usize) -> Self {
+        Average {
+            classes,
+            shares: vec![1.0 / members as f32; members],
+        }
+    }
+
+    /// Weights are normalised to a sum of one.
+    pub fn weighted(classes: usize, weights: impl Iterator<Item = f64>) -> Self {
+        let weights: Vec<f64> = weights.collect();
+        let total: f64 = weights.iter().sum();
+        Average {
+            classes,
+            shares: weights.iter().map(|w| (w / total) as f32).collect(),
+        }
+    }
+}
+
+impl CombinationRule for Average {
+    fn state_width(&self) -> usize {
+        self.classes
+    }
+
+    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+        let share = self.shares[member];
+        for (sum, p) in state.iter_mut().zip(rows) {
+            *sum += share * p;
+        }
+    }
+
+    fn finish(&self, state: &[f32], scores: &mut [f32]) {
+        scores.copy_from_slice(state);
+    }
+}
+
+/// One vote a member for its likeliest class.
+///
+/// A score is the share of votes plus, so small that it only parts ties, the summed
+/// probability; equal scores go to the lowest class. A row with a NaN votes for
+/// nothing and makes the answer NaN.
+pub struct MajorityVote {
+    classes: usize,
+    members: usize,
+}
+
+/// Weight of the summed probabilities against a vote: all of them together stay
+/// below one vote, and a float32 still tells them apart.
+const TIE_SHARE: f32 = 1e-3;
+
+impl CombinationRule for MajorityVote {
+    fn state_width(&self) -> usize {
+        2 * self.classes
+    }
+
+    fn fold(&self, _member: usize, rows: &[f32], state: &mut [f32]) {
+        let states = state.chunks_exact_mut(2 * self.classes);
+        for (row, state) in rows.chunks_exact(self.classes).zip(states) {
+            let (votes, sums) = state.split_at_mut(self.classes);
+            votes[label_of(row)] += 1.0;
+            for (sum, p) in sums.iter_mut().zip(row) {
+                *sum += p;
+            }
+        }
+    }
+
+    fn finish(&self, state: &[f32], scores: &mut [f32]) {
+        let (votes, sums) = state.split_at(self.classes);
+        let members = self.members as f32;
+        for ((score, vote), sum) in scores.iter_mut().zip(votes).zip(sums) {
+            *score = (vote + TIE_SHARE * sum / members) / (members * (1.0 + TIE_SHARE / members));
+        }
+    }
+}
+
+/// The class with the highest score, the lowest of equals.
+pub fn label_of(scores: &[f32]) -> usize {
+    let mut best = 0;
+    for (class, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = class;
+        }
+    }
+    best
+}

@@ -1,0 +1,62 @@
+//! The manifest as it is written; `validate` makes an ensemble of it.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::combination::RuleKind;
+use super::member::Outputs;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    pub name: String,
+    pub classes: Spanned<i64>,
+    pub labels: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    pub rule: RuleKind,
+    pub segment_size: Option<Spanned<i64>>,
+    pub batch_sizes: Option<Spanned<Vec<i64>>>,
+    pub policy: Option<Spanned<Policy>>,
+    #[serde(default)]
+    pub devices: Vec<String>,
+    pub input: InputTable,
+    pub calibration: Option<Spanned<Calibration>>,
+    pub members: Spanned<Vec<Spanned<MemberTable>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InputTable {
+    pub shape: Spanned<Vec<i64>>,
+    pub scale: Option<Spanned<f64>>,
+    pub shift: Option<Spanned<f64>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Policy {
+    pub kind: String,
+    pub wait_ms: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Calibration {
+    pub file: String,
+    /// Rows at the start of the file that are left out (those trained on).
+    #[serde(default)]
+    pub skip: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemberTable {
+    pub name: String,
+    /// `{ builder = "…", parameters }` or `{ file = "layers.toml" }`.
+    pub network: Spanned<toml::Table>,
+    /// Safetensors; without them the weights are made up.
+    pub weights: Option<String>,
+    #[serde(default)]
+    pub outputs: Outputs,
+    pub vote_weight: Option<Spanned<f64>>,
+}

@@ -1,0 +1,94 @@
+//! What is to be served: the manifest, its members, samples and combination rules.
+
+mod batch_sizes;
+mod combination;
+mod error;
+mod files;
+mod manifest;
+mod member;
+mod policy;
+pub mod samples;
+mod validate;
+
+use std::sync::Arc;
+
+pub use batch_sizes::{BatchSize, BatchSizes};
+pub use combination::{Average, CombinationRule, MajorityVote, RuleKind, label_of};
+pub use error::EnsembleError;
+pub use files::Files;
+pub use member::{Member, Outputs};
+pub use policy::PolicyKind;
+pub use samples::Samples;
+
+use crate::network::Shape;
+
+/// A validated ensemble, weights read and checked.
+#[derive(Clone, Debug)]
+pub struct Ensemble {
+    pub name: String,
+    pub members: Vec<Arc<Member>>,
+    pub input: Input,
+    pub classes: usize,
+    /// One name a class where the manifest gives them.
+    pub labels: Option<Vec<String>>,
+    pub rule: RuleKind,
+    /// Samples in a segment and in an extent of the pool (the paper's N).
+    pub segment_size: usize,
+    pub batch_sizes: BatchSizes,
+    pub policy: PolicyKind,
+    /// Devices named by the manifest; empty means what there is.
+    pub devices: Vec<String>,
+    /// Samples for benchmarks, with labels where they are known.
+    pub calibration: Option<Arc<Samples>>,
+}
+
+/// The shape of a sample and how its values are scaled on the way in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Input {
+    pub shape: Shape,
+    pub scale: f32,
+    pub shift: f32,
+}
+
+impl Input {
+    /// Writes `from · scale + shift` to `to`.
+    pub fn transform(&self, from: &[f32], to: &mut [f32]) {
+        for (t, f) in to.iter_mut().zip(from) {
+            *t = f * self.scale + self.shift;
+        }
+    }
+}
+
+impl Ensemble {
+    /// Reads and checks the manifest in `files`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: file, line, field and what was expected.
+    pub fn read(files: &Files) -> Result<Self, EnsembleError> {
+        validate::read(files)
+    }
+
+    /// The same ensemble with member number `member` alone.
+    pub fn only(&self, member: usize) -> Self {
+        Ensemble {
+            members: vec![Arc::clone(&self.members[member])],
+            ..self.clone()
+        }
+    }
+
+    /// The combination rule, ready to fold.
+    pub fn combination(&self) -> Arc<dyn CombinationRule> {
+        self.rule
+            .build(self.classes, self.members.iter().map(|m| m.vote_weight))
+    }
+
+    /// Names of the members in order.
+    pub fn member_names(&self) -> Vec<String> {
+        self.members.iter().map(|m| m.name.clone()).collect()
+    }
+
+    /// Whether any member has made-up weights, so that no accuracy means anything.
+    pub fn is_synthetic(&self) -> bool {
+        self.members.iter().any(|m| m.weights.is_synthetic())
+    }
+}

@@ -1,0 +1,229 @@
+//! Samples from files: CSV with a header, or NumPy's `.npy`.
+
+use thiserror::Error;
+
+use crate::network::Shape;
+
+/// Rows of raw values (before scaling), with labels where the file has them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    values: Vec<f32>,
+    width: usize,
+    labels: Option<Vec<usize>>,
+}
+
+/// Why a file gives no samples.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SamplesError {
+    #[error("expected a .csv or .npy file")]
+    Kind,
+    #[error("expected at least one sample, found none")]
+    Empty,
+    #[error("line {line}: {reason}")]
+    Line { line: u64, reason: String },
+    #[error("expected {expected} values a sample, found {found}")]
+    Width { expected: usize, found: usize },
+    #[error("not a readable .npy file: {0}")]
+    Npy(String),
+    #[error("samples of {bytes} bytes do not fit in memory")]
+    TooLarge { bytes: u64 },
+}
+
+impl Samples {
+    /// Takes rows that a program holds.
+    ///
+    /// # Errors
+    /// There is no row, or the values are no whole number of rows, or labels are not one a row.
+    pub fn new(
+        values: Vec<f32>,
+        width: usize,
+        labels: Option<Vec<usize>>,
+    ) -> Result<Self, SamplesError> {
+        if values.is_empty() || width == 0 {
+            return Err(SamplesError::Empty);
+        }
+        let rows = values.len() / width;
+        let labelled = labels.as_ref().is_none_or(|l| l.len() == rows);
+        if values.len() != rows * width || !labelled {
+            return Err(SamplesError::Width {
+                expected: width,
+                found: values.len(),
+            });
+        }
+        Ok(Samples {
+            values,
+            width,
+            labels,
+        })
+    }
+
+    /// Reads the bytes of a file called `name`, with samples of `shape`; labels (the
+    /// last column of a CSV, where it is called `label`) are below `classes`.
+    ///
+    /// # Errors
+    /// What is wrong, and in which line.
+    pub fn parse(
+        name: &str,
+        bytes: &[u8],
+        shape: Shape,
+        classes: Option<usize>,
+    ) -> Result<Self, SamplesError> {
+        let lower = name.to_ascii_lowercase();
+        if lower.ends_with(".csv") {
+            parse_csv(bytes, shape.elements(), classes)
+        } else if lower.ends_with(".npy") {
+            parse_npy(bytes, shape)
+        } else {
+            Err(SamplesError::Kind)
+        }
+    }
+
+    /// Leaves out the first `rows`.
+    ///
+    /// # Errors
+    /// [`SamplesError::Empty`] where none is left.
+    pub fn skip(mut self, rows: usize) -> Result<Self, SamplesError> {
+        if rows >= self.len() {
+            return Err(SamplesError::Empty);
+        }
+        self.values.drain(..rows * self.width);
+        if let Some(labels) = &mut self.labels {
+            labels.drain(..rows);
+        }
+        Ok(self)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    /// Never: samples are at least one.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Values of one sample.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// All values, row after row.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Values of sample `index`, counted round and round.
+    pub fn row(&self, index: usize) -> &[f32] {
+        let i = index % self.len();
+        &self.values[i * self.width..(i + 1) * self.width]
+    }
+
+    /// Labels, one a sample, where they are known.
+    pub fn labels(&self) -> Option<&[usize]> {
+        self.labels.as_deref()
+    }
+
+    /// The label of sample `index`, counted round and round.
+    pub fn label(&self, index: usize) -> Option<usize> {
+        self.labels.as_ref().map(|l| l[index % l.len()])
+    }
+}
+
+fn parse_csv(
+    bytes: &[u8],
+    width: usize,
+    classes: Option<usize>,
+) -> Result<Samples, SamplesError> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
+    let wrong = |line: u64, reason: String| SamplesError::Line { line, reason };
+    let header = reader
+        .headers()
+        .map_err(|e| wrong(1, e.to_string()))?
+        .clone();
+    let labelled = header.iter().next_back().map(str::trim) == Some("label");
+    let columns = width + usize::from(labelled);
+    if header.len() != columns {
+        return Err(SamplesError::Width {
+            expected: width,
+            found: header.len() - usize::from(labelled && !header.is_empty()),
+        });
+    }
+    let (mut values, mut labels) = (Vec::new(), Vec::new());
+    for record in reader.records() {
+        let record = record.map_err(|e| {
+            wrong(e.position().map_or(0, csv::Position::line), e.to_string())
+        })?;
+        let line = record.position().map_or(0, csv::Position::line);
+        if record.len() != columns {
+            let why = format!("expected {columns} columns, found {}", record.len());
+            return Err(wrong(line, why));
+        }
+        for (column, text) in record.iter().take(width).enumerate() {
+            let value = text.trim().parse::<f32>().map_err(|_| {
+                let name = &header[column];
+                wrong(line, format!("column {name}: expected a number, found `{text}`"))
+            })?;
+            values.push(value);
+        }
+        if labelled {
+            labels.push(parse_label(&record[width], classes).map_err(|why| wrong(line, why))?);
+        }
+    }
+    Samples::new(values, width, labelled.then_some(labels))
+}
+
+fn parse_label(text: &str, classes: Option<usize>) -> Result<usize, String> {
+    let most = classes.unwrap_or(usize::MAX);
+    text.trim()
+        .parse::<usize>()
+        .ok()
+        .filter(|&label| label < most)
+        .ok_or_else(|| format!("column label: expected a class below {most}, found `{text}`"))
+}
+
+fn parse_npy(bytes: &[u8], shape: Shape) -> Result<Samples, SamplesError> {
+    let bad = |e: std::io::Error| SamplesError::Npy(e.to_string());
+    let file = npyz::NpyFile::new(bytes).map_err(bad)?;
+    let dims: Vec<u64> = file.shape().to_vec();
+    let expected: Vec<u64> = Vec::<usize>::from(shape).iter().map(|&d| d as u64).collect();
+    let flat = [shape.elements() as u64];
+    let rows_then = |tail: &[u64]| dims.len() == tail.len() + 1 && dims[1..] == *tail;
+    if !rows_then(&expected) && !rows_then(&flat) {
+        return Err(SamplesError::Npy(format!(
+            "expected the shape [n, {}] or [n, {}], found {dims:?}",
+            join(&expected),
+            flat[0]
+        )));
+    }
+    // A header may claim more than the file holds; believe the file.
+    if file.len() > bytes.len() as u64 {
+        return Err(SamplesError::Npy("truncated".into()));
+    }
+    if file.order() != npyz::Order::C {
+        return Err(SamplesError::Npy("expected C order".into()));
+    }
+    let values = match file.dtype().descr().as_str() {
+        text if text.contains("f4") => file.into_vec::<f32>().map_err(bad)?,
+        text if text.contains("f8") => narrow(file.into_vec::<f64>().map_err(bad)?),
+        text if text.contains("u1") => file
+            .into_vec::<u8>()
+            .map_err(bad)?
+            .into_iter()
+            .map(f32::from)
+            .collect(),
+        other => {
+            let why = format!("expected float32, float64 or uint8, found {other}");
+            return Err(SamplesError::Npy(why));
+        }
+    };
+    Samples::new(values, shape.elements(), None)
+}
+
+fn narrow(values: Vec<f64>) -> Vec<f32> {
+    values.into_iter().map(|v| v as f32).collect()
+}
+
+fn join(dims: &[u64]) -> String {
+    dims.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,212 @@
+//! A network written down as layers, in a TOML file beside the manifest.
+//!
+//! ```toml
+//! [[layers]]
+//! name = "conv1"
+//! op = "conv2d"
+//! channels = 16
+//! kernel = 3
+//! padding = 1
+//!
+//! [[layers]]
+//! name = "relu1"
+//! op = "relu"
+//! # from = ["conv1"] is what is meant where nothing is said: the layer before
+//! ```
+
+use serde::Deserialize;
+
+use super::graph::{Graph, GraphBuilder, GraphError, NodeId};
+use super::op::{Conv2d, Op, Pool};
+use super::shape::Shape;
+
+/// The file's content.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayersFile {
+    layers: Vec<toml::Spanned<Layer>>,
+}
+
+/// One layer as written: a flat table, so that a wrong field is named at its line.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Layer {
+    name: String,
+    op: Kind,
+    from: Option<Vec<String>>,
+    channels: Option<usize>,
+    kernel: Option<usize>,
+    stride: Option<usize>,
+    padding: Option<usize>,
+    dilation: Option<usize>,
+    groups: Option<usize>,
+    bias: Option<bool>,
+    features: Option<usize>,
+    height: Option<usize>,
+    width: Option<usize>,
+    eps: Option<f32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Conv2d,
+    BatchNorm,
+    Relu,
+    MaxPool,
+    AvgPool,
+    GlobalAvgPool,
+    Linear,
+    Add,
+    Concat,
+    Flatten,
+    Upscale,
+    Softmax,
+}
+
+/// Why a layers file does not give a network, and where in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerError {
+    /// Byte offset in the file's text.
+    pub offset: usize,
+    pub error: GraphError,
+}
+
+impl LayersFile {
+    /// Builds the network for samples of shape `input`.
+    ///
+    /// # Errors
+    /// The first layer that does not fit, with its place in the text.
+    pub fn build(&self, input: Shape) -> Result<Graph, LayerError> {
+        let mut builder = GraphBuilder::new(input);
+        for layer in &self.layers {
+            add(&mut builder, layer.get_ref()).map_err(|error| LayerError {
+                offset: layer.span().start,
+                error,
+            })?;
+        }
+        builder
+            .build()
+            .map_err(|error| LayerError { offset: 0, error })
+    }
+}
+
+fn add(builder: &mut GraphBuilder, layer: &Layer) -> Result<(), GraphError> {
+    let inputs = match &layer.from {
+        None => vec![builder.last()],
+        Some(names) => names
+            .iter()
+            .map(|name| find(builder, layer, name))
+            .collect::<Result<_, _>>()?,
+    };
+    builder.add(&layer.name, layer.operation()?, &inputs)?;
+    Ok(())
+}
+
+fn find(builder: &GraphBuilder, layer: &Layer, name: &str) -> Result<NodeId, GraphError> {
+    builder.find(name).ok_or_else(|| {
+        layer.error(format!(
+            "from: no layer `{name}` before this one (`input` is the sample)"
+        ))
+    })
+}
+
+impl Layer {
+    fn error(&self, reason: String) -> GraphError {
+        GraphError::Layer {
+            layer: self.name.clone(),
+            reason,
+        }
+    }
+
+    fn need(&self, field: &str, value: Option<usize>) -> Result<usize, GraphError> {
+        value.ok_or_else(|| self.error(format!("field `{field}` is missing")))
+    }
+
+    fn operation(&self) -> Result<Op, GraphError> {
+        self.refuse_strays()?;
+        Ok(match self.op {
+            Kind::Conv2d => Op::Conv2d(Conv2d {
+                channels: self.need("channels", self.channels)?,
+                kernel: self.need("kernel", self.kernel)?,
+                stride: self.stride.unwrap_or(1),
+                padding: self.padding.unwrap_or(0),
+                dilation: self.dilation.unwrap_or(1),
+                groups: self.groups.unwrap_or(1),
+                bias: self.bias.unwrap_or(false),
+            }),
+            Kind::BatchNorm => Op::BatchNorm {
+                eps: self.eps.unwrap_or(1e-5),
+            },
+            Kind::Relu => Op::Relu,
+            Kind::MaxPool => Op::MaxPool(self.pool()?),
+            Kind::AvgPool => Op::AvgPool(self.pool()?),
+            Kind::GlobalAvgPool => Op::GlobalAvgPool,
+            Kind::Linear => Op::Linear {
+                features: self.need("features", self.features)?,
+                bias: self.bias.unwrap_or(true),
+            },
+            Kind::Add => Op::Add,
+            Kind::Concat => Op::Concat,
+            Kind::Flatten => Op::Flatten,
+            Kind::Upscale => Op::Upscale {
+                height: self.need("height", self.height)?,
+                width: self.need("width", self.width)?,
+            },
+            Kind::Softmax => Op::Softmax,
+        })
+    }
+
+    fn pool(&self) -> Result<Pool, GraphError> {
+        let kernel = self.need("kernel", self.kernel)?;
+        Ok(Pool {
+            kernel,
+            stride: self.stride.unwrap_or(kernel),
+            padding: self.padding.unwrap_or(0),
+        })
+    }
+
+    /// A field that the operation does not know is a mistake, not a comment.
+    fn refuse_strays(&self) -> Result<(), GraphError> {
+        let window = ["kernel", "stride", "padding"];
+        let known: &[&str] = match self.op {
+            Kind::Conv2d => &[
+                "channels", "kernel", "stride", "padding", "dilation", "groups", "bias",
+            ],
+            Kind::MaxPool | Kind::AvgPool => &window,
+            Kind::Linear => &["features", "bias"],
+            Kind::Upscale => &["height", "width"],
+            Kind::BatchNorm => &["eps"],
+            _ => &[],
+        };
+        match self.written().find(|field| !known.contains(field)) {
+            None => Ok(()),
+            Some(field) => Err(self.error(format!(
+                "field `{field}` does not belong to this operation, expected {}",
+                if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(", ")
+                }
+            ))),
+        }
+    }
+
+    fn written(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("channels", self.channels.is_some()),
+            ("kernel", self.kernel.is_some()),
+            ("stride", self.stride.is_some()),
+            ("padding", self.padding.is_some()),
+            ("dilation", self.dilation.is_some()),
+            ("groups", self.groups.is_some()),
+            ("bias", self.bias.is_some()),
+            ("features", self.features.is_some()),
+            ("height", self.height.is_some()),
+            ("width", self.width.is_some()),
+            ("eps", self.eps.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, written)| written.then_some(name))
+    }
+}

@@ -1,0 +1,226 @@
+//! The graph itself, and the builder that only makes valid ones.
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::op::{Conv2d, Op};
+use super::shape::Shape;
+
+/// A value of the graph: the input or a node's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct NodeId(usize);
+
+impl NodeId {
+    /// The network's input.
+    pub const INPUT: NodeId = NodeId(0);
+
+    /// Position among the values: 0 is the input, then the nodes in order.
+    pub const fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// One operation with its name, inputs and the shape of its answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Node {
+    pub name: String,
+    pub op: Op,
+    pub inputs: Vec<NodeId>,
+    pub shape: Shape,
+}
+
+/// A network: nodes in an order in which they can run. The last one is the answer.
+///
+/// Can only be made by [`GraphBuilder`], so every input refers backwards, every
+/// shape is known and fits, and no two nodes share a name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Graph {
+    input: Shape,
+    nodes: Vec<Node>,
+}
+
+/// Why a graph cannot be built.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum GraphError {
+    #[error("layer `{layer}`: {reason}")]
+    Layer { layer: String, reason: String },
+    #[error("two layers are named `{0}`")]
+    DuplicateName(String),
+    #[error("layer `{layer}`: takes {expected} inputs, found {found}")]
+    Arity {
+        layer: String,
+        expected: String,
+        found: usize,
+    },
+    #[error("a network needs at least one layer")]
+    Empty,
+    #[error("the network answers {found} per sample where the ensemble has {expected} classes")]
+    Classes { expected: usize, found: Shape },
+}
+
+impl Graph {
+    /// Shape of one input sample.
+    pub fn input(&self) -> Shape {
+        self.input
+    }
+
+    /// Shape of one answer.
+    pub fn output(&self) -> Shape {
+        self.nodes.last().map_or(self.input, |node| node.shape)
+    }
+
+    /// The nodes in the order in which they can run.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The node that makes `id`; none for the input.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        id.0.checked_sub(1).map(|i| &self.nodes[i])
+    }
+
+    /// Shape of a value.
+    pub fn shape(&self, id: NodeId) -> Shape {
+        self.node(id).map_or(self.input, |node| node.shape)
+    }
+
+    /// Nodes with the values they make.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Node)> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .map(|(i, node)| (NodeId(i + 1), node))
+    }
+
+    /// Checks that an answer is one row of `classes` values.
+    ///
+    /// # Errors
+    /// [`GraphError::Classes`] where it is not.
+    pub fn answers(self, classes: usize) -> Result<Self, GraphError> {
+        match self.output() {
+            Shape::Vector { features } if features == classes => Ok(self),
+            found => Err(GraphError::Classes {
+                expected: classes,
+                found,
+            }),
+        }
+    }
+}
+
+/// Builds a graph layer by layer, checking each as it comes.
+#[derive(Clone, Debug)]
+pub struct GraphBuilder {
+    graph: Graph,
+}
+
+impl GraphBuilder {
+    /// Starts a network that takes samples of shape `input`.
+    pub fn new(input: Shape) -> Self {
+        GraphBuilder {
+            graph: Graph {
+                input,
+                nodes: Vec::new(),
+            },
+        }
+    }
+
+    /// The value of a layer already added, or of `input`.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        if name == "input" {
+            return Some(NodeId::INPUT);
+        }
+        self.graph
+            .values()
+            .find(|(_, n)| n.name == name)
+            .map(|(id, _)| id)
+    }
+
+    /// The value added last; the input at first.
+    pub fn last(&self) -> NodeId {
+        NodeId(self.graph.nodes.len())
+    }
+
+    /// Shape of a value added before.
+    pub fn shape(&self, id: NodeId) -> Shape {
+        self.graph.shape(id)
+    }
+
+    /// Adds a layer and gives its value.
+    ///
+    /// # Errors
+    /// The layer's name is taken, or `op` does not take these inputs.
+    pub fn add(
+        &mut self,
+        name: impl Into<String>,
+        op: Op,
+        inputs: &[NodeId],
+    ) -> Result<NodeId, GraphError> {
+        let name = name.into();
+        if self.find(&name).is_some() {
+            return Err(GraphError::DuplicateName(name));
+        }
+        check_arity(&name, &op, inputs.len())?;
+        let shapes: Vec<Shape> = inputs.iter().map(|&id| self.graph.shape(id)).collect();
+        let shape = op.output(&shapes).map_err(|reason| GraphError::Layer {
+            layer: name.clone(),
+            reason,
+        })?;
+        self.graph.nodes.push(Node {
+            name,
+            op,
+            inputs: inputs.to_vec(),
+            shape,
+        });
+        Ok(self.last())
+    }
+
+    /// Adds a convolution, its batch norm and, where wanted, a ReLU:
+    /// `conv`, `bn`, `conv.relu`.
+    ///
+    /// # Errors
+    /// As [`GraphBuilder::add`].
+    pub fn conv_bn(
+        &mut self,
+        conv: &str,
+        bn: &str,
+        conv_op: Conv2d,
+        from: NodeId,
+        relu: bool,
+    ) -> Result<NodeId, GraphError> {
+        let x = self.add(conv, Op::Conv2d(conv_op), &[from])?;
+        let x = self.add(bn, Op::BatchNorm { eps: 1e-5 }, &[x])?;
+        if relu {
+            self.add(format!("{bn}.relu"), Op::Relu, &[x])
+        } else {
+            Ok(x)
+        }
+    }
+
+    /// The finished graph.
+    ///
+    /// # Errors
+    /// [`GraphError::Empty`] without a layer.
+    pub fn build(self) -> Result<Graph, GraphError> {
+        if self.graph.nodes.is_empty() {
+            return Err(GraphError::Empty);
+        }
+        Ok(self.graph)
+    }
+}
+
+fn check_arity(layer: &str, op: &Op, found: usize) -> Result<(), GraphError> {
+    let (least, most) = op.arity();
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    let expected = if least == most {
+        least.to_string()
+    } else {
+        format!("at least {least}")
+    };
+    Err(GraphError::Arity {
+        layer: layer.to_owned(),
+        expected,
+        found,
+    })
+}

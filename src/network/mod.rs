@@ -1,0 +1,19 @@
+//! A network as a graph: shapes, operations, parameters, FLOPs and builders.
+//!
+//! A [`Graph`] is a value. It knows nothing of devices or of how it is run;
+//! `compute` lowers it.
+
+pub mod builders;
+pub mod cost;
+pub mod file;
+mod graph;
+mod op;
+mod parameters;
+mod shape;
+mod weights;
+
+pub use graph::{Graph, GraphBuilder, GraphError, Node, NodeId};
+pub use op::{Conv2d, Op, Pool};
+pub use parameters::{Parameter, ParameterRole};
+pub use shape::Shape;
+pub use weights::{Weights, WeightsError};

@@ -1,0 +1,100 @@
+//! The trained parameters a network needs, by name and shape.
+
+use super::graph::{Graph, Node};
+use super::op::Op;
+use super::shape::Shape;
+
+/// What a parameter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterRole {
+    /// Convolution or linear weights; the second number of values feeds one output.
+    Weight {
+        fan_in: usize,
+    },
+    Bias,
+    /// Batch norm's learned scale.
+    Scale,
+    /// Batch norm's running mean (a statistic, not counted as a parameter).
+    RunningMean,
+    /// Batch norm's running variance (a statistic, not counted as a parameter).
+    RunningVariance,
+}
+
+impl ParameterRole {
+    /// Whether training learns it, as papers count parameters.
+    pub const fn is_learned(self) -> bool {
+        !matches!(
+            self,
+            ParameterRole::RunningMean | ParameterRole::RunningVariance
+        )
+    }
+}
+
+/// One named tensor of weights, named as torchvision names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    pub name: String,
+    pub shape: Vec<usize>,
+    pub role: ParameterRole,
+}
+
+impl Parameter {
+    /// Values in the tensor.
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+impl Graph {
+    /// Every tensor of weights the network needs, in the order of its layers.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        self.nodes()
+            .iter()
+            .flat_map(|node| node_parameters(node, self.shape(node.inputs[0])))
+            .collect()
+    }
+}
+
+fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
+    let named = |suffix: &str, shape: Vec<usize>, role| Parameter {
+        name: format!("{}.{suffix}", node.name),
+        shape,
+        role,
+    };
+    let weighted = |shape: Vec<usize>, bias: bool| {
+        let fan_in = shape[1..].iter().product();
+        let outputs = shape[0];
+        let mut all = vec![named("weight", shape, ParameterRole::Weight { fan_in })];
+        if bias {
+            all.push(named("bias", vec![outputs], ParameterRole::Bias));
+        }
+        all
+    };
+    match node.op {
+        Op::Conv2d(conv) => {
+            let per_group = channels(input) / conv.groups;
+            weighted(
+                vec![conv.channels, per_group, conv.kernel, conv.kernel],
+                conv.bias,
+            )
+        }
+        Op::Linear { features, bias } => weighted(vec![features, input.elements()], bias),
+        Op::BatchNorm { .. } => {
+            let c = vec![channels(input)];
+            vec![
+                named("weight", c.clone(), ParameterRole::Scale),
+                named("bias", c.clone(), ParameterRole::Bias),
+                named("running_mean", c.clone(), ParameterRole::RunningMean),
+                named("running_var", c, ParameterRole::RunningVariance),
+            ]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn channels(shape: Shape) -> usize {
+    match shape {
+        Shape::Image { channels, .. } => channels,
+        Shape::Vector { features } => features,
+    }
+}

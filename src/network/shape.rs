@@ -1,0 +1,110 @@
+//! The shape of one sample at one point of a network.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The shape of one sample, without the batch dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<usize>", into = "Vec<usize>")]
+pub enum Shape {
+    /// `channels × height × width`.
+    Image {
+        channels: usize,
+        height: usize,
+        width: usize,
+    },
+    /// A row of features.
+    Vector { features: usize },
+}
+
+/// More values than this in one sample is taken for a mistake.
+pub const MAX_ELEMENTS: usize = 1 << 28;
+
+impl Shape {
+    /// An image of `channels × height × width`.
+    pub const fn image(channels: usize, height: usize, width: usize) -> Self {
+        Shape::Image {
+            channels,
+            height,
+            width,
+        }
+    }
+
+    /// A row of `features`.
+    pub const fn vector(features: usize) -> Self {
+        Shape::Vector { features }
+    }
+
+    /// Values in one sample of this shape.
+    pub const fn elements(self) -> usize {
+        match self {
+            Shape::Image {
+                channels,
+                height,
+                width,
+            } => channels * height * width,
+            Shape::Vector { features } => features,
+        }
+    }
+
+    /// Whether the shape has at least one value and no more than [`MAX_ELEMENTS`].
+    pub fn is_reasonable(self) -> bool {
+        let dims: Vec<usize> = self.into();
+        dims.iter()
+            .try_fold(1usize, |all, &d| all.checked_mul(d))
+            .is_some_and(|n| n > 0 && n <= MAX_ELEMENTS)
+    }
+}
+
+impl From<Shape> for Vec<usize> {
+    fn from(shape: Shape) -> Self {
+        match shape {
+            Shape::Image {
+                channels,
+                height,
+                width,
+            } => vec![channels, height, width],
+            Shape::Vector { features } => vec![features],
+        }
+    }
+}
+
+impl TryFrom<Vec<usize>> for Shape {
+    type Error = String;
+
+    fn try_from(dims: Vec<usize>) -> Result<Self, Self::Error> {
+        let shape = match dims[..] {
+            [channels, height, width] => Shape::image(channels, height, width),
+            [features] => Shape::vector(features),
+            _ => {
+                return Err(format!(
+                    "a shape has one dimension (features) or three (channels, height, width), \
+                     found {}",
+                    dims.len()
+                ));
+            }
+        };
+        if shape.is_reasonable() {
+            Ok(shape)
+        } else {
+            Err(format!(
+                "each dimension of a shape is at least 1 and their product at most {MAX_ELEMENTS}, \
+                 found {dims:?}"
+            ))
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shape::Image {
+                channels,
+                height,
+                width,
+            } => write!(f, "{channels}×{height}×{width}"),
+            Shape::Vector { features } => write!(f, "{features}"),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A network's trained weights, held by name, checked against its graph.
+
+use std::collections::BTreeMap;
+
+use safetensors::{Dtype, SafeTensors};
+use thiserror::Error;
+
+use super::graph::Graph;
+use super::parameters::{Parameter, ParameterRole};
+
+/// Values of every parameter of one network, in float32, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    tensors: BTreeMap<String, Vec<f32>>,
+    synthetic: bool,
+}
+
+/// Why weights do not belong to a network.
+#[derive(Debug, Error)]
+pub enum WeightsError {
+    #[error("not a readable safetensors file: {0}")]
+    Unreadable(String),
+    #[error("does not fit the network: {}", .0.join("; "))]
+    Mismatch(Vec<String>),
+}
+
+impl Weights {
+    /// Reads safetensors and checks every tensor against the graph.
+    ///
+    /// # Errors
+    /// The bytes are not whole safetensors, or tensors are missing, unknown, of
+    /// another shape or another type; all of them are named at once.
+    pub fn from_safetensors(bytes: &[u8], graph: &Graph) -> Result<Self, WeightsError> {
+        let file = SafeTensors::deserialize(bytes)
+            .map_err(|e| WeightsError::Unreadable(e.to_string()))?;
+        let wanted = graph.parameters();
+        let mut wrong = Vec::new();
+        let mut tensors = BTreeMap::new();
+        for parameter in &wanted {
+            match read(&file, parameter) {
+                Ok(values) => {
+                    tensors.insert(parameter.name.clone(), values);
+                }
+                Err(why) => wrong.push(why),
+            }
+        }
+        for name in file.names() {
+            if !wanted.iter().any(|p| p.name == *name) {
+                wrong.push(format!("tensor `{name}` belongs to no layer"));
+            }
+        }
+        if wrong.is_empty() {
+            Ok(Weights {
+                tensors,
+                synthetic: false,
+            })
+        } else {
+            Err(WeightsError::Mismatch(wrong))
+        }
+    }
+
+    /// Takes values that a training program holds.
+    ///
+    /// # Errors
+    /// A parameter of the graph is missing or has another number of values.
+    pub fn from_values(
+        tensors: BTreeMap<String, Vec<f32>>,
+        graph: &Graph,
+    ) -> Result<Self, WeightsError> {
+        let wrong: Vec<String> = graph
+            .parameters()
+            .iter()
+            .filter(|p| tensors.get(&p.name).map(Vec::len) != Some(p.elements()))
+            .map(|p| format!("tensor `{}` needs the shape {:?}", p.name, p.shape))
+            .collect();
+        if wrong.is_empty() {
+            Ok(Weights {
+                tensors,
+                synthetic: false,
+            })
+        } else {
+            Err(WeightsError::Mismatch(wrong))
+        }
+    }
+
+    /// Seeded random weights for a network without a weight file.
+    ///
+    /// Uniform within ±√(6 / fan-in) (He et al., "Delving deep into rectifiers",
+    /// section 2.2), so that activations neither vanish nor explode.
+    pub fn synthetic(graph: &Graph, seed: u64) -> Self {
+        let tensors = graph
+            .parameters()
+            .iter()
+            .enumerate()
+            .map(|(i, p)| (p.name.clone(), random(p, mix(seed ^ mix(i as u64)))))
+            .collect();
+        Weights {
+            tensors,
+            synthetic: true,
+        }
+    }
+
+    /// Whether the values were made up; no accuracy may be reported for them.
+    pub fn is_synthetic(&self) -> bool {
+        self.synthetic
+    }
+
+    /// Values of one parameter; empty where the network has none of that name.
+    pub fn get(&self, name: &str) -> &[f32] {
+        self.tensors.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// All parameters by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[f32])> {
+        self.tensors.iter().map(|(n, v)| (n.as_str(), v.as_slice()))
+    }
+}
+
+fn read(file: &SafeTensors<'_>, parameter: &Parameter) -> Result<Vec<f32>, String> {
+    let name = &parameter.name;
+    let tensor = file
+        .tensor(name)
+        .map_err(|_| format!("tensor `{name}` is missing"))?;
+    if tensor.dtype() != Dtype::F32 {
+        return Err(format!(
+            "tensor `{name}`: expected type F32, found {:?}",
+            tensor.dtype()
+        ));
+    }
+    if tensor.shape() != parameter.shape {
+        return Err(format!(
+            "tensor `{name}`: expected shape {:?}, found {:?}",
+            parameter.shape,
+            tensor.shape()
+        ));
+    }
+    let (values, _) = tensor.data().as_chunks::<4>();
+    Ok(values.iter().map(|b| f32::from_le_bytes(*b)).collect())
+}
+
+fn random(parameter: &Parameter, key: u64) -> Vec<f32> {
+    let n = parameter.elements() as u64;
+    match parameter.role {
+        ParameterRole::Weight { fan_in } => {
+            let bound = (6.0 / fan_in.max(1) as f32).sqrt();
+            (0..n)
+                .map(|i| (unit(mix(key.wrapping_add(i))) * 2.0 - 1.0) * bound)
+                .collect()
+        }
+        ParameterRole::Scale | ParameterRole::RunningVariance => vec![1.0; n as usize],
+        ParameterRole::Bias | ParameterRole::RunningMean => vec![0.0; n as usize],
+    }
+}
+
+fn unit(bits: u64) -> f32 {
+    (bits >> 40) as f32 / (1u64 << 24) as f32
+}
+
+/// SplitMix64's output function (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", figure 17): a counter in, random bits out.
+fn mix(counter: u64) -> u64 {
+    let mut z = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,149 @@
+//! A lowered network answers as plain Candle operations do.
+
+use std::sync::Arc;
+
+use candle_core::{Device, Tensor};
+use divisi::compute::{CpuPredictor, Lowered, NetworkOp, Predictor, host_rows, read_rows, reference, write_rows};
+use divisi::network::builders::{Builder, Convnet, Densenet, Perceptron, Resnet};
+use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
+use proptest::prelude::*;
+
+fn samples(n: usize, shape: Shape) -> Vec<f32> {
+    (0..n * shape.elements())
+        .map(|i| ((i * 7919 + 13) % 1009) as f32 / 504.5 - 1.0)
+        .collect()
+}
+
+/// Random weights with batch-norm statistics that are not the identity.
+fn weights(graph: &Graph) -> Weights {
+    let synthetic = Weights::synthetic(graph, 7);
+    let shaken = synthetic
+        .iter()
+        .map(|(name, values)| {
+            let shift = if name.ends_with("running_var") { 0.5 } else { 0.1 };
+            let values = values
+                .iter()
+                .enumerate()
+                .map(|(i, v)| v + shift * ((i % 5) as f32 / 5.0))
+                .collect();
+            (name.to_owned(), values)
+        })
+        .collect();
+    Weights::from_values(shaken, graph).expect("same shapes")
+}
+
+fn largest_difference(graph: &Graph, batch: usize) -> f32 {
+    let weights = weights(graph);
+    let x = Tensor::from_vec(samples(batch, graph.input()), (batch, graph.input().elements()), &Device::Cpu)
+        .expect("tensor");
+    let plain = reference::run(graph, &mut reference::Fixed::new(graph, &weights), &x).expect("plain");
+    let op = NetworkOp::new(Arc::new(Lowered::new(graph, &weights)), batch, None).expect("op");
+    let fused = x.apply_op1_no_bwd(&op).expect("fused");
+    let (plain, fused): (Vec<f32>, Vec<f32>) = (
+        plain.flatten_all().and_then(|t| t.to_vec1()).expect("plain"),
+        fused.flatten_all().and_then(|t| t.to_vec1()).expect("fused"),
+    );
+    let scale = plain.iter().fold(1e-3f32, |m, v| m.max(v.abs()));
+    plain.iter().zip(&fused).map(|(a, b)| (a - b).abs() / scale).fold(0.0, f32::max)
+}
+
+#[test]
+fn every_builder_answers_as_plain_candle() {
+    let input = Shape::image(1, 8, 8);
+    let builders = [
+        Builder::Perceptron(Perceptron { hidden: vec![32, 16] }),
+        Builder::Convnet(Convnet { channels: vec![8, 12], depth: 2, upscale: Some(12) }),
+        Builder::Resnet(Resnet { channels: vec![8, 16], blocks: vec![2, 1], upscale: Some(16) }),
+        Builder::Densenet(Densenet { growth: 6, blocks: vec![3, 2], upscale: None }),
+    ];
+    for builder in builders {
+        let graph = builder.build(input, 10).expect("builds");
+        let difference = largest_difference(&graph, 3);
+        assert!(difference < 1e-4, "{builder:?}: {difference}");
+    }
+}
+
+#[test]
+fn concatenations_of_shared_values_are_not_overwritten() {
+    // relu(x) and x itself end up in one buffer; each must keep its values.
+    for order in [[0, 1], [1, 0]] {
+        let mut b = GraphBuilder::new(Shape::image(3, 5, 5));
+        let x = b.add("c", Op::Conv2d(Conv2d::new(4, 3).padded(1)), &[NodeId::INPUT]).expect("conv");
+        let r = b.add("r", Op::Relu, &[x]).expect("relu");
+        let both = [x, r];
+        let cat = b.add("cat", Op::Concat, &order.map(|i| both[i])).expect("concat");
+        let twice = b.add("twice", Op::Concat, &[cat, cat, x]).expect("concat");
+        b.add("flat", Op::Flatten, &[twice]).expect("flatten");
+        assert!(largest_difference(&b.build().expect("graph"), 2) < 1e-5);
+    }
+}
+
+#[test]
+fn a_nan_in_one_sample_reaches_its_answer_and_no_other() {
+    let net = Resnet { channels: vec![4, 8], blocks: vec![1, 1], upscale: None };
+    let graph = Builder::Resnet(net).build(Shape::image(1, 8, 8), 10).expect("builds");
+    let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)));
+    let mut predictor = CpuPredictor::new(lowered, 2, None).expect("predictor");
+    let (input, output) = (host_rows(2, 64).expect("rows"), host_rows(2, 10).expect("rows"));
+    write_rows(&input, |rows| rows[5] = f32::NAN).expect("write");
+    predictor.predict(2, &input, &output).expect("predict");
+    let rows = read_rows(&output, |r| r.to_vec()).expect("read");
+    assert!(rows[..10].iter().all(|v| v.is_nan()), "{rows:?}");
+    assert!(rows[10..].iter().all(|v| v.is_finite()), "{rows:?}");
+}
+
+#[test]
+fn a_pool_of_threads_gives_the_same_answers_for_any_batch() {
+    let graph = Builder::Convnet(Convnet { channels: vec![4], depth: 1, upscale: None })
+        .build(Shape::image(1, 8, 8), 10)
+        .expect("builds");
+    let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)));
+    let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("pool"));
+    for batch in [1, 2, 3, 5, 7] {
+        let x = Tensor::from_vec(samples(batch, graph.input()), (batch, 64), &Device::Cpu).expect("x");
+        let run = |pool| {
+            let op = NetworkOp::new(Arc::clone(&lowered), 7, pool).expect("op");
+            x.apply_op1_no_bwd(&op).and_then(|t| t.to_vec2::<f32>()).expect("runs")
+        };
+        assert_eq!(run(None), run(Some(Arc::clone(&pool))));
+    }
+}
+
+fn image() -> impl Strategy<Value = Shape> {
+    (1usize..4, 3usize..9, 3usize..9).prop_map(|(c, h, w)| Shape::image(2 * c, h, w))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn convolutions_of_any_geometry(
+        input in image(), kernel in 1usize..4, stride in 1usize..4, padding in 0usize..3,
+        dilation in 1usize..3, groups in 0usize..3, bias: bool, norm: bool, relu: bool, residual: bool,
+    ) {
+        let Shape::Image { channels, .. } = input else { unreachable!() };
+        let groups = [1, 2, channels][groups];
+        let conv = Conv2d { channels, kernel, stride, padding, dilation, groups, bias };
+        let mut b = GraphBuilder::new(input);
+        let Ok(mut x) = b.add("conv", Op::Conv2d(conv), &[NodeId::INPUT]) else { return Ok(()) };
+        if norm { x = b.add("bn", Op::BatchNorm { eps: 1e-5 }, &[x]).expect("bn"); }
+        if residual && b.shape(x) == input { x = b.add("add", Op::Add, &[x, NodeId::INPUT]).expect("add"); }
+        if relu { x = b.add("relu", Op::Relu, &[x]).expect("relu"); }
+        b.add("flat", Op::Flatten, &[x]).expect("flatten");
+        prop_assert!(largest_difference(&b.build().expect("graph"), 2) < 1e-4);
+    }
+
+    #[test]
+    fn pools_and_resizes_of_any_geometry(
+        input in image(), kernel in 1usize..4, stride in 1usize..4, padding in 0usize..2,
+        kind in 0usize..4, side in 1usize..12,
+    ) {
+        let pool = Pool { kernel, stride, padding };
+        let op = [Op::MaxPool(pool), Op::AvgPool(pool), Op::GlobalAvgPool, Op::Upscale { height: side, width: side + 1 }][kind];
+        let mut b = GraphBuilder::new(input);
+        let Ok(x) = b.add("pool", op, &[NodeId::INPUT]) else { return Ok(()) };
+        if matches!(b.shape(x), Shape::Image { .. }) { b.add("flat", Op::Flatten, &[x]).expect("flatten"); }
+        b.add("soft", Op::Softmax, &[b.last()]).expect("softmax");
+        prop_assert!(largest_difference(&b.build().expect("graph"), 2) < 1e-4);
+    }
+}

@@ -1,0 +1,3 @@
+//! The engine's tests, one module a room of `src/`.
+
+mod compute;
