@@ -3,6 +3,11 @@
 //! The engine: it has no screen and prints nothing. `ARCHITECTURE.md` describes
 //! the layers; a module may only use those below it.
 
+pub mod allocation;
 pub mod compute;
+pub mod device;
 pub mod ensemble;
+pub mod metrics;
 pub mod network;
+pub mod session;
+pub mod trace;

@@ -1,0 +1,81 @@
+//! The difference of two matrices: workers kept, started, stopped, changed.
+
+use crate::ensemble::BatchSize;
+
+use super::matrix::{Cell, Matrix};
+
+/// What happens at one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Keep(BatchSize),
+    Start(BatchSize),
+    Stop(BatchSize),
+    /// Another batch size: a new worker replaces the old one.
+    Resize {
+        from: BatchSize,
+        to: BatchSize,
+    },
+}
+
+impl Change {
+    /// The batch size of the worker that must be made.
+    pub fn starts(self) -> Option<BatchSize> {
+        match self {
+            Change::Start(size) | Change::Resize { to: size, .. } => Some(size),
+            Change::Keep(_) | Change::Stop(_) => None,
+        }
+    }
+
+    /// The batch size of the worker that must go.
+    pub fn stops(self) -> Option<BatchSize> {
+        match self {
+            Change::Stop(size) | Change::Resize { from: size, .. } => Some(size),
+            Change::Keep(_) | Change::Start(_) => None,
+        }
+    }
+}
+
+/// A change with its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryChange {
+    pub cell: Cell,
+    pub change: Change,
+}
+
+/// All that differs between two matrices of one frame, and what is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    pub entries: Vec<EntryChange>,
+}
+
+impl Difference {
+    /// From `old` to `new`; entries empty in both are left out.
+    pub fn between(old: &Matrix, new: &Matrix) -> Self {
+        let entries = old
+            .cells()
+            .filter_map(|cell| {
+                let change = match (old.get(cell), new.get(cell)) {
+                    (None, None) => return None,
+                    (Some(a), Some(b)) if a == b => Change::Keep(a),
+                    (Some(from), Some(to)) => Change::Resize { from, to },
+                    (None, Some(size)) => Change::Start(size),
+                    (Some(size), None) => Change::Stop(size),
+                };
+                Some(EntryChange { cell, change })
+            })
+            .collect();
+        Difference { entries }
+    }
+
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.changed().next().is_none()
+    }
+
+    /// The entries that do change.
+    pub fn changed(&self) -> impl Iterator<Item = &EntryChange> {
+        self.entries
+            .iter()
+            .filter(|e| !matches!(e.change, Change::Keep(_)))
+    }
+}

@@ -1,0 +1,200 @@
+//! The matrix and the rules it keeps.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::ensemble::{BatchSize, BatchSizes};
+
+/// What a matrix is about: its rows, its columns and the batch sizes allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub devices: Vec<String>,
+    pub members: Vec<String>,
+    pub batch_sizes: BatchSizes,
+}
+
+/// One entry's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cell {
+    pub device: usize,
+    pub member: usize,
+}
+
+/// An allocation. Every member has a worker and every batch size is allowed: a
+/// matrix that breaks a rule cannot be made.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Matrix {
+    frame: Arc<Frame>,
+    entries: Vec<Option<BatchSize>>,
+}
+
+/// Which rule a matrix would break.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum InvalidMatrix {
+    #[error("expected {devices} rows of {members} entries, found {found}")]
+    Size {
+        devices: usize,
+        members: usize,
+        found: String,
+    },
+    #[error("member `{member}` has no worker; every member needs one")]
+    NoWorker { member: String },
+    #[error("`{device}` × `{member}`: batch size {found} is not allowed, expected 0 or one of {allowed}")]
+    BatchSize {
+        device: String,
+        member: String,
+        found: i64,
+        allowed: String,
+    },
+    #[error("a matrix needs at least one device and one member")]
+    Empty,
+}
+
+impl Matrix {
+    /// The matrix with these entries, row after row (a row a device); `None` is no worker.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn new(
+        frame: Arc<Frame>,
+        entries: Vec<Option<BatchSize>>,
+    ) -> Result<Self, InvalidMatrix> {
+        let (devices, members) = (frame.devices.len(), frame.members.len());
+        if devices == 0 || members == 0 {
+            return Err(InvalidMatrix::Empty);
+        }
+        if entries.len() != devices * members {
+            return Err(InvalidMatrix::Size {
+                devices,
+                members,
+                found: format!("{} entries", entries.len()),
+            });
+        }
+        let matrix = Matrix { frame, entries };
+        matrix.check()?;
+        Ok(matrix)
+    }
+
+    /// The matrix written as numbers, 0 for no worker.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn from_rows(frame: Arc<Frame>, rows: &[Vec<i64>]) -> Result<Self, InvalidMatrix> {
+        let (devices, members) = (frame.devices.len(), frame.members.len());
+        if rows.len() != devices || rows.iter().any(|r| r.len() != members) {
+            let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
+            return Err(InvalidMatrix::Size {
+                devices,
+                members,
+                found: format!("rows of {lengths:?} entries"),
+            });
+        }
+        let mut entries = Vec::with_capacity(devices * members);
+        for (device, row) in rows.iter().enumerate() {
+            for (member, &n) in row.iter().enumerate() {
+                let size = u32::try_from(n).ok().and_then(BatchSize::new);
+                if n != 0 && size.is_none() {
+                    return Err(not_allowed(&frame, Cell { device, member }, n));
+                }
+                entries.push(size);
+            }
+        }
+        Matrix::new(frame, entries)
+    }
+
+    fn check(&self) -> Result<(), InvalidMatrix> {
+        for (cell, size) in self.workers() {
+            if !self.frame.batch_sizes.contains(size) {
+                return Err(not_allowed(&self.frame, cell, size.get() as i64));
+            }
+        }
+        for (member, name) in self.frame.members.iter().enumerate() {
+            if self.column(member).all(|(_, size)| size.is_none()) {
+                return Err(InvalidMatrix::NoWorker {
+                    member: name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Its rows, columns and batch sizes.
+    pub fn frame(&self) -> &Arc<Frame> {
+        &self.frame
+    }
+
+    /// The entry at `cell`.
+    pub fn get(&self, cell: Cell) -> Option<BatchSize> {
+        self.entries[cell.device * self.frame.members.len() + cell.member]
+    }
+
+    /// The same matrix with another entry at `cell`.
+    ///
+    /// # Errors
+    /// The rule that it would break.
+    pub fn with(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
+        let mut entries = self.entries.clone();
+        entries[cell.device * self.frame.members.len() + cell.member] = entry;
+        Matrix::new(Arc::clone(&self.frame), entries)
+    }
+
+    /// Every place, device by device.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
+        let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
+        (0..devices).flat_map(move |device| (0..members).map(move |member| Cell { device, member }))
+    }
+
+    /// The non-zero entries: one worker each.
+    pub fn workers(&self) -> impl Iterator<Item = (Cell, BatchSize)> + '_ {
+        self.cells()
+            .filter_map(|cell| self.get(cell).map(|size| (cell, size)))
+    }
+
+    /// One member's entries, device by device.
+    pub fn column(
+        &self,
+        member: usize,
+    ) -> impl Iterator<Item = (usize, Option<BatchSize>)> + '_ {
+        (0..self.frame.devices.len())
+            .map(move |device| (device, self.get(Cell { device, member })))
+    }
+
+    /// The entries as numbers, a row a device, 0 for no worker.
+    pub fn rows(&self) -> Vec<Vec<usize>> {
+        self.entries
+            .chunks(self.frame.members.len())
+            .map(|row| row.iter().map(|e| e.map_or(0, BatchSize::get)).collect())
+            .collect()
+    }
+
+    /// Every valid matrix that differs in exactly one entry (the paper's equation 2
+    /// counts them with the unchanged entry; without it there are B·D·M − F).
+    pub fn neighbours(&self) -> Vec<Matrix> {
+        let sizes = || self.frame.batch_sizes.iter().map(Some);
+        self.cells()
+            .flat_map(|cell| {
+                std::iter::once(None)
+                    .chain(sizes())
+                    .filter(move |entry| *entry != self.get(cell))
+                    .filter_map(move |entry| self.with(cell, entry).ok())
+            })
+            .collect()
+    }
+}
+
+fn not_allowed(frame: &Frame, cell: Cell, found: i64) -> InvalidMatrix {
+    InvalidMatrix::BatchSize {
+        device: frame.devices[cell.device].clone(),
+        member: frame.members[cell.member].clone(),
+        found,
+        allowed: frame.batch_sizes.to_string(),
+    }
+}
+
+impl fmt::Debug for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Matrix{:?}", self.rows())
+    }
+}

@@ -1,0 +1,11 @@
+//! The allocation matrix as a value: devices × members, an entry is a batch size.
+
+mod difference;
+mod file;
+mod fit;
+mod matrix;
+
+pub use difference::{Change, Difference, EntryChange};
+pub use file::{MatrixFile, MatrixFileError};
+pub use fit::{DoesNotFit, Footprints};
+pub use matrix::{Cell, Frame, InvalidMatrix, Matrix};

@@ -1,0 +1,41 @@
+//! Bytes as people write them.
+
+/// `1.5 GiB`, `640 KiB`, `12 B`.
+pub fn format_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} B"),
+        _ if value < 10.0 => format!("{value:.1} {}", UNITS[unit]),
+        _ => format!("{value:.0} {}", UNITS[unit]),
+    }
+}
+
+/// `512MiB`, `2 GiB`, `1000000`; units are KiB, MiB, GiB, TiB (or K, M, G, T).
+///
+/// # Errors
+/// Says what was expected.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    let factor = match unit.trim() {
+        "" | "B" => 1u64,
+        "K" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        "T" | "TiB" => 1 << 40,
+        _ => 0,
+    };
+    match number.parse::<f64>() {
+        Ok(n) if factor > 0 && n > 0.0 => Ok((n * factor as f64) as u64),
+        _ => Err(format!("expected a size such as 512MiB, found `{text}`")),
+    }
+}

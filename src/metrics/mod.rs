@@ -1,0 +1,7 @@
+//! Rates over time and latency distributions.
+
+mod latency;
+mod rate;
+
+pub use latency::{Bucket, Latency, LatencySummary};
+pub use rate::RateRing;

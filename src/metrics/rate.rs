@@ -1,0 +1,75 @@
+//! How much happened in each of the last few moments.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Amounts in buckets of equal width, for a bounded time back. No clock inside.
+#[derive(Clone, Debug)]
+pub struct RateRing {
+    width: Duration,
+    bound: usize,
+    /// Number of the newest bucket, counted from time zero.
+    newest: u64,
+    buckets: VecDeque<f64>,
+    total: f64,
+}
+
+impl RateRing {
+    /// `bound` buckets of `width`.
+    pub fn new(width: Duration, bound: usize) -> Self {
+        RateRing {
+            width,
+            bound: bound.max(2),
+            newest: 0,
+            buckets: VecDeque::from([0.0]),
+            total: 0.0,
+        }
+    }
+
+    /// Adds `amount` at `now`; an amount from the past counts in the newest bucket.
+    pub fn add(&mut self, now: Duration, amount: f64) {
+        self.advance(now);
+        self.total += amount;
+        if let Some(newest) = self.buckets.back_mut() {
+            *newest += amount;
+        }
+    }
+
+    /// Everything ever added.
+    pub fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// Amount per second over the last whole buckets within `window`.
+    pub fn rate(&mut self, now: Duration, window: Duration) -> f64 {
+        self.advance(now);
+        let most = (window.as_secs_f64() / self.width.as_secs_f64()).ceil() as usize;
+        // The newest bucket is still filling; it would pull the rate down.
+        let whole = self.buckets.iter().rev().skip(1).take(most.max(1));
+        let (count, sum) = whole.fold((0usize, 0.0), |(n, s), v| (n + 1, s + v));
+        if count == 0 {
+            return 0.0;
+        }
+        sum / (count as f64 * self.width.as_secs_f64())
+    }
+
+    /// Amount per second of each whole bucket, oldest first.
+    pub fn series(&mut self, now: Duration) -> Vec<f64> {
+        self.advance(now);
+        let seconds = self.width.as_secs_f64();
+        let whole = self.buckets.len() - 1;
+        self.buckets.iter().take(whole).map(|v| v / seconds).collect()
+    }
+
+    fn advance(&mut self, now: Duration) {
+        let bucket = (now.as_nanos() / self.width.as_nanos().max(1)) as u64;
+        let missing = bucket.saturating_sub(self.newest).min(self.bound as u64);
+        for _ in 0..missing {
+            self.buckets.push_back(0.0);
+        }
+        while self.buckets.len() > self.bound {
+            self.buckets.pop_front();
+        }
+        self.newest = self.newest.max(bucket);
+    }
+}

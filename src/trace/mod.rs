@@ -1,0 +1,32 @@
+//! What each worker did when: spans in a bounded ring.
+
+mod ring;
+
+pub use ring::SpanRing;
+
+use std::time::Duration;
+
+/// What a worker was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpanKind {
+    /// The oldest sample of the batch waited in the queue.
+    Wait,
+    /// Samples copied from the pool to the worker.
+    CopyIn,
+    Compute,
+    /// Answers copied out and folded by the accumulator.
+    Send,
+}
+
+/// One step of one batch. Times count from the engine's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub device: usize,
+    pub member: usize,
+    pub batch_size: usize,
+    pub kind: SpanKind,
+    pub start: Duration,
+    pub end: Duration,
+    /// Samples in the batch.
+    pub samples: usize,
+}
