@@ -9,5 +9,6 @@ pub mod device;
 pub mod ensemble;
 pub mod metrics;
 pub mod network;
+pub mod serving;
 pub mod session;
 pub mod trace;

@@ -16,8 +16,9 @@ pub trait CombinationRule: Send + Sync {
     /// (`[n, state_width]`).
     fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]);
 
-    /// Writes one sample's scores (`[classes]`) from its state.
-    fn finish(&self, state: &[f32], scores: &mut [f32]);
+    /// Makes scores (`[n, classes]`) of the state (`[n, state_width]`) of samples that
+    /// every member was folded into.
+    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32>;
 }
 
 /// The rules a manifest can name.
@@ -100,8 +101,8 @@ impl CombinationRule for Average {
         }
     }
 
-    fn finish(&self, state: &[f32], scores: &mut [f32]) {
-        scores.copy_from_slice(state);
+    fn finish(&self, state: Vec<f32>, _classes: usize) -> Vec<f32> {
+        state
     }
 }
 
@@ -135,12 +136,17 @@ impl CombinationRule for MajorityVote {
         }
     }
 
-    fn finish(&self, state: &[f32], scores: &mut [f32]) {
-        let (votes, sums) = state.split_at(self.classes);
+    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
         let members = self.members as f32;
-        for ((score, vote), sum) in scores.iter_mut().zip(votes).zip(sums) {
-            *score = (vote + TIE_SHARE * sum / members) / (members * (1.0 + TIE_SHARE / members));
-        }
+        let whole = members * (1.0 + TIE_SHARE / members);
+        let samples = state.chunks_exact(2 * classes);
+        samples
+            .flat_map(|sample| {
+                let (votes, sums) = sample.split_at(classes);
+                let pairs = votes.iter().zip(sums);
+                pairs.map(move |(vote, sum)| (vote + TIE_SHARE * sum / members) / whole)
+            })
+            .collect()
     }
 }
 

@@ -92,6 +92,19 @@ impl Graph {
             .map(|(i, node)| (NodeId(i + 1), node))
     }
 
+    /// The same network with a softmax after its last layer.
+    ///
+    /// # Errors
+    /// The last layer does not give a vector.
+    pub fn with_softmax(&self) -> Result<Self, GraphError> {
+        let mut builder = GraphBuilder {
+            graph: self.clone(),
+        };
+        let last = builder.last();
+        builder.add("softmax.of.answer", Op::Softmax, &[last])?;
+        builder.build()
+    }
+
     /// Checks that an answer is one row of `classes` values.
     ///
     /// # Errors

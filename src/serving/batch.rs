@@ -1,0 +1,72 @@
+//! What travels: identities of samples, never their data.
+
+use std::time::Duration;
+
+use crate::ensemble::BatchSize;
+
+/// One request, unique for the engine's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestKey(pub u64);
+
+/// One worker, unique for the engine's life: a restarted or resized one is another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkerId(pub u64);
+
+/// Consecutive slots of one extent of the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    pub extent: usize,
+    pub slot: usize,
+    pub len: usize,
+}
+
+/// Consecutive samples of one part (the samples of a request in one extent).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub request: RequestKey,
+    pub part: usize,
+    /// First sample within the part.
+    pub first: usize,
+    pub len: usize,
+    /// When the request arrived.
+    pub arrived: Duration,
+    /// Number of the first sample in order of arrival, over all requests.
+    pub order: u64,
+    /// Ranges of one segment are neighbours in the queue and share this number.
+    pub segment: u64,
+}
+
+impl Range {
+    /// Cuts off the first `len` samples; the rest stays in `self`.
+    pub fn split_front(&mut self, len: usize) -> Range {
+        let front = Range { len, ..*self };
+        self.first += len;
+        self.order += len as u64;
+        self.len -= len;
+        front
+    }
+}
+
+/// A batch for one worker: whose samples, and where they lie.
+#[derive(Clone, Debug)]
+pub struct Batch<T> {
+    pub worker: WorkerId,
+    pub device: usize,
+    pub member: usize,
+    pub size: BatchSize,
+    /// Samples in the ranges.
+    pub samples: usize,
+    /// Rows to run: more than the samples where the policy pads.
+    pub rows: usize,
+    /// When the oldest sample arrived.
+    pub oldest: Duration,
+    pub ranges: Vec<Placed<T>>,
+}
+
+/// A range with its place in the pool and its request's payload.
+#[derive(Clone, Debug)]
+pub struct Placed<T> {
+    pub range: Range,
+    pub slice: Slice,
+    pub payload: T,
+}

@@ -1,0 +1,79 @@
+//! The door: a request is admitted or refused at once.
+
+use thiserror::Error;
+
+/// Admits while open; counts what it refuses.
+#[derive(Clone, Debug, Default)]
+pub struct Door {
+    state: DoorState,
+    refused: u64,
+}
+
+/// Open, or closed with a reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DoorState {
+    /// Workers are not ready yet.
+    #[default]
+    Starting,
+    Open,
+    Closed(String),
+}
+
+/// Why a request was not admitted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Refused {
+    #[error("a request of {samples} samples is larger than the pool of {most}")]
+    TooLarge { samples: usize, most: usize },
+    #[error("the pool is full: {samples} samples asked for, {free} free")]
+    Full { samples: usize, free: usize },
+    #[error("the door is closed: {0}")]
+    Closed(String),
+    #[error("expected samples of {expected} values, found {found} values")]
+    Shape { expected: usize, found: usize },
+    #[error("a request needs at least one sample")]
+    Empty,
+    #[error("sample {sample}: value {value} is not a finite number")]
+    NotFinite { sample: usize, value: usize },
+}
+
+impl Door {
+    /// Whether requests are admitted.
+    pub fn state(&self) -> &DoorState {
+        &self.state
+    }
+
+    /// Opens, closes, or closes for another reason.
+    pub fn set(&mut self, state: DoorState) {
+        self.state = state;
+    }
+
+    /// Lets a request of `samples` in, as far as the door is concerned.
+    ///
+    /// # Errors
+    /// [`Refused`], counted.
+    pub fn admit(&mut self, samples: usize, capacity: usize, free: usize) -> Result<(), Refused> {
+        let verdict = match &self.state {
+            DoorState::Starting => Err(Refused::Closed("workers are starting".into())),
+            DoorState::Closed(reason) => Err(Refused::Closed(reason.clone())),
+            DoorState::Open if samples == 0 => Err(Refused::Empty),
+            DoorState::Open if samples > capacity => Err(Refused::TooLarge {
+                samples,
+                most: capacity,
+            }),
+            DoorState::Open if samples > free => Err(Refused::Full { samples, free }),
+            DoorState::Open => Ok(()),
+        };
+        self.refused += u64::from(verdict.is_err());
+        verdict
+    }
+
+    /// Counts a refusal that was decided outside.
+    pub fn count_refusal(&mut self) {
+        self.refused += 1;
+    }
+
+    /// Requests refused so far.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+}

@@ -1,0 +1,428 @@
+//! The engine: workers for a matrix, requests in, answers out.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::allocation::{Cell, DoesNotFit, Footprints, Matrix};
+use crate::device::{DeviceKind, Devices, Ledger, thread_pool};
+use crate::ensemble::{Ensemble, PolicyKind};
+use crate::metrics::{Bucket, Latency, LatencySummary};
+use crate::serving::batch::RequestKey;
+use crate::serving::core::{Core, CoreConfig, DeviceStats, MemberStats, WorkerStats};
+use crate::serving::door::{DoorState, Refused};
+use crate::serving::scheduler::WorkerSpec;
+use crate::serving::storage::Storage;
+use crate::trace::{Span, SpanRing};
+
+use super::client::{Failure, Outcome, Pending, Reply, Request, Slot};
+use super::factory::{BuildError, PredictorFactory};
+use super::partition;
+use super::shared::{DeviceLane, SPAN_BOUND, Shared, Watched, lock};
+use super::worker::Body;
+
+/// How an engine is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// Samples the pool holds at most: the admission bound.
+    pub pool_samples: usize,
+    /// Bytes the pool may take at most, samples and answers under way together.
+    pub pool_bytes: u64,
+    /// How long draining may take.
+    pub drain_limit: Duration,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        EngineOptions {
+            pool_samples: 16_384,
+            pool_bytes: 256 << 20,
+            drain_limit: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why an engine does not start.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    DoesNotFit(#[from] DoesNotFit),
+    #[error("worker `{member}` on `{device}` did not start: {reason}")]
+    Worker {
+        member: String,
+        device: String,
+        #[source]
+        reason: BuildError,
+    },
+    #[error("a thread could not be started: {0}")]
+    Thread(String),
+}
+
+/// Counters and rates of a running engine, for whoever shows them.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    pub now: Duration,
+    pub door: DoorState,
+    pub refused: u64,
+    pub failed: u64,
+    pub cancelled: u64,
+    pub restarts: u64,
+    pub answered: u64,
+    pub in_flight: usize,
+    pub policy: PolicyKind,
+    pub workers: Vec<WorkerStats>,
+    pub devices: Vec<DeviceStats>,
+    pub members: Vec<MemberStats>,
+    pub requests_per_s: f64,
+    pub samples_per_s: f64,
+    /// Samples a second in each moment of [`super::shared::MOMENT`], oldest first.
+    pub series: Vec<f64>,
+    pub moment: Duration,
+    pub latency: LatencySummary,
+}
+
+/// A running inference system. Dropping it stops it at once; [`Engine::shutdown`]
+/// lets it finish first.
+pub struct Engine {
+    pub(super) shared: Arc<Shared>,
+    pub(super) matrix: Mutex<Matrix>,
+    pub(super) footprints: Footprints,
+    pub(super) options: EngineOptions,
+    /// One reload at a time.
+    pub(super) reloading: Mutex<()>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Builds every worker of `matrix`, then opens the door.
+    ///
+    /// # Errors
+    /// The matrix does not fit, or a worker does not start: nothing runs then.
+    pub fn start(
+        ensemble: Arc<Ensemble>,
+        devices: Devices,
+        matrix: &Matrix,
+        factory: Arc<dyn PredictorFactory>,
+        options: EngineOptions,
+    ) -> Result<Self, EngineError> {
+        let footprints = Footprints::of(&ensemble);
+        footprints.book(matrix, &devices)?;
+        let shared = Arc::new(assemble(&ensemble, devices, factory, &options)?);
+        let engine = Engine {
+            shared,
+            matrix: Mutex::new(matrix.clone()),
+            footprints,
+            options,
+            reloading: Mutex::new(()),
+            threads: Mutex::default(),
+        };
+        engine.start_workers(matrix)?;
+        engine.start_threads()?;
+        engine.shared.core().door().set(DoorState::Open);
+        Ok(engine)
+    }
+
+    fn start_workers(&self, matrix: &Matrix) -> Result<(), EngineError> {
+        for (cell, size) in matrix.workers() {
+            let spec = self.new_spec(cell, size);
+            build(&self.shared, spec).map_err(|reason| EngineError::Worker {
+                member: self.shared.ensemble.members[cell.member].name.clone(),
+                device: self.shared.devices.get(cell.device).name.clone(),
+                reason,
+            })?;
+            self.shared.core().add_worker(spec);
+        }
+        Ok(())
+    }
+
+    pub(super) fn new_spec(&self, cell: Cell, size: crate::ensemble::BatchSize) -> WorkerSpec {
+        WorkerSpec {
+            id: self.shared.core().new_worker(),
+            device: cell.device,
+            member: cell.member,
+            size,
+        }
+    }
+
+    fn start_threads(&self) -> Result<(), EngineError> {
+        for device in 0..self.shared.devices.count() {
+            let shared = Arc::clone(&self.shared);
+            let name = self.shared.devices.get(device).name.clone();
+            let handle = self.spawn(name, move || partition::run(&shared, device))?;
+            // The thread may already wait for its first poke: it is never lost, since
+            // parking again after a poke looks at the flag first.
+            let _ = self.shared.lanes[device].thread.set(handle);
+        }
+        let shared = Arc::clone(&self.shared);
+        let handle = self.spawn("timer".into(), move || partition::run_timer(&shared))?;
+        let _ = self.shared.timer.set(handle);
+        Ok(())
+    }
+
+    fn spawn(
+        &self,
+        name: String,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<thread::Thread, EngineError> {
+        let handle = thread::Builder::new()
+            .name(name)
+            .spawn(body)
+            .map_err(|e| EngineError::Thread(e.to_string()))?;
+        let thread = handle.thread().clone();
+        lock(&self.threads).push(handle);
+        Ok(thread)
+    }
+
+    /// Sends a request; the thread that calls is the one that waits.
+    ///
+    /// # Errors
+    /// [`Refused`] at once.
+    pub fn submit(&self, request: Request<'_>) -> Result<Pending, Refused> {
+        let slot = Slot::new();
+        let reply = Arc::clone(&slot);
+        let key = self
+            .shared
+            .submit(request, Box::new(move |outcome| reply.put(outcome)))?;
+        Ok(self.pending(slot, key))
+    }
+
+    /// Writes a request's samples to the pool but tells nobody yet.
+    ///
+    /// # Errors
+    /// [`Refused`] at once.
+    pub fn stage(&self, request: Request<'_>) -> Result<(Pending, RequestKey), Refused> {
+        let slot = Slot::new();
+        let reply = Arc::clone(&slot);
+        let key = self
+            .shared
+            .stage(request, Box::new(move |outcome| reply.put(outcome)))?;
+        Ok((self.pending(slot, key), key))
+    }
+
+    /// Broadcasts a staged request.
+    pub fn release(&self, request: RequestKey) {
+        self.shared.release(request);
+    }
+
+    fn pending(&self, slot: Arc<Slot>, request: RequestKey) -> Pending {
+        Pending {
+            slot,
+            shared: Arc::clone(&self.shared),
+            request,
+            over: false,
+        }
+    }
+
+    /// Sends a request whose outcome goes to `reply`, called in an engine's thread.
+    ///
+    /// # Errors
+    /// [`Refused`] at once; `reply` is then never called.
+    pub fn submit_with(&self, request: Request<'_>, reply: Reply) -> Result<(), Refused> {
+        self.shared.submit(request, reply).map(|_| ())
+    }
+
+    /// Sends and waits.
+    ///
+    /// # Errors
+    /// [`Refused`] at once.
+    pub fn predict(&self, request: Request<'_>) -> Result<Outcome, Refused> {
+        Ok(self.submit(request)?.wait())
+    }
+
+    /// The ensemble served.
+    pub fn ensemble(&self) -> &Arc<Ensemble> {
+        &self.shared.ensemble
+    }
+
+    /// The devices served on.
+    pub fn devices(&self) -> &Devices {
+        &self.shared.devices
+    }
+
+    /// The matrix that runs.
+    pub fn matrix(&self) -> Matrix {
+        lock(&self.matrix).clone()
+    }
+
+    /// What each worker books.
+    pub fn footprints(&self) -> &Footprints {
+        &self.footprints
+    }
+
+    /// The ledger of a matrix that fits.
+    pub fn ledger(&self, matrix: &Matrix) -> Result<Ledger, DoesNotFit> {
+        self.footprints.book(matrix, &self.shared.devices)
+    }
+
+    /// Samples a request may have at most.
+    pub fn capacity(&self) -> usize {
+        self.shared.core().capacity()
+    }
+
+    /// Samples that hold a slot of the pool now.
+    pub fn pooled(&self) -> usize {
+        self.shared.core().pooled()
+    }
+
+    /// Another policy from now on.
+    pub fn set_policy(&self, policy: PolicyKind) {
+        self.shared.core().set_policy(policy);
+        self.shared.wake();
+        self.shared.poke_timer();
+    }
+
+    /// Counters and rates.
+    pub fn observe(&self) -> Observed {
+        let watched = &self.shared.watched;
+        let now = self.shared.now();
+        let latency = lock(&watched.latency).summary();
+        let (answered, requests_per_s, samples_per_s, series) = rates(watched, now);
+        let mut core = self.shared.core();
+        Observed {
+            now,
+            door: core.door().state().clone(),
+            refused: core.door().refused(),
+            failed: watched.failed.load(Ordering::Relaxed),
+            cancelled: watched.cancelled.load(Ordering::Relaxed),
+            restarts: watched.restarts.load(Ordering::Relaxed),
+            answered,
+            in_flight: core.in_flight(),
+            policy: core.policy(),
+            workers: core.worker_stats(now),
+            devices: core.device_stats(now),
+            members: core.member_stats(now),
+            requests_per_s,
+            samples_per_s,
+            series,
+            moment: super::shared::MOMENT,
+            latency,
+        }
+    }
+
+    /// Bars of the latency distribution on a logarithmic axis.
+    pub fn latency_buckets(&self, per_octave: u32) -> Vec<Bucket> {
+        lock(&self.shared.watched.latency).buckets(per_octave)
+    }
+
+    /// Forgets latencies so far; gives what they were.
+    pub fn clear_latency(&self) -> Latency {
+        std::mem::take(&mut *lock(&self.shared.watched.latency))
+    }
+
+    /// Restarts of the worker at a place.
+    pub fn restarts(&self, cell: Cell) -> u32 {
+        self.shared.core().restarts(cell.device, cell.member)
+    }
+
+    /// Moves the spans since the last call to `into`, by device, oldest first; gives
+    /// how many were lost since the start.
+    pub fn drain_spans(&self, into: &mut Vec<Span>) -> u64 {
+        let lanes = self.shared.lanes.iter();
+        lanes.map(|lane| lane.spans.drain(into)).sum()
+    }
+
+    /// Takes what an operator should read.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.shared.watched.notices))
+    }
+
+    /// Closes the door, lets requests under way finish for at most the drain limit,
+    /// fails the rest with a reason, and stops.
+    pub fn shutdown(&self) {
+        self.shared.core().close("shutting down");
+        let limit = Instant::now() + self.options.drain_limit;
+        while Instant::now() < limit && self.shared.core().in_flight() > 0 {
+            thread::park_timeout(Duration::from_millis(1));
+        }
+        self.stop("the system shut down before it was answered");
+    }
+
+    fn stop(&self, reason: &str) {
+        self.shared.core().close("stopped");
+        self.shared.stopping.store(true, Ordering::Release);
+        let all: Vec<usize> = (0..self.shared.lanes.len()).collect();
+        self.shared.poke(&all);
+        self.shared.poke_timer();
+        let left = self.shared.core().fail_all(self.shared.now());
+        self.shared
+            .deliver_failures(left, &Failure::Worker(reason.to_owned()));
+        for handle in lock(&self.threads).drain(..) {
+            // A device's thread catches panics; there is nothing to do about others.
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop("the system was stopped");
+    }
+}
+
+fn rates(watched: &Watched, now: Duration) -> (u64, f64, f64, Vec<f64>) {
+    let lately = Duration::from_secs(1);
+    let mut answered: MutexGuard<'_, _> = lock(&watched.answered);
+    let (requests, samples) = &mut *answered;
+    (
+        requests.total() as u64,
+        requests.rate(now, lately),
+        samples.rate(now, lately),
+        samples.series(now),
+    )
+}
+
+/// Builds a worker's body; it serves nobody until the core knows it.
+pub(super) fn build(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
+    let pool = shared.lanes[spec.device].pool.clone();
+    let predictor = shared.factory.build(spec.member, spec.size, pool)?;
+    let body = Body::new(
+        predictor,
+        spec.size.get(),
+        shared.ensemble.input.shape.elements(),
+        shared.ensemble.classes,
+    )?;
+    shared
+        .bodies
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(spec.id, Arc::new(Mutex::new(body)));
+    Ok(())
+}
+
+fn assemble(
+    ensemble: &Arc<Ensemble>,
+    devices: Devices,
+    factory: Arc<dyn PredictorFactory>,
+    options: &EngineOptions,
+) -> Result<Shared, EngineError> {
+    let width = ensemble.input.shape.elements();
+    let slots = ensemble.segment_size;
+    let sample_bytes = 4 * (width + ensemble.combination().state_width()) as u64;
+    let samples = (options.pool_bytes / sample_bytes.max(1)).min(options.pool_samples as u64);
+    let extents = (samples as usize).div_ceil(slots).max(2);
+    let core = Core::new(CoreConfig {
+        devices: devices.count(),
+        members: ensemble.members.len(),
+        extents,
+        segment: slots,
+        policy: ensemble.policy,
+    });
+    let lanes = devices
+        .iter()
+        .map(|device| {
+            let DeviceKind::Cpu { cores } = &device.kind;
+            Ok(DeviceLane {
+                thread: OnceLock::new(),
+                poked: AtomicBool::new(false),
+                pool: thread_pool(cores).map_err(|e| EngineError::Thread(e.to_string()))?,
+                spans: SpanRing::new(SPAN_BOUND),
+            })
+        })
+        .collect::<Result<_, EngineError>>()?;
+    let storage = Storage::new(extents, slots, width);
+    let ensemble = Arc::clone(ensemble);
+    Ok(Shared::new(ensemble, devices, factory, core, storage, lanes))
+}

@@ -1,0 +1,172 @@
+//! A device's thread: runs its workers' batches one at a time, and restarts them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::compute::ComputeError;
+use crate::device::{DeviceKind, pin_current_thread};
+use crate::serving::batch::Batch;
+use crate::serving::core::Next;
+use crate::serving::scheduler::WorkerSpec;
+use crate::serving::supervision::Verdict;
+use crate::trace::{Span, SpanKind};
+
+use super::client::{Failure, RequestData, spin};
+use super::shared::{Shared, lock};
+use super::worker::{Timing, since};
+
+type LiveBatch = Batch<Arc<RequestData>>;
+
+/// Serves until the engine stops.
+pub(super) fn run(shared: &Arc<Shared>, device: usize) {
+    let DeviceKind::Cpu { cores } = &shared.devices.get(device).kind;
+    pin_current_thread(cores);
+    while !shared.is_stopping() {
+        let next = shared.core().next(shared.now(), device);
+        match next {
+            Next::Run(batch) => run_batch(shared, &batch),
+            Next::Sleep(until) => sleep(shared, device, until),
+        }
+    }
+}
+
+fn sleep(shared: &Shared, device: usize, until: Option<Duration>) {
+    let poked = &shared.lanes[device].poked;
+    if !spin(|| poked.load(Ordering::Acquire)) {
+        loop {
+            let left = until.map(|at| at.saturating_sub(shared.now()));
+            let over = left.is_some_and(|l| l.is_zero());
+            if over || shared.is_stopping() || poked.load(Ordering::Acquire) {
+                break;
+            }
+            match left {
+                Some(left) => thread::park_timeout(left),
+                None => thread::park(),
+            }
+        }
+    }
+    poked.store(false, Ordering::Release);
+}
+
+fn run_batch(shared: &Arc<Shared>, batch: &LiveBatch) {
+    let start = Instant::now();
+    let body = {
+        let bodies = shared.bodies.read().unwrap_or_else(PoisonError::into_inner);
+        bodies.get(&batch.worker).cloned()
+    };
+    let Some(body) = body else {
+        return failed(shared, batch, "its worker was not there");
+    };
+    // A network that panics must not take the device with it. Its own state may be
+    // broken afterwards, so the worker is thrown away and built anew.
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        lock(&body).run(batch, &shared.storage, shared.rule.as_ref())
+    }));
+    match ran {
+        Ok(Ok(timing)) => finish(shared, batch, start, timing),
+        Ok(Err(error)) => failed(shared, batch, &describe(&error)),
+        Err(panic) => failed(shared, batch, &panic_text(panic.as_ref())),
+    }
+}
+
+fn finish(shared: &Shared, batch: &LiveBatch, start: Instant, timing: Timing) {
+    let end = Instant::now();
+    let finished = {
+        let mut core = shared.core();
+        core.finish(since(shared.start, end), batch, end - start)
+    };
+    record(shared, batch, [start, timing.copied, timing.computed, end]);
+    shared.deliver(finished);
+}
+
+fn record(shared: &Shared, batch: &LiveBatch, at: [Instant; 4]) {
+    let [start, copied, computed, end] = at.map(|t| since(shared.start, t));
+    let span = |kind, start, end| Span {
+        device: batch.device,
+        member: batch.member,
+        batch_size: batch.size.get(),
+        kind,
+        start,
+        end,
+        samples: batch.samples,
+    };
+    shared.lanes[batch.device].spans.push(&[
+        span(SpanKind::Wait, batch.oldest, start),
+        span(SpanKind::CopyIn, start, copied),
+        span(SpanKind::Compute, copied, computed),
+        span(SpanKind::Send, computed, end),
+    ]);
+}
+
+/// The batch's requests fail; the worker is built anew, or retired.
+fn failed(shared: &Arc<Shared>, batch: &LiveBatch, why: &str) {
+    let member = &shared.ensemble.members[batch.member].name;
+    let device = &shared.devices.get(batch.device).name;
+    let text = format!("worker `{member}` on `{device}`: {why}");
+    let (verdict, requests) = shared.core().panicked(shared.now(), batch);
+    shared
+        .bodies
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(&batch.worker);
+    let restarted = verdict == Verdict::Restart && restart(shared, batch);
+    if restarted {
+        shared.watched.restarts.fetch_add(1, Ordering::Relaxed);
+        shared.notice(format!("warning: {text}; it was restarted"));
+    } else {
+        shared.notice(format!("error: {text}; it is retired"));
+    }
+    shared.deliver_failures(requests, &Failure::Worker(text));
+    shared.close_if_orphaned();
+    shared.wake();
+}
+
+fn restart(shared: &Arc<Shared>, batch: &LiveBatch) -> bool {
+    let id = shared.core().new_worker();
+    let spec = WorkerSpec {
+        id,
+        device: batch.device,
+        member: batch.member,
+        size: batch.size,
+    };
+    match super::engine::build(shared, spec) {
+        Ok(()) => {
+            shared.core().add_worker(spec);
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+fn describe(error: &ComputeError) -> String {
+    format!("failed: {error}")
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("panicked: {}", text.unwrap_or_else(|| "no reason given".into()))
+}
+
+/// Deadlines and segments: sleeps until one is due.
+pub(super) fn run_timer(shared: &Shared) {
+    while !shared.is_stopping() {
+        let now = shared.now();
+        let (late, woken, next) = {
+            let mut core = shared.core();
+            let late = core.tick(now);
+            (late, core.wake(now), core.next_timer())
+        };
+        shared.poke(&woken);
+        shared.deliver_failures(late, &Failure::Deadline);
+        match next {
+            Some(at) => thread::park_timeout(at.saturating_sub(shared.now())),
+            None => thread::park(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Drives a reload: the steps of the plan, while serving goes on.
+
+use std::sync::PoisonError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::allocation::{Cell, DoesNotFit, Matrix};
+use crate::ensemble::BatchSize;
+use crate::serving::batch::WorkerId;
+use crate::serving::reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
+use crate::serving::scheduler::WorkerSpec;
+
+use super::client::Failure;
+use super::engine::{Engine, build};
+use super::shared::lock;
+
+/// Why a reload did not happen; the old matrix serves.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ReloadError {
+    #[error(transparent)]
+    DoesNotFit(#[from] DoesNotFit),
+    #[error("the matrix is for other devices or members than those that run")]
+    OtherFrame,
+    #[error("a new worker did not start: {0}")]
+    Worker(String),
+    #[error("the system is stopping")]
+    Stopping,
+}
+
+impl Engine {
+    /// Plans the way to `matrix`, moving nothing.
+    ///
+    /// # Errors
+    /// It does not fit, or belongs to something else.
+    pub fn plan_reload(&self, matrix: &Matrix) -> Result<ReloadPlan, ReloadError> {
+        let old = self.matrix();
+        if old.frame() != matrix.frame() {
+            return Err(ReloadError::OtherFrame);
+        }
+        Ok(ReloadPlan::new(
+            &old,
+            matrix,
+            &self.footprints,
+            &self.shared.devices,
+        )?)
+    }
+
+    /// Replaces the running matrix while serving; tells `watch` each step.
+    ///
+    /// # Errors
+    /// The reload failed; the old matrix serves.
+    pub fn reload(
+        &self,
+        matrix: &Matrix,
+        mut watch: impl FnMut(&str),
+    ) -> Result<ReloadPlan, ReloadError> {
+        let _one_at_a_time = lock(&self.reloading);
+        let plan = self.plan_reload(matrix)?;
+        let mut reload = Reload::new(plan.clone());
+        let mut built = Vec::new();
+        let mut event = ReloadEvent::Start;
+        loop {
+            let action = reload.step(event);
+            if let Some(words) = self.describe(&action) {
+                watch(&words);
+            }
+            event = match action {
+                ReloadAction::Done => {
+                    *lock(&self.matrix) = matrix.clone();
+                    return Ok(plan);
+                }
+                ReloadAction::Failed(reason) => return Err(ReloadError::Worker(reason)),
+                action => self.act(action, &mut built),
+            };
+        }
+    }
+
+    fn act(&self, action: ReloadAction, built: &mut Vec<WorkerSpec>) -> ReloadEvent {
+        match action {
+            ReloadAction::Drain(cell) => self.drain(cell, built),
+            ReloadAction::Build(cell, size) => return self.build_new(cell, size, built),
+            ReloadAction::Activate => self.activate(built),
+            ReloadAction::Discard => {
+                for spec in built.drain(..) {
+                    self.forget(spec.id);
+                }
+            }
+            ReloadAction::Restore(cell, size) => {
+                let mut restored = Vec::new();
+                let event = self.build_new(cell, size, &mut restored);
+                self.activate(&restored);
+                return event;
+            }
+            ReloadAction::Done | ReloadAction::Failed(_) => {}
+        }
+        ReloadEvent::Done
+    }
+
+    fn build_new(
+        &self,
+        cell: Cell,
+        size: BatchSize,
+        built: &mut Vec<WorkerSpec>,
+    ) -> ReloadEvent {
+        if self.shared.is_stopping() {
+            return ReloadEvent::Failed(ReloadError::Stopping.to_string());
+        }
+        let spec = self.new_spec(cell, size);
+        match build(&self.shared, spec) {
+            Ok(()) => {
+                built.push(spec);
+                ReloadEvent::Done
+            }
+            Err(error) => ReloadEvent::Failed(error.to_string()),
+        }
+    }
+
+    fn activate(&self, built: &[WorkerSpec]) {
+        {
+            let mut core = self.shared.core();
+            for &spec in built {
+                core.add_worker(spec);
+            }
+            core.reopen_if_served();
+        }
+        self.shared.wake();
+    }
+
+    /// Drains the workers at a cell that were not built by this reload.
+    fn drain(&self, cell: Cell, built: &[WorkerSpec]) {
+        let old: Vec<WorkerId> = {
+            let mut core = self.shared.core();
+            let now = self.shared.now();
+            let here = core.worker_stats(now).into_iter().map(|w| w.spec);
+            let old: Vec<WorkerId> = here
+                .filter(|s| s.device == cell.device && s.member == cell.member)
+                .map(|s| s.id)
+                .filter(|id| built.iter().all(|b| b.id != *id))
+                .collect();
+            for &id in &old {
+                core.drain_worker(id);
+            }
+            old
+        };
+        for id in old {
+            self.await_drained(id);
+            let now = self.shared.now();
+            let stuck = self.shared.core().remove_worker(now, id);
+            let reason = "its worker was stopped and did not finish in time";
+            self.shared
+                .deliver_failures(stuck, &Failure::Worker(reason.into()));
+            self.forget(id);
+        }
+        self.shared.wake();
+    }
+
+    fn await_drained(&self, id: WorkerId) {
+        let limit = Instant::now() + self.options.drain_limit;
+        while !self.shared.core().is_drained(id) {
+            if Instant::now() >= limit || self.shared.is_stopping() {
+                let notice = "warning: a worker did not drain in time; its batch was given up";
+                self.shared.notice(notice.into());
+                return;
+            }
+            thread::park_timeout(Duration::from_micros(200));
+        }
+    }
+
+    fn forget(&self, id: WorkerId) {
+        self.shared
+            .bodies
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&id);
+    }
+
+    fn describe(&self, action: &ReloadAction) -> Option<String> {
+        let place = |cell: &Cell| {
+            let frame = self.matrix();
+            let frame = frame.frame();
+            format!("{} × {}", frame.devices[cell.device], frame.members[cell.member])
+        };
+        match action {
+            ReloadAction::Drain(cell) => Some(format!("drain {}", place(cell))),
+            ReloadAction::Build(cell, size) => Some(format!("start {} at {size}", place(cell))),
+            ReloadAction::Activate => Some("new workers serve".into()),
+            ReloadAction::Discard => Some("drop what was started".into()),
+            ReloadAction::Restore(cell, size) => {
+                Some(format!("restore {} at {size}", place(cell)))
+            }
+            ReloadAction::Done | ReloadAction::Failed(_) => None,
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What all threads of an engine share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use rayon::ThreadPool;
+
+use crate::device::Devices;
+use crate::ensemble::{CombinationRule, Ensemble};
+use crate::metrics::{Latency, RateRing};
+use crate::serving::accumulator::{Answer, Part};
+use crate::serving::batch::{RequestKey, WorkerId};
+use crate::serving::core::{Core, Finished};
+use crate::serving::door::Refused;
+use crate::serving::storage::Storage;
+use crate::trace::SpanRing;
+
+use super::client::{Failure, Reply, Request, RequestData};
+use super::factory::PredictorFactory;
+use super::worker::{Body, since};
+
+/// Spans kept for each device until somebody reads them.
+pub const SPAN_BOUND: usize = 16_384;
+
+/// The engine's insides.
+pub struct Shared {
+    pub ensemble: Arc<Ensemble>,
+    pub devices: Devices,
+    pub factory: Arc<dyn PredictorFactory>,
+    pub rule: Arc<dyn CombinationRule>,
+    pub storage: Storage,
+    pub start: Instant,
+    pub lanes: Vec<DeviceLane>,
+    pub timer: OnceLock<Thread>,
+    pub stopping: AtomicBool,
+    pub bodies: RwLock<HashMap<WorkerId, Arc<Mutex<Body>>>>,
+    pub watched: Watched,
+    core: Mutex<Core<Arc<RequestData>>>,
+}
+
+/// One device's thread, as others see it.
+pub struct DeviceLane {
+    pub thread: OnceLock<Thread>,
+    pub poked: AtomicBool,
+    pub pool: Option<Arc<ThreadPool>>,
+    pub spans: SpanRing,
+}
+
+/// What is counted outside the core.
+pub struct Watched {
+    pub latency: Mutex<Latency>,
+    pub answered: Mutex<(RateRing, RateRing)>,
+    pub failed: AtomicU64,
+    pub cancelled: AtomicU64,
+    pub restarts: AtomicU64,
+    /// Things an operator should read, drained by whoever shows them.
+    pub notices: Mutex<Vec<String>>,
+}
+
+/// Width of a moment of the throughput series, and how many are kept.
+pub const MOMENT: Duration = Duration::from_millis(250);
+const MOMENTS: usize = 480;
+
+impl Watched {
+    pub fn new() -> Self {
+        let ring = || RateRing::new(MOMENT, MOMENTS);
+        Watched {
+            latency: Mutex::new(Latency::new()),
+            answered: Mutex::new((ring(), ring())),
+            failed: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
+            restarts: AtomicU64::new(0),
+            notices: Mutex::default(),
+        }
+    }
+}
+
+/// A notice that nobody reads makes room for newer ones.
+const MOST_NOTICES: usize = 256;
+
+impl Shared {
+    pub fn new(
+        ensemble: Arc<Ensemble>,
+        devices: Devices,
+        factory: Arc<dyn PredictorFactory>,
+        core: Core<Arc<RequestData>>,
+        storage: Storage,
+        lanes: Vec<DeviceLane>,
+    ) -> Self {
+        Shared {
+            rule: ensemble.combination(),
+            ensemble,
+            devices,
+            factory,
+            storage,
+            start: Instant::now(),
+            lanes,
+            timer: OnceLock::new(),
+            stopping: AtomicBool::new(false),
+            bodies: RwLock::default(),
+            watched: Watched::new(),
+            core: Mutex::new(core),
+        }
+    }
+
+    /// Time since the engine's start.
+    pub fn now(&self) -> Duration {
+        since(self.start, Instant::now())
+    }
+
+    pub fn core(&self) -> MutexGuard<'_, Core<Arc<RequestData>>> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    pub fn notice(&self, text: String) {
+        let mut notices = lock(&self.watched.notices);
+        if notices.len() >= MOST_NOTICES {
+            notices.remove(0);
+        }
+        notices.push(text);
+    }
+
+    /// Lets a request in and broadcasts it; `reply` gets its outcome exactly once.
+    pub fn submit(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
+        let admitted = self.stage(request, reply)?;
+        self.release(admitted);
+        Ok(admitted)
+    }
+
+    /// Lets a request in and writes its samples to the pool.
+    pub fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
+        let width = self.ensemble.input.shape.elements();
+        if let Err(refused) = check(request.values, width) {
+            self.core().door().count_refusal();
+            return Err(refused);
+        }
+        let now = self.now();
+        let deadline = request.deadline.map(|within| now + within);
+        let samples = request.values.len() / width;
+        let admission = self.core().admit(now, samples, deadline, |slices| {
+            let parts = slices.iter().map(|s| Part::new(s.len)).collect();
+            Arc::new(RequestData::new(parts, reply))
+        })?;
+        self.storage
+            .write(&admission.parts, request.values, &self.ensemble.input);
+        Ok(admission.request)
+    }
+
+    /// Broadcasts a staged request to the queues and wakes who can serve it.
+    pub fn release(&self, request: RequestKey) {
+        let now = self.now();
+        let (woken, timer) = {
+            let mut core = self.core();
+            core.enqueue(now, request);
+            (core.wake(now), core.next_timer().is_some())
+        };
+        self.poke(&woken);
+        if timer {
+            self.poke_timer();
+        }
+    }
+
+    /// Wakes device threads.
+    pub fn poke(&self, devices: &[usize]) {
+        for &device in devices {
+            let lane = &self.lanes[device];
+            lane.poked.store(true, Ordering::Release);
+            if let Some(thread) = lane.thread.get() {
+                thread.unpark();
+            }
+        }
+    }
+
+    /// Lets the timer look again at what is due.
+    pub fn poke_timer(&self) {
+        if let Some(thread) = self.timer.get() {
+            thread.unpark();
+        }
+    }
+
+    /// Wakes every device that has something to do.
+    pub fn wake(&self) {
+        let woken = self.core().wake(self.now());
+        self.poke(&woken);
+    }
+
+    /// Gives a request up for `failure`.
+    pub fn fail(&self, request: RequestKey, failure: &Failure) {
+        let failed = self.core().fail(self.now(), request);
+        self.deliver_failures(failed, failure);
+    }
+
+    /// Answers requests that are complete.
+    pub fn deliver(&self, finished: Vec<Finished<Arc<RequestData>>>) {
+        if finished.is_empty() {
+            return;
+        }
+        let now = self.now();
+        {
+            let mut latency = lock(&self.watched.latency);
+            let mut answered = lock(&self.watched.answered);
+            for done in &finished {
+                latency.record(done.latency);
+                answered.0.add(now, 1.0);
+                answered.1.add(now, done.samples as f64);
+            }
+        }
+        let classes = self.ensemble.classes;
+        for done in finished {
+            done.payload
+                .answer(|parts| Ok(Answer::finish(self.rule.as_ref(), parts, classes)));
+        }
+    }
+
+    /// Answers requests that failed.
+    pub fn deliver_failures(
+        &self,
+        failed: impl IntoIterator<Item = Finished<Arc<RequestData>>>,
+        failure: &Failure,
+    ) {
+        let counter = match failure {
+            Failure::Cancelled => &self.watched.cancelled,
+            _ => &self.watched.failed,
+        };
+        for done in failed {
+            counter.fetch_add(1, Ordering::Relaxed);
+            done.payload.answer(|_| Err(failure.clone()));
+        }
+    }
+
+    /// Closes the door where a member has nobody left to serve it, and fails what
+    /// waits for it.
+    pub fn close_if_orphaned(&self) {
+        let (reason, failed) = {
+            let mut core = self.core();
+            let Some(member) = core.orphan() else { return };
+            let name = &self.ensemble.members[member].name;
+            let reason = format!("member `{name}` has no worker left");
+            let failed = core.close_orphaned(self.now(), &reason);
+            (reason, failed)
+        };
+        self.notice(format!("error: {reason}; the door is closed"));
+        self.deliver_failures(failed, &Failure::Worker(reason));
+    }
+}
+
+fn check(values: &[f32], width: usize) -> Result<(), Refused> {
+    if values.is_empty() {
+        return Err(Refused::Empty);
+    }
+    if !values.len().is_multiple_of(width) {
+        return Err(Refused::Shape {
+            expected: width,
+            found: values.len(),
+        });
+    }
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Refused::NotFinite {
+            sample: at / width,
+            value: at % width,
+        }),
+    }
+}
+
+/// Locks, whoever panicked before.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

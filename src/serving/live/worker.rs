@@ -1,0 +1,97 @@
+//! A worker's body: its predictor and the tensors at both ends of it.
+
+use std::time::{Duration, Instant};
+
+use candle_core::Tensor;
+
+use crate::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
+use crate::ensemble::CombinationRule;
+use crate::serving::batch::Batch;
+use crate::serving::storage::Storage;
+
+use super::client::RequestData;
+
+/// Batcher, predictor and sender of one entry of the matrix.
+pub(super) struct Body {
+    predictor: Box<dyn Predictor>,
+    input: Tensor,
+    output: Tensor,
+    inputs: usize,
+    classes: usize,
+}
+
+/// When each role was done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub copied: Instant,
+    pub computed: Instant,
+}
+
+impl Body {
+    /// Rows for batches of up to `size`.
+    pub fn new(
+        predictor: Box<dyn Predictor>,
+        size: usize,
+        inputs: usize,
+        classes: usize,
+    ) -> Result<Self, ComputeError> {
+        Ok(Body {
+            predictor,
+            input: host_rows(size, inputs)?,
+            output: host_rows(size, classes)?,
+            inputs,
+            classes,
+        })
+    }
+
+    /// Copies the batch in, runs it and folds its answers.
+    pub fn run(
+        &mut self,
+        batch: &Batch<std::sync::Arc<RequestData>>,
+        storage: &Storage,
+        rule: &dyn CombinationRule,
+    ) -> Result<Timing, ComputeError> {
+        self.copy_in(batch, storage)?;
+        let copied = Instant::now();
+        self.predictor.predict(batch.rows, &self.input, &self.output)?;
+        let computed = Instant::now();
+        self.send(batch, rule)?;
+        Ok(Timing { copied, computed })
+    }
+
+    fn copy_in(
+        &self,
+        batch: &Batch<std::sync::Arc<RequestData>>,
+        storage: &Storage,
+    ) -> Result<(), ComputeError> {
+        write_rows(&self.input, |rows| {
+            let mut at = 0;
+            for placed in &batch.ranges {
+                let end = at + placed.slice.len * self.inputs;
+                storage.read(placed.slice, &mut rows[at..end]);
+                at = end;
+            }
+        })
+    }
+
+    fn send(
+        &self,
+        batch: &Batch<std::sync::Arc<RequestData>>,
+        rule: &dyn CombinationRule,
+    ) -> Result<(), ComputeError> {
+        read_rows(&self.output, |rows| {
+            let mut at = 0;
+            for placed in &batch.ranges {
+                let end = at + placed.range.len * self.classes;
+                let part = &placed.payload.parts[placed.range.part];
+                part.fold(rule, batch.member, placed.range.first, &rows[at..end], self.classes);
+                at = end;
+            }
+        })
+    }
+}
+
+/// The time of an instant, counted from the engine's start.
+pub(super) fn since(start: Instant, at: Instant) -> Duration {
+    at.saturating_duration_since(start)
+}

@@ -1,0 +1,35 @@
+//! Requests to answers.
+//!
+//! What decides is a state machine without clock, lock or thread: [`Core`] takes
+//! events with the time they happen at and says what to do. `live` drives it with
+//! threads; tests, and later the simulation, drive it in virtual time.
+
+mod accumulator;
+mod batch;
+mod core;
+mod door;
+mod live;
+mod policy;
+mod pool;
+mod queue;
+mod reload;
+mod scheduler;
+mod segmenter;
+mod storage;
+mod supervision;
+
+pub use accumulator::{Answer, Part};
+pub use batch::{Batch, Placed, Range, RequestKey, Slice, WorkerId};
+pub use core::{Admission, Core, CoreConfig, DeviceStats, Finished, MemberStats, Next, WorkerStats};
+pub use door::{Door, DoorState, Refused};
+pub use live::{
+    BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, NetworkFactory, Observed,
+    Outcome, Pending, PredictorFactory, ReloadError, Reply, Request, SPAN_BOUND,
+};
+pub use policy::{Decision, QueueState, decide};
+pub use pool::PoolIndex;
+pub use queue::MemberQueue;
+pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
+pub use scheduler::{Pick, Scheduler, WorkerSpec};
+pub use segmenter::Segmenter;
+pub use supervision::{Verdict, Watch};

@@ -1,0 +1,197 @@
+//! Reload: from one matrix to another while serving, planned against the ledger.
+//!
+//! Where both fit, new workers are ready before old ones drain. Where they do not,
+//! entries in the way drain first; if a new worker then cannot start, those come back.
+
+use std::collections::VecDeque;
+
+use crate::allocation::{Cell, Difference, DoesNotFit, EntryChange, Footprints, Matrix};
+use crate::device::Devices;
+use crate::ensemble::BatchSize;
+
+/// The steps of a reload, decided before anything moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReloadPlan {
+    pub difference: Difference,
+    /// Workers that must go before new ones have room.
+    pub early: Vec<(Cell, BatchSize)>,
+    pub starts: Vec<(Cell, BatchSize)>,
+    pub late: Vec<(Cell, BatchSize)>,
+}
+
+impl ReloadPlan {
+    /// Plans the way from `old` to `new`.
+    ///
+    /// # Errors
+    /// `new` does not fit even alone.
+    pub fn new(
+        old: &Matrix,
+        new: &Matrix,
+        footprints: &Footprints,
+        devices: &Devices,
+    ) -> Result<Self, DoesNotFit> {
+        footprints.book(new, devices)?;
+        let difference = Difference::between(old, new);
+        let changed: Vec<EntryChange> = difference.changed().copied().collect();
+        let starts: Vec<_> = changed
+            .iter()
+            .filter_map(|e| e.change.starts().map(|s| (e.cell, s)))
+            .collect();
+        let mut late: Vec<_> = changed
+            .iter()
+            .filter_map(|e| e.change.stops().map(|s| (e.cell, s)))
+            .collect();
+        // The largest go first: they make the most room, so the fewest have to.
+        late.sort_by_key(|(cell, size)| {
+            std::cmp::Reverse(footprints.booking(*cell, *size).activation_bytes)
+        });
+        let mut late = VecDeque::from(late);
+        let mut early = Vec::new();
+        while !fits(old, &starts, &early, footprints, devices) {
+            match late.pop_front() {
+                Some(stop) => early.push(stop),
+                None => break,
+            }
+        }
+        Ok(ReloadPlan {
+            difference,
+            early,
+            starts,
+            late: late.into(),
+        })
+    }
+
+    /// Members that have no worker between the early drains and the new workers.
+    pub fn paused_members(&self, old: &Matrix) -> Vec<usize> {
+        let gone = |member: usize| {
+            let mut workers = old.workers().filter(|(c, _)| c.member == member);
+            workers.all(|w| self.early.contains(&w))
+        };
+        (0..old.frame().members.len()).filter(|&m| gone(m)).collect()
+    }
+}
+
+/// Whether the old workers but for `early` fit beside the new ones.
+fn fits(
+    old: &Matrix,
+    starts: &[(Cell, BatchSize)],
+    early: &[(Cell, BatchSize)],
+    footprints: &Footprints,
+    devices: &Devices,
+) -> bool {
+    let mut ledger = crate::device::Ledger::new(devices);
+    old.workers()
+        .filter(|w| !early.contains(w))
+        .chain(starts.iter().copied())
+        .all(|(cell, size)| footprints.book_one(&mut ledger, devices, cell, size).is_ok())
+}
+
+/// What the driver has to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReloadAction {
+    /// Drain the worker at a cell and drop it.
+    Drain(Cell),
+    /// Build a worker; it serves nobody yet.
+    Build(Cell, BatchSize),
+    /// Let all new workers serve.
+    Activate,
+    /// Drop what was built.
+    Discard,
+    /// Build an old worker again and let it serve.
+    Restore(Cell, BatchSize),
+    /// The new matrix runs.
+    Done,
+    /// The old matrix runs again.
+    Failed(String),
+}
+
+/// What became of the last action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReloadEvent {
+    Start,
+    Done,
+    Failed(String),
+}
+
+/// A reload under way: `step(event) → action`.
+#[derive(Clone, Debug)]
+pub struct Reload {
+    plan: ReloadPlan,
+    stage: Stage,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    Early(usize),
+    Build(usize),
+    Activated,
+    Late(usize),
+    Restore { next: usize, reason: String },
+    Over(ReloadAction),
+}
+
+impl Reload {
+    /// Ready for [`ReloadEvent::Start`].
+    pub fn new(plan: ReloadPlan) -> Self {
+        Reload {
+            plan,
+            stage: Stage::Early(0),
+        }
+    }
+
+    /// The plan it follows.
+    pub fn plan(&self) -> &ReloadPlan {
+        &self.plan
+    }
+
+    /// What to do after `event`. [`ReloadAction::Done`] and [`ReloadAction::Failed`]
+    /// are the last.
+    pub fn step(&mut self, event: ReloadEvent) -> ReloadAction {
+        match (&mut self.stage, event) {
+            (Stage::Build(_), ReloadEvent::Failed(reason)) => {
+                self.stage = Stage::Restore { next: 0, reason };
+                return ReloadAction::Discard;
+            }
+            (Stage::Restore { reason, .. }, ReloadEvent::Failed(why)) => {
+                reason.push_str("; then an old worker did not start again: ");
+                reason.push_str(&why);
+            }
+            _ => {}
+        }
+        self.advance()
+    }
+
+    fn advance(&mut self) -> ReloadAction {
+        loop {
+            match &mut self.stage {
+                Stage::Early(next) => match take(&self.plan.early, next) {
+                    Some((cell, _)) => return ReloadAction::Drain(cell),
+                    None => self.stage = Stage::Build(0),
+                },
+                Stage::Build(next) => match take(&self.plan.starts, next) {
+                    Some((cell, size)) => return ReloadAction::Build(cell, size),
+                    None => {
+                        self.stage = Stage::Activated;
+                        return ReloadAction::Activate;
+                    }
+                },
+                Stage::Activated => self.stage = Stage::Late(0),
+                Stage::Late(next) => match take(&self.plan.late, next) {
+                    Some((cell, _)) => return ReloadAction::Drain(cell),
+                    None => self.stage = Stage::Over(ReloadAction::Done),
+                },
+                Stage::Restore { next, reason } => match take(&self.plan.early, next) {
+                    Some((cell, size)) => return ReloadAction::Restore(cell, size),
+                    None => self.stage = Stage::Over(ReloadAction::Failed(reason.clone())),
+                },
+                Stage::Over(last) => return last.clone(),
+            }
+        }
+    }
+}
+
+fn take<T: Copy>(all: &[T], next: &mut usize) -> Option<T> {
+    let item = all.get(*next).copied();
+    *next += 1;
+    item
+}

@@ -1,0 +1,36 @@
+//! What becomes of a worker whose network panicked.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Panics of one entry of the matrix.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    panics: VecDeque<Duration>,
+}
+
+/// What to do after a panic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Restart,
+    Retire,
+}
+
+/// This many panics within [`WINDOW`] retire a worker.
+const MOST: usize = 3;
+const WINDOW: Duration = Duration::from_secs(60);
+
+impl Watch {
+    /// Records a panic.
+    pub fn panicked(&mut self, now: Duration) -> Verdict {
+        self.panics.push_back(now);
+        while self.panics.front().is_some_and(|&t| now - t > WINDOW) {
+            self.panics.pop_front();
+        }
+        if self.panics.len() >= MOST {
+            Verdict::Retire
+        } else {
+            Verdict::Restart
+        }
+    }
+}

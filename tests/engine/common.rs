@@ -1,0 +1,50 @@
+//! What several tests start from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use divisi::allocation::{Frame, Matrix};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
+
+pub fn digits() -> Arc<Ensemble> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/digits");
+    Arc::new(Ensemble::read(&Files::at(&folder)).expect("digits is valid"))
+}
+
+/// Two partitions, whatever the machine: pinning to a core that is not there fails
+/// softly.
+pub fn two_devices() -> Devices {
+    let host = Host { cores: vec![0, 1], memory_bytes: 4 << 30 };
+    Devices::default_of(&host)
+}
+
+pub fn frame(ensemble: &Ensemble, devices: &Devices) -> Arc<Frame> {
+    Arc::new(Frame {
+        devices: devices.names(),
+        members: ensemble.member_names(),
+        batch_sizes: ensemble.batch_sizes.clone(),
+    })
+}
+
+/// Every member on every device at batch size 8.
+pub fn everywhere(ensemble: &Ensemble, devices: &Devices) -> Matrix {
+    let rows = vec![vec![8; ensemble.members.len()]; devices.count()];
+    Matrix::from_rows(frame(ensemble, devices), &rows).expect("valid")
+}
+
+pub fn start(ensemble: &Arc<Ensemble>, factory: Arc<dyn PredictorFactory>) -> Engine {
+    let devices = two_devices();
+    let matrix = everywhere(ensemble, &devices);
+    Engine::start(Arc::clone(ensemble), devices, &matrix, factory, EngineOptions::default())
+        .expect("starts")
+}
+
+pub fn networks(ensemble: &Arc<Ensemble>) -> Arc<dyn PredictorFactory> {
+    Arc::new(NetworkFactory::new(Arc::clone(ensemble)))
+}
+
+pub fn fakes(ensemble: &Ensemble) -> Arc<dyn PredictorFactory> {
+    Arc::new(FakeFactory { classes: ensemble.classes })
+}
