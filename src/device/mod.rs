@@ -143,6 +143,15 @@ impl Devices {
         &self.devices[index]
     }
 
+    /// The first device alone.
+    #[must_use]
+    pub fn first(&self) -> Self {
+        Devices {
+            devices: self.devices[..1].to_vec(),
+            spaces: self.spaces.clone(),
+        }
+    }
+
     /// Memory that device number `index` can use, in bytes.
     pub fn memory_bytes(&self, index: usize) -> u64 {
         self.spaces[self.devices[index].space.0].bytes

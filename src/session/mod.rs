@@ -2,9 +2,13 @@
 //! a [`Session`] and sends it [`Command`]s.
 
 mod command;
+mod live;
 mod snapshot;
 
-pub use command::{Command, EditPreview, LoadPattern, Refusal, SearchKind, SearchOrder};
+pub use crate::load::LoadPattern;
+pub use crate::search::Algorithm as SearchKind;
+pub use command::{Command, EditPreview, Refusal, SearchOrder};
+pub use live::LiveSession;
 pub use snapshot::{
     Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, LogEntry, LogLevel,
     MemberView, ReloadState, ReloadView, SearchState, SearchView, Snapshot, ThroughputView,

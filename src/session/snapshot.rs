@@ -6,8 +6,7 @@ use std::time::Duration;
 use crate::allocation::Matrix;
 use crate::ensemble::PolicyKind;
 use crate::metrics::{Bucket, LatencySummary};
-
-use super::command::LoadPattern;
+use crate::load::LoadPattern;
 
 /// Everything but the spans, at one moment.
 #[derive(Clone, Debug)]

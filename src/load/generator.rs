@@ -1,0 +1,229 @@
+//! The load generator: a thread that sends an ensemble's own samples by a pattern
+//! and, where it knows the labels, counts right answers.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::ensemble::Samples;
+use crate::serving::{Engine, Outcome, Request};
+
+use super::arrivals::Arrivals;
+use super::pattern::LoadPattern;
+
+/// What a generator has done so far.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Requests.
+    pub sent: AtomicU64,
+    pub refused: AtomicU64,
+    pub failed: AtomicU64,
+    /// Samples answered, and those whose label was met.
+    pub answered: AtomicU64,
+    pub right: AtomicU64,
+}
+
+impl Tally {
+    fn count(&self, outcome: &Outcome, samples: &Samples, first: usize) {
+        let Ok(answer) = outcome else {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let right = answer
+            .labels()
+            .enumerate()
+            .filter(|(i, label)| samples.label(first + i) == Some(*label))
+            .count();
+        self.answered.fetch_add(answer.len() as u64, Ordering::Relaxed);
+        self.right.fetch_add(right as u64, Ordering::Relaxed);
+    }
+}
+
+/// A running generator; dropped, it stops.
+pub struct Generator {
+    stop: Arc<AtomicBool>,
+    tally: Arc<Tally>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How long the generator waits before it knocks again at a door that refused it.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// How long it waits for answers before it looks whether it was stopped.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+impl Generator {
+    /// Sends `samples` round and round by `pattern`, until stopped or, with a limit,
+    /// until so many samples were sent and their requests are over.
+    ///
+    /// # Errors
+    /// The thread could not be started.
+    pub fn start(
+        engine: Arc<Engine>,
+        samples: Arc<Samples>,
+        pattern: LoadPattern,
+        seed: u64,
+        limit: Option<usize>,
+    ) -> std::io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let tally = Arc::new(Tally::default());
+        let sender = SenderLoop {
+            engine,
+            samples,
+            stop: Arc::clone(&stop),
+            tally: Arc::clone(&tally),
+            next: 0,
+            left: limit,
+        };
+        let thread = thread::Builder::new()
+            .name("load".into())
+            .spawn(move || sender.run(pattern, seed))?;
+        Ok(Generator {
+            stop,
+            tally,
+            thread: Some(thread),
+        })
+    }
+
+    /// What it has done so far.
+    pub fn tally(&self) -> &Arc<Tally> {
+        &self.tally
+    }
+
+    /// Whether it has nothing left to do.
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Asks it to stop; it sends nothing more.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct SenderLoop {
+    engine: Arc<Engine>,
+    samples: Arc<Samples>,
+    stop: Arc<AtomicBool>,
+    tally: Arc<Tally>,
+    next: usize,
+    /// Samples still to send, where there is a limit.
+    left: Option<usize>,
+}
+
+impl SenderLoop {
+    fn run(mut self, pattern: LoadPattern, seed: u64) {
+        let (done, answers) = channel();
+        match (Arrivals::new(pattern, seed), pattern) {
+            (Some(arrivals), _) => self.run_open(arrivals, &done, &answers),
+            (None, LoadPattern::Closed { clients, samples }) => {
+                self.run_closed(clients, samples, &done, &answers);
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Acquire) || self.left == Some(0)
+    }
+
+    fn run_open(&mut self, mut arrivals: Arrivals, done: &Sender<()>, answers: &Receiver<()>) {
+        let mut due = Instant::now();
+        let mut under_way = 0;
+        while !self.is_over() {
+            due += arrivals.next_gap();
+            while let Some(left) = due.checked_duration_since(Instant::now()) {
+                if self.stop.load(Ordering::Acquire) {
+                    return;
+                }
+                thread::park_timeout(left);
+            }
+            let sent = self.send(1, done);
+            self.count_down(1);
+            under_way += usize::from(sent);
+            under_way -= answers.try_iter().count();
+        }
+        self.await_rest(under_way, answers);
+    }
+
+    fn run_closed(
+        &mut self,
+        clients: usize,
+        samples: usize,
+        done: &Sender<()>,
+        answers: &Receiver<()>,
+    ) {
+        let mut idle = clients;
+        while !self.is_over() {
+            while idle > 0 && !self.is_over() {
+                let count = self.left.map_or(samples, |left| samples.min(left));
+                if !self.send(count, done) {
+                    break;
+                }
+                self.count_down(count);
+                idle -= 1;
+            }
+            idle += collect(answers, if idle > 0 { RETRY } else { PATIENCE });
+        }
+        self.await_rest(clients - idle, answers);
+    }
+
+    fn count_down(&mut self, sent: usize) {
+        self.left = self.left.map(|left| left.saturating_sub(sent));
+    }
+
+    /// With a limit, the run is over when its last request is.
+    fn await_rest(&self, mut under_way: usize, answers: &Receiver<()>) {
+        while self.left.is_some() && under_way > 0 && !self.stop.load(Ordering::Acquire) {
+            under_way -= collect(answers, PATIENCE);
+        }
+    }
+
+    /// Sends the next `count` samples; false where the door refused.
+    fn send(&mut self, count: usize, done: &Sender<()>) -> bool {
+        let first = self.next;
+        let values: Vec<f32> = (first..first + count)
+            .flat_map(|i| self.samples.row(i))
+            .copied()
+            .collect();
+        let (tally, samples) = (Arc::clone(&self.tally), Arc::clone(&self.samples));
+        let done = done.clone();
+        let reply = move |outcome: Outcome| {
+            tally.count(&outcome, &samples, first);
+            // The generator may have stopped listening.
+            let _ = done.send(());
+        };
+        let sent = self.engine.submit_with(Request::new(&values), Box::new(reply));
+        let counter = match sent {
+            Ok(()) => &self.tally.sent,
+            Err(_) => &self.tally.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        if sent.is_ok() {
+            self.next = (first + count) % self.samples.len();
+        }
+        sent.is_ok()
+    }
+}
+
+/// Waits for at least one request to be over, for at most `patience`; how many are.
+fn collect(answers: &Receiver<()>, patience: Duration) -> usize {
+    match answers.recv_timeout(patience) {
+        Ok(()) => 1 + answers.try_iter().count(),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => 0,
+    }
+}

@@ -1,0 +1,11 @@
+//! Who asks: arrival patterns, a generator that drives them, and saturating runs.
+
+mod arrivals;
+mod generator;
+mod pattern;
+mod saturate;
+
+pub use arrivals::Arrivals;
+pub use generator::{Generator, Tally};
+pub use pattern::LoadPattern;
+pub use saturate::{Run, RunError, saturate};

@@ -1,0 +1,91 @@
+//! Benchmark mode's run: so many samples as fast as the matrix serves them.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::ensemble::Samples;
+use crate::serving::{Answer, Engine, Failure, Pending, Refused, Request};
+
+/// What a saturating run came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    /// Samples answered.
+    pub samples: usize,
+    pub elapsed: Duration,
+    /// The limit was reached and the rest given up.
+    pub cut_short: bool,
+}
+
+impl Run {
+    /// Samples answered a second.
+    pub fn samples_per_s(&self) -> f64 {
+        self.samples as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Why a run gave no figure.
+#[derive(Debug, Error)]
+pub enum RunError {
+    #[error("a request was refused: {0}")]
+    Refused(#[from] Refused),
+    #[error("a request failed: {0}")]
+    Failed(#[from] Failure),
+}
+
+/// Sends `count` of `samples` (round and round) in requests of the segment size, as
+/// many at once as the pool admits, and waits for the last answer or until `limit`.
+/// `check` sees each answer with the number of its first sample.
+///
+/// # Errors
+/// A request was refused for another reason than a full pool, or failed.
+pub fn saturate(
+    engine: &Engine,
+    samples: &Samples,
+    count: usize,
+    limit: Option<Duration>,
+    mut check: impl FnMut(usize, &Answer),
+) -> Result<Run, RunError> {
+    let piece = engine.ensemble().segment_size.min(engine.capacity());
+    let values = laid_out(samples, piece);
+    let width = samples.width();
+    let start = Instant::now();
+    let mut pending: VecDeque<(usize, Pending)> = VecDeque::new();
+    let (mut next, mut answered) = (0, 0);
+    while answered < count {
+        if limit.is_some_and(|limit| start.elapsed() > limit) {
+            break;
+        }
+        if next < count {
+            let len = piece.min(count - next);
+            let first = next % samples.len();
+            let rows = &values[first * width..(first + len) * width];
+            match engine.submit(Request::new(rows)) {
+                Ok(request) => {
+                    pending.push_back((next, request));
+                    next += len;
+                    continue;
+                }
+                Err(Refused::Full { .. }) if !pending.is_empty() => {}
+                Err(refused) => return Err(refused.into()),
+            }
+        }
+        if let Some((first, request)) = pending.pop_front() {
+            let answer = request.wait()?;
+            answered += answer.len();
+            check(first, &answer);
+        }
+    }
+    Ok(Run {
+        samples: answered,
+        elapsed: start.elapsed(),
+        cut_short: answered < count,
+    })
+}
+
+/// The samples, then the first few again, so that any piece is one slice.
+fn laid_out(samples: &Samples, piece: usize) -> Vec<f32> {
+    let rows = samples.len() + piece;
+    (0..rows).flat_map(|i| samples.row(i)).copied().collect()
+}

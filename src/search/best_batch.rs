@@ -1,0 +1,84 @@
+//! The baseline that searches are compared with: the best batch size for each
+//! member, each alone on a device (the paper, section IV.C).
+
+use std::sync::Arc;
+
+use crate::allocation::{Cell, Footprints, Frame, Matrix};
+use crate::device::Devices;
+use crate::ensemble::BatchSize;
+
+use super::control::Control;
+use super::evaluator::{Evaluator, SearchError};
+use super::worst_fit::place;
+
+/// Measures each member alone on the first device at every batch size (through
+/// `alone`, an evaluator of that member's one-device matrix), then gives each its
+/// best size and a device of its own; where devices are fewer than members, worst-fit
+/// decreasing shares them. Gives the matrix and the number of evaluations.
+///
+/// # Errors
+/// A measurement broke down or was stopped, or a member fits nowhere.
+pub fn best_batch(
+    frame: &Arc<Frame>,
+    devices: &Devices,
+    footprints: &Footprints,
+    mut alone: impl FnMut(usize) -> Result<Box<dyn Evaluator>, SearchError>,
+    control: &Control,
+) -> Result<(Matrix, usize), SearchError> {
+    let mut sizes = Vec::new();
+    let mut evaluations = 0;
+    control.update(|p| p.neighbours = frame.members.len() * frame.batch_sizes.count());
+    for member in 0..frame.members.len() {
+        let mut evaluator = alone(member)?;
+        let (size, scored) = best_size(frame, member, evaluator.as_mut(), control)?;
+        evaluations += scored;
+        sizes.push(size);
+    }
+    let matrix = if devices.count() >= frame.members.len() {
+        one_each(frame, &sizes)?
+    } else {
+        place(frame, devices, footprints, &sizes)?
+    };
+    Ok((matrix, evaluations))
+}
+
+fn best_size(
+    frame: &Arc<Frame>,
+    member: usize,
+    evaluator: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<(BatchSize, usize), SearchError> {
+    let single = Arc::new(Frame {
+        devices: vec![frame.devices[0].clone()],
+        members: vec![frame.members[member].clone()],
+        batch_sizes: frame.batch_sizes.clone(),
+    });
+    let mut best = (frame.batch_sizes.smallest(), 0.0);
+    for size in frame.batch_sizes.iter() {
+        control.checkpoint()?;
+        let matrix = Matrix::new(Arc::clone(&single), vec![Some(size)])?;
+        let score = evaluator.score(&matrix, best.1)?.samples_per_s;
+        if score > best.1 {
+            best = (size, score);
+        }
+        control.update(|p| {
+            p.neighbour += 1;
+            p.evaluations += 1;
+            p.scores.push(score);
+        });
+    }
+    Ok((best.0, frame.batch_sizes.count()))
+}
+
+fn one_each(frame: &Arc<Frame>, sizes: &[BatchSize]) -> Result<Matrix, SearchError> {
+    let members = frame.members.len();
+    let mut entries = vec![None; frame.devices.len() * members];
+    for (member, &size) in sizes.iter().enumerate() {
+        let Cell { device, member } = Cell {
+            device: member,
+            member,
+        };
+        entries[device * members + member] = Some(size);
+    }
+    Ok(Matrix::new(Arc::clone(frame), entries)?)
+}

@@ -1,0 +1,115 @@
+//! A search seen and steered from outside: pause, cancel, progress.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::allocation::Matrix;
+
+/// The search was cancelled.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the search was cancelled")]
+pub struct Stopped;
+
+/// Where a search stands.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    pub iteration: usize,
+    /// Neighbours scored in this iteration, and how many there will be.
+    pub neighbour: usize,
+    pub neighbours: usize,
+    /// Share of all neighbours that an iteration visits.
+    pub coverage: f64,
+    pub start_score: Option<f64>,
+    pub best_score: Option<f64>,
+    pub best: Option<Matrix>,
+    /// Scores of this iteration's neighbours so far.
+    pub scores: Vec<f64>,
+    /// Best score after each iteration.
+    pub history: Vec<f64>,
+    pub evaluations: usize,
+}
+
+/// Shared by a search and whoever watches it.
+#[derive(Debug)]
+pub struct Control {
+    state: Mutex<State>,
+    changed: Condvar,
+    started: Instant,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    paused: bool,
+    cancelled: bool,
+    progress: Progress,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Control {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            started: Instant::now(),
+        }
+    }
+}
+
+impl Control {
+    /// Pauses or resumes; a measurement under way is finished first.
+    pub fn pause(&self, paused: bool) {
+        self.with(|state| state.paused = paused);
+        self.changed.notify_all();
+    }
+
+    /// Ends the search as soon as possible.
+    pub fn cancel(&self) {
+        self.with(|state| state.cancelled = true);
+        self.changed.notify_all();
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.with(|state| state.cancelled)
+    }
+
+    /// Whether it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.with(|state| state.paused)
+    }
+
+    /// Where the search stands.
+    pub fn progress(&self) -> Progress {
+        self.with(|state| state.progress.clone())
+    }
+
+    /// Time since the search began.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Waits while paused.
+    ///
+    /// # Errors
+    /// [`Stopped`] once cancelled.
+    pub fn checkpoint(&self) -> Result<(), Stopped> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.paused && !state.cancelled {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.cancelled { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Notes progress.
+    pub fn update(&self, change: impl FnOnce(&mut Progress)) {
+        self.with(|state| change(&mut state.progress));
+    }
+
+    fn with<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
+        look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

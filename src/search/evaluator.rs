@@ -1,0 +1,63 @@
+//! What scores a matrix.
+
+use thiserror::Error;
+
+use crate::allocation::{DoesNotFit, InvalidMatrix, Matrix};
+use crate::serving::{EngineError, ReloadError};
+
+use super::control::Stopped;
+
+/// Samples a second that a matrix serves, and how sure that is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// 0 where the matrix does not fit.
+    pub samples_per_s: f64,
+    /// Relative standard error of the figure; 0 where there is no doubt.
+    pub error: f64,
+}
+
+impl Score {
+    /// The score of a matrix that does not fit.
+    pub const NONE: Score = Score {
+        samples_per_s: 0.0,
+        error: 0.0,
+    };
+}
+
+/// Scores matrices.
+pub trait Evaluator {
+    /// Its name on the screen.
+    fn name(&self) -> &'static str;
+
+    /// Scores `matrix`. Where it is clearly below `best`, a rough figure will do.
+    ///
+    /// # Errors
+    /// The evaluator broke down, or was stopped; a matrix that does not fit is no
+    /// error but scores 0.
+    fn score(&mut self, matrix: &Matrix, best: f64) -> Result<Score, SearchError>;
+}
+
+/// Why a search gave no matrix.
+#[derive(Debug, Error)]
+pub enum SearchError {
+    #[error("no device is large enough: {0}")]
+    NoDevice(#[from] DoesNotFit),
+    #[error(transparent)]
+    Matrix(#[from] InvalidMatrix),
+    #[error("the evaluation broke down: {0}")]
+    Evaluation(String),
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl From<EngineError> for SearchError {
+    fn from(error: EngineError) -> Self {
+        SearchError::Evaluation(error.to_string())
+    }
+}
+
+impl From<ReloadError> for SearchError {
+    fn from(error: ReloadError) -> Self {
+        SearchError::Evaluation(error.to_string())
+    }
+}

@@ -1,0 +1,155 @@
+//! Bounded greedy (the paper, algorithm 2): from a start, to the best neighbour,
+//! while that is strictly better.
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use crate::allocation::Matrix;
+
+use super::control::{Control, Progress};
+use super::evaluator::{Evaluator, SearchError};
+
+/// How far a search may go, and its seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    pub max_iter: usize,
+    pub max_neighs: usize,
+    pub seed: u64,
+}
+
+impl Default for Bounds {
+    /// The paper's (section III): 10 iterations, 100 neighbours.
+    fn default() -> Self {
+        Bounds {
+            max_iter: 10,
+            max_neighs: 100,
+            seed: 1,
+        }
+    }
+}
+
+impl Bounds {
+    /// Iterations for a matrix: at least devices − members, so that every device has a
+    /// chance to be used (the paper, section III).
+    pub fn iterations(&self, matrix: &Matrix) -> usize {
+        let frame = matrix.frame();
+        let spare = frame.devices.len().saturating_sub(frame.members.len());
+        self.max_iter.max(spare)
+    }
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub matrix: Matrix,
+    pub score: f64,
+    /// Relative standard error of the score.
+    pub error: f64,
+    pub start_score: f64,
+    pub evaluations: usize,
+    pub iterations: usize,
+    /// Share of all neighbours that an iteration visited at most.
+    pub coverage: f64,
+}
+
+/// Improves `start` within `bounds`; what happens shows in `control`.
+///
+/// # Errors
+/// The evaluator broke down, or the search was cancelled (`control` keeps the best).
+pub fn greedy(
+    start: Matrix,
+    bounds: Bounds,
+    evaluator: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<Found, SearchError> {
+    control.checkpoint()?;
+    let first = evaluator.score(&start, 0.0)?;
+    let mut found = Found {
+        matrix: start,
+        score: first.samples_per_s,
+        error: first.error,
+        start_score: first.samples_per_s,
+        evaluations: 1,
+        iterations: 0,
+        coverage: 1.0,
+    };
+    let mut random = ChaCha8Rng::seed_from_u64(bounds.seed);
+    announce(control, &found);
+    for iteration in 0..bounds.iterations(&found.matrix) {
+        let neighbours = draw(&found, bounds.max_neighs, &mut random);
+        found.coverage = found.coverage.min(neighbours.coverage);
+        control.update(|p| begin(p, iteration, &neighbours));
+        let better = best_of(neighbours.matrices, &mut found, evaluator, control)?;
+        found.iterations = iteration + 1;
+        control.update(|p| p.history.push(found.score));
+        if !better {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+struct Drawn {
+    matrices: Vec<Matrix>,
+    coverage: f64,
+}
+
+fn draw(found: &Found, most: usize, random: &mut ChaCha8Rng) -> Drawn {
+    let mut matrices = found.matrix.neighbours();
+    let all = matrices.len().max(1);
+    if matrices.len() > most {
+        matrices.shuffle(random);
+        matrices.truncate(most);
+    }
+    Drawn {
+        coverage: matrices.len() as f64 / all as f64,
+        matrices,
+    }
+}
+
+/// Scores every neighbour; moves to the best if that is strictly better.
+fn best_of(
+    neighbours: Vec<Matrix>,
+    found: &mut Found,
+    evaluator: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<bool, SearchError> {
+    let before = found.score;
+    for matrix in neighbours {
+        control.checkpoint()?;
+        let score = evaluator.score(&matrix, found.score)?;
+        found.evaluations += 1;
+        if score.samples_per_s > found.score {
+            found.matrix = matrix;
+            found.score = score.samples_per_s;
+            found.error = score.error;
+        }
+        control.update(|p| {
+            p.neighbour += 1;
+            p.evaluations = found.evaluations;
+            p.scores.push(score.samples_per_s);
+            p.best_score = Some(found.score);
+            p.best = Some(found.matrix.clone());
+        });
+    }
+    Ok(found.score > before)
+}
+
+fn announce(control: &Control, found: &Found) {
+    control.update(|p| {
+        p.start_score = Some(found.score);
+        p.best_score = Some(found.score);
+        p.best = Some(found.matrix.clone());
+        p.evaluations = found.evaluations;
+        p.history.push(found.score);
+    });
+}
+
+fn begin(progress: &mut Progress, iteration: usize, drawn: &Drawn) {
+    progress.iteration = iteration + 1;
+    progress.neighbour = 0;
+    progress.neighbours = drawn.matrices.len();
+    progress.coverage = drawn.coverage;
+    progress.scores.clear();
+}

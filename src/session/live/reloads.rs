@@ -1,0 +1,159 @@
+//! Reloads in the background, with their history.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use crate::allocation::Matrix;
+use crate::metrics::LatencySummary;
+use crate::serving::Engine;
+use crate::session::{LogLevel, Refusal, ReloadState, ReloadView};
+
+use super::history::History;
+use super::log::Log;
+
+/// Applies matrices one after another and remembers what ran.
+pub(super) struct Reloads {
+    engine: Arc<Engine>,
+    log: Arc<Log>,
+    state: Arc<Mutex<State>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    view: Option<ReloadView>,
+    history: History<Matrix>,
+    latency_before: Option<LatencySummary>,
+}
+
+/// How a reload changes the history once it is done.
+#[derive(Clone, Copy)]
+enum Way {
+    New,
+    Back,
+    Forth,
+}
+
+impl Reloads {
+    pub fn new(engine: Arc<Engine>, log: Arc<Log>) -> Self {
+        Reloads {
+            engine,
+            log,
+            state: Arc::default(),
+            thread: None,
+        }
+    }
+
+    pub fn apply(&mut self, matrix: Matrix) -> Result<(), Refusal> {
+        self.start(matrix, Way::New)
+    }
+
+    pub fn undo(&mut self) -> Result<(), Refusal> {
+        let before = lock(&self.state).history.before().cloned();
+        let matrix = before.ok_or_else(|| Refusal("nothing ran before this matrix".into()))?;
+        self.start(matrix, Way::Back)
+    }
+
+    pub fn redo(&mut self) -> Result<(), Refusal> {
+        let after = lock(&self.state).history.after().cloned();
+        let matrix = after.ok_or_else(|| Refusal("nothing was undone".into()))?;
+        self.start(matrix, Way::Forth)
+    }
+
+    fn start(&mut self, matrix: Matrix, way: Way) -> Result<(), Refusal> {
+        if self.is_running() {
+            return Err(Refusal("a reload is under way".into()));
+        }
+        let plan = self.engine.plan_reload(&matrix);
+        let plan = plan.map_err(|e| Refusal(e.to_string()))?;
+        if plan.difference.is_empty() {
+            return Err(Refusal("this matrix already runs".into()));
+        }
+        self.end();
+        lock(&self.state).view = Some(ReloadView {
+            steps: Vec::new(),
+            state: ReloadState::Running,
+            elapsed: std::time::Duration::ZERO,
+        });
+        let (engine, log) = (Arc::clone(&self.engine), Arc::clone(&self.log));
+        let state = Arc::clone(&self.state);
+        let work = move || reload(&engine, &log, &state, &matrix, way);
+        let thread = thread::Builder::new().name("reload".into()).spawn(work);
+        self.thread = Some(thread.map_err(|e| Refusal(e.to_string()))?);
+        Ok(())
+    }
+
+    fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+    }
+
+    pub fn view(&self) -> Option<ReloadView> {
+        lock(&self.state).view.clone()
+    }
+
+    pub fn latency_before(&self) -> Option<LatencySummary> {
+        lock(&self.state).latency_before
+    }
+
+    /// Whether there is something to undo, and to redo.
+    pub fn can_go(&self) -> (bool, bool) {
+        let state = lock(&self.state);
+        (state.history.before().is_some(), state.history.after().is_some())
+    }
+
+    /// Waits for a reload under way.
+    pub fn end(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // It catches its own failures; a panic in it is already reported.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, matrix: &Matrix, way: Way) {
+    let started = Instant::now();
+    let old = engine.matrix();
+    let before = engine.observe().latency;
+    let result = engine.reload(matrix, |step| {
+        if let Some(view) = &mut lock(state).view {
+            view.steps.push(step.to_owned());
+            view.elapsed = started.elapsed();
+        }
+    });
+    let elapsed = started.elapsed();
+    let now = engine.observe().now;
+    let mut state = lock(state);
+    let (outcome, level, text) = match result {
+        Ok(plan) => {
+            engine.clear_latency();
+            state.latency_before = (before.count > 0).then_some(before);
+            remember(&mut state.history, old, way);
+            let changed = plan.difference.changed().count();
+            let millis = elapsed.as_secs_f64() * 1e3;
+            let text = format!("reload: {changed} entries changed in {millis:.0} ms");
+            (ReloadState::Done, LogLevel::Info, text)
+        }
+        Err(error) => {
+            let text = format!("reload failed, the old matrix serves: {error}");
+            (ReloadState::Failed(error.to_string()), LogLevel::Error, text)
+        }
+    };
+    if let Some(view) = &mut state.view {
+        view.state = outcome;
+        view.elapsed = elapsed;
+    }
+    log.add(now, level, text);
+}
+
+fn remember(history: &mut History<Matrix>, old: Matrix, way: Way) {
+    match way {
+        Way::New => history.replaced(old),
+        Way::Back => history.went_back(old),
+        Way::Forth => history.went_forth(old),
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,234 @@
+//! Searches in the background.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::allocation::Matrix;
+use crate::ensemble::Samples;
+use crate::search::{Algorithm, Bounds, Cache, Control, Job, Outcome, SearchError};
+use crate::serving::{Engine, PredictorFactory};
+use crate::session::{LogLevel, Refusal, SearchOrder, SearchState, SearchView};
+
+use super::log::Log;
+
+/// The last search and whatever runs.
+pub(super) struct Searches {
+    engine: Arc<Engine>,
+    factory: Arc<dyn PredictorFactory>,
+    cache: Option<Cache>,
+    log: Arc<Log>,
+    current: Option<Running>,
+}
+
+struct Running {
+    algorithm: Algorithm,
+    max_iter: usize,
+    control: Arc<Control>,
+    end: Arc<Mutex<Option<End>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How a search ended, and how long it took.
+#[derive(Clone)]
+struct End {
+    state: SearchState,
+    elapsed: Duration,
+    best: Option<Matrix>,
+}
+
+impl Searches {
+    pub fn new(
+        engine: Arc<Engine>,
+        factory: Arc<dyn PredictorFactory>,
+        cache: Option<Cache>,
+        log: Arc<Log>,
+    ) -> Self {
+        Searches {
+            engine,
+            factory,
+            cache,
+            log,
+            current: None,
+        }
+    }
+
+    pub fn start(&mut self, order: SearchOrder, samples: Arc<Samples>) -> Result<(), Refusal> {
+        if self.is_measuring() {
+            return Err(Refusal("a search is running; cancel it first".into()));
+        }
+        self.end();
+        let bounds = Bounds {
+            max_iter: order.max_iter,
+            max_neighs: order.max_neighs,
+            seed: order.seed,
+        };
+        let matrix = self.engine.matrix();
+        let job = Job {
+            ensemble: Arc::clone(self.engine.ensemble()),
+            devices: self.engine.devices().clone(),
+            frame: Arc::clone(matrix.frame()),
+            factory: Arc::clone(&self.factory),
+            samples,
+            algorithm: order.kind,
+            bounds,
+            cache: self.cache.clone(),
+        };
+        let (control, end) = (Arc::new(Control::default()), Arc::default());
+        let work = {
+            let (control, end) = (Arc::clone(&control), Arc::clone(&end));
+            let (engine, log) = (Arc::clone(&self.engine), Arc::clone(&self.log));
+            move || search(&job, &control, &end, &engine, &log)
+        };
+        let thread = thread::Builder::new().name("search".into()).spawn(work);
+        self.current = Some(Running {
+            algorithm: order.kind,
+            max_iter: bounds.iterations(&matrix),
+            control,
+            end,
+            thread: Some(thread.map_err(|e| Refusal(e.to_string()))?),
+        });
+        Ok(())
+    }
+
+    fn running(&self) -> Result<&Running, Refusal> {
+        self.current
+            .as_ref()
+            .filter(|r| lock(&r.end).is_none())
+            .ok_or_else(|| Refusal("no search is running".into()))
+    }
+
+    pub fn pause(&self, paused: bool) -> Result<(), Refusal> {
+        self.running()?.control.pause(paused);
+        Ok(())
+    }
+
+    pub fn cancel(&self) -> Result<(), Refusal> {
+        self.running()?.control.cancel();
+        Ok(())
+    }
+
+    /// Whether a search occupies the devices.
+    pub fn is_measuring(&self) -> bool {
+        self.running().is_ok_and(|r| !r.control.is_paused())
+    }
+
+    pub fn best(&self) -> Result<Matrix, Refusal> {
+        let none = || Refusal("no search has found a matrix yet".into());
+        let running = self.current.as_ref().ok_or_else(none)?;
+        let ended = lock(&running.end).as_ref().and_then(|e| e.best.clone());
+        ended
+            .or_else(|| running.control.progress().best)
+            .ok_or_else(none)
+    }
+
+    pub fn view(&self) -> Option<SearchView> {
+        let running = self.current.as_ref()?;
+        let progress = running.control.progress();
+        let end = lock(&running.end).clone();
+        let state = match &end {
+            Some(end) => end.state.clone(),
+            None if running.control.is_paused() => SearchState::Paused,
+            None => SearchState::Running,
+        };
+        let elapsed = end
+            .as_ref()
+            .map_or_else(|| running.control.elapsed(), |e| e.elapsed);
+        let left = end.is_none().then(|| time_left(&progress, elapsed)).flatten();
+        Some(SearchView {
+            algorithm: running.algorithm.name(),
+            evaluator: "bench",
+            state,
+            iteration: progress.iteration,
+            max_iter: running.max_iter,
+            neighbour: progress.neighbour,
+            neighbours: progress.neighbours,
+            coverage: progress.coverage,
+            start_score: progress.start_score,
+            best_score: progress.best_score,
+            best: end.and_then(|e| e.best).or(progress.best),
+            scores: progress.scores,
+            history: progress.history,
+            evaluations: progress.evaluations,
+            elapsed,
+            left,
+        })
+    }
+
+    /// Cancels what runs and waits for it.
+    pub fn end(&mut self) {
+        if let Some(mut running) = self.current.take() {
+            running.control.cancel();
+            if let Some(thread) = running.thread.take() {
+                // Its result no longer matters to anybody.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// This iteration's rest at the pace so far; later iterations are anybody's guess.
+fn time_left(progress: &crate::search::Progress, elapsed: Duration) -> Option<Duration> {
+    let left = progress.neighbours.checked_sub(progress.neighbour)?;
+    if progress.evaluations == 0 {
+        return None;
+    }
+    Some(elapsed.mul_f64(left as f64 / progress.evaluations as f64))
+}
+
+fn search(
+    job: &Job,
+    control: &Arc<Control>,
+    end: &Mutex<Option<End>>,
+    engine: &Engine,
+    log: &Log,
+) {
+    let result = job.run(control);
+    let elapsed = control.elapsed();
+    let (state, level, text) = describe(&result);
+    let best = match result {
+        Ok(outcome) => Some(outcome.found.matrix),
+        Err(_) => control.progress().best,
+    };
+    log.add(engine.observe().now, level, text);
+    *lock(end) = Some(End {
+        state,
+        elapsed,
+        best,
+    });
+}
+
+fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, String) {
+    match result {
+        Ok(outcome) => {
+            let found = &outcome.found;
+            let gain = 100.0 * (found.score / found.start_score.max(1e-9) - 1.0);
+            let source = if outcome.cached { " (from the cache)" } else { "" };
+            let text = format!(
+                "search done{source}: {:.0} samples/s, {gain:+.0} % on the start",
+                found.score
+            );
+            match &outcome.cache_error {
+                None => (SearchState::Finished, LogLevel::Info, text),
+                Some(why) => {
+                    let text = format!("{text}; it could not be cached: {why}");
+                    (SearchState::Finished, LogLevel::Warn, text)
+                }
+            }
+        }
+        Err(SearchError::Stopped(_)) => (
+            SearchState::Cancelled,
+            LogLevel::Info,
+            "search cancelled".into(),
+        ),
+        Err(error) => (
+            SearchState::Failed(error.to_string()),
+            LogLevel::Error,
+            format!("search failed: {error}"),
+        ),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

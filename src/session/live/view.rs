@@ -1,0 +1,169 @@
+//! The snapshot of a live engine.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::allocation::{Cell, Matrix};
+use crate::ensemble::Ensemble;
+use crate::serving::{DoorState, Observed, WorkerStats};
+use crate::session::{
+    Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, MemberView, Snapshot,
+    ThroughputView,
+};
+
+use super::{BARS_PER_OCTAVE, LiveSession};
+
+/// What never changes about a member, worked out once.
+pub(super) struct MemberFacts {
+    name: String,
+    flops: u64,
+    parameters: u64,
+    synthetic: bool,
+}
+
+pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
+    let members = ensemble.members.iter();
+    members
+        .map(|member| MemberFacts {
+            name: member.name.clone(),
+            flops: member.graph.flops(),
+            parameters: member.graph.parameter_count(),
+            synthetic: member.weights.is_synthetic(),
+        })
+        .collect()
+}
+
+impl LiveSession {
+    pub(super) fn view(&self) -> Snapshot {
+        let seen = self.engine.observe();
+        let matrix = self.engine.matrix();
+        let (can_undo, can_redo) = self.reloads.can_go();
+        Snapshot {
+            now: seen.now,
+            ensemble: Arc::from(self.ensemble.name.as_str()),
+            synthetic: self.ensemble.is_synthetic(),
+            health: health(&seen.door),
+            policy: seen.policy,
+            devices: self.devices(&seen, &matrix),
+            members: self.members(&seen),
+            entries: self.entries(&seen, &matrix),
+            latency: LatencyView {
+                summary: seen.latency,
+                buckets: self.engine.latency_buckets(BARS_PER_OCTAVE),
+            },
+            latency_before: self.reloads.latency_before(),
+            throughput: throughput(&seen),
+            accuracy: self.accuracy(),
+            counters: self.counters(&seen),
+            load: LoadView {
+                pattern: self.pattern,
+                sent: self
+                    .load
+                    .as_ref()
+                    .map_or(0, |l| l.tally().sent.load(Ordering::Relaxed)),
+            },
+            search: self.searches.view(),
+            reload: self.reloads.view(),
+            log: self.log.lines(),
+            can_undo,
+            can_redo,
+            matrix,
+        }
+    }
+
+    fn devices(&self, seen: &Observed, matrix: &Matrix) -> Vec<DeviceView> {
+        let ledger = self.engine.ledger(matrix).ok();
+        let devices = self.engine.devices();
+        devices
+            .iter()
+            .zip(&seen.devices)
+            .enumerate()
+            .map(|(index, (device, stats))| DeviceView {
+                name: device.name.clone(),
+                kind: device.kind.name(),
+                busy: stats.busy.min(1.0),
+                memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
+                memory_bytes: devices.memory_bytes(index),
+            })
+            .collect()
+    }
+
+    fn members(&self, seen: &Observed) -> Vec<MemberView> {
+        self.members
+            .iter()
+            .zip(&seen.members)
+            .map(|(facts, stats)| MemberView {
+                name: facts.name.clone(),
+                flops: facts.flops,
+                parameters: facts.parameters,
+                synthetic: facts.synthetic,
+                queued: stats.queued,
+                samples_per_s: stats.samples_per_s,
+            })
+            .collect()
+    }
+
+    fn entries(&self, seen: &Observed, matrix: &Matrix) -> Vec<EntryView> {
+        matrix
+            .cells()
+            .map(|cell| {
+                let mut at = seen
+                    .workers
+                    .iter()
+                    .filter(|w| (w.spec.device, w.spec.member) == (cell.device, cell.member));
+                at.next_back()
+                    .map_or_else(EntryView::default, |w| self.entry(w, cell))
+            })
+            .collect()
+    }
+
+    fn entry(&self, stats: &WorkerStats, cell: Cell) -> EntryView {
+        let room = stats.batches as f64 * stats.spec.size.get() as f64;
+        EntryView {
+            load: stats.load.min(1.0),
+            fill: if room > 0.0 { stats.samples as f64 / room } else { 0.0 },
+            batches: stats.batches,
+            restarts: self.engine.restarts(cell),
+        }
+    }
+
+    fn accuracy(&self) -> Option<Accuracy> {
+        let labelled = self.ensemble.calibration.as_ref()?.labels().is_some();
+        if !labelled || self.ensemble.is_synthetic() {
+            return None;
+        }
+        let tally = self.load.as_ref()?.tally();
+        let answered = tally.answered.load(Ordering::Relaxed);
+        (answered > 0).then(|| Accuracy {
+            right: tally.right.load(Ordering::Relaxed),
+            answered,
+        })
+    }
+
+    fn counters(&self, seen: &Observed) -> Counters {
+        Counters {
+            answered: seen.answered,
+            refused: seen.refused,
+            failed: seen.failed,
+            cancelled: seen.cancelled,
+            worker_restarts: seen.restarts,
+        }
+    }
+}
+
+fn health(door: &DoorState) -> Health {
+    match door {
+        DoorState::Starting => Health::Starting,
+        DoorState::Open => Health::Serving,
+        DoorState::Closed(reason) => Health::Closed(reason.clone()),
+    }
+}
+
+fn throughput(seen: &Observed) -> ThroughputView {
+    ThroughputView {
+        samples_per_s: seen.samples_per_s,
+        requests_per_s: seen.requests_per_s,
+        series: seen.series.clone(),
+        moment: seen.moment,
+    }
+}
