@@ -1,1 +1,4 @@
+//! The console and command line of Divisi.
 
+pub mod cli;
+pub mod console;

@@ -1,1 +1,7 @@
-fn main(){}
+//! The program `divisi`: parses the command line and gives the exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    divisi_console::cli::main()
+}

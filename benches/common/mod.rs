@@ -1,0 +1,92 @@
+//! What the benchmarks start from.
+#![allow(dead_code, reason = "each benchmark uses some of it")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use divisi::allocation::{Frame, Matrix, MatrixFile};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
+
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+pub struct Bed {
+    pub ensemble: Arc<Ensemble>,
+    pub devices: Devices,
+}
+
+impl Bed {
+    pub fn open(path: &str, devices: &[&str]) -> Result<Self> {
+        let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
+        Ok(Bed {
+            ensemble: Arc::new(Ensemble::read(&Files::at(&folder(path)))?),
+            devices: Devices::named(&names, &Host::discover())?,
+        })
+    }
+
+    pub fn frame(&self) -> Arc<Frame> {
+        Arc::new(Frame {
+            devices: self.devices.names(),
+            members: self.ensemble.member_names(),
+            batch_sizes: self.ensemble.batch_sizes.clone(),
+        })
+    }
+
+    pub fn matrix(&self, rows: &[Vec<i64>]) -> Result<Matrix> {
+        Ok(Matrix::from_rows(self.frame(), rows)?)
+    }
+
+    /// Every member on every device at one batch size.
+    pub fn everywhere(&self, size: i64) -> Result<Matrix> {
+        let rows = vec![vec![size; self.ensemble.members.len()]; self.devices.count()];
+        self.matrix(&rows)
+    }
+
+    pub fn matrix_file(&self, path: &str) -> Result<Matrix> {
+        let text = std::fs::read_to_string(folder(path))?;
+        Ok(MatrixFile::parse(&text)?.matrix_for(&self.ensemble.name, &self.frame())?)
+    }
+
+    pub fn fakes(&self) -> Arc<dyn PredictorFactory> {
+        Arc::new(FakeFactory {
+            classes: self.ensemble.classes,
+        })
+    }
+
+    pub fn networks(&self) -> Arc<dyn PredictorFactory> {
+        Arc::new(NetworkFactory::new(Arc::clone(&self.ensemble)))
+    }
+
+    pub fn start(&self, matrix: &Matrix, factory: Arc<dyn PredictorFactory>) -> Result<Engine> {
+        Ok(Engine::start(
+            Arc::clone(&self.ensemble),
+            self.devices.clone(),
+            matrix,
+            factory,
+            EngineOptions::default(),
+        )?)
+    }
+}
+
+/// The value below which a share `q` of them lies.
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * q).round() as usize]
+}
+
+pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// Relative standard deviation.
+pub fn rsd(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    variance.sqrt() / mean
+}

@@ -1,0 +1,107 @@
+//! The system itself, networks replaced by constants.
+//!
+//! `cargo bench --bench system`
+
+mod common;
+
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+use common::{Bed, median, quantile};
+use divisi::serving::Request;
+
+fn main() -> Result<()> {
+    whole_ensemble()?;
+    one_sample()?;
+    cpu_per_sample()
+}
+
+/// 1 024 samples in the pool, 12 members, 1 000 classes, 22 workers, batch 128.
+fn whole_ensemble() -> Result<()> {
+    let bed = Bed::open("benches/fixtures/twelve", &["cpu:0", "cpu:1"])?;
+    let matrix = bed.matrix_file("benches/fixtures/twelve/matrix.toml")?;
+    let engine = bed.start(&matrix, bed.fakes())?;
+    let values = vec![0.5; 1024 * 64];
+    let mut times = Vec::new();
+    for run in 0..55 {
+        let (pending, key) = engine.stage(Request::new(&values))?;
+        let start = Instant::now();
+        engine.release(key);
+        let answer = pending.wait()?;
+        let elapsed = start.elapsed();
+        if answer.len() != 1024 {
+            return Err(anyhow!("{} answers", answer.len()));
+        }
+        if run >= 5 {
+            times.push(elapsed.as_secs_f64() * 1e3);
+        }
+    }
+    println!(
+        "12 members x 1024 samples x 1000 classes, 22 workers, fake: median {:.2} ms, p90 {:.2} ms (to reach 5)",
+        median(&times),
+        quantile(&times, 0.9)
+    );
+    Ok(())
+}
+
+/// One sample back to back: submit to answer.
+fn one_sample() -> Result<()> {
+    let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
+    for (name, matrix) in [
+        ("members split", bed.matrix(&[vec![8, 8, 8, 0, 0, 0], vec![0, 0, 0, 8, 8, 8]])?),
+        ("members everywhere", bed.everywhere(8)?),
+    ] {
+        let engine = bed.start(&matrix, bed.fakes())?;
+        let sample = vec![0.5; 64];
+        let mut times = Vec::new();
+        for run in 0..22_000 {
+            let start = Instant::now();
+            engine
+                .predict(Request::new(&sample))?
+                .map_err(|e| anyhow!("{e}"))?;
+            if run >= 2_000 {
+                times.push(start.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+        println!(
+            "one sample, 6 members, 2 partitions, fake, {name}: p50 {:.1} us, p99 {:.1} us (to reach 30, 300)",
+            median(&times),
+            quantile(&times, 0.99)
+        );
+    }
+    Ok(())
+}
+
+/// CPU time of the process per sample and member, batch 32.
+fn cpu_per_sample() -> Result<()> {
+    let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
+    let engine = bed.start(&bed.everywhere(32)?, bed.fakes())?;
+    let values = vec![0.5; 32 * 64];
+    let samples = 400_000;
+    let before = cpu_seconds()?;
+    let mut pending = std::collections::VecDeque::new();
+    for _ in 0..samples / 32 {
+        if pending.len() >= 64 {
+            let oldest: divisi::serving::Pending = pending.pop_front().ok_or_else(|| anyhow!("none"))?;
+            oldest.wait()?;
+        }
+        pending.push_back(engine.submit(Request::new(&values))?);
+    }
+    for rest in pending {
+        rest.wait()?;
+    }
+    let used = cpu_seconds()? - before;
+    println!(
+        "engine's CPU per sample and member, batch 32, fake: {:.3} us (to reach 2)",
+        used * 1e6 / (samples * 6) as f64
+    );
+    Ok(())
+}
+
+/// User and system time of this process (Linux).
+fn cpu_seconds() -> Result<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();
+    let ticks: f64 = fields[11].parse::<f64>()? + fields[12].parse::<f64>()?;
+    Ok(ticks / 100.0)
+}

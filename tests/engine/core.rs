@@ -1,0 +1,330 @@
+//! The serving core in virtual time: every sample once, batches within bounds,
+//! waits as promised, nothing lost by cancelling, draining or changing policy.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::serving::{
+    Batch, Core, CoreConfig, DoorState, Finished, Next, Refused, RequestKey, Verdict, WorkerSpec,
+};
+use proptest::prelude::*;
+
+const MEMBERS: usize = 3;
+const SEGMENT: usize = 16;
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn core(policy: PolicyKind) -> Core<u64> {
+    let mut core = Core::new(CoreConfig {
+        devices: 2,
+        members: MEMBERS,
+        extents: 8,
+        segment: SEGMENT,
+        policy,
+    });
+    core.door().set(DoorState::Open);
+    core
+}
+
+fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> WorkerSpec {
+    let spec = WorkerSpec {
+        id: core.new_worker(),
+        device,
+        member,
+        size: BatchSize::new(size).expect("a size"),
+    };
+    core.add_worker(spec);
+    spec
+}
+
+/// A core with every member on both devices at these sizes.
+fn staffed(policy: PolicyKind, sizes: [u32; 2]) -> Core<u64> {
+    let mut core = core(policy);
+    for device in 0..2 {
+        for member in 0..MEMBERS {
+            worker(&mut core, device, member, sizes[device]);
+        }
+    }
+    core
+}
+
+fn submit(core: &mut Core<u64>, now: Duration, samples: usize, payload: u64) -> Option<RequestKey> {
+    let admission = core.admit(now, samples, None, |_| payload).ok()?;
+    core.enqueue(now, admission.request);
+    Some(admission.request)
+}
+
+/// A discrete-event driver: batches take a time that depends on their rows.
+struct Drive {
+    core: Core<u64>,
+    now: Duration,
+    running: [Option<(Duration, Batch<u64>)>; 2],
+    finished: Vec<Finished<u64>>,
+    /// Times each (request, part, sample, member) was run.
+    counts: HashMap<(u64, usize, usize, usize), usize>,
+    longest_wait: Duration,
+    rows: Vec<(usize, usize, usize)>,
+}
+
+impl Drive {
+    fn new(core: Core<u64>) -> Self {
+        Drive {
+            core,
+            now: Duration::ZERO,
+            running: [None, None],
+            finished: Vec::new(),
+            counts: HashMap::new(),
+            longest_wait: Duration::ZERO,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Starts whatever can start; gives when the next thing happens.
+    fn start(&mut self) -> Option<Duration> {
+        let mut next = self.core.next_timer();
+        for device in 0..2 {
+            if self.running[device].is_none() {
+                match self.core.next(self.now, device) {
+                    Next::Run(batch) => self.begin(device, batch),
+                    Next::Sleep(Some(at)) => next = Some(next.map_or(at, |n| n.min(at))),
+                    Next::Sleep(None) => {}
+                }
+            }
+            if let Some((end, _)) = &self.running[device] {
+                next = Some(next.map_or(*end, |n| n.min(*end)));
+            }
+        }
+        next
+    }
+
+    fn begin(&mut self, device: usize, batch: Batch<u64>) {
+        assert!(batch.samples <= batch.size.get(), "a batch over its size");
+        assert!(batch.samples > 0 && batch.rows >= batch.samples);
+        for placed in &batch.ranges {
+            let r = placed.range;
+            for sample in r.first..r.first + r.len {
+                *self.counts.entry((r.request.0, r.part, sample, batch.member)).or_default() += 1;
+            }
+        }
+        self.longest_wait = self.longest_wait.max(self.now - batch.oldest);
+        self.rows.push((batch.size.get(), batch.samples, batch.rows));
+        let end = self.now + ms(1 + batch.rows as u64 / 4);
+        self.running[device] = Some((end, batch));
+    }
+
+    fn advance_to(&mut self, until: Duration) {
+        while let Some(at) = self.start().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            let late = self.core.tick(self.now);
+            assert!(late.is_empty(), "no request has a deadline");
+            for device in 0..2 {
+                let over = self.running[device].take_if(|(end, _)| *end <= self.now);
+                if let Some((_, batch)) = over {
+                    self.finished.extend(self.core.finish(self.now, &batch, ms(1)));
+                }
+            }
+        }
+        self.now = until;
+    }
+}
+
+fn policies() -> impl Strategy<Value = PolicyKind> {
+    let wait = ms(7);
+    prop::sample::select(vec![
+        PolicyKind::NoWait,
+        PolicyKind::OptWait { wait },
+        PolicyKind::Static { wait },
+        PolicyKind::Segment { wait },
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn every_sample_is_run_exactly_once_by_every_member(
+        policy in policies(), requests in prop::collection::vec((1usize..40, 0u64..6), 1..30),
+        sizes in prop::sample::select(vec![[1, 4], [8, 8], [16, 2]]),
+    ) {
+        let mut drive = Drive::new(staffed(policy, sizes));
+        let mut admitted = 0;
+        for (number, (samples, gap)) in requests.iter().enumerate() {
+            let now = drive.now;
+            admitted += usize::from(submit(&mut drive.core, now, *samples, number as u64).is_some());
+            drive.advance_to(now + ms(*gap));
+        }
+        drive.advance_to(drive.now + ms(100_000));
+        prop_assert_eq!(drive.finished.len(), admitted);
+        prop_assert_eq!(drive.core.in_flight(), 0);
+        prop_assert_eq!(drive.core.pooled(), 0);
+        prop_assert!(drive.counts.values().all(|n| *n == 1));
+        let samples: usize = drive.finished.iter().map(|f| f.samples).sum();
+        prop_assert_eq!(drive.counts.len(), samples * MEMBERS);
+        if let PolicyKind::Static { .. } = policy {
+            prop_assert!(drive.rows.iter().all(|(size, _, rows)| size == rows));
+        } else {
+            prop_assert!(drive.rows.iter().all(|(_, samples, rows)| samples == rows));
+        }
+    }
+
+    #[test]
+    fn policies_may_change_at_any_moment(
+        changes in prop::collection::vec((policies(), 1usize..30, 0u64..5), 1..25),
+    ) {
+        let mut drive = Drive::new(staffed(PolicyKind::NoWait, [8, 4]));
+        let mut admitted = 0;
+        for (number, (policy, samples, gap)) in changes.into_iter().enumerate() {
+            let now = drive.now;
+            drive.core.set_policy(policy);
+            admitted += usize::from(submit(&mut drive.core, now, samples, number as u64).is_some());
+            drive.advance_to(now + ms(gap));
+        }
+        drive.advance_to(drive.now + ms(100_000));
+        prop_assert_eq!(drive.finished.len(), admitted);
+        prop_assert!(drive.counts.values().all(|n| *n == 1));
+        prop_assert_eq!(drive.core.pooled(), 0);
+    }
+
+    #[test]
+    fn cancelled_requests_free_their_slots_and_start_nothing_more(
+        policy in policies(), requests in prop::collection::vec((1usize..40, any::<bool>()), 1..20),
+    ) {
+        let mut drive = Drive::new(staffed(policy, [4, 8]));
+        let mut kept = 0;
+        for (number, (samples, cancel)) in requests.into_iter().enumerate() {
+            let now = drive.now;
+            let Some(key) = submit(&mut drive.core, now, samples, number as u64) else { continue };
+            drive.advance_to(now + ms(2));
+            if cancel {
+                let before = drive.counts.keys().filter(|k| k.0 == key.0).count();
+                let over = drive.core.fail(drive.now, key).is_none();
+                prop_assert!(drive.core.fail(drive.now, key).is_none(), "failed twice");
+                drive.advance_to(drive.now + ms(50));
+                let after = drive.counts.keys().filter(|k| k.0 == key.0).count();
+                prop_assert_eq!(before, after);
+                kept += usize::from(over);
+            } else {
+                kept += 1;
+            }
+        }
+        drive.advance_to(drive.now + ms(100_000));
+        prop_assert_eq!(drive.finished.len(), kept);
+        prop_assert_eq!(drive.core.pooled(), 0);
+        prop_assert_eq!(drive.core.in_flight(), 0);
+    }
+}
+
+#[test]
+fn no_sample_waits_longer_than_the_policy_allows_on_an_idle_device() {
+    for policy in [
+        PolicyKind::NoWait,
+        PolicyKind::OptWait { wait: ms(7) },
+        PolicyKind::Static { wait: ms(7) },
+        PolicyKind::Segment { wait: ms(7) },
+    ] {
+        let mut core = core(policy);
+        for member in 0..2 {
+            worker(&mut core, member, member, 8);
+        }
+        worker(&mut core, 0, 2, 8);
+        let mut drive = Drive::new(core);
+        submit(&mut drive.core, ms(0), 3, 0);
+        drive.advance_to(ms(6));
+        let started = !drive.rows.is_empty();
+        assert_eq!(started, policy == PolicyKind::NoWait, "{policy}");
+        drive.advance_to(ms(100));
+        // The second member of device 0 also waits for the first one's batch.
+        assert!(drive.longest_wait <= policy.wait() + ms(4), "{policy}: {:?}", drive.longest_wait);
+        assert_eq!(drive.finished.len(), 1);
+    }
+}
+
+#[test]
+fn opt_wait_runs_a_full_batch_at_once() {
+    let mut drive = Drive::new(staffed(PolicyKind::OptWait { wait: ms(50) }, [8, 8]));
+    submit(&mut drive.core, ms(0), 8, 0);
+    drive.start();
+    assert!(drive.running.iter().all(|r| r.as_ref().is_some_and(|(_, b)| b.samples == 8)));
+}
+
+#[test]
+fn segments_close_when_full_and_batches_never_cross_one() {
+    let mut core = core(PolicyKind::Segment { wait: ms(50) });
+    worker(&mut core, 0, 0, 12);
+    for member in 1..MEMBERS {
+        worker(&mut core, 1, member, 12);
+    }
+    let mut drive = Drive::new(core);
+    submit(&mut drive.core, ms(0), 20, 0);
+    drive.start();
+    // 16 close at once and are run as 12 and 4; the other 4 wait for more.
+    drive.advance_to(ms(40));
+    let samples: Vec<usize> = drive.rows.iter().map(|(_, samples, _)| *samples).collect();
+    assert!(samples.iter().all(|s| [12, 4].contains(s)), "{samples:?}");
+    assert_eq!(samples.iter().sum::<usize>(), 16 * MEMBERS);
+    drive.advance_to(ms(200));
+    assert_eq!(drive.finished.len(), 1);
+}
+
+#[test]
+fn a_deadline_fails_the_request_and_nothing_else() {
+    let mut core = core(PolicyKind::NoWait);
+    let late = core.admit(ms(0), 4, Some(ms(10)), |_| 1).expect("admitted");
+    core.enqueue(ms(0), late.request);
+    submit(&mut core, ms(0), 4, 2);
+    assert_eq!(core.next_timer(), Some(ms(10)));
+    assert!(core.tick(ms(9)).is_empty());
+    let failed: Vec<u64> = core.tick(ms(10)).into_iter().map(|f| f.payload).collect();
+    assert_eq!(failed, [1]);
+    assert_eq!((core.in_flight(), core.pooled()), (1, 4));
+}
+
+#[test]
+fn the_door_refuses_at_once_and_counts() {
+    let mut core = core(PolicyKind::NoWait);
+    let capacity = core.capacity();
+    assert_eq!(core.admit(ms(0), 0, None, |_| 0), Err(Refused::Empty));
+    let large = Refused::TooLarge { samples: capacity + 1, most: capacity };
+    assert_eq!(core.admit(ms(0), capacity + 1, None, |_| 0), Err(large));
+    submit(&mut core, ms(0), capacity, 0);
+    assert_eq!(core.admit(ms(0), 1, None, |_| 0), Err(Refused::Full { samples: 1, free: 0 }));
+    core.close("why not");
+    assert_eq!(core.admit(ms(0), 1, None, |_| 0), Err(Refused::Closed("why not".into())));
+    assert_eq!(core.door().refused(), 4);
+}
+
+#[test]
+fn three_panics_in_a_minute_retire_a_worker() {
+    let mut core = core(PolicyKind::NoWait);
+    let verdicts: Vec<Verdict> = [0, 10, 65_000, 66_000, 67_000]
+        .map(|at| {
+            worker(&mut core, 0, 0, 8);
+            let key = submit(&mut core, ms(at), 2, at).expect("admitted");
+            let Next::Run(batch) = core.next(ms(at), 0) else { panic!("nothing to run") };
+            let (verdict, failed) = core.panicked(ms(at), &batch);
+            assert_eq!(failed.len(), 1, "the batch's request fails");
+            assert!(core.fail(ms(at), key).is_none());
+            verdict
+        })
+        .to_vec();
+    use Verdict::{Restart, Retire};
+    assert_eq!(verdicts, [Restart, Restart, Restart, Restart, Retire]);
+    assert_eq!(core.orphan(), Some(0));
+    assert_eq!(core.pooled(), 0);
+}
+
+#[test]
+fn a_stuck_worker_that_is_removed_fails_its_batch_only_once() {
+    let mut core = core(PolicyKind::NoWait);
+    let spec = worker(&mut core, 0, 0, 8);
+    submit(&mut core, ms(0), 2, 7);
+    let Next::Run(batch) = core.next(ms(0), 0) else { panic!("nothing to run") };
+    core.drain_worker(spec.id);
+    assert!(!core.is_drained(spec.id));
+    assert_eq!(core.remove_worker(ms(10), spec.id).len(), 1);
+    assert!(core.finish(ms(20), &batch, ms(20)).is_empty());
+    assert_eq!((core.in_flight(), core.pooled()), (0, 0));
+}

@@ -1,0 +1,101 @@
+//! Reloads: planned against the ledger, back to the old matrix when one fails.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use divisi::allocation::{Cell, Footprints, Matrix};
+use divisi::device::{Devices, Host, Ledger};
+use divisi::ensemble::BatchSize;
+use divisi::serving::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
+use proptest::prelude::*;
+
+use crate::common::{digits, frame};
+
+fn devices(bytes: u64) -> Devices {
+    Devices::default_of(&Host { cores: vec![0, 1], memory_bytes: bytes })
+}
+
+fn rows() -> impl Strategy<Value = Vec<Vec<i64>>> {
+    let entry = prop::sample::select(vec![0, 8, 16, 64, 128]);
+    prop::collection::vec(prop::collection::vec(entry, 6), 2)
+}
+
+type Workers = HashSet<(Cell, BatchSize)>;
+
+/// Carries the actions out; `fails` says which build goes wrong.
+fn carry_out(old: &Matrix, plan: ReloadPlan, fails: Option<usize>, check: impl Fn(&Workers)) -> (Workers, ReloadAction) {
+    let mut running: Workers = old.workers().collect();
+    let mut built = Vec::new();
+    let mut builds = 0;
+    let mut reload = Reload::new(plan);
+    let mut event = ReloadEvent::Start;
+    loop {
+        let action = reload.step(event);
+        event = ReloadEvent::Done;
+        match action {
+            ReloadAction::Drain(cell) => {
+                let new: Vec<_> = built.clone();
+                running.retain(|w| w.0 != cell || new.contains(w));
+            }
+            ReloadAction::Build(cell, size) if fails == Some(builds) => {
+                event = ReloadEvent::Failed(format!("{cell:?} {size}"));
+            }
+            ReloadAction::Build(cell, size) => built.push((cell, size)),
+            ReloadAction::Activate => running.extend(built.iter().copied()),
+            ReloadAction::Discard => built.clear(),
+            ReloadAction::Restore(cell, size) => {
+                running.insert((cell, size));
+            }
+            last @ (ReloadAction::Done | ReloadAction::Failed(_)) => return (running, last),
+        }
+        builds += usize::from(matches!(action, ReloadAction::Build(..)));
+        let mut all = running.clone();
+        all.extend(built.iter().copied());
+        check(&all);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_reload_ends_in_the_new_matrix_or_back_in_the_old_and_always_fits(
+        a in rows(), b in rows(), megabytes in prop::sample::select(vec![8u64, 30, 60, 400]),
+        fails in prop::option::of(0usize..8),
+    ) {
+        let ensemble = digits();
+        let devices = devices(megabytes << 20);
+        let frame = frame(&ensemble, &devices);
+        let footprints = Footprints::of(&ensemble);
+        let (Ok(old), Ok(new)) = (Matrix::from_rows(Arc::clone(&frame), &a), Matrix::from_rows(frame, &b)) else { return Ok(()) };
+        if footprints.book(&old, &devices).is_err() { return Ok(()) }
+        let Ok(plan) = ReloadPlan::new(&old, &new, &footprints, &devices) else {
+            prop_assert!(footprints.book(&new, &devices).is_err());
+            return Ok(());
+        };
+        let fails = fails.filter(|n| *n < plan.starts.len());
+        let fits = |workers: &Workers| {
+            let mut ledger = Ledger::new(&devices);
+            for (cell, size) in workers {
+                assert!(ledger.book(&footprints.booking(*cell, *size)).is_ok(), "over the ledger");
+            }
+        };
+        let (end, last) = carry_out(&old, plan, fails, fits);
+        let wanted: Workers = if fails.is_some() { old.workers().collect() } else { new.workers().collect() };
+        prop_assert_eq!(matches!(last, ReloadAction::Failed(_)), fails.is_some());
+        prop_assert_eq!(end, wanted);
+    }
+
+    #[test]
+    fn bookings_taken_back_leave_an_empty_ledger(rows in rows()) {
+        let ensemble = digits();
+        let devices = devices(1 << 30);
+        let Ok(matrix) = Matrix::from_rows(frame(&ensemble, &devices), &rows) else { return Ok(()) };
+        let footprints = Footprints::of(&ensemble);
+        let mut ledger = footprints.book(&matrix, &devices).expect("a gigabyte is enough");
+        for (cell, size) in matrix.workers() {
+            ledger.release(&footprints.booking(cell, size));
+        }
+        prop_assert_eq!((ledger.booked(0), ledger.flops(0), ledger.flops(1)), (0, 0, 0));
+    }
+}

@@ -1,0 +1,159 @@
+//! Searches: worst-fit fits, greedy never falls below its start, the cache is not trusted.
+
+use std::fs;
+use std::sync::Arc;
+
+use divisi::allocation::{Footprints, Frame, Matrix};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::Ensemble;
+use divisi::search::{Bounds, Cache, CacheKey, Control, Evaluator, Found, Score, SearchError, greedy, worst_fit};
+use proptest::prelude::*;
+
+use crate::common::{digits, frame, two_devices};
+
+/// Scores by a formula: members' shares of two devices, smaller batches faster.
+struct Formula(u64);
+
+impl Evaluator for Formula {
+    fn name(&self) -> &'static str {
+        "formula"
+    }
+
+    fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
+        let mut slowest = f64::MAX;
+        for member in 0..matrix.frame().members.len() {
+            let speed: f64 = matrix
+                .column(member)
+                .filter_map(|(device, size)| size.map(|s| (device, s)))
+                .map(|(device, size)| {
+                    let mixed = (self.0 ^ (size.get() * 31 + device * 7 + member) as u64) % 97;
+                    10.0 + mixed as f64
+                })
+                .sum();
+            slowest = slowest.min(speed);
+        }
+        Ok(Score { samples_per_s: slowest, error: 0.0 })
+    }
+}
+
+fn start(ensemble: &Ensemble, devices: &Devices) -> Matrix {
+    worst_fit(&frame(ensemble, devices), devices, &Footprints::of(ensemble)).expect("fits")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn greedy_is_never_below_its_start_and_repeats_by_its_seed(
+        formula: u64, seed in 0u64..100, max_neighs in 1usize..80, max_iter in 0usize..6,
+    ) {
+        let ensemble = digits();
+        let devices = two_devices();
+        let run = || {
+            let bounds = Bounds { max_iter, max_neighs, seed };
+            greedy(start(&ensemble, &devices), bounds, &mut Formula(formula), &Control::default()).expect("runs")
+        };
+        let (a, b) = (run(), run());
+        prop_assert!(a.score >= a.start_score);
+        prop_assert_eq!(&a.matrix, &b.matrix);
+        prop_assert!(a.iterations <= max_iter && a.evaluations <= 1 + max_iter * max_neighs);
+        prop_assert_eq!(a.score, Formula(formula).score(&a.matrix, 0.0).expect("scores").samples_per_s);
+    }
+
+    #[test]
+    fn worst_fit_fits_or_says_which_member_has_no_room(kilobytes in 1u64..6000) {
+        let ensemble = digits();
+        let devices = Devices::default_of(&Host { cores: vec![0, 1], memory_bytes: kilobytes << 10 });
+        let footprints = Footprints::of(&ensemble);
+        match worst_fit(&frame(&ensemble, &devices), &devices, &footprints) {
+            Ok(matrix) => {
+                prop_assert!(footprints.book(&matrix, &devices).is_ok());
+                prop_assert!(matrix.workers().all(|(_, s)| s == ensemble.batch_sizes.smallest()));
+                prop_assert_eq!(matrix.workers().count(), ensemble.members.len());
+            }
+            Err(error) => {
+                let needed: u64 = (0..6).map(|m| footprints.bytes(m, ensemble.batch_sizes.smallest())).sum();
+                prop_assert!(needed > kilobytes << 10);
+                prop_assert!(error.to_string().contains("no device is large enough: member `"));
+            }
+        }
+    }
+}
+
+#[test]
+fn worst_fit_spreads_members_of_one_memory_over_its_devices() {
+    let matrix = start(&digits(), &two_devices());
+    let rows = matrix.rows();
+    assert!(rows.iter().all(|row| row.iter().any(|n| *n > 0)), "{rows:?}");
+}
+
+#[test]
+fn a_cancelled_search_stops_and_keeps_its_best() {
+    let (ensemble, devices) = (digits(), two_devices());
+    let control = Control::default();
+    struct CancelAt<'a>(usize, &'a Control);
+    impl Evaluator for CancelAt<'_> {
+        fn name(&self) -> &'static str {
+            "cancel"
+        }
+        fn score(&mut self, matrix: &Matrix, best: f64) -> Result<Score, SearchError> {
+            self.0 -= 1;
+            if self.0 == 0 {
+                self.1.cancel();
+            }
+            Formula(3).score(matrix, best)
+        }
+    }
+    let stopped = greedy(start(&ensemble, &devices), Bounds::default(), &mut CancelAt(5, &control), &control);
+    assert!(matches!(stopped, Err(SearchError::Stopped(_))));
+    assert_eq!(control.progress().evaluations, 5);
+    assert!(control.progress().best.is_some());
+}
+
+fn found(matrix: Matrix) -> Found {
+    Found { matrix, score: 10.0, error: 0.01, start_score: 5.0, evaluations: 3, iterations: 1, coverage: 1.0 }
+}
+
+#[test]
+fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
+    let (ensemble, devices) = (digits(), two_devices());
+    let frame = frame(&ensemble, &devices);
+    let folder = std::env::temp_dir().join(format!("divisi-cache-{}", std::process::id()));
+    let cache = Cache::at(&folder);
+    let key = CacheKey::new(&ensemble, &devices, "greedy", "bench", &Bounds::default());
+    let matrix = start(&ensemble, &devices);
+    assert!(cache.load(&key, "digits", &frame).is_none());
+    cache.store(&key, "digits", &found(matrix.clone())).expect("stores");
+    assert_eq!(cache.load(&key, "digits", &frame).expect("there").matrix, matrix);
+    let other = Bounds { seed: 2, ..Bounds::default() };
+    let other = CacheKey::new(&ensemble, &devices, "greedy", "bench", &other);
+    assert!(cache.load(&other, "digits", &frame).is_none());
+    let file = fs::read_dir(&folder).expect("folder").next().expect("a file").expect("entry").path();
+    let whole = fs::read_to_string(&file).expect("text");
+    for damaged in [&whole[..whole.len() / 2], &whole.replace("10.0", "-3.0"), &whole.replace("\"mlp\"", "\"xxx\"")] {
+        fs::write(&file, damaged).expect("writes");
+        assert!(cache.load(&key, "digits", &frame).is_none());
+    }
+    fs::remove_dir_all(&folder).expect("cleans up");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_says_so() {
+    let (ensemble, devices) = (digits(), two_devices());
+    let cache = Cache::at(std::path::Path::new("/dev/null/nowhere"));
+    let key = CacheKey::new(&ensemble, &devices, "greedy", "bench", &Bounds::default());
+    assert!(cache.store(&key, "digits", &found(start(&ensemble, &devices))).is_err());
+}
+
+#[test]
+fn iterations_grow_with_devices_beyond_members() {
+    let frame = Arc::new(Frame {
+        devices: (0..20).map(|d| format!("d{d}")).collect(),
+        members: vec!["m".into()],
+        batch_sizes: divisi::ensemble::BatchSizes::default(),
+    });
+    let mut rows = vec![vec![0]; 20];
+    rows[0][0] = 8;
+    let matrix = Matrix::from_rows(frame, &rows).expect("valid");
+    assert_eq!(Bounds::default().iterations(&matrix), 19);
+}

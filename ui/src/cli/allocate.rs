@@ -1,0 +1,236 @@
+//! `divisi allocate`: find a matrix.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use divisi::allocation::{Matrix, MatrixFile};
+use divisi::search::{Bounds, Cache, Control, Found, Job, SearchError};
+use serde::Serialize;
+
+use super::args::{AllocateArgs, Format};
+use super::open::{Opened, open};
+use super::predict::write_whole;
+use super::progress::Progress;
+use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
+use super::signals;
+
+#[derive(Serialize)]
+struct Report {
+    ensemble: String,
+    algorithm: &'static str,
+    evaluator: &'static str,
+    devices: Vec<DeviceRow>,
+    members: Vec<String>,
+    matrix: Vec<Vec<usize>>,
+    score: f64,
+    /// Relative standard error of the score.
+    score_error: f64,
+    start_score: f64,
+    evaluations: usize,
+    iterations: usize,
+    coverage: f64,
+    elapsed_s: f64,
+    seed: u64,
+    simulated: bool,
+    cached: bool,
+    cancelled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<Repeat>,
+}
+
+/// Scores of all repetitions.
+#[derive(Serialize)]
+struct Repeat {
+    scores: Vec<f64>,
+    median: f64,
+    /// Relative standard deviation.
+    spread: f64,
+}
+
+/// Below this share of neighbours visited, results vary (the paper, section IV.B).
+const LOW_COVERAGE: f64 = 0.2;
+
+pub fn run(args: &AllocateArgs) -> Result<()> {
+    let opened = open(&args.target)?;
+    let control = Arc::new(Control::default());
+    let stop = Arc::clone(&control);
+    signals::on_end(move || stop.cancel());
+    let mut best: Option<Report> = None;
+    let mut scores = Vec::new();
+    for seed in args.seed..args.seed + args.repeat as u64 {
+        let report = search(args, &opened, seed, &control)?;
+        scores.push(report.score);
+        let cancelled = report.cancelled;
+        if best.as_ref().is_none_or(|b| report.score > b.score) {
+            best = Some(report);
+        }
+        if cancelled {
+            break;
+        }
+    }
+    let mut report = best.context("no search ran")?;
+    report.repeat = (args.repeat > 1).then(|| Repeat::of(scores));
+    report.cancelled = control.is_cancelled();
+    finish(args, &opened, &report)
+}
+
+fn finish(args: &AllocateArgs, opened: &Opened, report: &Report) -> Result<()> {
+    let rows: Vec<Vec<i64>> = report
+        .matrix
+        .iter()
+        .map(|row| row.iter().map(|&n| n as i64).collect())
+        .collect();
+    let matrix = Matrix::from_rows(Arc::clone(&opened.frame), &rows)?;
+    if let Some(path) = &args.output {
+        let file = MatrixFile::new(&opened.ensemble.name, &matrix);
+        write_whole(path, &file.to_text())?;
+    }
+    match args.format {
+        Format::Json => print_json(report)?,
+        Format::Text => print(&text(report, &matrix))?,
+    }
+    if report.cancelled {
+        bail!("the search was cancelled; this is the best it had found");
+    }
+    Ok(())
+}
+
+fn search(args: &AllocateArgs, opened: &Opened, seed: u64, control: &Arc<Control>) -> Result<Report> {
+    let cache = if args.no_cache { None } else { Cache::of_user() };
+    let job = Job {
+        ensemble: Arc::clone(&opened.ensemble),
+        devices: opened.devices.clone(),
+        frame: Arc::clone(&opened.frame),
+        factory: opened.networks(),
+        samples: opened.calibration()?,
+        algorithm: args.algorithm,
+        bounds: Bounds {
+            max_iter: args.max_iter,
+            max_neighs: args.max_neighs,
+            seed,
+        },
+        cache,
+    };
+    let started = std::time::Instant::now();
+    let outcome = watched(&job, control);
+    let elapsed_s = started.elapsed().as_secs_f64();
+    let (found, cached) = match outcome {
+        Ok(outcome) => {
+            if let Some(why) = outcome.cache_error {
+                // The result stands; only the next run will not find it.
+                let _ = std::io::Write::write_all(
+                    &mut std::io::stderr(),
+                    format!("divisi: the result could not be cached: {why}\n").as_bytes(),
+                );
+            }
+            (outcome.found, outcome.cached)
+        }
+        Err(SearchError::Stopped(stopped)) => (best_so_far(control).context(stopped)?, false),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Report {
+        ensemble: opened.ensemble.name.clone(),
+        algorithm: args.algorithm.name(),
+        evaluator: "bench",
+        devices: device_rows(&opened.devices),
+        members: opened.frame.members.clone(),
+        matrix: found.matrix.rows(),
+        score: found.score,
+        score_error: found.error,
+        start_score: found.start_score,
+        evaluations: found.evaluations,
+        iterations: found.iterations,
+        coverage: found.coverage,
+        elapsed_s,
+        seed,
+        simulated: false,
+        cached,
+        cancelled: control.is_cancelled(),
+        repeat: None,
+    })
+}
+
+/// Runs the search in a thread of its own and says how far it is.
+fn watched(job: &Job, control: &Arc<Control>) -> Result<divisi::search::Outcome, SearchError> {
+    let mut progress = Progress::new();
+    thread::scope(|scope| {
+        let search = scope.spawn(|| job.run(control));
+        while !search.is_finished() {
+            thread::park_timeout(Duration::from_millis(100));
+            let p = control.progress();
+            progress.say(|| {
+                format!(
+                    "iteration {} · neighbour {}/{} · best {:.0} samples/s · start {:.0}",
+                    p.iteration,
+                    p.neighbour,
+                    p.neighbours,
+                    p.best_score.unwrap_or(0.0),
+                    p.start_score.unwrap_or(0.0)
+                )
+            });
+        }
+        search
+            .join()
+            .unwrap_or_else(|_| Err(SearchError::Evaluation("the search panicked".into())))
+    })
+}
+
+fn best_so_far(control: &Control) -> Option<Found> {
+    let progress = control.progress();
+    Some(Found {
+        matrix: progress.best?,
+        score: progress.best_score?,
+        error: 0.0,
+        start_score: progress.start_score?,
+        evaluations: progress.evaluations,
+        iterations: progress.iteration,
+        coverage: progress.coverage,
+    })
+}
+
+impl Repeat {
+    fn of(scores: Vec<f64>) -> Self {
+        let n = scores.len() as f64;
+        let mean = scores.iter().sum::<f64>() / n;
+        let variance = scores.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        let mut sorted = scores.clone();
+        sorted.sort_by(f64::total_cmp);
+        Repeat {
+            median: sorted[sorted.len() / 2],
+            spread: variance.sqrt() / mean.max(1e-9),
+            scores,
+        }
+    }
+}
+
+fn text(report: &Report, matrix: &Matrix) -> String {
+    let gain = report.score / report.start_score.max(1e-9);
+    let mut text = format!(
+        "{}\n\n{:.0} samples/s, {gain:.2} × worst-fit's {:.0}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbours covered {:.0} %",
+        matrix_table(matrix),
+        report.score,
+        report.start_score,
+        report.evaluations,
+        report.iterations,
+        report.elapsed_s,
+        report.seed,
+        100.0 * report.coverage
+    );
+    if report.coverage < LOW_COVERAGE {
+        text += "\nso few neighbours are covered that results vary: --repeat shows how much";
+    }
+    if let Some(repeat) = &report.repeat {
+        text += &format!(
+            "\n{} repetitions: median {:.0} samples/s, spread {:.1} %",
+            repeat.scores.len(),
+            repeat.median,
+            100.0 * repeat.spread
+        );
+    }
+    if report.cached {
+        text += "\nfrom the cache (--no-cache measures again)";
+    }
+    text
+}

@@ -1,0 +1,219 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use divisi::device::parse_bytes;
+use divisi::ensemble::PolicyKind;
+use divisi::load::LoadPattern;
+use divisi::search::Algorithm;
+
+/// Serve ensembles of neural networks on this machine, watch and retune them.
+///
+/// Without a command it opens the console on ENSEMBLE (the built-in digits).
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi allocate digits --output best.toml"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub target: Target,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, burst[:RATE], none
+    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
+    pub load: StartLoad,
+    /// Watch only: nothing can be changed
+    #[arg(long)]
+    pub read_only: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
+}
+
+/// The load a console begins with.
+#[derive(Clone, Copy, Debug)]
+pub enum StartLoad {
+    None,
+    Pattern(LoadPattern),
+}
+
+fn parse_start_load(text: &str) -> Result<StartLoad, String> {
+    match text {
+        "none" => Ok(StartLoad::None),
+        text => text.parse().map(StartLoad::Pattern),
+    }
+}
+
+/// What to serve and on what.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Target {
+    /// An ensemble's folder or manifest, or `digits`, which is built in
+    #[arg(default_value = "digits", value_name = "ENSEMBLE")]
+    pub ensemble: PathBuf,
+    /// Devices, split by commas: cpu:0, cpu:0-1 (default: the manifest's, else one a core)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub devices: Vec<String>,
+    /// Memory that serving may take at most, such as 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory: Option<u64>,
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Validate an ensemble and describe it: members, costs, what fits where
+    #[command(after_help = "Example:\n  divisi check sample_ensembles/digits --format json")]
+    Check(CheckArgs),
+    /// Answer the samples in a file
+    #[command(
+        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv"
+    )]
+    Predict(PredictArgs),
+    /// Accuracy of each member and of the ensemble under each rule
+    #[command(after_help = "Example:\n  divisi accuracy digits")]
+    Accuracy(AccuracyArgs),
+    /// Find an allocation matrix
+    #[command(
+        after_help = "Example:\n  divisi allocate digits --algorithm greedy --max-iter 3 --output best.toml"
+    )]
+    Allocate(AllocateArgs),
+    /// Measure how fast a matrix serves
+    #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
+    Bench(BenchArgs),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub target: Target,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct PredictArgs {
+    #[command(flatten)]
+    pub target: Target,
+    /// Samples: a .csv with a header (a last column `label` is compared with), or .npy
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// Where answers go, as CSV (default: standard output)
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Serve by the matrix in this file
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct AccuracyArgs {
+    #[command(flatten)]
+    pub target: Target,
+    /// Labelled samples (default: the manifest's calibration samples)
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct AllocateArgs {
+    #[command(flatten)]
+    pub target: Target,
+    #[arg(long, value_parser = parse_algorithm, default_value = "greedy", value_name = "NAME",
+          help = "worst-fit, best-batch or greedy")]
+    pub algorithm: Algorithm,
+    /// What scores a matrix
+    #[arg(long, value_enum, default_value_t)]
+    pub evaluator: EvaluatorName,
+    /// Iterations of greedy at most
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub max_iter: usize,
+    /// Neighbours scored in an iteration at most
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_one)]
+    pub max_neighs: usize,
+    /// Seed of what is drawn at random
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    pub seed: u64,
+    /// Repeat with the next seeds and give median and spread
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = at_least_one)]
+    pub repeat: usize,
+    /// Write the best matrix to this file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Neither read nor write cached results
+    #[arg(long)]
+    pub no_cache: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// The evaluators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum EvaluatorName {
+    /// Real workers serve calibration samples
+    #[default]
+    Bench,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    pub target: Target,
+    /// The matrix to run (default: worst-fit decreasing)
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Samples in each run
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
+    pub samples: usize,
+    /// Runs; the median is given
+    #[arg(long, default_value_t = 5, value_name = "R", value_parser = at_least_one)]
+    pub runs: usize,
+    /// no-wait, opt-wait[:MS], static[:MS] or segment[:MS] (default: the manifest's)
+    #[arg(long, value_name = "P")]
+    pub policy: Option<PolicyKind>,
+    /// Samples in a segment (default: the manifest's)
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub segment: Option<usize>,
+    /// closed[:CLIENTS[xSAMPLES]], poisson:RATE or burst[:RATE] (default: all at once)
+    #[arg(long, value_name = "PATTERN")]
+    pub load: Option<LoadPattern>,
+    /// Constants instead of networks: measures the system itself and checks the combination
+    #[arg(long)]
+    pub fake: bool,
+    /// Seed of random arrivals
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    pub seed: u64,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+fn parse_algorithm(text: &str) -> Result<Algorithm, String> {
+    [Algorithm::WorstFit, Algorithm::BestBatch, Algorithm::Greedy]
+        .into_iter()
+        .find(|a| a.name() == text)
+        .ok_or_else(|| format!("expected worst-fit, best-batch or greedy, found `{text}`"))
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|n| (1..=1 << 30).contains(n))
+        .ok_or_else(|| format!("expected a whole number of at least 1, found `{text}`"))
+}

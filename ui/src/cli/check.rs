@@ -1,0 +1,140 @@
+//! `divisi check`: validate and describe.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use divisi::allocation::Footprints;
+use divisi::device::format_bytes;
+use divisi::search::worst_fit;
+use serde::Serialize;
+
+use super::args::{CheckArgs, Format};
+use super::open::{Opened, open};
+use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
+
+#[derive(Serialize)]
+struct Report {
+    ensemble: String,
+    rule: &'static str,
+    classes: usize,
+    input: Vec<usize>,
+    synthetic: bool,
+    members: Vec<MemberRow>,
+    devices: Vec<DeviceRow>,
+    /// Rows are devices; what worst-fit decreasing gives.
+    matrix: Option<Vec<Vec<usize>>>,
+    /// Why nothing fits, where nothing does.
+    problem: Option<String>,
+}
+
+#[derive(Serialize)]
+struct MemberRow {
+    name: String,
+    parameters: u64,
+    flops: u64,
+    bytes: BTreeMap<usize, u64>,
+    synthetic: bool,
+    /// The largest batch size that fits each device when the member is alone there.
+    fits: Vec<Option<usize>>,
+}
+
+pub fn run(args: &CheckArgs) -> Result<()> {
+    let opened = open(&args.target)?;
+    let footprints = Footprints::of(&opened.ensemble);
+    let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
+    let report = Report {
+        ensemble: opened.ensemble.name.clone(),
+        rule: opened.ensemble.rule.name(),
+        classes: opened.ensemble.classes,
+        input: opened.ensemble.input.shape.into(),
+        synthetic: opened.ensemble.is_synthetic(),
+        members: member_rows(&opened, &footprints),
+        devices: device_rows(&opened.devices),
+        matrix: matrix.as_ref().ok().map(|m| m.rows()),
+        problem: matrix.as_ref().err().map(ToString::to_string),
+    };
+    match args.format {
+        Format::Json => print_json(&report)?,
+        Format::Text => print(&text(&report, matrix.as_ref().ok().map(matrix_table)))?,
+    }
+    match matrix {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
+    let sizes = &opened.ensemble.batch_sizes;
+    let members = opened.ensemble.members.iter().enumerate();
+    members
+        .map(|(index, member)| MemberRow {
+            name: member.name.clone(),
+            parameters: member.graph.parameter_count(),
+            flops: member.graph.flops(),
+            bytes: sizes
+                .iter()
+                .map(|s| (s.get(), footprints.bytes(index, s)))
+                .collect(),
+            synthetic: member.weights.is_synthetic(),
+            fits: (0..opened.devices.count())
+                .map(|d| {
+                    let most = opened.devices.memory_bytes(d);
+                    let fitting = sizes.iter().filter(|s| footprints.bytes(index, *s) <= most);
+                    fitting.last().map(|s| s.get())
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+fn text(report: &Report, matrix: Option<String>) -> String {
+    let mut text = format!(
+        "{} · {} members · rule {} · input {:?} · {} classes\n",
+        report.ensemble,
+        report.members.len(),
+        report.rule,
+        report.input,
+        report.classes
+    );
+    if report.synthetic {
+        text += "synthetic weights: answers mean nothing\n";
+    }
+    text += &members_table(report);
+    for device in &report.devices {
+        text += &format!(
+            "\n{:10} {:4} {:>10}",
+            device.name,
+            device.kind,
+            format_bytes(device.memory_bytes)
+        );
+    }
+    if let Some(matrix) = matrix {
+        text += &format!("\n\nworst-fit decreasing\n{matrix}");
+    }
+    text
+}
+
+fn members_table(report: &Report) -> String {
+    let mut text = format!("\n{:12} {:>11} {:>13}", "member", "parameters", "FLOPs");
+    let sizes: Vec<usize> = report
+        .members
+        .first()
+        .map_or_else(Vec::new, |m| m.bytes.keys().copied().collect());
+    for size in &sizes {
+        text += &format!(" {:>9}", format!("at {size}"));
+    }
+    for member in &report.members {
+        text += &format!(
+            "\n{:12} {:>11} {:>13}",
+            member.name, member.parameters, member.flops
+        );
+        for bytes in member.bytes.values() {
+            text += &format!(" {:>9}", format_bytes(*bytes));
+        }
+        if member.synthetic {
+            text += "  synthetic weights";
+        }
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,52 @@
+//! The command line: one file a command.
+//!
+//! Exit codes: 0 done, 1 failed, 2 misuse.
+
+mod accuracy;
+mod allocate;
+mod args;
+mod bench;
+mod builtin;
+mod check;
+mod console;
+mod open;
+mod predict;
+mod progress;
+mod report;
+mod signals;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use args::{Args, Command};
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match &args.command {
+        None => console::run(&args),
+        Some(Command::Check(a)) => check::run(a),
+        Some(Command::Predict(a)) => predict::run(a),
+        Some(Command::Accuracy(a)) => accuracy::run(a),
+        Some(Command::Allocate(a)) => allocate::run(a),
+        Some(Command::Bench(a)) => bench::run(a),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to do where even the error cannot be written.
+            let _ = writeln!(io::stderr(), "divisi: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A reader that has seen enough (`| head`) is no failure.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,120 @@
+//! From what was said on the command line to an ensemble, devices, a matrix, an engine.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files, Samples};
+use divisi::search::worst_fit;
+use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
+
+use super::args::Target;
+use super::builtin;
+
+/// What commands start from.
+pub struct Opened {
+    pub ensemble: Arc<Ensemble>,
+    pub devices: Devices,
+    pub frame: Arc<Frame>,
+}
+
+/// Reads the ensemble and finds its devices.
+pub fn open(target: &Target) -> Result<Opened> {
+    let ensemble = Ensemble::read(&files(&target.ensemble))?;
+    with_devices(ensemble, target)
+}
+
+/// The same for an ensemble changed by the command line.
+pub fn with_devices(ensemble: Ensemble, target: &Target) -> Result<Opened> {
+    let mut host = Host::discover();
+    if let Some(bytes) = target.memory {
+        host = host.with_memory(bytes);
+    }
+    let names = if target.devices.is_empty() {
+        &ensemble.devices
+    } else {
+        &target.devices
+    };
+    let devices = if names.is_empty() {
+        Devices::default_of(&host)
+    } else {
+        Devices::named(names, &host)?
+    };
+    Ok(Opened::new(ensemble, devices))
+}
+
+/// A path, or a built-in ensemble where no such path exists.
+pub fn files(path: &Path) -> Files {
+    let name = path.to_str().unwrap_or_default();
+    match builtin::find(name) {
+        Some(files) if !path.exists() => files,
+        _ => Files::at(path),
+    }
+}
+
+impl Opened {
+    /// An ensemble on devices.
+    pub fn new(ensemble: Ensemble, devices: Devices) -> Self {
+        let frame = Arc::new(Frame {
+            devices: devices.names(),
+            members: ensemble.member_names(),
+            batch_sizes: ensemble.batch_sizes.clone(),
+        });
+        Opened {
+            ensemble: Arc::new(ensemble),
+            devices,
+            frame,
+        }
+    }
+
+    /// The matrix in `file`, or worst-fit decreasing's.
+    pub fn matrix(&self, file: Option<&Path>) -> Result<Matrix> {
+        let Some(path) = file else {
+            let footprints = Footprints::of(&self.ensemble);
+            return Ok(worst_fit(&self.frame, &self.devices, &footprints)?);
+        };
+        let text =
+            fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        MatrixFile::parse(&text)
+            .and_then(|f| f.matrix_for(&self.ensemble.name, &self.frame))
+            .with_context(|| path.display().to_string())
+    }
+
+    /// The ensemble's own networks.
+    pub fn networks(&self) -> Arc<dyn PredictorFactory> {
+        Arc::new(NetworkFactory::new(Arc::clone(&self.ensemble)))
+    }
+
+    /// An engine that serves by `matrix`.
+    pub fn start(&self, matrix: &Matrix, factory: Arc<dyn PredictorFactory>) -> Result<Engine> {
+        Ok(Engine::start(
+            Arc::clone(&self.ensemble),
+            self.devices.clone(),
+            matrix,
+            factory,
+            EngineOptions::default(),
+        )?)
+    }
+
+    /// The manifest's samples.
+    pub fn calibration(&self) -> Result<Arc<Samples>> {
+        self.ensemble.calibration.clone().with_context(|| {
+            format!(
+                "ensemble `{}` names no calibration samples; add a [calibration] table to its manifest",
+                self.ensemble.name
+            )
+        })
+    }
+
+    /// Samples of the ensemble's shape from a file.
+    pub fn read_samples(&self, path: &Path) -> Result<Samples> {
+        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        let name = path.to_string_lossy();
+        let (shape, classes) = (self.ensemble.input.shape, self.ensemble.classes);
+        Samples::parse(&name, &bytes, shape, Some(classes))
+            .with_context(|| path.display().to_string())
+    }
+}

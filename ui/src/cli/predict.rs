@@ -1,0 +1,130 @@
+//! `divisi predict`: answers for the samples of a file.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use divisi::load::saturate;
+use divisi::serving::Answer;
+use serde::Serialize;
+
+use super::args::{Format, PredictArgs};
+use super::open::{Opened, open};
+use super::progress::Progress;
+use super::report::{print, print_json};
+
+#[derive(Serialize)]
+struct Report {
+    ensemble: String,
+    samples: usize,
+    elapsed_s: f64,
+    /// Where the file has labels and no weights are made up.
+    accuracy: Option<f64>,
+    synthetic: bool,
+    output: Option<String>,
+    answers: Vec<AnswerRow>,
+}
+
+#[derive(Serialize)]
+struct AnswerRow {
+    class: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    scores: Vec<f32>,
+}
+
+pub fn run(args: &PredictArgs) -> Result<()> {
+    let opened = open(&args.target)?;
+    let samples = opened.read_samples(&args.input)?;
+    let matrix = opened.matrix(args.matrix.as_deref())?;
+    let engine = opened.start(&matrix, opened.networks())?;
+    let mut progress = Progress::new();
+    let mut answers = Vec::with_capacity(samples.len());
+    let run = saturate(&engine, &samples, samples.len(), None, |_, answer| {
+        answers.extend(rows(&opened, answer));
+        progress.say(|| format!("{} of {} samples", answers.len(), samples.len()));
+    })
+    .with_context(|| args.input.display().to_string())?;
+    drop(progress);
+    engine.shutdown();
+    let synthetic = opened.ensemble.is_synthetic();
+    let right = samples.labels().filter(|_| !synthetic).map(|labels| {
+        let pairs = answers.iter().zip(labels);
+        pairs.filter(|(a, label)| a.class == **label).count()
+    });
+    if let Some(path) = &args.output {
+        write_whole(path, &csv(&opened, &answers))?;
+    }
+    let report = Report {
+        ensemble: opened.ensemble.name.clone(),
+        samples: samples.len(),
+        elapsed_s: run.elapsed.as_secs_f64(),
+        accuracy: right.map(|r| r as f64 / samples.len() as f64),
+        synthetic,
+        output: args.output.as_ref().map(|p| p.display().to_string()),
+        answers,
+    };
+    tell(args, &opened, report)
+}
+
+fn tell(args: &PredictArgs, opened: &Opened, mut report: Report) -> Result<()> {
+    if args.format == Format::Json {
+        if args.output.is_some() {
+            report.answers.clear();
+        }
+        return print_json(&report);
+    }
+    if args.output.is_none() {
+        print(&csv(opened, &report.answers))?;
+    }
+    let mut text = format!("{} samples in {:.2} s", report.samples, report.elapsed_s);
+    if let Some(accuracy) = report.accuracy {
+        let _ = write!(text, ", accuracy {:.2} %", 100.0 * accuracy);
+    }
+    if report.synthetic {
+        text += "; synthetic weights: answers mean nothing";
+    }
+    if args.output.is_some() {
+        return print(&text);
+    }
+    // Standard output carries the answers; the summary goes beside them.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
+    Ok(())
+}
+
+fn rows(opened: &Opened, answer: &Answer) -> Vec<AnswerRow> {
+    let names = opened.ensemble.labels.as_ref();
+    let rows = answer.rows().zip(answer.labels());
+    rows.map(|(scores, class)| AnswerRow {
+        class,
+        label: names.map(|n| n[class].clone()),
+        scores: scores.to_vec(),
+    })
+    .collect()
+}
+
+fn csv(opened: &Opened, answers: &[AnswerRow]) -> String {
+    let mut text = String::from("sample,class");
+    for class in 0..opened.ensemble.classes {
+        let _ = write!(text, ",score_{class}");
+    }
+    for (i, answer) in answers.iter().enumerate() {
+        let _ = write!(text, "\n{i},{}", answer.class);
+        for score in &answer.scores {
+            let _ = write!(text, ",{score}");
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Writes beside and renames, so that nobody finds half a file.
+pub fn write_whole(path: &Path, text: &str) -> Result<()> {
+    let part = path.with_extension(format!("part{}", std::process::id()));
+    let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written.with_context(|| format!("writing {}", path.display()))
+}

@@ -1,0 +1,32 @@
+//! Signals that end a command: it stops in order instead of being cut off.
+
+use std::thread;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Calls `stop` at SIGINT, SIGTERM or SIGHUP.
+pub fn on_end(stop: impl FnOnce() + Send + 'static) {
+    // Without the thread a signal ends the process, as it would any other.
+    let _ = thread::Builder::new().name("signals".into()).spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build();
+        if let Ok(runtime) = runtime {
+            if runtime.block_on(any()).is_ok() {
+                stop();
+            }
+        }
+    });
+}
+
+async fn any() -> std::io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    Ok(())
+}
