@@ -10,7 +10,7 @@ use crate::metrics::{Bucket, LatencySummary};
 use super::command::LoadPattern;
 
 /// Everything but the spans, at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// Time since the engine's start.
     pub now: Duration,
@@ -51,7 +51,7 @@ pub enum Health {
 }
 
 /// One device: a row of the matrix.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DeviceView {
     pub name: String,
     pub kind: &'static str,
@@ -63,7 +63,7 @@ pub struct DeviceView {
 }
 
 /// One member: a column of the matrix.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MemberView {
     pub name: String,
     pub flops: u64,
@@ -75,7 +75,7 @@ pub struct MemberView {
 }
 
 /// One entry: a worker, or none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EntryView {
     /// Share of the last second its device spent on it, 0 to 1.
     pub load: f64,
@@ -86,7 +86,7 @@ pub struct EntryView {
 }
 
 /// Latencies since the last reload or clearing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyView {
     pub summary: LatencySummary,
     /// Bars on a logarithmic axis.
@@ -94,7 +94,7 @@ pub struct LatencyView {
 }
 
 /// Samples answered over time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThroughputView {
     /// Over the last second.
     pub samples_per_s: f64,
@@ -124,14 +124,14 @@ pub struct Counters {
 }
 
 /// The load generator.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadView {
     pub pattern: Option<LoadPattern>,
     pub sent: u64,
 }
 
 /// A search, running or finished.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SearchView {
     pub algorithm: &'static str,
     pub evaluator: &'static str,
@@ -167,7 +167,7 @@ pub enum SearchState {
 }
 
 /// A reload, running or the last one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReloadView {
     /// Steps done and under way, in words.
     pub steps: Vec<String>,
