@@ -1,1 +1,3 @@
+//! The terminal console of Divisi, over the session of its engine.
 
+pub mod console;
