@@ -13,7 +13,10 @@ use divisi_console::console::{Colours, Console, Effect, Event, Look, Options};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-pub const PLAIN: Look = Look { colours: Colours::None, ascii: false };
+pub const PLAIN: Look = Look {
+    colours: Colours::None,
+    ascii: false,
+};
 
 /// What the fake was asked for, and what it will show next.
 #[derive(Clone)]
@@ -74,12 +77,23 @@ impl Bench {
             shown: Arc::new(Mutex::new(snapshot())),
             refusal: Arc::default(),
         };
-        let session = Box::new(FakeSession { desk: desk.clone(), spans: spans() });
-        let options = Options { read_only, mouse: false, title: "divisi".into() };
+        let session = Box::new(FakeSession {
+            desk: desk.clone(),
+            spans: spans(),
+        });
+        let options = Options {
+            read_only,
+            mouse: false,
+            title: "divisi".into(),
+        };
         let mut console = Console::new(session, &options, look);
         console.handle(Event::Resize(width, height));
         console.refresh();
-        Bench { console, desk, size: (width, height) }
+        Bench {
+            console,
+            desk,
+            size: (width, height),
+        }
     }
 
     /// Changes what the session shows, and lets the console see it.
@@ -89,7 +103,8 @@ impl Bench {
     }
 
     pub fn press(&mut self, code: KeyCode) -> Vec<Effect> {
-        self.console.handle(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+        self.console
+            .handle(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
     }
 
     pub fn control(&mut self, c: char) -> Vec<Effect> {
@@ -168,9 +183,25 @@ fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
 }
 
 fn entries() -> Vec<EntryView> {
-    let loads = [0.12, 0.0, 0.44, 0.0, 0.30, 0.0, 0.0, 0.31, 0.0, 0.22, 0.0, 0.18];
-    let entry = |load: f64| EntryView { load, fill: 0.9, batches: 1204, restarts: 0 };
-    loads.into_iter().map(|l| if l > 0.0 { entry(l) } else { EntryView::default() }).collect()
+    let loads = [
+        0.12, 0.0, 0.44, 0.0, 0.30, 0.0, 0.0, 0.31, 0.0, 0.22, 0.0, 0.18,
+    ];
+    let entry = |load: f64| EntryView {
+        load,
+        fill: 0.9,
+        batches: 1204,
+        restarts: 0,
+    };
+    loads
+        .into_iter()
+        .map(|l| {
+            if l > 0.0 {
+                entry(l)
+            } else {
+                EntryView::default()
+            }
+        })
+        .collect()
 }
 
 fn latency() -> LatencyView {
@@ -180,13 +211,24 @@ fn latency() -> LatencyView {
         count: count(i),
     };
     LatencyView {
-        summary: LatencySummary { count: 48_120, p50: 2_100, p90: 4_230, p99: 6_800, p999: 12_100, max: 20_400 },
+        summary: LatencySummary {
+            count: 48_120,
+            p50: 2_100,
+            p90: 4_230,
+            p99: 6_800,
+            p999: 12_100,
+            max: 20_400,
+        },
         buckets: (0..24).map(bucket).collect(),
     }
 }
 
 fn log(at: f64, level: LogLevel, text: &str) -> LogEntry {
-    LogEntry { at: Duration::from_secs_f64(at), level, text: text.into() }
+    LogEntry {
+        at: Duration::from_secs_f64(at),
+        level,
+        text: text.into(),
+    }
 }
 
 pub fn snapshot() -> Snapshot {
@@ -217,15 +259,34 @@ pub fn snapshot() -> Snapshot {
             moment: Duration::from_secs(1),
         },
         accuracy: None,
-        counters: Counters { answered: 48_120, refused: 3, ..Counters::default() },
-        load: LoadView { pattern: Some(LoadPattern::Poisson { rate: 800.0 }), sent: 48_200 },
+        counters: Counters {
+            answered: 48_120,
+            refused: 3,
+            ..Counters::default()
+        },
+        load: LoadView {
+            pattern: Some(LoadPattern::Poisson { rate: 800.0 }),
+            sent: 48_200,
+        },
         search: None,
         reload: None,
         log: vec![
-            log(0.1, LogLevel::Info, "2 devices, 6 members, worst-fit allocation"),
+            log(
+                0.1,
+                LogLevel::Info,
+                "2 devices, 6 members, worst-fit allocation",
+            ),
             log(0.8, LogLevel::Info, "6 workers ready"),
-            log(12.4, LogLevel::Warn, "3 requests refused: 65 536 samples wait"),
-            log(30.2, LogLevel::Error, "worker cpu:1 × dense restarted: panic in network"),
+            log(
+                12.4,
+                LogLevel::Warn,
+                "3 requests refused: 65 536 samples wait",
+            ),
+            log(
+                30.2,
+                LogLevel::Error,
+                "worker cpu:1 × dense restarted: panic in network",
+            ),
         ],
         can_undo: true,
         can_redo: false,
@@ -245,7 +306,9 @@ pub fn search() -> SearchView {
         start_score: Some(3770.0),
         best_score: Some(5210.0),
         best: Some(better()),
-        scores: (0..41).map(|i| 3500.0 + f64::from((i * 37) % 17) * 100.0).collect(),
+        scores: (0..41)
+            .map(|i| 3500.0 + f64::from((i * 37) % 17) * 100.0)
+            .collect(),
         history: vec![3770.0, 4400.0, 5100.0],
         evaluations: 149,
         elapsed: Duration::from_millis(4200),
@@ -256,7 +319,10 @@ pub fn search() -> SearchView {
 /// Batches of three steps on each worker, back to back on each device.
 fn spans() -> Vec<Span> {
     let mut spans = Vec::new();
-    for (device, workers) in [(0, [(0, 16, 8), (2, 8, 40), (4, 32, 64)]), (1, [(1, 8, 30), (3, 16, 44), (5, 8, 26)])] {
+    for (device, workers) in [
+        (0, [(0, 16, 8), (2, 8, 40), (4, 32, 64)]),
+        (1, [(1, 8, 30), (3, 16, 44), (5, 8, 26)]),
+    ] {
         let mut at = 41_000;
         while at < 42_000 {
             for (member, batch_size, ms) in workers {

@@ -1,6 +1,7 @@
 //! Whole screens as text.
 
 use crossterm::event::KeyCode;
+use divisi::metrics::LatencySummary;
 use divisi::session::{ReloadState, ReloadView};
 use divisi_console::console::{Colours, Event, Look};
 use std::time::Duration;
@@ -74,7 +75,13 @@ fn forms() {
 fn during_a_search() {
     for (name, width, height) in [("search_80x24", 80, 24), ("search_160x50", 160, 50)] {
         let mut bench = Bench::new(width, height);
-        bench.show(|s| s.search = Some(search()));
+        bench.show(|s| {
+            s.search = Some(search());
+            s.latency_before = Some(LatencySummary {
+                p99: 14_300,
+                ..s.latency.summary
+            });
+        });
         bench.press(KeyCode::Char('2'));
         screen!(name, bench);
     }
@@ -85,7 +92,10 @@ fn a_reload_and_its_failure() {
     let mut bench = Bench::new(80, 24);
     bench.keys("uy");
     let view = |state| ReloadView {
-        steps: vec!["start cpu:1 × res-m, batch 16".into(), "drain cpu:0 × mlp".into()],
+        steps: vec![
+            "start cpu:1 × res-m, batch 16".into(),
+            "drain cpu:0 × mlp".into(),
+        ],
         state,
         elapsed: Duration::from_millis(1240),
     };
@@ -96,8 +106,32 @@ fn a_reload_and_its_failure() {
 }
 
 #[test]
+fn what_is_worth_acting_on() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(|s| {
+        s.devices[0].busy = 0.97;
+        s.devices[1].busy = 0.22;
+        s.members[4].queued = 4210;
+        s.entries[7].fill = 0.3;
+    });
+    screen!("lints_120x40", bench);
+}
+
+#[test]
+fn panels_can_have_the_whole_screen() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("3z");
+    screen!("streams_expanded", bench);
+    bench.keys("6");
+    screen!("log_expanded", bench);
+}
+
+#[test]
 fn ascii_has_no_other_signs() {
-    let look = Look { colours: Colours::None, ascii: true };
+    let look = Look {
+        colours: Colours::None,
+        ascii: true,
+    };
     let mut bench = Bench::with(120, 40, false, look);
     bench.show(|s| s.search = Some(search()));
     assert!(bench.text().is_ascii(), "{}", bench.text());
@@ -123,7 +157,9 @@ fn a_resize_storm_harms_nothing() {
     let mut bench = Bench::new(200, 60);
     for i in 0..2000u32 {
         bench.size = ((i * 37 % 211) as u16, (i * 53 % 67) as u16);
-        bench.console.handle(Event::Resize(bench.size.1, bench.size.0));
+        bench
+            .console
+            .handle(Event::Resize(bench.size.1, bench.size.0));
         bench.buffer();
     }
 }

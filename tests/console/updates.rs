@@ -12,7 +12,10 @@ use ratatui::style::{Color, Modifier};
 
 use crate::fake::{Bench, PLAIN, better, matrix, search, snapshot};
 
-const FIRST: Cell = Cell { device: 0, member: 0 };
+const FIRST: Cell = Cell {
+    device: 0,
+    member: 0,
+};
 
 fn with(cell: Cell, size: u32) -> divisi::allocation::Matrix {
     matrix().with(cell, BatchSize::new(size)).unwrap()
@@ -111,7 +114,11 @@ fn read_only_refuses_every_change() {
     bench.press(KeyCode::Char('2'));
     for key in "euUslpxb c".chars() {
         bench.press(KeyCode::Char(key));
-        assert!(bench.text().contains("✗ read-only"), "{key}: {}", bench.text());
+        assert!(
+            bench.text().contains("✗ read-only"),
+            "{key}: {}",
+            bench.text()
+        );
         assert!(bench.console.model().dialogs.is_empty());
     }
     assert!(bench.sent().is_empty());
@@ -130,10 +137,13 @@ fn load_and_policy_are_chosen() {
     bench.keys("30");
     bench.press(KeyCode::Enter);
     let wait = Duration::from_millis(30);
-    assert_eq!(bench.sent(), [
-        Command::StartLoad(LoadPattern::Poisson { rate: 805.0 }),
-        Command::SetPolicy(PolicyKind::OptWait { wait }),
-    ]);
+    assert_eq!(
+        bench.sent(),
+        [
+            Command::StartLoad(LoadPattern::Poisson { rate: 805.0 }),
+            Command::SetPolicy(PolicyKind::OptWait { wait }),
+        ]
+    );
 }
 
 #[test]
@@ -151,7 +161,12 @@ fn a_search_is_started_paused_cancelled_and_used() {
     let mut bench = Bench::new(80, 24);
     bench.keys("s");
     bench.press(KeyCode::Enter);
-    let order = SearchOrder { kind: SearchKind::Greedy, seed: 1, max_iter: 10, max_neighs: 100 };
+    let order = SearchOrder {
+        kind: SearchKind::Greedy,
+        seed: 1,
+        max_iter: 10,
+        max_neighs: 100,
+    };
     assert_eq!(bench.console.model().focus, Panel::Search);
     bench.show(|s| s.search = Some(search()));
     bench.keys(" ");
@@ -159,13 +174,16 @@ fn a_search_is_started_paused_cancelled_and_used() {
     bench.keys(" xb");
     assert!(bench.text().contains("+ start"));
     bench.keys("y");
-    assert_eq!(bench.sent(), [
-        Command::StartSearch(order),
-        Command::PauseSearch,
-        Command::ResumeSearch,
-        Command::CancelSearch,
-        Command::ApplyBest,
-    ]);
+    assert_eq!(
+        bench.sent(),
+        [
+            Command::StartSearch(order),
+            Command::PauseSearch,
+            Command::ResumeSearch,
+            Command::CancelSearch,
+            Command::ApplyBest,
+        ]
+    );
     bench.show(|s| s.matrix = better());
 }
 
@@ -200,7 +218,10 @@ fn a_frozen_picture_stays() {
 
 fn streams(bench: &Bench) -> Vec<String> {
     let text = bench.text();
-    text.lines().filter(|l| l.contains("cpu:")).map(str::to_owned).collect()
+    text.lines()
+        .filter(|l| l.contains("cpu:"))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -221,9 +242,22 @@ fn no_color_drops_colours_and_keeps_the_rest() {
     assert_eq!(colours("", "", "xterm"), Colours::Sixteen);
     assert_eq!(colours("", "", "dumb"), Colours::None);
     let plain = Bench::new(120, 40).buffer();
-    assert!(plain.content.iter().all(|c| c.fg == Color::Reset && c.bg == Color::Reset));
-    assert!(plain.content.iter().any(|c| c.modifier.contains(Modifier::BOLD)));
-    let look = Look { colours: Colours::True, ascii: false };
+    assert!(
+        plain
+            .content
+            .iter()
+            .all(|c| c.fg == Color::Reset && c.bg == Color::Reset)
+    );
+    assert!(
+        plain
+            .content
+            .iter()
+            .any(|c| c.modifier.contains(Modifier::BOLD))
+    );
+    let look = Look {
+        colours: Colours::True,
+        ascii: false,
+    };
     let colourful = Bench::with(120, 40, false, look).buffer();
     assert!(colourful.content.iter().any(|c| c.fg != Color::Reset));
 }

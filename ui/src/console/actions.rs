@@ -155,7 +155,11 @@ fn freeze(model: &mut Model) {
 }
 
 fn shift(model: &mut Model, id: Id) {
-    let step = if matches!(id, Id::Up | Id::Left) { -1 } else { 1 };
+    let step = if matches!(id, Id::Up | Id::Left) {
+        -1
+    } else {
+        1
+    };
     let sideways = matches!(id, Id::Left | Id::Right);
     match model.focus {
         Panel::Streams if sideways && model.edit.is_none() => pan(model, step),

@@ -31,12 +31,19 @@ const STOP: Duration = Duration::from_millis(300);
 /// Standard output is no terminal, or the terminal fails.
 pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<()> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        bail!("the console needs a terminal on standard input and output; see `divisi --help` for reports without one");
+        bail!(
+            "the console needs a terminal on standard input and output; see `divisi --help` for reports without one"
+        );
     }
     let console = Console::new(session, &options, Look::from_env());
     let mut signals = Signals::new()?;
     let screen = Screen::take(options.mouse)?;
-    let mut app = App { console, screen, dirty: true, still: 0 };
+    let mut app = App {
+        console,
+        screen,
+        dirty: true,
+        still: 0,
+    };
     app.size()?;
     app.drive(&mut signals).await
 }
@@ -92,7 +99,12 @@ impl App {
         let mut ticks = interval(LIVE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let Signals { terminate, hang_up, interrupt, proceed } = &mut *signals;
+            let Signals {
+                terminate,
+                hang_up,
+                interrupt,
+                proceed,
+            } = &mut *signals;
             let next = tokio::select! {
                 biased;
                 () = Signals::end(terminate, hang_up, interrupt) => Next::Leave,

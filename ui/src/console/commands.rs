@@ -140,7 +140,15 @@ const fn entry(
     title: &'static str,
     help: &'static str,
 ) -> Entry {
-    Entry { id, scope, keys, footer, title, help, changes: false }
+    Entry {
+        id,
+        scope,
+        keys,
+        footer,
+        title,
+        help,
+        changes: false,
+    }
 }
 
 impl Entry {

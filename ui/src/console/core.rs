@@ -52,10 +52,15 @@ impl Console {
         let lost = self.session.drain_spans(&mut spans);
         let mut snapshot = self.session.snapshot();
         let now = std::mem::replace(&mut snapshot.now, self.model.snapshot.now);
-        let same = snapshot == self.model.snapshot && spans.is_empty() && lost == self.model.lost_spans;
+        let same =
+            snapshot == self.model.snapshot && spans.is_empty() && lost == self.model.lost_spans;
         snapshot.now = now;
         let moving = self.model.moving();
-        self.handle(Event::News(Box::new(News { snapshot, spans, lost })));
+        self.handle(Event::News(Box::new(News {
+            snapshot,
+            spans,
+            lost,
+        })));
         !same || moving
     }
 

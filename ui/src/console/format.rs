@@ -19,7 +19,11 @@ pub fn grouped(n: u64) -> String {
 
 /// At most four characters: `812`, `4.8k`, `48k`, `1.2M`.
 pub fn short(value: f64) -> String {
-    let value = if value.is_finite() { value.max(0.0) } else { 0.0 };
+    let value = if value.is_finite() {
+        value.max(0.0)
+    } else {
+        0.0
+    };
     let scales = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
     for (scale, unit) in scales {
         // 999.6 would round to four digits, so the next unit starts a little early.

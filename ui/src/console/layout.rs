@@ -40,7 +40,12 @@ pub fn arrange(area: Rect, model: &Model) -> Option<Screen> {
         true => grid(body, model),
         false => vec![(shown_alone(model), body)],
     };
-    Some(Screen { header, panels, latency, footer })
+    Some(Screen {
+        header,
+        panels,
+        latency,
+        footer,
+    })
 }
 
 fn shown_alone(model: &Model) -> Panel {
@@ -55,7 +60,10 @@ fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
     let (top, middle, bottom) = heights(body.height, model);
     let (upper, rest) = cut_top(body, top);
     let (streams, lower) = cut_top(rest, middle);
-    let lower = Rect { height: bottom.min(lower.height), ..lower };
+    let lower = Rect {
+        height: bottom.min(lower.height),
+        ..lower
+    };
     let mut panels = upper_row(upper, model);
     panels.push((Panel::Streams, streams));
     let third = body.width / 3;
@@ -92,7 +100,11 @@ fn heights(body: u16, model: &Model) -> (u16, u16, u16) {
     spare -= top_more;
     // What nobody needs goes to the plots, and a part of it above.
     let above = if spare > 6 { spare / 3 } else { 0 };
-    (top_least + top_more + above, middle, bottom_least + spare - above)
+    (
+        top_least + top_more + above,
+        middle,
+        bottom_least + spare - above,
+    )
 }
 
 fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {

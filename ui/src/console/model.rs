@@ -128,7 +128,10 @@ impl Model {
             area: Rect::default(),
             focus: Panel::Allocation,
             expanded: false,
-            cursor: Cell { device: 0, member: 0 },
+            cursor: Cell {
+                device: 0,
+                member: 0,
+            },
             streams: Streams {
                 zoom: 5,
                 scroll: 0,
@@ -164,7 +167,9 @@ impl Model {
 
     /// The matrix to draw: the staged one while editing.
     pub fn matrix(&self) -> &Matrix {
-        self.edit.as_ref().map_or(&self.snapshot.matrix, |e| e.staged())
+        self.edit
+            .as_ref()
+            .map_or(&self.snapshot.matrix, |e| e.staged())
     }
 
     /// Staged changes would be lost.

@@ -132,7 +132,11 @@ impl<'a> Pen<'a> {
 
     /// A column standing on the row `bottom`, `share` (0 to 1) of `height` rows tall.
     pub fn column(&mut self, x: u16, bottom: u16, height: u16, share: f64, role: Role) {
-        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        let share = if share.is_finite() {
+            share.clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         let mut eighths = (share * f64::from(height) * 8.0).round() as usize;
         // What is there but small still shows.
         if share > 0.0 {
@@ -150,6 +154,10 @@ impl<'a> Pen<'a> {
 
 /// One cell's bar for a share of one.
 pub fn bar(share: f64) -> &'static str {
-    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let share = if share.is_finite() {
+        share.clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
     EIGHTHS[(share * 8.0).round() as usize]
 }

@@ -108,7 +108,8 @@ impl Screen {
     /// Writing to the terminal failed.
     pub fn draw(&mut self, console: &Console) -> anyhow::Result<()> {
         queue!(io::stdout(), BeginSynchronizedUpdate)?;
-        self.terminal.draw(|frame| console.draw(frame.buffer_mut()))?;
+        self.terminal
+            .draw(|frame| console.draw(frame.buffer_mut()))?;
         execute!(io::stdout(), EndSynchronizedUpdate)?;
         Ok(())
     }

@@ -94,7 +94,9 @@ impl Look {
                 cell.fg = Color::Reset;
                 cell.bg = Color::Reset;
             }
-            if self.ascii && let Some(plain) = ascii(cell.symbol()) {
+            if self.ascii
+                && let Some(plain) = ascii(cell.symbol())
+            {
                 cell.set_symbol(plain);
             }
         }
@@ -147,7 +149,7 @@ fn paint(role: Role) -> Paint {
 fn ascii(symbol: &str) -> Option<&'static str> {
     Some(match symbol {
         "╭" | "╮" | "╰" | "╯" | "┼" | "┴" | "├" | "┤" | "┬" => "+",
-        "─" | "−" => "-",
+        "─" | "−" | "–" => "-",
         "│" => "|",
         "·" | "▁" | "▂" | "░" => ".",
         "▃" | "▒" => ":",

@@ -53,7 +53,8 @@ impl Window {
     /// then moves by whole cells and does not shimmer.
     pub fn ending(end: Duration, length: Duration, cells: usize) -> Self {
         let cells = cells.max(1);
-        let cell = (length / u32::try_from(cells).unwrap_or(u32::MAX)).max(Duration::from_micros(1));
+        let cell =
+            (length / u32::try_from(cells).unwrap_or(u32::MAX)).max(Duration::from_micros(1));
         let last = end.as_nanos() / cell.as_nanos();
         let first = last.saturating_sub(cells as u128 - 1);
         let nanos = u64::try_from(first * cell.as_nanos()).unwrap_or(u64::MAX);

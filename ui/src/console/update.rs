@@ -1,6 +1,8 @@
 //! Events to a new model and effects: no clock, no session, no terminal.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use divisi::session::{Command, ReloadState};
 use ratatui::layout::{Position, Rect};
 
@@ -104,11 +106,19 @@ fn on_reload(model: &mut Model, reload: &divisi::session::ReloadView) {
     match &reload.state {
         ReloadState::Running => {}
         ReloadState::Done => {
-            model.dialogs.retain(|d| !matches!(d, Dialog::Reload { .. }));
-            model.say(format!("reload done in {}", format::duration(reload.elapsed)), false);
+            model
+                .dialogs
+                .retain(|d| !matches!(d, Dialog::Reload { .. }));
+            model.say(
+                format!("reload done in {}", format::duration(reload.elapsed)),
+                false,
+            );
         }
         ReloadState::Failed(reason) => {
-            model.say(format!("reload failed: {reason}; the old matrix serves"), true);
+            model.say(
+                format!("reload failed: {reason}; the old matrix serves"),
+                true,
+            );
         }
     }
 }

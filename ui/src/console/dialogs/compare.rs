@@ -58,7 +58,12 @@ impl Compare {
         let mut inside = window.framed(self.title, true);
         let room = inside.height().saturating_sub(2);
         let most = lines.len().saturating_sub(usize::from(room));
-        for (y, line) in lines.iter().skip(self.scroll.min(most)).take(usize::from(room)).enumerate() {
+        for (y, line) in lines
+            .iter()
+            .skip(self.scroll.min(most))
+            .take(usize::from(room))
+            .enumerate()
+        {
             let mut x = 1;
             for (text, role) in line {
                 x = inside.text(x, y as u16, text, *role);
@@ -106,13 +111,28 @@ impl Compare {
             Change::Keep(size) => ("=", "keep", format!("{size}"), Role::Dim),
             Change::Start(size) => ("+", "start", format!("batch {size}"), Role::Good),
             Change::Stop(size) => ("−", "stop", format!("batch {size}"), Role::Bad),
-            Change::Resize { from, to } => ("~", "resize", format!("batch {from} → {to}"), Role::Warn),
+            Change::Resize { from, to } => {
+                ("~", "resize", format!("batch {from} → {to}"), Role::Warn)
+            }
         };
-        let device = frame.devices.get(entry.cell.device).map_or("", String::as_str);
-        let member = frame.members.get(entry.cell.member).map_or("", String::as_str);
+        let device = frame
+            .devices
+            .get(entry.cell.device)
+            .map_or("", String::as_str);
+        let member = frame
+            .members
+            .get(entry.cell.member)
+            .map_or("", String::as_str);
         vec![
             (format!("{sign} {word:<7}"), role),
-            (format!("{:<10} × {:<16} ", format::fit(device, 10), format::fit(member, 16)), Role::Text),
+            (
+                format!(
+                    "{:<10} × {:<16} ",
+                    format::fit(device, 10),
+                    format::fit(member, 16)
+                ),
+                Role::Text,
+            ),
             (what, Role::Strong),
         ]
     }
@@ -134,7 +154,10 @@ fn counts(preview: &EditPreview) -> Line {
 }
 
 fn memory(preview: &EditPreview, model: &Model) -> Vec<Line> {
-    let mut lines = vec![vec![(format!("{:<10}{:>11}{:>11}{:>11}", "memory", "now", "after", "of"), Role::Dim)]];
+    let mut lines = vec![vec![(
+        format!("{:<10}{:>11}{:>11}{:>11}", "memory", "now", "after", "of"),
+        Role::Dim,
+    )]];
     for (device, (now, after)) in model.snapshot.devices.iter().zip(&preview.memory) {
         let role = match after {
             a if *a > device.memory_bytes => Role::Bad,

@@ -53,7 +53,12 @@ impl Confirm {
         for (y, line) in lines.iter().enumerate() {
             inside.text(1, y as u16, line, Role::Text);
         }
-        let keys = [("y", Role::Accent), (" yes   ", Role::Dim), ("Esc", Role::Accent), (" no", Role::Dim)];
+        let keys = [
+            ("y", Role::Accent),
+            (" yes   ", Role::Dim),
+            ("Esc", Role::Accent),
+            (" no", Role::Dim),
+        ];
         inside.pieces(1, inside.height().saturating_sub(1), &keys);
     }
 }

@@ -52,19 +52,33 @@ fn number(name: &'static str, value: impl ToString, unit: &'static str) -> Numbe
 }
 
 fn choice(name: &'static str, help: &'static str, numbers: Vec<Number>) -> Choice {
-    Choice { name, help, numbers }
+    Choice {
+        name,
+        help,
+        numbers,
+    }
 }
 
 impl Form {
     fn new(kind: Kind, title: &'static str, choices: Vec<Choice>, chosen: usize) -> Self {
-        Form { kind, title, choices, chosen, field: 0, error: None }
+        Form {
+            kind,
+            title,
+            choices,
+            chosen,
+            field: 0,
+            error: None,
+        }
     }
 
     /// The load, starting from the one that runs.
     pub fn load(now: Option<LoadPattern>) -> Self {
         let (mut clients, mut samples, mut rate) = (16, 32, 800.0);
         let chosen = match now {
-            Some(LoadPattern::Closed { clients: c, samples: s }) => {
+            Some(LoadPattern::Closed {
+                clients: c,
+                samples: s,
+            }) => {
                 (clients, samples) = (c, s);
                 0
             }
@@ -75,10 +89,21 @@ impl Form {
             Some(LoadPattern::Burst) => 2,
             None => 0,
         };
-        let closed = vec![number("clients", clients, ""), number("samples", samples, "a request")];
+        let closed = vec![
+            number("clients", clients, ""),
+            number("samples", samples, "a request"),
+        ];
         let choices = vec![
-            choice("closed", "each client sends again as soon as it is answered", closed),
-            choice("poisson", "one-sample requests at random moments", vec![number("rate", rate, "requests/s")]),
+            choice(
+                "closed",
+                "each client sends again as soon as it is answered",
+                closed,
+            ),
+            choice(
+                "poisson",
+                "one-sample requests at random moments",
+                vec![number("rate", rate, "requests/s")],
+            ),
             choice("burst", "150 requests slowly, then 250 fast", Vec::new()),
             choice("stop", "send nothing", Vec::new()),
         ];
@@ -87,15 +112,34 @@ impl Form {
 
     /// The batching policy, starting from the one that runs.
     pub fn policy(now: PolicyKind) -> Self {
-        let wait = if now.wait().is_zero() { 5.0 } else { now.wait().as_secs_f64() * 1e3 };
+        let wait = if now.wait().is_zero() {
+            5.0
+        } else {
+            now.wait().as_secs_f64() * 1e3
+        };
         let waiting = || vec![number("wait", wait, "ms at most")];
         let choices = vec![
-            choice("no-wait", "whatever waits, up to the batch size, at once", Vec::new()),
-            choice("opt-wait", "a full batch, or what is there after the wait", waiting()),
+            choice(
+                "no-wait",
+                "whatever waits, up to the batch size, at once",
+                Vec::new(),
+            ),
+            choice(
+                "opt-wait",
+                "a full batch, or what is there after the wait",
+                waiting(),
+            ),
             choice("static", "the same, padded to the full batch", waiting()),
-            choice("segment", "whole segments, closed when full or after the wait", waiting()),
+            choice(
+                "segment",
+                "whole segments, closed when full or after the wait",
+                waiting(),
+            ),
         ];
-        let chosen = choices.iter().position(|c| c.name == now.name()).unwrap_or(0);
+        let chosen = choices
+            .iter()
+            .position(|c| c.name == now.name())
+            .unwrap_or(0);
         Form::new(Kind::Policy, "batching policy", choices, chosen)
     }
 
@@ -107,9 +151,21 @@ impl Form {
             number("max_neighs", 100, "neighbours each"),
         ];
         let choices = vec![
-            choice("greedy", "bounded greedy from worst-fit, one entry at a time", greedy),
-            choice("worst-fit", "worst-fit decreasing: a matrix that fits, at once", Vec::new()),
-            choice("best-batch", "the best batch size of each worker in place", Vec::new()),
+            choice(
+                "greedy",
+                "bounded greedy from worst-fit, one entry at a time",
+                greedy,
+            ),
+            choice(
+                "worst-fit",
+                "worst-fit decreasing: a matrix that fits, at once",
+                Vec::new(),
+            ),
+            choice(
+                "best-batch",
+                "the best batch size of each worker in place",
+                Vec::new(),
+            ),
         ];
         Form::new(Kind::Search, "search a better allocation", choices, 0)
     }
@@ -201,7 +257,12 @@ impl Form {
             "best-batch" => SearchKind::BestBatch,
             _ => SearchKind::Greedy,
         };
-        let mut order = SearchOrder { kind, seed: 1, max_iter: 10, max_neighs: 100 };
+        let mut order = SearchOrder {
+            kind,
+            seed: 1,
+            max_iter: 10,
+            max_neighs: 100,
+        };
         if kind == SearchKind::Greedy {
             order.seed = whole(self.text(0), "seed", 0)?;
             order.max_iter = whole(self.text(1), "max_iter", 1)? as usize;
@@ -221,20 +282,37 @@ impl Form {
             y = self.draw_choice(&mut inside, y, choice, i == self.chosen);
         }
         if let Some(error) = &self.error {
-            inside.text(1, y + 1, &format::fit(&format!("✗ {error}"), width.saturating_sub(4)), Role::Bad);
+            inside.text(
+                1,
+                y + 1,
+                &format::fit(&format!("✗ {error}"), width.saturating_sub(4)),
+                Role::Bad,
+            );
         }
         let keys = [
-            ("↑ ↓", Role::Accent), (" choose   ", Role::Dim),
-            ("Tab", Role::Accent), (" number   ", Role::Dim),
-            ("Enter", Role::Accent), (" do it   ", Role::Dim),
-            ("Esc", Role::Accent), (" back", Role::Dim),
+            ("↑ ↓", Role::Accent),
+            (" choose   ", Role::Dim),
+            ("Tab", Role::Accent),
+            (" number   ", Role::Dim),
+            ("Enter", Role::Accent),
+            (" do it   ", Role::Dim),
+            ("Esc", Role::Accent),
+            (" back", Role::Dim),
         ];
         inside.pieces(1, inside.height().saturating_sub(1), &keys);
     }
 
     fn draw_choice(&self, inside: &mut Pen<'_>, y: u16, choice: &Choice, chosen: bool) -> u16 {
-        let (sign, role) = if chosen { ("●", Role::Strong) } else { ("○", Role::Text) };
-        inside.pieces(1, y, &[(sign, Role::Accent), (" ", role), (choice.name, role)]);
+        let (sign, role) = if chosen {
+            ("●", Role::Strong)
+        } else {
+            ("○", Role::Text)
+        };
+        inside.pieces(
+            1,
+            y,
+            &[(sign, Role::Accent), (" ", role), (choice.name, role)],
+        );
         let room = inside.width().saturating_sub(17);
         inside.text(16, y, &format::fit(choice.help, room), Role::Dim);
         for (i, number) in choice.numbers.iter().enumerate() {
@@ -243,7 +321,11 @@ impl Form {
             inside.text(5, row, number.name, role);
             let after = inside.text(16, row, &number.text, role);
             let typing = chosen && i == self.field;
-            let after = if typing { inside.text(after, row, " ", Role::Cursor) } else { after };
+            let after = if typing {
+                inside.text(after, row, " ", Role::Cursor)
+            } else {
+                after
+            };
             inside.text(after + 1, row, number.unit, Role::Dim);
         }
         y + 1 + choice.numbers.len() as u16

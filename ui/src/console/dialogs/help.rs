@@ -35,42 +35,72 @@ impl Help {
 
     /// Draws it over most of the screen.
     pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
-        let (width, height) = (pen.width().saturating_sub(2).min(96), pen.height().saturating_sub(2));
-        let found = self.found();
-        let height = height.min((TABLE.len() + 4) as u16);
+        let (width, height) = (
+            pen.width().saturating_sub(2).min(124),
+            pen.height().saturating_sub(2),
+        );
+        let found = self.found(model);
+        let each = if width < 122 { 2 } else { 1 };
+        let height = height.min(TABLE.len() as u16 * each + 5);
         let mut window = pen.centred(width, height);
         let mut inside = window.framed("help", true);
         let at = inside.pieces(1, 0, &[("search ", Role::Dim), (&self.query, Role::Strong)]);
         inside.text(at, 0, " ", Role::Cursor);
-        let room = inside.height().saturating_sub(3);
+        let room = inside.height().saturating_sub(3) / each;
         let most = found.len().saturating_sub(usize::from(room));
-        let shown = found.iter().skip(self.scroll.min(most)).take(usize::from(room));
+        let shown = found
+            .iter()
+            .skip(self.scroll.min(most))
+            .take(usize::from(room));
         for (y, entry) in shown.enumerate() {
-            draw_entry(&mut inside, y as u16 + 1, entry, model);
+            draw_entry(&mut inside, y as u16 * each + 1, entry, each > 1, model);
         }
         if found.is_empty() {
             inside.text(1, 1, "no command matches", Role::Dim);
         }
-        let keys = [("Esc", Role::Accent), (" close   ", Role::Dim), ("↑ ↓", Role::Accent), (" scroll", Role::Dim)];
+        let keys = [
+            ("Esc", Role::Accent),
+            (" close   ", Role::Dim),
+            ("↑ ↓", Role::Accent),
+            (" scroll", Role::Dim),
+        ];
         inside.pieces(1, inside.height().saturating_sub(1), &keys);
     }
 
-    fn found(&self) -> Vec<&'static Entry> {
-        TABLE.iter().filter(|e| e.matches(&self.query)).collect()
+    /// What can be reached now comes first.
+    fn found(&self, model: &Model) -> Vec<&'static Entry> {
+        let mut found: Vec<&'static Entry> =
+            TABLE.iter().filter(|e| e.matches(&self.query)).collect();
+        found.sort_by_key(|e| !e.reachable(model));
+        found
     }
 }
 
-fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, model: &Model) {
-    let (keys, title) = if inside.width() < 60 { (9, 20) } else { (14, 28) };
-    let role = if entry.reachable(model) { Role::Accent } else { Role::Dim };
+/// On one line, or the explanation on a line of its own.
+fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, two: bool, model: &Model) {
+    let (keys, title) = (14, 28);
+    let role = if entry.reachable(model) {
+        Role::Accent
+    } else {
+        Role::Dim
+    };
     inside.text(1, y, &format::fit(&entry.key_labels(), keys - 1), role);
-    inside.text(1 + keys, y, &format::fit(entry.title, title - 1), Role::Strong);
+    inside.text(1 + keys, y, entry.title, Role::Strong);
     let place = match entry.scope {
         Scope::Edit => "editing: ",
         Scope::In(_) => "in its panel: ",
         Scope::Always | Scope::Main => "",
     };
-    let room = inside.width().saturating_sub(2 + keys + title);
-    let help = format::fit(&format!("{place}{}", entry.help), room);
-    inside.text(1 + keys + title, y, &help, Role::Dim);
+    let (x, y) = if two {
+        (3, y + 1)
+    } else {
+        (1 + keys + title, y)
+    };
+    let room = inside.width().saturating_sub(x + 1);
+    inside.text(
+        x,
+        y,
+        &format::fit(&format!("{place}{}", entry.help), room),
+        Role::Dim,
+    );
 }

@@ -26,7 +26,9 @@ impl Palette {
                 let chosen = found.get(self.chosen);
                 return chosen.map_or(Answer::Close, |e| Answer::Run(e.id));
             }
-            KeyCode::Down | KeyCode::Tab => self.chosen = (self.chosen + 1).min(found.len().saturating_sub(1)),
+            KeyCode::Down | KeyCode::Tab => {
+                self.chosen = (self.chosen + 1).min(found.len().saturating_sub(1))
+            }
             KeyCode::Up | KeyCode::BackTab => self.chosen = self.chosen.saturating_sub(1),
             _ if field::typed(&mut self.query, key) => self.chosen = 0,
             _ => {}
@@ -69,7 +71,11 @@ impl Palette {
 
 fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, chosen: bool, model: &Model) {
     let refusal = entry.refusal(model);
-    let role = if refusal.is_some() { Role::Dim } else { Role::Text };
+    let role = if refusal.is_some() {
+        Role::Dim
+    } else {
+        Role::Text
+    };
     let sign = if chosen { "▸" } else { " " };
     let x = inside.pieces(0, y, &[(sign, Role::Accent), (entry.title, role)]);
     let keys = entry.keys.first().map_or(String::new(), |k| k.label());

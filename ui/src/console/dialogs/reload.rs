@@ -10,7 +10,11 @@ use crate::console::theme::Role;
 /// Draws the steps; `before` is the reload that was shown when this one was asked for.
 pub fn draw(pen: &mut Pen<'_>, model: &Model, before: Option<&ReloadView>) {
     let width = pen.width().saturating_sub(4).min(70);
-    let current = model.snapshot.reload.as_ref().filter(|r| Some(*r) != before);
+    let current = model
+        .snapshot
+        .reload
+        .as_ref()
+        .filter(|r| Some(*r) != before);
     let lines = match current {
         None => vec![("› asked for".to_owned(), Role::Dim)],
         Some(reload) => lines(reload, width.saturating_sub(4)),
@@ -26,26 +30,29 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, before: Option<&ReloadView>) {
     for (y, (text, role)) in lines.iter().skip(first).enumerate() {
         inside.text(1, y as u16, text, *role);
     }
-    let keys = [("Esc", Role::Accent), (" close; it goes on", Role::Dim)];
+    let keys = [("Esc", Role::Accent), (" close", Role::Dim)];
     inside.pieces(1, inside.height().saturating_sub(1), &keys);
 }
 
 /// The steps in words with their signs, then how it ended.
 pub fn lines(reload: &ReloadView, width: u16) -> Vec<(String, Role)> {
-    let running = reload.state == ReloadState::Running;
     let last = reload.steps.len().saturating_sub(1);
     let mut lines: Vec<(String, Role)> = Vec::new();
     for (i, step) in reload.steps.iter().enumerate() {
-        let (sign, role) = match running && i == last {
-            true => ("›", Role::Accent),
-            false => ("✓", Role::Text),
+        let (sign, role) = match &reload.state {
+            ReloadState::Running if i == last => ("›", Role::Accent),
+            ReloadState::Failed(_) if i == last => ("✗", Role::Text),
+            _ => ("✓", Role::Text),
         };
         lines.push((format::fit(&format!("{sign} {step}"), width), role));
     }
     let end = match &reload.state {
         ReloadState::Running => return lines,
         ReloadState::Done => ("✓ done".to_owned(), Role::Good),
-        ReloadState::Failed(why) => (format!("✗ failed: {why}; the old matrix is serving"), Role::Bad),
+        ReloadState::Failed(why) => (
+            format!("✗ failed: {why}; the old matrix is serving"),
+            Role::Bad,
+        ),
     };
     let wrapped = format::wrap(&end.0, width);
     lines.extend(wrapped.into_iter().map(|l| (l, end.1)));

@@ -13,8 +13,8 @@ use crate::console::theme::Role;
 
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
-    let mut inside = framed(pen, Panel::Allocation, &note(model), model);
-    let columns = Columns::new(model, inside.width());
+    let columns = Columns::new(model, pen.width().saturating_sub(2));
+    let mut inside = framed(pen, Panel::Allocation, &note(model, columns), model);
     let devices = model.snapshot.devices.len() as u16;
     let tall = inside.height() >= devices.saturating_add(2);
     let stagger = tall && !columns.names_fit(model);
@@ -23,16 +23,26 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let room = inside.height().saturating_sub(head).min(devices);
     let first = (model.cursor.device + 1).saturating_sub(usize::from(room));
     for row in 0..room {
-        device_row(&mut inside, head + row, first + usize::from(row), model, columns);
+        device_row(
+            &mut inside,
+            head + row,
+            first + usize::from(row),
+            model,
+            columns,
+        );
     }
     below(&mut inside, head + room, model, columns);
     let at = head + (model.cursor.device.saturating_sub(first)) as u16;
     error(&mut inside, at, model, columns);
 }
 
-fn note(model: &Model) -> String {
+fn note(model: &Model, columns: Columns) -> String {
     let Some(edit) = &model.edit else {
-        return "batch sizes and load".to_owned();
+        let members = model.snapshot.members.len();
+        return match columns.shown < members {
+            true => format!("{} of {members} members", columns.shown),
+            false => "batch sizes and load".to_owned(),
+        };
     };
     let difference = Difference::between(&model.snapshot.matrix, edit.staged());
     format!("EDITING · {} staged", difference.changed().count())
@@ -40,7 +50,9 @@ fn note(model: &Model) -> String {
 
 fn names(inside: &mut Pen<'_>, model: &Model, columns: Columns, stagger: bool) {
     for member in columns.members() {
-        let Some(view) = model.snapshot.members.get(member) else { continue };
+        let Some(view) = model.snapshot.members.get(member) else {
+            continue;
+        };
         let odd = (member - columns.first) % 2 == 1;
         let (y, room) = match stagger {
             true => (u16::from(!odd), columns.cell * 2 - 1),
@@ -48,14 +60,22 @@ fn names(inside: &mut Pen<'_>, model: &Model, columns: Columns, stagger: bool) {
         };
         let end = columns.end(member);
         let name = format::fit_name(&view.name, room.min(end));
-        let role = if model.cursor.member == member && selecting(model) { Role::Strong } else { Role::Dim };
+        let role = if model.cursor.member == member && selecting(model) {
+            Role::Strong
+        } else {
+            Role::Dim
+        };
         inside.text_right(end, y, &name, role);
     }
     let x = columns.side_start();
     let y = u16::from(stagger);
     match columns.side {
         Side::Narrow => inside.text(x, y, " busy  mem", Role::Dim),
-        Side::Wide => inside.text(x + 2, y, "busy             memory      of", Role::Dim),
+        Side::Wide => {
+            inside.text_right(x + 25, y, "memory", Role::Dim);
+            inside.text_right(x + 35, y, "of", Role::Dim);
+            inside.text(x + 2, y, "busy", Role::Dim)
+        }
     };
 }
 
@@ -65,7 +85,9 @@ fn selecting(model: &Model) -> bool {
 }
 
 fn device_row(inside: &mut Pen<'_>, y: u16, device: usize, model: &Model, columns: Columns) {
-    let Some(view) = model.snapshot.devices.get(device) else { return };
+    let Some(view) = model.snapshot.devices.get(device) else {
+        return;
+    };
     let name = format::fit(&view.name, columns.label.saturating_sub(1));
     inside.text(0, y, &name, Role::Text);
     for member in columns.members() {
@@ -84,8 +106,16 @@ fn entry(inside: &mut Pen<'_>, y: u16, cell: Cell, model: &Model, columns: Colum
     let view = entry_view(model, cell);
     let running = model.snapshot.matrix.get(cell).is_some();
     if running && model.edit.is_none() {
-        let role = if view.load < 0.02 { Role::Dim } else { Role::Accent };
-        let glyph = if view.load < 0.06 { "▁" } else { bar(view.load) };
+        let role = if view.load < 0.02 {
+            Role::Dim
+        } else {
+            Role::Accent
+        };
+        let glyph = if view.load < 0.06 {
+            "▁"
+        } else {
+            bar(view.load)
+        };
         inside.text(end - 1, y, glyph, role);
     }
     if model.cursor == cell && selecting(model) {
@@ -125,11 +155,19 @@ fn memory_share(view: &DeviceView) -> f64 {
 }
 
 fn busy_role(view: &DeviceView) -> Role {
-    if view.busy > 0.95 { Role::Warn } else { Role::Text }
+    if view.busy > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    }
 }
 
 fn side_narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
-    let role = if memory_share(view) > 0.95 { Role::Warn } else { Role::Text };
+    let role = if memory_share(view) > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    };
     let x = inside.text(x + 1, y, &format::percent(view.busy), busy_role(view));
     inside.text(x + 1, y, &format::percent(memory_share(view)), role);
 }
@@ -137,7 +175,11 @@ fn side_narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
 fn side_wide(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
     inside.meter(x, y, 8, view.busy, Role::Accent);
     inside.text(x + 9, y, &format::percent(view.busy), busy_role(view));
-    let role = if memory_share(view) > 0.95 { Role::Warn } else { Role::Text };
+    let role = if memory_share(view) > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    };
     inside.text_right(x + 23, y, &format::bytes(view.memory_booked), role);
     inside.text_right(x + 33, y, &format::bytes(view.memory_bytes), Role::Dim);
 }
@@ -189,7 +231,11 @@ fn words(model: &Model) -> Vec<(String, Role)> {
     if model.focus == Panel::Allocation {
         words.push((detail(model), Role::Dim));
     }
-    words.extend(lints::lints(&model.snapshot).into_iter().map(|l| (format!("! {l}"), Role::Warn)));
+    words.extend(
+        lints::lints(&model.snapshot)
+            .into_iter()
+            .map(|l| (format!("! {l}"), Role::Warn)),
+    );
     words
 }
 
@@ -202,9 +248,10 @@ fn reload(model: &Model) -> Option<(String, Role)> {
             let time = format::duration(reload.elapsed);
             Some((format!("› reload {time}: {step}"), Role::Accent))
         }
-        ReloadState::Failed(why) => {
-            Some((format!("✗ reload failed, the old matrix serves: {why}"), Role::Bad))
-        }
+        ReloadState::Failed(why) => Some((
+            format!("✗ reload failed, the old matrix serves: {why}"),
+            Role::Bad,
+        )),
     }
 }
 
@@ -232,20 +279,30 @@ fn detail(model: &Model) -> String {
 
 /// Why the last change was not entered, right under the entry (over it at the end).
 fn error(inside: &mut Pen<'_>, row: u16, model: &Model, columns: Columns) {
-    let Some(text) = model.edit.as_ref().and_then(|e| e.error()) else { return };
+    let Some(text) = model.edit.as_ref().and_then(|e| e.error()) else {
+        return;
+    };
     let most = inside.width().min(64);
     let lines = format::wrap(&format!("✗ {text}"), most.saturating_sub(2));
     let height = lines.len() as u16;
     let widest = lines.iter().map(|l| format::width(l)).max().unwrap_or(0) + 2;
-    let start = columns.end(model.cursor.member).saturating_sub(columns.cell);
+    let start = columns
+        .end(model.cursor.member)
+        .saturating_sub(columns.cell);
     let x = start.min(inside.width().saturating_sub(widest));
     let y = match row + 1 + height <= inside.height() {
         true => row + 1,
         false => row.saturating_sub(height),
     };
-    let mut box_ = inside.part(x, y, widest, height);
-    box_.erase();
+    // Rather the whole row than a rest of the device's name.
+    let (x, widest) = if x < columns.label {
+        (0, inside.width())
+    } else {
+        (x, widest)
+    };
+    let mut over = inside.part(x, y, widest, height);
+    over.erase();
     for (i, line) in lines.iter().enumerate() {
-        box_.text(1, i as u16, line, Role::Bad);
+        over.text(1, i as u16, line, Role::Bad);
     }
 }

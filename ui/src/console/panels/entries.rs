@@ -53,7 +53,13 @@ impl Columns {
         let cell = (room / members as u16).clamp(LEAST, MOST);
         let shown = usize::from(room / cell).clamp(1, members);
         let first = (model.cursor.member + 1).saturating_sub(shown);
-        Columns { label, cell, first, shown, side }
+        Columns {
+            label,
+            cell,
+            first,
+            shown,
+            side,
+        }
     }
 
     /// The members that are shown.
@@ -69,18 +75,21 @@ impl Columns {
 
     /// The column where the right side starts.
     pub fn side_start(&self) -> u16 {
-        self.label.saturating_add(self.cell.saturating_mul(self.shown as u16))
+        self.label
+            .saturating_add(self.cell.saturating_mul(self.shown as u16))
     }
 
     /// Whether every name fits over its column.
     pub fn names_fit(&self, model: &Model) -> bool {
         let members = model.snapshot.members.iter();
-        members.into_iter().all(|m| format::width(&m.name) < self.cell)
+        members
+            .into_iter()
+            .all(|m| format::width(&m.name) < self.cell)
     }
 }
 
 fn label(model: &Model) -> u16 {
     let devices = model.snapshot.devices.iter();
     let widest = devices.map(|d| format::width(&d.name)).max().unwrap_or(0);
-    widest.clamp(6, 12) + 1
+    widest.clamp(5, 12) + 1
 }

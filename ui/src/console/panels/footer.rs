@@ -12,11 +12,20 @@ use crate::console::theme::Role;
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let room = pen.width().saturating_sub(2);
     if let Some(message) = &model.message {
-        let (sign, role) = if message.bad { ("✗", Role::Bad) } else { ("›", Role::Accent) };
+        let (sign, role) = if message.bad {
+            ("✗", Role::Bad)
+        } else {
+            ("›", Role::Accent)
+        };
         let text = format::fit(&format!("{sign} {}", message.text), room);
         pen.text(1, 0, &text, role);
     } else if let Some(step) = step(model) {
-        pen.text(1, 0, &format::fit(&format!("› reload: {step}"), room), Role::Accent);
+        pen.text(
+            1,
+            0,
+            &format::fit(&format!("› reload: {step}"), room),
+            Role::Accent,
+        );
     } else {
         keys(pen, model);
     }
@@ -33,7 +42,9 @@ fn keys(pen: &mut Pen<'_>, model: &Model) {
     let quit = TABLE.iter().find(|e| e.id == Id::Quit);
     let end = pen.width().saturating_sub(quit.map_or(0, |e| taken(e) + 1));
     let mut x = 1;
-    let listed = TABLE.iter().filter(|e| !e.footer.is_empty() && e.id != Id::Quit);
+    let listed = TABLE
+        .iter()
+        .filter(|e| !e.footer.is_empty() && e.id != Id::Quit);
     for entry in listed.filter(|e| e.reachable(model)) {
         if x + taken(entry) < end {
             x = hint(pen, x, entry, model) + 2;
@@ -47,7 +58,11 @@ fn keys(pen: &mut Pen<'_>, model: &Model) {
 fn hint(pen: &mut Pen<'_>, x: u16, entry: &Entry, model: &Model) -> u16 {
     let possible = entry.refusal(model).is_none();
     let role = if possible { Role::Accent } else { Role::Dim };
-    pen.pieces(x, 0, &[(&key(entry), role), (" ", role), (entry.footer, Role::Dim)])
+    pen.pieces(
+        x,
+        0,
+        &[(&key(entry), role), (" ", role), (entry.footer, Role::Dim)],
+    )
 }
 
 fn taken(entry: &Entry) -> u16 {

@@ -16,7 +16,12 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         pieces.extend(troubles(model));
         return line(pen, 0, &pieces);
     }
-    let mut first = vec![(model.title.clone(), Role::Focus), identity(model, true), health(model)];
+    let long = pen.width() >= 96;
+    let mut first = vec![
+        (model.title.clone(), Role::Focus),
+        identity(model, long),
+        health(model),
+    ];
     first.extend([rate(model), latency(model)]);
     line(pen, 0, &first);
     let mut second = troubles(model);
@@ -62,7 +67,10 @@ fn health(model: &Model) -> Piece {
 
 fn rate(model: &Model) -> Piece {
     let samples = model.snapshot.throughput.samples_per_s.max(0.0).round() as u64;
-    (format!("{:>6} samples/s", format::grouped(samples)), Role::Strong)
+    (
+        format!("{:>6} samples/s", format::grouped(samples)),
+        Role::Strong,
+    )
 }
 
 fn latency(model: &Model) -> Piece {
@@ -82,13 +90,19 @@ fn settings(model: &Model) -> Vec<Piece> {
         None => "no load".to_owned(),
     };
     let accuracy = shown.accuracy.filter(|a| a.answered > 0).map(|a| {
-        format!("accuracy {:.1} %", 100.0 * a.right as f64 / a.answered as f64)
+        format!(
+            "accuracy {:.1} %",
+            100.0 * a.right as f64 / a.answered as f64
+        )
     });
     vec![
         (load, Role::Text),
         (format!("policy {}", shown.policy), Role::Text),
         (accuracy.unwrap_or_default(), Role::Text),
-        (format!("{} answered", format::grouped(shown.counters.answered)), Role::Dim),
+        (
+            format!("{} answered", format::grouped(shown.counters.answered)),
+            Role::Dim,
+        ),
     ]
 }
 

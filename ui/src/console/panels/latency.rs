@@ -8,6 +8,9 @@ use crate::console::model::{Model, Panel};
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
+/// Columns for the names of the table's rows.
+const LABEL: u16 = 3;
+
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let mut inside = framed(pen, Panel::Latency, "ms, request to answer", model);
@@ -19,14 +22,24 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let y = table(&mut inside, model);
     let height = inside.height().saturating_sub(y + 1);
     if height > 0 {
-        histogram(&mut inside, y, height, &latency.buckets, latency.summary.p99);
+        histogram(
+            &mut inside,
+            y,
+            height,
+            &latency.buckets,
+            latency.summary.p99,
+        );
     }
 }
 
 /// One line of percentiles, for screens without the panel.
 pub fn draw_line(pen: &mut Pen<'_>, model: &Model) {
     let summary = &model.snapshot.latency.summary;
-    let pairs = [("p50", summary.p50), ("p90", summary.p90), ("p99", summary.p99)];
+    let pairs = [
+        ("p50", summary.p50),
+        ("p90", summary.p90),
+        ("p99", summary.p99),
+    ];
     let mut x = 1;
     for (name, micros) in pairs {
         let value = format!(" {:<5}", format::millis(micros));
@@ -42,26 +55,48 @@ pub fn draw_line(pen: &mut Pen<'_>, model: &Model) {
 
 /// Percentiles now, and before the last reload where there was one.
 fn table(inside: &mut Pen<'_>, model: &Model) -> u16 {
-    let room = inside.width().saturating_sub(5) / 4;
-    let column = room.clamp(5, 9);
+    let column = (inside.width().saturating_sub(LABEL + 1) / 4).clamp(5, 9);
     for (i, name) in ["p50", "p90", "p99", "p99.9"].iter().enumerate() {
-        inside.text_right(5 + column * (i as u16 + 1), 0, name, Role::Dim);
+        inside.text_right(end(i, column), 0, name, Role::Dim);
     }
-    row(inside, 1, "now", &model.snapshot.latency.summary, column, Role::Strong);
-    let Some(before) = model.snapshot.latency_before.as_ref().filter(|b| b.count > 0) else {
+    row(
+        inside,
+        1,
+        "now",
+        &model.snapshot.latency.summary,
+        column,
+        Role::Strong,
+    );
+    let Some(before) = model
+        .snapshot
+        .latency_before
+        .as_ref()
+        .filter(|b| b.count > 0)
+    else {
         return 2;
     };
     row(inside, 2, "was", before, column, Role::Dim);
     3
 }
 
-fn row(inside: &mut Pen<'_>, y: u16, name: &str, summary: &LatencySummary, column: u16, role: Role) {
-    inside.text(1, y, name, Role::Dim);
+fn row(
+    inside: &mut Pen<'_>,
+    y: u16,
+    name: &str,
+    summary: &LatencySummary,
+    column: u16,
+    role: Role,
+) {
+    inside.text(0, y, name, Role::Dim);
     let values = [summary.p50, summary.p90, summary.p99, summary.p999];
     for (i, micros) in values.into_iter().enumerate() {
-        let end = 5 + column * (i as u16 + 1);
-        inside.text_right(end, y, &format::millis(micros), role);
+        inside.text_right(end(i, column), y, &format::millis(micros), role);
     }
+}
+
+/// The last column is one wider: its name is the longest.
+fn end(place: usize, column: u16) -> u16 {
+    LABEL + column * (place as u16 + 1) + u16::from(place == 3)
 }
 
 /// The axis: logarithms of microseconds to columns.
@@ -96,14 +131,20 @@ impl Axis {
 
 fn histogram(inside: &mut Pen<'_>, y: u16, height: u16, buckets: &[Bucket], p99: u64) {
     let width = inside.width().saturating_sub(2);
-    let Some(axis) = Axis::new(buckets, width) else { return };
+    let Some(axis) = Axis::new(buckets, width) else {
+        return;
+    };
     let most = buckets.iter().map(|b| b.count).max().unwrap_or(1).max(1);
     let bottom = y + height - 1;
     for x in 0..width {
         let (from, to) = (axis.micros(x), axis.micros(x + 1));
         let share = tallest(buckets, from, to) as f64 / most as f64;
         // The slowest hundredth stands out.
-        let role = if from >= p99 as f64 { Role::Warn } else { Role::Accent };
+        let role = if from >= p99 as f64 {
+            Role::Warn
+        } else {
+            Role::Accent
+        };
         inside.column(1 + x, bottom, height, share, role);
     }
     ticks(inside, y + height, axis);
@@ -131,7 +172,9 @@ fn ticks(inside: &mut Pen<'_>, y: u16, axis: Axis) {
     for decade in 0..9 {
         for step in [1.0, 2.0, 5.0] {
             let micros = step * 10f64.powi(decade);
-            let Some(column) = axis.column(micros) else { continue };
+            let Some(column) = axis.column(micros) else {
+                continue;
+            };
             let text = format!("{}", micros / 1e3);
             let x = (1 + column).saturating_sub(format::width(&text) / 2);
             if x >= free && x + format::width(&text) < end {

@@ -15,7 +15,11 @@ pub fn lints(shown: &Snapshot) -> Vec<String> {
     if shown.throughput.samples_per_s < 1.0 {
         return Vec::new();
     }
-    holding_up(shown).into_iter().chain(idle(shown)).chain(unfilled(shown)).collect()
+    holding_up(shown)
+        .into_iter()
+        .chain(idle(shown))
+        .chain(unfilled(shown))
+        .collect()
 }
 
 /// One member's queue is longer than all the others' together.
@@ -23,13 +27,24 @@ fn holding_up(shown: &Snapshot) -> Option<String> {
     let member = shown.members.iter().max_by_key(|m| m.queued)?;
     let all: usize = shown.members.iter().map(|m| m.queued).sum();
     let alone = shown.members.len() > 1 && member.queued > 32 && member.queued * 2 > all;
-    alone.then(|| format!("{} holds everyone up: {} samples wait for it", member.name, member.queued))
+    alone.then(|| {
+        format!(
+            "{} holds everyone up: {} samples wait for it",
+            member.name, member.queued
+        )
+    })
 }
 
 fn idle(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
     let busy = shown.devices.iter().any(|d| d.busy > 0.9);
     let idle = shown.devices.iter().filter(move |d| busy && d.busy < IDLE);
-    idle.map(|d| format!("{} is idle {:.0} % of the time", d.name, (1.0 - d.busy) * 100.0))
+    idle.map(|d| {
+        format!(
+            "{} is idle {:.0} % of the time",
+            d.name,
+            (1.0 - d.busy) * 100.0
+        )
+    })
 }
 
 fn unfilled(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
@@ -41,7 +56,10 @@ fn unfilled(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
         let (device, member) = (shown.devices.get(device)?, shown.members.get(member)?);
         poor.then(|| {
             let fill = entry.fill * 100.0;
-            format!("{} × {}: batches of {size} are {fill:.0} % full", device.name, member.name)
+            format!(
+                "{} × {}: batches of {size} are {fill:.0} % full",
+                device.name, member.name
+            )
         })
     })
 }

@@ -20,7 +20,10 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         inside.text(1, 0, "nothing to report", Role::Dim);
     }
     let room = usize::from(inside.height());
-    let last = entries.len().saturating_sub(model.log_back).max(room.min(entries.len()));
+    let last = entries
+        .len()
+        .saturating_sub(model.log_back)
+        .max(room.min(entries.len()));
     let first = last.saturating_sub(room);
     for (y, entry) in entries[first..last].iter().enumerate() {
         line(&mut inside, y as u16, entry);
@@ -39,10 +42,19 @@ fn line(inside: &mut Pen<'_>, y: u16, entry: &LogEntry) {
     };
     let mut x = 1;
     if wide {
-        x = inside.text(x, y, &format!("{:>8.1} ", entry.at.as_secs_f64()), Role::Dim);
+        x = inside.text(
+            x,
+            y,
+            &format!("{:>8.1} ", entry.at.as_secs_f64()),
+            Role::Dim,
+        );
     }
     x = inside.text(x, y, word, role);
     let room = inside.width().saturating_sub(x);
-    let text = if entry.level == LogLevel::Info { Role::Text } else { role };
+    let text = if entry.level == LogLevel::Info {
+        Role::Text
+    } else {
+        role
+    };
     inside.text(x, y, &format::fit(&entry.text, room), text);
 }

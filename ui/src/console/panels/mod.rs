@@ -41,7 +41,10 @@ fn draw_screen(model: &Model, buffer: &mut Buffer, area: Rect, screen: &layout::
         latency::draw_line(&mut Pen::new(buffer, line, look), model);
     }
     footer::draw(&mut Pen::new(buffer, screen.footer, look), model);
-    let under = Rect { height: area.height.saturating_sub(1), ..area };
+    let under = Rect {
+        height: area.height.saturating_sub(1),
+        ..area
+    };
     dialogs::draw(&mut Pen::new(buffer, under, look), model);
 }
 
@@ -57,7 +60,10 @@ fn draw_panel(pen: &mut Pen<'_>, panel: Panel, model: &Model) {
 }
 
 fn too_small(pen: &mut Pen<'_>) {
-    let text = format!("The terminal is too small: the console needs {}×{}.", LEAST.0, LEAST.1);
+    let text = format!(
+        "The terminal is too small: the console needs {}×{}.",
+        LEAST.0, LEAST.1
+    );
     let lines = format::wrap(&text, pen.width());
     for (y, line) in lines.iter().enumerate() {
         pen.text(0, y as u16, line, Role::Text);
@@ -75,9 +81,12 @@ fn framed<'a>(pen: &'a mut Pen<'_>, panel: Panel, note: &str, model: &Model) -> 
         Panel::Log => "log",
     };
     let number = panel.index() + 1;
-    let title = match note {
-        "" => format!("{number} {name}"),
-        note => format!("{number} {name} · {note}"),
-    };
+    let mut title = format!("{number} {name}");
+    // A note is given whole or not at all.
+    let room = pen.width().saturating_sub(9 + format::width(&title));
+    if !note.is_empty() && format::width(note) <= room {
+        title.push_str(" · ");
+        title.push_str(note);
+    }
     pen.framed(&title, model.focus == panel)
 }

@@ -14,43 +14,66 @@ use crate::console::timeline::{Mark, Rows, Window};
 #[derive(Clone, Copy, Debug)]
 enum Row {
     /// A worker, and its row in the raster.
-    Worker { device: usize, member: usize, size: BatchSize, at: usize },
+    Worker {
+        device: usize,
+        member: usize,
+        size: BatchSize,
+        at: usize,
+    },
     /// A whole device, and the raster rows of its workers.
-    Device { device: usize, from: usize, to: usize },
+    Device {
+        device: usize,
+        from: usize,
+        to: usize,
+    },
 }
 
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
-    framed(pen, Panel::Streams, &note(model), model);
+    let room = usize::from(pen.height().saturating_sub(2));
+    let (rows, places) = rows(model, room);
+    framed(pen, Panel::Streams, &note(model, rows.len(), room), model);
+    let label = label_width(model, &rows, pen.width().saturating_sub(2));
     legend(pen);
-    let mut inside = pen.part(1, 1, pen.width().saturating_sub(2), pen.height().saturating_sub(2));
-    let (rows, places) = rows(model);
-    let label = label_width(model, inside.width());
+    axis(pen, label + 1, model);
+    let mut inside = pen.part(
+        1,
+        1,
+        pen.width().saturating_sub(2),
+        pen.height().saturating_sub(2),
+    );
     let cells = usize::from(inside.width().saturating_sub(label));
     let window = window(model, cells);
     let raster = source(model).raster(&places, window);
-    let room = usize::from(inside.height().saturating_sub(1));
     let first = model.streams.scroll.min(rows.len().saturating_sub(room));
     for (y, row) in rows.iter().skip(first).take(room).enumerate() {
         draw_row(&mut inside, y as u16, row, &raster, label, model);
     }
-    axis(&mut inside, label, model);
 }
 
-fn note(model: &Model) -> String {
+fn note(model: &Model, rows: usize, room: usize) -> String {
     let length = model.streams.length();
     let text = match length.as_millis() {
         ms if ms < 1000 => format!("{ms} ms"),
         ms => format!("{} s", ms / 1000),
     };
+    let hidden = if rows > room {
+        format!(" · {room} of {rows} rows")
+    } else {
+        String::new()
+    };
     match model.streams.frozen {
-        Some(_) => format!("{text} · FROZEN"),
-        None => text,
+        Some(_) => format!("{text} · FROZEN{hidden}"),
+        None => format!("{text}{hidden}"),
     }
 }
 
 fn source(model: &Model) -> &crate::console::timeline::Timeline {
-    model.streams.frozen.as_ref().map_or(&model.timeline, |f| &f.0)
+    model
+        .streams
+        .frozen
+        .as_ref()
+        .map_or(&model.timeline, |f| &f.0)
 }
 
 fn window(model: &Model, cells: usize) -> Window {
@@ -59,42 +82,80 @@ fn window(model: &Model, cells: usize) -> Window {
     Window::ending(end, model.streams.length(), cells)
 }
 
-/// The rows in the order of devices, and where the raster has each worker.
-fn rows(model: &Model) -> (Vec<Row>, Rows) {
+/// The rows in the order of devices, and where the raster has each worker. Sums of
+/// devices are left out where they would push workers out.
+fn rows(model: &Model, room: usize) -> (Vec<Row>, Rows) {
+    let devices = model.snapshot.devices.len();
+    let sums = model.snapshot.matrix.workers().count() + devices <= room;
     let mut rows = Vec::new();
     let mut places = Rows::new();
     for device in 0..model.snapshot.devices.len() {
         let from = places.len();
-        for (cell, size) in model.snapshot.matrix.workers().filter(|w| w.0.device == device) {
+        for (cell, size) in model
+            .snapshot
+            .matrix
+            .workers()
+            .filter(|w| w.0.device == device)
+        {
             let at = places.len();
             places.insert((device, cell.member), at);
-            rows.push(Row::Worker { device, member: cell.member, size, at });
+            rows.push(Row::Worker {
+                device,
+                member: cell.member,
+                size,
+                at,
+            });
         }
-        if places.len() > from + 1 {
-            rows.push(Row::Device { device, from, to: places.len() });
+        if sums && places.len() > from + 1 {
+            rows.push(Row::Device {
+                device,
+                from,
+                to: places.len(),
+            });
         }
     }
     (rows, places)
 }
 
 fn label(model: &Model, row: &Row) -> String {
-    let device = |d: usize| model.snapshot.devices.get(d).map_or("", |d| d.name.as_str());
+    let device = |d: usize| {
+        model
+            .snapshot
+            .devices
+            .get(d)
+            .map_or("", |d| d.name.as_str())
+    };
     match *row {
         Row::Device { device: d, .. } => format!("{} all", device(d)),
-        Row::Worker { device: d, member, size, .. } => {
-            let member = model.snapshot.members.get(member).map_or("", |m| m.name.as_str());
+        Row::Worker {
+            device: d,
+            member,
+            size,
+            ..
+        } => {
+            let member = model
+                .snapshot
+                .members
+                .get(member)
+                .map_or("", |m| m.name.as_str());
             format!("{} {member}/{size}", device(d))
         }
     }
 }
 
-fn label_width(model: &Model, width: u16) -> u16 {
-    let (rows, _) = rows(model);
+fn label_width(model: &Model, rows: &[Row], width: u16) -> u16 {
     let widest = rows.iter().map(|r| format::width(&label(model, r))).max();
     widest.unwrap_or(0).saturating_add(1).min(width / 3).min(28)
 }
 
-fn draw_row(inside: &mut Pen<'_>, y: u16, row: &Row, raster: &[Vec<Mark>], width: u16, model: &Model) {
+fn draw_row(
+    inside: &mut Pen<'_>,
+    y: u16,
+    row: &Row,
+    raster: &[Vec<Mark>],
+    width: u16,
+    model: &Model,
+) {
     let name = format::fit_name(&label(model, row), width.saturating_sub(1));
     match *row {
         Row::Worker { at, .. } => {
@@ -146,28 +207,33 @@ fn legend(pen: &mut Pen<'_>) {
         return;
     }
     let pieces = [
-        (" ░", Role::Wait), (" wait ", Role::Dim),
-        (" ▒", Role::Copy), (" copy ", Role::Dim),
-        (" █", Role::Compute), (" compute ", Role::Dim),
-        (" ▓", Role::Send), (" send ", Role::Dim),
+        (" ░", Role::Wait),
+        (" wait ", Role::Dim),
+        (" ▒", Role::Copy),
+        (" copy ", Role::Dim),
+        (" █", Role::Compute),
+        (" compute ", Role::Dim),
+        (" ▓", Role::Send),
+        (" send ", Role::Dim),
     ];
     let width: u16 = pieces.iter().map(|p| format::width(p.0)).sum();
     pen.pieces(pen.width() - width - 3, 0, &pieces);
 }
 
-fn axis(inside: &mut Pen<'_>, label: u16, model: &Model) {
-    let y = inside.height().saturating_sub(1);
-    let width = inside.width().saturating_sub(label);
+/// The time axis lies in the frame's lower line.
+fn axis(pen: &mut Pen<'_>, start: u16, model: &Model) {
+    let y = pen.height().saturating_sub(1);
+    let width = pen.width().saturating_sub(start + 1);
     let length = model.streams.length();
-    let left = format!("−{}", format::duration(length));
-    let middle = format!("−{}", format::duration(length / 2));
-    inside.text(label, y, &left, Role::Dim);
+    let left = format!(" −{} ", format::duration(length));
+    let middle = format!(" −{} ", format::duration(length / 2));
+    pen.text(start, y, &left, Role::Dim);
     if width > 40 {
-        inside.text(label + width / 2, y, &middle, Role::Dim);
+        pen.text((start + width / 2).saturating_sub(1), y, &middle, Role::Dim);
     }
     let end = match &model.streams.frozen {
-        Some((_, at)) => format!("at {:.3} s", at.as_secs_f64()),
-        None => "now".to_owned(),
+        Some((_, at)) => format!(" at {:.3} s ", at.as_secs_f64()),
+        None => " now ".to_owned(),
     };
-    inside.text_right(inside.width(), y, &end, Role::Dim);
+    pen.text_right(pen.width().saturating_sub(1), y, &end, Role::Dim);
 }

@@ -11,11 +11,21 @@ const AXIS: u16 = 6;
 
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
-    let mut inside = framed(pen, Panel::Throughput, "samples/s", model);
+    let mut inside = framed(pen, Panel::Throughput, "answered, samples/s", model);
     let shown = &model.snapshot.throughput;
     let now = format::grouped(shown.samples_per_s.max(0.0).round() as u64);
-    let x = inside.pieces(1, 0, &[(&format!("{now:>7}"), Role::Strong), (" now", Role::Dim)]);
-    let requests = format!("{} requests/s", format::grouped(shown.requests_per_s.max(0.0).round() as u64));
+    let x = inside.pieces(
+        1,
+        0,
+        &[
+            (&format!("{now:>7}"), Role::Strong),
+            (" samples/s", Role::Dim),
+        ],
+    );
+    let requests = format!(
+        "{} requests/s",
+        format::grouped(shown.requests_per_s.max(0.0).round() as u64)
+    );
     let end = inside.width().saturating_sub(1);
     if x + 2 + format::width(&requests) <= end {
         inside.text_right(end, 0, &requests, Role::Dim);
@@ -43,7 +53,12 @@ fn chart(inside: &mut Pen<'_>, y: u16, height: u16, model: &Model) {
         }
     }
     let length = shown.moment * u32::try_from(count).unwrap_or(u32::MAX);
-    inside.text(start, bottom + 1, &format!("−{}", format::duration(length)), Role::Dim);
+    inside.text(
+        start,
+        bottom + 1,
+        &format!("−{}", format::duration(length)),
+        Role::Dim,
+    );
     inside.text_right(AXIS + width, bottom + 1, "now", Role::Dim);
 }
 
@@ -63,6 +78,9 @@ fn nice(value: f64) -> f64 {
     }
     let decade = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0];
-    let fitting = steps.iter().map(|s| s * decade).find(|s| *s >= value * 0.9999);
+    let fitting = steps
+        .iter()
+        .map(|s| s * decade)
+        .find(|s| *s >= value * 0.9999);
     fitting.unwrap_or(decade * 10.0)
 }
