@@ -348,3 +348,33 @@ fn spans() -> Vec<Span> {
     spans.sort_by_key(|s| s.end);
     spans
 }
+
+/// 16 devices and 12 members, more than most screens can show.
+pub fn many(shown: &mut Snapshot) {
+    let sizes = BatchSizes::default();
+    let devices: Vec<String> = (0..16).map(|d| format!("sim-a100:{d}")).collect();
+    let members: Vec<String> = (0..12)
+        .map(|m| format!("densenet-{}-k{m}", 100 + m))
+        .collect();
+    let size = |d: usize, m: usize| if (d + m) % 3 == 0 { 8i64 << (d % 5) } else { 0 };
+    let rows: Vec<Vec<i64>> = (0..16)
+        .map(|d| (0..12).map(|m| size(d, m)).collect())
+        .collect();
+    shown.devices = devices.iter().map(|d| device(d, 0.5, 3000)).collect();
+    shown.members = members.iter().map(|m| member(m, 1200, 48_120.0)).collect();
+    shown.entries = vec![
+        EntryView {
+            load: 0.3,
+            fill: 0.9,
+            batches: 7,
+            restarts: 0
+        };
+        16 * 12
+    ];
+    let frame = Arc::new(Frame {
+        devices,
+        members,
+        batch_sizes: sizes,
+    });
+    shown.matrix = Matrix::from_rows(frame, &rows).unwrap();
+}

@@ -6,7 +6,7 @@ use divisi::session::{ReloadState, ReloadView};
 use divisi_console::console::{Colours, Event, Look};
 use std::time::Duration;
 
-use crate::fake::{Bench, search};
+use crate::fake::{Bench, many, search};
 
 macro_rules! screen {
     ($name:expr, $bench:expr) => {
@@ -103,6 +103,19 @@ fn a_reload_and_its_failure() {
     screen!("reload_running", bench);
     bench.show(|s| s.reload = Some(view(ReloadState::Failed("cpu:1 cannot hold res-m".into()))));
     screen!("reload_failed", bench);
+}
+
+#[test]
+fn many_devices_and_members() {
+    for (name, width, height) in [("many_80x24", 80, 24), ("many_160x50", 160, 50)] {
+        let mut bench = Bench::new(width, height);
+        bench.show(many);
+        bench.keys("jjjjjjjjjjjjjjjjj");
+        for _ in 0..9 {
+            bench.press(KeyCode::Right);
+        }
+        screen!(name, bench);
+    }
 }
 
 #[test]

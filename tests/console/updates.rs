@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crossterm::event::KeyCode;
+use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState};
 use divisi_console::console::model::Panel;
-use divisi_console::console::{Colours, Effect, Look, colours};
+use divisi_console::console::{Colours, Effect, Event, Look, colours};
 use ratatui::style::{Color, Modifier};
 
 use crate::fake::{Bench, PLAIN, better, matrix, search, snapshot};
@@ -268,4 +268,42 @@ fn lost_spans_and_failures_are_in_the_header() {
     bench.show(|s| s.counters.failed = 7);
     assert!(bench.text().contains("failed 7"));
     assert_eq!(snapshot().counters.failed, 0);
+}
+
+#[test]
+fn the_mouse_focuses_and_scrolls() {
+    let mut bench = Bench::new(120, 40);
+    assert_eq!(bench.press(KeyCode::Char('m')), [Effect::Mouse(true)]);
+    let mouse = |kind, column, row| {
+        let modifiers = crossterm::event::KeyModifiers::NONE;
+        Event::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers,
+        })
+    };
+    bench
+        .console
+        .handle(mouse(MouseEventKind::Down(MouseButton::Left), 60, 15));
+    assert_eq!(bench.console.model().focus, Panel::Streams);
+    bench
+        .console
+        .handle(mouse(MouseEventKind::ScrollDown, 60, 15));
+    assert_eq!(bench.console.model().streams.scroll, 1);
+    bench
+        .console
+        .handle(mouse(MouseEventKind::ScrollDown, 500, 500));
+}
+
+#[test]
+fn looking_back_in_time_holds_the_picture() {
+    let mut bench = Bench::new(120, 40);
+    bench.keys("3");
+    bench.press(KeyCode::Left);
+    assert!(bench.text().contains("at 41.875 s"));
+    bench.keys("+");
+    assert!(bench.text().contains("streams · 200 ms · FROZEN"));
+    bench.press(KeyCode::Esc);
+    assert!(!bench.text().contains("FROZEN"));
 }

@@ -1,10 +1,6 @@
-//! One choice and its numbers: what load, policy and search ask for.
-
-use std::time::Duration;
+//! A dialog of choices, each with its numbers.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::ensemble::PolicyKind;
-use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder};
 
 use super::{Answer, field};
 use crate::console::format;
@@ -13,22 +9,22 @@ use crate::console::theme::Role;
 
 /// A number to type.
 #[derive(Clone, Debug)]
-struct Number {
-    name: &'static str,
-    text: String,
-    unit: &'static str,
+pub(super) struct Number {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+    pub(super) unit: &'static str,
 }
 
 /// One thing that can be chosen.
 #[derive(Clone, Debug)]
-struct Choice {
-    name: &'static str,
-    help: &'static str,
-    numbers: Vec<Number>,
+pub(super) struct Choice {
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) numbers: Vec<Number>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Load,
     Policy,
     Search,
@@ -37,30 +33,22 @@ enum Kind {
 /// A dialog of choices.
 #[derive(Clone, Debug)]
 pub struct Form {
-    kind: Kind,
+    pub(super) kind: Kind,
     title: &'static str,
-    choices: Vec<Choice>,
-    chosen: usize,
+    pub(super) choices: Vec<Choice>,
+    pub(super) chosen: usize,
     /// The number that is typed into.
     field: usize,
     error: Option<String>,
 }
 
-fn number(name: &'static str, value: impl ToString, unit: &'static str) -> Number {
-    let text = value.to_string();
-    Number { name, text, unit }
-}
-
-fn choice(name: &'static str, help: &'static str, numbers: Vec<Number>) -> Choice {
-    Choice {
-        name,
-        help,
-        numbers,
-    }
-}
-
 impl Form {
-    fn new(kind: Kind, title: &'static str, choices: Vec<Choice>, chosen: usize) -> Self {
+    pub(super) fn new(
+        kind: Kind,
+        title: &'static str,
+        choices: Vec<Choice>,
+        chosen: usize,
+    ) -> Self {
         Form {
             kind,
             title,
@@ -69,105 +57,6 @@ impl Form {
             field: 0,
             error: None,
         }
-    }
-
-    /// The load, starting from the one that runs.
-    pub fn load(now: Option<LoadPattern>) -> Self {
-        let (mut clients, mut samples, mut rate) = (16, 32, 800.0);
-        let chosen = match now {
-            Some(LoadPattern::Closed {
-                clients: c,
-                samples: s,
-            }) => {
-                (clients, samples) = (c, s);
-                0
-            }
-            Some(LoadPattern::Poisson { rate: r }) => {
-                rate = r;
-                1
-            }
-            Some(LoadPattern::Burst) => 2,
-            None => 0,
-        };
-        let closed = vec![
-            number("clients", clients, ""),
-            number("samples", samples, "a request"),
-        ];
-        let choices = vec![
-            choice(
-                "closed",
-                "each client sends again as soon as it is answered",
-                closed,
-            ),
-            choice(
-                "poisson",
-                "one-sample requests at random moments",
-                vec![number("rate", rate, "requests/s")],
-            ),
-            choice("burst", "150 requests slowly, then 250 fast", Vec::new()),
-            choice("stop", "send nothing", Vec::new()),
-        ];
-        Form::new(Kind::Load, "load", choices, chosen)
-    }
-
-    /// The batching policy, starting from the one that runs.
-    pub fn policy(now: PolicyKind) -> Self {
-        let wait = if now.wait().is_zero() {
-            5.0
-        } else {
-            now.wait().as_secs_f64() * 1e3
-        };
-        let waiting = || vec![number("wait", wait, "ms at most")];
-        let choices = vec![
-            choice(
-                "no-wait",
-                "whatever waits, up to the batch size, at once",
-                Vec::new(),
-            ),
-            choice(
-                "opt-wait",
-                "a full batch, or what is there after the wait",
-                waiting(),
-            ),
-            choice("static", "the same, padded to the full batch", waiting()),
-            choice(
-                "segment",
-                "whole segments, closed when full or after the wait",
-                waiting(),
-            ),
-        ];
-        let chosen = choices
-            .iter()
-            .position(|c| c.name == now.name())
-            .unwrap_or(0);
-        Form::new(Kind::Policy, "batching policy", choices, chosen)
-    }
-
-    /// The algorithms with their defaults.
-    pub fn search() -> Self {
-        let greedy = vec![
-            number("seed", 1, ""),
-            number("max_iter", 10, "iterations"),
-            number("max_neighs", 100, "neighbours each"),
-        ];
-        let choices = vec![
-            choice(
-                "greedy",
-                "bounded greedy from worst-fit, one entry at a time",
-                greedy,
-            ),
-            choice(
-                "worst-fit",
-                "worst-fit decreasing: a matrix that fits, at once",
-                Vec::new(),
-            ),
-            choice(
-                "best-batch",
-                "the best batch size of each worker in place",
-                Vec::new(),
-            ),
-        ];
-        Form::new(Kind::Search, "search a better allocation", choices, 0)
     }
 
     /// Arrows choose, `Tab` goes on to the next number, `Enter` does it.
@@ -217,58 +106,9 @@ impl Form {
         }
     }
 
-    fn text(&self, number: usize) -> &str {
+    pub(super) fn text(&self, number: usize) -> &str {
         let numbers = &self.choices[self.chosen].numbers;
         numbers.get(number).map_or("", |n| n.text.as_str())
-    }
-
-    fn command(&self) -> Result<Command, String> {
-        let name = self.choices[self.chosen].name;
-        match self.kind {
-            Kind::Load => self.load_command(name),
-            Kind::Policy => self.policy_command(name),
-            Kind::Search => self.search_command(name),
-        }
-    }
-
-    /// The engine's own parser knows the bounds.
-    fn load_command(&self, name: &str) -> Result<Command, String> {
-        let text = match name {
-            "stop" => return Ok(Command::StopLoad),
-            "closed" => format!("closed:{}x{}", self.text(0), self.text(1)),
-            "poisson" => format!("poisson:{}", self.text(0)),
-            other => other.to_owned(),
-        };
-        text.parse().map(Command::StartLoad)
-    }
-
-    fn policy_command(&self, name: &str) -> Result<Command, String> {
-        if name == "no-wait" {
-            let policy = PolicyKind::named(name, Duration::ZERO)?;
-            return Ok(Command::SetPolicy(policy));
-        }
-        let text = format!("{name}:{}ms", self.text(0));
-        text.parse().map(Command::SetPolicy)
-    }
-
-    fn search_command(&self, name: &str) -> Result<Command, String> {
-        let kind = match name {
-            "worst-fit" => SearchKind::WorstFit,
-            "best-batch" => SearchKind::BestBatch,
-            _ => SearchKind::Greedy,
-        };
-        let mut order = SearchOrder {
-            kind,
-            seed: 1,
-            max_iter: 10,
-            max_neighs: 100,
-        };
-        if kind == SearchKind::Greedy {
-            order.seed = whole(self.text(0), "seed", 0)?;
-            order.max_iter = whole(self.text(1), "max_iter", 1)? as usize;
-            order.max_neighs = whole(self.text(2), "max_neighs", 1)? as usize;
-        }
-        Ok(Command::StartSearch(order))
     }
 
     /// Draws it in the middle.
@@ -330,9 +170,4 @@ impl Form {
         }
         y + 1 + choice.numbers.len() as u16
     }
-}
-
-fn whole(text: &str, name: &str, least: u64) -> Result<u64, String> {
-    let value = text.parse().ok().filter(|n| *n >= least && *n <= 1_000_000);
-    value.ok_or_else(|| format!("{name}: expected a whole number from {least}, found `{text}`"))
 }

@@ -1,5 +1,6 @@
 //! What lies over the panels. The dialog on top has all keys.
 
+mod choices;
 mod compare;
 mod confirm;
 mod field;

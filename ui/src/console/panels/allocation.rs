@@ -16,7 +16,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let columns = Columns::new(model, pen.width().saturating_sub(2));
     let mut inside = framed(pen, Panel::Allocation, &note(model, columns), model);
     let devices = model.snapshot.devices.len() as u16;
-    let tall = inside.height() >= devices.saturating_add(2);
+    let tall = inside.height() >= devices.saturating_add(2).min(8);
     let stagger = tall && !columns.names_fit(model);
     let head = if stagger { 2 } else { 1 };
     names(&mut inside, model, columns, stagger);
