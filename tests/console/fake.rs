@@ -356,7 +356,13 @@ pub fn many(shown: &mut Snapshot) {
     let members: Vec<String> = (0..12)
         .map(|m| format!("densenet-{}-k{m}", 100 + m))
         .collect();
-    let size = |d: usize, m: usize| if (d + m) % 3 == 0 { 8i64 << (d % 5) } else { 0 };
+    let size = |d: usize, m: usize| {
+        if (d + m).is_multiple_of(3) {
+            8i64 << (d % 5)
+        } else {
+            0
+        }
+    };
     let rows: Vec<Vec<i64>> = (0..16)
         .map(|d| (0..12).map(|m| size(d, m)).collect())
         .collect();
