@@ -9,7 +9,7 @@ use crate::metrics::{Bucket, LatencySummary};
 use crate::load::LoadPattern;
 
 /// Everything but the spans, at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// Time since the engine's start.
     pub now: Duration,
@@ -50,7 +50,7 @@ pub enum Health {
 }
 
 /// One device: a row of the matrix.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DeviceView {
     pub name: String,
     pub kind: &'static str,
@@ -62,7 +62,7 @@ pub struct DeviceView {
 }
 
 /// One member: a column of the matrix.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MemberView {
     pub name: String,
     pub flops: u64,
@@ -74,7 +74,7 @@ pub struct MemberView {
 }
 
 /// One entry: a worker, or none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EntryView {
     /// Share of the last second its device spent on it, 0 to 1.
     pub load: f64,
@@ -85,7 +85,7 @@ pub struct EntryView {
 }
 
 /// Latencies since the last reload or clearing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyView {
     pub summary: LatencySummary,
     /// Bars on a logarithmic axis.
@@ -93,7 +93,7 @@ pub struct LatencyView {
 }
 
 /// Samples answered over time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThroughputView {
     /// Over the last second.
     pub samples_per_s: f64,
@@ -123,14 +123,14 @@ pub struct Counters {
 }
 
 /// The load generator.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadView {
     pub pattern: Option<LoadPattern>,
     pub sent: u64,
 }
 
 /// A search, running or finished.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SearchView {
     pub algorithm: &'static str,
     pub evaluator: &'static str,
@@ -166,7 +166,7 @@ pub enum SearchState {
 }
 
 /// A reload, running or the last one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReloadView {
     /// Steps done and under way, in words.
     pub steps: Vec<String>,

@@ -1,3 +1,39 @@
-//! stub until merge
-pub struct Options { pub read_only: bool, pub mouse: bool, pub title: String }
-pub async fn run(_s: Box<dyn divisi::session::Session>, _o: Options) -> anyhow::Result<()> { Ok(()) }
+//! The terminal console: events change a model, the model is drawn.
+//!
+//! `update` takes events into the [`model::Model`] and says what is to be done
+//! (`effect`); `panels` and `dialogs` draw it without a lock, a clock or I/O. Only
+//! `app` and `terminal` know time and the terminal. Every command is in one table,
+//! [`commands::TABLE`].
+
+mod actions;
+mod app;
+pub mod commands;
+mod core;
+mod dialogs;
+mod edit;
+mod effect;
+mod format;
+mod layout;
+pub mod model;
+mod panels;
+mod pen;
+mod terminal;
+mod theme;
+mod timeline;
+mod update;
+
+pub use app::run;
+pub use core::Console;
+pub use effect::{Effect, Event};
+pub use theme::{Colours, Look, Role, colours};
+
+/// How the console starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// No command may change what the engine does.
+    pub read_only: bool,
+    /// Take the mouse at the start.
+    pub mouse: bool,
+    /// The program's name in the header.
+    pub title: String,
+}

@@ -1,0 +1,386 @@
+//! A session with a fixed state that records what it is asked for.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use divisi::allocation::{Difference, Frame, Matrix};
+use divisi::ensemble::{BatchSizes, PolicyKind};
+use divisi::metrics::{Bucket, LatencySummary};
+use divisi::session::*;
+use divisi::trace::{Span, SpanKind};
+use divisi_console::console::{Colours, Console, Effect, Event, Look, Options};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+pub const PLAIN: Look = Look {
+    colours: Colours::None,
+    ascii: false,
+};
+
+/// What the fake was asked for, and what it will show next.
+#[derive(Clone)]
+pub struct Desk {
+    pub sent: Arc<Mutex<Vec<Command>>>,
+    pub shown: Arc<Mutex<Snapshot>>,
+    pub refusal: Arc<Mutex<Option<String>>>,
+}
+
+pub struct FakeSession {
+    desk: Desk,
+    spans: Vec<Span>,
+}
+
+impl Session for FakeSession {
+    fn snapshot(&mut self) -> Snapshot {
+        self.desk.shown.lock().unwrap().clone()
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        into.append(&mut self.spans);
+        0
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        if let Some(reason) = self.desk.refusal.lock().unwrap().clone() {
+            return Err(Refusal(reason));
+        }
+        self.desk.sent.lock().unwrap().push(command);
+        Ok(())
+    }
+
+    fn preview(&mut self, matrix: &Matrix) -> Result<EditPreview, Refusal> {
+        let shown = self.desk.shown.lock().unwrap();
+        Ok(EditPreview {
+            difference: Difference::between(&shown.matrix, matrix),
+            memory: vec![(812 << 20, 930 << 20), (640 << 20, 640 << 20)],
+            paused_members: Vec::new(),
+        })
+    }
+}
+
+/// A console on the fake, and the fake's desk.
+pub struct Bench {
+    pub console: Console,
+    pub desk: Desk,
+    pub size: (u16, u16),
+}
+
+impl Bench {
+    pub fn new(width: u16, height: u16) -> Self {
+        Bench::with(width, height, false, PLAIN)
+    }
+
+    pub fn with(width: u16, height: u16, read_only: bool, look: Look) -> Self {
+        let desk = Desk {
+            sent: Arc::default(),
+            shown: Arc::new(Mutex::new(snapshot())),
+            refusal: Arc::default(),
+        };
+        let session = Box::new(FakeSession {
+            desk: desk.clone(),
+            spans: spans(),
+        });
+        let options = Options {
+            read_only,
+            mouse: false,
+            title: "divisi".into(),
+        };
+        let mut console = Console::new(session, &options, look);
+        console.handle(Event::Resize(width, height));
+        console.refresh();
+        Bench {
+            console,
+            desk,
+            size: (width, height),
+        }
+    }
+
+    /// Changes what the session shows, and lets the console see it.
+    pub fn show(&mut self, change: impl FnOnce(&mut Snapshot)) -> bool {
+        change(&mut self.desk.shown.lock().unwrap());
+        self.console.refresh()
+    }
+
+    pub fn press(&mut self, code: KeyCode) -> Vec<Effect> {
+        self.console
+            .handle(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+    }
+
+    pub fn control(&mut self, c: char) -> Vec<Effect> {
+        let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+        self.console.handle(Event::Key(key))
+    }
+
+    pub fn keys(&mut self, text: &str) {
+        for c in text.chars() {
+            self.press(KeyCode::Char(c));
+        }
+    }
+
+    pub fn sent(&self) -> Vec<Command> {
+        self.desk.sent.lock().unwrap().clone()
+    }
+
+    pub fn buffer(&self) -> Buffer {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.size.0, self.size.1));
+        self.console.draw(&mut buffer);
+        buffer
+    }
+
+    /// The screen as text, with a rule so that what is at the ends of lines shows.
+    pub fn text(&self) -> String {
+        let buffer = self.buffer();
+        let rows = buffer.content.chunks(usize::from(self.size.0));
+        let mut text = String::new();
+        for row in rows {
+            let line: String = row.iter().map(|c| c.symbol()).collect();
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn frame() -> Arc<Frame> {
+    let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+    Arc::new(Frame {
+        devices: names(&["cpu:0", "cpu:1"]),
+        members: names(&["mlp", "cnn-s", "cnn-m", "res-s", "res-m", "dense"]),
+        batch_sizes: BatchSizes::default(),
+    })
+}
+
+pub fn matrix() -> Matrix {
+    let rows = [vec![16, 0, 8, 0, 32, 0], vec![0, 8, 0, 16, 0, 8]];
+    Matrix::from_rows(frame(), &rows).unwrap()
+}
+
+pub fn better() -> Matrix {
+    let rows = [vec![16, 0, 8, 0, 32, 0], vec![0, 8, 0, 16, 16, 8]];
+    Matrix::from_rows(frame(), &rows).unwrap()
+}
+
+fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
+    DeviceView {
+        name: name.into(),
+        kind: "cpu",
+        busy,
+        memory_booked: booked << 20,
+        memory_bytes: 4096 << 20,
+    }
+}
+
+fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
+    MemberView {
+        name: name.into(),
+        flops: 1_000_000,
+        parameters: 10_000,
+        synthetic: false,
+        queued,
+        samples_per_s,
+    }
+}
+
+fn entries() -> Vec<EntryView> {
+    let loads = [
+        0.12, 0.0, 0.44, 0.0, 0.30, 0.0, 0.0, 0.31, 0.0, 0.22, 0.0, 0.18,
+    ];
+    let entry = |load: f64| EntryView {
+        load,
+        fill: 0.9,
+        batches: 1204,
+        restarts: 0,
+    };
+    loads
+        .into_iter()
+        .map(|l| {
+            if l > 0.0 {
+                entry(l)
+            } else {
+                EntryView::default()
+            }
+        })
+        .collect()
+}
+
+fn latency() -> LatencyView {
+    let count = |i: i32| (4000.0 * (-0.08 * f64::from((i - 12) * (i - 12))).exp()) as u64 + 2;
+    let bucket = |i: i32| Bucket {
+        micros: (400.0 * 2f64.powf(f64::from(i) / 4.0)) as u64,
+        count: count(i),
+    };
+    LatencyView {
+        summary: LatencySummary {
+            count: 48_120,
+            p50: 2_100,
+            p90: 4_230,
+            p99: 6_800,
+            p999: 12_100,
+            max: 20_400,
+        },
+        buckets: (0..24).map(bucket).collect(),
+    }
+}
+
+fn log(at: f64, level: LogLevel, text: &str) -> LogEntry {
+    LogEntry {
+        at: Duration::from_secs_f64(at),
+        level,
+        text: text.into(),
+    }
+}
+
+pub fn snapshot() -> Snapshot {
+    let series = |i: u32| 4000.0 + 900.0 * (f64::from(i) / 6.0).sin();
+    Snapshot {
+        now: Duration::from_millis(42_000),
+        ensemble: "digits".into(),
+        synthetic: true,
+        health: Health::Serving,
+        matrix: matrix(),
+        policy: PolicyKind::NoWait,
+        devices: vec![device("cpu:0", 0.86, 812), device("cpu:1", 0.71, 640)],
+        members: vec![
+            member("mlp", 0, 4812.0),
+            member("cnn-s", 12, 4810.0),
+            member("cnn-m", 48, 4790.0),
+            member("res-s", 8, 4801.0),
+            member("res-m", 64, 4780.0),
+            member("dense", 3, 4805.0),
+        ],
+        entries: entries(),
+        latency: latency(),
+        latency_before: None,
+        throughput: ThroughputView {
+            samples_per_s: 4812.0,
+            requests_per_s: 602.0,
+            series: (0..60).map(series).collect(),
+            moment: Duration::from_secs(1),
+        },
+        accuracy: None,
+        counters: Counters {
+            answered: 48_120,
+            refused: 3,
+            ..Counters::default()
+        },
+        load: LoadView {
+            pattern: Some(LoadPattern::Poisson { rate: 800.0 }),
+            sent: 48_200,
+        },
+        search: None,
+        reload: None,
+        log: vec![
+            log(
+                0.1,
+                LogLevel::Info,
+                "2 devices, 6 members, worst-fit allocation",
+            ),
+            log(0.8, LogLevel::Info, "6 workers ready"),
+            log(
+                12.4,
+                LogLevel::Warn,
+                "3 requests refused: 65 536 samples wait",
+            ),
+            log(
+                30.2,
+                LogLevel::Error,
+                "worker cpu:1 × dense restarted: panic in network",
+            ),
+        ],
+        can_undo: true,
+        can_redo: false,
+    }
+}
+
+pub fn search() -> SearchView {
+    SearchView {
+        algorithm: "greedy",
+        evaluator: "model",
+        state: SearchState::Running,
+        iteration: 3,
+        max_iter: 10,
+        neighbour: 41,
+        neighbours: 54,
+        coverage: 1.0,
+        start_score: Some(3770.0),
+        best_score: Some(5210.0),
+        best: Some(better()),
+        scores: (0..41)
+            .map(|i| 3500.0 + f64::from((i * 37) % 17) * 100.0)
+            .collect(),
+        history: vec![3770.0, 4400.0, 5100.0],
+        evaluations: 149,
+        elapsed: Duration::from_millis(4200),
+        left: Some(Duration::from_secs(12)),
+    }
+}
+
+/// Batches of three steps on each worker, back to back on each device.
+fn spans() -> Vec<Span> {
+    let mut spans = Vec::new();
+    for (device, workers) in [
+        (0, [(0, 16, 8), (2, 8, 40), (4, 32, 64)]),
+        (1, [(1, 8, 30), (3, 16, 44), (5, 8, 26)]),
+    ] {
+        let mut at = 41_000;
+        while at < 42_000 {
+            for (member, batch_size, ms) in workers {
+                let mut step = |kind, from: u64, to: u64| {
+                    spans.push(Span {
+                        device,
+                        member,
+                        batch_size,
+                        kind,
+                        start: Duration::from_millis(from),
+                        end: Duration::from_millis(to),
+                        samples: batch_size,
+                    });
+                };
+                step(SpanKind::Wait, at - 12, at);
+                step(SpanKind::CopyIn, at, at + 2);
+                step(SpanKind::Compute, at + 2, at + ms);
+                step(SpanKind::Send, at + ms, at + ms + 3);
+                at += ms + 3;
+            }
+        }
+    }
+    spans.sort_by_key(|s| s.end);
+    spans
+}
+
+/// 16 devices and 12 members, more than most screens can show.
+pub fn many(shown: &mut Snapshot) {
+    let sizes = BatchSizes::default();
+    let devices: Vec<String> = (0..16).map(|d| format!("sim-a100:{d}")).collect();
+    let members: Vec<String> = (0..12)
+        .map(|m| format!("densenet-{}-k{m}", 100 + m))
+        .collect();
+    let size = |d: usize, m: usize| {
+        if (d + m).is_multiple_of(3) {
+            8i64 << (d % 5)
+        } else {
+            0
+        }
+    };
+    let rows: Vec<Vec<i64>> = (0..16)
+        .map(|d| (0..12).map(|m| size(d, m)).collect())
+        .collect();
+    shown.devices = devices.iter().map(|d| device(d, 0.5, 3000)).collect();
+    shown.members = members.iter().map(|m| member(m, 1200, 48_120.0)).collect();
+    shown.entries = vec![
+        EntryView {
+            load: 0.3,
+            fill: 0.9,
+            batches: 7,
+            restarts: 0
+        };
+        16 * 12
+    ];
+    let frame = Arc::new(Frame {
+        devices,
+        members,
+        batch_sizes: sizes,
+    });
+    shown.matrix = Matrix::from_rows(frame, &rows).unwrap();
+}

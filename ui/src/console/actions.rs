@@ -1,0 +1,217 @@
+//! What each command does to the model.
+
+use divisi::session::{Command, SearchState};
+
+use super::commands::Id;
+use super::dialogs::{Compare, Confirm, Dialog, Form, Help, Palette, Then};
+use super::edit::Edit;
+use super::effect::Effect;
+use super::model::{Model, Panel, ZOOMS};
+
+/// Does the command, which is known to be possible now.
+pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
+    match id {
+        Id::Quit => return quit(model),
+        Id::Suspend => return vec![Effect::Suspend],
+        Id::Mouse => return mouse(model),
+        Id::Pause => return pause(model),
+        Id::Cancel => return vec![Effect::Send(Command::CancelSearch)],
+        Id::Clear => return vec![Effect::Send(Command::ClearLatency)],
+        Id::ApplyBest => return apply_best(model),
+        Id::Compare => return compare(model),
+        Id::Help | Id::Palette | Id::Undo | Id::Redo | Id::Search | Id::Load | Id::Policy => {
+            open(model, id);
+        }
+        Id::Up | Id::Down | Id::Left | Id::Right => shift(model, id),
+        Id::Edit | Id::Raise | Id::Lower | Id::Empty | Id::Unstage | Id::Restage | Id::Leave => {
+            edit(model, id);
+        }
+        _ => view(model, id),
+    }
+    Vec::new()
+}
+
+fn quit(model: &mut Model) -> Vec<Effect> {
+    if !model.has_staged() {
+        return vec![Effect::Quit];
+    }
+    let text = "Staged changes of the allocation are not applied. Leave without them?";
+    let confirm = Confirm::new("quit", text, Then::Quit);
+    model.dialogs.push(Dialog::Confirm(confirm));
+    Vec::new()
+}
+
+fn mouse(model: &mut Model) -> Vec<Effect> {
+    model.mouse = !model.mouse;
+    let text = match model.mouse {
+        true => "mouse on: click to focus, wheel to scroll",
+        false => "mouse off: the terminal has it, text can be selected",
+    };
+    model.say(text, false);
+    vec![Effect::Mouse(model.mouse)]
+}
+
+fn pause(model: &Model) -> Vec<Effect> {
+    let state = model.snapshot.search.as_ref().map(|s| &s.state);
+    let command = match state {
+        Some(SearchState::Paused) => Command::ResumeSearch,
+        _ => Command::PauseSearch,
+    };
+    vec![Effect::Send(command)]
+}
+
+fn apply_best(model: &mut Model) -> Vec<Effect> {
+    let Some(best) = model.best().cloned() else {
+        return Vec::new();
+    };
+    if best == model.snapshot.matrix {
+        model.say("the best matrix found is running already", false);
+        return Vec::new();
+    }
+    let compare = Compare::new("apply the best found", best.clone(), Command::ApplyBest);
+    model.dialogs.push(Dialog::Compare(Box::new(compare)));
+    vec![Effect::Preview(best)]
+}
+
+fn compare(model: &mut Model) -> Vec<Effect> {
+    if !model.has_staged() {
+        model.say("nothing is staged: the matrix is as it runs", false);
+        return Vec::new();
+    }
+    let staged = model.matrix().clone();
+    let command = Command::Apply(staged.clone());
+    let compare = Compare::new("apply staged changes", staged.clone(), command);
+    model.dialogs.push(Dialog::Compare(Box::new(compare)));
+    vec![Effect::Preview(staged)]
+}
+
+fn open(model: &mut Model, id: Id) {
+    let dialog = match id {
+        Id::Help => Dialog::Help(Help::default()),
+        Id::Palette => Dialog::Palette(Palette::default()),
+        Id::Undo => Dialog::Confirm(Confirm::new(
+            "undo",
+            "Bring back the matrix that ran before the last change?",
+            Then::Send(Command::Undo),
+        )),
+        Id::Redo => Dialog::Confirm(Confirm::new(
+            "redo",
+            "Run the matrix again that the last undo took back?",
+            Then::Send(Command::Redo),
+        )),
+        Id::Search => Dialog::Form(Form::search()),
+        Id::Load => Dialog::Form(Form::load(model.snapshot.load.pattern)),
+        _ => Dialog::Form(Form::policy(model.snapshot.policy)),
+    };
+    model.dialogs.push(dialog);
+}
+
+fn edit(model: &mut Model, id: Id) {
+    let cursor = model.cursor;
+    let Some(edit) = &mut model.edit else {
+        model.edit = Some(Edit::new(model.snapshot.matrix.clone()));
+        model.focus = Panel::Allocation;
+        return;
+    };
+    match id {
+        Id::Raise => edit.cycle(cursor, 1),
+        Id::Lower => edit.cycle(cursor, -1),
+        Id::Empty => edit.set(cursor, None),
+        Id::Leave => leave(model),
+        Id::Unstage if !edit.undo() => model.say("nothing staged to undo", false),
+        Id::Restage if !edit.redo() => model.say("nothing staged to redo", false),
+        _ => {}
+    }
+}
+
+fn leave(model: &mut Model) {
+    if !model.has_staged() {
+        model.edit = None;
+        return;
+    }
+    let text = "Drop the staged changes? The running matrix stays as it is.";
+    let confirm = Confirm::new("leave editing", text, Then::DropEdit);
+    model.dialogs.push(Dialog::Confirm(confirm));
+}
+
+fn view(model: &mut Model, id: Id) {
+    match id {
+        Id::Next => model.focus = model.focus.neighbour(1),
+        Id::Previous => model.focus = model.focus.neighbour(-1),
+        Id::Focus(panel) => model.focus = panel,
+        Id::Expand => model.expanded = !model.expanded,
+        Id::Freeze => freeze(model),
+        Id::ZoomIn => model.streams.zoom = model.streams.zoom.saturating_sub(1),
+        Id::ZoomOut => model.streams.zoom = (model.streams.zoom + 1).min(ZOOMS.len() - 1),
+        _ => {}
+    }
+}
+
+fn freeze(model: &mut Model) {
+    model.streams.frozen = match model.streams.frozen.take() {
+        Some(_) => None,
+        None => Some((model.timeline.clone(), model.snapshot.now)),
+    };
+}
+
+fn shift(model: &mut Model, id: Id) {
+    let step = if matches!(id, Id::Up | Id::Left) {
+        -1
+    } else {
+        1
+    };
+    let sideways = matches!(id, Id::Left | Id::Right);
+    match model.focus {
+        Panel::Streams if sideways && model.edit.is_none() => pan(model, step),
+        panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
+        Panel::Allocation => walk(model, step, sideways),
+        _ => {}
+    }
+}
+
+/// Moves the view of one panel by `step` rows.
+pub fn scroll(model: &mut Model, panel: Panel, step: isize) {
+    match panel {
+        Panel::Allocation => walk(model, step, false),
+        Panel::Streams => {
+            let rows = model.snapshot.matrix.workers().count() + model.snapshot.devices.len();
+            model.streams.scroll = moved(model.streams.scroll, step, rows);
+        }
+        Panel::Log => model.log_back = moved(model.log_back, -step, model.snapshot.log.len()),
+        _ => {}
+    }
+}
+
+fn walk(model: &mut Model, step: isize, sideways: bool) {
+    let frame = model.snapshot.matrix.frame();
+    let cursor = &mut model.cursor;
+    match sideways {
+        true => cursor.member = moved(cursor.member, step, frame.members.len()),
+        false => cursor.device = moved(cursor.device, step, frame.devices.len()),
+    }
+    if let Some(edit) = &mut model.edit {
+        edit.settle();
+    }
+}
+
+/// A quarter of the picture back or forward; looking back holds the picture.
+fn pan(model: &mut Model, step: isize) {
+    if model.streams.frozen.is_none() {
+        if step > 0 {
+            return;
+        }
+        freeze(model);
+    }
+    let quarter = model.streams.length() / 4;
+    if let Some((timeline, at)) = &mut model.streams.frozen {
+        let latest = timeline.newest().unwrap_or(*at).max(*at);
+        *at = match step < 0 {
+            true => at.saturating_sub(quarter),
+            false => (*at + quarter).min(latest + quarter),
+        };
+    }
+}
+
+fn moved(at: usize, step: isize, count: usize) -> usize {
+    at.saturating_add_signed(step).min(count.saturating_sub(1))
+}

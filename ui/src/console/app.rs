@@ -1,0 +1,212 @@
+//! The loop: events, ticks and signals in, frames out.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use crossterm::event::{Event as Input, EventStream};
+use divisi::session::Session;
+use futures::StreamExt;
+use futures::future::poll_immediate;
+use rustix::process::{self, Signal as Kill};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use super::Options;
+use super::core::Console;
+use super::effect::{Effect, Event};
+use super::terminal::Screen;
+use super::theme::Look;
+
+/// Between looks at the session while something moves: 20 frames a second.
+const LIVE: Duration = Duration::from_millis(50);
+/// Ticks left out while nothing moves: four looks a second.
+const IDLE_TICKS: u32 = 5;
+/// A stop takes effect within this, or was ignored.
+const STOP: Duration = Duration::from_millis(300);
+
+/// Shows the session on the terminal until the user leaves or a signal ends it.
+///
+/// # Errors
+/// Standard output is no terminal, or the terminal fails.
+pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<()> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        bail!(
+            "the console needs a terminal on standard input and output; see `divisi --help` for reports without one"
+        );
+    }
+    let console = Console::new(session, &options, Look::from_env());
+    let mut signals = Signals::new()?;
+    let screen = Screen::take(options.mouse)?;
+    let mut app = App {
+        console,
+        screen,
+        dirty: true,
+        still: 0,
+    };
+    app.size()?;
+    app.drive(&mut signals).await
+}
+
+/// The signals that end or continue the program.
+struct Signals {
+    terminate: Signal,
+    hang_up: Signal,
+    interrupt: Signal,
+    proceed: Signal,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Signals {
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            proceed: listen(SignalKind::from_raw(Kill::CONT.as_raw()))?,
+        })
+    }
+
+    /// Waits for one that ends the program.
+    async fn end(terminate: &mut Signal, hang_up: &mut Signal, interrupt: &mut Signal) {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    }
+}
+
+/// What goes on.
+enum Next {
+    On,
+    Suspend,
+    Leave,
+}
+
+struct App {
+    console: Console,
+    screen: Screen,
+    /// The picture differs from the screen.
+    dirty: bool,
+    /// Ticks since something moved.
+    still: u32,
+}
+
+impl App {
+    async fn drive(&mut self, signals: &mut Signals) -> anyhow::Result<()> {
+        let mut events = EventStream::new();
+        let mut ticks = interval(LIVE);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let Signals {
+                terminate,
+                hang_up,
+                interrupt,
+                proceed,
+            } = &mut *signals;
+            let next = tokio::select! {
+                biased;
+                () = Signals::end(terminate, hang_up, interrupt) => Next::Leave,
+                _ = proceed.recv() => self.come_back()?,
+                event = events.next() => self.inputs(event, &mut events).await?,
+                _ = ticks.tick() => self.tick(),
+            };
+            match next {
+                Next::Leave => return Ok(()),
+                Next::Suspend => self.suspend(&mut signals.proceed).await?,
+                Next::On => {}
+            }
+            self.draw()?;
+        }
+    }
+
+    fn draw(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.dirty) {
+            self.screen.draw(&self.console)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the session; seldom while nothing moves.
+    fn tick(&mut self) -> Next {
+        self.still += 1;
+        let idle = self.still > IDLE_TICKS;
+        if idle && !self.still.is_multiple_of(IDLE_TICKS) {
+            return Next::On;
+        }
+        if self.console.refresh() {
+            self.dirty = true;
+            self.still = 0;
+        }
+        Next::On
+    }
+
+    /// Takes the event and all that have come with it, so that a storm of them is
+    /// drawn once.
+    async fn inputs(
+        &mut self,
+        first: Option<io::Result<Input>>,
+        events: &mut EventStream,
+    ) -> anyhow::Result<Next> {
+        let mut next = Some(first);
+        while let Some(event) = next {
+            let Some(Ok(event)) = event else {
+                return Ok(Next::Leave);
+            };
+            match self.input(event)? {
+                Next::On => {}
+                other => return Ok(other),
+            }
+            next = poll_immediate(events.next()).await;
+        }
+        Ok(Next::On)
+    }
+
+    fn input(&mut self, input: Input) -> anyhow::Result<Next> {
+        let event = match input {
+            Input::Key(key) => Event::Key(key),
+            Input::Mouse(mouse) => Event::Mouse(mouse),
+            Input::Resize(width, height) => Event::Resize(width, height),
+            _ => return Ok(Next::On),
+        };
+        self.dirty = true;
+        self.still = 0;
+        for effect in self.console.handle(event) {
+            match effect {
+                Effect::Quit => return Ok(Next::Leave),
+                Effect::Suspend => return Ok(Next::Suspend),
+                Effect::Mouse(on) => self.screen.set_mouse(on)?,
+                // The console has sent these to the session.
+                Effect::Send(_) | Effect::Preview(_) => {}
+            }
+        }
+        Ok(Next::On)
+    }
+
+    /// Gives the terminal back, stops, and takes it again. A stop may come a moment
+    /// after asking, or not at all where no shell could continue the program.
+    async fn suspend(&mut self, proceed: &mut Signal) -> anyhow::Result<()> {
+        self.screen.leave();
+        process::kill_process(process::getpid(), Kill::TSTP).context("cannot stop")?;
+        let _ = timeout(STOP, proceed.recv()).await;
+        // What else was sent along with the continuation.
+        sleep(Duration::ZERO).await;
+        self.come_back()?;
+        Ok(())
+    }
+
+    /// After a stop the terminal may be in any state, and of any size.
+    fn come_back(&mut self) -> anyhow::Result<Next> {
+        self.screen.enter()?;
+        self.size()?;
+        Ok(Next::On)
+    }
+
+    fn size(&mut self) -> anyhow::Result<()> {
+        let size = self.screen.size()?;
+        self.console.handle(Event::Resize(size.width, size.height));
+        self.dirty = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,291 @@
+//! The one table of commands: keys, footer, help and palette are all read from it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::model::{Model, Panel};
+
+/// What a key or a line of the palette asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Id {
+    /// Show the commands.
+    Help,
+    /// Open the palette.
+    Palette,
+    /// Leave the program.
+    Quit,
+    /// Stop until `fg`.
+    Suspend,
+    /// Take the mouse, or leave it to the terminal.
+    Mouse,
+    /// Focus the next panel.
+    Next,
+    /// Focus the panel before.
+    Previous,
+    /// Focus a panel.
+    Focus(Panel),
+    /// The focused panel over the whole screen, and back.
+    Expand,
+    /// Up in the focused panel.
+    Up,
+    /// Down in the focused panel.
+    Down,
+    /// Left in the focused panel.
+    Left,
+    /// Right in the focused panel.
+    Right,
+    /// Stage changes of the matrix.
+    Edit,
+    /// The matrix before.
+    Undo,
+    /// The matrix after.
+    Redo,
+    /// Start a search.
+    Search,
+    /// Pause or resume it.
+    Pause,
+    /// End it.
+    Cancel,
+    /// Apply what it found.
+    ApplyBest,
+    /// Choose the load.
+    Load,
+    /// Choose the batching policy.
+    Policy,
+    /// Hold the timeline.
+    Freeze,
+    /// Less time on the timeline.
+    ZoomIn,
+    /// More time on the timeline.
+    ZoomOut,
+    /// Forget latencies.
+    Clear,
+    /// Next larger batch size.
+    Raise,
+    /// Next smaller batch size.
+    Lower,
+    /// No worker here.
+    Empty,
+    /// Take the last staged change back.
+    Unstage,
+    /// Stage it again.
+    Restage,
+    /// Compare and apply.
+    Compare,
+    /// Leave editing.
+    Leave,
+}
+
+/// Where a command can be reached by its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everywhere.
+    Always,
+    /// While nothing is being edited.
+    Main,
+    /// While this panel has the focus.
+    In(Panel),
+    /// While the matrix is being edited.
+    Edit,
+}
+
+/// A key as the table writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    code: KeyCode,
+    control: bool,
+}
+
+/// One command.
+#[derive(Debug)]
+pub struct Entry {
+    /// What is asked for.
+    pub id: Id,
+    /// When its keys work.
+    pub scope: Scope,
+    /// Its keys, the one to show first.
+    pub keys: &'static [Key],
+    /// One word for the footer; empty is not shown there.
+    pub footer: &'static str,
+    /// Its name in the palette and the help.
+    pub title: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// Changes what the engine does: refused when read-only.
+    pub changes: bool,
+}
+
+const fn key(c: char) -> Key {
+    of(KeyCode::Char(c))
+}
+
+const fn control(c: char) -> Key {
+    Key {
+        code: KeyCode::Char(c),
+        control: true,
+    }
+}
+
+const fn of(code: KeyCode) -> Key {
+    Key {
+        code,
+        control: false,
+    }
+}
+
+const fn entry(
+    id: Id,
+    scope: Scope,
+    keys: &'static [Key],
+    footer: &'static str,
+    title: &'static str,
+    help: &'static str,
+) -> Entry {
+    Entry {
+        id,
+        scope,
+        keys,
+        footer,
+        title,
+        help,
+        changes: false,
+    }
+}
+
+impl Entry {
+    const fn changing(mut self) -> Self {
+        self.changes = true;
+        self
+    }
+}
+
+/// Every command, in the order of the footer and the help.
+#[rustfmt::skip]
+pub static TABLE: &[Entry] = &[
+    entry(Id::Help, Scope::Always, &[key('?')], "help", "help", "every command with its keys; type to search"),
+    entry(Id::Compare, Scope::Edit, &[key('a')], "apply", "compare and apply", "show what the staged changes start, stop and book; y applies them"),
+    entry(Id::Raise, Scope::Edit, &[key('+'), key('='), of(KeyCode::PageUp)], "larger", "larger batch", "the next larger allowed batch size at the cursor"),
+    entry(Id::Lower, Scope::Edit, &[key('-'), of(KeyCode::PageDown)], "smaller", "smaller batch", "the next smaller batch size at the cursor, last of all no worker"),
+    entry(Id::Empty, Scope::Edit, &[key('d'), of(KeyCode::Delete)], "", "no worker", "take the worker at the cursor away, as 0 does"),
+    entry(Id::Unstage, Scope::Edit, &[key('u')], "undo", "undo staged change", "take the last staged change back"),
+    entry(Id::Restage, Scope::Edit, &[key('r'), key('U'), control('r')], "redo", "redo staged change", "stage again what undo took back"),
+    entry(Id::Leave, Scope::Edit, &[of(KeyCode::Esc)], "leave", "leave editing", "back to watching; staged changes are dropped after a question"),
+    entry(Id::Edit, Scope::Main, &[key('e')], "edit", "edit the allocation", "stage changes of the matrix on a copy; nothing runs until applied").changing(),
+    entry(Id::Undo, Scope::Main, &[key('u')], "undo", "undo the last change", "bring back the matrix that ran before").changing(),
+    entry(Id::Redo, Scope::Main, &[key('U'), control('r')], "", "redo", "run again the matrix that undo took back").changing(),
+    entry(Id::Search, Scope::Main, &[key('s')], "search", "search a better allocation", "choose an algorithm and start it; serving goes on").changing(),
+    entry(Id::Pause, Scope::In(Panel::Search), &[key(' ')], "pause", "pause or resume the search", "hold the running search, or let it go on").changing(),
+    entry(Id::Cancel, Scope::Main, &[key('x')], "", "cancel the search", "end the search; the best found so far stays").changing(),
+    entry(Id::ApplyBest, Scope::Main, &[key('b')], "", "apply the best found", "show what the best matrix of the search changes; y applies it").changing(),
+    entry(Id::Load, Scope::Main, &[key('l')], "load", "change the load", "closed loop, Poisson, burst or none").changing(),
+    entry(Id::Policy, Scope::Main, &[key('p')], "policy", "change the batching policy", "no-wait, opt-wait, static or segment, and how long to wait").changing(),
+    entry(Id::Clear, Scope::Main, &[key('c')], "", "clear latencies", "forget latencies so far, to see what comes").changing(),
+    entry(Id::Freeze, Scope::Main, &[key('f')], "freeze", "freeze the streams", "hold the timeline while serving goes on; again to go live"),
+    entry(Id::ZoomIn, Scope::Main, &[key('+'), key('=')], "", "zoom in", "less time on the timeline"),
+    entry(Id::ZoomOut, Scope::Main, &[key('-')], "", "zoom out", "more time on the timeline"),
+    entry(Id::Expand, Scope::Main, &[of(KeyCode::Enter), key('z')], "expand", "expand the panel", "the focused panel over the whole screen, and back"),
+    entry(Id::Next, Scope::Main, &[of(KeyCode::Tab)], "", "next panel", "move the focus on"),
+    entry(Id::Previous, Scope::Main, &[of(KeyCode::BackTab)], "", "panel before", "move the focus back"),
+    entry(Id::Focus(Panel::Allocation), Scope::Main, &[key('1')], "", "focus allocation", "devices × members, batch sizes and their load"),
+    entry(Id::Focus(Panel::Search), Scope::Main, &[key('2')], "", "focus search", "the search for a better matrix"),
+    entry(Id::Focus(Panel::Streams), Scope::Main, &[key('3')], "", "focus streams", "what each worker does when"),
+    entry(Id::Focus(Panel::Latency), Scope::Main, &[key('4')], "", "focus latency", "distribution and percentiles"),
+    entry(Id::Focus(Panel::Throughput), Scope::Main, &[key('5')], "", "focus throughput", "samples answered over time"),
+    entry(Id::Focus(Panel::Log), Scope::Main, &[key('6')], "", "focus log", "what the program reports"),
+    entry(Id::Up, Scope::Always, &[of(KeyCode::Up), key('k')], "", "up", "move or scroll in the focused panel"),
+    entry(Id::Down, Scope::Always, &[of(KeyCode::Down), key('j')], "", "down", "move or scroll in the focused panel"),
+    entry(Id::Left, Scope::Edit, &[of(KeyCode::Left), key('h')], "", "left", "move the cursor"),
+    entry(Id::Right, Scope::Edit, &[of(KeyCode::Right), key('l')], "", "right", "move the cursor"),
+    entry(Id::Left, Scope::Main, &[of(KeyCode::Left), key('h')], "", "left", "move in the matrix; in the streams, back in time"),
+    entry(Id::Right, Scope::Main, &[of(KeyCode::Right)], "", "right", "move in the matrix; in the streams, forward in time"),
+    entry(Id::Palette, Scope::Always, &[key(':')], "command", "command palette", "find a command by typing a part of it"),
+    entry(Id::Mouse, Scope::Always, &[key('m')], "", "mouse on or off", "off leaves the mouse to the terminal, to select text"),
+    entry(Id::Suspend, Scope::Always, &[control('z')], "", "suspend", "stop until fg"),
+    entry(Id::Quit, Scope::Always, &[key('q'), control('c')], "quit", "quit", "drain and leave"),
+];
+
+/// The command of a key, if there is one just now.
+pub fn of_key(event: &KeyEvent, model: &Model) -> Option<&'static Entry> {
+    let pressed = Key::of(event);
+    TABLE
+        .iter()
+        .find(|e| e.reachable(model) && e.keys.contains(&pressed))
+}
+
+impl Key {
+    fn of(event: &KeyEvent) -> Self {
+        Key {
+            code: event.code,
+            control: event.modifiers.contains(KeyModifiers::CONTROL),
+        }
+    }
+
+    /// As a footer or the help writes it.
+    pub fn label(self) -> String {
+        let name = match self.code {
+            KeyCode::Char(' ') => "space".to_owned(),
+            KeyCode::Char(c) => c.to_string(),
+            KeyCode::Up => "↑".to_owned(),
+            KeyCode::Down => "↓".to_owned(),
+            KeyCode::Left => "←".to_owned(),
+            KeyCode::Right => "→".to_owned(),
+            KeyCode::BackTab => "Shift-Tab".to_owned(),
+            other => other.to_string(),
+        };
+        match self.control {
+            true => format!("Ctrl-{name}"),
+            false => name,
+        }
+    }
+}
+
+impl Entry {
+    /// Whether its keys mean something now.
+    pub fn reachable(&self, model: &Model) -> bool {
+        match self.scope {
+            Scope::Always => true,
+            Scope::Main => model.edit.is_none(),
+            Scope::In(panel) => model.edit.is_none() && model.focus == panel,
+            Scope::Edit => model.edit.is_some(),
+        }
+    }
+
+    /// Whether the palette offers it now.
+    pub fn offered(&self, model: &Model) -> bool {
+        match self.scope {
+            Scope::Always => true,
+            Scope::Main | Scope::In(_) => model.edit.is_none(),
+            Scope::Edit => model.edit.is_some(),
+        }
+    }
+
+    /// All its keys, as the help writes them.
+    pub fn key_labels(&self) -> String {
+        let labels: Vec<String> = self.keys.iter().map(|k| k.label()).collect();
+        labels.join(" ")
+    }
+
+    /// Whether every word of `query` is somewhere in it.
+    pub fn matches(&self, query: &str) -> bool {
+        let text = format!("{} {} {}", self.title, self.help, self.key_labels()).to_lowercase();
+        query
+            .to_lowercase()
+            .split_whitespace()
+            .all(|word| text.contains(word))
+    }
+
+    /// Why it cannot be done now.
+    pub fn refusal(&self, model: &Model) -> Option<String> {
+        let shown = &model.snapshot;
+        if self.changes && model.read_only {
+            return Some(format!("read-only: cannot {}", self.title));
+        }
+        let reason = match self.id {
+            Id::Undo if !shown.can_undo => "nothing to undo",
+            Id::Redo if !shown.can_redo => "nothing to redo",
+            Id::Pause | Id::Cancel if !model.searching() => "no search is running",
+            Id::ApplyBest if model.best().is_none() => "no search has found a matrix yet",
+            _ => return None,
+        };
+        Some(reason.to_owned())
+    }
+}

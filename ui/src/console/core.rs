@@ -1,0 +1,71 @@
+//! The console without its terminal: a session, a model, and what ties them.
+
+use divisi::session::Session;
+use ratatui::buffer::Buffer;
+
+use super::effect::{self, Effect, Event, News};
+use super::model::Model;
+use super::theme::Look;
+use super::update::update;
+use super::{Options, panels};
+
+/// A console on some session, drawn wherever the caller wants.
+pub struct Console {
+    session: Box<dyn Session>,
+    model: Model,
+}
+
+impl Console {
+    /// A console that shows the session as of now.
+    pub fn new(mut session: Box<dyn Session>, options: &Options, look: Look) -> Self {
+        let model = Model::new(session.snapshot(), options, look);
+        Console { session, model }
+    }
+
+    /// What is drawn.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Takes the event in and does what it asks of the session; what it asks of the
+    /// terminal is given back.
+    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
+        let mut left = Vec::new();
+        let mut wanted = update(&mut self.model, event);
+        // An answer of the session may want something in turn.
+        while !wanted.is_empty() {
+            let mut next = Vec::new();
+            for effect in wanted {
+                match effect::perform(effect, self.session.as_mut()) {
+                    Ok(answer) => next.extend(update(&mut self.model, answer)),
+                    Err(effect) => left.push(effect),
+                }
+            }
+            wanted = next;
+        }
+        left
+    }
+
+    /// Asks the session for news; whether the picture may differ now.
+    pub fn refresh(&mut self) -> bool {
+        let mut spans = Vec::new();
+        let lost = self.session.drain_spans(&mut spans);
+        let mut snapshot = self.session.snapshot();
+        let now = std::mem::replace(&mut snapshot.now, self.model.snapshot.now);
+        let same =
+            snapshot == self.model.snapshot && spans.is_empty() && lost == self.model.lost_spans;
+        snapshot.now = now;
+        let moving = self.model.moving();
+        self.handle(Event::News(Box::new(News {
+            snapshot,
+            spans,
+            lost,
+        })));
+        !same || moving
+    }
+
+    /// Draws the whole screen.
+    pub fn draw(&self, buffer: &mut Buffer) {
+        panels::draw(&self.model, buffer);
+    }
+}

@@ -1,0 +1,64 @@
+//! A question answered by `y`, which is no key that opens one.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use divisi::session::Command;
+
+use super::Answer;
+use crate::console::format;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// What `y` does.
+#[derive(Clone, Debug)]
+pub enum Then {
+    /// Sends a command.
+    Send(Command),
+    /// Drops staged changes.
+    DropEdit,
+    /// Ends the program.
+    Quit,
+}
+
+/// A question.
+#[derive(Clone, Debug)]
+pub struct Confirm {
+    title: &'static str,
+    text: &'static str,
+    then: Then,
+}
+
+impl Confirm {
+    /// The question `text`.
+    pub fn new(title: &'static str, text: &'static str, then: Then) -> Self {
+        Confirm { title, text, then }
+    }
+
+    /// `y` does it, `n` and `Esc` go back.
+    pub fn on_key(&self, key: &KeyEvent) -> Answer {
+        match (key.code, &self.then) {
+            (KeyCode::Esc | KeyCode::Char('n' | 'q'), _) => Answer::Close,
+            (KeyCode::Char('y'), Then::Send(command)) => Answer::Send(command.clone()),
+            (KeyCode::Char('y'), Then::DropEdit) => Answer::DropEdit,
+            (KeyCode::Char('y'), Then::Quit) => Answer::Quit,
+            _ => Answer::Stay,
+        }
+    }
+
+    /// Draws it in the middle.
+    pub fn draw(&self, pen: &mut Pen<'_>) {
+        let width = pen.width().saturating_sub(4).min(64);
+        let lines = format::wrap(self.text, width.saturating_sub(4));
+        let mut window = pen.centred(width, lines.len() as u16 + 4);
+        let mut inside = window.framed(self.title, true);
+        for (y, line) in lines.iter().enumerate() {
+            inside.text(1, y as u16, line, Role::Text);
+        }
+        let keys = [
+            ("y", Role::Accent),
+            (" yes   ", Role::Dim),
+            ("Esc", Role::Accent),
+            (" no", Role::Dim),
+        ];
+        inside.pieces(1, inside.height().saturating_sub(1), &keys);
+    }
+}

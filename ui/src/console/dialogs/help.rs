@@ -1,0 +1,106 @@
+//! Every command with its keys, to be searched by typing.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::{Answer, field};
+use crate::console::commands::{Entry, Scope, TABLE};
+use crate::console::format;
+use crate::console::model::Model;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// The help's state.
+#[derive(Clone, Debug, Default)]
+pub struct Help {
+    query: String,
+    scroll: usize,
+}
+
+impl Help {
+    /// Typing searches, arrows scroll, `Esc` closes.
+    pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
+        match key.code {
+            KeyCode::Esc | KeyCode::Enter => return Answer::Close,
+            KeyCode::Char('?') => return Answer::Close,
+            KeyCode::Char('q') if self.query.is_empty() => return Answer::Close,
+            KeyCode::Down => self.scroll = (self.scroll + 1).min(TABLE.len() - 1),
+            KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::PageDown => self.scroll = (self.scroll + 10).min(TABLE.len() - 1),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
+            _ if field::typed(&mut self.query, key) => self.scroll = 0,
+            _ => {}
+        }
+        Answer::Stay
+    }
+
+    /// Draws it over most of the screen.
+    pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
+        let (width, height) = (
+            pen.width().saturating_sub(2).min(124),
+            pen.height().saturating_sub(2),
+        );
+        let found = self.found(model);
+        let each = if width < 122 { 2 } else { 1 };
+        let height = height.min(TABLE.len() as u16 * each + 5);
+        let mut window = pen.centred(width, height);
+        let mut inside = window.framed("help", true);
+        let at = inside.pieces(1, 0, &[("search ", Role::Dim), (&self.query, Role::Strong)]);
+        inside.text(at, 0, " ", Role::Cursor);
+        let room = inside.height().saturating_sub(3) / each;
+        let most = found.len().saturating_sub(usize::from(room));
+        let shown = found
+            .iter()
+            .skip(self.scroll.min(most))
+            .take(usize::from(room));
+        for (y, entry) in shown.enumerate() {
+            draw_entry(&mut inside, y as u16 * each + 1, entry, each > 1, model);
+        }
+        if found.is_empty() {
+            inside.text(1, 1, "no command matches", Role::Dim);
+        }
+        let keys = [
+            ("Esc", Role::Accent),
+            (" close   ", Role::Dim),
+            ("↑ ↓", Role::Accent),
+            (" scroll", Role::Dim),
+        ];
+        inside.pieces(1, inside.height().saturating_sub(1), &keys);
+    }
+
+    /// What can be reached now comes first.
+    fn found(&self, model: &Model) -> Vec<&'static Entry> {
+        let mut found: Vec<&'static Entry> =
+            TABLE.iter().filter(|e| e.matches(&self.query)).collect();
+        found.sort_by_key(|e| !e.reachable(model));
+        found
+    }
+}
+
+/// On one line, or the explanation on a line of its own.
+fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, two: bool, model: &Model) {
+    let (keys, title) = (14, 28);
+    let role = if entry.reachable(model) {
+        Role::Accent
+    } else {
+        Role::Dim
+    };
+    inside.text(1, y, &format::fit(&entry.key_labels(), keys - 1), role);
+    inside.text(1 + keys, y, entry.title, Role::Strong);
+    let place = match entry.scope {
+        Scope::Edit => "editing: ",
+        Scope::In(_) => "in its panel: ",
+        Scope::Always | Scope::Main => "",
+    };
+    let (x, y) = if two {
+        (3, y + 1)
+    } else {
+        (1 + keys + title, y)
+    };
+    let room = inside.width().saturating_sub(x + 1);
+    inside.text(
+        x,
+        y,
+        &format::fit(&format!("{place}{}", entry.help), room),
+        Role::Dim,
+    );
+}

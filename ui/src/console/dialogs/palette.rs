@@ -1,0 +1,91 @@
+//! A command by typing a part of its name.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::{Answer, field};
+use crate::console::commands::{Entry, Id, TABLE};
+use crate::console::format;
+use crate::console::model::Model;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// The palette's state.
+#[derive(Clone, Debug, Default)]
+pub struct Palette {
+    query: String,
+    chosen: usize,
+}
+
+impl Palette {
+    /// Typing filters, arrows choose, `Enter` runs.
+    pub fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Answer {
+        let found = self.found(model);
+        match key.code {
+            KeyCode::Esc => return Answer::Close,
+            KeyCode::Enter => {
+                let chosen = found.get(self.chosen);
+                return chosen.map_or(Answer::Close, |e| Answer::Run(e.id));
+            }
+            KeyCode::Down | KeyCode::Tab => {
+                self.chosen = (self.chosen + 1).min(found.len().saturating_sub(1))
+            }
+            KeyCode::Up | KeyCode::BackTab => self.chosen = self.chosen.saturating_sub(1),
+            _ if field::typed(&mut self.query, key) => self.chosen = 0,
+            _ => {}
+        }
+        Answer::Stay
+    }
+
+    fn found(&self, model: &Model) -> Vec<&'static Entry> {
+        let movement = |id| matches!(id, Id::Up | Id::Down | Id::Left | Id::Right | Id::Palette);
+        let mut found: Vec<&'static Entry> = TABLE
+            .iter()
+            .filter(|e| e.offered(model) && !movement(e.id) && e.matches(&self.query))
+            .collect();
+        // A name that begins with what was typed is what was meant.
+        let query = self.query.to_lowercase();
+        found.sort_by_key(|e| !e.title.starts_with(&query));
+        found
+    }
+
+    /// Draws it near the top.
+    pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
+        let found = self.found(model);
+        let width = pen.width().saturating_sub(2).min(72);
+        let height = (found.len() as u16).clamp(1, 12) + 3;
+        let mut window = pen.centred(width, height);
+        let mut inside = window.framed("command", true);
+        let at = inside.pieces(1, 0, &[(": ", Role::Accent), (&self.query, Role::Strong)]);
+        inside.text(at, 0, " ", Role::Cursor);
+        let room = usize::from(inside.height().saturating_sub(1));
+        let first = (self.chosen + 1).saturating_sub(room);
+        for (i, entry) in found.iter().enumerate().skip(first).take(room) {
+            let y = (i - first) as u16 + 1;
+            draw_entry(&mut inside, y, entry, i == self.chosen, model);
+        }
+        if found.is_empty() {
+            inside.text(1, 1, "no command matches", Role::Dim);
+        }
+    }
+}
+
+fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, chosen: bool, model: &Model) {
+    let refusal = entry.refusal(model);
+    let role = if refusal.is_some() {
+        Role::Dim
+    } else {
+        Role::Text
+    };
+    let sign = if chosen { "▸" } else { " " };
+    let x = inside.pieces(0, y, &[(sign, Role::Accent), (entry.title, role)]);
+    let keys = entry.keys.first().map_or(String::new(), |k| k.label());
+    let end = inside.width().saturating_sub(1);
+    inside.text_right(end, y, &keys, Role::Accent);
+    if let Some(reason) = refusal {
+        let room = end.saturating_sub(x + 4 + format::width(&keys));
+        inside.text(x + 2, y, &format::fit(&reason, room), Role::Dim);
+    }
+    if chosen {
+        inside.restyle(1, y, end.saturating_sub(1), Role::Cursor);
+    }
+}

@@ -1,0 +1,67 @@
+//! What an update wants done outside of the model.
+
+use divisi::allocation::Matrix;
+use divisi::session::{Command, EditPreview, Session, Snapshot};
+use divisi::trace::Span;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A key went down or repeats.
+    Key(KeyEvent),
+    /// The mouse did something.
+    Mouse(MouseEvent),
+    /// The screen has another size: columns, rows.
+    Resize(u16, u16),
+    /// News from the session.
+    News(Box<News>),
+    /// What a preview says, or why there is none.
+    Previewed(Result<EditPreview, String>),
+    /// The session took the command.
+    Accepted(Command),
+    /// The session refused a command; says why.
+    Refused(String),
+}
+
+/// What the session showed.
+#[derive(Clone, Debug)]
+pub struct News {
+    /// Its state.
+    pub snapshot: Snapshot,
+    /// Spans since the last news.
+    pub spans: Vec<Span>,
+    /// Spans lost since the start.
+    pub lost: u64,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send a command to the session.
+    Send(Command),
+    /// Ask the session what a matrix would change.
+    Preview(Matrix),
+    /// Take the mouse, or let it go.
+    Mouse(bool),
+    /// Give the terminal back until the program is continued.
+    Suspend,
+    /// Leave.
+    Quit,
+}
+
+/// Does what concerns the session and gives its answer; the rest is the terminal's.
+pub fn perform(effect: Effect, session: &mut dyn Session) -> Result<Event, Effect> {
+    match effect {
+        Effect::Send(command) => Ok(match session.command(command.clone()) {
+            Ok(()) => Event::Accepted(command),
+            Err(refusal) => Event::Refused(refusal.to_string()),
+        }),
+        Effect::Preview(matrix) => {
+            let preview = session.preview(&matrix);
+            Ok(Event::Previewed(preview.map_err(|r| r.to_string())))
+        }
+        other => Err(other),
+    }
+}

@@ -1,0 +1,142 @@
+//! Numbers and names as text of a known width, so that nothing jitters.
+
+use std::time::Duration;
+
+use ratatui::text::Span;
+
+/// Digits in groups of three: `4 812`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// At most four characters: `812`, `4.8k`, `48k`, `1.2M`.
+pub fn short(value: f64) -> String {
+    let value = if value.is_finite() {
+        value.max(0.0)
+    } else {
+        0.0
+    };
+    let scales = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    for (scale, unit) in scales {
+        // 999.6 would round to four digits, so the next unit starts a little early.
+        if value >= scale * 0.9995 {
+            let scaled = value / scale;
+            let digits = usize::from(scaled < 9.95);
+            return format!("{scaled:.digits$}{unit}");
+        }
+    }
+    format!("{value:.0}")
+}
+
+/// Microseconds as milliseconds, three significant digits: `0.12`, `2.10`, `68.0`.
+pub fn millis(micros: u64) -> String {
+    let ms = micros as f64 / 1e3;
+    let digits = match ms {
+        m if m < 9.995 => 2,
+        m if m < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{ms:.digits$}")
+}
+
+/// Bytes with a binary unit: `812 MiB`, `1.5 GiB`.
+pub fn bytes(n: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = n as f64;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0 && value < 9.95);
+    format!("{value:.digits$} {}", units[unit])
+}
+
+/// A length of time for people: `350 ms`, `12.3 s`, `2 min 05 s`.
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 1.0 {
+        return format!("{} ms", time.as_millis());
+    }
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = time.as_secs();
+    if whole < 3600 {
+        return format!("{} min {:02} s", whole / 60, whole % 60);
+    }
+    format!("{} h {:02} min", whole / 3600, whole / 60 % 60)
+}
+
+/// A share of one as whole percent, four characters: ` 88%`.
+pub fn percent(share: f64) -> String {
+    let share = if share.is_finite() { share } else { 0.0 };
+    format!("{:>3.0}%", (share * 100.0).clamp(0.0, 999.0))
+}
+
+/// A gain against a start with its sign: `+38 %`.
+pub fn gain(start: f64, now: f64) -> Option<String> {
+    (start > 0.0 && now.is_finite()).then(|| format!("{:+.0} %", (now / start - 1.0) * 100.0))
+}
+
+/// Columns that `text` takes.
+pub fn width(text: &str) -> u16 {
+    u16::try_from(Span::raw(text).width()).unwrap_or(u16::MAX)
+}
+
+/// `text` in at most `most` columns, cut with an ellipsis.
+pub fn fit(text: &str, most: u16) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let columns = width(c.encode_utf8(&mut [0; 4]));
+        if used + columns + 1 > most {
+            break;
+        }
+        used += columns;
+        cut.push(c);
+    }
+    if most > 0 {
+        cut.push('…');
+    }
+    cut
+}
+
+/// A name in at most `most` columns that keeps its end, where names of one family
+/// differ: `cn…-s`.
+pub fn fit_name(name: &str, most: u16) -> String {
+    if width(name) <= most || most < 4 {
+        return fit(name, most);
+    }
+    let tail: Vec<char> = name.chars().rev().take(usize::from(most - 1) / 2).collect();
+    let tail: String = tail.into_iter().rev().collect();
+    let head = fit(name, most.saturating_sub(width(&tail)));
+    format!("{head}{tail}")
+}
+
+/// `text` broken into lines of at most `most` columns, between words where it can be.
+pub fn wrap(text: &str, most: u16) -> Vec<String> {
+    let most = most.max(1);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(fit(word, most)),
+        }
+    }
+    lines
+}

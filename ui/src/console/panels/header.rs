@@ -1,0 +1,130 @@
+//! What serves, how it goes, and what is not as it should be.
+
+use divisi::session::Health;
+
+use crate::console::format;
+use crate::console::model::Model;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+type Piece = (String, Role);
+
+/// Draws one or two lines, as many pieces as fit.
+pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+    if pen.height() < 2 {
+        let mut pieces = vec![identity(model, false), health(model), rate(model)];
+        pieces.extend(troubles(model));
+        return line(pen, 0, &pieces);
+    }
+    let long = pen.width() >= 96;
+    let mut first = vec![
+        (model.title.clone(), Role::Focus),
+        identity(model, long),
+        health(model),
+    ];
+    first.extend([rate(model), latency(model)]);
+    line(pen, 0, &first);
+    let mut second = troubles(model);
+    second.extend(settings(model));
+    line(pen, 1, &second);
+}
+
+/// Pieces that do not fit are left out, from the last.
+fn line(pen: &mut Pen<'_>, y: u16, pieces: &[Piece]) {
+    let mut x = 1;
+    for (text, role) in pieces.iter().filter(|p| !p.0.is_empty()) {
+        let fits = x + format::width(text) <= pen.width();
+        let text = match (fits, x) {
+            (true, _) => text.clone(),
+            (false, 1) => format::fit(text, pen.width().saturating_sub(1)),
+            (false, _) => continue,
+        };
+        x = pen.text(x, y, &text, *role) + 2;
+    }
+}
+
+fn identity(model: &Model, long: bool) -> Piece {
+    let shown = &model.snapshot;
+    let text = match long {
+        true => format!(
+            "{} · {} members · {} devices",
+            shown.ensemble,
+            shown.members.len(),
+            shown.devices.len()
+        ),
+        false => shown.ensemble.to_string(),
+    };
+    (text, Role::Strong)
+}
+
+fn health(model: &Model) -> Piece {
+    match &model.snapshot.health {
+        Health::Starting => ("○ starting".to_owned(), Role::Warn),
+        Health::Serving => ("● serving".to_owned(), Role::Good),
+        Health::Closed(why) => (format!("✗ closed: {why}"), Role::Bad),
+    }
+}
+
+fn rate(model: &Model) -> Piece {
+    let samples = model.snapshot.throughput.samples_per_s.max(0.0).round() as u64;
+    (
+        format!("{:>6} samples/s", format::grouped(samples)),
+        Role::Strong,
+    )
+}
+
+fn latency(model: &Model) -> Piece {
+    let latency = &model.snapshot.latency.summary;
+    let text = format!(
+        "p50 {:>4}  p99 {:>4} ms",
+        format::millis(latency.p50),
+        format::millis(latency.p99)
+    );
+    (text, Role::Text)
+}
+
+fn settings(model: &Model) -> Vec<Piece> {
+    let shown = &model.snapshot;
+    let load = match &shown.load.pattern {
+        Some(pattern) => format!("load {pattern}"),
+        None => "no load".to_owned(),
+    };
+    let accuracy = shown.accuracy.filter(|a| a.answered > 0).map(|a| {
+        format!(
+            "accuracy {:.1} %",
+            100.0 * a.right as f64 / a.answered as f64
+        )
+    });
+    vec![
+        (load, Role::Text),
+        (format!("policy {}", shown.policy), Role::Text),
+        (accuracy.unwrap_or_default(), Role::Text),
+        (
+            format!("{} answered", format::grouped(shown.counters.answered)),
+            Role::Dim,
+        ),
+    ]
+}
+
+/// What should not be overlooked: made-up weights and counters that are not zero.
+fn troubles(model: &Model) -> Vec<Piece> {
+    let shown = &model.snapshot;
+    let mut pieces = Vec::new();
+    if model.read_only {
+        pieces.push(("read-only".to_owned(), Role::Warn));
+    }
+    if shown.synthetic {
+        pieces.push(("synthetic weights".to_owned(), Role::Warn));
+    }
+    let counters = [
+        ("refused", shown.counters.refused, Role::Warn),
+        ("failed", shown.counters.failed, Role::Bad),
+        ("cancelled", shown.counters.cancelled, Role::Warn),
+        ("restarts", shown.counters.worker_restarts, Role::Bad),
+        ("spans lost", model.lost_spans, Role::Warn),
+    ];
+    for (name, count, role) in counters.into_iter().filter(|c| c.1 > 0) {
+        pieces.push((format!("{name} {}", format::short(count as f64)), role));
+    }
+    pieces
+}

@@ -1,0 +1,65 @@
+//! What is worth acting on in the running allocation.
+
+use divisi::allocation::Cell;
+use divisi::session::Snapshot;
+
+/// Under this share a device counts as idle.
+const IDLE: f64 = 0.5;
+/// Under this share a batch counts as not filled.
+const UNFILLED: f64 = 0.5;
+/// Fewer batches say nothing yet.
+const ENOUGH: u64 = 20;
+
+/// Sentences, the gravest first; none while nothing is asked of the ensemble.
+pub fn lints(shown: &Snapshot) -> Vec<String> {
+    if shown.throughput.samples_per_s < 1.0 {
+        return Vec::new();
+    }
+    holding_up(shown)
+        .into_iter()
+        .chain(idle(shown))
+        .chain(unfilled(shown))
+        .collect()
+}
+
+/// One member's queue is longer than all the others' together.
+fn holding_up(shown: &Snapshot) -> Option<String> {
+    let member = shown.members.iter().max_by_key(|m| m.queued)?;
+    let all: usize = shown.members.iter().map(|m| m.queued).sum();
+    let alone = shown.members.len() > 1 && member.queued > 32 && member.queued * 2 > all;
+    alone.then(|| {
+        format!(
+            "{} holds everyone up: {} samples wait for it",
+            member.name, member.queued
+        )
+    })
+}
+
+fn idle(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
+    let busy = shown.devices.iter().any(|d| d.busy > 0.9);
+    let idle = shown.devices.iter().filter(move |d| busy && d.busy < IDLE);
+    idle.map(|d| {
+        format!(
+            "{} is idle {:.0} % of the time",
+            d.name,
+            (1.0 - d.busy) * 100.0
+        )
+    })
+}
+
+fn unfilled(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
+    let members = shown.members.len().max(1);
+    let workers = shown.matrix.workers();
+    workers.filter_map(move |(Cell { device, member }, size)| {
+        let entry = shown.entries.get(device * members + member)?;
+        let poor = size.get() > 1 && entry.batches >= ENOUGH && entry.fill < UNFILLED;
+        let (device, member) = (shown.devices.get(device)?, shown.members.get(member)?);
+        poor.then(|| {
+            let fill = entry.fill * 100.0;
+            format!(
+                "{} × {}: batches of {size} are {fill:.0} % full",
+                device.name, member.name
+            )
+        })
+    })
+}

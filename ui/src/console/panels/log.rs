@@ -1,0 +1,60 @@
+//! The program's own log, newest last.
+
+use divisi::session::{LogEntry, LogLevel};
+
+use super::framed;
+use crate::console::format;
+use crate::console::model::{Model, Panel};
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// Draws the panel.
+pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+    let note = match model.log_back {
+        0 => String::new(),
+        n => format!("{n} lines back"),
+    };
+    let mut inside = framed(pen, Panel::Log, &note, model);
+    let entries = &model.snapshot.log;
+    if entries.is_empty() {
+        inside.text(1, 0, "nothing to report", Role::Dim);
+    }
+    let room = usize::from(inside.height());
+    let last = entries
+        .len()
+        .saturating_sub(model.log_back)
+        .max(room.min(entries.len()));
+    let first = last.saturating_sub(room);
+    for (y, entry) in entries[first..last].iter().enumerate() {
+        line(&mut inside, y as u16, entry);
+    }
+}
+
+fn line(inside: &mut Pen<'_>, y: u16, entry: &LogEntry) {
+    let wide = inside.width() >= 44;
+    let (word, role) = match (entry.level, wide) {
+        (LogLevel::Info, true) => ("info  ", Role::Dim),
+        (LogLevel::Warn, true) => ("WARN  ", Role::Warn),
+        (LogLevel::Error, true) => ("ERROR ", Role::Bad),
+        (LogLevel::Info, false) => ("· ", Role::Dim),
+        (LogLevel::Warn, false) => ("! ", Role::Warn),
+        (LogLevel::Error, false) => ("✗ ", Role::Bad),
+    };
+    let mut x = 1;
+    if wide {
+        x = inside.text(
+            x,
+            y,
+            &format!("{:>8.1} ", entry.at.as_secs_f64()),
+            Role::Dim,
+        );
+    }
+    x = inside.text(x, y, word, role);
+    let room = inside.width().saturating_sub(x);
+    let text = if entry.level == LogLevel::Info {
+        Role::Text
+    } else {
+        role
+    };
+    inside.text(x, y, &format::fit(&entry.text, room), text);
+}

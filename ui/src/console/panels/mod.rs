@@ -1,0 +1,92 @@
+//! The parts of the screen, one file each: pure functions of the model.
+
+mod allocation;
+mod entries;
+mod footer;
+mod header;
+mod latency;
+mod lints;
+mod log;
+mod search;
+mod streams;
+mod throughput;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::dialogs;
+use super::format;
+use super::layout::{self, LEAST};
+use super::model::{Model, Panel};
+use super::pen::Pen;
+use super::theme::Role;
+
+/// Draws the whole screen.
+pub fn draw(model: &Model, buffer: &mut Buffer) {
+    let area = *buffer.area();
+    match layout::arrange(area, model) {
+        Some(screen) => draw_screen(model, buffer, area, &screen),
+        None => too_small(&mut Pen::new(buffer, area, model.look)),
+    }
+    model.look.finish(buffer);
+}
+
+fn draw_screen(model: &Model, buffer: &mut Buffer, area: Rect, screen: &layout::Screen) {
+    let look = model.look;
+    header::draw(&mut Pen::new(buffer, screen.header, look), model);
+    for (panel, place) in &screen.panels {
+        draw_panel(&mut Pen::new(buffer, *place, look), *panel, model);
+    }
+    if let Some(line) = screen.latency {
+        latency::draw_line(&mut Pen::new(buffer, line, look), model);
+    }
+    footer::draw(&mut Pen::new(buffer, screen.footer, look), model);
+    let under = Rect {
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+    dialogs::draw(&mut Pen::new(buffer, under, look), model);
+}
+
+fn draw_panel(pen: &mut Pen<'_>, panel: Panel, model: &Model) {
+    match panel {
+        Panel::Allocation => allocation::draw(pen, model),
+        Panel::Search => search::draw(pen, model),
+        Panel::Streams => streams::draw(pen, model),
+        Panel::Latency => latency::draw(pen, model),
+        Panel::Throughput => throughput::draw(pen, model),
+        Panel::Log => log::draw(pen, model),
+    }
+}
+
+fn too_small(pen: &mut Pen<'_>) {
+    let text = format!(
+        "The terminal is too small: the console needs {}×{}.",
+        LEAST.0, LEAST.1
+    );
+    let lines = format::wrap(&text, pen.width());
+    for (y, line) in lines.iter().enumerate() {
+        pen.text(0, y as u16, line, Role::Text);
+    }
+}
+
+/// A panel's frame: its number and name, what it shows just now, and the focus.
+fn framed<'a>(pen: &'a mut Pen<'_>, panel: Panel, note: &str, model: &Model) -> Pen<'a> {
+    let name = match panel {
+        Panel::Allocation => "allocation",
+        Panel::Search => "search",
+        Panel::Streams => "streams",
+        Panel::Latency => "latency",
+        Panel::Throughput => "throughput",
+        Panel::Log => "log",
+    };
+    let number = panel.index() + 1;
+    let mut title = format!("{number} {name}");
+    // A note is given whole or not at all.
+    let room = pen.width().saturating_sub(9 + format::width(&title));
+    if !note.is_empty() && format::width(note) <= room {
+        title.push_str(" · ");
+        title.push_str(note);
+    }
+    pen.framed(&title, model.focus == panel)
+}

@@ -1,0 +1,171 @@
+//! The terminal: taken once, given back exactly once on every way out.
+
+use std::io::{self, Stdout, Write};
+use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once};
+use std::thread::{self, ThreadId};
+
+use anyhow::Context;
+use crossterm::cursor::{Hide, Show};
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, DisableLineWrap, EnableLineWrap, EndSynchronizedUpdate,
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use ratatui::Terminal;
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::layout::Rect;
+
+use super::core::Console;
+
+/// The terminal is ours now. Whoever makes it false gives the terminal back.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Panics of other threads while the screen was ours, to be told afterwards.
+static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// The hook is set once a process.
+static HOOK: Once = Once::new();
+/// More reports than this repeat themselves.
+const MOST_REPORTS: usize = 8;
+
+/// The terminal while the console has it.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    mouse: bool,
+}
+
+impl Screen {
+    /// Takes the terminal: raw mode, the alternate screen, no cursor.
+    ///
+    /// # Errors
+    /// The terminal cannot be set so.
+    pub fn take(mouse: bool) -> anyhow::Result<Self> {
+        watch_panics();
+        // Colours are dropped by the console itself; crossterm's own way of doing that
+        // also resets bold and reverse.
+        crossterm::style::force_color_output(true);
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
+        let terminal = terminal.context("cannot read the terminal's size")?;
+        let mut screen = Screen { terminal, mouse };
+        screen.enter()?;
+        Ok(screen)
+    }
+
+    /// Takes the terminal again, after `leave`.
+    ///
+    /// # Errors
+    /// The terminal cannot be set so.
+    pub fn enter(&mut self) -> anyhow::Result<()> {
+        enable_raw_mode().context("cannot set the terminal to raw mode")?;
+        TAKEN.store(true, Ordering::SeqCst);
+        execute!(io::stdout(), EnterAlternateScreen, DisableLineWrap, Hide)?;
+        self.set_mouse(self.mouse)?;
+        self.redraw()
+    }
+
+    /// Gives the terminal back, as before a stop.
+    pub fn leave(&mut self) {
+        restore();
+    }
+
+    /// Takes the mouse or lets it go.
+    ///
+    /// # Errors
+    /// Writing to the terminal failed.
+    pub fn set_mouse(&mut self, on: bool) -> anyhow::Result<()> {
+        self.mouse = on;
+        match on {
+            true => execute!(io::stdout(), EnableMouseCapture)?,
+            false => execute!(io::stdout(), DisableMouseCapture)?,
+        }
+        Ok(())
+    }
+
+    /// Forgets what is on the screen, so that the next frame draws all of it. This
+    /// does not ask where the cursor is, which would race with reading events.
+    ///
+    /// # Errors
+    /// The terminal's size cannot be read.
+    pub fn redraw(&mut self) -> anyhow::Result<()> {
+        let size = self.size()?;
+        self.terminal.resize(size)?;
+        Ok(())
+    }
+
+    /// The whole screen.
+    ///
+    /// # Errors
+    /// The terminal's size cannot be read.
+    pub fn size(&self) -> anyhow::Result<Rect> {
+        let size = self.terminal.backend().size()?;
+        Ok(Rect::new(0, 0, size.width, size.height))
+    }
+
+    /// Draws what differs from the last frame, shown at once where the terminal can.
+    ///
+    /// # Errors
+    /// Writing to the terminal failed.
+    pub fn draw(&mut self, console: &Console) -> anyhow::Result<()> {
+        queue!(io::stdout(), BeginSynchronizedUpdate)?;
+        self.terminal
+            .draw(|frame| console.draw(frame.buffer_mut()))?;
+        execute!(io::stdout(), EndSynchronizedUpdate)?;
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back if it is ours. Errors have nowhere to go.
+fn restore() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let _ = execute!(
+        io::stdout(),
+        EndSynchronizedUpdate,
+        DisableMouseCapture,
+        EnableLineWrap,
+        LeaveAlternateScreen,
+        Show
+    );
+    let _ = disable_raw_mode();
+    tell_reports();
+}
+
+fn tell_reports() {
+    let reports = REPORTS.lock().map(|mut r| std::mem::take(&mut *r));
+    for report in reports.unwrap_or_default() {
+        let _ = writeln!(io::stderr(), "{report}");
+    }
+}
+
+/// A panic of the console's thread gives the terminal back before it is reported; one
+/// of another thread, which may be caught there, must not write over the screen.
+fn watch_panics() {
+    HOOK.call_once(|| {
+        let console: ThreadId = thread::current().id();
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if thread::current().id() != console && TAKEN.load(Ordering::SeqCst) {
+                return keep_report(info);
+            }
+            restore();
+            before(info);
+        }));
+    });
+}
+
+fn keep_report(info: &PanicHookInfo<'_>) {
+    if let Ok(mut reports) = REPORTS.lock()
+        && reports.len() < MOST_REPORTS
+    {
+        let name = thread::current().name().unwrap_or("unnamed").to_owned();
+        reports.push(format!("thread `{name}`: {info}"));
+    }
+}

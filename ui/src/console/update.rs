@@ -1,0 +1,141 @@
+//! Events to a new model and effects: no clock, no session, no terminal.
+
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use divisi::session::{Command, ReloadState};
+use ratatui::layout::{Position, Rect};
+
+use super::actions;
+use super::commands::{self, Id};
+use super::dialogs::{self, Dialog};
+use super::effect::{Effect, Event, News};
+use super::format;
+use super::layout;
+use super::model::{Model, Panel};
+
+/// Takes one event into the model.
+pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => return on_key(model, &key),
+        Event::Key(_) => {}
+        Event::Mouse(mouse) => on_mouse(model, &mouse),
+        Event::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
+        Event::News(news) => on_news(model, *news),
+        Event::Previewed(preview) => dialogs::previewed(model, preview),
+        Event::Accepted(command) => on_accepted(model, &command),
+        Event::Refused(reason) => model.say(reason, true),
+    }
+    Vec::new()
+}
+
+fn on_key(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    model.message = None;
+    // These two leave whatever lies on top.
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('c') if control => return vec![Effect::Quit],
+        KeyCode::Char('z') if control => return vec![Effect::Suspend],
+        _ => {}
+    }
+    if let Some(effects) = dialogs::on_key(model, key) {
+        return effects;
+    }
+    if let (Some(edit), KeyCode::Char(c @ '0'..='9')) = (&mut model.edit, key.code) {
+        edit.digit(model.cursor, c);
+        return Vec::new();
+    }
+    match commands::of_key(key, model) {
+        Some(entry) => run(model, entry.id),
+        None => back_out(model, key),
+    }
+}
+
+/// `Esc` where nothing else took it: one level back.
+fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    if key.code != KeyCode::Esc {
+        return Vec::new();
+    }
+    if model.expanded {
+        model.expanded = false;
+    } else {
+        model.streams.frozen = None;
+    }
+    Vec::new()
+}
+
+/// Does a command, or says why it cannot be done.
+pub fn run(model: &mut Model, id: Id) -> Vec<Effect> {
+    let refusal = commands::TABLE
+        .iter()
+        .find(|e| e.id == id)
+        .and_then(|e| e.refusal(model));
+    if let Some(reason) = refusal {
+        model.say(reason, true);
+        return Vec::new();
+    }
+    actions::act(model, id)
+}
+
+fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
+    let at = Position::new(mouse.column, mouse.row);
+    let screen = layout::arrange(model.area, model);
+    let hit = screen.and_then(|s| s.panels.into_iter().find(|(_, r)| r.contains(at)));
+    let (Some((panel, _)), true) = (hit, model.dialogs.is_empty()) else {
+        return;
+    };
+    match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) if model.edit.is_none() => model.focus = panel,
+        MouseEventKind::ScrollUp => actions::scroll(model, panel, -1),
+        MouseEventKind::ScrollDown => actions::scroll(model, panel, 1),
+        _ => {}
+    }
+}
+
+fn on_news(model: &mut Model, news: News) {
+    let before = std::mem::replace(&mut model.snapshot, news.snapshot);
+    model.lost_spans = news.lost;
+    model.timeline.extend(news.spans);
+    let reload = model.snapshot.reload.clone();
+    if let Some(reload) = reload.filter(|r| Some(r) != before.reload.as_ref()) {
+        on_reload(model, &reload);
+    }
+}
+
+fn on_reload(model: &mut Model, reload: &divisi::session::ReloadView) {
+    match &reload.state {
+        ReloadState::Running => {}
+        ReloadState::Done => {
+            model
+                .dialogs
+                .retain(|d| !matches!(d, Dialog::Reload { .. }));
+            model.say(
+                format!("reload done in {}", format::duration(reload.elapsed)),
+                false,
+            );
+        }
+        ReloadState::Failed(reason) => {
+            model.say(
+                format!("reload failed: {reason}; the old matrix serves"),
+                true,
+            );
+        }
+    }
+}
+
+fn on_accepted(model: &mut Model, command: &Command) {
+    if matches!(command, Command::Apply(_)) {
+        model.edit = None;
+    }
+    let reloads = matches!(
+        command,
+        Command::Apply(_) | Command::Undo | Command::Redo | Command::ApplyBest
+    );
+    if reloads {
+        let before = model.snapshot.reload.clone();
+        model.dialogs.push(Dialog::Reload { before });
+    }
+    if matches!(command, Command::StartSearch(_)) {
+        model.focus = Panel::Search;
+    }
+}
