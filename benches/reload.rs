@@ -2,6 +2,14 @@
 //!
 //! `cargo bench --bench reload`
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests, benchmarks and examples stop at the first surprise"
+)]
+
 mod common;
 
 use std::sync::Arc;
@@ -24,7 +32,11 @@ const REQUEST: usize = 8;
 fn main() -> Result<()> {
     let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
     let engine = Arc::new(bed.start(&bed.everywhere(8)?, bed.networks())?);
-    let samples = bed.ensemble.calibration.clone().ok_or_else(|| anyhow!("no samples"))?;
+    let samples = bed
+        .ensemble
+        .calibration
+        .clone()
+        .ok_or_else(|| anyhow!("no samples"))?;
     let reference = reference(&engine, samples.values())?;
     let before = Client::run(&engine, samples.values(), &reference, |_| {
         thread::park_timeout(Duration::from_secs(5));
@@ -61,17 +73,18 @@ fn random_neighbour(engine: &Engine, random: &mut ChaCha8Rng) -> divisi::allocat
         .chain(matrix.frame().batch_sizes.iter().map(Some))
         .collect();
     for _ in 0..random.random_range(1..=4) {
-        if let (Some(&cell), Some(&size)) = (cells.choose(random), sizes.choose(random)) {
-            if let Ok(next) = matrix.with(cell, size) {
-                matrix = next;
-            }
+        let (cell, size) = (cells.choose(random), sizes.choose(random));
+        if let Some(Ok(next)) = cell.zip(size).map(|(c, s)| matrix.with(*c, *s)) {
+            matrix = next;
         }
     }
     matrix
 }
 
 fn reference(engine: &Engine, values: &[f32]) -> Result<Vec<Vec<f32>>> {
-    let answer = engine.predict(Request::new(values))?.map_err(|e| anyhow!("{e}"))?;
+    let answer = engine
+        .predict(Request::new(values))?
+        .map_err(|e| anyhow!("{e}"))?;
     Ok(answer.rows().map(<[f32]>::to_vec).collect())
 }
 
@@ -100,7 +113,9 @@ impl Client {
             let client = scope.spawn(move || send(engine, values, reference, &flag));
             let done = meanwhile(());
             over.store(true, Ordering::Release);
-            let client = client.join().map_err(|_| anyhow!("the client panicked"))??;
+            let client = client
+                .join()
+                .map_err(|_| anyhow!("the client panicked"))??;
             done.map(|()| client)
         })
     }
@@ -125,7 +140,10 @@ fn send(
         let reply = move |outcome| {
             let _ = answers.send((number, first, Instant::now(), outcome));
         };
-        if engine.submit_with(Request::new(rows), Box::new(reply)).is_err() {
+        if engine
+            .submit_with(Request::new(rows), Box::new(reply))
+            .is_err()
+        {
             client.refused += 1;
             counted.pop();
             continue;
@@ -159,7 +177,9 @@ fn judge(
         return;
     };
     let same = answer.rows().zip(&reference[first..]).all(|(a, b)| {
-        a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-5 * b.abs().max(1e-2))
+        a.iter()
+            .zip(b)
+            .all(|(a, b)| (a - b).abs() <= 1e-5 * b.abs().max(1e-2))
     });
     client.different += usize::from(!same);
 }

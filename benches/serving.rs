@@ -3,6 +3,14 @@
 //!
 //! `cargo bench --bench serving`
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests, benchmarks and examples stop at the first surprise"
+)]
+
 mod common;
 
 use std::sync::Arc;
@@ -58,7 +66,11 @@ fn ratio(a: &[f64], b: &[f64]) -> f64 {
 
 /// Samples a second of both, run in turn.
 fn alternate(bed: &Bed, matrix: &Matrix) -> Result<(Vec<f64>, Vec<f64>)> {
-    let samples = bed.ensemble.calibration.clone().ok_or_else(|| anyhow::anyhow!("no samples"))?;
+    let samples = bed
+        .ensemble
+        .calibration
+        .clone()
+        .ok_or_else(|| anyhow::anyhow!("no samples"))?;
     let engine = bed.start(matrix, bed.networks())?;
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for run in 0..=RUNS {
@@ -75,7 +87,8 @@ fn alternate(bed: &Bed, matrix: &Matrix) -> Result<(Vec<f64>, Vec<f64>)> {
 fn bare_loop(bed: &Bed, matrix: &Matrix) -> Result<f64> {
     let factory = bed.networks();
     let members = bed.ensemble.members.len();
-    let counters: Arc<Vec<AtomicUsize>> = Arc::new((0..members).map(|_| AtomicUsize::new(0)).collect());
+    let counters: Arc<Vec<AtomicUsize>> =
+        Arc::new((0..members).map(|_| AtomicUsize::new(0)).collect());
     let mut rows: Vec<Vec<Worker>> = Vec::new();
     for device in 0..bed.devices.count() {
         let mut row = Vec::new();
@@ -109,7 +122,9 @@ fn bare_loop(bed: &Bed, matrix: &Matrix) -> Result<f64> {
     barrier.wait();
     let start = Instant::now();
     for thread in threads {
-        thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))??;
+        thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("a thread panicked"))??;
     }
     Ok(SAMPLES as f64 / start.elapsed().as_secs_f64())
 }
@@ -132,7 +147,9 @@ fn run_row(mut row: Vec<Worker>, counters: &[AtomicUsize]) -> Result<()> {
             }
             idle = false;
             let batch = worker.size.min(SAMPLES - first);
-            worker.predictor.predict(batch, &worker.input, &worker.output)?;
+            worker
+                .predictor
+                .predict(batch, &worker.input, &worker.output)?;
         }
         if idle {
             return Ok(());

@@ -2,6 +2,14 @@
 //!
 //! `cargo bench --bench system`
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests, benchmarks and examples stop at the first surprise"
+)]
+
 mod common;
 
 use std::time::Instant;
@@ -48,7 +56,10 @@ fn whole_ensemble() -> Result<()> {
 fn one_sample() -> Result<()> {
     let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
     for (name, matrix) in [
-        ("members split", bed.matrix(&[vec![8, 8, 8, 0, 0, 0], vec![0, 0, 0, 8, 8, 8]])?),
+        (
+            "members split",
+            bed.matrix(&[vec![8, 8, 8, 0, 0, 0], vec![0, 0, 0, 8, 8, 8]])?,
+        ),
         ("members everywhere", bed.everywhere(8)?),
     ] {
         let engine = bed.start(&matrix, bed.fakes())?;
@@ -82,7 +93,8 @@ fn cpu_per_sample() -> Result<()> {
     let mut pending = std::collections::VecDeque::new();
     for _ in 0..samples / 32 {
         if pending.len() >= 64 {
-            let oldest: divisi::serving::Pending = pending.pop_front().ok_or_else(|| anyhow!("none"))?;
+            let oldest: divisi::serving::Pending =
+                pending.pop_front().ok_or_else(|| anyhow!("none"))?;
             oldest.wait()?;
         }
         pending.push_back(engine.submit(Request::new(&values))?);

@@ -125,7 +125,11 @@ impl<'a> Learner<'a> {
                 }
             }
         }
-        Ok(Tensor::from_vec(values, (batch.len(), width), &Device::Cpu)?)
+        Ok(Tensor::from_vec(
+            values,
+            (batch.len(), width),
+            &Device::Cpu,
+        )?)
     }
 
     /// Share of `samples` classified rightly with the running statistics.

@@ -6,6 +6,14 @@
 //! writes its safetensors beside it. Same seed, processor and thread count: same
 //! weights.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests, benchmarks and examples stop at the first surprise"
+)]
+
 mod learner;
 
 use std::collections::HashMap;

@@ -34,7 +34,9 @@ pub struct MatrixFile {
 pub enum MatrixFileError {
     #[error("line {line}: {message}")]
     Syntax { line: usize, message: String },
-    #[error("ensemble: expected `{expected}`, found `{found}`: this matrix is for another ensemble")]
+    #[error(
+        "ensemble: expected `{expected}`, found `{found}`: this matrix is for another ensemble"
+    )]
     Ensemble { expected: String, found: String },
     #[error("members: expected [{expected}], found [{found}]")]
     Members { expected: String, found: String },
@@ -67,7 +69,10 @@ impl MatrixFile {
         toml::from_str(text).map_err(|e| {
             let offset = e.span().map_or(0, |s| s.start).min(text.len());
             MatrixFileError::Syntax {
-                line: 1 + text.as_bytes()[..offset].iter().filter(|&&b| b == b'\n').count(),
+                line: 1 + text.as_bytes()[..offset]
+                    .iter()
+                    .filter(|&&b| b == b'\n')
+                    .count(),
                 message: e.message().replace('\n', " "),
             }
         })
@@ -76,7 +81,10 @@ impl MatrixFile {
     /// The file's text: a line a row, so that it can be read and edited by hand.
     pub fn to_text(&self) -> String {
         let list = |items: &[String]| {
-            let quoted: Vec<String> = items.iter().map(|i| toml::Value::from(i.as_str()).to_string()).collect();
+            let quoted: Vec<String> = items
+                .iter()
+                .map(|i| toml::Value::from(i.as_str()).to_string())
+                .collect();
             quoted.join(", ")
         };
         let mut text = format!(

@@ -41,7 +41,9 @@ pub enum InvalidMatrix {
     },
     #[error("member `{member}` has no worker; every member needs one")]
     NoWorker { member: String },
-    #[error("`{device}` × `{member}`: batch size {found} is not allowed, expected 0 or one of {allowed}")]
+    #[error(
+        "`{device}` × `{member}`: batch size {found} is not allowed, expected 0 or one of {allowed}"
+    )]
     BatchSize {
         device: String,
         member: String,
@@ -57,10 +59,7 @@ impl Matrix {
     ///
     /// # Errors
     /// The rule that it breaks.
-    pub fn new(
-        frame: Arc<Frame>,
-        entries: Vec<Option<BatchSize>>,
-    ) -> Result<Self, InvalidMatrix> {
+    pub fn new(frame: Arc<Frame>, entries: Vec<Option<BatchSize>>) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (frame.devices.len(), frame.members.len());
         if devices == 0 || members == 0 {
             return Err(InvalidMatrix::Empty);
@@ -153,12 +152,8 @@ impl Matrix {
     }
 
     /// One member's entries, device by device.
-    pub fn column(
-        &self,
-        member: usize,
-    ) -> impl Iterator<Item = (usize, Option<BatchSize>)> + '_ {
-        (0..self.frame.devices.len())
-            .map(move |device| (device, self.get(Cell { device, member })))
+    pub fn column(&self, member: usize) -> impl Iterator<Item = (usize, Option<BatchSize>)> + '_ {
+        (0..self.frame.devices.len()).map(move |device| (device, self.get(Cell { device, member })))
     }
 
     /// The entries as numbers, a row a device, 0 for no worker.

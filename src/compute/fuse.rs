@@ -70,13 +70,7 @@ pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
 }
 
 /// Lets an existing step do the node's work; false where none can.
-fn absorb(
-    graph: &Graph,
-    steps: &mut [FusedStep],
-    index: usize,
-    value: Value,
-    node: &Node,
-) -> bool {
+fn absorb(graph: &Graph, steps: &mut [FusedStep], index: usize, value: Value, node: &Node) -> bool {
     match node.op {
         Op::BatchNorm { .. } => {
             let Some(step) = sole_producer(graph, steps, node.inputs[0].index()) else {

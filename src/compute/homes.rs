@@ -56,9 +56,8 @@ impl Homes {
         made_here
             && steps.iter().all(|s| {
                 let makes = s.output == value && s.reads().any(inside);
-                let feeds = s.kernel != Kernel::Concat
-                    && inside(s.output)
-                    && s.reads().any(|v| v == value);
+                let feeds =
+                    s.kernel != Kernel::Concat && inside(s.output) && s.reads().any(|v| v == value);
                 // A nested concatenation moves in with its own inputs or not at all.
                 let carries = s.output == value
                     && s.kernel == Kernel::Concat
@@ -92,7 +91,11 @@ impl Homes {
 /// Whether concatenations read the value exactly once: it can only be in one place.
 fn joined_once(steps: &[FusedStep], value: Value) -> bool {
     let joins = steps.iter().filter(|s| s.kernel == Kernel::Concat);
-    joins.flat_map(|s| &s.inputs).filter(|&&i| i == value).count() == 1
+    joins
+        .flat_map(|s| &s.inputs)
+        .filter(|&&i| i == value)
+        .count()
+        == 1
 }
 
 /// `(height, width, channels)`; the value after the last node is the turned input.

@@ -109,12 +109,7 @@ fn apply(node: &Node, source: &mut dyn Source, inputs: &[&Tensor]) -> Result<Ten
     }
 }
 
-fn convolution(
-    name: &str,
-    conv: Conv2d,
-    source: &mut dyn Source,
-    x: &Tensor,
-) -> Result<Tensor> {
+fn convolution(name: &str, conv: Conv2d, source: &mut dyn Source, x: &Tensor) -> Result<Tensor> {
     let weight = source.parameter(&format!("{name}.weight"))?;
     let y = x.conv2d(
         &weight,

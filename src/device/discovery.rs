@@ -22,14 +22,15 @@ impl Host {
     /// Asks the operating system; a control group's limit counts.
     pub fn discover() -> Self {
         let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
-        let total = System::new_with_specifics(memory).map_or(FALLBACK_MEMORY, |system| {
-            match system.cgroup_limits() {
-                Some(limits) if limits.total_memory > 0 => {
-                    limits.total_memory.min(system.total_memory())
+        let total =
+            System::new_with_specifics(memory).map_or(FALLBACK_MEMORY, |system| {
+                match system.cgroup_limits() {
+                    Some(limits) if limits.total_memory > 0 => {
+                        limits.total_memory.min(system.total_memory())
+                    }
+                    _ => system.total_memory(),
                 }
-                _ => system.total_memory(),
-            }
-        });
+            });
         Host {
             cores: cores(),
             memory_bytes: (total as f64 * MEMORY_SHARE) as u64,

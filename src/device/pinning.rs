@@ -8,7 +8,10 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 #[cfg(target_os = "linux")]
 pub fn pin_current_thread(cores: &[usize]) -> bool {
     let mut set = rustix::thread::CpuSet::new();
-    for &core in cores.iter().filter(|&&c| c < rustix::thread::CpuSet::MAX_CPU) {
+    for &core in cores
+        .iter()
+        .filter(|&&c| c < rustix::thread::CpuSet::MAX_CPU)
+    {
         set.set(core);
     }
     rustix::thread::sched_setaffinity(None, &set).is_ok()

@@ -6,9 +6,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 /// Samples in one batch; never zero.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BatchSize(NonZeroU32);
 
@@ -90,7 +88,12 @@ impl BatchSizes {
 impl Default for BatchSizes {
     /// The paper's: 8, 16, 32, 64, 128 (section III).
     fn default() -> Self {
-        BatchSizes([8, 16, 32, 64, 128].into_iter().filter_map(BatchSize::new).collect())
+        BatchSizes(
+            [8, 16, 32, 64, 128]
+                .into_iter()
+                .filter_map(BatchSize::new)
+                .collect(),
+        )
     }
 }
 

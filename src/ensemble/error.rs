@@ -18,7 +18,10 @@ pub enum EnsembleError {
 /// The line (from 1) of a byte offset.
 pub(super) fn line_of(text: &str, offset: usize) -> usize {
     let end = offset.min(text.len());
-    1 + text.as_bytes()[..end].iter().filter(|&&b| b == b'\n').count()
+    1 + text.as_bytes()[..end]
+        .iter()
+        .filter(|&&b| b == b'\n')
+        .count()
 }
 
 impl EnsembleError {

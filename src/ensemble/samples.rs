@@ -130,11 +130,7 @@ impl Samples {
     }
 }
 
-fn parse_csv(
-    bytes: &[u8],
-    width: usize,
-    classes: Option<usize>,
-) -> Result<Samples, SamplesError> {
+fn parse_csv(bytes: &[u8], width: usize, classes: Option<usize>) -> Result<Samples, SamplesError> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
     let wrong = |line: u64, reason: String| SamplesError::Line { line, reason };
     let header = reader
@@ -151,9 +147,8 @@ fn parse_csv(
     }
     let (mut values, mut labels) = (Vec::new(), Vec::new());
     for record in reader.records() {
-        let record = record.map_err(|e| {
-            wrong(e.position().map_or(0, csv::Position::line), e.to_string())
-        })?;
+        let record = record
+            .map_err(|e| wrong(e.position().map_or(0, csv::Position::line), e.to_string()))?;
         let line = record.position().map_or(0, csv::Position::line);
         if record.len() != columns {
             let why = format!("expected {columns} columns, found {}", record.len());
@@ -162,7 +157,10 @@ fn parse_csv(
         for (column, text) in record.iter().take(width).enumerate() {
             let value = text.trim().parse::<f32>().map_err(|_| {
                 let name = &header[column];
-                wrong(line, format!("column {name}: expected a number, found `{text}`"))
+                wrong(
+                    line,
+                    format!("column {name}: expected a number, found `{text}`"),
+                )
             })?;
             values.push(value);
         }
@@ -186,7 +184,10 @@ fn parse_npy(bytes: &[u8], shape: Shape) -> Result<Samples, SamplesError> {
     let bad = |e: std::io::Error| SamplesError::Npy(e.to_string());
     let file = npyz::NpyFile::new(bytes).map_err(bad)?;
     let dims: Vec<u64> = file.shape().to_vec();
-    let expected: Vec<u64> = Vec::<usize>::from(shape).iter().map(|&d| d as u64).collect();
+    let expected: Vec<u64> = Vec::<usize>::from(shape)
+        .iter()
+        .map(|&d| d as u64)
+        .collect();
     let flat = [shape.elements() as u64];
     let rows_then = |tail: &[u64]| dims.len() == tail.len() + 1 && dims[1..] == *tail;
     if !rows_then(&expected) && !rows_then(&flat) {
@@ -225,5 +226,8 @@ fn narrow(values: Vec<f64>) -> Vec<f32> {
 }
 
 fn join(dims: &[u64]) -> String {
-    dims.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+    dims.iter()
+        .map(u64::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

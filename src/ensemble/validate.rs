@@ -51,7 +51,12 @@ impl Page<'_> {
     }
 
     /// A whole number of at least 1 and at most `most`.
-    fn count(&self, field: &str, value: &toml::Spanned<i64>, most: i64) -> Result<usize, EnsembleError> {
+    fn count(
+        &self,
+        field: &str,
+        value: &toml::Spanned<i64>,
+        most: i64,
+    ) -> Result<usize, EnsembleError> {
         let n = *value.get_ref();
         if (1..=most).contains(&n) {
             return Ok(n as usize);

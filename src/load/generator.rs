@@ -1,9 +1,9 @@
 //! The load generator: a thread that sends an ensemble's own samples by a pattern
 //! and, where it knows the labels, counts right answers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,8 @@ impl Tally {
             .enumerate()
             .filter(|(i, label)| samples.label(first + i) == Some(*label))
             .count();
-        self.answered.fetch_add(answer.len() as u64, Ordering::Relaxed);
+        self.answered
+            .fetch_add(answer.len() as u64, Ordering::Relaxed);
         self.right.fetch_add(right as u64, Ordering::Relaxed);
     }
 }
@@ -207,7 +208,9 @@ impl SenderLoop {
             // The generator may have stopped listening.
             let _ = done.send(());
         };
-        let sent = self.engine.submit_with(Request::new(&values), Box::new(reply));
+        let sent = self
+            .engine
+            .submit_with(Request::new(&values), Box::new(reply));
         let counter = match sent {
             Ok(()) => &self.tally.sent,
             Err(_) => &self.tally.refused,

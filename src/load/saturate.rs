@@ -47,7 +47,8 @@ pub fn saturate(
     limit: Option<Duration>,
     mut check: impl FnMut(usize, &Answer),
 ) -> Result<Run, RunError> {
-    let piece = engine.ensemble().segment_size.min(engine.capacity());
+    let capacity = engine.capacity();
+    let piece = engine.ensemble().segment_size.min(capacity);
     let values = laid_out(samples, piece);
     let width = samples.width();
     let start = Instant::now();
@@ -57,8 +58,8 @@ pub fn saturate(
         if limit.is_some_and(|limit| start.elapsed() > limit) {
             break;
         }
-        if next < count {
-            let len = piece.min(count - next);
+        let len = piece.min(count - next);
+        if len > 0 && next - answered + len <= capacity {
             let first = next % samples.len();
             let rows = &values[first * width..(first + len) * width];
             match engine.submit(Request::new(rows)) {

@@ -56,7 +56,8 @@ impl Latency {
     /// Records one latency.
     pub fn record(&mut self, latency: Duration) {
         let micros = latency.as_micros() as u64;
-        self.histogram.saturating_record(micros.clamp(1, MOST_MICROS));
+        self.histogram
+            .saturating_record(micros.clamp(1, MOST_MICROS));
     }
 
     /// Adds another distribution.

@@ -58,7 +58,11 @@ impl RateRing {
         self.advance(now);
         let seconds = self.width.as_secs_f64();
         let whole = self.buckets.len() - 1;
-        self.buckets.iter().take(whole).map(|v| v / seconds).collect()
+        self.buckets
+            .iter()
+            .take(whole)
+            .map(|v| v / seconds)
+            .collect()
     }
 
     fn advance(&mut self, now: Duration) {

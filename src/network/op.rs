@@ -57,7 +57,7 @@ impl Conv2d {
         let (c, h, w) = image(input)?;
         positive("channels", self.channels)?;
         positive("groups", self.groups)?;
-        if c % self.groups != 0 || self.channels % self.groups != 0 {
+        if !c.is_multiple_of(self.groups) || !self.channels.is_multiple_of(self.groups) {
             return Err(format!(
                 "groups ({}) must divide the input channels ({c}) and the channels ({})",
                 self.groups, self.channels

@@ -31,8 +31,8 @@ impl Weights {
     /// The bytes are not whole safetensors, or tensors are missing, unknown, of
     /// another shape or another type; all of them are named at once.
     pub fn from_safetensors(bytes: &[u8], graph: &Graph) -> Result<Self, WeightsError> {
-        let file = SafeTensors::deserialize(bytes)
-            .map_err(|e| WeightsError::Unreadable(e.to_string()))?;
+        let file =
+            SafeTensors::deserialize(bytes).map_err(|e| WeightsError::Unreadable(e.to_string()))?;
         let wanted = graph.parameters();
         let mut wrong = Vec::new();
         let mut tensors = BTreeMap::new();

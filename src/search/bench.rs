@@ -90,8 +90,7 @@ impl BenchEvaluator {
 
     /// Runs until the estimate is steady or plainly below `best`.
     fn measure(&self, best: f64) -> Result<Score, SearchError> {
-        let limit = (best > 0.0)
-            .then(|| Duration::from_secs_f64(HOPELESS * SAMPLES as f64 / best));
+        let limit = (best > 0.0).then(|| Duration::from_secs_f64(HOPELESS * SAMPLES as f64 / best));
         let mut rates = Vec::new();
         loop {
             let run = self.run(limit)?;

@@ -45,7 +45,10 @@ impl CacheKey {
             ensemble.batch_sizes
         ));
         for member in &ensemble.members {
-            add(format!("{} {:?} {:?}", member.name, member.graph, member.outputs));
+            add(format!(
+                "{} {:?} {:?}",
+                member.name, member.graph, member.outputs
+            ));
         }
         for member in &ensemble.members {
             for (name, values) in member.weights.iter() {
@@ -136,7 +139,9 @@ impl Cache {
             coverage: found.coverage,
         };
         let text = serde_json::to_string_pretty(&stored)?;
-        let part = self.path(key).with_extension(format!("part{}", std::process::id()));
+        let part = self
+            .path(key)
+            .with_extension(format!("part{}", std::process::id()));
         let written = fs::write(&part, text).and_then(|()| fs::rename(&part, self.path(key)));
         if written.is_err() {
             let _ = fs::remove_file(&part);

@@ -101,7 +101,11 @@ impl Control {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        if state.cancelled { Err(Stopped) } else { Ok(()) }
+        if state.cancelled {
+            Err(Stopped)
+        } else {
+            Ok(())
+        }
     }
 
     /// Notes progress.

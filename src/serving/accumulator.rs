@@ -24,7 +24,14 @@ impl Part {
     }
 
     /// Folds `member`'s `rows` for the samples from `first` on.
-    pub fn fold(&self, rule: &dyn CombinationRule, member: usize, first: usize, rows: &[f32], classes: usize) {
+    pub fn fold(
+        &self,
+        rule: &dyn CombinationRule,
+        member: usize,
+        first: usize,
+        rows: &[f32],
+        classes: usize,
+    ) {
         let width = rule.state_width();
         let samples = rows.len() / classes.max(1);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -299,20 +299,13 @@ impl<T: Clone> Core<T> {
             size: worker.size,
             samples: placed.iter().map(|p| p.range.len).sum(),
             rows,
-            oldest: placed
-                .first()
-                .map_or(Duration::ZERO, |p| p.range.arrived),
+            oldest: placed.first().map_or(Duration::ZERO, |p| p.range.arrived),
             ranges: placed,
         }
     }
 
     /// A batch was run and folded; gives the requests that are complete.
-    pub fn finish(
-        &mut self,
-        now: Duration,
-        batch: &Batch<T>,
-        busy: Duration,
-    ) -> Vec<Finished<T>> {
+    pub fn finish(&mut self, now: Duration, batch: &Batch<T>, busy: Duration) -> Vec<Finished<T>> {
         self.running.remove(&batch.worker);
         if let Some(tally) = self.tallies.get_mut(&batch.worker) {
             tally.batches += 1;
@@ -536,7 +529,9 @@ impl<T: Clone> Core<T> {
 
     /// What each member did lately.
     pub fn member_stats(&mut self, now: Duration) -> Vec<MemberStats> {
-        let queued: Vec<usize> = (0..self.members).map(|m| self.scheduler.queued(m)).collect();
+        let queued: Vec<usize> = (0..self.members)
+            .map(|m| self.scheduler.queued(m))
+            .collect();
         let rates = self.member_rates.iter_mut();
         queued
             .into_iter()

@@ -20,7 +20,9 @@ mod supervision;
 
 pub use accumulator::{Answer, Part};
 pub use batch::{Batch, Placed, Range, RequestKey, Slice, WorkerId};
-pub use core::{Admission, Core, CoreConfig, DeviceStats, Finished, MemberStats, Next, WorkerStats};
+pub use core::{
+    Admission, Core, CoreConfig, DeviceStats, Finished, MemberStats, Next, WorkerStats,
+};
 pub use door::{Door, DoorState, Refused};
 pub use live::{
     BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, NetworkFactory, Observed,

@@ -27,12 +27,7 @@ pub enum Decision {
 }
 
 /// Decides for one free worker of batch size `size`.
-pub fn decide(
-    policy: PolicyKind,
-    size: BatchSize,
-    queue: QueueState,
-    now: Duration,
-) -> Decision {
+pub fn decide(policy: PolicyKind, size: BatchSize, queue: QueueState, now: Duration) -> Decision {
     let Some(oldest) = queue.oldest else {
         return Decision::Idle;
     };

@@ -67,7 +67,9 @@ impl ReloadPlan {
             let mut workers = old.workers().filter(|(c, _)| c.member == member);
             workers.all(|w| self.early.contains(&w))
         };
-        (0..old.frame().members.len()).filter(|&m| gone(m)).collect()
+        (0..old.frame().members.len())
+            .filter(|&m| gone(m))
+            .collect()
     }
 }
 
@@ -83,7 +85,11 @@ fn fits(
     old.workers()
         .filter(|w| !early.contains(w))
         .chain(starts.iter().copied())
-        .all(|(cell, size)| footprints.book_one(&mut ledger, devices, cell, size).is_ok())
+        .all(|(cell, size)| {
+            footprints
+                .book_one(&mut ledger, devices, cell, size)
+                .is_ok()
+        })
 }
 
 /// What the driver has to do next.

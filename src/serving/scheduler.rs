@@ -76,7 +76,8 @@ impl Scheduler {
 
     /// Whether a draining worker has nothing left to start.
     pub fn is_drained(&self, id: WorkerId) -> bool {
-        self.find(id).is_none_or(|w| w.draining && w.current.samples() == 0)
+        self.find(id)
+            .is_none_or(|w| w.draining && w.current.samples() == 0)
     }
 
     /// Removes a worker; what it had taken but not started goes back to its queue's front.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::allocation::Matrix;
 use crate::ensemble::PolicyKind;
-use crate::metrics::{Bucket, LatencySummary};
 use crate::load::LoadPattern;
+use crate::metrics::{Bucket, LatencySummary};
 
 /// Everything but the spans, at one moment.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Change, Difference, Frame, InvalidMatrix, Matrix, MatrixFile, MatrixFileError};
+use divisi::allocation::{
+    Cell, Change, Difference, Frame, InvalidMatrix, Matrix, MatrixFile, MatrixFileError,
+};
 use divisi::ensemble::{BatchSize, BatchSizes};
 use proptest::prelude::*;
 
@@ -90,21 +92,56 @@ proptest! {
 #[test]
 fn edits_that_break_a_rule_are_refused_with_the_reason() {
     let m = Matrix::from_rows(frame(2, 2), &[vec![8, 0], vec![0, 16]]).expect("valid");
-    let cell = Cell { device: 0, member: 0 };
-    assert_eq!(m.with(cell, None), Err(InvalidMatrix::NoWorker { member: "m0".into() }));
-    let odd = m.with(cell, BatchSize::new(9)).expect_err("9 is not allowed").to_string();
-    assert_eq!(odd, "`cpu:0` × `m0`: batch size 9 is not allowed, expected 0 or one of 8, 16, 32, 64, 128");
+    let cell = Cell {
+        device: 0,
+        member: 0,
+    };
+    assert_eq!(
+        m.with(cell, None),
+        Err(InvalidMatrix::NoWorker {
+            member: "m0".into()
+        })
+    );
+    let odd = m
+        .with(cell, BatchSize::new(9))
+        .expect_err("9 is not allowed")
+        .to_string();
+    assert_eq!(
+        odd,
+        "`cpu:0` × `m0`: batch size 9 is not allowed, expected 0 or one of 8, 16, 32, 64, 128"
+    );
 }
 
 #[test]
 fn a_matrix_for_something_else_is_refused() {
     let m = Matrix::from_rows(frame(1, 2), &[vec![8, 8]]).expect("valid");
     let file = MatrixFile::new("digits", &m);
-    let devices = Arc::new(Frame { devices: vec!["cpu:7".into()], ..Frame::clone(m.frame()) });
-    let members = Arc::new(Frame { members: vec!["a".into(), "b".into()], ..Frame::clone(m.frame()) });
-    assert!(matches!(file.matrix_for("other", m.frame()), Err(MatrixFileError::Ensemble { .. })));
-    assert!(matches!(file.matrix_for("digits", &devices), Err(MatrixFileError::Devices { .. })));
-    assert!(matches!(file.matrix_for("digits", &members), Err(MatrixFileError::Members { .. })));
-    let broken = MatrixFile::parse("ensemble = \"x\"\ndevices = []\nmembrs = []\n").expect_err("typo");
-    assert!(broken.to_string().starts_with("line 3: unknown field `membrs`"), "{broken}");
+    let devices = Arc::new(Frame {
+        devices: vec!["cpu:7".into()],
+        ..Frame::clone(m.frame())
+    });
+    let members = Arc::new(Frame {
+        members: vec!["a".into(), "b".into()],
+        ..Frame::clone(m.frame())
+    });
+    assert!(matches!(
+        file.matrix_for("other", m.frame()),
+        Err(MatrixFileError::Ensemble { .. })
+    ));
+    assert!(matches!(
+        file.matrix_for("digits", &devices),
+        Err(MatrixFileError::Devices { .. })
+    ));
+    assert!(matches!(
+        file.matrix_for("digits", &members),
+        Err(MatrixFileError::Members { .. })
+    ));
+    let broken =
+        MatrixFile::parse("ensemble = \"x\"\ndevices = []\nmembrs = []\n").expect_err("typo");
+    assert!(
+        broken
+            .to_string()
+            .starts_with("line 3: unknown field `membrs`"),
+        "{broken}"
+    );
 }

@@ -15,13 +15,21 @@ fn predictions() -> impl Strategy<Value = Vec<Vec<f32>>> {
     prop::collection::vec(prop::collection::vec(row, 5).prop_map(|r| r.concat()), 4)
 }
 
-fn fold_in(order: &[(usize, usize)], rule: &dyn CombinationRule, predictions: &[Vec<f32>]) -> Vec<f32> {
+fn fold_in(
+    order: &[(usize, usize)],
+    rule: &dyn CombinationRule,
+    predictions: &[Vec<f32>],
+) -> Vec<f32> {
     let part = Part::new(5);
     for &(member, sample) in order {
         let rows = &predictions[member][sample * CLASSES..(sample + 1) * CLASSES];
         part.fold(rule, member, sample, rows, CLASSES);
     }
-    Answer::finish(rule, &[part], CLASSES).rows().flatten().copied().collect()
+    Answer::finish(rule, &[part], CLASSES)
+        .rows()
+        .flatten()
+        .copied()
+        .collect()
 }
 
 fn every_piece() -> Vec<(usize, usize)> {
@@ -54,7 +62,10 @@ proptest! {
 }
 
 fn vote(rows: &[[f32; CLASSES]]) -> usize {
-    let rule = RuleKind::MajorityVote.build(CLASSES, rows.iter().map(|_| 1.0).collect::<Vec<_>>().into_iter());
+    let rule = RuleKind::MajorityVote.build(
+        CLASSES,
+        rows.iter().map(|_| 1.0).collect::<Vec<_>>().into_iter(),
+    );
     let mut state = vec![0.0; rule.state_width()];
     for (member, row) in rows.iter().enumerate() {
         rule.fold(member, row, &mut state);
@@ -64,7 +75,10 @@ fn vote(rows: &[[f32; CLASSES]]) -> usize {
 
 #[test]
 fn the_majority_wins_whatever_the_probabilities() {
-    assert_eq!(vote(&[[0.4, 0.35, 0.25], [0.4, 0.3, 0.3], [0.0, 1.0, 0.0]]), 0);
+    assert_eq!(
+        vote(&[[0.4, 0.35, 0.25], [0.4, 0.3, 0.3], [0.0, 1.0, 0.0]]),
+        0
+    );
 }
 
 #[test]

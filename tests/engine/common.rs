@@ -16,7 +16,10 @@ pub fn digits() -> Arc<Ensemble> {
 /// Two partitions, whatever the machine: pinning to a core that is not there fails
 /// softly.
 pub fn two_devices() -> Devices {
-    let host = Host { cores: vec![0, 1], memory_bytes: 4 << 30 };
+    let host = Host {
+        cores: vec![0, 1],
+        memory_bytes: 4 << 30,
+    };
     Devices::default_of(&host)
 }
 
@@ -37,8 +40,14 @@ pub fn everywhere(ensemble: &Ensemble, devices: &Devices) -> Matrix {
 pub fn start(ensemble: &Arc<Ensemble>, factory: Arc<dyn PredictorFactory>) -> Engine {
     let devices = two_devices();
     let matrix = everywhere(ensemble, &devices);
-    Engine::start(Arc::clone(ensemble), devices, &matrix, factory, EngineOptions::default())
-        .expect("starts")
+    Engine::start(
+        Arc::clone(ensemble),
+        devices,
+        &matrix,
+        factory,
+        EngineOptions::default(),
+    )
+    .expect("starts")
 }
 
 pub fn networks(ensemble: &Arc<Ensemble>) -> Arc<dyn PredictorFactory> {
@@ -46,5 +55,7 @@ pub fn networks(ensemble: &Arc<Ensemble>) -> Arc<dyn PredictorFactory> {
 }
 
 pub fn fakes(ensemble: &Ensemble) -> Arc<dyn PredictorFactory> {
-    Arc::new(FakeFactory { classes: ensemble.classes })
+    Arc::new(FakeFactory {
+        classes: ensemble.classes,
+    })
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use divisi::compute::{CpuPredictor, Lowered, NetworkOp, Predictor, host_rows, read_rows, reference, write_rows};
+use divisi::compute::{
+    CpuPredictor, Lowered, NetworkOp, Predictor, host_rows, read_rows, reference, write_rows,
+};
 use divisi::network::builders::{Builder, Convnet, Densenet, Perceptron, Resnet};
 use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
 use proptest::prelude::*;
@@ -20,7 +22,11 @@ fn weights(graph: &Graph) -> Weights {
     let shaken = synthetic
         .iter()
         .map(|(name, values)| {
-            let shift = if name.ends_with("running_var") { 0.5 } else { 0.1 };
+            let shift = if name.ends_with("running_var") {
+                0.5
+            } else {
+                0.1
+            };
             let values = values
                 .iter()
                 .enumerate()
@@ -34,27 +40,56 @@ fn weights(graph: &Graph) -> Weights {
 
 fn largest_difference(graph: &Graph, batch: usize) -> f32 {
     let weights = weights(graph);
-    let x = Tensor::from_vec(samples(batch, graph.input()), (batch, graph.input().elements()), &Device::Cpu)
-        .expect("tensor");
-    let plain = reference::run(graph, &mut reference::Fixed::new(graph, &weights), &x).expect("plain");
+    let x = Tensor::from_vec(
+        samples(batch, graph.input()),
+        (batch, graph.input().elements()),
+        &Device::Cpu,
+    )
+    .expect("tensor");
+    let plain =
+        reference::run(graph, &mut reference::Fixed::new(graph, &weights), &x).expect("plain");
     let op = NetworkOp::new(Arc::new(Lowered::new(graph, &weights)), batch, None).expect("op");
     let fused = x.apply_op1_no_bwd(&op).expect("fused");
     let (plain, fused): (Vec<f32>, Vec<f32>) = (
-        plain.flatten_all().and_then(|t| t.to_vec1()).expect("plain"),
-        fused.flatten_all().and_then(|t| t.to_vec1()).expect("fused"),
+        plain
+            .flatten_all()
+            .and_then(|t| t.to_vec1())
+            .expect("plain"),
+        fused
+            .flatten_all()
+            .and_then(|t| t.to_vec1())
+            .expect("fused"),
     );
     let scale = plain.iter().fold(1e-3f32, |m, v| m.max(v.abs()));
-    plain.iter().zip(&fused).map(|(a, b)| (a - b).abs() / scale).fold(0.0, f32::max)
+    plain
+        .iter()
+        .zip(&fused)
+        .map(|(a, b)| (a - b).abs() / scale)
+        .fold(0.0, f32::max)
 }
 
 #[test]
 fn every_builder_answers_as_plain_candle() {
     let input = Shape::image(1, 8, 8);
     let builders = [
-        Builder::Perceptron(Perceptron { hidden: vec![32, 16] }),
-        Builder::Convnet(Convnet { channels: vec![8, 12], depth: 2, upscale: Some(12) }),
-        Builder::Resnet(Resnet { channels: vec![8, 16], blocks: vec![2, 1], upscale: Some(16) }),
-        Builder::Densenet(Densenet { growth: 6, blocks: vec![3, 2], upscale: None }),
+        Builder::Perceptron(Perceptron {
+            hidden: vec![32, 16],
+        }),
+        Builder::Convnet(Convnet {
+            channels: vec![8, 12],
+            depth: 2,
+            upscale: Some(12),
+        }),
+        Builder::Resnet(Resnet {
+            channels: vec![8, 16],
+            blocks: vec![2, 1],
+            upscale: Some(16),
+        }),
+        Builder::Densenet(Densenet {
+            growth: 6,
+            blocks: vec![3, 2],
+            upscale: None,
+        }),
     ];
     for builder in builders {
         let graph = builder.build(input, 10).expect("builds");
@@ -68,10 +103,18 @@ fn concatenations_of_shared_values_are_not_overwritten() {
     // relu(x) and x itself end up in one buffer; each must keep its values.
     for order in [[0, 1], [1, 0]] {
         let mut b = GraphBuilder::new(Shape::image(3, 5, 5));
-        let x = b.add("c", Op::Conv2d(Conv2d::new(4, 3).padded(1)), &[NodeId::INPUT]).expect("conv");
+        let x = b
+            .add(
+                "c",
+                Op::Conv2d(Conv2d::new(4, 3).padded(1)),
+                &[NodeId::INPUT],
+            )
+            .expect("conv");
         let r = b.add("r", Op::Relu, &[x]).expect("relu");
         let both = [x, r];
-        let cat = b.add("cat", Op::Concat, &order.map(|i| both[i])).expect("concat");
+        let cat = b
+            .add("cat", Op::Concat, &order.map(|i| both[i]))
+            .expect("concat");
         let twice = b.add("twice", Op::Concat, &[cat, cat, x]).expect("concat");
         b.add("flat", Op::Flatten, &[twice]).expect("flatten");
         assert!(largest_difference(&b.build().expect("graph"), 2) < 1e-5);
@@ -80,11 +123,20 @@ fn concatenations_of_shared_values_are_not_overwritten() {
 
 #[test]
 fn a_nan_in_one_sample_reaches_its_answer_and_no_other() {
-    let net = Resnet { channels: vec![4, 8], blocks: vec![1, 1], upscale: None };
-    let graph = Builder::Resnet(net).build(Shape::image(1, 8, 8), 10).expect("builds");
+    let net = Resnet {
+        channels: vec![4, 8],
+        blocks: vec![1, 1],
+        upscale: None,
+    };
+    let graph = Builder::Resnet(net)
+        .build(Shape::image(1, 8, 8), 10)
+        .expect("builds");
     let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)));
     let mut predictor = CpuPredictor::new(lowered, 2, None).expect("predictor");
-    let (input, output) = (host_rows(2, 64).expect("rows"), host_rows(2, 10).expect("rows"));
+    let (input, output) = (
+        host_rows(2, 64).expect("rows"),
+        host_rows(2, 10).expect("rows"),
+    );
     write_rows(&input, |rows| rows[5] = f32::NAN).expect("write");
     predictor.predict(2, &input, &output).expect("predict");
     let rows = read_rows(&output, |r| r.to_vec()).expect("read");
@@ -94,16 +146,28 @@ fn a_nan_in_one_sample_reaches_its_answer_and_no_other() {
 
 #[test]
 fn a_pool_of_threads_gives_the_same_answers_for_any_batch() {
-    let graph = Builder::Convnet(Convnet { channels: vec![4], depth: 1, upscale: None })
-        .build(Shape::image(1, 8, 8), 10)
-        .expect("builds");
+    let graph = Builder::Convnet(Convnet {
+        channels: vec![4],
+        depth: 1,
+        upscale: None,
+    })
+    .build(Shape::image(1, 8, 8), 10)
+    .expect("builds");
     let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)));
-    let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("pool"));
+    let pool = Arc::new(
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(3)
+            .build()
+            .expect("pool"),
+    );
     for batch in [1, 2, 3, 5, 7] {
-        let x = Tensor::from_vec(samples(batch, graph.input()), (batch, 64), &Device::Cpu).expect("x");
+        let x =
+            Tensor::from_vec(samples(batch, graph.input()), (batch, 64), &Device::Cpu).expect("x");
         let run = |pool| {
             let op = NetworkOp::new(Arc::clone(&lowered), 7, pool).expect("op");
-            x.apply_op1_no_bwd(&op).and_then(|t| t.to_vec2::<f32>()).expect("runs")
+            x.apply_op1_no_bwd(&op)
+                .and_then(|t| t.to_vec2::<f32>())
+                .expect("runs")
         };
         assert_eq!(run(None), run(Some(Arc::clone(&pool))));
     }

@@ -43,9 +43,9 @@ fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> Work
 /// A core with every member on both devices at these sizes.
 fn staffed(policy: PolicyKind, sizes: [u32; 2]) -> Core<u64> {
     let mut core = core(policy);
-    for device in 0..2 {
+    for (device, size) in sizes.into_iter().enumerate() {
         for member in 0..MEMBERS {
-            worker(&mut core, device, member, sizes[device]);
+            worker(&mut core, device, member, size);
         }
     }
     core
@@ -106,11 +106,15 @@ impl Drive {
         for placed in &batch.ranges {
             let r = placed.range;
             for sample in r.first..r.first + r.len {
-                *self.counts.entry((r.request.0, r.part, sample, batch.member)).or_default() += 1;
+                *self
+                    .counts
+                    .entry((r.request.0, r.part, sample, batch.member))
+                    .or_default() += 1;
             }
         }
         self.longest_wait = self.longest_wait.max(self.now - batch.oldest);
-        self.rows.push((batch.size.get(), batch.samples, batch.rows));
+        self.rows
+            .push((batch.size.get(), batch.samples, batch.rows));
         let end = self.now + ms(1 + batch.rows as u64 / 4);
         self.running[device] = Some((end, batch));
     }
@@ -123,7 +127,8 @@ impl Drive {
             for device in 0..2 {
                 let over = self.running[device].take_if(|(end, _)| *end <= self.now);
                 if let Some((_, batch)) = over {
-                    self.finished.extend(self.core.finish(self.now, &batch, ms(1)));
+                    self.finished
+                        .extend(self.core.finish(self.now, &batch, ms(1)));
                 }
             }
         }
@@ -237,7 +242,11 @@ fn no_sample_waits_longer_than_the_policy_allows_on_an_idle_device() {
         assert_eq!(started, policy == PolicyKind::NoWait, "{policy}");
         drive.advance_to(ms(100));
         // The second member of device 0 also waits for the first one's batch.
-        assert!(drive.longest_wait <= policy.wait() + ms(4), "{policy}: {:?}", drive.longest_wait);
+        assert!(
+            drive.longest_wait <= policy.wait() + ms(4),
+            "{policy}: {:?}",
+            drive.longest_wait
+        );
         assert_eq!(drive.finished.len(), 1);
     }
 }
@@ -247,7 +256,12 @@ fn opt_wait_runs_a_full_batch_at_once() {
     let mut drive = Drive::new(staffed(PolicyKind::OptWait { wait: ms(50) }, [8, 8]));
     submit(&mut drive.core, ms(0), 8, 0);
     drive.start();
-    assert!(drive.running.iter().all(|r| r.as_ref().is_some_and(|(_, b)| b.samples == 8)));
+    assert!(
+        drive
+            .running
+            .iter()
+            .all(|r| r.as_ref().is_some_and(|(_, b)| b.samples == 8))
+    );
 }
 
 #[test]
@@ -287,12 +301,24 @@ fn the_door_refuses_at_once_and_counts() {
     let mut core = core(PolicyKind::NoWait);
     let capacity = core.capacity();
     assert_eq!(core.admit(ms(0), 0, None, |_| 0), Err(Refused::Empty));
-    let large = Refused::TooLarge { samples: capacity + 1, most: capacity };
+    let large = Refused::TooLarge {
+        samples: capacity + 1,
+        most: capacity,
+    };
     assert_eq!(core.admit(ms(0), capacity + 1, None, |_| 0), Err(large));
     submit(&mut core, ms(0), capacity, 0);
-    assert_eq!(core.admit(ms(0), 1, None, |_| 0), Err(Refused::Full { samples: 1, free: 0 }));
+    assert_eq!(
+        core.admit(ms(0), 1, None, |_| 0),
+        Err(Refused::Full {
+            samples: 1,
+            free: 0
+        })
+    );
     core.close("why not");
-    assert_eq!(core.admit(ms(0), 1, None, |_| 0), Err(Refused::Closed("why not".into())));
+    assert_eq!(
+        core.admit(ms(0), 1, None, |_| 0),
+        Err(Refused::Closed("why not".into()))
+    );
     assert_eq!(core.door().refused(), 4);
 }
 
@@ -303,7 +329,9 @@ fn three_panics_in_a_minute_retire_a_worker() {
         .map(|at| {
             worker(&mut core, 0, 0, 8);
             let key = submit(&mut core, ms(at), 2, at).expect("admitted");
-            let Next::Run(batch) = core.next(ms(at), 0) else { panic!("nothing to run") };
+            let Next::Run(batch) = core.next(ms(at), 0) else {
+                panic!("nothing to run")
+            };
             let (verdict, failed) = core.panicked(ms(at), &batch);
             assert_eq!(failed.len(), 1, "the batch's request fails");
             assert!(core.fail(ms(at), key).is_none());
@@ -321,7 +349,9 @@ fn a_stuck_worker_that_is_removed_fails_its_batch_only_once() {
     let mut core = core(PolicyKind::NoWait);
     let spec = worker(&mut core, 0, 0, 8);
     submit(&mut core, ms(0), 2, 7);
-    let Next::Run(batch) = core.next(ms(0), 0) else { panic!("nothing to run") };
+    let Next::Run(batch) = core.next(ms(0), 0) else {
+        panic!("nothing to run")
+    };
     core.drain_worker(spec.id);
     assert!(!core.is_drained(spec.id));
     assert_eq!(core.remove_worker(ms(10), spec.id).len(), 1);

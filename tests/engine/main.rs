@@ -1,10 +1,19 @@
 //! The engine's tests, one module a room of `src/`.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests, benchmarks and examples stop at the first surprise"
+)]
+
 mod allocation;
 mod combination;
 mod common;
 mod compute;
 mod core;
+mod layers;
 mod pool;
 mod reload;
 mod search;

@@ -11,7 +11,10 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![(1usize..40).prop_map(Step::Take), (0usize..50).prop_map(Step::Give)];
+    let step = prop_oneof![
+        (1usize..40).prop_map(Step::Take),
+        (0usize..50).prop_map(Step::Give)
+    ];
     prop::collection::vec(step, 0..200)
 }
 
@@ -37,8 +40,8 @@ proptest! {
             }
             let mut seen = [[false; 8]; 5];
             for s in &held {
-                for slot in s.slot..s.slot + s.len {
-                    prop_assert!(!std::mem::replace(&mut seen[s.extent][slot], true));
+                for slot in &mut seen[s.extent][s.slot..s.slot + s.len] {
+                    prop_assert!(!std::mem::replace(slot, true));
                 }
             }
             prop_assert_eq!(pool.live(), held.iter().map(|s| s.len).sum::<usize>());
@@ -53,6 +56,8 @@ proptest! {
 #[test]
 fn small_requests_are_packed_into_one_extent() {
     let mut pool = PoolIndex::new(2, 8);
-    let extents: Vec<usize> = (0..8).map(|_| pool.allocate(1).expect("room")[0].extent).collect();
+    let extents: Vec<usize> = (0..8)
+        .map(|_| pool.allocate(1).expect("room")[0].extent)
+        .collect();
     assert!(extents.iter().all(|e| *e == extents[0]));
 }

@@ -12,7 +12,10 @@ use proptest::prelude::*;
 use crate::common::{digits, frame};
 
 fn devices(bytes: u64) -> Devices {
-    Devices::default_of(&Host { cores: vec![0, 1], memory_bytes: bytes })
+    Devices::default_of(&Host {
+        cores: vec![0, 1],
+        memory_bytes: bytes,
+    })
 }
 
 fn rows() -> impl Strategy<Value = Vec<Vec<i64>>> {
@@ -23,7 +26,12 @@ fn rows() -> impl Strategy<Value = Vec<Vec<i64>>> {
 type Workers = HashSet<(Cell, BatchSize)>;
 
 /// Carries the actions out; `fails` says which build goes wrong.
-fn carry_out(old: &Matrix, plan: ReloadPlan, fails: Option<usize>, check: impl Fn(&Workers)) -> (Workers, ReloadAction) {
+fn carry_out(
+    old: &Matrix,
+    plan: ReloadPlan,
+    fails: Option<usize>,
+    check: impl Fn(&Workers),
+) -> (Workers, ReloadAction) {
     let mut running: Workers = old.workers().collect();
     let mut built = Vec::new();
     let mut builds = 0;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use divisi::allocation::{Footprints, Frame, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::Ensemble;
-use divisi::search::{Bounds, Cache, CacheKey, Control, Evaluator, Found, Score, SearchError, greedy, worst_fit};
+use divisi::search::{
+    Bounds, Cache, CacheKey, Control, Evaluator, Found, Score, SearchError, greedy, worst_fit,
+};
 use proptest::prelude::*;
 
 use crate::common::{digits, frame, two_devices};
@@ -32,12 +34,20 @@ impl Evaluator for Formula {
                 .sum();
             slowest = slowest.min(speed);
         }
-        Ok(Score { samples_per_s: slowest, error: 0.0 })
+        Ok(Score {
+            samples_per_s: slowest,
+            error: 0.0,
+        })
     }
 }
 
 fn start(ensemble: &Ensemble, devices: &Devices) -> Matrix {
-    worst_fit(&frame(ensemble, devices), devices, &Footprints::of(ensemble)).expect("fits")
+    worst_fit(
+        &frame(ensemble, devices),
+        devices,
+        &Footprints::of(ensemble),
+    )
+    .expect("fits")
 }
 
 proptest! {
@@ -84,7 +94,10 @@ proptest! {
 fn worst_fit_spreads_members_of_one_memory_over_its_devices() {
     let matrix = start(&digits(), &two_devices());
     let rows = matrix.rows();
-    assert!(rows.iter().all(|row| row.iter().any(|n| *n > 0)), "{rows:?}");
+    assert!(
+        rows.iter().all(|row| row.iter().any(|n| *n > 0)),
+        "{rows:?}"
+    );
 }
 
 #[test]
@@ -104,14 +117,27 @@ fn a_cancelled_search_stops_and_keeps_its_best() {
             Formula(3).score(matrix, best)
         }
     }
-    let stopped = greedy(start(&ensemble, &devices), Bounds::default(), &mut CancelAt(5, &control), &control);
+    let stopped = greedy(
+        start(&ensemble, &devices),
+        Bounds::default(),
+        &mut CancelAt(5, &control),
+        &control,
+    );
     assert!(matches!(stopped, Err(SearchError::Stopped(_))));
     assert_eq!(control.progress().evaluations, 5);
     assert!(control.progress().best.is_some());
 }
 
 fn found(matrix: Matrix) -> Found {
-    Found { matrix, score: 10.0, error: 0.01, start_score: 5.0, evaluations: 3, iterations: 1, coverage: 1.0 }
+    Found {
+        matrix,
+        score: 10.0,
+        error: 0.01,
+        start_score: 5.0,
+        evaluations: 3,
+        iterations: 1,
+        coverage: 1.0,
+    }
 }
 
 #[test]
@@ -123,14 +149,31 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
     let key = CacheKey::new(&ensemble, &devices, "greedy", "bench", &Bounds::default());
     let matrix = start(&ensemble, &devices);
     assert!(cache.load(&key, "digits", &frame).is_none());
-    cache.store(&key, "digits", &found(matrix.clone())).expect("stores");
-    assert_eq!(cache.load(&key, "digits", &frame).expect("there").matrix, matrix);
-    let other = Bounds { seed: 2, ..Bounds::default() };
+    cache
+        .store(&key, "digits", &found(matrix.clone()))
+        .expect("stores");
+    assert_eq!(
+        cache.load(&key, "digits", &frame).expect("there").matrix,
+        matrix
+    );
+    let other = Bounds {
+        seed: 2,
+        ..Bounds::default()
+    };
     let other = CacheKey::new(&ensemble, &devices, "greedy", "bench", &other);
     assert!(cache.load(&other, "digits", &frame).is_none());
-    let file = fs::read_dir(&folder).expect("folder").next().expect("a file").expect("entry").path();
+    let file = fs::read_dir(&folder)
+        .expect("folder")
+        .next()
+        .expect("a file")
+        .expect("entry")
+        .path();
     let whole = fs::read_to_string(&file).expect("text");
-    for damaged in [&whole[..whole.len() / 2], &whole.replace("10.0", "-3.0"), &whole.replace("\"mlp\"", "\"xxx\"")] {
+    for damaged in [
+        &whole[..whole.len() / 2],
+        &whole.replace("10.0", "-3.0"),
+        &whole.replace("\"mlp\"", "\"xxx\""),
+    ] {
         fs::write(&file, damaged).expect("writes");
         assert!(cache.load(&key, "digits", &frame).is_none());
     }
@@ -142,7 +185,11 @@ fn a_cache_that_cannot_be_written_says_so() {
     let (ensemble, devices) = (digits(), two_devices());
     let cache = Cache::at(std::path::Path::new("/dev/null/nowhere"));
     let key = CacheKey::new(&ensemble, &devices, "greedy", "bench", &Bounds::default());
-    assert!(cache.store(&key, "digits", &found(start(&ensemble, &devices))).is_err());
+    assert!(
+        cache
+            .store(&key, "digits", &found(start(&ensemble, &devices)))
+            .is_err()
+    );
 }
 
 #[test]

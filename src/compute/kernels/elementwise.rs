@@ -56,13 +56,7 @@ pub(super) fn scale_shift(
     }
 }
 
-pub(super) fn copy(
-    batch: usize,
-    input: Source<'_>,
-    end: &Epilogue<'_>,
-    to: View,
-    out: &mut [f32],
-) {
+pub(super) fn copy(batch: usize, input: Source<'_>, end: &Epilogue<'_>, to: View, out: &mut [f32]) {
     for pixel in 0..batch * to.pixels() {
         out[pixel * to.pitch + to.first..][..to.channels].copy_from_slice(input.pixel(pixel));
         end.finish(&[], to, pixel..pixel + 1, out);

@@ -19,6 +19,7 @@ impl Matrix<'_> {
     }
 }
 
+#[allow(unsafe_code, reason = "the product's interface takes pointers")]
 /// `out = left · right`, `out` with `stride` floats a row, on this thread alone.
 pub(super) fn multiply(out: &mut [f32], stride: usize, left: Matrix<'_>, right: Matrix<'_>) {
     let (rows, columns, depth) = (left.rows, right.columns, left.columns);

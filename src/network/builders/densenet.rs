@@ -63,11 +63,7 @@ fn transition(b: &mut GraphBuilder, i: usize, input: NodeId) -> Result<NodeId, G
     };
     let part = |suffix: &str| format!("features.transition{i}.{suffix}");
     let x = norm_relu(b, &part("norm"), input)?;
-    let x = b.add(
-        part("conv"),
-        Op::Conv2d(Conv2d::new(channels / 2, 1)),
-        &[x],
-    )?;
+    let x = b.add(part("conv"), Op::Conv2d(Conv2d::new(channels / 2, 1)), &[x])?;
     b.add(part("pool"), Op::AvgPool(Pool::tiled(2)), &[x])
 }
 

@@ -55,7 +55,7 @@ pub enum EngineError {
         member: String,
         device: String,
         #[source]
-        reason: BuildError,
+        reason: Box<BuildError>,
     },
     #[error("a thread could not be started: {0}")]
     Thread(String),
@@ -131,7 +131,7 @@ impl Engine {
             build(&self.shared, spec).map_err(|reason| EngineError::Worker {
                 member: self.shared.ensemble.members[cell.member].name.clone(),
                 device: self.shared.devices.get(cell.device).name.clone(),
-                reason,
+                reason: Box::new(reason),
             })?;
             self.shared.core().add_worker(spec);
         }
@@ -424,5 +424,7 @@ fn assemble(
         .collect::<Result<_, EngineError>>()?;
     let storage = Storage::new(extents, slots, width);
     let ensemble = Arc::clone(ensemble);
-    Ok(Shared::new(ensemble, devices, factory, core, storage, lanes))
+    Ok(Shared::new(
+        ensemble, devices, factory, core, storage, lanes,
+    ))
 }

@@ -59,9 +59,7 @@ impl NetworkFactory {
         let network = &self.ensemble.members[member];
         let lowered = match network.outputs {
             Outputs::Probabilities => Lowered::new(&network.graph, &network.weights),
-            Outputs::Logits => {
-                Lowered::new(&network.graph.with_softmax()?, &network.weights)
-            }
+            Outputs::Logits => Lowered::new(&network.graph.with_softmax()?, &network.weights),
         };
         let lowered = Arc::new(lowered);
         all[member] = Some(Arc::clone(&lowered));

@@ -150,7 +150,10 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .downcast_ref::<&str>()
         .map(ToString::to_string)
         .or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("panicked: {}", text.unwrap_or_else(|| "no reason given".into()))
+    format!(
+        "panicked: {}",
+        text.unwrap_or_else(|| "no reason given".into())
+    )
 }
 
 /// Deadlines and segments: sleeps until one is due.

@@ -98,12 +98,7 @@ impl Engine {
         ReloadEvent::Done
     }
 
-    fn build_new(
-        &self,
-        cell: Cell,
-        size: BatchSize,
-        built: &mut Vec<WorkerSpec>,
-    ) -> ReloadEvent {
+    fn build_new(&self, cell: Cell, size: BatchSize, built: &mut Vec<WorkerSpec>) -> ReloadEvent {
         if self.shared.is_stopping() {
             return ReloadEvent::Failed(ReloadError::Stopping.to_string());
         }
@@ -180,16 +175,17 @@ impl Engine {
         let place = |cell: &Cell| {
             let frame = self.matrix();
             let frame = frame.frame();
-            format!("{} × {}", frame.devices[cell.device], frame.members[cell.member])
+            format!(
+                "{} × {}",
+                frame.devices[cell.device], frame.members[cell.member]
+            )
         };
         match action {
             ReloadAction::Drain(cell) => Some(format!("drain {}", place(cell))),
             ReloadAction::Build(cell, size) => Some(format!("start {} at {size}", place(cell))),
             ReloadAction::Activate => Some("new workers serve".into()),
             ReloadAction::Discard => Some("drop what was started".into()),
-            ReloadAction::Restore(cell, size) => {
-                Some(format!("restore {} at {size}", place(cell)))
-            }
+            ReloadAction::Restore(cell, size) => Some(format!("restore {} at {size}", place(cell))),
             ReloadAction::Done | ReloadAction::Failed(_) => None,
         }
     }

@@ -53,7 +53,8 @@ impl Body {
     ) -> Result<Timing, ComputeError> {
         self.copy_in(batch, storage)?;
         let copied = Instant::now();
-        self.predictor.predict(batch.rows, &self.input, &self.output)?;
+        self.predictor
+            .predict(batch.rows, &self.input, &self.output)?;
         let computed = Instant::now();
         self.send(batch, rule)?;
         Ok(Timing { copied, computed })
@@ -84,7 +85,13 @@ impl Body {
             for placed in &batch.ranges {
                 let end = at + placed.range.len * self.classes;
                 let part = &placed.payload.parts[placed.range.part];
-                part.fold(rule, batch.member, placed.range.first, &rows[at..end], self.classes);
+                part.fold(
+                    rule,
+                    batch.member,
+                    placed.range.first,
+                    &rows[at..end],
+                    self.classes,
+                );
                 at = end;
             }
         })

@@ -37,13 +37,21 @@ pub struct LiveSession {
 impl LiveSession {
     /// A session with `engine`; searches measure with workers from `factory` and keep
     /// results in `cache`.
-    pub fn new(engine: Arc<Engine>, factory: Arc<dyn PredictorFactory>, cache: Option<Cache>) -> Self {
+    pub fn new(
+        engine: Arc<Engine>,
+        factory: Arc<dyn PredictorFactory>,
+        cache: Option<Cache>,
+    ) -> Self {
         let ensemble = Arc::clone(engine.ensemble());
         let log = Arc::new(Log::new());
         log.add(
             engine.observe().now,
             LogLevel::Info,
-            format!("serving `{}` with {} workers", ensemble.name, engine.matrix().workers().count()),
+            format!(
+                "serving `{}` with {} workers",
+                ensemble.name,
+                engine.matrix().workers().count()
+            ),
         );
         LiveSession {
             reloads: Reloads::new(Arc::clone(&engine), Arc::clone(&log)),
@@ -91,12 +99,17 @@ impl LiveSession {
     }
 
     fn note(&self, text: String) {
-        self.log.add(self.engine.observe().now, LogLevel::Info, text);
+        self.log
+            .add(self.engine.observe().now, LogLevel::Info, text);
     }
 
     /// The built-in load rests while a search measures: it would be measured too.
     fn rest_load_while_measuring(&mut self) {
-        match (self.searches.is_measuring(), self.load.is_some(), self.pattern) {
+        match (
+            self.searches.is_measuring(),
+            self.load.is_some(),
+            self.pattern,
+        ) {
             (true, true, _) => {
                 self.load = None;
                 self.note("load rests while the search measures".into());
@@ -193,4 +206,3 @@ const LOG_LINES: usize = 500;
 
 /// Width of the bars that latencies are shown in: so many for each doubling.
 const BARS_PER_OCTAVE: u32 = 4;
-

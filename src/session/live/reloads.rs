@@ -99,7 +99,10 @@ impl Reloads {
     /// Whether there is something to undo, and to redo.
     pub fn can_go(&self) -> (bool, bool) {
         let state = lock(&self.state);
-        (state.history.before().is_some(), state.history.after().is_some())
+        (
+            state.history.before().is_some(),
+            state.history.after().is_some(),
+        )
     }
 
     /// Waits for a reload under way.
@@ -136,7 +139,11 @@ fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, matrix: &Matrix, way
         }
         Err(error) => {
             let text = format!("reload failed, the old matrix serves: {error}");
-            (ReloadState::Failed(error.to_string()), LogLevel::Error, text)
+            (
+                ReloadState::Failed(error.to_string()),
+                LogLevel::Error,
+                text,
+            )
         }
     };
     if let Some(view) = &mut state.view {

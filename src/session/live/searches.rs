@@ -134,7 +134,10 @@ impl Searches {
         let elapsed = end
             .as_ref()
             .map_or_else(|| running.control.elapsed(), |e| e.elapsed);
-        let left = end.is_none().then(|| time_left(&progress, elapsed)).flatten();
+        let left = end
+            .is_none()
+            .then(|| time_left(&progress, elapsed))
+            .flatten();
         Some(SearchView {
             algorithm: running.algorithm.name(),
             evaluator: "bench",
@@ -176,13 +179,7 @@ fn time_left(progress: &crate::search::Progress, elapsed: Duration) -> Option<Du
     Some(elapsed.mul_f64(left as f64 / progress.evaluations as f64))
 }
 
-fn search(
-    job: &Job,
-    control: &Arc<Control>,
-    end: &Mutex<Option<End>>,
-    engine: &Engine,
-    log: &Log,
-) {
+fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &Engine, log: &Log) {
     let result = job.run(control);
     let elapsed = control.elapsed();
     let (state, level, text) = describe(&result);
@@ -203,7 +200,11 @@ fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, St
         Ok(outcome) => {
             let found = &outcome.found;
             let gain = 100.0 * (found.score / found.start_score.max(1e-9) - 1.0);
-            let source = if outcome.cached { " (from the cache)" } else { "" };
+            let source = if outcome.cached {
+                " (from the cache)"
+            } else {
+                ""
+            };
             let text = format!(
                 "search done{source}: {:.0} samples/s, {gain:+.0} % on the start",
                 found.score

@@ -121,7 +121,11 @@ impl LiveSession {
         let room = stats.batches as f64 * stats.spec.size.get() as f64;
         EntryView {
             load: stats.load.min(1.0),
-            fill: if room > 0.0 { stats.samples as f64 / room } else { 0.0 },
+            fill: if room > 0.0 {
+                stats.samples as f64 / room
+            } else {
+                0.0
+            },
             batches: stats.batches,
             restarts: self.engine.restarts(cell),
         }

@@ -97,8 +97,17 @@ fn finish(args: &AllocateArgs, opened: &Opened, report: &Report) -> Result<()> {
     Ok(())
 }
 
-fn search(args: &AllocateArgs, opened: &Opened, seed: u64, control: &Arc<Control>) -> Result<Report> {
-    let cache = if args.no_cache { None } else { Cache::of_user() };
+fn search(
+    args: &AllocateArgs,
+    opened: &Opened,
+    seed: u64,
+    control: &Arc<Control>,
+) -> Result<Report> {
+    let cache = if args.no_cache {
+        None
+    } else {
+        Cache::of_user()
+    };
     let job = Job {
         ensemble: Arc::clone(&opened.ensemble),
         devices: opened.devices.clone(),

@@ -122,7 +122,10 @@ fn saturating(
         wrong += expected.map_or(0, |row| count_wrong(answer, row));
     })?;
     if wrong > 0 {
-        bail!("{wrong} of {} answers are not what the fake members combine to", args.samples);
+        bail!(
+            "{wrong} of {} answers are not what the fake members combine to",
+            args.samples
+        );
     }
     Ok(run.elapsed.as_secs_f64())
 }
@@ -140,7 +143,8 @@ fn expected(ensemble: &Ensemble) -> Vec<f32> {
 fn count_wrong(answer: &Answer, expected: &[f32]) -> usize {
     let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * b.abs().max(1e-3);
     let rows = answer.rows();
-    rows.filter(|row| !row.iter().zip(expected).all(near)).count()
+    rows.filter(|row| !row.iter().zip(expected).all(near))
+        .count()
 }
 
 fn patterned(
@@ -230,7 +234,10 @@ fn text(report: &Report, matrix: &Matrix) -> String {
         report.workers
     );
     if report.refused + report.dropped > 0 {
-        text += &format!("\n{} requests refused, {} dropped", report.refused, report.dropped);
+        text += &format!(
+            "\n{} requests refused, {} dropped",
+            report.refused, report.dropped
+        );
     }
     if report.fake {
         text += "\nfake networks: the combination was checked";

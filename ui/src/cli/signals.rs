@@ -11,10 +11,8 @@ pub fn on_end(stop: impl FnOnce() + Send + 'static) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .build();
-        if let Ok(runtime) = runtime {
-            if runtime.block_on(any()).is_ok() {
-                stop();
-            }
+        if runtime.is_ok_and(|runtime| runtime.block_on(any()).is_ok()) {
+            stop();
         }
     });
 }

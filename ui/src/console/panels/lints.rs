@@ -7,6 +7,8 @@ use divisi::session::Snapshot;
 const IDLE: f64 = 0.5;
 /// Under this share a batch counts as not filled.
 const UNFILLED: f64 = 0.5;
+/// On a device with time to spare, small batches are right: they wait for nothing.
+const PRESSED: f64 = 0.7;
 /// Fewer batches say nothing yet.
 const ENOUGH: u64 = 20;
 
@@ -52,9 +54,9 @@ fn unfilled(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
     let workers = shown.matrix.workers();
     workers.filter_map(move |(Cell { device, member }, size)| {
         let entry = shown.entries.get(device * members + member)?;
-        let poor = size.get() > 1 && entry.batches >= ENOUGH && entry.fill < UNFILLED;
         let (device, member) = (shown.devices.get(device)?, shown.members.get(member)?);
-        poor.then(|| {
+        let poor = size.get() > 1 && entry.batches >= ENOUGH && entry.fill < UNFILLED;
+        (poor && device.busy > PRESSED).then(|| {
             let fill = entry.fill * 100.0;
             format!(
                 "{} × {}: batches of {size} are {fill:.0} % full",
