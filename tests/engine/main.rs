@@ -13,6 +13,8 @@ mod combination;
 mod common;
 mod compute;
 mod core;
+mod device;
+mod ensemble;
 mod layers;
 mod pool;
 mod reload;

@@ -1,0 +1,386 @@
+//! Ensembles from files: what is wrong is said with file, line, field and what was expected.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use divisi::ensemble::{Ensemble, Files, PolicyKind, Samples};
+use divisi::network::Shape;
+
+const MANIFEST: &str = r#"name = "tiny"
+classes = 2
+labels = ["no", "yes"]
+rule = "weighted-average"
+segment_size = 16
+batch_sizes = [1, 4]
+policy = { kind = "opt-wait", wait_ms = 3 }
+
+[input]
+shape = [1, 2, 2]
+scale = 0.5
+
+[calibration]
+file = "samples.csv"
+skip = 1
+
+[[members]]
+name = "a"
+network = { builder = "perceptron", hidden = [3] }
+vote_weight = 2.0
+
+[[members]]
+name = "b"
+network = { file = "layers.toml" }
+outputs = "probabilities"
+"#;
+
+const LAYERS: &str = r#"[[layers]]
+name = "conv"
+op = "conv2d"
+channels = 2
+kernel = 2
+
+[[layers]]
+name = "flat"
+op = "flatten"
+
+[[layers]]
+name = "soft"
+op = "softmax"
+"#;
+
+const SAMPLES: &str = "a,b,c,d,label\n1,2,3,4,0\n5,6,7,8,1\n";
+
+/// A folder of its own for each ensemble; removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(manifest: &str, layers: &str, samples: &str) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("divisi-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).expect("creates");
+        fs::write(folder.join("ensemble.toml"), manifest).expect("writes");
+        fs::write(folder.join("layers.toml"), layers).expect("writes");
+        fs::write(folder.join("samples.csv"), samples).expect("writes");
+        Folder(folder)
+    }
+
+    fn read(&self) -> Result<Ensemble, String> {
+        Ensemble::read(&Files::at(&self.0)).map_err(|e| {
+            let text = e.to_string();
+            text.replace(&format!("{}/", self.0.display()), "")
+        })
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_whole_manifest_is_understood() {
+    let ensemble = Folder::new(MANIFEST, LAYERS, SAMPLES)
+        .read()
+        .expect("valid");
+    assert_eq!(ensemble.member_names(), ["a", "b"]);
+    assert_eq!(
+        ensemble.policy,
+        PolicyKind::OptWait {
+            wait: std::time::Duration::from_millis(3)
+        }
+    );
+    assert_eq!(ensemble.calibration.as_ref().map(|s| s.len()), Some(1));
+    assert!(ensemble.is_synthetic());
+}
+
+#[test]
+fn mistakes_in_a_manifest_are_named_with_line_and_field() {
+    let cases = [
+        (
+            "classes = 2",
+            "clases = 2",
+            "ensemble.toml:2: unknown field `clases`",
+        ),
+        (
+            "classes = 2",
+            "classes = -2",
+            "ensemble.toml:2: classes: expected a whole number from 1",
+        ),
+        (
+            "classes = 2",
+            "classes = \"two\"",
+            "ensemble.toml:2: invalid type: string \"two\"",
+        ),
+        (
+            "[\"no\", \"yes\"]",
+            "[\"no\"]",
+            "ensemble.toml:3: labels: expected one a class (2), found 1",
+        ),
+        (
+            "weighted-average",
+            "median",
+            "ensemble.toml:4: unknown variant `median`, expected one of `average`",
+        ),
+        (
+            "segment_size = 16",
+            "segment_size = 0",
+            "ensemble.toml:5: segment_size: expected a whole number from 1",
+        ),
+        (
+            "[1, 4]",
+            "[0, 4]",
+            "ensemble.toml:6: batch_sizes: expected batch sizes from 1",
+        ),
+        (
+            "[1, 4]",
+            "[]",
+            "ensemble.toml:6: batch_sizes: expected at least one batch size",
+        ),
+        (
+            "\"opt-wait\"",
+            "\"maybe\"",
+            "ensemble.toml:7: policy.kind: expected a policy (no-wait",
+        ),
+        (
+            "wait_ms = 3",
+            "wait_ms = -3",
+            "ensemble.toml:7: policy.wait_ms: expected 0 to 60000",
+        ),
+        (
+            "[1, 2, 2]",
+            "[1, -2, 2]",
+            "ensemble.toml:10: input.shape: no dimension may be negative",
+        ),
+        (
+            "[1, 2, 2]",
+            "[1, 2]",
+            "ensemble.toml:10: input.shape: a shape has one dimension",
+        ),
+        (
+            "scale = 0.5",
+            "scale = nan",
+            "ensemble.toml:11: input.scale: expected a finite number",
+        ),
+        (
+            "skip = 1",
+            "skip = 2",
+            "samples.csv: expected at least one sample, found none",
+        ),
+        ("samples.csv", "nowhere.csv", "nowhere.csv: No such file"),
+        (
+            "name = \"b\"",
+            "name = \"a\"",
+            "ensemble.toml:22: members.name: `a` appears twice",
+        ),
+        (
+            "\"perceptron\"",
+            "\"transformer\"",
+            "network of `a`: unknown variant `transformer`",
+        ),
+        (
+            "hidden = [3]",
+            "hiden = [3]",
+            "network of `a`: unknown field `hiden`",
+        ),
+        (
+            "hidden = [3]",
+            "hidden = [0]",
+            "network of `a`: layer `layers.0`: features must be at least 1",
+        ),
+        (
+            "vote_weight = 2.0",
+            "vote_weight = -1.0",
+            "ensemble.toml:20: vote_weight: expected 0 or more",
+        ),
+        (
+            "vote_weight = 2.0",
+            "weights = \"a.safetensors\"",
+            "a.safetensors: No such file",
+        ),
+    ];
+    for (right, wrong, said) in cases {
+        assert!(MANIFEST.contains(right), "{right}");
+        let manifest = MANIFEST.replacen(right, wrong, 1);
+        let error = Folder::new(&manifest, LAYERS, SAMPLES)
+            .read()
+            .expect_err(wrong);
+        assert!(
+            error.contains(said),
+            "{wrong}\n  said: {error}\n  not: {said}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_in_a_layers_file_are_named_with_line_and_layer() {
+    let cases = [
+        (
+            "kernel = 2",
+            "kernel = 9",
+            "layers.toml:1: layer `conv`: a kernel of 9",
+        ),
+        (
+            "kernel = 2",
+            "kernl = 2",
+            "layers.toml:5: unknown field `kernl`",
+        ),
+        (
+            "kernel = 2\n",
+            "",
+            "layers.toml:1: layer `conv`: field `kernel` is missing",
+        ),
+        (
+            "\"softmax\"",
+            "\"softmx\"",
+            "layers.toml:13: unknown variant `softmx`",
+        ),
+        (
+            "\"softmax\"",
+            "\"linear\"\nfeatures = 3",
+            "network of `b`: the network answers 3",
+        ),
+        (
+            "\"softmax\"",
+            "\"softmax\"\nkernel = 1",
+            "layers.toml:11: layer `soft`: field `kernel` does not belong",
+        ),
+        (
+            "\"softmax\"",
+            "\"add\"\nfrom = [\"conv\", \"nobody\"]",
+            "layer `soft`: from: no layer `nobody`",
+        ),
+        (
+            "\"soft\"",
+            "\"flat\"",
+            "layers.toml:11: two layers are named `flat`",
+        ),
+    ];
+    for (right, wrong, said) in cases {
+        let layers = LAYERS.replacen(right, wrong, 1);
+        let error = Folder::new(MANIFEST, &layers, SAMPLES)
+            .read()
+            .expect_err(wrong);
+        assert!(
+            error.contains(said),
+            "{wrong}\n  said: {error}\n  not: {said}"
+        );
+    }
+}
+
+#[test]
+fn weights_that_do_not_belong_are_refused() {
+    let manifest = MANIFEST.replace("vote_weight = 2.0", "weights = \"w.safetensors\"");
+    let folder = Folder::new(&manifest, LAYERS, SAMPLES);
+    let mlp =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/digits/mlp.safetensors");
+    let bytes = fs::read(mlp).expect("reads");
+    let file = folder.0.join("w.safetensors");
+    fs::write(&file, &bytes).expect("writes");
+    let error = folder.read().expect_err("another network's");
+    assert!(
+        error.contains("w.safetensors: member `a`: does not fit the network"),
+        "{error}"
+    );
+    assert!(
+        error.contains("tensor `layers.0.weight`: expected shape [3, 4], found [64, 64]"),
+        "{error}"
+    );
+    for cut in [0, 7, 8, 100, bytes.len() - 1] {
+        fs::write(&file, &bytes[..cut]).expect("writes");
+        let error = folder.read().expect_err("truncated");
+        assert!(
+            error.contains("w.safetensors: member `a`: not a readable safetensors file"),
+            "{error}"
+        );
+    }
+}
+
+fn parse(name: &str, bytes: &[u8]) -> Result<Samples, String> {
+    Samples::parse(name, bytes, Shape::image(1, 2, 2), Some(2)).map_err(|e| e.to_string())
+}
+
+#[test]
+fn samples_of_the_wrong_kind_are_refused() {
+    let cases = [
+        ("x.csv", "", "expected 4 values a sample, found 0"),
+        (
+            "x.csv",
+            "a,b,c,d\n",
+            "expected at least one sample, found none",
+        ),
+        (
+            "x.csv",
+            "a,b,c\n1,2,3\n",
+            "expected 4 values a sample, found 3",
+        ),
+        (
+            "x.csv",
+            "a,b,c,d\n1,2,3\n",
+            "line 2: expected 4 columns, found 3",
+        ),
+        (
+            "x.csv",
+            "a,b,c,d\n1,2,x,4\n",
+            "line 2: column c: expected a number, found `x`",
+        ),
+        (
+            "x.csv",
+            "a,b,c,d,label\n1,2,3,4,2\n",
+            "line 2: column label: expected a class below 2, found `2`",
+        ),
+        ("x.txt", "1 2 3 4", "expected a .csv or .npy file"),
+        ("x.npy", "\u{1}nonsense", "not a readable .npy file"),
+    ];
+    for (name, text, said) in cases {
+        let error = parse(name, text.as_bytes()).expect_err(text);
+        assert!(error.contains(said), "{text:?}\n  said: {error}");
+    }
+}
+
+/// A file of NumPy's format 1.0.
+fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    let padding = 64 - (10 + header.len() + 1) % 64;
+    let header = format!("{header}{}\n", " ".repeat(padding));
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+#[test]
+fn npy_files_are_read_and_lying_ones_refused() {
+    let values: Vec<u8> = (0..8).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    for shape in ["(2, 4)", "(2, 1, 2, 2)"] {
+        let samples = parse("x.npy", &npy("<f4", "False", shape, &values)).expect("two samples");
+        assert_eq!(samples.values(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    }
+    let bytes = parse("x.npy", &npy("|u1", "False", "(1, 4)", &[0, 1, 2, 255])).expect("a sample");
+    assert_eq!(bytes.values(), [0.0, 1.0, 2.0, 255.0]);
+    for (file, said) in [
+        (
+            npy("<f4", "False", "(2, 5)", &values),
+            "expected the shape [n, 1, 2, 2] or [n, 4]",
+        ),
+        (
+            npy("<f4", "False", "(99999999999, 4)", &values),
+            "truncated",
+        ),
+        (
+            npy("<f4", "False", "(3, 4)", &values),
+            "not a readable .npy file",
+        ),
+        (npy("<f4", "True", "(2, 4)", &values), "expected C order"),
+        (
+            npy("<c8", "False", "(1, 4)", &values),
+            "expected float32, float64 or uint8",
+        ),
+    ] {
+        let error = parse("x.npy", &file).expect_err(said);
+        assert!(error.contains(said), "said: {error}\n  not: {said}");
+    }
+}
