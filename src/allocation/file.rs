@@ -43,7 +43,7 @@ pub enum MatrixFileError {
     #[error("devices: expected [{expected}], found [{found}]")]
     Devices { expected: String, found: String },
     #[error("matrix: {0}")]
-    Matrix(#[from] InvalidMatrix),
+    Matrix(InvalidMatrix),
 }
 
 impl MatrixFile {
@@ -129,6 +129,6 @@ impl MatrixFile {
                 found: self.devices.join(", "),
             });
         }
-        Ok(Matrix::from_rows(Arc::clone(frame), &self.matrix)?)
+        Matrix::from_rows(Arc::clone(frame), &self.matrix).map_err(MatrixFileError::Matrix)
     }
 }

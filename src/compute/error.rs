@@ -16,5 +16,11 @@ pub enum ComputeError {
     #[error("not enough memory: {bytes} bytes could not be allocated")]
     OutOfMemory { bytes: usize },
     #[error("tensor operation: {0}")]
-    Tensor(#[from] candle_core::Error),
+    Tensor(candle_core::Error),
+}
+
+impl From<candle_core::Error> for ComputeError {
+    fn from(error: candle_core::Error) -> Self {
+        ComputeError::Tensor(error)
+    }
 }

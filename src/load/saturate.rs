@@ -29,9 +29,21 @@ impl Run {
 #[derive(Debug, Error)]
 pub enum RunError {
     #[error("a request was refused: {0}")]
-    Refused(#[from] Refused),
+    Refused(Refused),
     #[error("a request failed: {0}")]
-    Failed(#[from] Failure),
+    Failed(Failure),
+}
+
+impl From<Refused> for RunError {
+    fn from(refused: Refused) -> Self {
+        RunError::Refused(refused)
+    }
+}
+
+impl From<Failure> for RunError {
+    fn from(failure: Failure) -> Self {
+        RunError::Failed(failure)
+    }
 }
 
 /// Sends `count` of `samples` (round and round) in requests of the segment size, as

@@ -41,13 +41,21 @@ pub trait Evaluator {
 #[derive(Debug, Error)]
 pub enum SearchError {
     #[error("no device is large enough: {0}")]
-    NoDevice(#[from] DoesNotFit),
+    NoDevice(DoesNotFit),
     #[error(transparent)]
     Matrix(#[from] InvalidMatrix),
     #[error("the evaluation broke down: {0}")]
     Evaluation(String),
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+// Not `#[from]`: a message that names its cause must not have it named again by
+// whoever prints the chain.
+impl From<DoesNotFit> for SearchError {
+    fn from(error: DoesNotFit) -> Self {
+        SearchError::NoDevice(error)
+    }
 }
 
 impl From<EngineError> for SearchError {

@@ -8,6 +8,7 @@
     reason = "tests, benchmarks and examples stop at the first surprise"
 )]
 
+mod cli;
 mod fake;
 mod screens;
 mod updates;

@@ -125,7 +125,7 @@ fn what_is_worth_acting_on() {
         s.devices[0].busy = 0.97;
         s.devices[1].busy = 0.22;
         s.members[4].queued = 4210;
-        s.entries[7].fill = 0.3;
+        s.entries[0].fill = 0.3;
     });
     screen!("lints_120x40", bench);
 }

@@ -54,7 +54,6 @@ pub enum EngineError {
     Worker {
         member: String,
         device: String,
-        #[source]
         reason: Box<BuildError>,
     },
     #[error("a thread could not be started: {0}")]

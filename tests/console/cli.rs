@@ -1,0 +1,219 @@
+//! The program as scripts use it: reports, exit codes, errors.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn divisi(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_divisi"))
+        .args(arguments)
+        .env("XDG_CACHE_HOME", scratch("cache"))
+        .output()
+        .expect("the program starts")
+}
+
+/// A path of this process's own.
+fn scratch(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("divisi-cli-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("creates");
+    folder.join(name)
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = divisi(arguments);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("JSON on standard output")
+}
+
+fn fails(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = divisi(arguments);
+    assert!(
+        output.stdout.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        !error.contains('\u{1b}'),
+        "no escape codes without a terminal"
+    );
+    (output.status.code(), error)
+}
+
+fn has(report: &Value, keys: &[&str]) {
+    for key in keys {
+        assert!(report.get(key).is_some(), "`{key}` is missing in {report}");
+    }
+}
+
+#[test]
+fn check_describes_members_and_devices() {
+    let report = json(&["check", "digits", "--format", "json"]);
+    let members = report["members"].as_array().expect("members");
+    assert_eq!(members.len(), 6);
+    has(&members[0], &["name", "parameters", "flops", "bytes"]);
+    has(&report["devices"][0], &["name", "kind", "memory_bytes"]);
+    let flops: Vec<u64> = members.iter().filter_map(|m| m["flops"].as_u64()).collect();
+    let (least, most) = (
+        flops.iter().min().expect("six"),
+        flops.iter().max().expect("six"),
+    );
+    assert!(most / least >= 50);
+    assert!(members[0]["bytes"]["8"].as_u64() < members[0]["bytes"]["128"].as_u64());
+}
+
+#[test]
+fn predict_answers_a_csv_and_says_how_accurate() {
+    let source =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../sample_ensembles/digits/digits.csv");
+    let text = fs::read_to_string(source).expect("digits.csv");
+    let lines = text.lines().enumerate();
+    let some: Vec<&str> = lines
+        .filter(|(i, _)| *i == 0 || (1501..=1600).contains(i))
+        .map(|(_, line)| line)
+        .collect();
+    let (input, output) = (scratch("some.csv"), scratch("answers.csv"));
+    fs::write(&input, some.join("\n")).expect("writes");
+    let (input, output) = (input.to_string_lossy(), output.to_string_lossy());
+    let report = json(&[
+        "predict", "digits", "--input", &input, "--output", &output, "--format", "json",
+    ]);
+    assert_eq!(report["samples"], 100);
+    assert!(report["accuracy"].as_f64() > Some(0.95));
+    let answers = fs::read_to_string(output.as_ref()).expect("answers");
+    assert_eq!(answers.lines().count(), 101);
+    assert!(answers.starts_with("sample,class,score_0"));
+}
+
+#[test]
+fn bench_with_fakes_checks_the_combination_under_every_policy() {
+    for policy in ["no-wait", "opt-wait:1ms", "static:1ms", "segment:1ms"] {
+        let report = json(&[
+            "bench",
+            "--fake",
+            "--samples",
+            "500",
+            "--runs",
+            "2",
+            "--policy",
+            policy,
+            "--format",
+            "json",
+        ]);
+        has(
+            &report,
+            &[
+                "samples",
+                "elapsed_s",
+                "samples_per_s",
+                "rsd",
+                "latency_us",
+                "workers",
+                "refused",
+                "dropped",
+                "devices",
+                "matrix",
+                "policy",
+                "seed",
+                "simulated",
+            ],
+        );
+        has(&report["latency_us"], &["p50", "p90", "p99", "max"]);
+        assert_eq!(
+            (&report["refused"], &report["dropped"]),
+            (&0.into(), &0.into())
+        );
+    }
+}
+
+#[test]
+fn allocate_writes_a_matrix_that_bench_takes() {
+    let file = scratch("matrix.toml");
+    let file = file.to_string_lossy();
+    let report = json(&[
+        "allocate",
+        "digits",
+        "--algorithm",
+        "worst-fit",
+        "--output",
+        &file,
+        "--format",
+        "json",
+    ]);
+    has(
+        &report,
+        &[
+            "devices",
+            "members",
+            "matrix",
+            "score",
+            "start_score",
+            "evaluations",
+            "iterations",
+            "coverage",
+            "elapsed_s",
+            "seed",
+            "simulated",
+        ],
+    );
+    let again = json(&[
+        "allocate",
+        "digits",
+        "--algorithm",
+        "worst-fit",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(again["cached"], true);
+    let bench = json(&[
+        "bench", "digits", "--matrix", &file, "--fake", "--runs", "1", "--format", "json",
+    ]);
+    assert_eq!(bench["matrix"], report["matrix"]);
+}
+
+#[test]
+fn failures_are_one_and_misuse_is_two() {
+    assert_eq!(fails(&["frobnicate", "x"]).0, Some(2));
+    assert_eq!(fails(&["bench", "--policy", "sometimes"]).0, Some(2));
+    assert_eq!(fails(&["allocate", "--max-neighs", "0"]).0, Some(2));
+    let cases: [(&[&str], &str); 5] = [
+        (&["check", "/nowhere"], "nowhere"),
+        (
+            &["check", "--devices", "cpu:0,cpu:0"],
+            "overlap: both use core 0",
+        ),
+        (
+            &["bench", "--memory", "1MiB"],
+            "no device is large enough: member `dense` at batch size 8 needs 1.8 MiB",
+        ),
+        (
+            &["bench", "--matrix", "/nowhere.toml"],
+            "reading /nowhere.toml",
+        ),
+        (
+            &["predict", "--input", "/dev/null"],
+            "expected a .csv or .npy file",
+        ),
+    ];
+    for (arguments, said) in cases {
+        let (code, error) = fails(arguments);
+        assert_eq!(code, Some(1), "{error}");
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn without_a_terminal_the_console_says_what_to_run_instead() {
+    let (code, error) = fails(&[]);
+    assert_eq!(code, Some(1));
+    assert!(
+        error.contains("the console needs a terminal") && error.contains("divisi bench"),
+        "{error}"
+    );
+}
