@@ -74,12 +74,15 @@ fn fakes_combine_to_what_the_rule_says() {
     }
 }
 
+/// One end of two channels: begun, and go on.
+type Gate = Arc<Mutex<(Sender<()>, Receiver<()>)>>;
+
 /// Fake members that can be told to panic, to wait at a gate, or not to start.
 struct Puppets {
     /// Batches of member 0 that will panic.
     panics: Arc<AtomicUsize>,
     /// Where a batch of member 1 says that it has begun and waits to go on.
-    gate: Option<Arc<Mutex<(Sender<()>, Receiver<()>)>>>,
+    gate: Option<Gate>,
     refuse: Arc<AtomicBool>,
 }
 
@@ -111,7 +114,7 @@ impl Puppets {
 struct Puppet {
     fake: FakePredictor,
     panics: Option<Arc<AtomicUsize>>,
-    gate: Option<Arc<Mutex<(Sender<()>, Receiver<()>)>>>,
+    gate: Option<Gate>,
 }
 
 impl PredictorFactory for Puppets {

@@ -35,6 +35,7 @@ struct End {
     state: SearchState,
     elapsed: Duration,
     best: Option<Matrix>,
+    cached: bool,
 }
 
 impl Searches {
@@ -140,7 +141,10 @@ impl Searches {
             .flatten();
         Some(SearchView {
             algorithm: running.algorithm.name(),
-            evaluator: "bench",
+            evaluator: match &end {
+                Some(end) if end.cached => "bench, from the cache",
+                _ => "bench",
+            },
             state,
             iteration: progress.iteration,
             max_iter: running.max_iter,
@@ -183,6 +187,7 @@ fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &
     let result = job.run(control);
     let elapsed = control.elapsed();
     let (state, level, text) = describe(&result);
+    let cached = result.as_ref().is_ok_and(|o| o.cached);
     let best = match result {
         Ok(outcome) => Some(outcome.found.matrix),
         Err(_) => control.progress().best,
@@ -192,6 +197,7 @@ fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &
         state,
         elapsed,
         best,
+        cached,
     });
 }
 
