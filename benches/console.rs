@@ -17,9 +17,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use common::{Bed, median, quantile};
+use common::Bed;
 use divisi::allocation::Matrix;
 use divisi::load::{Generator, LoadPattern, Tally};
+use divisi::metrics::stats::{median, quantile};
 use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Snapshot};
 use divisi::trace::Span;
 use divisi_console::console::{self, Options};

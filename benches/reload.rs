@@ -18,8 +18,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use common::{Bed, quantile};
+use common::Bed;
 use divisi::ensemble::BatchSize;
+use divisi::metrics::stats::quantile;
 use divisi::serving::{Engine, Request};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};

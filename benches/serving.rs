@@ -19,11 +19,12 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
-use common::{Bed, median, rsd};
+use common::Bed;
 use divisi::allocation::Matrix;
 use divisi::compute::{Predictor, host_rows, write_rows};
 use divisi::device::{DeviceKind, pin_current_thread};
-use divisi::load::saturate;
+use divisi::load::{Until, saturate};
+use divisi::metrics::stats::{median, rsd};
 
 /// Samples a run, and runs of each contestant.
 const SAMPLES: usize = 4096;
@@ -74,7 +75,7 @@ fn alternate(bed: &Bed, matrix: &Matrix) -> Result<(Vec<f64>, Vec<f64>)> {
     let engine = bed.start(matrix, bed.networks())?;
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for run in 0..=RUNS {
-        let a = saturate(&engine, &samples, SAMPLES, None, |_, _| {})?.samples_per_s();
+        let a = saturate(&engine, &samples, SAMPLES, Until::default(), |_, _| {})?.samples_per_s();
         let b = bare_loop(bed, matrix)?;
         if run > 0 {
             ours.push(a);

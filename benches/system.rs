@@ -15,7 +15,8 @@ mod common;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
-use common::{Bed, median, quantile};
+use common::Bed;
+use divisi::metrics::stats::{median, quantile};
 use divisi::serving::Request;
 
 fn main() -> Result<()> {
@@ -32,10 +33,9 @@ fn whole_ensemble() -> Result<()> {
     let values = vec![0.5; 1024 * 64];
     let mut times = Vec::new();
     for run in 0..55 {
-        let (pending, key) = engine.stage(Request::new(&values))?;
+        let staged = engine.stage(Request::new(&values))?;
         let start = Instant::now();
-        engine.release(key);
-        let answer = pending.wait()?;
+        let answer = staged.release().wait()?;
         let elapsed = start.elapsed();
         if answer.len() != 1024 {
             return Err(anyhow!("{} answers", answer.len()));

@@ -71,22 +71,3 @@ impl Bed {
         )?)
     }
 }
-
-/// The value below which a share `q` of them lies.
-pub fn quantile(values: &[f64], q: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[((sorted.len() - 1) as f64 * q).round() as usize]
-}
-
-pub fn median(values: &[f64]) -> f64 {
-    quantile(values, 0.5)
-}
-
-/// Relative standard deviation.
-pub fn rsd(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    variance.sqrt() / mean
-}

@@ -8,7 +8,7 @@ use crate::ensemble::{BatchSize, Ensemble};
 
 use super::matrix::{Cell, Matrix};
 
-/// What each member books at each allowed batch size.
+/// What each member books on each device at each allowed batch size.
 #[derive(Clone, Debug)]
 pub struct Footprints {
     members: Vec<MemberFootprint>,
@@ -18,7 +18,8 @@ pub struct Footprints {
 struct MemberFootprint {
     name: String,
     flops: u64,
-    by_size: Vec<(BatchSize, Footprint)>,
+    /// A row a device.
+    by_size: Vec<Vec<(BatchSize, Footprint)>>,
 }
 
 /// A worker has no room on its device.
@@ -37,44 +38,45 @@ pub struct DoesNotFit {
 }
 
 impl Footprints {
-    /// Plans every member at every allowed batch size.
-    pub fn of(ensemble: &Ensemble) -> Self {
-        let members = ensemble
-            .members
-            .iter()
-            .map(|member| MemberFootprint {
+    /// Plans every member on every device at every allowed batch size.
+    pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
+        let members = ensemble.members.iter().map(|member| {
+            let on = |threads: usize| {
+                let sizes = ensemble.batch_sizes.iter();
+                let plan = |size: BatchSize| footprint(&member.graph, size.get(), threads);
+                sizes.map(|size| (size, plan(size))).collect()
+            };
+            MemberFootprint {
                 name: member.name.clone(),
                 flops: member.graph.flops(),
-                by_size: ensemble
-                    .batch_sizes
-                    .iter()
-                    .map(|size| (size, footprint(&member.graph, size.get())))
-                    .collect(),
-            })
-            .collect();
-        Footprints { members }
+                by_size: devices.iter().map(|d| on(d.kind.threads())).collect(),
+            }
+        });
+        Footprints {
+            members: members.collect(),
+        }
     }
 
-    /// Bytes of a lone worker of `member` with batches of `size`.
-    pub fn bytes(&self, member: usize, size: BatchSize) -> u64 {
-        let f = self.footprint(member, size);
+    /// Bytes of a lone worker at `cell` with batches of `size`.
+    pub fn bytes(&self, cell: Cell, size: BatchSize) -> u64 {
+        let f = self.footprint(cell, size);
         f.weight_bytes + f.activation_bytes
     }
 
-    fn footprint(&self, member: usize, size: BatchSize) -> Footprint {
-        let sizes = &self.members[member].by_size;
-        sizes.iter().find(|(s, _)| *s == size).map_or(
-            Footprint {
-                weight_bytes: 0,
-                activation_bytes: u64::MAX / 4,
-            },
-            |(_, f)| *f,
-        )
+    fn footprint(&self, cell: Cell, size: BatchSize) -> Footprint {
+        let sizes = &self.members[cell.member].by_size[cell.device];
+        // Sizes of a matrix are among the allowed ones; another would never fit.
+        let never = Footprint {
+            weight_bytes: 0,
+            activation_bytes: u64::MAX / 4,
+        };
+        let found = sizes.iter().find(|(s, _)| *s == size);
+        found.map_or(never, |(_, f)| *f)
     }
 
     /// What a worker at `cell` books.
     pub fn booking(&self, cell: Cell, size: BatchSize) -> Booking {
-        let f = self.footprint(cell.member, size);
+        let f = self.footprint(cell, size);
         Booking {
             device: cell.device,
             member: cell.member,

@@ -3,9 +3,11 @@
 mod difference;
 mod file;
 mod fit;
+mod history;
 mod matrix;
 
 pub use difference::{Change, Difference, EntryChange};
 pub use file::{MatrixFile, MatrixFileError};
 pub use fit::{DoesNotFit, Footprints};
+pub use history::History;
 pub use matrix::{Cell, Frame, InvalidMatrix, Matrix};

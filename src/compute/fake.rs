@@ -5,7 +5,8 @@
 use candle_core::Tensor;
 
 use super::error::ComputeError;
-use super::predictor::{Predictor, write_rows};
+use super::predictor::Predictor;
+use super::rows::write_rows;
 
 /// Answers every sample with one row of probabilities.
 pub struct FakePredictor {

@@ -3,7 +3,7 @@
 use crate::network::{Graph, Shape};
 
 use super::fuse::{FusedStep, Kernel, Value};
-use super::plan::{Place, View};
+use super::view::{Place, View};
 
 /// A value's buffer: its own, or a range of channels of a concatenation's.
 #[derive(Clone, Copy, Debug)]

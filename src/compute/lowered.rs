@@ -5,7 +5,9 @@ use crate::network::{Graph, Weights};
 use super::error::ComputeError;
 use super::fold::{StepWeights, fold};
 use super::kernels::{self, Context, Source};
-use super::plan::{Place, Plan, PlannedStep, View};
+use super::plan::{Plan, PlannedStep};
+use super::rows::zeroed;
+use super::view::{Place, View};
 
 /// What all workers of one member in one memory space share.
 #[derive(Debug)]
@@ -150,14 +152,4 @@ fn check(what: &'static str, expected: usize, found: usize) -> Result<(), Comput
             found,
         })
     }
-}
-
-/// Zeros, or an error instead of an abort where memory runs out.
-pub(super) fn zeroed(floats: usize) -> Result<Vec<f32>, ComputeError> {
-    let mut values = Vec::new();
-    values
-        .try_reserve_exact(floats)
-        .map_err(|_| ComputeError::OutOfMemory { bytes: 4 * floats })?;
-    values.resize(floats, 0.0);
-    Ok(values)
 }

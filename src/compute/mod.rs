@@ -14,12 +14,15 @@ mod op;
 mod plan;
 mod predictor;
 pub mod reference;
+mod rows;
 mod softmax;
+mod view;
 
 pub use error::ComputeError;
 pub use fake::{FakePredictor, constant_row};
 pub use lowered::Lowered;
 pub use op::NetworkOp;
 pub use plan::{Footprint, footprint};
-pub use predictor::{CpuPredictor, Predictor, host_rows, read_rows, write_rows};
+pub use predictor::{CpuPredictor, Predictor};
+pub use rows::{host_rows, read_rows, write_rows};
 pub use softmax::softmax_row;

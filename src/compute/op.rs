@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use super::error::ComputeError;
 use super::lowered::{Arena, Lowered};
-use super::predictor::{contiguous, contiguous_mut};
+use super::plan::split;
+use super::rows::{contiguous, contiguous_mut};
 
 /// One network with an arena a thread. Give it to `Tensor::inplace_op2` (answers
 /// into a tensor that exists) or `Tensor::apply_op1_no_bwd` (a fresh one).
@@ -34,8 +35,8 @@ impl NetworkOp {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Self, ComputeError> {
         let threads = pool.as_ref().map_or(1, |p| p.current_num_threads()).max(1);
-        let share = batch.div_ceil(threads);
-        let arenas = (0..threads)
+        let (arenas, share) = split(batch, threads);
+        let arenas = (0..arenas)
             .map(|_| network.arena(share))
             .collect::<Result<_, _>>()?;
         Ok(NetworkOp {

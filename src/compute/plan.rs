@@ -1,44 +1,15 @@
 //! The arena plan: where every intermediate value lives, known before anything runs.
 //!
-//! Activations are channels-last. A value is a [`View`] into a slot of the arena;
+//! Activations are channels-last. A value is a view into a slot of the arena;
 //! the inputs of a concatenation are written straight into its slot where that is
 //! safe, and slots are reused once their last reader is done.
 
-use crate::network::{Graph, Shape};
+use crate::network::{Graph, Op, Shape};
 
 use super::fuse::{FusedStep, Kernel, Value, fuse};
 use super::homes::{Homes, Slots};
-
-/// Where the values of one tensor lie: `pixels × channels`, `pitch` floats a pixel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct View {
-    pub place: Place,
-    /// First channel within the pixel.
-    pub first: usize,
-    pub channels: usize,
-    pub height: usize,
-    pub width: usize,
-    /// Floats from one pixel to the next.
-    pub pitch: usize,
-}
-
-impl View {
-    pub fn pixels(&self) -> usize {
-        self.height * self.width
-    }
-
-    /// Floats of the whole slot that one sample takes.
-    pub fn sample_stride(&self) -> usize {
-        self.pixels() * self.pitch
-    }
-}
-
-/// The buffer a view looks into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Input,
-    Slot(usize),
-}
+use super::kernels::tile_floats;
+use super::view::View;
 
 /// A fused step with its operands placed.
 #[derive(Clone, Debug)]
@@ -68,14 +39,24 @@ pub struct Footprint {
     pub activation_bytes: u64,
 }
 
-/// Memory that `graph` takes when run with batches of up to `batch` samples.
-pub fn footprint(graph: &Graph, batch: usize) -> Footprint {
-    let per_sample: usize = Plan::new(graph).slots.iter().sum();
+/// Memory that `graph` takes when run with batches of up to `batch` samples, split
+/// over `threads`.
+pub fn footprint(graph: &Graph, batch: usize, threads: usize) -> Footprint {
+    let plan = Plan::new(graph);
+    let (arenas, share) = split(batch, threads);
+    let per_sample: usize = plan.slots.iter().sum();
     let ends = graph.input().elements() + graph.output().elements();
+    let floats = arenas * (share * per_sample + plan.tile(graph)) + batch * ends;
     Footprint {
         weight_bytes: graph.weight_bytes(),
-        activation_bytes: 4 * (batch * (per_sample + ends)) as u64,
+        activation_bytes: 4 * floats as u64,
     }
+}
+
+/// How a batch is split over threads: arenas, and rows of each.
+pub(super) fn split(batch: usize, threads: usize) -> (usize, usize) {
+    let share = batch.div_ceil(threads.max(1)).max(1);
+    (batch.div_ceil(share).max(1), share)
 }
 
 impl Plan {
@@ -99,6 +80,22 @@ impl Plan {
             answer: view(answer),
             slots: slots.sizes,
         }
+    }
+
+    /// Floats of scratch that the widest convolution gathers a tile in.
+    fn tile(&self, graph: &Graph) -> usize {
+        let nodes = self.steps.iter().filter_map(|step| step.fused.weights);
+        let depths = nodes.filter_map(|node| match graph.nodes()[node].op {
+            Op::Conv2d(conv) => {
+                let input = graph.shape(graph.nodes()[node].inputs[0]);
+                let Shape::Image { channels, .. } = input else {
+                    return None;
+                };
+                Some(tile_floats(conv, channels))
+            }
+            _ => None,
+        });
+        depths.max().unwrap_or(0)
     }
 }
 

@@ -39,6 +39,13 @@ impl DeviceKind {
         }
     }
 
+    /// Threads that a batch is split over.
+    pub fn threads(&self) -> usize {
+        match self {
+            DeviceKind::Cpu { cores } => cores.len(),
+        }
+    }
+
     /// Whether worst-fit decreasing prefers it (the paper, algorithm 1: GPUs first).
     pub fn is_accelerator(&self) -> bool {
         match self {
@@ -94,7 +101,10 @@ impl Devices {
     /// One partition a core, or a few of several cores on a large machine.
     pub fn default_of(host: &Host) -> Self {
         let size = host.cores.len().div_ceil(MOST_PARTITIONS).max(1);
-        let devices = host.cores.chunks(size).map(cpu_partition).collect();
+        // A name is a range of cores, so a partition never reaches over a gap.
+        let runs = host.cores.chunk_by(|a, b| a + 1 == *b);
+        let devices = runs.flat_map(|run| run.chunks(size)).map(cpu_partition);
+        let devices = devices.collect();
         Devices::in_host_memory(devices, host)
     }
 
@@ -162,6 +172,19 @@ impl Devices {
         &self.spaces
     }
 
+    /// The same devices with what `ledger` books taken from their memory.
+    #[must_use]
+    pub fn beside(&self, ledger: &Ledger) -> Self {
+        let mut rest = self.clone();
+        for (index, device) in self.devices.iter().enumerate() {
+            let space = &mut rest.spaces[device.space.0];
+            space.bytes = self
+                .memory_bytes(index)
+                .saturating_sub(ledger.booked(index));
+        }
+        rest
+    }
+
     /// Names in order.
     pub fn names(&self) -> Vec<String> {
         self.devices.iter().map(|d| d.name.clone()).collect()
@@ -169,9 +192,11 @@ impl Devices {
 }
 
 fn cpu_partition(cores: &[usize]) -> Device {
-    let name = match cores {
-        [core] => format!("cpu:{core}"),
-        _ => format!("cpu:{}-{}", cores[0], cores[cores.len() - 1]),
+    let (first, last) = (cores[0], cores[cores.len() - 1]);
+    let name = if first == last {
+        format!("cpu:{first}")
+    } else {
+        format!("cpu:{first}-{last}")
     };
     Device {
         name,

@@ -108,17 +108,13 @@ impl CombinationRule for Average {
 
 /// One vote a member for its likeliest class.
 ///
-/// A score is the share of votes plus, so small that it only parts ties, the summed
-/// probability; equal scores go to the lowest class. A row with a NaN votes for
-/// nothing and makes the answer NaN.
+/// A score is the share of votes. Of classes with equally many, the one with the
+/// largest summed probability wins, then the lowest; the winner's score is the next
+/// float above, so that it is the only highest. A row with a NaN makes the answer NaN.
 pub struct MajorityVote {
     classes: usize,
     members: usize,
 }
-
-/// Weight of the summed probabilities against a vote: all of them together stay
-/// below one vote, and a float32 still tells them apart.
-const TIE_SHARE: f32 = 1e-3;
 
 impl CombinationRule for MajorityVote {
     fn state_width(&self) -> usize {
@@ -129,6 +125,9 @@ impl CombinationRule for MajorityVote {
         let states = state.chunks_exact_mut(2 * self.classes);
         for (row, state) in rows.chunks_exact(self.classes).zip(states) {
             let (votes, sums) = state.split_at_mut(self.classes);
+            if row.iter().any(|p| p.is_nan()) {
+                votes.fill(f32::NAN);
+            }
             votes[label_of(row)] += 1.0;
             for (sum, p) in sums.iter_mut().zip(row) {
                 *sum += p;
@@ -138,16 +137,27 @@ impl CombinationRule for MajorityVote {
 
     fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
         let members = self.members as f32;
-        let whole = members * (1.0 + TIE_SHARE / members);
-        let samples = state.chunks_exact(2 * classes);
-        samples
-            .flat_map(|sample| {
-                let (votes, sums) = sample.split_at(classes);
-                let pairs = votes.iter().zip(sums);
-                pairs.map(move |(vote, sum)| (vote + TIE_SHARE * sum / members) / whole)
-            })
-            .collect()
+        let mut scores = Vec::with_capacity(state.len() / 2);
+        for sample in state.chunks_exact(2 * classes) {
+            let (votes, sums) = sample.split_at(classes);
+            let first = scores.len();
+            scores.extend(votes.iter().map(|v| v / members));
+            let winner = &mut scores[first + winner(votes, sums)];
+            *winner = winner.next_up();
+        }
+        scores
     }
+}
+
+/// Most votes, then the largest sum, then the lowest class.
+fn winner(votes: &[f32], sums: &[f32]) -> usize {
+    let mut best = 0;
+    for class in 1..votes.len() {
+        if (votes[class], sums[class]) > (votes[best], sums[best]) {
+            best = class;
+        }
+    }
+    best
 }
 
 /// The class with the highest score, the lowest of equals.

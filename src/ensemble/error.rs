@@ -27,10 +27,24 @@ pub(super) fn line_of(text: &str, offset: usize) -> usize {
 impl EnsembleError {
     /// A TOML error with its line.
     pub(super) fn toml(file: String, text: &str, error: &toml::de::Error) -> Self {
+        let line = line_of(text, error.span().map_or(0, |s| s.start));
+        let message = error.message().replace('\n', " ");
+        let message = match field_in(text, line) {
+            Some(field) if !message.contains(field) => format!("{field}: {message}"),
+            _ => message,
+        };
         EnsembleError::Place {
             file,
-            line: line_of(text, error.span().map_or(0, |s| s.start)),
-            message: error.message().replace('\n', " "),
+            line,
+            message,
         }
     }
+}
+
+/// The field that a line of TOML sets, as far as it does.
+fn field_in(text: &str, line: usize) -> Option<&str> {
+    let (key, _) = text.lines().nth(line.checked_sub(1)?)?.split_once('=')?;
+    let key = key.trim();
+    let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '.';
+    (!key.is_empty() && key.chars().all(plain)).then_some(key)
 }

@@ -6,6 +6,7 @@ mod error;
 mod files;
 mod manifest;
 mod member;
+mod npy;
 mod policy;
 pub mod samples;
 mod validate;
@@ -72,6 +73,8 @@ impl Ensemble {
     pub fn only(&self, member: usize) -> Self {
         Ensemble {
             members: vec![Arc::clone(&self.members[member])],
+            // A weight of its own says nothing about a member alone.
+            rule: RuleKind::Average,
             ..self.clone()
         }
     }

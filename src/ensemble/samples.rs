@@ -1,8 +1,12 @@
 //! Samples from files: CSV with a header, or NumPy's `.npy`.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use crate::network::Shape;
+
+use super::npy::parse_npy;
 
 /// Rows of raw values (before scaling), with labels where the file has them.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +29,10 @@ pub enum SamplesError {
     Width { expected: usize, found: usize },
     #[error("not a readable .npy file: {0}")]
     Npy(String),
-    #[error("samples of {bytes} bytes do not fit in memory")]
-    TooLarge { bytes: u64 },
+    #[error("sample {sample}: value {value} is not a finite number")]
+    NotFinite { sample: usize, value: usize },
+    #[error("line 1: expected a header that names the columns, found numbers")]
+    NoHeader,
 }
 
 impl Samples {
@@ -124,6 +130,17 @@ impl Samples {
         self.labels.as_deref()
     }
 
+    /// Values of `count` samples from `first` on, counted round and round; copied only
+    /// where they are not neighbours.
+    pub fn rows(&self, first: usize, count: usize) -> Cow<'_, [f32]> {
+        let first = first % self.len();
+        if first + count <= self.len() {
+            return Cow::Borrowed(&self.values[first * self.width..(first + count) * self.width]);
+        }
+        let rows = (first..first + count).flat_map(|i| self.row(i));
+        Cow::Owned(rows.copied().collect())
+    }
+
     /// The label of sample `index`, counted round and round.
     pub fn label(&self, index: usize) -> Option<usize> {
         self.labels.as_ref().map(|l| l[index % l.len()])
@@ -137,6 +154,9 @@ fn parse_csv(bytes: &[u8], width: usize, classes: Option<usize>) -> Result<Sampl
         .headers()
         .map_err(|e| wrong(1, e.to_string()))?
         .clone();
+    if !header.is_empty() && header.iter().all(|h| h.trim().parse::<f64>().is_ok()) {
+        return Err(SamplesError::NoHeader);
+    }
     let labelled = header.iter().next_back().map(str::trim) == Some("label");
     let columns = width + usize::from(labelled);
     if header.len() != columns {
@@ -155,14 +175,12 @@ fn parse_csv(bytes: &[u8], width: usize, classes: Option<usize>) -> Result<Sampl
             return Err(wrong(line, why));
         }
         for (column, text) in record.iter().take(width).enumerate() {
-            let value = text.trim().parse::<f32>().map_err(|_| {
+            let value = text.trim().parse::<f32>().ok().filter(|v| v.is_finite());
+            values.push(value.ok_or_else(|| {
                 let name = &header[column];
-                wrong(
-                    line,
-                    format!("column {name}: expected a number, found `{text}`"),
-                )
-            })?;
-            values.push(value);
+                let why = format!("column {name}: expected a finite number, found `{text}`");
+                wrong(line, why)
+            })?);
         }
         if labelled {
             labels.push(parse_label(&record[width], classes).map_err(|why| wrong(line, why))?);
@@ -178,56 +196,4 @@ fn parse_label(text: &str, classes: Option<usize>) -> Result<usize, String> {
         .ok()
         .filter(|&label| label < most)
         .ok_or_else(|| format!("column label: expected a class below {most}, found `{text}`"))
-}
-
-fn parse_npy(bytes: &[u8], shape: Shape) -> Result<Samples, SamplesError> {
-    let bad = |e: std::io::Error| SamplesError::Npy(e.to_string());
-    let file = npyz::NpyFile::new(bytes).map_err(bad)?;
-    let dims: Vec<u64> = file.shape().to_vec();
-    let expected: Vec<u64> = Vec::<usize>::from(shape)
-        .iter()
-        .map(|&d| d as u64)
-        .collect();
-    let flat = [shape.elements() as u64];
-    let rows_then = |tail: &[u64]| dims.len() == tail.len() + 1 && dims[1..] == *tail;
-    if !rows_then(&expected) && !rows_then(&flat) {
-        return Err(SamplesError::Npy(format!(
-            "expected the shape [n, {}] or [n, {}], found {dims:?}",
-            join(&expected),
-            flat[0]
-        )));
-    }
-    // A header may claim more than the file holds; believe the file.
-    if file.len() > bytes.len() as u64 {
-        return Err(SamplesError::Npy("truncated".into()));
-    }
-    if file.order() != npyz::Order::C {
-        return Err(SamplesError::Npy("expected C order".into()));
-    }
-    let values = match file.dtype().descr().as_str() {
-        text if text.contains("f4") => file.into_vec::<f32>().map_err(bad)?,
-        text if text.contains("f8") => narrow(file.into_vec::<f64>().map_err(bad)?),
-        text if text.contains("u1") => file
-            .into_vec::<u8>()
-            .map_err(bad)?
-            .into_iter()
-            .map(f32::from)
-            .collect(),
-        other => {
-            let why = format!("expected float32, float64 or uint8, found {other}");
-            return Err(SamplesError::Npy(why));
-        }
-    };
-    Samples::new(values, shape.elements(), None)
-}
-
-fn narrow(values: Vec<f64>) -> Vec<f32> {
-    values.into_iter().map(|v| v as f32).collect()
-}
-
-fn join(dims: &[u64]) -> String {
-    dims.iter()
-        .map(u64::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

@@ -197,10 +197,6 @@ impl SenderLoop {
     /// Sends the next `count` samples; false where the door refused.
     fn send(&mut self, count: usize, done: &Sender<()>) -> bool {
         let first = self.next;
-        let values: Vec<f32> = (first..first + count)
-            .flat_map(|i| self.samples.row(i))
-            .copied()
-            .collect();
         let (tally, samples) = (Arc::clone(&self.tally), Arc::clone(&self.samples));
         let done = done.clone();
         let reply = move |outcome: Outcome| {
@@ -208,6 +204,7 @@ impl SenderLoop {
             // The generator may have stopped listening.
             let _ = done.send(());
         };
+        let values = self.samples.rows(first, count);
         let sent = self
             .engine
             .submit_with(Request::new(&values), Box::new(reply));

@@ -8,4 +8,4 @@ mod saturate;
 pub use arrivals::Arrivals;
 pub use generator::{Generator, Tally};
 pub use pattern::LoadPattern;
-pub use saturate::{Run, RunError, saturate};
+pub use saturate::{Run, RunError, Until, saturate};

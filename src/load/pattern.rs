@@ -65,5 +65,5 @@ fn closed(value: &str) -> Option<LoadPattern> {
 
 fn rate(value: &str) -> Option<f64> {
     let rate = value.parse::<f64>().ok()?;
-    (rate > 0.0 && rate <= 1e6).then_some(rate)
+    (1e-3..=1e6).contains(&rate).then_some(rate)
 }

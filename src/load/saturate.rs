@@ -1,6 +1,7 @@
 //! Benchmark mode's run: so many samples as fast as the matrix serves them.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -46,9 +47,25 @@ impl From<Failure> for RunError {
     }
 }
 
+/// When a run is given up before its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Until<'a> {
+    /// After this time.
+    pub limit: Option<Duration>,
+    /// When somebody sets this.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl Until<'_> {
+    fn is_over(&self, start: Instant) -> bool {
+        self.limit.is_some_and(|limit| start.elapsed() > limit)
+            || self.stop.is_some_and(|stop| stop.load(Ordering::Acquire))
+    }
+}
+
 /// Sends `count` of `samples` (round and round) in requests of the segment size, as
-/// many at once as the pool admits, and waits for the last answer or until `limit`.
-/// `check` sees each answer with the number of its first sample.
+/// many at once as the pool admits, and waits for the last answer or `until` it is
+/// given up. `check` sees each answer, in order, with the number of its first sample.
 ///
 /// # Errors
 /// A request was refused for another reason than a full pool, or failed.
@@ -56,30 +73,24 @@ pub fn saturate(
     engine: &Engine,
     samples: &Samples,
     count: usize,
-    limit: Option<Duration>,
+    until: Until<'_>,
     mut check: impl FnMut(usize, &Answer),
 ) -> Result<Run, RunError> {
     let capacity = engine.capacity();
     let piece = engine.ensemble().segment_size.min(capacity);
-    let values = laid_out(samples, piece);
-    let width = samples.width();
     let start = Instant::now();
     let mut pending: VecDeque<(usize, Pending)> = VecDeque::new();
     let (mut next, mut answered) = (0, 0);
-    while answered < count {
-        if limit.is_some_and(|limit| start.elapsed() > limit) {
-            break;
-        }
+    while answered < count && !until.is_over(start) {
         let len = piece.min(count - next);
         if len > 0 && next - answered + len <= capacity {
-            let first = next % samples.len();
-            let rows = &values[first * width..(first + len) * width];
-            match engine.submit(Request::new(rows)) {
+            match engine.submit(Request::new(&samples.rows(next, len))) {
                 Ok(request) => {
                     pending.push_back((next, request));
                     next += len;
                     continue;
                 }
+                // Others may use the pool as well.
                 Err(Refused::Full { .. }) if !pending.is_empty() => {}
                 Err(refused) => return Err(refused.into()),
             }
@@ -95,10 +106,4 @@ pub fn saturate(
         elapsed: start.elapsed(),
         cut_short: answered < count,
     })
-}
-
-/// The samples, then the first few again, so that any piece is one slice.
-fn laid_out(samples: &Samples, piece: usize) -> Vec<f32> {
-    let rows = samples.len() + piece;
-    (0..rows).flat_map(|i| samples.row(i)).copied().collect()
 }

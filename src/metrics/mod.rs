@@ -2,6 +2,7 @@
 
 mod latency;
 mod rate;
+pub mod stats;
 
 pub use latency::{Bucket, Latency, LatencySummary};
 pub use rate::RateRing;

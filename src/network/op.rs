@@ -64,7 +64,9 @@ impl Conv2d {
             ));
         }
         let out = |side| window(side, self.kernel, self.stride, self.padding, self.dilation);
-        Ok(Shape::image(self.channels, out(h)?, out(w)?))
+        let shape = Shape::image(self.channels, out(h)?, out(w)?);
+        weights_are_reasonable(&[self.channels, c / self.groups, self.kernel, self.kernel])?;
+        Ok(shape)
     }
 }
 
@@ -166,8 +168,9 @@ impl Op {
             Op::Softmax => Shape::vector(vector(first)?),
             Op::GlobalAvgPool => Shape::vector(image(first)?.0),
             Op::Linear { features, .. } => {
-                vector(first)?;
+                let inputs = vector(first)?;
                 positive("features", *features)?;
+                weights_are_reasonable(&[*features, inputs])?;
                 Shape::vector(*features)
             }
             Op::Add => same(first, inputs[1])?,
@@ -180,6 +183,17 @@ impl Op {
         } else {
             Err(format!("the answer would have the shape {shape}"))
         }
+    }
+}
+
+/// More values than this in one tensor of weights is taken for a mistake.
+const MAX_WEIGHTS: usize = 1 << 32;
+
+fn weights_are_reasonable(dims: &[usize]) -> Result<(), String> {
+    let values = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
+    match values {
+        Some(values) if values <= MAX_WEIGHTS => Ok(()),
+        _ => Err(format!("its weights {dims:?} would be too many")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A network's trained weights, held by name, checked against its graph.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use safetensors::{Dtype, SafeTensors};
 use thiserror::Error;
@@ -9,10 +10,11 @@ use super::graph::Graph;
 use super::parameters::{Parameter, ParameterRole};
 
 /// Values of every parameter of one network, in float32, row-major.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Weights {
-    tensors: BTreeMap<String, Vec<f32>>,
-    synthetic: bool,
+    tensors: OnceLock<BTreeMap<String, Vec<f32>>>,
+    /// Where they are made up: for which parameters, and from which seed.
+    synthetic: Option<(Vec<Parameter>, u64)>,
 }
 
 /// Why weights do not belong to a network.
@@ -51,8 +53,8 @@ impl Weights {
         }
         if wrong.is_empty() {
             Ok(Weights {
-                tensors,
-                synthetic: false,
+                tensors: OnceLock::from(tensors),
+                synthetic: None,
             })
         } else {
             Err(WeightsError::Mismatch(wrong))
@@ -75,8 +77,8 @@ impl Weights {
             .collect();
         if wrong.is_empty() {
             Ok(Weights {
-                tensors,
-                synthetic: false,
+                tensors: OnceLock::from(tensors),
+                synthetic: None,
             })
         } else {
             Err(WeightsError::Mismatch(wrong))
@@ -87,33 +89,49 @@ impl Weights {
     ///
     /// Uniform within ±√(6 / fan-in) (He et al., "Delving deep into rectifiers",
     /// section 2.2), so that activations neither vanish nor explode.
+    ///
+    /// They are made when they are first asked for: a network too large for this
+    /// machine can be described and refused.
     pub fn synthetic(graph: &Graph, seed: u64) -> Self {
-        let tensors = graph
-            .parameters()
-            .iter()
-            .enumerate()
-            .map(|(i, p)| (p.name.clone(), random(p, mix(seed ^ mix(i as u64)))))
-            .collect();
         Weights {
-            tensors,
-            synthetic: true,
+            tensors: OnceLock::new(),
+            synthetic: Some((graph.parameters(), seed)),
         }
     }
 
     /// Whether the values were made up; no accuracy may be reported for them.
     pub fn is_synthetic(&self) -> bool {
-        self.synthetic
+        self.synthetic.is_some()
+    }
+
+    /// The seed of made-up values.
+    pub fn seed(&self) -> Option<u64> {
+        self.synthetic.as_ref().map(|(_, seed)| *seed)
     }
 
     /// Values of one parameter; empty where the network has none of that name.
     pub fn get(&self, name: &str) -> &[f32] {
-        self.tensors.get(name).map_or(&[], Vec::as_slice)
+        self.all().get(name).map_or(&[], Vec::as_slice)
     }
 
     /// All parameters by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[f32])> {
-        self.tensors.iter().map(|(n, v)| (n.as_str(), v.as_slice()))
+        let all = self.all().iter();
+        all.map(|(n, v)| (n.as_str(), v.as_slice()))
     }
+
+    fn all(&self) -> &BTreeMap<String, Vec<f32>> {
+        self.tensors.get_or_init(|| match &self.synthetic {
+            None => BTreeMap::new(),
+            Some((parameters, seed)) => make_up(parameters, *seed),
+        })
+    }
+}
+
+fn make_up(parameters: &[Parameter], seed: u64) -> BTreeMap<String, Vec<f32>> {
+    let all = parameters.iter().enumerate();
+    all.map(|(i, p)| (p.name.clone(), random(p, mix(seed ^ mix(i as u64)))))
+        .collect()
 }
 
 fn read(file: &SafeTensors<'_>, parameter: &Parameter) -> Result<Vec<f32>, String> {

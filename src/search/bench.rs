@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::allocation::Matrix;
 use crate::device::Devices;
 use crate::ensemble::{Ensemble, Samples};
-use crate::load::{Run, saturate};
-use crate::serving::{Engine, EngineOptions, PredictorFactory, ReloadError};
+use crate::load::{Run, Until, saturate};
+use crate::metrics::stats;
+use crate::serving::{Engine, EngineError, EngineOptions, PredictorFactory, ReloadError};
 
 use super::control::{Control, Stopped};
 use super::evaluator::{Evaluator, Score, SearchError};
@@ -51,40 +52,46 @@ impl BenchEvaluator {
         }
     }
 
-    /// Makes the engine run `matrix`; false where it does not fit.
+    /// Makes the engine run `matrix`; false where a device cannot hold it.
     fn load(&mut self, matrix: &Matrix) -> Result<bool, SearchError> {
         let Some(engine) = &self.engine else {
-            if crate::allocation::Footprints::of(&self.ensemble)
-                .book(matrix, &self.devices)
-                .is_err()
-            {
-                return Ok(false);
-            }
-            self.engine = Some(Engine::start(
-                Arc::clone(&self.ensemble),
-                self.devices.clone(),
-                matrix,
-                Arc::clone(&self.factory),
-                EngineOptions::default(),
-            )?);
-            self.run(None)?; // The first run pays for cold memory and is not counted.
-            return Ok(true);
+            return self.start(matrix);
         };
         match engine.reload(matrix, |_| {}) {
             Ok(_) => Ok(true),
-            Err(ReloadError::DoesNotFit(_)) => Ok(false),
+            Err(ReloadError::DoesNotFit(_) | ReloadError::Worker(_)) => Ok(false),
             Err(other) => Err(other.into()),
         }
     }
 
+    fn start(&mut self, matrix: &Matrix) -> Result<bool, SearchError> {
+        let started = Engine::start(
+            Arc::clone(&self.ensemble),
+            self.devices.clone(),
+            matrix,
+            Arc::clone(&self.factory),
+            EngineOptions::default(),
+        );
+        match started {
+            Ok(engine) => self.engine = Some(engine),
+            Err(EngineError::DoesNotFit(_) | EngineError::Worker { .. }) => return Ok(false),
+            Err(other) => return Err(other.into()),
+        }
+        // The first run pays for cold memory and is not counted.
+        self.run(None)?;
+        Ok(true)
+    }
+
     fn run(&self, limit: Option<Duration>) -> Result<Run, SearchError> {
-        let Some(engine) = &self.engine else {
+        let Some(engine) = self
+            .engine
+            .as_ref()
+            .filter(|_| !self.control.is_cancelled())
+        else {
             return Err(Stopped.into());
         };
-        if self.control.is_cancelled() {
-            return Err(Stopped.into());
-        }
-        saturate(engine, &self.samples, SAMPLES, limit, |_, _| {})
+        let until = Until { limit, stop: None };
+        saturate(engine, &self.samples, SAMPLES, until, |_, _| {})
             .map_err(|e| SearchError::Evaluation(e.to_string()))
     }
 
@@ -121,13 +128,8 @@ impl Evaluator for BenchEvaluator {
 
 /// The median, with the standard error relative to the mean.
 fn estimate(rates: &[f64]) -> Score {
-    let n = rates.len() as f64;
-    let mean = rates.iter().sum::<f64>() / n;
-    let spread = rates.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    let mut sorted = rates.to_vec();
-    sorted.sort_by(f64::total_cmp);
     Score {
-        samples_per_s: sorted[sorted.len() / 2],
-        error: spread.sqrt() / n.sqrt() / mean.max(1e-9),
+        samples_per_s: stats::median(rates),
+        error: stats::rsd(rates) / (rates.len() as f64).sqrt(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::allocation::{Cell, Footprints, Frame, Matrix};
+use crate::allocation::{Footprints, Frame, Matrix};
 use crate::device::Devices;
 use crate::ensemble::BatchSize;
 
@@ -34,12 +34,13 @@ pub fn best_batch(
         evaluations += scored;
         sizes.push(size);
     }
-    let matrix = if devices.count() >= frame.members.len() {
-        one_each(frame, &sizes)?
-    } else {
-        place(frame, devices, footprints, &sizes)?
-    };
-    Ok((matrix, evaluations))
+    if devices.count() >= frame.members.len() {
+        let matrix = one_each(frame, &sizes)?;
+        if footprints.book(&matrix, devices).is_ok() {
+            return Ok((matrix, evaluations));
+        }
+    }
+    Ok((place(frame, devices, footprints, &sizes)?, evaluations))
 }
 
 fn best_size(
@@ -74,11 +75,8 @@ fn one_each(frame: &Arc<Frame>, sizes: &[BatchSize]) -> Result<Matrix, SearchErr
     let members = frame.members.len();
     let mut entries = vec![None; frame.devices.len() * members];
     for (member, &size) in sizes.iter().enumerate() {
-        let Cell { device, member } = Cell {
-            device: member,
-            member,
-        };
-        entries[device * members + member] = Some(size);
+        // Member and device have the same number.
+        entries[member * members + member] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }

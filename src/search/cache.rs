@@ -33,6 +33,8 @@ impl CacheKey {
             hash.update([0]);
         };
         add(env!("CARGO_PKG_VERSION").into());
+        // An unoptimised build's figures say nothing about an optimised one.
+        add(format!("debug {}", cfg!(debug_assertions)));
         add(processor());
         add(format!("{devices:?} {algorithm} {evaluator} {bounds:?}"));
         add(format!(
@@ -50,15 +52,28 @@ impl CacheKey {
                 member.name, member.graph, member.outputs
             ));
         }
-        for member in &ensemble.members {
-            for (name, values) in member.weights.iter() {
-                hash.update(name.as_bytes());
-                values.iter().for_each(|v| hash.update(v.to_le_bytes()));
+        let weights = ensemble.members.iter().map(|m| &m.weights);
+        for weights in weights {
+            match weights.seed() {
+                Some(seed) => hash.update(seed.to_le_bytes()),
+                None => weights
+                    .iter()
+                    .for_each(|(_, values)| add_values(&mut hash, values)),
             }
         }
-        let digest: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-        CacheKey(digest)
+        if let Some(samples) = &ensemble.calibration {
+            add_values(&mut hash, samples.values());
+        }
+        CacheKey(hex(hash))
     }
+}
+
+fn add_values(hash: &mut Sha256, values: &[f32]) {
+    values.iter().for_each(|v| hash.update(v.to_le_bytes()));
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// The processor's name; a result from another machine is no result here.
@@ -72,6 +87,24 @@ fn processor() -> String {
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
+}
+
+/// A file of the cache: a result's text and its checksum.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sealed {
+    sum: String,
+    body: String,
+}
+
+impl Sealed {
+    fn new(body: String) -> Self {
+        let sum = hex(Sha256::new().chain_update(&body));
+        Sealed { sum, body }
+    }
+
+    fn open(self) -> Option<String> {
+        (Sealed::new(self.body.clone()).sum == self.sum).then_some(self.body)
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -108,7 +141,8 @@ impl Cache {
     /// then found again rather than trusted.
     pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<Found> {
         let text = fs::read_to_string(self.path(key)).ok()?;
-        let stored: Stored = serde_json::from_str(&text).ok()?;
+        let sealed: Sealed = serde_json::from_str(&text).ok()?;
+        let stored: Stored = serde_json::from_str(&sealed.open()?).ok()?;
         let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
         let matrix: Matrix = stored.file.matrix_for(ensemble, frame).ok()?;
         sane.then_some(Found {
@@ -138,7 +172,8 @@ impl Cache {
             iterations: found.iterations,
             coverage: found.coverage,
         };
-        let text = serde_json::to_string_pretty(&stored)?;
+        let sealed = Sealed::new(serde_json::to_string(&stored)?);
+        let text = serde_json::to_string_pretty(&sealed)?;
         let part = self
             .path(key)
             .with_extension(format!("part{}", std::process::id()));

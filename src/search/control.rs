@@ -42,6 +42,8 @@ pub struct Control {
 #[derive(Debug, Default)]
 struct State {
     paused: bool,
+    /// The search has come to a place where it waits.
+    waiting: bool,
     cancelled: bool,
     progress: Progress,
 }
@@ -79,6 +81,11 @@ impl Control {
         self.with(|state| state.paused)
     }
 
+    /// Whether it is paused and has finished what it was measuring.
+    pub fn is_waiting(&self) -> bool {
+        self.with(|state| state.waiting)
+    }
+
     /// Where the search stands.
     pub fn progress(&self) -> Progress {
         self.with(|state| state.progress.clone())
@@ -96,11 +103,13 @@ impl Control {
     pub fn checkpoint(&self) -> Result<(), Stopped> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.paused && !state.cancelled {
+            state.waiting = true;
             state = self
                 .changed
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        state.waiting = false;
         if state.cancelled {
             Err(Stopped)
         } else {

@@ -42,6 +42,9 @@ impl Algorithm {
 pub struct Job {
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
+    /// The same devices with the memory that measuring may take: less than all of it
+    /// where an engine serves on them already.
+    pub measured_on: Devices,
     pub frame: Arc<Frame>,
     pub factory: Arc<dyn PredictorFactory>,
     pub samples: Arc<Samples>,
@@ -103,14 +106,14 @@ impl Job {
     }
 
     fn search(&self, control: &Arc<Control>) -> Result<Found, SearchError> {
-        let footprints = Footprints::of(&self.ensemble);
+        let footprints = Footprints::of(&self.ensemble, &self.devices);
         let start = worst_fit(&self.frame, &self.devices, &footprints)?;
-        let mut evaluator = self.evaluator(&self.ensemble, &self.devices, control);
+        let mut evaluator = self.evaluator(control);
         match self.algorithm {
             Algorithm::WorstFit => measure_once(start.clone(), start, &mut evaluator, control),
             Algorithm::Greedy => greedy(start, self.bounds, &mut evaluator, control),
             Algorithm::BestBatch => {
-                let first = self.devices.first();
+                let first = self.measured_on.first();
                 let alone = |member: usize| {
                     let ensemble = Arc::new(self.ensemble.only(member));
                     let factory = Arc::new(OneMember {
@@ -134,15 +137,10 @@ impl Job {
         }
     }
 
-    fn evaluator(
-        &self,
-        ensemble: &Arc<Ensemble>,
-        devices: &Devices,
-        control: &Arc<Control>,
-    ) -> BenchEvaluator {
+    fn evaluator(&self, control: &Arc<Control>) -> BenchEvaluator {
         BenchEvaluator::new(
-            Arc::clone(ensemble),
-            devices.clone(),
+            Arc::clone(&self.ensemble),
+            self.measured_on.clone(),
             Arc::clone(&self.factory),
             Arc::clone(&self.samples),
             Arc::clone(control),

@@ -35,7 +35,8 @@ pub(super) fn place(
 ) -> Result<Matrix, SearchError> {
     let members = frame.members.len();
     let mut order: Vec<usize> = (0..members).collect();
-    order.sort_by_key(|&m| Reverse(footprints.bytes(m, sizes[m])));
+    let bytes = |member: usize| footprints.bytes(Cell { device: 0, member }, sizes[member]);
+    order.sort_by_key(|&m| Reverse(bytes(m)));
     let mut ledger = Ledger::new(devices);
     let mut entries = vec![None; devices.count() * members];
     for member in order {
@@ -67,7 +68,7 @@ fn book_somewhere(
         member: format!("number {member}"),
         device: "none".into(),
         batch: size.get(),
-        needed: footprints.bytes(member, size),
+        needed: 0,
         free: 0,
         capacity: 0,
     }))

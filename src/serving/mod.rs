@@ -26,7 +26,7 @@ pub use core::{
 pub use door::{Door, DoorState, Refused};
 pub use live::{
     BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, NetworkFactory, Observed,
-    Outcome, Pending, PredictorFactory, ReloadError, Reply, Request, SPAN_BOUND,
+    Outcome, Pending, PredictorFactory, ReloadError, Reply, Request, SPAN_BOUND, Staged,
 };
 pub use policy::{Decision, QueueState, decide};
 pub use pool::PoolIndex;

@@ -64,14 +64,15 @@ impl MemberQueue {
         self.take(samples)
     }
 
-    /// Takes out every range of a request.
-    pub fn remove(&mut self, request: RequestKey) -> Vec<Range> {
+    /// Takes out every range of the requests that are `gone`.
+    pub fn remove(&mut self, gone: impl Fn(RequestKey) -> bool) -> Vec<Range> {
         let mut removed = Vec::new();
         self.ranges.retain(|range| {
-            if range.request == request {
+            let goes = gone(range.request);
+            if goes {
                 removed.push(*range);
             }
-            range.request != request
+            !goes
         });
         self.samples -= removed.iter().map(|r| r.len).sum::<usize>();
         removed

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::allocation::{Cell, Difference, DoesNotFit, EntryChange, Footprints, Matrix};
+use crate::allocation::{Cell, Change, Difference, DoesNotFit, EntryChange, Footprints, Matrix};
 use crate::device::Devices;
 use crate::ensemble::BatchSize;
 
@@ -59,6 +59,21 @@ impl ReloadPlan {
             starts,
             late: late.into(),
         })
+    }
+
+    /// Starts kept entries again whose worker was retired.
+    pub fn revive(&mut self, retired: &[Cell]) {
+        let kept = self.difference.entries.iter();
+        let again = kept.filter_map(|entry| match entry.change {
+            Change::Keep(size) if retired.contains(&entry.cell) => Some((entry.cell, size)),
+            _ => None,
+        });
+        self.starts.extend(again);
+    }
+
+    /// Whether the plan does nothing.
+    pub fn is_empty(&self) -> bool {
+        self.difference.is_empty() && self.starts.is_empty()
     }
 
     /// Members that have no worker between the early drains and the new workers.

@@ -22,6 +22,8 @@ pub struct WorkerSpec {
 struct Worker {
     spec: WorkerSpec,
     draining: bool,
+    /// Its network panicked; until it is built again it starts nothing.
+    rebuilding: bool,
     /// What is left of the segment it took.
     current: MemberQueue,
 }
@@ -63,6 +65,7 @@ impl Scheduler {
         self.workers.push(Worker {
             spec,
             draining: false,
+            rebuilding: false,
             current: MemberQueue::default(),
         });
     }
@@ -74,10 +77,28 @@ impl Scheduler {
         }
     }
 
-    /// Whether a draining worker has nothing left to start.
+    /// Whether a draining worker has nothing left that it could start.
     pub fn is_drained(&self, id: WorkerId) -> bool {
         self.find(id)
-            .is_none_or(|w| w.draining && w.current.samples() == 0)
+            .is_none_or(|w| w.draining && (w.rebuilding || w.current.samples() == 0))
+    }
+
+    /// Its network panicked: it starts nothing until it is built again.
+    pub fn rebuild(&mut self, id: WorkerId) {
+        for worker in self.workers.iter_mut().filter(|w| w.spec.id == id) {
+            worker.rebuilding = true;
+        }
+    }
+
+    /// It was built again; false where it left, or is to leave, meanwhile.
+    pub fn rebuilt(&mut self, id: WorkerId) -> bool {
+        let worker = self.workers.iter_mut().find(|w| w.spec.id == id);
+        let Some(worker) = worker.filter(|w| !w.draining) else {
+            self.remove(id);
+            return false;
+        };
+        worker.rebuilding = false;
+        true
     }
 
     /// Removes a worker; what it had taken but not started goes back to its queue's front.
@@ -92,8 +113,8 @@ impl Scheduler {
         }
     }
 
-    /// Workers that take batches, of any member or of one.
-    pub fn active(&self) -> impl Iterator<Item = WorkerSpec> + '_ {
+    /// Workers that are to stay: those that take batches, or will once rebuilt.
+    pub fn staying(&self) -> impl Iterator<Item = WorkerSpec> + '_ {
         self.workers.iter().filter(|w| !w.draining).map(|w| w.spec)
     }
 
@@ -189,6 +210,9 @@ impl Scheduler {
     }
 
     fn readiness(&self, now: Duration, worker: &Worker) -> Ready {
+        if worker.rebuilding {
+            return Ready::Never;
+        }
         if let Some((_, order)) = worker.current.oldest() {
             return Ready::Now(order);
         }
@@ -239,19 +263,17 @@ impl Scheduler {
         }
     }
 
-    /// Takes a request's waiting samples out of everything; one entry a member's range.
-    pub fn remove_request(&mut self, request: RequestKey) -> Vec<Range> {
+    /// Takes the waiting samples of requests out of everything: one range for every
+    /// member that has not run them.
+    pub fn remove_requests(&mut self, gone: impl Fn(RequestKey) -> bool) -> Vec<Range> {
         // The open segment has not been broadcast: it counts once for every member.
-        let open = self.segmenter.remove(request);
-        let mut removed = Vec::new();
-        for _ in 0..self.queues.len() {
-            removed.extend_from_slice(&open);
-        }
+        let open = self.segmenter.remove(&gone);
+        let mut removed = open.repeat(self.queues.len());
         for queue in &mut self.queues {
-            removed.extend(queue.remove(request));
+            removed.extend(queue.remove(&gone));
         }
         for worker in &mut self.workers {
-            removed.extend(worker.current.remove(request));
+            removed.extend(worker.current.remove(&gone));
         }
         removed
     }

@@ -67,11 +67,11 @@ impl Segmenter {
         range
     }
 
-    /// Takes out every range of a request from the open segment.
-    pub fn remove(&mut self, request: RequestKey) -> Vec<Range> {
+    /// Takes out every range of the requests that are `gone` from the open segment.
+    pub fn remove(&mut self, gone: impl Fn(RequestKey) -> bool) -> Vec<Range> {
         let (removed, kept) = std::mem::take(&mut self.open)
             .into_iter()
-            .partition(|r| r.request == request);
+            .partition(|r| gone(r.request));
         self.open = kept;
         self.samples = self.open.iter().map(|r| r.len).sum();
         removed

@@ -14,6 +14,8 @@ pub struct Watch {
 pub enum Verdict {
     Restart,
     Retire,
+    /// It was leaving, or gone, anyway.
+    Gone,
 }
 
 /// This many panics within [`WINDOW`] retire a worker.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use divisi::allocation::{
-    Cell, Change, Difference, Frame, InvalidMatrix, Matrix, MatrixFile, MatrixFileError,
+    Cell, Change, Difference, Frame, History, InvalidMatrix, Matrix, MatrixFile, MatrixFileError,
 };
 use divisi::ensemble::{BatchSize, BatchSizes};
 use proptest::prelude::*;
@@ -79,6 +79,39 @@ proptest! {
     fn a_difference_is_empty_only_between_equals((old, new) in pair()) {
         prop_assert_eq!(Difference::between(&old, &new).is_empty(), old == new);
         prop_assert!(Difference::between(&old, &old).is_empty());
+    }
+
+    #[test]
+    fn undo_and_redo_lead_back_and_forth(steps in prop::collection::vec((0u8..3, 0u32..100), 0..60)) {
+        // What runs, what ran before and what was undone, as plain stacks.
+        let (mut now, mut undo, mut redo) = (0, Vec::new(), Vec::new());
+        let mut history = History::default();
+        for (step, value) in steps {
+            match step {
+                0 => {
+                    history.replaced(now);
+                    undo.push(now);
+                    redo.clear();
+                    now = value;
+                }
+                1 => {
+                    prop_assert_eq!(history.before(), undo.last());
+                    if let Some(before) = undo.pop() {
+                        history.went_back(now);
+                        redo.push(now);
+                        now = before;
+                    }
+                }
+                _ => {
+                    prop_assert_eq!(history.after(), redo.last());
+                    if let Some(after) = redo.pop() {
+                        history.went_forth(now);
+                        undo.push(now);
+                        now = after;
+                    }
+                }
+            }
+        }
     }
 
     #[test]

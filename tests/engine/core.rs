@@ -325,9 +325,9 @@ fn the_door_refuses_at_once_and_counts() {
 #[test]
 fn three_panics_in_a_minute_retire_a_worker() {
     let mut core = core(PolicyKind::NoWait);
+    let spec = worker(&mut core, 0, 0, 8);
     let verdicts: Vec<Verdict> = [0, 10, 65_000, 66_000, 67_000]
         .map(|at| {
-            worker(&mut core, 0, 0, 8);
             let key = submit(&mut core, ms(at), 2, at).expect("admitted");
             let Next::Run(batch) = core.next(ms(at), 0) else {
                 panic!("nothing to run")
@@ -335,6 +335,11 @@ fn three_panics_in_a_minute_retire_a_worker() {
             let (verdict, failed) = core.panicked(ms(at), &batch);
             assert_eq!(failed.len(), 1, "the batch's request fails");
             assert!(core.fail(ms(at), key).is_none());
+            if verdict == Verdict::Restart {
+                let waits = matches!(core.next(ms(at), 0), Next::Sleep(None));
+                assert!(waits, "nothing starts while it is rebuilt");
+                assert!(core.rebuilt(spec.id));
+            }
             verdict
         })
         .to_vec();
@@ -357,4 +362,40 @@ fn a_stuck_worker_that_is_removed_fails_its_batch_only_once() {
     assert_eq!(core.remove_worker(ms(10), spec.id).len(), 1);
     assert!(core.finish(ms(20), &batch, ms(20)).is_empty());
     assert_eq!((core.in_flight(), core.pooled()), (0, 0));
+}
+
+#[test]
+fn a_worker_told_to_go_while_it_is_rebuilt_does_not_come_back() {
+    let mut core = core(PolicyKind::NoWait);
+    let spec = worker(&mut core, 0, 0, 8);
+    for member in 1..MEMBERS {
+        worker(&mut core, 1, member, 8);
+    }
+    submit(&mut core, ms(0), 2, 7);
+    let Next::Run(batch) = core.next(ms(0), 0) else {
+        panic!("nothing to run")
+    };
+    assert_eq!(core.panicked(ms(1), &batch).0, Verdict::Restart);
+    assert_eq!(core.orphan(), None, "it will be back");
+    core.drain_worker(spec.id);
+    assert!(core.is_drained(spec.id));
+    assert!(!core.rebuilt(spec.id));
+    assert_eq!(core.orphan(), Some(0));
+    core.set_reloading(true);
+    assert_eq!(core.orphan(), None, "a reload brings another");
+}
+
+#[test]
+fn a_leaving_worker_that_panics_is_not_built_again() {
+    let mut core = core(PolicyKind::NoWait);
+    let spec = worker(&mut core, 0, 0, 8);
+    submit(&mut core, ms(0), 2, 7);
+    let Next::Run(batch) = core.next(ms(0), 0) else {
+        panic!("nothing to run")
+    };
+    core.drain_worker(spec.id);
+    let (verdict, failed) = core.panicked(ms(1), &batch);
+    assert_eq!((verdict, failed.len()), (Verdict::Gone, 1));
+    assert!(core.is_drained(spec.id));
+    assert_eq!(core.pooled(), 0);
 }

@@ -112,7 +112,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "classes = 2",
             "classes = \"two\"",
-            "ensemble.toml:2: invalid type: string \"two\"",
+            "ensemble.toml:2: classes: invalid type: string \"two\"",
         ),
         (
             "[\"no\", \"yes\"]",
@@ -122,7 +122,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "weighted-average",
             "median",
-            "ensemble.toml:4: unknown variant `median`, expected one of `average`",
+            "ensemble.toml:4: rule: unknown variant `median`, expected one of `average`",
         ),
         (
             "segment_size = 16",
@@ -235,7 +235,7 @@ fn mistakes_in_a_layers_file_are_named_with_line_and_layer() {
         (
             "\"softmax\"",
             "\"softmx\"",
-            "layers.toml:13: unknown variant `softmx`",
+            "layers.toml:13: op: unknown variant `softmx`",
         ),
         (
             "\"softmax\"",
@@ -324,7 +324,7 @@ fn samples_of_the_wrong_kind_are_refused() {
         (
             "x.csv",
             "a,b,c,d\n1,2,x,4\n",
-            "line 2: column c: expected a number, found `x`",
+            "line 2: column c: expected a finite number, found `x`",
         ),
         (
             "x.csv",
@@ -383,4 +383,30 @@ fn npy_files_are_read_and_lying_ones_refused() {
         let error = parse("x.npy", &file).expect_err(said);
         assert!(error.contains(said), "said: {error}\n  not: {said}");
     }
+}
+
+#[test]
+fn what_could_be_taken_for_samples_is_looked_at_twice() {
+    let error = parse("x.csv", b"1,2,3,4\n5,6,7,8\n").expect_err("the first row would be lost");
+    assert_eq!(
+        error,
+        "line 1: expected a header that names the columns, found numbers"
+    );
+    let error = parse("x.csv", b"a,b,c,d\n1,2,NaN,4\n").expect_err("NaN");
+    assert_eq!(
+        error,
+        "line 2: column c: expected a finite number, found `NaN`"
+    );
+    let values: Vec<u8> = [1.0, f32::INFINITY, 3.0, 4.0]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    let error = parse("x.npy", &npy("<f4", "False", "(1, 4)", &values)).expect_err("infinite");
+    assert_eq!(error, "sample 0: value 1 is not a finite number");
+    let overflowing = npy("<f4", "False", "(4611686018427387904, 4)", &values);
+    assert!(
+        parse("x.npy", &overflowing)
+            .expect_err("2^64 values")
+            .contains("truncated")
+    );
 }

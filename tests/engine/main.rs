@@ -20,3 +20,4 @@ mod pool;
 mod reload;
 mod search;
 mod serving;
+mod session;

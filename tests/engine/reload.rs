@@ -74,7 +74,7 @@ proptest! {
         let ensemble = digits();
         let devices = devices(megabytes << 20);
         let frame = frame(&ensemble, &devices);
-        let footprints = Footprints::of(&ensemble);
+        let footprints = Footprints::of(&ensemble, &devices);
         let (Ok(old), Ok(new)) = (Matrix::from_rows(Arc::clone(&frame), &a), Matrix::from_rows(frame, &b)) else { return Ok(()) };
         if footprints.book(&old, &devices).is_err() { return Ok(()) }
         let Ok(plan) = ReloadPlan::new(&old, &new, &footprints, &devices) else {
@@ -99,7 +99,7 @@ proptest! {
         let ensemble = digits();
         let devices = devices(1 << 30);
         let Ok(matrix) = Matrix::from_rows(frame(&ensemble, &devices), &rows) else { return Ok(()) };
-        let footprints = Footprints::of(&ensemble);
+        let footprints = Footprints::of(&ensemble, &devices);
         let mut ledger = footprints.book(&matrix, &devices).expect("a gigabyte is enough");
         for (cell, size) in matrix.workers() {
             ledger.release(&footprints.booking(cell, size));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use divisi::allocation::{Footprints, Frame, Matrix};
+use divisi::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
@@ -45,7 +45,7 @@ fn start(ensemble: &Ensemble, devices: &Devices) -> Matrix {
     worst_fit(
         &frame(ensemble, devices),
         devices,
-        &Footprints::of(ensemble),
+        &Footprints::of(ensemble, devices),
     )
     .expect("fits")
 }
@@ -74,7 +74,7 @@ proptest! {
     fn worst_fit_fits_or_says_which_member_has_no_room(kilobytes in 1u64..6000) {
         let ensemble = digits();
         let devices = Devices::default_of(&Host { cores: vec![0, 1], memory_bytes: kilobytes << 10 });
-        let footprints = Footprints::of(&ensemble);
+        let footprints = Footprints::of(&ensemble, &devices);
         match worst_fit(&frame(&ensemble, &devices), &devices, &footprints) {
             Ok(matrix) => {
                 prop_assert!(footprints.book(&matrix, &devices).is_ok());
@@ -82,7 +82,7 @@ proptest! {
                 prop_assert_eq!(matrix.workers().count(), ensemble.members.len());
             }
             Err(error) => {
-                let needed: u64 = (0..6).map(|m| footprints.bytes(m, ensemble.batch_sizes.smallest())).sum();
+                let needed: u64 = (0..6).map(|member| footprints.bytes(Cell { device: 0, member }, ensemble.batch_sizes.smallest())).sum();
                 prop_assert!(needed > kilobytes << 10);
                 prop_assert!(error.to_string().contains("no device is large enough: member `"));
             }
@@ -171,8 +171,8 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
     let whole = fs::read_to_string(&file).expect("text");
     for damaged in [
         &whole[..whole.len() / 2],
-        &whole.replace("10.0", "-3.0"),
-        &whole.replace("\"mlp\"", "\"xxx\""),
+        &whole.replace("10.0", "11.0"),
+        &whole.replace("mlp", "xxx"),
     ] {
         fs::write(&file, damaged).expect("writes");
         assert!(cache.load(&key, "digits", &frame).is_none());

@@ -400,7 +400,7 @@ fn a_matrix_that_does_not_fit_stops_the_start_with_member_need_and_room() {
     assert!(matches!(error, EngineError::DoesNotFit(_)));
     let text = error.to_string();
     assert!(
-        text.starts_with("member `res-m` at batch size 8 needs 1.4 MiB on `cpu:0`, where"),
+        text.starts_with("member `res-s` at batch size 8 needs 304 KiB on `cpu:0`, where"),
         "{text}"
     );
 }

@@ -13,6 +13,29 @@ use super::{Context, Source};
 /// Floats of a gathered tile: 128 KiB, well inside a core's second-level cache.
 const TILE_FLOATS: usize = 32 * 1024;
 
+/// Floats of scratch for a convolution over `channels`; 0 where nothing is gathered.
+pub(in crate::compute) fn tile_floats(conv: Conv2d, channels: usize) -> usize {
+    let depthwise = conv.groups == channels && conv.groups == conv.channels;
+    if depthwise || is_pointwise(conv) {
+        return 0;
+    }
+    let depth = depth(conv, channels);
+    tile_pixels(depth) * depth
+}
+
+/// Values that one output pixel of one group reads.
+fn depth(conv: Conv2d, channels: usize) -> usize {
+    conv.kernel * conv.kernel * channels / conv.groups
+}
+
+fn tile_pixels(depth: usize) -> usize {
+    (TILE_FLOATS / depth.max(1)).clamp(8, 512)
+}
+
+fn is_pointwise(conv: Conv2d) -> bool {
+    conv.kernel == 1 && conv.stride == 1 && conv.padding == 0
+}
+
 pub(super) fn run(
     conv: Conv2d,
     ctx: Context<'_>,
@@ -25,14 +48,14 @@ pub(super) fn run(
     }
     let window = Window { conv, input };
     let to = ctx.step.output;
-    let depth = conv.kernel * conv.kernel * input.view.channels / conv.groups;
+    let depth = depth(conv, input.view.channels);
     let pixels = ctx.batch * to.pixels();
-    let tile_pixels = (TILE_FLOATS / depth.max(1)).clamp(8, 512);
+    let tile_pixels = tile_pixels(depth);
     let columns = conv.channels / conv.groups;
     for start in (0..pixels).step_by(tile_pixels) {
         let rows = tile_pixels.min(pixels - start);
         for group in 0..conv.groups {
-            let left = if window.is_pointwise() {
+            let left = if is_pointwise(conv) {
                 window.in_place(start, rows, group)
             } else {
                 ctx.tile.resize(tile_pixels * depth, 0.0);
@@ -82,10 +105,6 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn is_pointwise(&self) -> bool {
-        self.conv.kernel == 1 && self.conv.stride == 1 && self.conv.padding == 0
-    }
-
     fn in_place(&self, start: usize, rows: usize, group: usize) -> Matrix<'a> {
         let view = self.input.view;
         let columns = view.channels / self.conv.groups;

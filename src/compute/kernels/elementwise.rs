@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::fold::StepWeights;
-use super::super::plan::{Place, View};
+use super::super::view::{Place, View};
 use super::Source;
 
 /// What a step applies to its result while that is in cache.

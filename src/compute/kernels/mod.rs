@@ -6,9 +6,12 @@ mod pooling;
 mod product;
 mod upscale;
 
+pub(super) use convolution::tile_floats;
+
 use super::fold::StepWeights;
 use super::fuse::Kernel;
-use super::plan::{PlannedStep, View};
+use super::plan::PlannedStep;
+use super::view::View;
 
 /// A view with the floats it looks into: `batch` samples.
 #[derive(Clone, Copy)]

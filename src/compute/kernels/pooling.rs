@@ -2,7 +2,7 @@
 
 use crate::network::Pool;
 
-use super::super::plan::View;
+use super::super::view::View;
 use super::Source;
 
 pub(super) fn max(pool: Pool, batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {

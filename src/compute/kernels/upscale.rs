@@ -1,6 +1,6 @@
 //! Bilinear resize with half-pixel centres, as PyTorch's `align_corners=False`.
 
-use super::super::plan::View;
+use super::super::view::View;
 use super::Source;
 
 pub(super) fn bilinear(batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {

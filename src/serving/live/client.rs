@@ -1,8 +1,9 @@
 //! A client's side: what it sends, what it waits for, what it gets.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -10,7 +11,7 @@ use thiserror::Error;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::RequestKey;
 
-use super::shared::Shared;
+use super::shared::{Shared, lock};
 
 /// Why a request has no answer although it was admitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -71,48 +72,39 @@ impl RequestData {
 
     /// Answers; a second call does nothing.
     pub(super) fn answer(&self, outcome: impl FnOnce(&[Part]) -> Outcome) {
-        let reply = self
-            .reply
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(reply) = reply {
-            reply(outcome(&self.parts));
-        }
+        let reply = lock(&self.reply).take();
+        let Some(reply) = reply else { return };
+        // A caller's reply that panics must not take the device's thread with it.
+        let told = catch_unwind(AssertUnwindSafe(|| reply(outcome(&self.parts))));
+        drop(told);
     }
 }
 
 /// Where a waiting thread finds its outcome.
+#[derive(Default)]
 pub(super) struct Slot {
     ready: AtomicBool,
     outcome: Mutex<Option<Outcome>>,
-    waiter: Thread,
+    changed: Condvar,
 }
 
 impl Slot {
-    /// For the calling thread.
-    pub fn new() -> Arc<Self> {
-        Arc::new(Slot {
-            ready: AtomicBool::new(false),
-            outcome: Mutex::new(None),
-            waiter: thread::current(),
-        })
-    }
-
     pub fn put(&self, outcome: Outcome) {
-        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        *lock(&self.outcome) = Some(outcome);
         self.ready.store(true, Ordering::Release);
-        self.waiter.unpark();
+        self.changed.notify_all();
     }
 
-    fn take(&self) -> Option<Outcome> {
-        if !self.ready.load(Ordering::Acquire) {
-            return None;
+    fn take(&self) -> Outcome {
+        spin(|| self.ready.load(Ordering::Acquire));
+        let mut outcome = lock(&self.outcome);
+        loop {
+            if let Some(outcome) = outcome.take() {
+                return outcome;
+            }
+            let woken = self.changed.wait(outcome);
+            outcome = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        self.outcome
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
     }
 }
 
@@ -145,23 +137,10 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Waits for the outcome. The thread that submitted is the one that waits.
+    /// Waits for the outcome.
     pub fn wait(mut self) -> Outcome {
-        spin(|| self.slot.ready.load(Ordering::Acquire));
-        loop {
-            if let Some(outcome) = self.slot.take() {
-                self.over = true;
-                return outcome;
-            }
-            thread::park();
-        }
-    }
-
-    /// The outcome, if it is there.
-    pub fn poll(&mut self) -> Option<Outcome> {
-        let outcome = self.slot.take();
-        self.over |= outcome.is_some();
-        outcome
+        self.over = true;
+        self.slot.take()
     }
 
     /// Gives the request up: nothing of it is computed further than the batch it is in.
@@ -172,6 +151,37 @@ impl Drop for Pending {
     fn drop(&mut self) {
         if !self.over {
             self.shared.fail(self.request, &Failure::Cancelled);
+        }
+    }
+}
+
+/// A request whose samples are in the pool but that no queue knows of yet. Dropped,
+/// it gives its slots back.
+pub struct Staged {
+    pub(super) slot: Arc<Slot>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) request: RequestKey,
+    pub(super) released: bool,
+}
+
+impl Staged {
+    /// Broadcasts it to the members' queues.
+    pub fn release(mut self) -> Pending {
+        self.released = true;
+        self.shared.release(self.request);
+        Pending {
+            slot: Arc::clone(&self.slot),
+            shared: Arc::clone(&self.shared),
+            request: self.request,
+            over: false,
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.released {
+            self.shared.core().abandon(self.request);
         }
     }
 }

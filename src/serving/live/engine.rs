@@ -1,28 +1,27 @@
 //! The engine: workers for a matrix, requests in, answers out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::allocation::{Cell, DoesNotFit, Footprints, Matrix};
-use crate::device::{DeviceKind, Devices, Ledger, thread_pool};
+use crate::device::{DeviceKind, Devices, Ledger, format_bytes, thread_pool};
 use crate::ensemble::{Ensemble, PolicyKind};
 use crate::metrics::{Bucket, Latency, LatencySummary};
-use crate::serving::batch::RequestKey;
 use crate::serving::core::{Core, CoreConfig, DeviceStats, MemberStats, WorkerStats};
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::scheduler::WorkerSpec;
 use crate::serving::storage::Storage;
 use crate::trace::{Span, SpanRing};
 
-use super::client::{Failure, Outcome, Pending, Reply, Request, Slot};
+use super::client::{Failure, Outcome, Pending, Reply, Request, Slot, Staged};
 use super::factory::{BuildError, PredictorFactory};
 use super::partition;
 use super::shared::{DeviceLane, SPAN_BOUND, Shared, Watched, lock};
-use super::worker::Body;
+use super::worker::build;
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +57,15 @@ pub enum EngineError {
     },
     #[error("a thread could not be started: {0}")]
     Thread(String),
+    #[error(
+        "segment_size {segment}: the pool may take {} and must hold two segments; expected at most {most}",
+        format_bytes(*.bytes)
+    )]
+    Segment {
+        segment: usize,
+        most: usize,
+        bytes: u64,
+    },
 }
 
 /// Counters and rates of a running engine, for whoever shows them.
@@ -107,7 +115,7 @@ impl Engine {
         factory: Arc<dyn PredictorFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
-        let footprints = Footprints::of(&ensemble);
+        let footprints = Footprints::of(&ensemble, &devices);
         footprints.book(matrix, &devices)?;
         let shared = Arc::new(assemble(&ensemble, devices, factory, &options)?);
         let engine = Engine {
@@ -151,8 +159,7 @@ impl Engine {
             let shared = Arc::clone(&self.shared);
             let name = self.shared.devices.get(device).name.clone();
             let handle = self.spawn(name, move || partition::run(&shared, device))?;
-            // The thread may already wait for its first poke: it is never lost, since
-            // parking again after a poke looks at the flag first.
+            // The door is still closed, so nobody pokes the thread before it is known.
             let _ = self.shared.lanes[device].thread.set(handle);
         }
         let shared = Arc::clone(&self.shared);
@@ -175,44 +182,28 @@ impl Engine {
         Ok(thread)
     }
 
-    /// Sends a request; the thread that calls is the one that waits.
+    /// Sends a request.
     ///
     /// # Errors
     /// [`Refused`] at once.
     pub fn submit(&self, request: Request<'_>) -> Result<Pending, Refused> {
-        let slot = Slot::new();
-        let reply = Arc::clone(&slot);
-        let key = self
-            .shared
-            .submit(request, Box::new(move |outcome| reply.put(outcome)))?;
-        Ok(self.pending(slot, key))
+        Ok(self.stage(request)?.release())
     }
 
     /// Writes a request's samples to the pool but tells nobody yet.
     ///
     /// # Errors
     /// [`Refused`] at once.
-    pub fn stage(&self, request: Request<'_>) -> Result<(Pending, RequestKey), Refused> {
-        let slot = Slot::new();
+    pub fn stage(&self, request: Request<'_>) -> Result<Staged, Refused> {
+        let slot = Arc::<Slot>::default();
         let reply = Arc::clone(&slot);
-        let key = self
-            .shared
-            .stage(request, Box::new(move |outcome| reply.put(outcome)))?;
-        Ok((self.pending(slot, key), key))
-    }
-
-    /// Broadcasts a staged request.
-    pub fn release(&self, request: RequestKey) {
-        self.shared.release(request);
-    }
-
-    fn pending(&self, slot: Arc<Slot>, request: RequestKey) -> Pending {
-        Pending {
+        let put = move |outcome| reply.put(outcome);
+        Ok(Staged {
             slot,
             shared: Arc::clone(&self.shared),
-            request,
-            over: false,
-        }
+            request: self.shared.stage(request, Box::new(put))?,
+            released: false,
+        })
     }
 
     /// Sends a request whose outcome goes to `reply`, called in an engine's thread.
@@ -332,6 +323,8 @@ impl Engine {
     /// fails the rest with a reason, and stops.
     pub fn shutdown(&self) {
         self.shared.core().close("shutting down");
+        // Nothing more will come that a sample could wait for.
+        self.set_policy(PolicyKind::NoWait);
         let limit = Instant::now() + self.options.drain_limit;
         while Instant::now() < limit && self.shared.core().in_flight() > 0 {
             thread::park_timeout(Duration::from_millis(1));
@@ -373,24 +366,6 @@ fn rates(watched: &Watched, now: Duration) -> (u64, f64, f64, Vec<f64>) {
     )
 }
 
-/// Builds a worker's body; it serves nobody until the core knows it.
-pub(super) fn build(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
-    let pool = shared.lanes[spec.device].pool.clone();
-    let predictor = shared.factory.build(spec.member, spec.size, pool)?;
-    let body = Body::new(
-        predictor,
-        spec.size.get(),
-        shared.ensemble.input.shape.elements(),
-        shared.ensemble.classes,
-    )?;
-    shared
-        .bodies
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(spec.id, Arc::new(Mutex::new(body)));
-    Ok(())
-}
-
 fn assemble(
     ensemble: &Arc<Ensemble>,
     devices: Devices,
@@ -399,9 +374,7 @@ fn assemble(
 ) -> Result<Shared, EngineError> {
     let width = ensemble.input.shape.elements();
     let slots = ensemble.segment_size;
-    let sample_bytes = 4 * (width + ensemble.combination().state_width()) as u64;
-    let samples = (options.pool_bytes / sample_bytes.max(1)).min(options.pool_samples as u64);
-    let extents = (samples as usize).div_ceil(slots).max(2);
+    let extents = extents(ensemble, options)?;
     let core = Core::new(CoreConfig {
         devices: devices.count(),
         members: ensemble.members.len(),
@@ -426,4 +399,19 @@ fn assemble(
     Ok(Shared::new(
         ensemble, devices, factory, core, storage, lanes,
     ))
+}
+
+/// Extents of the pool within its bounds: at least two segments have to fit.
+fn extents(ensemble: &Ensemble, options: &EngineOptions) -> Result<usize, EngineError> {
+    let values = ensemble.input.shape.elements() + ensemble.combination().state_width();
+    let by_bytes = (options.pool_bytes / (4 * values as u64)) as usize;
+    let segment = ensemble.segment_size;
+    if 2 * segment > by_bytes {
+        return Err(EngineError::Segment {
+            segment,
+            most: by_bytes / 2,
+            bytes: options.pool_bytes,
+        });
+    }
+    Ok((options.pool_samples.min(by_bytes) / segment).max(2))
 }

@@ -8,7 +8,7 @@ mod reloader;
 mod shared;
 mod worker;
 
-pub use client::{Failure, Outcome, Pending, Reply, Request};
+pub use client::{Failure, Outcome, Pending, Reply, Request, Staged};
 pub use engine::{Engine, EngineError, EngineOptions, Observed};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory};
 pub use reloader::ReloadError;

@@ -1,8 +1,8 @@
 //! A device's thread: runs its workers' batches one at a time, and restarts them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::trace::{Span, SpanKind};
 
 use super::client::{Failure, RequestData, spin};
 use super::shared::{Shared, lock};
-use super::worker::{Timing, since};
+use super::worker::{Timing, build, since};
 
 type LiveBatch = Batch<Arc<RequestData>>;
 
@@ -53,11 +53,7 @@ fn sleep(shared: &Shared, device: usize, until: Option<Duration>) {
 
 fn run_batch(shared: &Arc<Shared>, batch: &LiveBatch) {
     let start = Instant::now();
-    let body = {
-        let bodies = shared.bodies.read().unwrap_or_else(PoisonError::into_inner);
-        bodies.get(&batch.worker).cloned()
-    };
-    let Some(body) = body else {
+    let Some(body) = shared.body(batch.worker) else {
         return failed(shared, batch, "its worker was not there");
     };
     // A network that panics must not take the device with it. Its own state may be
@@ -101,51 +97,57 @@ fn record(shared: &Shared, batch: &LiveBatch, at: [Instant; 4]) {
     ]);
 }
 
-/// The batch's requests fail; the worker is built anew, or retired.
+/// The batch's requests fail at once; then the worker is built anew, or retired.
 fn failed(shared: &Arc<Shared>, batch: &LiveBatch, why: &str) {
     let member = &shared.ensemble.members[batch.member].name;
     let device = &shared.devices.get(batch.device).name;
     let text = format!("worker `{member}` on `{device}`: {why}");
     let (verdict, requests) = shared.core().panicked(shared.now(), batch);
-    shared
-        .bodies
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .remove(&batch.worker);
-    let restarted = verdict == Verdict::Restart && restart(shared, batch);
-    if restarted {
-        shared.watched.restarts.fetch_add(1, Ordering::Relaxed);
-        shared.notice(format!("warning: {text}; it was restarted"));
-    } else {
-        shared.notice(format!("error: {text}; it is retired"));
-    }
-    shared.deliver_failures(requests, &Failure::Worker(text));
+    shared.forget(batch.worker);
+    shared.deliver_failures(requests, &Failure::Worker(text.clone()));
+    shared.notice(match verdict {
+        Verdict::Restart => restart(shared, batch, &text),
+        Verdict::Retire => format!("error: {text}; it is retired"),
+        Verdict::Gone => format!("warning: {text}; it was leaving"),
+    });
     shared.close_if_orphaned();
     shared.wake();
 }
 
-fn restart(shared: &Arc<Shared>, batch: &LiveBatch) -> bool {
-    let id = shared.core().new_worker();
+/// Builds a worker again under its own number; gives what an operator should read.
+fn restart(shared: &Arc<Shared>, batch: &LiveBatch, text: &str) -> String {
     let spec = WorkerSpec {
-        id,
+        id: batch.worker,
         device: batch.device,
         member: batch.member,
         size: batch.size,
     };
-    match super::engine::build(shared, spec) {
-        Ok(()) => {
-            shared.core().add_worker(spec);
-            true
-        }
-        Err(_) => false,
+    // What panicked once may panic while it is built.
+    let built = catch_unwind(AssertUnwindSafe(|| build(shared, spec)));
+    let failure = match built {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(panic) => Some(panic_text(panic.as_ref())),
+    };
+    if let Some(reason) = failure {
+        let now = shared.now();
+        let none_runs = shared.core().remove_worker(now, spec.id);
+        debug_assert!(none_runs.is_empty(), "it was being rebuilt");
+        return format!("error: {text}; it did not start again and is retired: {reason}");
     }
+    if shared.core().rebuilt(spec.id) {
+        shared.watched.restarts.fetch_add(1, Ordering::Relaxed);
+        return format!("warning: {text}; it was restarted");
+    }
+    shared.forget(spec.id);
+    format!("warning: {text}; it was leaving")
 }
 
 fn describe(error: &ComputeError) -> String {
     format!("failed: {error}")
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .map(ToString::to_string)

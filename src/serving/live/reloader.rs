@@ -1,6 +1,5 @@
 //! Drives a reload: the steps of the plan, while serving goes on.
 
-use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,8 +12,9 @@ use crate::serving::reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 use crate::serving::scheduler::WorkerSpec;
 
 use super::client::Failure;
-use super::engine::{Engine, build};
+use super::engine::Engine;
 use super::shared::lock;
+use super::worker::build;
 
 /// Why a reload did not happen; the old matrix serves.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -39,12 +39,24 @@ impl Engine {
         if old.frame() != matrix.frame() {
             return Err(ReloadError::OtherFrame);
         }
-        Ok(ReloadPlan::new(
-            &old,
-            matrix,
-            &self.footprints,
-            &self.shared.devices,
-        )?)
+        let devices = &self.shared.devices;
+        let mut plan = ReloadPlan::new(&old, matrix, &self.footprints, devices)?;
+        plan.revive(&self.retired(&old));
+        Ok(plan)
+    }
+
+    /// Entries of the running matrix whose worker was retired.
+    pub fn retired(&self, matrix: &Matrix) -> Vec<Cell> {
+        let staying = self.shared.core().worker_stats(self.shared.now());
+        let place = |cell: Cell| (cell.device, cell.member);
+        matrix
+            .workers()
+            .map(|(cell, _)| cell)
+            .filter(|&cell| {
+                let mut specs = staying.iter().map(|w| (w.spec.device, w.spec.member));
+                specs.all(|at| at != place(cell))
+            })
+            .collect()
     }
 
     /// Replaces the running matrix while serving; tells `watch` each step.
@@ -58,6 +70,21 @@ impl Engine {
     ) -> Result<ReloadPlan, ReloadError> {
         let _one_at_a_time = lock(&self.reloading);
         let plan = self.plan_reload(matrix)?;
+        self.shared.core().set_reloading(true);
+        let result = self.follow(plan, matrix, &mut watch);
+        self.shared.core().set_reloading(false);
+        // Where even an old worker did not start again, its member has nobody left.
+        self.shared.close_if_orphaned();
+        self.shared.core().reopen_if_served();
+        result
+    }
+
+    fn follow(
+        &self,
+        plan: ReloadPlan,
+        matrix: &Matrix,
+        watch: &mut impl FnMut(&str),
+    ) -> Result<ReloadPlan, ReloadError> {
         let mut reload = Reload::new(plan.clone());
         let mut built = Vec::new();
         let mut event = ReloadEvent::Start;
@@ -84,7 +111,7 @@ impl Engine {
             ReloadAction::Activate => self.activate(built),
             ReloadAction::Discard => {
                 for spec in built.drain(..) {
-                    self.forget(spec.id);
+                    self.shared.forget(spec.id);
                 }
             }
             ReloadAction::Restore(cell, size) => {
@@ -118,7 +145,6 @@ impl Engine {
             for &spec in built {
                 core.add_worker(spec);
             }
-            core.reopen_if_served();
         }
         self.shared.wake();
     }
@@ -146,7 +172,7 @@ impl Engine {
             let reason = "its worker was stopped and did not finish in time";
             self.shared
                 .deliver_failures(stuck, &Failure::Worker(reason.into()));
-            self.forget(id);
+            self.shared.forget(id);
         }
         self.shared.wake();
     }
@@ -161,14 +187,6 @@ impl Engine {
             }
             thread::park_timeout(Duration::from_micros(200));
         }
-    }
-
-    fn forget(&self, id: WorkerId) {
-        self.shared
-            .bodies
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id);
     }
 
     fn describe(&self, action: &ReloadAction) -> Option<String> {

@@ -36,7 +36,7 @@ pub struct Shared {
     pub lanes: Vec<DeviceLane>,
     pub timer: OnceLock<Thread>,
     pub stopping: AtomicBool,
-    pub bodies: RwLock<HashMap<WorkerId, Arc<Mutex<Body>>>>,
+    bodies: RwLock<HashMap<WorkerId, Arc<Mutex<Body>>>>,
     pub watched: Watched,
     core: Mutex<Core<Arc<RequestData>>>,
 }
@@ -106,6 +106,24 @@ impl Shared {
         }
     }
 
+    /// A worker's body, while it is there.
+    pub fn body(&self, id: WorkerId) -> Option<Arc<Mutex<Body>>> {
+        let bodies = self.bodies.read().unwrap_or_else(PoisonError::into_inner);
+        bodies.get(&id).cloned()
+    }
+
+    /// A worker was built.
+    pub fn keep(&self, id: WorkerId, body: Body) {
+        let mut bodies = self.bodies.write().unwrap_or_else(PoisonError::into_inner);
+        bodies.insert(id, Arc::new(Mutex::new(body)));
+    }
+
+    /// A worker is gone; its memory goes with its last batch.
+    pub fn forget(&self, id: WorkerId) {
+        let mut bodies = self.bodies.write().unwrap_or_else(PoisonError::into_inner);
+        bodies.remove(&id);
+    }
+
     /// Time since the engine's start.
     pub fn now(&self) -> Duration {
         since(self.start, Instant::now())
@@ -142,7 +160,7 @@ impl Shared {
             return Err(refused);
         }
         let now = self.now();
-        let deadline = request.deadline.map(|within| now + within);
+        let deadline = request.deadline.map(|within| now.saturating_add(within));
         let samples = request.values.len() / width;
         let admission = self.core().admit(now, samples, deadline, |slices| {
             let parts = slices.iter().map(|s| Part::new(s.len)).collect();

@@ -1,5 +1,6 @@
 //! A worker's body: its predictor and the tensors at both ends of it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candle_core::Tensor;
@@ -7,9 +8,12 @@ use candle_core::Tensor;
 use crate::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
 use crate::ensemble::CombinationRule;
 use crate::serving::batch::Batch;
+use crate::serving::scheduler::WorkerSpec;
 use crate::serving::storage::Storage;
 
 use super::client::RequestData;
+use super::factory::BuildError;
+use super::shared::Shared;
 
 /// Batcher, predictor and sender of one entry of the matrix.
 pub(super) struct Body {
@@ -47,7 +51,7 @@ impl Body {
     /// Copies the batch in, runs it and folds its answers.
     pub fn run(
         &mut self,
-        batch: &Batch<std::sync::Arc<RequestData>>,
+        batch: &Batch<Arc<RequestData>>,
         storage: &Storage,
         rule: &dyn CombinationRule,
     ) -> Result<Timing, ComputeError> {
@@ -62,7 +66,7 @@ impl Body {
 
     fn copy_in(
         &self,
-        batch: &Batch<std::sync::Arc<RequestData>>,
+        batch: &Batch<Arc<RequestData>>,
         storage: &Storage,
     ) -> Result<(), ComputeError> {
         write_rows(&self.input, |rows| {
@@ -77,7 +81,7 @@ impl Body {
 
     fn send(
         &self,
-        batch: &Batch<std::sync::Arc<RequestData>>,
+        batch: &Batch<Arc<RequestData>>,
         rule: &dyn CombinationRule,
     ) -> Result<(), ComputeError> {
         read_rows(&self.output, |rows| {
@@ -96,6 +100,17 @@ impl Body {
             }
         })
     }
+}
+
+/// Builds a worker's body; it serves nobody until the core knows it.
+pub(super) fn build(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
+    let pool = shared.lanes[spec.device].pool.clone();
+    let predictor = shared.factory.build(spec.member, spec.size, pool)?;
+    let ensemble = &shared.ensemble;
+    let inputs = ensemble.input.shape.elements();
+    let body = Body::new(predictor, spec.size.get(), inputs, ensemble.classes)?;
+    shared.keep(spec.id, body);
+    Ok(())
 }
 
 /// The time of an instant, counted from the engine's start.

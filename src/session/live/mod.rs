@@ -1,6 +1,5 @@
 //! A session with the engine in this process.
 
-mod history;
 mod log;
 mod reloads;
 mod searches;

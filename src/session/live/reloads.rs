@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use crate::allocation::Matrix;
+use crate::allocation::{History, Matrix};
 use crate::metrics::LatencySummary;
 use crate::serving::Engine;
 use crate::session::{LogLevel, Refusal, ReloadState, ReloadView};
 
-use super::history::History;
 use super::log::Log;
 
 /// Applies matrices one after another and remembers what ran.
@@ -67,7 +66,7 @@ impl Reloads {
         }
         let plan = self.engine.plan_reload(&matrix);
         let plan = plan.map_err(|e| Refusal(e.to_string()))?;
-        if plan.difference.is_empty() {
+        if plan.is_empty() {
             return Err(Refusal("this matrix already runs".into()));
         }
         self.end();

@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::allocation::Matrix;
-use crate::ensemble::Samples;
+use crate::ensemble::{Ensemble, Samples};
 use crate::search::{Algorithm, Bounds, Cache, Control, Job, Outcome, SearchError};
 use crate::serving::{Engine, PredictorFactory};
 use crate::session::{LogLevel, Refusal, SearchOrder, SearchState, SearchView};
@@ -55,7 +55,7 @@ impl Searches {
     }
 
     pub fn start(&mut self, order: SearchOrder, samples: Arc<Samples>) -> Result<(), Refusal> {
-        if self.is_measuring() {
+        if self.running().is_ok() {
             return Err(Refusal("a search is running; cancel it first".into()));
         }
         self.end();
@@ -65,9 +65,16 @@ impl Searches {
             seed: order.seed,
         };
         let matrix = self.engine.matrix();
+        let devices = self.engine.devices();
+        let booked = self.engine.ledger(&matrix);
+        let booked = booked.map_err(|e| Refusal(e.to_string()))?;
         let job = Job {
-            ensemble: Arc::clone(self.engine.ensemble()),
-            devices: self.engine.devices().clone(),
+            ensemble: Arc::new(Ensemble {
+                policy: self.engine.observe().policy,
+                ..Ensemble::clone(self.engine.ensemble())
+            }),
+            measured_on: devices.beside(&booked),
+            devices: devices.clone(),
             frame: Arc::clone(matrix.frame()),
             factory: Arc::clone(&self.factory),
             samples,
@@ -111,7 +118,7 @@ impl Searches {
 
     /// Whether a search occupies the devices.
     pub fn is_measuring(&self) -> bool {
-        self.running().is_ok_and(|r| !r.control.is_paused())
+        self.running().is_ok_and(|r| !r.control.is_waiting())
     }
 
     pub fn best(&self) -> Result<Matrix, Refusal> {

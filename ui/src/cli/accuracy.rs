@@ -5,11 +5,12 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use divisi::device::Devices;
 use divisi::ensemble::{Ensemble, RuleKind, Samples};
-use divisi::load::saturate;
+use divisi::load::{Until, saturate};
 use serde::Serialize;
 
 use super::args::{AccuracyArgs, Format};
 use super::open::{Opened, open};
+use super::progress::Progress;
 use super::report::{print, print_json};
 
 #[derive(Serialize)]
@@ -41,31 +42,35 @@ pub fn run(args: &AccuracyArgs) -> Result<()> {
     if samples.labels().is_none() {
         bail!("the samples have no labels: a CSV needs a last column named `label`");
     }
+    let mut progress = Progress::new();
     let report = Report {
         ensemble: opened.ensemble.name.clone(),
         samples: samples.len(),
-        members: members(&opened, &samples)?,
-        rules: rules(&opened, &samples)?,
+        members: members(&opened, &samples, &mut progress)?,
+        rules: rules(&opened, &samples, &mut progress)?,
     };
+    drop(progress);
     match args.format {
         Format::Json => print_json(&report),
         Format::Text => print(&text(&report)),
     }
 }
 
-fn members(opened: &Opened, samples: &Samples) -> Result<Vec<Row>> {
+fn members(opened: &Opened, samples: &Samples, progress: &mut Progress) -> Result<Vec<Row>> {
     let all = opened.ensemble.members.iter().enumerate();
     all.map(|(index, member)| {
+        progress.say(|| format!("member {}", member.name));
         let alone = opened.ensemble.only(index);
         row(&member.name, alone, &opened.devices, samples)
     })
     .collect()
 }
 
-fn rules(opened: &Opened, samples: &Samples) -> Result<Vec<Row>> {
+fn rules(opened: &Opened, samples: &Samples, progress: &mut Progress) -> Result<Vec<Row>> {
     let rules = RuleKind::ALL.into_iter();
     rules
         .map(|rule| {
+            progress.say(|| format!("rule {}", rule.name()));
             let ensemble = Ensemble {
                 rule,
                 ..Ensemble::clone(&opened.ensemble)
@@ -79,12 +84,18 @@ fn row(name: &str, ensemble: Ensemble, devices: &Devices, samples: &Samples) -> 
     let opened = Opened::new(ensemble, devices.clone());
     let engine = opened.start(&opened.matrix(None)?, opened.networks())?;
     let mut right = 0;
-    saturate(&engine, samples, samples.len(), None, |first, answer| {
-        let labels = answer.labels().enumerate();
-        right += labels
-            .filter(|(i, label)| samples.label(first + i) == Some(*label))
-            .count();
-    })?;
+    saturate(
+        &engine,
+        samples,
+        samples.len(),
+        Until::default(),
+        |first, answer| {
+            let labels = answer.labels().enumerate();
+            right += labels
+                .filter(|(i, label)| samples.label(first + i) == Some(*label))
+                .count();
+        },
+    )?;
     Ok(Row {
         name: name.to_owned(),
         accuracy: right as f64 / samples.len() as f64,

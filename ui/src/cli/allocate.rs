@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
+use divisi::metrics::stats;
 use divisi::search::{Bounds, Cache, Control, Found, Job, SearchError};
 use serde::Serialize;
 
@@ -111,6 +112,7 @@ fn search(
     let job = Job {
         ensemble: Arc::clone(&opened.ensemble),
         devices: opened.devices.clone(),
+        measured_on: opened.devices.clone(),
         frame: Arc::clone(&opened.frame),
         factory: opened.networks(),
         samples: opened.calibration()?,
@@ -201,14 +203,9 @@ fn best_so_far(control: &Control) -> Option<Found> {
 
 impl Repeat {
     fn of(scores: Vec<f64>) -> Self {
-        let n = scores.len() as f64;
-        let mean = scores.iter().sum::<f64>() / n;
-        let variance = scores.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        let mut sorted = scores.clone();
-        sorted.sort_by(f64::total_cmp);
         Repeat {
-            median: sorted[sorted.len() / 2],
-            spread: variance.sqrt() / mean.max(1e-9),
+            median: stats::median(&scores),
+            spread: stats::rsd(&scores),
             scores,
         }
     }

@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 use divisi::allocation::Matrix;
 use divisi::compute::constant_row;
 use divisi::ensemble::{Ensemble, Samples};
-use divisi::load::{Generator, LoadPattern, saturate};
-use divisi::metrics::LatencySummary;
+use divisi::load::{Generator, LoadPattern, Until, saturate};
+use divisi::metrics::{LatencySummary, stats};
 use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
 use serde::Serialize;
 
@@ -61,20 +61,20 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let stopped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stopped);
     signals::on_end(move || flag.store(true, Ordering::Release));
-    let times = measure(args, &opened, &engine, &stopped)?;
-    let report = report(args, &opened, &engine, &matrix, &times);
+    let rates = measure(args, &opened, &engine, &stopped)?;
+    let report = report(args, &opened, &engine, &matrix, &rates);
     engine.shutdown();
     match args.format {
         Format::Json => print_json(&report)?,
         Format::Text => print(&text(&report, &matrix))?,
     }
     if stopped.load(Ordering::Acquire) {
-        bail!("stopped after {} of {} runs", times.len(), args.runs);
+        bail!("stopped after {} of {} runs", rates.len(), args.runs);
     }
     Ok(())
 }
 
-/// Seconds of each run, after one that is not counted.
+/// Samples a second of each whole run, after one that is not counted.
 fn measure(
     args: &BenchArgs,
     opened: &Opened,
@@ -83,24 +83,28 @@ fn measure(
 ) -> Result<Vec<f64>> {
     let samples = samples(args, opened)?;
     let expected = args.fake.then(|| expected(&opened.ensemble));
+    if args.load.is_some() {
+        // A pattern's answers go to the generator; the combination is checked before.
+        saturating(args, engine, &samples, expected.as_deref(), stopped)?;
+    }
     let mut progress = Progress::new();
-    let mut times = Vec::new();
+    let mut rates = Vec::new();
     for run in 0..=args.runs {
-        if stopped.load(Ordering::Acquire) && !times.is_empty() {
-            break;
-        }
-        let elapsed = match args.load {
-            None => saturating(args, engine, &samples, expected.as_deref())?,
+        let rate = match args.load {
+            None => saturating(args, engine, &samples, expected.as_deref(), stopped)?,
             Some(pattern) => patterned(args, engine, &samples, pattern, stopped)?,
         };
+        if stopped.load(Ordering::Acquire) {
+            break;
+        }
         if run == 0 {
             engine.clear_latency();
         } else {
-            times.push(elapsed);
+            rates.push(rate);
         }
         progress.say(|| format!("run {run} of {}", args.runs));
     }
-    Ok(times)
+    Ok(rates)
 }
 
 fn samples(args: &BenchArgs, opened: &Opened) -> Result<Arc<Samples>> {
@@ -116,18 +120,21 @@ fn saturating(
     engine: &Engine,
     samples: &Samples,
     expected: Option<&[f32]>,
+    stopped: &AtomicBool,
 ) -> Result<f64> {
     let mut wrong = 0;
-    let run = saturate(engine, samples, args.samples, None, |_, answer| {
+    let until = Until {
+        limit: None,
+        stop: Some(stopped),
+    };
+    let run = saturate(engine, samples, args.samples, until, |_, answer| {
         wrong += expected.map_or(0, |row| count_wrong(answer, row));
     })?;
     if wrong > 0 {
-        bail!(
-            "{wrong} of {} answers are not what the fake members combine to",
-            args.samples
-        );
+        let all = args.samples;
+        bail!("{wrong} of {all} answers are not what the fake members combine to");
     }
-    Ok(run.elapsed.as_secs_f64())
+    Ok(run.samples_per_s())
 }
 
 /// What the constants of fake members combine to under the ensemble's rule.
@@ -165,7 +172,8 @@ fn patterned(
     while !generator.is_finished() && !stopped.load(Ordering::Acquire) {
         thread::park_timeout(Duration::from_millis(1));
     }
-    Ok(started.elapsed().as_secs_f64())
+    let answered = generator.tally().answered.load(Ordering::Relaxed);
+    Ok(answered as f64 / started.elapsed().as_secs_f64())
 }
 
 fn report(
@@ -173,16 +181,19 @@ fn report(
     opened: &Opened,
     engine: &Engine,
     matrix: &Matrix,
-    times: &[f64],
+    rates: &[f64],
 ) -> Report {
     let seen = engine.observe();
-    let rates: Vec<f64> = times.iter().map(|t| args.samples as f64 / t).collect();
-    let (median, rsd) = median_and_rsd(&rates);
+    let (median, rsd) = (stats::median(rates), stats::rsd(rates));
     Report {
         ensemble: opened.ensemble.name.clone(),
         samples: args.samples,
-        runs: times.len(),
-        elapsed_s: args.samples as f64 / median.max(1e-9),
+        runs: rates.len(),
+        elapsed_s: if median > 0.0 {
+            args.samples as f64 / median
+        } else {
+            0.0
+        },
         samples_per_s: median,
         rsd,
         latency_us: seen.latency,
@@ -202,18 +213,6 @@ fn report(
         fake: args.fake,
         synthetic: opened.ensemble.is_synthetic(),
     }
-}
-
-fn median_and_rsd(rates: &[f64]) -> (f64, f64) {
-    if rates.is_empty() {
-        return (0.0, 0.0);
-    }
-    let n = rates.len() as f64;
-    let mean = rates.iter().sum::<f64>() / n;
-    let variance = rates.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    let mut sorted = rates.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    (sorted[sorted.len() / 2], variance.sqrt() / mean)
 }
 
 fn text(report: &Report, matrix: &Matrix) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use divisi::allocation::Footprints;
+use divisi::allocation::{Cell, Footprints};
 use divisi::device::format_bytes;
 use divisi::search::worst_fit;
 use serde::Serialize;
@@ -32,6 +32,7 @@ struct MemberRow {
     name: String,
     parameters: u64,
     flops: u64,
+    /// By batch size, on the first device.
     bytes: BTreeMap<usize, u64>,
     synthetic: bool,
     /// The largest batch size that fits each device when the member is alone there.
@@ -40,7 +41,7 @@ struct MemberRow {
 
 pub fn run(args: &CheckArgs) -> Result<()> {
     let opened = open(&args.target)?;
-    let footprints = Footprints::of(&opened.ensemble);
+    let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
     let report = Report {
         ensemble: opened.ensemble.name.clone(),
@@ -73,13 +74,28 @@ fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
             flops: member.graph.flops(),
             bytes: sizes
                 .iter()
-                .map(|s| (s.get(), footprints.bytes(index, s)))
+                .map(|s| {
+                    (
+                        s.get(),
+                        footprints.bytes(
+                            Cell {
+                                device: 0,
+                                member: index,
+                            },
+                            s,
+                        ),
+                    )
+                })
                 .collect(),
             synthetic: member.weights.is_synthetic(),
             fits: (0..opened.devices.count())
                 .map(|d| {
                     let most = opened.devices.memory_bytes(d);
-                    let fitting = sizes.iter().filter(|s| footprints.bytes(index, *s) <= most);
+                    let cell = Cell {
+                        device: d,
+                        member: index,
+                    };
+                    let fitting = sizes.iter().filter(|s| footprints.bytes(cell, *s) <= most);
                     fitting.last().map(|s| s.get())
                 })
                 .collect(),

@@ -73,7 +73,7 @@ impl Opened {
     /// The matrix in `file`, or worst-fit decreasing's.
     pub fn matrix(&self, file: Option<&Path>) -> Result<Matrix> {
         let Some(path) = file else {
-            let footprints = Footprints::of(&self.ensemble);
+            let footprints = Footprints::of(&self.ensemble, &self.devices);
             return Ok(worst_fit(&self.frame, &self.devices, &footprints)?);
         };
         let text =

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use divisi::load::saturate;
+use divisi::load::{Until, saturate};
 use divisi::serving::Answer;
 use serde::Serialize;
 
@@ -41,10 +41,16 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     let engine = opened.start(&matrix, opened.networks())?;
     let mut progress = Progress::new();
     let mut answers = Vec::with_capacity(samples.len());
-    let run = saturate(&engine, &samples, samples.len(), None, |_, answer| {
-        answers.extend(rows(&opened, answer));
-        progress.say(|| format!("{} of {} samples", answers.len(), samples.len()));
-    })
+    let run = saturate(
+        &engine,
+        &samples,
+        samples.len(),
+        Until::default(),
+        |_, answer| {
+            answers.extend(rows(&opened, answer));
+            progress.say(|| format!("{} of {} samples", answers.len(), samples.len()));
+        },
+    )
     .with_context(|| args.input.display().to_string())?;
     drop(progress);
     engine.shutdown();

@@ -11,8 +11,13 @@ pub fn on_end(stop: impl FnOnce() + Send + 'static) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .build();
-        if runtime.is_ok_and(|runtime| runtime.block_on(any()).is_ok()) {
+        let Ok(runtime) = runtime else { return };
+        if runtime.block_on(any()).is_ok() {
             stop();
+            // Whoever asks twice does not want to wait for order.
+            if runtime.block_on(any()).is_ok() {
+                std::process::exit(1);
+            }
         }
     });
 }

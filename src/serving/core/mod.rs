@@ -3,17 +3,24 @@
 //! Every method is an event with the time it happens at; what it returns is what
 //! the driver has to do. There is no clock, lock or thread inside.
 
+mod failing;
+mod stats;
+mod workers;
+
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
 use crate::metrics::RateRing;
 
-use super::batch::{Batch, Placed, Range, RequestKey, Slice, WorkerId};
-use super::door::{Door, DoorState, Refused};
-use super::pool::PoolIndex;
-use super::scheduler::{Pick, Scheduler, WorkerSpec};
-use super::supervision::{Verdict, Watch};
+use crate::serving::batch::{Batch, Placed, Range, RequestKey, Slice, WorkerId};
+use crate::serving::door::{Door, DoorState, Refused};
+use crate::serving::pool::PoolIndex;
+use crate::serving::scheduler::{Pick, Scheduler, WorkerSpec};
+use crate::serving::supervision::Watch;
+
+pub use stats::{DeviceStats, MemberStats, WorkerStats};
+use stats::{Tally, rates};
 
 /// What a core is made for.
 #[derive(Clone, Copy, Debug)]
@@ -49,29 +56,6 @@ pub struct Finished<T> {
     pub latency: Duration,
 }
 
-/// What one worker did so far.
-#[derive(Clone, Debug)]
-pub struct WorkerStats {
-    pub spec: WorkerSpec,
-    pub batches: u64,
-    pub samples: u64,
-    /// Seconds of its device a second, lately.
-    pub load: f64,
-}
-
-/// What one device did lately.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct DeviceStats {
-    pub busy: f64,
-}
-
-/// What one member did lately.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MemberStats {
-    pub queued: usize,
-    pub samples_per_s: f64,
-}
-
 struct Entry<T> {
     payload: T,
     parts: Vec<PartEntry>,
@@ -87,17 +71,6 @@ struct PartEntry {
     slice: Slice,
     left: usize,
 }
-
-struct Tally {
-    batches: u64,
-    samples: u64,
-    busy: RateRing,
-}
-
-/// Rates are kept in buckets of this width, and shown over [`LATELY`].
-const BUCKET: Duration = Duration::from_millis(200);
-const BUCKETS: usize = 8;
-const LATELY: Duration = Duration::from_secs(1);
 
 /// See the module's text. `T` is what a driver keeps with each request.
 pub struct Core<T> {
@@ -120,6 +93,8 @@ pub struct Core<T> {
     live: usize,
     /// The door is closed because a member has no worker.
     orphaned: bool,
+    /// Members may be without a worker for a moment.
+    reloading: bool,
 }
 
 impl<T: Clone> Core<T> {
@@ -137,12 +112,13 @@ impl<T: Clone> Core<T> {
             watches: HashMap::new(),
             restarts: HashMap::new(),
             asleep: vec![None; config.devices],
-            member_rates: vec![RateRing::new(BUCKET, BUCKETS); config.members],
+            member_rates: vec![rates(); config.members],
             next_request: 0,
             next_worker: 0,
             next_order: 0,
             live: 0,
             orphaned: false,
+            reloading: false,
         }
     }
 
@@ -351,52 +327,6 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Gives a request up: nothing of it is started any more. Its payload, to be
-    /// answered with the reason; none where it is already over.
-    pub fn fail(&mut self, now: Duration, request: RequestKey) -> Option<Finished<T>> {
-        let entry = self.requests.get_mut(&request).filter(|e| !e.failed)?;
-        entry.failed = true;
-        self.live -= 1;
-        let finished = Finished {
-            payload: entry.payload.clone(),
-            samples: entry.samples,
-            latency: now.saturating_sub(entry.submitted),
-        };
-        if let Some(at) = entry.deadline {
-            self.deadlines.remove(&(at, request));
-        }
-        for range in self.scheduler.remove_request(request) {
-            self.settle(now, &range);
-        }
-        Some(finished)
-    }
-
-    /// Gives up a request whose samples were never written or queued.
-    pub fn abandon(&mut self, request: RequestKey) {
-        if let Some(entry) = self.requests.remove(&request) {
-            self.live -= usize::from(!entry.failed);
-            self.forget_deadline(&entry, request);
-            for part in entry.parts {
-                self.pool.release(part.slice.extent, part.slice.len);
-            }
-        }
-    }
-
-    /// Time passes: requests past their deadline, and whether anything else happened
-    /// is for [`Core::wake`] to tell.
-    pub fn tick(&mut self, now: Duration) -> Vec<Finished<T>> {
-        self.scheduler.tick(now);
-        let mut late = Vec::new();
-        while let Some(&(at, request)) = self.deadlines.first() {
-            if at > now {
-                break;
-            }
-            self.deadlines.pop_first();
-            late.extend(self.fail(now, request));
-        }
-        late
-    }
-
     /// When [`Core::tick`] is due.
     pub fn next_timer(&self) -> Option<Duration> {
         let deadline = self.deadlines.first().map(|(at, _)| *at);
@@ -414,137 +344,9 @@ impl<T: Clone> Core<T> {
         self.scheduler.set_policy(policy);
     }
 
-    /// A number for a worker about to be built.
-    pub fn new_worker(&mut self) -> WorkerId {
-        self.next_worker += 1;
-        WorkerId(self.next_worker)
-    }
-
-    /// A worker is ready.
-    pub fn add_worker(&mut self, spec: WorkerSpec) {
-        self.tallies.insert(
-            spec.id,
-            Tally {
-                batches: 0,
-                samples: 0,
-                busy: RateRing::new(BUCKET, BUCKETS),
-            },
-        );
-        self.scheduler.add(spec);
-    }
-
-    /// A worker starts nothing new.
-    pub fn drain_worker(&mut self, id: WorkerId) {
-        self.scheduler.drain(id);
-    }
-
-    /// Whether a draining worker runs nothing and has nothing left.
-    pub fn is_drained(&self, id: WorkerId) -> bool {
-        !self.running.contains_key(&id) && self.scheduler.is_drained(id)
-    }
-
-    /// A worker is gone. Requests in a batch it still runs fail: gives them.
-    pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Vec<Finished<T>> {
-        let stuck = self.running.remove(&id).unwrap_or_default();
-        self.scheduler.remove(id);
-        self.tallies.remove(&id);
-        stuck
-            .into_iter()
-            .filter_map(|request| self.fail(now, request))
-            .collect()
-    }
-
-    /// A network panicked: its batch's requests fail; the worker is gone.
-    pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Vec<Finished<T>>) {
-        let failed = self.remove_worker(now, batch.worker);
-        for placed in &batch.ranges {
-            self.settle(now, &placed.range);
-        }
-        let place = (batch.device, batch.member);
-        let verdict = self.watches.entry(place).or_default().panicked(now);
-        if verdict == Verdict::Restart {
-            *self.restarts.entry(place).or_default() += 1;
-        }
-        (verdict, failed)
-    }
-
-    /// A member without a worker, if there is one.
-    pub fn orphan(&self) -> Option<usize> {
-        (0..self.members).find(|&m| self.scheduler.active().all(|w| w.member != m))
-    }
-
-    /// Closes the door because a member has no worker left; what waits fails.
-    pub fn close_orphaned(&mut self, now: Duration, reason: &str) -> Vec<Finished<T>> {
-        self.orphaned = true;
-        self.door.set(DoorState::Closed(reason.to_owned()));
-        self.fail_all(now)
-    }
-
-    /// Opens a door that was closed for want of workers, once there are some.
-    pub fn reopen_if_served(&mut self) {
-        if self.orphaned && self.orphan().is_none() {
-            self.orphaned = false;
-            self.door.set(DoorState::Open);
-        }
-    }
-
-    /// Every request that is not over fails: gives them.
-    pub fn fail_all(&mut self, now: Duration) -> Vec<Finished<T>> {
-        let mut keys: Vec<RequestKey> = self.requests.keys().copied().collect();
-        keys.sort_unstable();
-        keys.into_iter()
-            .filter_map(|key| self.fail(now, key))
-            .collect()
-    }
-
     /// Closes the door for good.
     pub fn close(&mut self, reason: &str) {
         self.orphaned = false;
         self.door.set(DoorState::Closed(reason.to_owned()));
-    }
-
-    /// Workers with what they did; draining ones are left out.
-    pub fn worker_stats(&mut self, now: Duration) -> Vec<WorkerStats> {
-        let specs: Vec<WorkerSpec> = self.scheduler.active().collect();
-        let stats = specs.into_iter().filter_map(|spec| {
-            let tally = self.tallies.get_mut(&spec.id)?;
-            Some(WorkerStats {
-                spec,
-                batches: tally.batches,
-                samples: tally.samples,
-                load: tally.busy.rate(now, LATELY),
-            })
-        });
-        stats.collect()
-    }
-
-    /// How busy each device was lately.
-    pub fn device_stats(&mut self, now: Duration) -> Vec<DeviceStats> {
-        let mut devices = vec![DeviceStats::default(); self.asleep.len()];
-        for stats in self.worker_stats(now) {
-            devices[stats.spec.device].busy += stats.load;
-        }
-        devices
-    }
-
-    /// What each member did lately.
-    pub fn member_stats(&mut self, now: Duration) -> Vec<MemberStats> {
-        let queued: Vec<usize> = (0..self.members)
-            .map(|m| self.scheduler.queued(m))
-            .collect();
-        let rates = self.member_rates.iter_mut();
-        queued
-            .into_iter()
-            .zip(rates)
-            .map(|(queued, rate)| MemberStats {
-                queued,
-                samples_per_s: rate.rate(now, LATELY),
-            })
-            .collect()
-    }
-
-    /// Restarts of the worker at a place.
-    pub fn restarts(&self, device: usize, member: usize) -> u32 {
-        self.restarts.get(&(device, member)).copied().unwrap_or(0)
     }
 }

@@ -1,0 +1,32 @@
+//! Where a value lies in the arena.
+
+/// Where the values of one tensor lie: `pixels × channels`, `pitch` floats a pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct View {
+    pub place: Place,
+    /// First channel within the pixel.
+    pub first: usize,
+    pub channels: usize,
+    pub height: usize,
+    pub width: usize,
+    /// Floats from one pixel to the next.
+    pub pitch: usize,
+}
+
+impl View {
+    pub fn pixels(&self) -> usize {
+        self.height * self.width
+    }
+
+    /// Floats of the whole slot that one sample takes.
+    pub fn sample_stride(&self) -> usize {
+        self.pixels() * self.pitch
+    }
+}
+
+/// The buffer a view looks into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Input,
+    Slot(usize),
+}

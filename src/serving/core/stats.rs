@@ -1,0 +1,105 @@
+//! What workers, devices and members did lately.
+
+use std::time::Duration;
+
+use crate::metrics::RateRing;
+
+use super::Core;
+use crate::serving::scheduler::WorkerSpec;
+
+/// What one worker did so far.
+#[derive(Clone, Debug)]
+pub struct WorkerStats {
+    pub spec: WorkerSpec,
+    pub batches: u64,
+    pub samples: u64,
+    /// Seconds of its device a second, lately.
+    pub load: f64,
+}
+
+/// What one device did lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DeviceStats {
+    /// Share of the time it ran batches.
+    pub busy: f64,
+}
+
+/// What one member did lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemberStats {
+    pub queued: usize,
+    pub samples_per_s: f64,
+}
+
+/// Counters of one worker.
+pub(super) struct Tally {
+    pub batches: u64,
+    pub samples: u64,
+    pub busy: RateRing,
+}
+
+impl Tally {
+    /// Nothing done yet.
+    pub fn new() -> Self {
+        Tally {
+            batches: 0,
+            samples: 0,
+            busy: rates(),
+        }
+    }
+}
+
+/// Rates are kept in buckets of this width, and shown over [`LATELY`].
+const BUCKET: Duration = Duration::from_millis(200);
+const BUCKETS: usize = 8;
+const LATELY: Duration = Duration::from_secs(1);
+
+pub(super) fn rates() -> RateRing {
+    RateRing::new(BUCKET, BUCKETS)
+}
+
+impl<T: Clone> Core<T> {
+    /// Workers with what they did; draining ones are left out.
+    pub fn worker_stats(&mut self, now: Duration) -> Vec<WorkerStats> {
+        let specs: Vec<WorkerSpec> = self.scheduler.staying().collect();
+        let stats = specs.into_iter().filter_map(|spec| {
+            let tally = self.tallies.get_mut(&spec.id)?;
+            Some(WorkerStats {
+                spec,
+                batches: tally.batches,
+                samples: tally.samples,
+                load: tally.busy.rate(now, LATELY),
+            })
+        });
+        stats.collect()
+    }
+
+    /// How busy each device was lately.
+    pub fn device_stats(&mut self, now: Duration) -> Vec<DeviceStats> {
+        let mut devices = vec![DeviceStats::default(); self.asleep.len()];
+        for stats in self.worker_stats(now) {
+            devices[stats.spec.device].busy += stats.load;
+        }
+        devices
+    }
+
+    /// What each member did lately.
+    pub fn member_stats(&mut self, now: Duration) -> Vec<MemberStats> {
+        let queues = (0..self.members).map(|m| self.scheduler.queued(m));
+        let queued: Vec<usize> = queues.collect();
+        let rates = self.member_rates.iter_mut();
+        queued
+            .into_iter()
+            .zip(rates)
+            .map(|(queued, rate)| MemberStats {
+                queued,
+                samples_per_s: rate.rate(now, LATELY),
+            })
+            .collect()
+    }
+
+    /// Restarts of the worker at a place.
+    pub fn restarts(&self, device: usize, member: usize) -> u32 {
+        self.restarts.get(&(device, member)).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,99 @@
+//! Workers come, drain, panic, are rebuilt and go.
+
+use std::time::Duration;
+
+use crate::serving::batch::{Batch, WorkerId};
+use crate::serving::door::DoorState;
+use crate::serving::scheduler::WorkerSpec;
+use crate::serving::supervision::Verdict;
+
+use super::stats::Tally;
+use super::{Core, Finished};
+
+impl<T: Clone> Core<T> {
+    /// A number for a worker about to be built.
+    pub fn new_worker(&mut self) -> WorkerId {
+        self.next_worker += 1;
+        WorkerId(self.next_worker)
+    }
+
+    /// A worker is ready.
+    pub fn add_worker(&mut self, spec: WorkerSpec) {
+        self.tallies.insert(spec.id, Tally::new());
+        self.scheduler.add(spec);
+    }
+
+    /// A worker starts nothing new.
+    pub fn drain_worker(&mut self, id: WorkerId) {
+        self.scheduler.drain(id);
+    }
+
+    /// Whether a draining worker runs nothing and has nothing left.
+    pub fn is_drained(&self, id: WorkerId) -> bool {
+        !self.running.contains_key(&id) && self.scheduler.is_drained(id)
+    }
+
+    /// A worker is gone. Requests in a batch it still runs fail: gives them.
+    pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Vec<Finished<T>> {
+        let stuck = self.running.remove(&id).unwrap_or_default();
+        self.scheduler.remove(id);
+        self.tallies.remove(&id);
+        self.fail_many(now, &stuck)
+    }
+
+    /// A network panicked: its batch's requests fail. What becomes of the worker:
+    /// one that was leaving or gone anyway is not built again.
+    pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Vec<Finished<T>>) {
+        let stuck = self.running.remove(&batch.worker).unwrap_or_default();
+        let failed = self.fail_many(now, &stuck);
+        for placed in &batch.ranges {
+            self.settle(now, &placed.range);
+        }
+        if !self.scheduler.staying().any(|w| w.id == batch.worker) {
+            self.remove_worker(now, batch.worker);
+            return (Verdict::Gone, failed);
+        }
+        let place = (batch.device, batch.member);
+        let verdict = self.watches.entry(place).or_default().panicked(now);
+        if verdict == Verdict::Restart {
+            *self.restarts.entry(place).or_default() += 1;
+            self.scheduler.rebuild(batch.worker);
+        } else {
+            self.remove_worker(now, batch.worker);
+        }
+        (verdict, failed)
+    }
+
+    /// A worker that panicked was built again. False where it had to go meanwhile,
+    /// and what was built is to be dropped.
+    pub fn rebuilt(&mut self, id: WorkerId) -> bool {
+        self.scheduler.rebuilt(id)
+    }
+
+    /// A member without a worker, if there is one. While a reload is under way there
+    /// may be: its workers are coming.
+    pub fn orphan(&self) -> Option<usize> {
+        let served = |member: usize| self.scheduler.staying().any(|w| w.member == member);
+        (0..self.members).find(|&m| !self.reloading && !served(m))
+    }
+
+    /// A reload begins, or is over.
+    pub fn set_reloading(&mut self, reloading: bool) {
+        self.reloading = reloading;
+    }
+
+    /// Closes the door because a member has no worker left; what waits fails.
+    pub fn close_orphaned(&mut self, now: Duration, reason: &str) -> Vec<Finished<T>> {
+        self.orphaned = true;
+        self.door.set(DoorState::Closed(reason.to_owned()));
+        self.fail_all(now)
+    }
+
+    /// Opens a door that was closed for want of workers, once there are some.
+    pub fn reopen_if_served(&mut self) {
+        if self.orphaned && self.orphan().is_none() {
+            self.orphaned = false;
+            self.door.set(DoorState::Open);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! A live session: what a console asks for happens, and shows.
+
+use std::sync::Arc;
+
+use divisi::allocation::{Cell, Footprints};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::serving::{Engine, EngineOptions};
+use divisi::session::{
+    Command, LiveSession, LoadPattern, ReloadState, SearchKind, SearchOrder, SearchState, Session,
+    Snapshot,
+};
+
+use crate::common::{digits, everywhere, fakes, start};
+
+fn session() -> LiveSession {
+    let ensemble = digits();
+    let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
+    LiveSession::new(engine, fakes(&ensemble), None)
+}
+
+/// Looks until it is there: the session works in threads of its own.
+fn until(session: &mut LiveSession, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
+    loop {
+        let snapshot = session.snapshot();
+        if there(&snapshot) {
+            return snapshot;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn reloaded(session: &mut LiveSession) -> Snapshot {
+    until(session, |s| {
+        s.reload
+            .as_ref()
+            .is_some_and(|r| r.state == ReloadState::Done)
+    })
+}
+
+#[test]
+fn an_edit_is_applied_undone_and_redone() {
+    let mut session = session();
+    let old = session.snapshot().matrix;
+    let cell = Cell {
+        device: 0,
+        member: 2,
+    };
+    let new = old.with(cell, BatchSize::new(64)).expect("valid");
+    let preview = session.preview(&new).expect("it fits");
+    assert_eq!(preview.difference.changed().count(), 1);
+    assert!(preview.memory[0].1 > preview.memory[0].0);
+    session
+        .command(Command::Apply(new.clone()))
+        .expect("starts");
+    let after = reloaded(&mut session);
+    assert_eq!(
+        (after.matrix, after.can_undo, after.can_redo),
+        (new.clone(), true, false)
+    );
+    assert!(
+        session.command(Command::Apply(new.clone())).is_err(),
+        "it runs already"
+    );
+    session.command(Command::Undo).expect("starts");
+    let after = reloaded(&mut session);
+    assert_eq!(
+        (after.matrix, after.can_undo, after.can_redo),
+        (old, false, true)
+    );
+    assert!(
+        session.command(Command::Undo).is_err(),
+        "nothing ran before"
+    );
+    session.command(Command::Redo).expect("starts");
+    assert_eq!(reloaded(&mut session).matrix, new);
+}
+
+#[test]
+fn load_is_generated_counted_and_stopped() {
+    let mut session = session();
+    let pattern = LoadPattern::Closed {
+        clients: 2,
+        samples: 4,
+    };
+    session
+        .command(Command::StartLoad(pattern))
+        .expect("starts");
+    let seen = until(&mut session, |s| s.counters.answered > 50);
+    assert!(
+        seen.accuracy
+            .is_some_and(|a| a.right <= a.answered && a.answered > 0)
+    );
+    let mut spans = Vec::new();
+    session.drain_spans(&mut spans);
+    assert!(!spans.is_empty() && spans.iter().all(|s| s.start <= s.end));
+    session
+        .command(Command::SetPolicy(PolicyKind::NoWait))
+        .expect("any time");
+    session.command(Command::StopLoad).expect("stops");
+    assert_eq!(session.snapshot().load.pattern, None);
+    let huge = LoadPattern::Closed {
+        clients: 1,
+        samples: 65_536,
+    };
+    assert!(
+        session.command(Command::StartLoad(huge)).is_err(),
+        "larger than the pool"
+    );
+}
+
+#[test]
+fn a_search_is_started_paused_cancelled_and_its_best_applied() {
+    let mut session = session();
+    let order = SearchOrder {
+        kind: SearchKind::Greedy,
+        seed: 1,
+        max_iter: 3,
+        max_neighs: 5,
+    };
+    assert!(session.command(Command::PauseSearch).is_err(), "none runs");
+    session
+        .command(Command::StartSearch(order.clone()))
+        .expect("starts");
+    assert!(
+        session.command(Command::StartSearch(order)).is_err(),
+        "one runs"
+    );
+    until(&mut session, |s| {
+        s.search.as_ref().is_some_and(|s| s.evaluations > 0)
+    });
+    session.command(Command::PauseSearch).expect("pauses");
+    until(&mut session, |s| {
+        s.search
+            .as_ref()
+            .is_some_and(|s| s.state == SearchState::Paused)
+    });
+    session.command(Command::ResumeSearch).expect("goes on");
+    session.command(Command::CancelSearch).expect("stops");
+    let seen = until(&mut session, |s| {
+        s.search
+            .as_ref()
+            .is_some_and(|s| s.state == SearchState::Cancelled)
+    });
+    assert!(seen.search.is_some_and(|s| s.best.is_some()));
+    session
+        .command(Command::ApplyBest)
+        .expect("there is a best");
+    reloaded(&mut session);
+}
+
+#[test]
+fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() {
+    let ensemble = digits();
+    let host = |memory_bytes| Host {
+        cores: vec![0, 1],
+        memory_bytes,
+    };
+    let large = Devices::default_of(&host(1 << 30));
+    let old = everywhere(&ensemble, &large);
+    // The densely connected network at its largest on both devices.
+    let size = BatchSize::new(128);
+    let mut new = old.clone();
+    for device in 0..2 {
+        new = new.with(Cell { device, member: 5 }, size).expect("valid");
+    }
+    let ledger = Footprints::of(&ensemble, &large)
+        .book(&new, &large)
+        .expect("it fits");
+    let devices = Devices::default_of(&host(ledger.booked(0) + (1 << 20)));
+    let options = EngineOptions::default();
+    let engine = Engine::start(
+        Arc::clone(&ensemble),
+        devices,
+        &old,
+        fakes(&ensemble),
+        options,
+    );
+    let engine = Arc::new(engine.expect("it fits"));
+    assert!(
+        !engine
+            .plan_reload(&new)
+            .expect("it fits alone")
+            .early
+            .is_empty()
+    );
+    let mut session = LiveSession::new(Arc::clone(&engine), fakes(&ensemble), None);
+    let load = LoadPattern::Closed {
+        clients: 4,
+        samples: 8,
+    };
+    session.command(Command::StartLoad(load)).expect("starts");
+    let preview = session.preview(&new).expect("it fits alone");
+    assert_eq!(preview.difference.changed().count(), 2);
+    session
+        .command(Command::Apply(new.clone()))
+        .expect("starts");
+    assert_eq!(reloaded(&mut session).matrix, new);
+    let answered = session.snapshot().counters.answered;
+    let later = until(&mut session, |s| s.counters.answered > answered + 20);
+    assert_eq!((later.counters.failed, later.counters.cancelled), (0, 0));
+}
