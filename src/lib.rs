@@ -8,6 +8,7 @@ pub mod compute;
 pub mod device;
 pub mod ensemble;
 pub mod load;
+mod lock;
 pub mod metrics;
 pub mod network;
 pub mod search;

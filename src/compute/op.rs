@@ -1,10 +1,12 @@
 //! A whole lowered network as one Candle operation.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use candle_core::{CpuStorage, CustomOp1, InplaceOp2, Layout, Shape};
 use rayon::ThreadPool;
 use rayon::prelude::*;
+
+use crate::lock::lock;
 
 use super::error::ComputeError;
 use super::lowered::{Arena, Lowered};
@@ -48,7 +50,7 @@ impl NetworkOp {
 
     fn run(&self, input: &[f32], output: &mut [f32]) -> Result<(), ComputeError> {
         let batch = input.len() / self.network.inputs().max(1);
-        let mut guard = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = lock(&self.arenas);
         let arenas = guard.as_mut_slice();
         match &self.pool {
             Some(pool) if arenas.len() > 1 && batch > 1 => {

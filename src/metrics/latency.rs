@@ -15,7 +15,7 @@ pub struct Latency {
 /// Longer ones are counted as this.
 const MOST_MICROS: u64 = 60_000_000;
 
-/// The bounds are constants that the histogram accepts, as its tests below hold.
+/// The bounds are constants that the histogram accepts: any test that makes one holds it.
 static EMPTY: LazyLock<Histogram<u64>> = LazyLock::new(|| {
     #[allow(clippy::expect_used, reason = "constants, and a test makes one")]
     Histogram::new_with_bounds(1, MOST_MICROS, 3).expect("1 < most, three digits")
@@ -58,17 +58,6 @@ impl Latency {
         let micros = latency.as_micros() as u64;
         self.histogram
             .saturating_record(micros.clamp(1, MOST_MICROS));
-    }
-
-    /// Adds another distribution.
-    pub fn merge(&mut self, other: &Latency) {
-        // Both have the same bounds, so this cannot fail.
-        let _ = self.histogram.add(&other.histogram);
-    }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.histogram.reset();
     }
 
     /// Its percentiles.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::allocation::Matrix;
+use crate::lock::lock;
 
 /// The search was cancelled.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl Control {
     /// # Errors
     /// [`Stopped`] once cancelled.
     pub fn checkpoint(&self) -> Result<(), Stopped> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         while state.paused && !state.cancelled {
             state.waiting = true;
             state = self
@@ -123,6 +124,6 @@ impl Control {
     }
 
     fn with<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
-        look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut lock(&self.state))
     }
 }

@@ -3,9 +3,10 @@
 //! Each part of a request (its samples in one extent) has its own lock and is
 //! folded by whichever thread predicted, in any order.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::ensemble::{CombinationRule, label_of};
+use crate::lock::lock;
 
 /// The combined state of a part's samples.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Part {
     ) {
         let width = rule.state_width();
         let samples = rows.len() / classes.max(1);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if state.is_empty() {
             state.resize(self.samples * width, 0.0);
         }
@@ -46,7 +47,7 @@ impl Part {
     }
 
     fn take(&self) -> Vec<f32> {
-        std::mem::take(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.state))
     }
 }
 

@@ -82,6 +82,9 @@ pub struct EntryView {
     pub fill: f64,
     pub batches: u64,
     pub restarts: u32,
+    /// Its network panicked so often that it is not started again; applying a matrix
+    /// brings it back.
+    pub retired: bool,
 }
 
 /// Latencies since the last reload or clearing.

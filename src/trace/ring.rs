@@ -1,6 +1,8 @@
 //! A bounded ring of spans, written by one device's thread, emptied by a reader.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use crate::lock::lock;
 
 use super::Span;
 
@@ -33,7 +35,7 @@ impl SpanRing {
 
     /// Adds spans; the oldest make room.
     pub fn push(&self, spans: &[Span]) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = lock(&self.inner);
         for &span in spans {
             if inner.spans.len() < self.bound {
                 inner.spans.push(span);
@@ -49,7 +51,7 @@ impl SpanRing {
     /// Takes all spans, oldest first, and how many were lost since the start.
     pub fn drain(&self, into: &mut Vec<Span>) -> u64 {
         let (spans, head, dropped) = {
-            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut inner = lock(&self.inner);
             let spans = std::mem::take(&mut inner.spans);
             (spans, std::mem::take(&mut inner.head), inner.dropped)
         };

@@ -191,6 +191,7 @@ fn entries() -> Vec<EntryView> {
         fill: 0.9,
         batches: 1204,
         restarts: 0,
+        retired: false,
     };
     loads
         .into_iter()
@@ -373,7 +374,8 @@ pub fn many(shown: &mut Snapshot) {
             load: 0.3,
             fill: 0.9,
             batches: 7,
-            restarts: 0
+            restarts: 0,
+            retired: false,
         };
         16 * 12
     ];

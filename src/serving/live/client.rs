@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::lock::lock;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::RequestKey;
 
-use super::shared::{Shared, lock};
+use super::shared::Shared;
 
 /// Why a request has no answer although it was admitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

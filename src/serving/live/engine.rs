@@ -1,26 +1,24 @@
 //! The engine: workers for a matrix, requests in, answers out.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::allocation::{Cell, DoesNotFit, Footprints, Matrix};
-use crate::device::{DeviceKind, Devices, Ledger, format_bytes, thread_pool};
+use crate::device::{Devices, Ledger, format_bytes};
 use crate::ensemble::{Ensemble, PolicyKind};
-use crate::metrics::{Bucket, Latency, LatencySummary};
-use crate::serving::core::{Core, CoreConfig, DeviceStats, MemberStats, WorkerStats};
+use crate::lock::lock;
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::scheduler::WorkerSpec;
-use crate::serving::storage::Storage;
-use crate::trace::{Span, SpanRing};
 
+use super::assembly::assemble;
 use super::client::{Failure, Outcome, Pending, Reply, Request, Slot, Staged};
 use super::factory::{BuildError, PredictorFactory};
 use super::partition;
-use super::shared::{DeviceLane, SPAN_BOUND, Shared, Watched, lock};
+use super::shared::Shared;
 use super::worker::build;
 
 /// How an engine is set up.
@@ -66,29 +64,6 @@ pub enum EngineError {
         most: usize,
         bytes: u64,
     },
-}
-
-/// Counters and rates of a running engine, for whoever shows them.
-#[derive(Clone, Debug)]
-pub struct Observed {
-    pub now: Duration,
-    pub door: DoorState,
-    pub refused: u64,
-    pub failed: u64,
-    pub cancelled: u64,
-    pub restarts: u64,
-    pub answered: u64,
-    pub in_flight: usize,
-    pub policy: PolicyKind,
-    pub workers: Vec<WorkerStats>,
-    pub devices: Vec<DeviceStats>,
-    pub members: Vec<MemberStats>,
-    pub requests_per_s: f64,
-    pub samples_per_s: f64,
-    /// Samples a second in each moment of [`super::shared::MOMENT`], oldest first.
-    pub series: Vec<f64>,
-    pub moment: Duration,
-    pub latency: LatencySummary,
 }
 
 /// A running inference system. Dropping it stops it at once; [`Engine::shutdown`]
@@ -264,61 +239,6 @@ impl Engine {
         self.shared.poke_timer();
     }
 
-    /// Counters and rates.
-    pub fn observe(&self) -> Observed {
-        let watched = &self.shared.watched;
-        let now = self.shared.now();
-        let latency = lock(&watched.latency).summary();
-        let (answered, requests_per_s, samples_per_s, series) = rates(watched, now);
-        let mut core = self.shared.core();
-        Observed {
-            now,
-            door: core.door().state().clone(),
-            refused: core.door().refused(),
-            failed: watched.failed.load(Ordering::Relaxed),
-            cancelled: watched.cancelled.load(Ordering::Relaxed),
-            restarts: watched.restarts.load(Ordering::Relaxed),
-            answered,
-            in_flight: core.in_flight(),
-            policy: core.policy(),
-            workers: core.worker_stats(now),
-            devices: core.device_stats(now),
-            members: core.member_stats(now),
-            requests_per_s,
-            samples_per_s,
-            series,
-            moment: super::shared::MOMENT,
-            latency,
-        }
-    }
-
-    /// Bars of the latency distribution on a logarithmic axis.
-    pub fn latency_buckets(&self, per_octave: u32) -> Vec<Bucket> {
-        lock(&self.shared.watched.latency).buckets(per_octave)
-    }
-
-    /// Forgets latencies so far; gives what they were.
-    pub fn clear_latency(&self) -> Latency {
-        std::mem::take(&mut *lock(&self.shared.watched.latency))
-    }
-
-    /// Restarts of the worker at a place.
-    pub fn restarts(&self, cell: Cell) -> u32 {
-        self.shared.core().restarts(cell.device, cell.member)
-    }
-
-    /// Moves the spans since the last call to `into`, by device, oldest first; gives
-    /// how many were lost since the start.
-    pub fn drain_spans(&self, into: &mut Vec<Span>) -> u64 {
-        let lanes = self.shared.lanes.iter();
-        lanes.map(|lane| lane.spans.drain(into)).sum()
-    }
-
-    /// Takes what an operator should read.
-    pub fn take_notices(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.shared.watched.notices))
-    }
-
     /// Closes the door, lets requests under way finish for at most the drain limit,
     /// fails the rest with a reason, and stops.
     pub fn shutdown(&self) {
@@ -352,66 +272,4 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.stop("the system was stopped");
     }
-}
-
-fn rates(watched: &Watched, now: Duration) -> (u64, f64, f64, Vec<f64>) {
-    let lately = Duration::from_secs(1);
-    let mut answered: MutexGuard<'_, _> = lock(&watched.answered);
-    let (requests, samples) = &mut *answered;
-    (
-        requests.total() as u64,
-        requests.rate(now, lately),
-        samples.rate(now, lately),
-        samples.series(now),
-    )
-}
-
-fn assemble(
-    ensemble: &Arc<Ensemble>,
-    devices: Devices,
-    factory: Arc<dyn PredictorFactory>,
-    options: &EngineOptions,
-) -> Result<Shared, EngineError> {
-    let width = ensemble.input.shape.elements();
-    let slots = ensemble.segment_size;
-    let extents = extents(ensemble, options)?;
-    let core = Core::new(CoreConfig {
-        devices: devices.count(),
-        members: ensemble.members.len(),
-        extents,
-        segment: slots,
-        policy: ensemble.policy,
-    });
-    let lanes = devices
-        .iter()
-        .map(|device| {
-            let DeviceKind::Cpu { cores } = &device.kind;
-            Ok(DeviceLane {
-                thread: OnceLock::new(),
-                poked: AtomicBool::new(false),
-                pool: thread_pool(cores).map_err(|e| EngineError::Thread(e.to_string()))?,
-                spans: SpanRing::new(SPAN_BOUND),
-            })
-        })
-        .collect::<Result<_, EngineError>>()?;
-    let storage = Storage::new(extents, slots, width);
-    let ensemble = Arc::clone(ensemble);
-    Ok(Shared::new(
-        ensemble, devices, factory, core, storage, lanes,
-    ))
-}
-
-/// Extents of the pool within its bounds: at least two segments have to fit.
-fn extents(ensemble: &Ensemble, options: &EngineOptions) -> Result<usize, EngineError> {
-    let values = ensemble.input.shape.elements() + ensemble.combination().state_width();
-    let by_bytes = (options.pool_bytes / (4 * values as u64)) as usize;
-    let segment = ensemble.segment_size;
-    if 2 * segment > by_bytes {
-        return Err(EngineError::Segment {
-            segment,
-            most: by_bytes / 2,
-            bytes: options.pool_bytes,
-        });
-    }
-    Ok((options.pool_samples.min(by_bytes) / segment).max(2))
 }

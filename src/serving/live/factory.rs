@@ -1,12 +1,13 @@
 //! Where predictors come from: lowered networks, or stand-ins.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rayon::ThreadPool;
 use thiserror::Error;
 
 use crate::compute::{ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor};
 use crate::ensemble::{BatchSize, Ensemble, Outputs};
+use crate::lock::lock;
 use crate::network::GraphError;
 
 /// Why a worker could not be built.
@@ -52,7 +53,7 @@ impl NetworkFactory {
     }
 
     fn lowered(&self, member: usize) -> Result<Arc<Lowered>, BuildError> {
-        let mut all = self.lowered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.lowered);
         if let Some(lowered) = &all[member] {
             return Ok(Arc::clone(lowered));
         }

@@ -1,15 +1,18 @@
 //! The core driven live: one thread a device, one for timers, the caller's for the rest.
 
+mod assembly;
 mod client;
 mod engine;
 mod factory;
+mod observe;
 mod partition;
 mod reloader;
 mod shared;
 mod worker;
 
 pub use client::{Failure, Outcome, Pending, Reply, Request, Staged};
-pub use engine::{Engine, EngineError, EngineOptions, Observed};
+pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory};
+pub use observe::Observed;
 pub use reloader::ReloadError;
 pub use shared::SPAN_BOUND;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::compute::ComputeError;
 use crate::device::{DeviceKind, pin_current_thread};
+use crate::lock::lock;
 use crate::serving::batch::Batch;
 use crate::serving::core::Next;
 use crate::serving::scheduler::WorkerSpec;
@@ -15,7 +16,7 @@ use crate::serving::supervision::Verdict;
 use crate::trace::{Span, SpanKind};
 
 use super::client::{Failure, RequestData, spin};
-use super::shared::{Shared, lock};
+use super::shared::Shared;
 use super::worker::{Timing, build, since};
 
 type LiveBatch = Batch<Arc<RequestData>>;

@@ -7,13 +7,13 @@ use thiserror::Error;
 
 use crate::allocation::{Cell, DoesNotFit, Matrix};
 use crate::ensemble::BatchSize;
+use crate::lock::lock;
 use crate::serving::batch::WorkerId;
 use crate::serving::reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 use crate::serving::scheduler::WorkerSpec;
 
 use super::client::Failure;
 use super::engine::Engine;
-use super::shared::lock;
 use super::worker::build;
 
 /// Why a reload did not happen; the old matrix serves.

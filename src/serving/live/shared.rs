@@ -10,6 +10,7 @@ use rayon::ThreadPool;
 
 use crate::device::Devices;
 use crate::ensemble::{CombinationRule, Ensemble};
+use crate::lock::lock;
 use crate::metrics::{Latency, RateRing};
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::{RequestKey, WorkerId};
@@ -130,7 +131,7 @@ impl Shared {
     }
 
     pub fn core(&self) -> MutexGuard<'_, Core<Arc<RequestData>>> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.core)
     }
 
     pub fn is_stopping(&self) -> bool {
@@ -286,9 +287,4 @@ fn check(values: &[f32], width: usize) -> Result<(), Refused> {
             value: at % width,
         }),
     }
-}
-
-/// Locks, whoever panicked before.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
 //! The program's log: bounded, for a pane.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use crate::lock::lock;
 use crate::session::{LogEntry, LogLevel};
 
 use super::LOG_LINES;
@@ -44,6 +45,6 @@ impl Log {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<LogEntry>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.lines)
     }
 }

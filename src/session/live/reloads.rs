@@ -1,10 +1,11 @@
 //! Reloads in the background, with their history.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use crate::allocation::{History, Matrix};
+use crate::lock::lock;
 use crate::metrics::LatencySummary;
 use crate::serving::Engine;
 use crate::session::{LogLevel, Refusal, ReloadState, ReloadView};
@@ -158,8 +159,4 @@ fn remember(history: &mut History<Matrix>, old: Matrix, way: Way) {
         Way::Back => history.went_back(old),
         Way::Forth => history.went_forth(old),
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

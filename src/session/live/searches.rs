@@ -1,11 +1,12 @@
 //! Searches in the background.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::allocation::Matrix;
 use crate::ensemble::{Ensemble, Samples};
+use crate::lock::lock;
 use crate::search::{Algorithm, Bounds, Cache, Control, Job, Outcome, SearchError};
 use crate::serving::{Engine, PredictorFactory};
 use crate::session::{LogLevel, Refusal, SearchOrder, SearchState, SearchView};
@@ -241,8 +242,4 @@ fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, St
             format!("search failed: {error}"),
         ),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -104,6 +104,7 @@ impl LiveSession {
     }
 
     fn entries(&self, seen: &Observed, matrix: &Matrix) -> Vec<EntryView> {
+        let retired = self.engine.retired(matrix);
         matrix
             .cells()
             .map(|cell| {
@@ -111,8 +112,13 @@ impl LiveSession {
                     .workers
                     .iter()
                     .filter(|w| (w.spec.device, w.spec.member) == (cell.device, cell.member));
-                at.next_back()
-                    .map_or_else(EntryView::default, |w| self.entry(w, cell))
+                match at.next_back() {
+                    Some(stats) => self.entry(stats, cell),
+                    None => EntryView {
+                        retired: retired.contains(&cell),
+                        ..EntryView::default()
+                    },
+                }
             })
             .collect()
     }
@@ -128,6 +134,7 @@ impl LiveSession {
             },
             batches: stats.batches,
             restarts: self.engine.restarts(cell),
+            retired: false,
         }
     }
 

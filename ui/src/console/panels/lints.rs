@@ -14,14 +14,29 @@ const ENOUGH: u64 = 20;
 
 /// Sentences, the gravest first; none while nothing is asked of the ensemble.
 pub fn lints(shown: &Snapshot) -> Vec<String> {
+    let lost = retired(shown);
     if shown.throughput.samples_per_s < 1.0 {
-        return Vec::new();
+        return lost.collect();
     }
-    holding_up(shown)
-        .into_iter()
+    lost.chain(holding_up(shown))
         .chain(idle(shown))
         .chain(unfilled(shown))
         .collect()
+}
+
+/// Workers that panicked too often; applying any matrix starts them again.
+fn retired(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
+    let cells = shown.matrix.cells().zip(&shown.entries);
+    cells
+        .filter(|(_, entry)| entry.retired)
+        .filter_map(|(cell, _)| {
+            let device = shown.devices.get(cell.device)?;
+            let member = shown.members.get(cell.member)?;
+            Some(format!(
+                "{} × {}: its worker is retired, see the log",
+                device.name, member.name
+            ))
+        })
 }
 
 /// One member's queue is longer than all the others' together.
