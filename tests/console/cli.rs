@@ -190,7 +190,7 @@ fn failures_are_one_and_misuse_is_two() {
         ),
         (
             &["bench", "--memory", "1MiB"],
-            "no device is large enough: member `dense` at batch size 8 needs 1.8 MiB",
+            "no device is large enough: member `dense` at batch size 8 needs 1.9 MiB",
         ),
         (
             &["bench", "--matrix", "/nowhere.toml"],

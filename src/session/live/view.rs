@@ -35,9 +35,11 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
 
 impl LiveSession {
     pub(super) fn view(&self) -> Snapshot {
+        // Before the matrix: a reload that is shown as done is then also in it.
+        let reload = self.reloads.view();
+        let (can_undo, can_redo) = self.reloads.can_go();
         let seen = self.engine.observe();
         let matrix = self.engine.matrix();
-        let (can_undo, can_redo) = self.reloads.can_go();
         Snapshot {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
@@ -63,7 +65,7 @@ impl LiveSession {
                     .map_or(0, |l| l.tally().sent.load(Ordering::Relaxed)),
             },
             search: self.searches.view(),
-            reload: self.reloads.view(),
+            reload,
             log: self.log.lines(),
             can_undo,
             can_redo,
