@@ -27,8 +27,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const RELOADS: usize = 1000;
-/// Samples of one request, and requests under way at once.
+/// Samples of one request.
 const REQUEST: usize = 8;
+/// Requests under way at once: the client sends the next as one is answered.
+const UNDER_WAY: usize = 4;
 
 fn main() -> Result<()> {
     let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
@@ -48,6 +50,8 @@ fn main() -> Result<()> {
         for _ in 0..RELOADS {
             let next = random_neighbour(&engine, &mut random);
             engine.reload(&next, |_| {})?;
+            // So that requests see each matrix, and the client more than one.
+            thread::park_timeout(Duration::from_millis(10));
         }
         Ok(())
     })?;
@@ -132,25 +136,29 @@ fn send(
     let (answers, inbox) = std::sync::mpsc::channel();
     let mut last = Instant::now();
     let mut counted = vec![];
+    let mut under_way = 0;
     while !over.load(Ordering::Acquire) {
-        let first = (client.sent * REQUEST) % (reference.len() - REQUEST);
-        let number = client.sent;
-        let rows = &values[first * 64..(first + REQUEST) * 64];
-        let answers = answers.clone();
-        counted.push(0);
-        let reply = move |outcome| {
-            let _ = answers.send((number, first, Instant::now(), outcome));
-        };
-        if engine
-            .submit_with(Request::new(rows), Box::new(reply))
-            .is_err()
-        {
-            client.refused += 1;
-            counted.pop();
-            continue;
+        while under_way < UNDER_WAY {
+            let first = (client.sent * REQUEST) % (reference.len() - REQUEST);
+            let number = client.sent;
+            let rows = &values[first * 64..(first + REQUEST) * 64];
+            let answers = answers.clone();
+            let reply = move |outcome| {
+                let _ = answers.send((number, first, Instant::now(), outcome));
+            };
+            if engine
+                .submit_with(Request::new(rows), Box::new(reply))
+                .is_err()
+            {
+                client.refused += 1;
+                break;
+            }
+            counted.push(0);
+            client.sent += 1;
+            under_way += 1;
         }
-        client.sent += 1;
-        while let Ok((number, first, at, outcome)) = inbox.recv_timeout(Duration::from_millis(4)) {
+        if let Ok((number, first, at, outcome)) = inbox.recv_timeout(Duration::from_secs(2)) {
+            under_way -= 1;
             judge(&mut client, &mut counted, reference, number, first, outcome);
             client.gaps.push((at - last).as_secs_f64());
             last = at;

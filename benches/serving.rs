@@ -23,6 +23,7 @@ use common::Bed;
 use divisi::allocation::Matrix;
 use divisi::compute::{Predictor, host_rows, write_rows};
 use divisi::device::{DeviceKind, pin_current_thread};
+use divisi::ensemble::Samples;
 use divisi::load::{Until, saturate};
 use divisi::metrics::stats::{median, rsd};
 
@@ -76,7 +77,7 @@ fn alternate(bed: &Bed, matrix: &Matrix) -> Result<(Vec<f64>, Vec<f64>)> {
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for run in 0..=RUNS {
         let a = saturate(&engine, &samples, SAMPLES, Until::default(), |_, _| {})?.samples_per_s();
-        let b = bare_loop(bed, matrix)?;
+        let b = bare_loop(bed, matrix, &samples)?;
         if run > 0 {
             ours.push(a);
             bare.push(b);
@@ -85,7 +86,7 @@ fn alternate(bed: &Bed, matrix: &Matrix) -> Result<(Vec<f64>, Vec<f64>)> {
     Ok((ours, bare))
 }
 
-fn bare_loop(bed: &Bed, matrix: &Matrix) -> Result<f64> {
+fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
     let factory = bed.networks();
     let members = bed.ensemble.members.len();
     let counters: Arc<Vec<AtomicUsize>> =
@@ -95,7 +96,9 @@ fn bare_loop(bed: &Bed, matrix: &Matrix) -> Result<f64> {
         let mut row = Vec::new();
         for (cell, size) in matrix.workers().filter(|(c, _)| c.device == device) {
             let input = host_rows(size.get(), 64)?;
-            write_rows(&input, |values| values.fill(0.4))?;
+            // Real samples: branches and speculation see what they see when serving.
+            let rows = samples.rows(0, size.get());
+            write_rows(&input, |values| bed.ensemble.input.transform(&rows, values))?;
             row.push(Worker {
                 member: cell.member,
                 size: size.get(),

@@ -134,7 +134,8 @@ fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, matrix: &Matrix, way
             remember(&mut state.history, old, way);
             let changed = plan.difference.changed().count();
             let millis = elapsed.as_secs_f64() * 1e3;
-            let text = format!("reload: {changed} entries changed in {millis:.0} ms");
+            let entries = if changed == 1 { "entry" } else { "entries" };
+            let text = format!("reload: {changed} {entries} changed in {millis:.1} ms");
             (ReloadState::Done, LogLevel::Info, text)
         }
         Err(error) => {
