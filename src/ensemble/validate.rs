@@ -19,6 +19,9 @@ use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
 use crate::network::{Graph, Shape, Weights};
 
+/// Characters of a name at most.
+const MAX_NAME: usize = 64;
+
 /// Samples in a segment where the manifest says nothing (the paper, section III).
 const DEFAULT_SEGMENT: i64 = 128;
 
@@ -68,7 +71,19 @@ impl Page<'_> {
     }
 }
 
+/// What a terminal and a table can show.
+fn check_name(page: &Page<'_>, at: usize, field: &str, name: &str) -> Result<(), EnsembleError> {
+    let shown = !name.trim().is_empty() && !name.chars().any(char::is_control);
+    if shown && name.chars().count() <= MAX_NAME {
+        return Ok(());
+    }
+    let found = name.escape_debug();
+    let why = format!("{field}: expected 1 to {MAX_NAME} printable characters, found `{found}`");
+    Err(page.wrong(at, why))
+}
+
 fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
+    check_name(page, 0, "name", &manifest.name)?;
     let classes = page.count("classes", &manifest.classes, 1 << 24)?;
     let input = input(page, &manifest.input)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
@@ -135,7 +150,13 @@ fn labels(
                 labels.get_ref().len()
             ),
         )),
-        labels => Ok(labels.as_ref().map(|l| l.get_ref().clone())),
+        Some(labels) => {
+            for label in labels.get_ref() {
+                check_name(page, labels.span().start, "labels", label)?;
+            }
+            Ok(Some(labels.get_ref().clone()))
+        }
+        None => Ok(None),
     }
 }
 
@@ -195,6 +216,7 @@ fn members(
     let mut members = Vec::new();
     for (index, table) in tables.iter().enumerate() {
         let member = table.get_ref();
+        check_name(page, table.span().start, "members.name", &member.name)?;
         if !names.insert(&member.name) {
             let why = format!("members.name: `{}` appears twice", member.name);
             return Err(page.wrong(table.span().start, why));

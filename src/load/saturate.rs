@@ -56,6 +56,9 @@ pub struct Until<'a> {
     pub stop: Option<&'a AtomicBool>,
 }
 
+/// How long to wait for an answer before looking whether the run was given up.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 impl Until<'_> {
     fn is_over(&self, start: Instant) -> bool {
         self.limit.is_some_and(|limit| start.elapsed() > limit)
@@ -95,10 +98,14 @@ pub fn saturate(
                 Err(refused) => return Err(refused.into()),
             }
         }
-        if let Some((first, request)) = pending.pop_front() {
-            let answer = request.wait()?;
+        let Some((first, request)) = pending.front_mut() else {
+            continue;
+        };
+        if let Some(outcome) = request.wait_within(PATIENCE) {
+            let answer = outcome?;
             answered += answer.len();
-            check(first, &answer);
+            check(*first, &answer);
+            pending.pop_front();
         }
     }
     Ok(Run {

@@ -39,6 +39,9 @@ pub struct Graph {
     nodes: Vec<Node>,
 }
 
+/// More layers than this are taken for a mistake.
+pub const MAX_LAYERS: usize = 10_000;
+
 /// Why a graph cannot be built.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum GraphError {
@@ -54,6 +57,8 @@ pub enum GraphError {
     },
     #[error("a network needs at least one layer")]
     Empty,
+    #[error("a network has at most {MAX_LAYERS} layers")]
+    TooManyLayers,
     #[error("the network answers {found} per sample where the ensemble has {expected} classes")]
     Classes { expected: usize, found: Shape },
 }
@@ -169,6 +174,9 @@ impl GraphBuilder {
         inputs: &[NodeId],
     ) -> Result<NodeId, GraphError> {
         let name = name.into();
+        if self.graph.nodes.len() >= MAX_LAYERS {
+            return Err(GraphError::TooManyLayers);
+        }
         if self.find(&name).is_some() {
             return Err(GraphError::DuplicateName(name));
         }

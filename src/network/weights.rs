@@ -152,8 +152,14 @@ fn read(file: &SafeTensors<'_>, parameter: &Parameter) -> Result<Vec<f32>, Strin
             tensor.shape()
         ));
     }
-    let (values, _) = tensor.data().as_chunks::<4>();
-    Ok(values.iter().map(|b| f32::from_le_bytes(*b)).collect())
+    let (bytes, _) = tensor.data().as_chunks::<4>();
+    let values: Vec<f32> = bytes.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(values),
+        Some(at) => Err(format!(
+            "tensor `{name}`: value {at} is not a finite number"
+        )),
+    }
 }
 
 fn random(parameter: &Parameter, key: u64) -> Vec<f32> {

@@ -97,15 +97,20 @@ impl Slot {
     }
 
     fn take(&self) -> Outcome {
-        spin(|| self.ready.load(Ordering::Acquire));
-        let mut outcome = lock(&self.outcome);
         loop {
-            if let Some(outcome) = outcome.take() {
+            if let Some(outcome) = self.take_within(Duration::from_secs(3600)) {
                 return outcome;
             }
-            let woken = self.changed.wait(outcome);
-            outcome = woken.unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    fn take_within(&self, time: Duration) -> Option<Outcome> {
+        spin(|| self.ready.load(Ordering::Acquire));
+        let outcome = lock(&self.outcome);
+        let waited = self
+            .changed
+            .wait_timeout_while(outcome, time, |outcome| outcome.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.take()
     }
 }
 
@@ -142,6 +147,13 @@ impl Pending {
     pub fn wait(mut self) -> Outcome {
         self.over = true;
         self.slot.take()
+    }
+
+    /// Waits for the outcome for at most `time`; after it the request is still under way.
+    pub fn wait_within(&mut self, time: Duration) -> Option<Outcome> {
+        let outcome = self.slot.take_within(time);
+        self.over |= outcome.is_some();
+        outcome
     }
 
     /// Gives the request up: nothing of it is computed further than the batch it is in.

@@ -153,7 +153,9 @@ impl Session for LiveSession {
             }
             Command::StartSearch(order) => {
                 let samples = self.samples()?;
-                self.searches.start(order, samples)
+                self.searches.start(order, samples)?;
+                self.rest_load_while_measuring();
+                Ok(())
             }
             Command::PauseSearch => self.searches.pause(true),
             Command::ResumeSearch => self.searches.pause(false),

@@ -59,9 +59,8 @@ pub fn run(args: &AccuracyArgs) -> Result<()> {
 fn members(opened: &Opened, samples: &Samples, progress: &mut Progress) -> Result<Vec<Row>> {
     let all = opened.ensemble.members.iter().enumerate();
     all.map(|(index, member)| {
-        progress.say(|| format!("member {}", member.name));
         let alone = opened.ensemble.only(index);
-        row(&member.name, alone, &opened.devices, samples)
+        row(&member.name, alone, &opened.devices, samples, progress)
     })
     .collect()
 }
@@ -70,17 +69,22 @@ fn rules(opened: &Opened, samples: &Samples, progress: &mut Progress) -> Result<
     let rules = RuleKind::ALL.into_iter();
     rules
         .map(|rule| {
-            progress.say(|| format!("rule {}", rule.name()));
             let ensemble = Ensemble {
                 rule,
                 ..Ensemble::clone(&opened.ensemble)
             };
-            row(rule.name(), ensemble, &opened.devices, samples)
+            row(rule.name(), ensemble, &opened.devices, samples, progress)
         })
         .collect()
 }
 
-fn row(name: &str, ensemble: Ensemble, devices: &Devices, samples: &Samples) -> Result<Row> {
+fn row(
+    name: &str,
+    ensemble: Ensemble,
+    devices: &Devices,
+    samples: &Samples,
+    progress: &mut Progress,
+) -> Result<Row> {
     let opened = Opened::new(ensemble, devices.clone());
     let engine = opened.start(&opened.matrix(None)?, opened.networks())?;
     let mut right = 0;
@@ -90,6 +94,7 @@ fn row(name: &str, ensemble: Ensemble, devices: &Devices, samples: &Samples) -> 
         samples.len(),
         Until::default(),
         |first, answer| {
+            progress.say(|| format!("{name}: {first} of {} samples", samples.len()));
             let labels = answer.labels().enumerate();
             right += labels
                 .filter(|(i, label)| samples.label(first + i) == Some(*label))

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::args::{AllocateArgs, Format};
 use super::open::{Opened, open};
-use super::predict::write_whole;
+use super::output::Output;
 use super::progress::Progress;
 use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
 use super::signals;
@@ -35,6 +35,7 @@ struct Report {
     elapsed_s: f64,
     seed: u64,
     simulated: bool,
+    synthetic: bool,
     cached: bool,
     cancelled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +55,7 @@ struct Repeat {
 const LOW_COVERAGE: f64 = 0.2;
 
 pub fn run(args: &AllocateArgs) -> Result<()> {
+    let output = args.output.as_deref().map(Output::at).transpose()?;
     let opened = open(&args.target)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
@@ -74,23 +76,29 @@ pub fn run(args: &AllocateArgs) -> Result<()> {
     let mut report = best.context("no search ran")?;
     report.repeat = (args.repeat > 1).then(|| Repeat::of(scores));
     report.cancelled = control.is_cancelled();
-    finish(args, &opened, &report)
+    finish(args, &opened, output.as_ref(), &report)
 }
 
-fn finish(args: &AllocateArgs, opened: &Opened, report: &Report) -> Result<()> {
+fn finish(
+    args: &AllocateArgs,
+    opened: &Opened,
+    output: Option<&Output>,
+    report: &Report,
+) -> Result<()> {
     let rows: Vec<Vec<i64>> = report
         .matrix
         .iter()
         .map(|row| row.iter().map(|&n| n as i64).collect())
         .collect();
     let matrix = Matrix::from_rows(Arc::clone(&opened.frame), &rows)?;
-    if let Some(path) = &args.output {
-        let file = MatrixFile::new(&opened.ensemble.name, &matrix);
-        write_whole(path, &file.to_text())?;
-    }
+    // Shown first: where it cannot be written, the result is not lost.
     match args.format {
         Format::Json => print_json(report)?,
         Format::Text => print(&text(report, &matrix))?,
+    }
+    if let Some(output) = output {
+        let file = MatrixFile::new(&opened.ensemble.name, &matrix);
+        output.write(&file.to_text())?;
     }
     if report.cancelled {
         bail!("the search was cancelled; this is the best it had found");
@@ -104,7 +112,8 @@ fn search(
     seed: u64,
     control: &Arc<Control>,
 ) -> Result<Report> {
-    let cache = if args.no_cache {
+    // Repetitions are there to see how much results vary: each is measured.
+    let cache = if args.no_cache || args.repeat > 1 {
         None
     } else {
         Cache::of_user()
@@ -157,6 +166,7 @@ fn search(
         elapsed_s,
         seed,
         simulated: false,
+        synthetic: opened.ensemble.is_synthetic(),
         cached,
         cancelled: control.is_cancelled(),
         repeat: None,
@@ -197,7 +207,8 @@ fn best_so_far(control: &Control) -> Option<Found> {
         start_score: progress.start_score?,
         evaluations: progress.evaluations,
         iterations: progress.iteration,
-        coverage: progress.coverage,
+        // Of the iteration that was cut off, only what it got to.
+        coverage: progress.coverage * progress.neighbour as f64 / progress.neighbours.max(1) as f64,
     })
 }
 
@@ -234,6 +245,9 @@ fn text(report: &Report, matrix: &Matrix) -> String {
             repeat.median,
             100.0 * repeat.spread
         );
+    }
+    if report.synthetic {
+        text += "\nsynthetic weights";
     }
     if report.cached {
         text += "\nfrom the cache (--no-cache measures again)";

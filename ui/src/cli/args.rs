@@ -215,5 +215,10 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|n| (1..=1 << 30).contains(n))
-        .ok_or_else(|| format!("expected a whole number of at least 1, found `{text}`"))
+        .ok_or_else(|| {
+            format!(
+                "expected a whole number from 1 to {}, found `{text}`",
+                1 << 30
+            )
+        })
 }

@@ -58,9 +58,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         opened.networks()
     };
     let engine = Arc::new(opened.start(&matrix, factory)?);
-    let stopped = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stopped);
-    signals::on_end(move || flag.store(true, Ordering::Release));
+    let stopped = signals::stop_flag();
     let rates = measure(args, &opened, &engine, &stopped)?;
     let report = report(args, &opened, &engine, &matrix, &rates);
     engine.shutdown();

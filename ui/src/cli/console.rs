@@ -18,6 +18,9 @@ pub fn run(args: &Args) -> Result<()> {
              `divisi predict` or `divisi allocate` (see --help)"
         );
     }
+    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        bail!("TERM=dumb cannot draw a screen; try `divisi bench` or `divisi check`");
+    }
     let opened = open(&args.target)?;
     let matrix = opened.matrix(args.matrix.as_deref())?;
     let factory = opened.networks();
@@ -30,7 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
     let options = Options {
         read_only: args.read_only,
         mouse: !args.no_mouse,
-        title: opened.ensemble.name.clone(),
+        title: "divisi".into(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -10,6 +10,7 @@ mod builtin;
 mod check;
 mod console;
 mod open;
+mod output;
 mod predict;
 mod progress;
 mod report;

@@ -1,18 +1,18 @@
 //! `divisi predict`: answers for the samples of a file.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use divisi::load::{Until, saturate};
 use divisi::serving::Answer;
 use serde::Serialize;
 
 use super::args::{Format, PredictArgs};
 use super::open::{Opened, open};
+use super::output::Output;
 use super::progress::Progress;
 use super::report::{print, print_json};
+use super::signals::stop_flag;
 
 #[derive(Serialize)]
 struct Report {
@@ -35,17 +35,23 @@ struct AnswerRow {
 }
 
 pub fn run(args: &PredictArgs) -> Result<()> {
+    let output = args.output.as_deref().map(Output::at).transpose()?;
+    let stopped = stop_flag();
     let opened = open(&args.target)?;
     let samples = opened.read_samples(&args.input)?;
     let matrix = opened.matrix(args.matrix.as_deref())?;
     let engine = opened.start(&matrix, opened.networks())?;
+    let until = Until {
+        stop: Some(&stopped),
+        ..Until::default()
+    };
     let mut progress = Progress::new();
     let mut answers = Vec::with_capacity(samples.len());
     let run = saturate(
         &engine,
         &samples,
         samples.len(),
-        Until::default(),
+        until,
         |_, answer| {
             answers.extend(rows(&opened, answer));
             progress.say(|| format!("{} of {} samples", answers.len(), samples.len()));
@@ -54,13 +60,24 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     .with_context(|| args.input.display().to_string())?;
     drop(progress);
     engine.shutdown();
+    if run.cut_short {
+        let done = answers.len();
+        bail!(
+            "stopped after {done} of {} samples; nothing was written",
+            samples.len()
+        );
+    }
     let synthetic = opened.ensemble.is_synthetic();
     let right = samples.labels().filter(|_| !synthetic).map(|labels| {
         let pairs = answers.iter().zip(labels);
         pairs.filter(|(a, label)| a.class == **label).count()
     });
-    if let Some(path) = &args.output {
-        write_whole(path, &csv(&opened, &answers))?;
+    let strange = answers
+        .iter()
+        .filter(|a| !a.scores.iter().all(|s| s.is_finite()))
+        .count();
+    if let Some(output) = &output {
+        output.write(&csv(&opened, &answers))?;
     }
     let report = Report {
         ensemble: opened.ensemble.name.clone(),
@@ -71,7 +88,11 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         output: args.output.as_ref().map(|p| p.display().to_string()),
         answers,
     };
-    tell(args, &opened, report)
+    tell(args, &opened, report)?;
+    if strange > 0 {
+        bail!("{strange} answers are not finite numbers: the networks overflow on these samples");
+    }
+    Ok(())
 }
 
 fn tell(args: &PredictArgs, opened: &Opened, mut report: Report) -> Result<()> {
@@ -123,14 +144,4 @@ fn csv(opened: &Opened, answers: &[AnswerRow]) -> String {
     }
     text.push('\n');
     text
-}
-
-/// Writes beside and renames, so that nobody finds half a file.
-pub fn write_whole(path: &Path, text: &str) -> Result<()> {
-    let part = path.with_extension(format!("part{}", std::process::id()));
-    let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    written.with_context(|| format!("writing {}", path.display()))
 }

@@ -1,8 +1,18 @@
 //! Signals that end a command: it stops in order instead of being cut off.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tokio::signal::unix::{SignalKind, signal};
+
+/// A flag that is set at SIGINT, SIGTERM or SIGHUP.
+pub fn stop_flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    on_end(move || set.store(true, Ordering::Release));
+    flag
+}
 
 /// Calls `stop` at SIGINT, SIGTERM or SIGHUP.
 pub fn on_end(stop: impl FnOnce() + Send + 'static) {

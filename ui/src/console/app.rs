@@ -53,6 +53,7 @@ struct Signals {
     terminate: Signal,
     hang_up: Signal,
     interrupt: Signal,
+    quit: Signal,
     proceed: Signal,
 }
 
@@ -63,16 +64,20 @@ impl Signals {
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
             interrupt: listen(SignalKind::interrupt())?,
+            quit: listen(SignalKind::quit())?,
             proceed: listen(SignalKind::from_raw(Kill::CONT.as_raw()))?,
         })
     }
 
-    /// Waits for one that ends the program.
-    async fn end(terminate: &mut Signal, hang_up: &mut Signal, interrupt: &mut Signal) {
+    /// Waits for one that matters: true for one that ends the program, false where it
+    /// was stopped and goes on.
+    async fn next(&mut self) -> bool {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = hang_up.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = self.terminate.recv() => true,
+            _ = self.hang_up.recv() => true,
+            _ = self.interrupt.recv() => true,
+            _ = self.quit.recv() => true,
+            _ = self.proceed.recv() => false,
         }
     }
 }
@@ -99,16 +104,9 @@ impl App {
         let mut ticks = interval(LIVE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let Signals {
-                terminate,
-                hang_up,
-                interrupt,
-                proceed,
-            } = &mut *signals;
             let next = tokio::select! {
                 biased;
-                () = Signals::end(terminate, hang_up, interrupt) => Next::Leave,
-                _ = proceed.recv() => self.come_back()?,
+                ends = signals.next() => if ends { Next::Leave } else { self.come_back()? },
                 event = events.next() => self.inputs(event, &mut events).await?,
                 _ = ticks.tick() => self.tick(),
             };

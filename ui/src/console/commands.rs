@@ -172,7 +172,7 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Edit, Scope::Main, &[key('e')], "edit", "edit the allocation", "stage changes of the matrix on a copy; nothing runs until applied").changing(),
     entry(Id::Undo, Scope::Main, &[key('u')], "undo", "undo the last change", "bring back the matrix that ran before").changing(),
     entry(Id::Redo, Scope::Main, &[key('U'), control('r')], "", "redo", "run again the matrix that undo took back").changing(),
-    entry(Id::Search, Scope::Main, &[key('s')], "search", "search a better allocation", "choose an algorithm and start it; serving goes on").changing(),
+    entry(Id::Search, Scope::Main, &[key('s')], "search", "search a better allocation", "choose an algorithm and start it; the built-in load rests while it measures").changing(),
     entry(Id::Pause, Scope::In(Panel::Search), &[key(' ')], "pause", "pause or resume the search", "hold the running search, or let it go on").changing(),
     entry(Id::Cancel, Scope::Main, &[key('x')], "", "cancel the search", "end the search; the best found so far stays").changing(),
     entry(Id::ApplyBest, Scope::Main, &[key('b')], "", "apply the best found", "show what the best matrix of the search changes; y applies it").changing(),

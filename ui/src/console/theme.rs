@@ -64,13 +64,27 @@ pub struct Look {
     pub ascii: bool,
 }
 
+/// Whether the locale in force (the first that is set) is UTF-8; one that says
+/// nothing is taken for a terminal of today.
+fn speaks_unicode(all: &str, kind: &str, lang: &str) -> bool {
+    let locale = [all, kind, lang].into_iter().find(|l| !l.is_empty());
+    locale.is_none_or(|l| {
+        let plain = l.to_ascii_lowercase().replace('-', "");
+        plain.contains("utf8")
+    })
+}
+
 impl Look {
-    /// From `NO_COLOR`, `COLORTERM`, `TERM` and `DIVISI_ASCII`.
+    /// From `NO_COLOR`, `COLORTERM`, `TERM`, `DIVISI_ASCII` and the locale.
     pub fn from_env() -> Self {
         let set = |name: &str| std::env::var(name).unwrap_or_default();
         Look {
             colours: colours(&set("NO_COLOR"), &set("COLORTERM"), &set("TERM")),
-            ascii: !matches!(set("DIVISI_ASCII").as_str(), "" | "0"),
+            ascii: match set("DIVISI_ASCII").as_str() {
+                "" => !speaks_unicode(&set("LC_ALL"), &set("LC_CTYPE"), &set("LANG")),
+                "0" => false,
+                _ => true,
+            },
         }
     }
 

@@ -144,7 +144,12 @@ impl Form {
             "closed" => format!("closed:{}x{}", self.text(0), self.text(1)),
             open => format!("{open}:{}", self.text(0)),
         };
-        text.parse().map(Command::StartLoad)
+        let wrong = |_: String| match name {
+            "closed" => "clients: expected 1 to 4096; samples: 1 to 65536",
+            _ => "rate: expected 0.001 to 1000000",
+        };
+        let pattern = text.parse().map_err(wrong)?;
+        Ok(Command::StartLoad(pattern))
     }
 
     fn policy_command(&self, name: &str) -> Result<Command, String> {

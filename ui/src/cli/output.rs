@@ -1,0 +1,61 @@
+//! Files that commands write.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// A place to write to, looked at before the work that fills it.
+pub struct Output {
+    path: PathBuf,
+    /// A file to be replaced whole; a device or pipe is written to as it is.
+    replaced: bool,
+}
+
+impl Output {
+    /// Checks that `path` can be written to, as far as can be told.
+    pub fn at(path: &Path) -> Result<Self> {
+        let Ok(found) = fs::metadata(path) else {
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+            if !folder.is_none_or(Path::is_dir) {
+                bail!("{}: its folder does not exist", path.display());
+            }
+            return Ok(Output {
+                path: path.to_owned(),
+                replaced: true,
+            });
+        };
+        if found.is_dir() {
+            bail!("{}: expected a file, found a folder", path.display());
+        }
+        Ok(Output {
+            // What a link points to is written, not the link.
+            path: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+            replaced: found.is_file(),
+        })
+    }
+
+    /// Writes all of `text`: a file beside and renamed, so that nobody finds half.
+    pub fn write(&self, text: &str) -> Result<()> {
+        let written = if self.replaced {
+            self.replace(text)
+        } else {
+            let file = OpenOptions::new().write(true).open(&self.path);
+            file.and_then(|mut f| f.write_all(text.as_bytes()))
+        };
+        written.with_context(|| format!("writing {}", self.path.display()))
+    }
+
+    fn replace(&self, text: &str) -> std::io::Result<()> {
+        let part = self
+            .path
+            .with_extension(format!("part{}", std::process::id()));
+        let written = fs::write(&part, text).and_then(|()| fs::rename(&part, &self.path));
+        if written.is_err() {
+            // Whatever is left of it is of no use to anybody.
+            let _ = fs::remove_file(&part);
+        }
+        written
+    }
+}
