@@ -10,4 +10,4 @@ cargo bench -p divisi-console --bench console --no-run
 tmux -L "$socket" new -d -x 160 -y 50 \
     "cargo bench -p divisi-console --bench console 2>'$result'; tmux -L '$socket' wait-for -S done"
 tmux -L "$socket" wait-for done
-grep -v '^ ' "$result"
+grep -E '^(console|Error)' "$result"

@@ -11,7 +11,10 @@ use divisi::ensemble::{Ensemble, Files};
 use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
 
 pub fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+    // The console's benchmark is built from its own package's folder.
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = package.ancestors().find(|p| p.join("sample_ensembles").is_dir());
+    root.unwrap_or(package).join(name)
 }
 
 pub struct Bed {

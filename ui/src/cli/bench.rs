@@ -60,6 +60,9 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let engine = Arc::new(opened.start(&matrix, factory)?);
     let stopped = signals::stop_flag();
     let rates = measure(args, &opened, &engine, &stopped)?;
+    if rates.is_empty() {
+        bail!("stopped before a run was whole");
+    }
     let report = report(args, &opened, &engine, &matrix, &rates);
     engine.shutdown();
     match args.format {
