@@ -13,7 +13,9 @@ use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, Predic
 pub fn folder(name: &str) -> PathBuf {
     // The console's benchmark is built from its own package's folder.
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = package.ancestors().find(|p| p.join("sample_ensembles").is_dir());
+    let root = package
+        .ancestors()
+        .find(|p| p.join("sample_ensembles").is_dir());
     root.unwrap_or(package).join(name)
 }
 

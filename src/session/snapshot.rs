@@ -129,6 +129,8 @@ pub struct Counters {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadView {
     pub pattern: Option<LoadPattern>,
+    /// It sends nothing while a search measures.
+    pub resting: bool,
     pub sent: u64,
 }
 

@@ -266,6 +266,7 @@ pub fn snapshot() -> Snapshot {
             ..Counters::default()
         },
         load: LoadView {
+            resting: false,
             pattern: Some(LoadPattern::Poisson { rate: 800.0 }),
             sent: 48_200,
         },

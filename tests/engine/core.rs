@@ -67,6 +67,8 @@ struct Drive {
     counts: HashMap<(u64, usize, usize, usize), usize>,
     longest_wait: Duration,
     rows: Vec<(usize, usize, usize)>,
+    /// Time of a batch beside its rows'.
+    cost: fn(usize) -> Duration,
 }
 
 impl Drive {
@@ -79,6 +81,7 @@ impl Drive {
             counts: HashMap::new(),
             longest_wait: Duration::ZERO,
             rows: Vec::new(),
+            cost: |rows| ms(1 + rows as u64 / 4),
         }
     }
 
@@ -115,7 +118,7 @@ impl Drive {
         self.longest_wait = self.longest_wait.max(self.now - batch.oldest);
         self.rows
             .push((batch.size.get(), batch.samples, batch.rows));
-        let end = self.now + ms(1 + batch.rows as u64 / 4);
+        let end = self.now + (self.cost)(batch.rows);
         self.running[device] = Some((end, batch));
     }
 
@@ -173,6 +176,22 @@ proptest! {
         } else {
             prop_assert!(drive.rows.iter().all(|(_, samples, rows)| samples == rows));
         }
+    }
+
+    #[test]
+    fn where_devices_are_always_free_nobody_waits_longer_than_the_policy_says(
+        policy in policies(), requests in prop::collection::vec((1usize..40, 0u64..20), 1..30),
+    ) {
+        let mut drive = Drive::new(staffed(policy, [8, 4]));
+        drive.cost = |_| Duration::ZERO;
+        for (number, (samples, gap)) in requests.into_iter().enumerate() {
+            let now = drive.now;
+            submit(&mut drive.core, now, samples, number as u64);
+            drive.advance_to(now + ms(gap));
+        }
+        drive.advance_to(drive.now + ms(1000));
+        prop_assert!(drive.longest_wait <= policy.wait(), "{:?}", drive.longest_wait);
+        prop_assert_eq!(drive.core.in_flight(), 0);
     }
 
     #[test]

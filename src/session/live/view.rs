@@ -59,6 +59,7 @@ impl LiveSession {
             counters: self.counters(&seen),
             load: LoadView {
                 pattern: self.pattern,
+                resting: self.pattern.is_some() && self.load.is_none(),
                 sent: self
                     .load
                     .as_ref()

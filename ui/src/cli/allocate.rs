@@ -182,14 +182,14 @@ fn watched(job: &Job, control: &Arc<Control>) -> Result<divisi::search::Outcome,
             thread::park_timeout(Duration::from_millis(100));
             let p = control.progress();
             progress.say(|| {
-                format!(
-                    "iteration {} · neighbour {}/{} · best {:.0} samples/s · start {:.0}",
-                    p.iteration,
-                    p.neighbour,
-                    p.neighbours,
-                    p.best_score.unwrap_or(0.0),
-                    p.start_score.unwrap_or(0.0)
-                )
+                let mut text = format!("{}/{} scored", p.neighbour, p.neighbours);
+                if let (Some(best), Some(start)) = (p.best_score, p.start_score) {
+                    let step = p.iteration;
+                    text = format!(
+                        "iteration {step} · {text} · best {best:.0} samples/s · start {start:.0}"
+                    );
+                }
+                text
             });
         }
         search

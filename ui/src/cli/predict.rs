@@ -47,16 +47,10 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     };
     let mut progress = Progress::new();
     let mut answers = Vec::with_capacity(samples.len());
-    let run = saturate(
-        &engine,
-        &samples,
-        samples.len(),
-        until,
-        |_, answer| {
-            answers.extend(rows(&opened, answer));
-            progress.say(|| format!("{} of {} samples", answers.len(), samples.len()));
-        },
-    )
+    let run = saturate(&engine, &samples, samples.len(), until, |_, answer| {
+        answers.extend(rows(&opened, answer));
+        progress.say(|| format!("{} of {} samples", answers.len(), samples.len()));
+    })
     .with_context(|| args.input.display().to_string())?;
     drop(progress);
     engine.shutdown();

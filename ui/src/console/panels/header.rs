@@ -86,6 +86,9 @@ fn latency(model: &Model) -> Piece {
 fn settings(model: &Model) -> Vec<Piece> {
     let shown = &model.snapshot;
     let load = match &shown.load.pattern {
+        Some(pattern) if shown.load.resting => {
+            format!("load {pattern} rests while the search measures")
+        }
         Some(pattern) => format!("load {pattern}"),
         None => "no load".to_owned(),
     };
