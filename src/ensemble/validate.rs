@@ -5,8 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::batch_sizes::BatchSizes;
 use super::error::{EnsembleError, line_of};
 use super::files::Files;
@@ -283,8 +281,8 @@ fn network(
                 "expected `file` alone, the name of a file of layers".into(),
             ));
         }
-        None => Builder::deserialize(spec.clone())
-            .map_err(|e| fail(e.message().to_owned()))?
+        None => Builder::from_table(spec)
+            .map_err(&fail)?
             .build(input, classes)
             .map_err(|e| fail(e.to_string()))?,
     };

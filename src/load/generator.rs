@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::ensemble::Samples;
-use crate::serving::{Engine, Outcome, Request};
+use crate::serving::{Engine, Outcome, Refused, Request};
 
 use super::arrivals::Arrivals;
 use super::pattern::LoadPattern;
@@ -155,7 +155,7 @@ impl SenderLoop {
             }
             let sent = self.send(1, done);
             self.count_down(1);
-            under_way += usize::from(sent);
+            under_way += usize::from(sent.is_ok());
             under_way -= answers.try_iter().count();
         }
         self.await_rest(under_way, answers);
@@ -172,11 +172,18 @@ impl SenderLoop {
         while !self.is_over() {
             while idle > 0 && !self.is_over() {
                 let count = self.left.map_or(samples, |left| samples.min(left));
-                if !self.send(count, done) {
-                    break;
+                match self.send(count, done) {
+                    Ok(()) => {
+                        self.count_down(count);
+                        idle -= 1;
+                    }
+                    Err(Refused::Full { .. }) => break,
+                    // Knocking again will not help; without a limit it may, later.
+                    Err(_) if self.left.is_some() => {
+                        self.left = Some(0);
+                    }
+                    Err(_) => break,
                 }
-                self.count_down(count);
-                idle -= 1;
             }
             idle += collect(answers, if idle > 0 { RETRY } else { PATIENCE });
         }
@@ -194,8 +201,8 @@ impl SenderLoop {
         }
     }
 
-    /// Sends the next `count` samples; false where the door refused.
-    fn send(&mut self, count: usize, done: &Sender<()>) -> bool {
+    /// Sends the next `count` samples, or says why the door refused.
+    fn send(&mut self, count: usize, done: &Sender<()>) -> Result<(), Refused> {
         let first = self.next;
         let (tally, samples) = (Arc::clone(&self.tally), Arc::clone(&self.samples));
         let done = done.clone();
@@ -216,7 +223,7 @@ impl SenderLoop {
         if sent.is_ok() {
             self.next = (first + count) % self.samples.len();
         }
-        sent.is_ok()
+        sent
     }
 }
 

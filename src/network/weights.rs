@@ -46,8 +46,10 @@ impl Weights {
                 Err(why) => wrong.push(why),
             }
         }
-        for name in file.names() {
-            if !wanted.iter().any(|p| p.name == *name) {
+        // PyTorch counts the batches a norm has seen; nobody needs that to serve.
+        let counters = |name: &str| name.ends_with(".num_batches_tracked");
+        for name in file.names().into_iter().filter(|n| !counters(n)) {
+            if !wanted.iter().any(|p| p.name == name) {
                 wrong.push(format!("tensor `{name}` belongs to no layer"));
             }
         }

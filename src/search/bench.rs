@@ -90,9 +90,16 @@ impl BenchEvaluator {
         else {
             return Err(Stopped.into());
         };
-        let until = Until { limit, stop: None };
-        saturate(engine, &self.samples, SAMPLES, until, |_, _| {})
-            .map_err(|e| SearchError::Evaluation(e.to_string()))
+        let until = Until {
+            limit,
+            stop: Some(self.control.cancelled()),
+        };
+        let run = saturate(engine, &self.samples, SAMPLES, until, |_, _| {})
+            .map_err(|e| SearchError::Evaluation(e.to_string()))?;
+        if self.control.is_cancelled() {
+            return Err(Stopped.into());
+        }
+        Ok(run)
     }
 
     /// Runs until the estimate is steady or plainly below `best`.

@@ -1,5 +1,6 @@
 //! A search seen and steered from outside: pause, cancel, progress.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub struct Progress {
 #[derive(Debug)]
 pub struct Control {
     state: Mutex<State>,
+    /// Beside the state, so that a measurement can watch it.
+    cancelled: AtomicBool,
     changed: Condvar,
     started: Instant,
 }
@@ -45,7 +48,6 @@ struct State {
     paused: bool,
     /// The search has come to a place where it waits.
     waiting: bool,
-    cancelled: bool,
     progress: Progress,
 }
 
@@ -53,6 +55,7 @@ impl Default for Control {
     fn default() -> Self {
         Control {
             state: Mutex::default(),
+            cancelled: AtomicBool::new(false),
             changed: Condvar::new(),
             started: Instant::now(),
         }
@@ -68,13 +71,24 @@ impl Control {
 
     /// Ends the search as soon as possible.
     pub fn cancel(&self) {
-        self.with(|state| state.cancelled = true);
+        // Under the lock, so that nobody begins to wait in between.
+        self.with(|_| self.cancelled.store(true, Ordering::Release));
         self.changed.notify_all();
     }
 
     /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.with(|state| state.cancelled)
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Set once it is cancelled.
+    pub fn cancelled(&self) -> &AtomicBool {
+        &self.cancelled
+    }
+
+    /// Forgets what an earlier search left.
+    pub fn begin(&self) {
+        self.update(|progress| *progress = Progress::default());
     }
 
     /// Whether it is paused.
@@ -103,7 +117,7 @@ impl Control {
     /// [`Stopped`] once cancelled.
     pub fn checkpoint(&self) -> Result<(), Stopped> {
         let mut state = lock(&self.state);
-        while state.paused && !state.cancelled {
+        while state.paused && !self.is_cancelled() {
             state.waiting = true;
             state = self
                 .changed
@@ -111,7 +125,7 @@ impl Control {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         state.waiting = false;
-        if state.cancelled {
+        if self.is_cancelled() {
             Err(Stopped)
         } else {
             Ok(())

@@ -71,7 +71,7 @@ impl Job {
     pub fn run(&self, control: &Arc<Control>) -> Result<Outcome, SearchError> {
         let key = CacheKey::new(
             &self.ensemble,
-            &self.devices,
+            self.memory_in_key(),
             self.algorithm.name(),
             "bench",
             &self.bounds,
@@ -103,6 +103,22 @@ impl Job {
             cached: false,
             cache_error: stored.and_then(Result::err).map(|e| e.to_string()),
         })
+    }
+
+    /// Where even the largest matrix fits beside what serves, memory decides nothing
+    /// and results are good for any; else they belong to what was left.
+    fn memory_in_key(&self) -> &Devices {
+        let largest = Some(self.frame.batch_sizes.largest());
+        let cells = self.frame.devices.len() * self.frame.members.len();
+        let fits = Matrix::new(Arc::clone(&self.frame), vec![largest; cells]).is_ok_and(|all| {
+            let footprints = Footprints::of(&self.ensemble, &self.measured_on);
+            footprints.book(&all, &self.measured_on).is_ok()
+        });
+        if fits {
+            &self.devices
+        } else {
+            &self.measured_on
+        }
     }
 
     fn search(&self, control: &Arc<Control>) -> Result<Found, SearchError> {

@@ -11,4 +11,5 @@
 mod cli;
 mod fake;
 mod screens;
+mod terminal;
 mod updates;

@@ -181,7 +181,8 @@ fn a_search_is_started_paused_cancelled_and_used() {
             Command::PauseSearch,
             Command::ResumeSearch,
             Command::CancelSearch,
-            Command::ApplyBest,
+            // The matrix that was compared.
+            Command::Apply(better()),
         ]
     );
     bench.show(|s| s.matrix = better());

@@ -178,7 +178,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "\"perceptron\"",
             "\"transformer\"",
-            "network of `a`: unknown variant `transformer`",
+            "network of `a`: builder: unknown variant `transformer`",
         ),
         (
             "hidden = [3]",

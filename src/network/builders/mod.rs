@@ -27,6 +27,31 @@ pub enum Builder {
 }
 
 impl Builder {
+    /// Reads a builder's table of a manifest, `builder` being its name.
+    ///
+    /// # Errors
+    /// Names the field that is wrong.
+    pub fn from_table(table: &toml::Table) -> Result<Self, String> {
+        let mut rest = table.clone();
+        let name = match rest.remove("builder") {
+            Some(toml::Value::String(name)) => name,
+            _ => return Err("builder: expected the name of a builder".into()),
+        };
+        let value = toml::Value::Table(rest);
+        let read = match name.as_str() {
+            "perceptron" => value.try_into().map(Builder::Perceptron),
+            "convnet" => value.try_into().map(Builder::Convnet),
+            "resnet" => value.try_into().map(Builder::Resnet),
+            "densenet" => value.try_into().map(Builder::Densenet),
+            _ => {
+                return Err(format!(
+                    "builder: unknown variant `{name}`, expected `perceptron`, `convnet`, `resnet` or `densenet`"
+                ));
+            }
+        };
+        read.map_err(|e| e.to_string().trim().replace('\n', " "))
+    }
+
     /// The network for samples of shape `input` and answers of `classes` logits.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::trace::{Span, SpanKind};
 
 use super::client::{Failure, RequestData, spin};
 use super::shared::Shared;
-use super::worker::{Timing, build, since};
+use super::worker::{Timing, build, panic_text, since};
 
 type LiveBatch = Batch<Arc<RequestData>>;
 
@@ -123,14 +123,7 @@ fn restart(shared: &Arc<Shared>, batch: &LiveBatch, text: &str) -> String {
         member: batch.member,
         size: batch.size,
     };
-    // What panicked once may panic while it is built.
-    let built = catch_unwind(AssertUnwindSafe(|| build(shared, spec)));
-    let failure = match built {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(panic) => Some(panic_text(panic.as_ref())),
-    };
-    if let Some(reason) = failure {
+    if let Err(reason) = build(shared, spec) {
         let now = shared.now();
         let none_runs = shared.core().remove_worker(now, spec.id);
         debug_assert!(none_runs.is_empty(), "it was being rebuilt");
@@ -146,17 +139,6 @@ fn restart(shared: &Arc<Shared>, batch: &LiveBatch, text: &str) -> String {
 
 fn describe(error: &ComputeError) -> String {
     format!("failed: {error}")
-}
-
-pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    format!(
-        "panicked: {}",
-        text.unwrap_or_else(|| "no reason given".into())
-    )
 }
 
 /// Deadlines and segments: sleeps until one is due.

@@ -79,7 +79,7 @@ impl Watched {
     }
 }
 
-/// A notice that nobody reads makes room for newer ones.
+/// Notices that wait for somebody to read them, at most.
 const MOST_NOTICES: usize = 256;
 
 impl Shared {
@@ -140,10 +140,12 @@ impl Shared {
 
     pub fn notice(&self, text: String) {
         let mut notices = lock(&self.watched.notices);
-        if notices.len() >= MOST_NOTICES {
-            notices.remove(0);
+        if notices.len() < MOST_NOTICES {
+            notices.push(text);
+        } else if let Some(last) = notices.last_mut() {
+            // The first ones tell most; the last says that there were more.
+            *last = "warning: there were more notices than are kept".into();
         }
-        notices.push(text);
     }
 
     /// Lets a request in and broadcasts it; `reply` gets its outcome exactly once.

@@ -1,5 +1,6 @@
 //! A worker's body: its predictor and the tensors at both ends of it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -102,8 +103,14 @@ impl Body {
     }
 }
 
-/// Builds a worker's body; it serves nobody until the core knows it.
+/// Builds a worker's body; it serves nobody until the core knows it. A panic while
+/// it is built is an error like others.
 pub(super) fn build(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
+    catch_unwind(AssertUnwindSafe(|| build_body(shared, spec)))
+        .unwrap_or_else(|panic| Err(BuildError::Other(panic_text(panic.as_ref()))))
+}
+
+fn build_body(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
     let pool = shared.lanes[spec.device].pool.clone();
     let predictor = shared.factory.build(spec.member, spec.size, pool)?;
     let ensemble = &shared.ensemble;
@@ -116,4 +123,16 @@ pub(super) fn build(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError>
 /// The time of an instant, counted from the engine's start.
 pub(super) fn since(start: Instant, at: Instant) -> Duration {
     at.saturating_duration_since(start)
+}
+
+/// What a panic said.
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    format!(
+        "panicked: {}",
+        text.unwrap_or_else(|| "no reason given".into())
+    )
 }

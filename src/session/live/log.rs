@@ -1,6 +1,7 @@
 //! The program's log: bounded, for a pane.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -13,12 +14,14 @@ use super::LOG_LINES;
 #[derive(Debug)]
 pub(super) struct Log {
     lines: Mutex<VecDeque<LogEntry>>,
+    dropped: AtomicU64,
 }
 
 impl Log {
     pub fn new() -> Self {
         Log {
             lines: Mutex::default(),
+            dropped: AtomicU64::new(0),
         }
     }
 
@@ -26,6 +29,7 @@ impl Log {
         let mut lines = self.lock();
         if lines.len() >= LOG_LINES {
             lines.pop_front();
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         lines.push_back(LogEntry { at, level, text });
     }
@@ -41,7 +45,14 @@ impl Log {
     }
 
     pub fn lines(&self) -> Vec<LogEntry> {
-        self.lock().iter().cloned().collect()
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        let gone = (dropped > 0).then(|| LogEntry {
+            at: Duration::ZERO,
+            level: LogLevel::Info,
+            text: format!("{dropped} older lines are gone"),
+        });
+        let lines = self.lock();
+        gone.into_iter().chain(lines.iter().cloned()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<LogEntry>> {

@@ -65,6 +65,11 @@ impl LiveSession {
         }
     }
 
+    /// Whether leaving now means waiting: requests or a search are under way.
+    pub fn is_busy(&self) -> bool {
+        self.engine.observe().in_flight > 0 || self.searches.is_measuring()
+    }
+
     fn samples(&self) -> Result<Arc<Samples>, Refusal> {
         self.ensemble.calibration.clone().ok_or_else(|| {
             Refusal("the ensemble has no calibration samples to send or measure with".into())

@@ -131,7 +131,10 @@ fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, matrix: &Matrix, way
         Ok(plan) => {
             engine.clear_latency();
             state.latency_before = (before.count > 0).then_some(before);
-            remember(&mut state.history, old, way);
+            // Bringing retired workers back is no change of matrix.
+            if old != *matrix {
+                remember(&mut state.history, old, way);
+            }
             let changed = plan.difference.changed().count();
             let millis = elapsed.as_secs_f64() * 1e3;
             let entries = if changed == 1 { "entry" } else { "entries" };

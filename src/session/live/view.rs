@@ -7,8 +7,8 @@ use crate::allocation::{Cell, Matrix};
 use crate::ensemble::Ensemble;
 use crate::serving::{DoorState, Observed, WorkerStats};
 use crate::session::{
-    Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, MemberView, Snapshot,
-    ThroughputView,
+    Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, MemberView,
+    ReloadState, ReloadView, Snapshot, ThroughputView,
 };
 
 use super::{BARS_PER_OCTAVE, LiveSession};
@@ -48,7 +48,7 @@ impl LiveSession {
             policy: seen.policy,
             devices: self.devices(&seen, &matrix),
             members: self.members(&seen),
-            entries: self.entries(&seen, &matrix),
+            entries: self.entries(&seen, &matrix, reload.as_ref()),
             latency: LatencyView {
                 summary: seen.latency,
                 buckets: self.engine.latency_buckets(BARS_PER_OCTAVE),
@@ -106,8 +106,17 @@ impl LiveSession {
             .collect()
     }
 
-    fn entries(&self, seen: &Observed, matrix: &Matrix) -> Vec<EntryView> {
-        let retired = self.engine.retired(matrix);
+    fn entries(
+        &self,
+        seen: &Observed,
+        matrix: &Matrix,
+        reload: Option<&ReloadView>,
+    ) -> Vec<EntryView> {
+        // While a reload runs, a worker that is not there is on its way.
+        let retired = match reload {
+            Some(reload) if reload.state == ReloadState::Running => Vec::new(),
+            _ => self.engine.retired(matrix),
+        };
         matrix
             .cells()
             .map(|cell| {

@@ -62,7 +62,9 @@ pub fn run(args: &AllocateArgs) -> Result<()> {
     signals::on_end(move || stop.cancel());
     let mut best: Option<Report> = None;
     let mut scores = Vec::new();
-    for seed in args.seed..args.seed + args.repeat as u64 {
+    for repetition in 0..args.repeat as u64 {
+        let seed = args.seed.wrapping_add(repetition);
+        control.begin();
         let report = search(args, &opened, seed, &control)?;
         scores.push(report.score);
         let cancelled = report.cancelled;

@@ -83,6 +83,12 @@ fn measure(
     stopped: &AtomicBool,
 ) -> Result<Vec<f64>> {
     let samples = samples(args, opened)?;
+    if let Some(LoadPattern::Closed { samples, .. }) = args.load
+        && samples > engine.capacity()
+    {
+        let most = engine.capacity();
+        bail!("--load: a request of {samples} samples is larger than the pool of {most}");
+    }
     let expected = args.fake.then(|| expected(&opened.ensemble));
     if args.load.is_some() {
         // A pattern's answers go to the generator; the combination is checked before.

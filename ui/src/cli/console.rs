@@ -1,14 +1,17 @@
 //! `divisi [ENSEMBLE]`: the console on an ensemble that is serving.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use divisi::allocation::Matrix;
 use divisi::search::Cache;
-use divisi::session::{Command, LiveSession, Session};
+use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Snapshot};
+use divisi::trace::Span;
 
 use super::args::{Args, StartLoad};
 use super::open::open;
+use super::signals;
 use crate::console::{self, Options};
 
 pub fn run(args: &Args) -> Result<()> {
@@ -38,5 +41,37 @@ pub fn run(args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(console::run(Box::new(session), options))
+    runtime.block_on(console::run(Box::new(Parting(session)), options))
+}
+
+/// The session, which says what it waits for once the screen is gone.
+struct Parting(LiveSession);
+
+impl Session for Parting {
+    fn snapshot(&mut self) -> Snapshot {
+        self.0.snapshot()
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        self.0.drain_spans(into)
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        self.0.command(command)
+    }
+
+    fn preview(&mut self, matrix: &Matrix) -> Result<EditPreview, Refusal> {
+        self.0.preview(matrix)
+    }
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        // Leaving takes as long as the batches under way; who will not wait need not.
+        signals::on_end(|| std::process::exit(1));
+        if self.0.is_busy() {
+            let text = "divisi: finishing what is under way; Ctrl-C ends it at once\n";
+            let _ = io::stderr().write_all(text.as_bytes());
+        }
+    }
 }

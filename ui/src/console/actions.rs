@@ -68,13 +68,17 @@ fn apply_best(model: &mut Model) -> Vec<Effect> {
         model.say("the best matrix found is running already", false);
         return Vec::new();
     }
-    let compare = Compare::new("apply the best found", best.clone(), Command::ApplyBest);
+    // The matrix that is compared, not a better one found meanwhile.
+    let command = Command::Apply(best.clone());
+    let compare = Compare::new("apply the best found", best.clone(), command);
     model.dialogs.push(Dialog::Compare(Box::new(compare)));
     vec![Effect::Preview(best)]
 }
 
 fn compare(model: &mut Model) -> Vec<Effect> {
-    if !model.has_staged() {
+    // The same matrix brings retired workers back.
+    let retired = model.snapshot.entries.iter().any(|e| e.retired);
+    if !model.has_staged() && !retired {
         model.say("nothing is staged: the matrix is as it runs", false);
         return Vec::new();
     }

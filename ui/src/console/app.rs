@@ -90,8 +90,9 @@ enum Next {
 }
 
 struct App {
-    console: Console,
+    // The screen goes first: whoever waits for requests to finish sees the shell again.
     screen: Screen,
+    console: Console,
     /// The picture differs from the screen.
     dirty: bool,
     /// Ticks since something moved.

@@ -9,9 +9,6 @@ use divisi::trace::{Span, SpanKind};
 const HISTORY: Duration = Duration::from_secs(30);
 /// More spans than this are never kept.
 const MOST: usize = 20_000;
-/// Spans come in the order of their ends, but for this.
-const DISORDER: Duration = Duration::from_millis(500);
-
 /// The latest spans, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
@@ -126,11 +123,9 @@ impl Timeline {
     }
 
     fn within(&self, window: Window) -> impl Iterator<Item = &Kept> {
-        let oldest = window.from.saturating_sub(DISORDER);
         self.spans
             .iter()
             .rev()
-            .take_while(move |k| k.span.end >= oldest)
             .filter(move |k| k.span.end >= window.from && k.span.start < window.until())
     }
 }

@@ -1,0 +1,147 @@
+//! The program on a real terminal: it leaves it as it found it, on every way out.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
+
+/// The program in a pseudo-terminal of its own.
+struct Terminal {
+    screen: File,
+    slave: OwnedFd,
+    found: Termios,
+    program: Child,
+}
+
+impl Terminal {
+    fn start(columns: u16, rows: u16, arguments: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&master).expect("granted");
+        unlockpt(&master).expect("unlocked");
+        let name = ptsname(&master, Vec::new()).expect("a name");
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let slave = rustix::fs::open(name, flags, Mode::empty()).expect("opens");
+        let size = Winsize {
+            ws_col: columns,
+            ws_row: rows,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).expect("a size");
+        let end = || slave.try_clone().expect("a copy");
+        let program = Command::new(env!("CARGO_BIN_EXE_divisi"))
+            .args(arguments)
+            .env("TERM", "xterm-256color")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .expect("the program starts");
+        Terminal {
+            found: tcgetattr(&slave).expect("attributes"),
+            screen: File::from(master),
+            slave,
+            program,
+        }
+    }
+
+    /// Reads what is written until it contains `text`.
+    fn until(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        let mut bytes = [0; 4096];
+        while !all.contains(text) {
+            self.await_output(text);
+            let read = self.screen.read(&mut bytes).expect("the program writes");
+            all.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+        all
+    }
+
+    /// A program that says nothing for so long is a failed test, not a hanging one.
+    fn await_output(&mut self, wanted: &str) {
+        let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
+        let most = Timespec {
+            tv_sec: 60,
+            tv_nsec: 0,
+        };
+        let count = poll(&mut ready, Some(&most)).expect("polls");
+        if count == 0 {
+            let _ = self.program.kill();
+            panic!("{wanted:?} never came");
+        }
+    }
+
+    fn send(&mut self, keys: &str) {
+        self.screen.write_all(keys.as_bytes()).expect("typed");
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.program);
+        kill_process(pid, signal).expect("sent");
+    }
+
+    /// The program ends by itself and the terminal is as it was.
+    fn ends_clean(mut self) {
+        let last = self.until("\u{1b}[?1049l");
+        assert!(last.contains("\u{1b}[?1049l"), "back from the other screen");
+        let status = self.program.wait().expect("it ends");
+        assert!(status.success(), "{status}");
+        let left = tcgetattr(&self.slave).expect("attributes");
+        assert_eq!(left.local_modes, self.found.local_modes);
+        assert_eq!(left.input_modes, self.found.input_modes);
+        assert_eq!(left.output_modes, self.found.output_modes);
+        assert!(
+            left.local_modes
+                .contains(LocalModes::ECHO | LocalModes::ICANON)
+        );
+    }
+}
+
+fn serving(columns: u16, rows: u16) -> Terminal {
+    let mut terminal = Terminal::start(columns, rows, &["--load", "poisson:50"]);
+    terminal.until("serving");
+    terminal
+}
+
+#[test]
+fn keys_that_leave_restore_the_terminal() {
+    for keys in ["q", "\u{3}"] {
+        let mut terminal = serving(80, 24);
+        terminal.send(keys);
+        terminal.ends_clean();
+    }
+}
+
+#[test]
+fn signals_restore_the_terminal() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT] {
+        let terminal = serving(200, 60);
+        terminal.signal(signal);
+        terminal.ends_clean();
+    }
+}
+
+#[test]
+fn a_terminal_that_is_too_small_is_told_and_left_whole() {
+    let mut terminal = Terminal::start(10, 5, &["--load", "none"]);
+    terminal.until("\u{1b}[?1049h");
+    terminal.send("q");
+    terminal.ends_clean();
+}
+
+#[test]
+fn leaving_while_a_search_measures_ends_it() {
+    let mut terminal = serving(160, 50);
+    terminal.send("s");
+    terminal.until("greedy");
+    terminal.send("\r");
+    terminal.until("running");
+    terminal.signal(Signal::TERM);
+    terminal.ends_clean();
+}
