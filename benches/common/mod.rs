@@ -34,11 +34,7 @@ impl Bed {
     }
 
     pub fn frame(&self) -> Arc<Frame> {
-        Arc::new(Frame {
-            devices: self.devices.names(),
-            members: self.ensemble.member_names(),
-            batch_sizes: self.ensemble.batch_sizes.clone(),
-        })
+        Frame::of(&self.ensemble, &self.devices)
     }
 
     pub fn matrix(&self, rows: &[Vec<i64>]) -> Result<Matrix> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::ensemble::{BatchSize, BatchSizes};
+use crate::device::Devices;
+use crate::ensemble::{BatchSize, BatchSizes, Ensemble};
 
 /// What a matrix is about: its rows, its columns and the batch sizes allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,17 @@ pub struct Frame {
     pub devices: Vec<String>,
     pub members: Vec<String>,
     pub batch_sizes: BatchSizes,
+}
+
+impl Frame {
+    /// The frame of an ensemble on devices.
+    pub fn of(ensemble: &Ensemble, devices: &Devices) -> Arc<Self> {
+        Arc::new(Frame {
+            devices: devices.names(),
+            members: ensemble.member_names(),
+            batch_sizes: ensemble.batch_sizes.clone(),
+        })
+    }
 }
 
 /// One entry's place.

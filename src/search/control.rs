@@ -15,7 +15,7 @@ use crate::lock::lock;
 pub struct Stopped;
 
 /// Where a search stands.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     pub iteration: usize,
     /// Neighbours scored in this iteration, and how many there will be.

@@ -23,8 +23,6 @@ pub enum Command {
     PauseSearch,
     ResumeSearch,
     CancelSearch,
-    /// Apply the best matrix the search has found so far.
-    ApplyBest,
     /// Forget latencies so far, to see what comes.
     ClearLatency,
 }

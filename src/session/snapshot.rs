@@ -7,6 +7,7 @@ use crate::allocation::Matrix;
 use crate::ensemble::PolicyKind;
 use crate::load::LoadPattern;
 use crate::metrics::{Bucket, LatencySummary};
+use crate::search::Progress;
 
 /// Everything but the spans, at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,21 +141,8 @@ pub struct SearchView {
     pub algorithm: &'static str,
     pub evaluator: &'static str,
     pub state: SearchState,
-    pub iteration: usize,
     pub max_iter: usize,
-    /// Neighbours scored in this iteration, and how many there will be.
-    pub neighbour: usize,
-    pub neighbours: usize,
-    /// Share of all neighbours that an iteration visits, 0 to 1.
-    pub coverage: f64,
-    pub start_score: Option<f64>,
-    pub best_score: Option<f64>,
-    pub best: Option<Matrix>,
-    /// Scores of this iteration's neighbours, in the order they were scored.
-    pub scores: Vec<f64>,
-    /// Best score after each iteration.
-    pub history: Vec<f64>,
-    pub evaluations: usize,
+    pub progress: Progress,
     pub elapsed: Duration,
     /// Time left, from the pace so far.
     pub left: Option<Duration>,

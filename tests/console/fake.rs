@@ -7,6 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::ensemble::{BatchSizes, PolicyKind};
 use divisi::metrics::{Bucket, LatencySummary};
+use divisi::search::Progress;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
 use divisi_console::console::{Colours, Console, Effect, Event, Look, Options};
@@ -300,19 +301,21 @@ pub fn search() -> SearchView {
         algorithm: "greedy",
         evaluator: "model",
         state: SearchState::Running,
-        iteration: 3,
         max_iter: 10,
-        neighbour: 41,
-        neighbours: 54,
-        coverage: 1.0,
-        start_score: Some(3770.0),
-        best_score: Some(5210.0),
-        best: Some(better()),
-        scores: (0..41)
-            .map(|i| 3500.0 + f64::from((i * 37) % 17) * 100.0)
-            .collect(),
-        history: vec![3770.0, 4400.0, 5100.0],
-        evaluations: 149,
+        progress: Progress {
+            iteration: 3,
+            neighbour: 41,
+            neighbours: 54,
+            coverage: 1.0,
+            start_score: Some(3770.0),
+            best_score: Some(5210.0),
+            best: Some(better()),
+            scores: (0..41)
+                .map(|i| 3500.0 + f64::from((i * 37) % 17) * 100.0)
+                .collect(),
+            history: vec![3770.0, 4400.0, 5100.0],
+            evaluations: 149,
+        },
         elapsed: Duration::from_millis(4200),
         left: Some(Duration::from_secs(12)),
     }

@@ -24,11 +24,7 @@ pub fn two_devices() -> Devices {
 }
 
 pub fn frame(ensemble: &Ensemble, devices: &Devices) -> Arc<Frame> {
-    Arc::new(Frame {
-        devices: devices.names(),
-        members: ensemble.member_names(),
-        batch_sizes: ensemble.batch_sizes.clone(),
-    })
+    Frame::of(ensemble, devices)
 }
 
 /// Every member on every device at batch size 8.

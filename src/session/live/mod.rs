@@ -165,10 +165,6 @@ impl Session for LiveSession {
             Command::PauseSearch => self.searches.pause(true),
             Command::ResumeSearch => self.searches.pause(false),
             Command::CancelSearch => self.searches.cancel(),
-            Command::ApplyBest => {
-                let best = self.searches.best()?;
-                self.reloads.apply(best)
-            }
             Command::ClearLatency => {
                 self.engine.clear_latency();
                 Ok(())

@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::allocation::Matrix;
 use crate::ensemble::{Ensemble, Samples};
 use crate::lock::lock;
-use crate::search::{Algorithm, Bounds, Cache, Control, Job, Outcome, SearchError};
+use crate::search::{Algorithm, Bounds, Cache, Control, Job, Outcome, Progress, SearchError};
 use crate::serving::{Engine, PredictorFactory};
 use crate::session::{LogLevel, Refusal, SearchOrder, SearchState, SearchView};
 
@@ -35,7 +34,6 @@ struct Running {
 struct End {
     state: SearchState,
     elapsed: Duration,
-    best: Option<Matrix>,
     cached: bool,
 }
 
@@ -122,15 +120,6 @@ impl Searches {
         self.running().is_ok_and(|r| !r.control.is_waiting())
     }
 
-    pub fn best(&self) -> Result<Matrix, Refusal> {
-        let none = || Refusal("no search has found a matrix yet".into());
-        let running = self.current.as_ref().ok_or_else(none)?;
-        let ended = lock(&running.end).as_ref().and_then(|e| e.best.clone());
-        ended
-            .or_else(|| running.control.progress().best)
-            .ok_or_else(none)
-    }
-
     pub fn view(&self) -> Option<SearchView> {
         let running = self.current.as_ref()?;
         let progress = running.control.progress();
@@ -154,17 +143,8 @@ impl Searches {
                 _ => "bench",
             },
             state,
-            iteration: progress.iteration,
             max_iter: running.max_iter,
-            neighbour: progress.neighbour,
-            neighbours: progress.neighbours,
-            coverage: progress.coverage,
-            start_score: progress.start_score,
-            best_score: progress.best_score,
-            best: end.and_then(|e| e.best).or(progress.best),
-            scores: progress.scores,
-            history: progress.history,
-            evaluations: progress.evaluations,
+            progress,
             elapsed,
             left,
         })
@@ -183,7 +163,7 @@ impl Searches {
 }
 
 /// This iteration's rest at the pace so far; later iterations are anybody's guess.
-fn time_left(progress: &crate::search::Progress, elapsed: Duration) -> Option<Duration> {
+fn time_left(progress: &Progress, elapsed: Duration) -> Option<Duration> {
     let left = progress.neighbours.checked_sub(progress.neighbour)?;
     if progress.evaluations == 0 {
         return None;
@@ -196,15 +176,10 @@ fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &
     let elapsed = control.elapsed();
     let (state, level, text) = describe(&result);
     let cached = result.as_ref().is_ok_and(|o| o.cached);
-    let best = match result {
-        Ok(outcome) => Some(outcome.found.matrix),
-        Err(_) => control.progress().best,
-    };
     log.add(engine.observe().now, level, text);
     *lock(end) = Some(End {
         state,
         elapsed,
-        best,
         cached,
     });
 }

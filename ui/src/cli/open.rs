@@ -58,15 +58,10 @@ pub fn files(path: &Path) -> Files {
 impl Opened {
     /// An ensemble on devices.
     pub fn new(ensemble: Ensemble, devices: Devices) -> Self {
-        let frame = Arc::new(Frame {
-            devices: devices.names(),
-            members: ensemble.member_names(),
-            batch_sizes: ensemble.batch_sizes.clone(),
-        });
         Opened {
+            frame: Frame::of(&ensemble, &devices),
             ensemble: Arc::new(ensemble),
             devices,
-            frame,
         }
     }
 

@@ -162,7 +162,7 @@ impl Model {
 
     /// The best matrix that the search has found.
     pub fn best(&self) -> Option<&Matrix> {
-        self.snapshot.search.as_ref()?.best.as_ref()
+        self.snapshot.search.as_ref()?.progress.best.as_ref()
     }
 
     /// The matrix to draw: the staged one while editing.

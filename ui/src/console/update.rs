@@ -127,10 +127,7 @@ fn on_accepted(model: &mut Model, command: &Command) {
     if matches!(command, Command::Apply(_)) {
         model.edit = None;
     }
-    let reloads = matches!(
-        command,
-        Command::Apply(_) | Command::Undo | Command::Redo | Command::ApplyBest
-    );
+    let reloads = matches!(command, Command::Apply(_) | Command::Undo | Command::Redo);
     if reloads {
         let before = model.snapshot.reload.clone();
         model.dialogs.push(Dialog::Reload { before });

@@ -42,7 +42,7 @@ fn facts(inside: &mut Pen<'_>, search: &SearchView, model: &Model) -> u16 {
         _ => format!(
             "{} · {} scores",
             format::duration(search.elapsed),
-            search.evaluations
+            search.progress.evaluations
         ),
     };
     let end = inside.width().saturating_sub(1);
@@ -71,9 +71,12 @@ fn progress(inside: &mut Pen<'_>, y: u16, search: &SearchView) {
     } else {
         ["iter ", "", ""]
     };
-    let iteration = format!("{}/{}", search.iteration, search.max_iter);
-    let neighbour = format!("{}/{}", search.neighbour, search.neighbours);
-    let coverage = format::percent(search.coverage);
+    let iteration = format!("{}/{}", search.progress.iteration, search.max_iter);
+    let neighbour = format!(
+        "{}/{}",
+        search.progress.neighbour, search.progress.neighbours
+    );
+    let coverage = format::percent(search.progress.coverage);
     let after = if wide { "" } else { " seen" };
     inside.pieces(
         1,
@@ -96,12 +99,12 @@ fn best(inside: &mut Pen<'_>, y: u16, search: &SearchView) -> u16 {
             format::grouped(s.max(0.0).round() as u64)
         })
     };
-    let gain = search.start_score.zip(search.best_score);
+    let gain = search.progress.start_score.zip(search.progress.best_score);
     let gain = gain
         .and_then(|(start, best)| format::gain(start, best))
         .unwrap_or_default();
-    let best = score(search.best_score);
-    let start = score(search.start_score);
+    let best = score(search.progress.best_score);
+    let start = score(search.progress.start_score);
     let wide = inside.width() >= 44;
     let unit = if wide {
         " samples/s   start "
@@ -138,8 +141,9 @@ fn more(inside: &mut Pen<'_>, mut y: u16, search: &SearchView, model: &Model) ->
         );
         y += 1;
     }
-    if inside.height() >= 10 && !search.history.is_empty() {
+    if inside.height() >= 10 && !search.progress.history.is_empty() {
         let scores: Vec<String> = search
+            .progress
             .history
             .iter()
             .rev()
@@ -160,7 +164,7 @@ fn more(inside: &mut Pen<'_>, mut y: u16, search: &SearchView, model: &Model) ->
 }
 
 fn change(search: &SearchView, model: &Model) -> Option<String> {
-    let (now, best) = (&model.snapshot.matrix, search.best.as_ref()?);
+    let (now, best) = (&model.snapshot.matrix, search.progress.best.as_ref()?);
     let difference = Difference::between(now, best);
     let mut changed = difference.changed();
     let cell = changed.next()?.cell;
@@ -191,11 +195,11 @@ fn left_in_words(left: Duration) -> String {
 /// A column a neighbour, from the least to the best score, and a line for the best.
 fn scores(inside: &mut Pen<'_>, y: u16, height: u16, search: &SearchView) {
     let width = inside.width().saturating_sub(AXIS + 1);
-    if height == 0 || width == 0 || search.scores.is_empty() {
+    if height == 0 || width == 0 || search.progress.scores.is_empty() {
         return;
     }
-    let best = search.best_score.unwrap_or(0.0);
-    let bars = squeeze(&search.scores, usize::from(width));
+    let best = search.progress.best_score.unwrap_or(0.0);
+    let bars = squeeze(&search.progress.scores, usize::from(width));
     let top = bars.iter().copied().fold(best, f64::max);
     let least = bars.iter().copied().fold(top, f64::min);
     let floor = (least - (top - least) * 0.25).max(0.0);
@@ -255,7 +259,7 @@ fn keys(inside: &mut Pen<'_>, y: u16, search: &SearchView, model: &Model) {
             ],
         );
     }
-    if search.best.is_some() {
+    if search.progress.best.is_some() {
         inside.pieces(x, y, &[("b", Role::Accent), (" apply", Role::Dim)]);
     }
 }
