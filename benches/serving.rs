@@ -114,7 +114,10 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
         .into_iter()
         .enumerate()
         .map(|(device, row)| {
-            let DeviceKind::Cpu { cores } = bed.devices.get(device).kind.clone();
+            let cores = match bed.devices.get(device).kind.clone() {
+                DeviceKind::Cpu { cores } => cores,
+                DeviceKind::Simulated { .. } => Vec::new(),
+            };
             let (counters, barrier) = (Arc::clone(&counters), Arc::clone(&barrier));
             thread::spawn(move || {
                 pin_current_thread(&cores);

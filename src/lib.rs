@@ -11,6 +11,7 @@ pub mod load;
 mod lock;
 pub mod metrics;
 pub mod network;
+pub mod profile;
 pub mod search;
 pub mod serving;
 pub mod session;

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::compute::{Footprint, footprint};
-use crate::device::{Booking, Devices, Ledger, format_bytes};
+use crate::device::{Booking, DeviceKind, Devices, Ledger, format_bytes};
 use crate::ensemble::{BatchSize, Ensemble};
 
 use super::matrix::{Cell, Matrix};
@@ -41,15 +41,19 @@ impl Footprints {
     /// Plans every member on every device at every allowed batch size.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
-            let on = |threads: usize| {
+            let on = |kind: &DeviceKind| {
                 let sizes = ensemble.batch_sizes.iter();
-                let plan = |size: BatchSize| footprint(&member.graph, size.get(), threads);
+                let plan = |size: BatchSize| {
+                    let mut plan = footprint(&member.graph, size.get(), kind.threads());
+                    plan.activation_bytes += kind.worker_bytes();
+                    plan
+                };
                 sizes.map(|size| (size, plan(size))).collect()
             };
             MemberFootprint {
                 name: member.name.clone(),
                 flops: member.graph.flops(),
-                by_size: devices.iter().map(|d| on(d.kind.threads())).collect(),
+                by_size: devices.iter().map(|d| on(&d.kind)).collect(),
             }
         });
         Footprints {

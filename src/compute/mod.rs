@@ -17,6 +17,7 @@ pub mod reference;
 mod rows;
 mod softmax;
 mod view;
+mod work;
 
 pub use error::ComputeError;
 pub use fake::{FakePredictor, constant_row};
@@ -26,3 +27,4 @@ pub use plan::{Footprint, footprint};
 pub use predictor::{CpuPredictor, Predictor};
 pub use rows::{host_rows, read_rows, write_rows};
 pub use softmax::softmax_row;
+pub use work::work;

@@ -1,20 +1,27 @@
-//! What there is to compute on: CPU partitions, their memory, and its ledger.
+//! What there is to compute on: CPU partitions and simulated devices, their memory,
+//! and its ledger.
 
 mod discovery;
 mod ledger;
+mod named;
 mod pinning;
+pub mod simulated;
 mod size;
 
+use std::sync::Arc;
+
 use serde::Serialize;
-use thiserror::Error;
 
 pub use discovery::Host;
 pub use ledger::{Booking, Ledger, NoRoom};
+pub use named::DeviceError;
 pub use pinning::{pin_current_thread, thread_pool};
 pub use size::{format_bytes, parse_bytes};
 
+use simulated::{DeviceClass, DeviceProfile};
+
 /// Something workers compute on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Device {
     /// As the user names it: `cpu:0`, `cpu:0-1`.
     pub name: String,
@@ -24,11 +31,13 @@ pub struct Device {
 }
 
 /// What a device is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum DeviceKind {
     /// A set of cores of this machine.
     Cpu { cores: Vec<usize> },
+    /// A device that is not there, with the profile it follows.
+    Simulated { profile: Arc<DeviceProfile> },
 }
 
 impl DeviceKind {
@@ -36,6 +45,7 @@ impl DeviceKind {
     pub fn name(&self) -> &'static str {
         match self {
             DeviceKind::Cpu { .. } => "cpu",
+            DeviceKind::Simulated { .. } => "simulated",
         }
     }
 
@@ -43,6 +53,7 @@ impl DeviceKind {
     pub fn threads(&self) -> usize {
         match self {
             DeviceKind::Cpu { cores } => cores.len(),
+            DeviceKind::Simulated { .. } => 1,
         }
     }
 
@@ -50,7 +61,26 @@ impl DeviceKind {
     pub fn is_accelerator(&self) -> bool {
         match self {
             DeviceKind::Cpu { .. } => false,
+            DeviceKind::Simulated { profile } => profile.class == DeviceClass::Gpu,
         }
+    }
+
+    /// Whether its lanes run side by side; else one batch runs at a time.
+    pub fn is_concurrent(&self) -> bool {
+        self.is_accelerator()
+    }
+
+    /// The profile it follows, where it is simulated.
+    pub fn profile(&self) -> Option<&Arc<DeviceProfile>> {
+        match self {
+            DeviceKind::Cpu { .. } => None,
+            DeviceKind::Simulated { profile } => Some(profile),
+        }
+    }
+
+    /// Bytes that every worker takes beside its network.
+    pub fn worker_bytes(&self) -> u64 {
+        self.profile().map_or(0, |p| p.worker_bytes)
     }
 }
 
@@ -66,31 +96,10 @@ pub struct MemorySpace {
 }
 
 /// The devices of a run; no two share a core.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Devices {
     devices: Vec<Device>,
     spaces: Vec<MemorySpace>,
-}
-
-/// Why devices cannot be used as named.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum DeviceError {
-    #[error("device `{0}`: expected cpu:CORE or cpu:FIRST-LAST (cores of this machine)")]
-    Syntax(String),
-    #[error("device `{device}`: core {core} is not among this process's cores ({available})")]
-    NoSuchCore {
-        device: String,
-        core: usize,
-        available: String,
-    },
-    #[error("devices `{first}` and `{second}` overlap: both use core {core}")]
-    Overlap {
-        first: String,
-        second: String,
-        core: usize,
-    },
-    #[error("expected at least one device")]
-    None,
 }
 
 /// At most so many partitions by default: beyond it each gets several cores, since
@@ -106,26 +115,6 @@ impl Devices {
         let devices = runs.flat_map(|run| run.chunks(size)).map(cpu_partition);
         let devices = devices.collect();
         Devices::in_host_memory(devices, host)
-    }
-
-    /// The devices named, `cpu:0`, `cpu:2-3`; names may hold several, split by commas.
-    ///
-    /// # Errors
-    /// A name is not understood, a core does not exist or is used twice.
-    pub fn named(names: &[String], host: &Host) -> Result<Self, DeviceError> {
-        let mut devices: Vec<Device> = Vec::new();
-        let each = names.iter().flat_map(|n| n.split([',', ' ']));
-        for name in each.filter(|n| !n.is_empty()) {
-            let device = parse(name, host)?;
-            if let Some(error) = devices.iter().find_map(|d| overlap(d, &device)) {
-                return Err(error);
-            }
-            devices.push(device);
-        }
-        if devices.is_empty() {
-            return Err(DeviceError::None);
-        }
-        Ok(Devices::in_host_memory(devices, host))
     }
 
     fn in_host_memory(devices: Vec<Device>, host: &Host) -> Self {
@@ -185,6 +174,27 @@ impl Devices {
         rest
     }
 
+    /// The same devices where those in `lost` have no memory any more.
+    #[must_use]
+    pub fn without(&self, lost: &[usize]) -> Self {
+        let mut rest = self.clone();
+        for &device in lost {
+            let space = self.devices[device].space.0;
+            // Another device may use the same memory still.
+            let alone =
+                (0..self.count()).all(|d| lost.contains(&d) || self.devices[d].space.0 != space);
+            if alone {
+                rest.spaces[space].bytes = 0;
+            }
+        }
+        rest
+    }
+
+    /// Whether any device is simulated, so that answers mean nothing.
+    pub fn is_simulated(&self) -> bool {
+        self.devices.iter().any(|d| d.kind.profile().is_some())
+    }
+
     /// Names in order.
     pub fn names(&self) -> Vec<String> {
         self.devices.iter().map(|d| d.name.clone()).collect()
@@ -205,38 +215,4 @@ fn cpu_partition(cores: &[usize]) -> Device {
         },
         space: SpaceId(0),
     }
-}
-
-fn parse(name: &str, host: &Host) -> Result<Device, DeviceError> {
-    let syntax = || DeviceError::Syntax(name.to_owned());
-    let range = name.strip_prefix("cpu:").ok_or_else(syntax)?;
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
-    let number = |text: &str| text.parse::<usize>().map_err(|_| syntax());
-    let (first, last) = (number(first)?, number(last)?);
-    if first > last || last - first > 4096 {
-        return Err(syntax());
-    }
-    if let Some(core) = (first..=last).find(|c| !host.cores.contains(c)) {
-        let available: Vec<String> = host.cores.iter().map(ToString::to_string).collect();
-        return Err(DeviceError::NoSuchCore {
-            device: name.to_owned(),
-            core,
-            available: available.join(", "),
-        });
-    }
-    let cores: Vec<usize> = (first..=last).collect();
-    Ok(Device {
-        name: name.to_owned(),
-        ..cpu_partition(&cores)
-    })
-}
-
-fn overlap(a: &Device, b: &Device) -> Option<DeviceError> {
-    let (DeviceKind::Cpu { cores: x }, DeviceKind::Cpu { cores: y }) = (&a.kind, &b.kind);
-    let core = x.iter().find(|c| y.contains(c))?;
-    Some(DeviceError::Overlap {
-        first: a.name.clone(),
-        second: b.name.clone(),
-        core: *core,
-    })
 }

@@ -25,10 +25,13 @@ impl Graph {
     /// Floating-point operations for one sample; a multiplication and its
     /// addition count as two, convolutions as the direct algorithm.
     pub fn flops(&self) -> u64 {
-        self.nodes()
-            .iter()
-            .map(|node| node_flops(node, self.shape(node.inputs[0])))
-            .sum()
+        (0..self.nodes().len()).map(|i| self.node_flops(i)).sum()
+    }
+
+    /// The same of node number `index` alone.
+    pub fn node_flops(&self, index: usize) -> u64 {
+        let node = &self.nodes()[index];
+        node_flops(node, self.shape(node.inputs[0]))
     }
 }
 

@@ -46,6 +46,14 @@ impl Parameter {
 }
 
 impl Graph {
+    /// Learned values of node number `index`.
+    pub fn node_weights(&self, index: usize) -> usize {
+        let node = &self.nodes()[index];
+        let all = node_parameters(node, self.shape(node.inputs[0]));
+        let learned = all.iter().filter(|p| p.role.is_learned());
+        learned.map(Parameter::elements).sum()
+    }
+
     /// Every tensor of weights the network needs, in the order of its layers.
     pub fn parameters(&self) -> Vec<Parameter> {
         self.nodes()

@@ -5,15 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms of `src/` from the bottom up. Rooms of one row may not use each other.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 13] = [
     &["lock"],
     &["trace", "metrics", "device"],
     &["network"],
     &["compute"],
     &["ensemble"],
     &["allocation"],
+    &["profile"],
     &["serving"],
     &["load"],
+    &["simulation"],
     &["search"],
     &["session"],
     &["lib"],

@@ -32,7 +32,10 @@ pub(super) fn assemble(
     let lanes = devices
         .iter()
         .map(|device| {
-            let DeviceKind::Cpu { cores } = &device.kind;
+            let cores: &[usize] = match &device.kind {
+                DeviceKind::Cpu { cores } => cores,
+                DeviceKind::Simulated { .. } => &[],
+            };
             Ok(DeviceLane {
                 thread: OnceLock::new(),
                 poked: AtomicBool::new(false),

@@ -23,8 +23,9 @@ type LiveBatch = Batch<Arc<RequestData>>;
 
 /// Serves until the engine stops.
 pub(super) fn run(shared: &Arc<Shared>, device: usize) {
-    let DeviceKind::Cpu { cores } = &shared.devices.get(device).kind;
-    pin_current_thread(cores);
+    if let DeviceKind::Cpu { cores } = &shared.devices.get(device).kind {
+        pin_current_thread(cores);
+    }
     while !shared.is_stopping() {
         let next = shared.core().next(shared.now(), device);
         match next {

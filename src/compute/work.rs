@@ -1,0 +1,42 @@
+//! What a network's fused operations cost, for device laws.
+
+use crate::device::simulated::OpWork;
+use crate::network::Graph;
+
+use super::fuse::{FusedStep, Kernel, Value, fuse};
+
+/// The work of each fused operation of `graph`, in order. Operations that move
+/// nothing on a device (a concatenation or a flattening found in place) are left out.
+pub fn work(graph: &Graph) -> Vec<OpWork> {
+    let steps = fuse(graph);
+    let steps = steps.iter().filter(|step| occupies_device(step.kernel));
+    steps.map(|step| step_work(graph, step)).collect()
+}
+
+fn occupies_device(kernel: Kernel) -> bool {
+    !matches!(kernel, Kernel::Enter | Kernel::Concat | Kernel::Flatten)
+}
+
+fn step_work(graph: &Graph, step: &FusedStep) -> OpWork {
+    let read: usize = step.reads().map(|v| elements(graph, v)).sum();
+    let written = elements(graph, step.output);
+    OpWork {
+        flops: flops(graph, step) as f64,
+        bytes: 4.0 * (read + written) as f64,
+        weight_bytes: 4.0 * step.weights.map_or(0, |node| graph.node_weights(node)) as f64,
+    }
+}
+
+fn elements(graph: &Graph, value: Value) -> usize {
+    match value.checked_sub(1).and_then(|i| graph.nodes().get(i)) {
+        Some(node) => node.shape.elements(),
+        None => graph.input().elements(),
+    }
+}
+
+/// FLOPs of the node whose kernel runs, and of what was fused into it.
+fn flops(graph: &Graph, step: &FusedStep) -> u64 {
+    let main = step.weights.or(step.norm).unwrap_or(step.output - 1);
+    let fused = u64::from(step.relu) + u64::from(step.residual.is_some());
+    graph.node_flops(main) + fused * elements(graph, step.output) as u64
+}

@@ -1,0 +1,256 @@
+//! A simulated device at work, as a state machine: jobs in, events at their times out.
+//!
+//! A job is copied in, computes its operations one after another and is copied out.
+//! Each way has one copy engine, first come first served. Operations of different
+//! jobs run side by side while units are free; a later one gets what earlier ones
+//! leave, and what has started is never pre-empted.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::compute::Units;
+use super::law::{Kernel, Law};
+
+/// A job's number, chosen by whoever submits it.
+pub type JobId = u64;
+
+/// One batch, or one transfer where it has no operations.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: JobId,
+    /// Bytes to copy in first; 0 where they are there already.
+    pub copy_in: u64,
+    pub kernels: Arc<[Kernel]>,
+    /// Bytes to copy out at last.
+    pub copy_out: u64,
+    /// Jobs of one series compute one after another, in order of submission.
+    pub series: Option<u64>,
+}
+
+/// What happened to a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    CopiedIn(JobId),
+    /// Its operations begin.
+    Started(JobId),
+    Computed(JobId),
+    /// It is over.
+    Done(JobId),
+}
+
+/// See the module's text. Times are the driver's, real or virtual.
+#[derive(Clone, Debug)]
+pub struct Executor {
+    law: Law,
+    slowdown: f64,
+    jobs: HashMap<JobId, Running>,
+    copying_in: Engine,
+    copying_out: Engine,
+    /// Operations about to be launched, by time and order.
+    launches: BinaryHeap<Reverse<(u64, u64, JobId)>>,
+    launched: u64,
+    units: Units,
+    /// Jobs that wait for their series, and the series that compute.
+    waiting: VecDeque<JobId>,
+    computing: HashSet<u64>,
+    events: Vec<(Duration, Event)>,
+}
+
+#[derive(Clone, Debug)]
+struct Running {
+    job: Job,
+    next: usize,
+}
+
+/// One direction's transfers, in order.
+#[derive(Clone, Debug, Default)]
+struct Engine {
+    queue: VecDeque<(JobId, u64)>,
+    ends: Option<u64>,
+}
+
+impl Executor {
+    /// An idle device.
+    pub fn new(law: Law) -> Self {
+        Executor {
+            slowdown: 1.0,
+            jobs: HashMap::new(),
+            copying_in: Engine::default(),
+            copying_out: Engine::default(),
+            launches: BinaryHeap::new(),
+            launched: 0,
+            units: Units::new(law.units),
+            waiting: VecDeque::new(),
+            computing: HashSet::new(),
+            events: Vec::new(),
+            law,
+        }
+    }
+
+    /// From now on operations take `factor` times as long.
+    pub fn set_slowdown(&mut self, factor: f64) {
+        self.slowdown = factor.max(1e-3);
+    }
+
+    /// Starts a job.
+    pub fn submit(&mut self, now: Duration, job: Job) {
+        let (id, bytes, now) = (job.id, job.copy_in, nanos(now));
+        self.jobs.insert(id, Running { job, next: 0 });
+        if bytes == 0 {
+            return self.copied_in(now, id);
+        }
+        self.copying_in.queue.push_back((id, bytes));
+        self.copying_in.start(now, &self.law);
+    }
+
+    /// When something happens next.
+    pub fn next_event(&self) -> Option<Duration> {
+        if let Some((at, _)) = self.events.first() {
+            return Some(*at);
+        }
+        self.next().map(Duration::from_nanos)
+    }
+
+    /// What happened until `now`, in order.
+    pub fn advance(&mut self, now: Duration) -> Vec<(Duration, Event)> {
+        let now = nanos(now);
+        while let Some(at) = self.next().filter(|&at| at <= now) {
+            self.step(at);
+        }
+        std::mem::take(&mut self.events)
+    }
+
+    /// Forgets every job: the device is gone.
+    pub fn clear(&mut self) {
+        *self = Executor {
+            slowdown: self.slowdown,
+            ..Executor::new(self.law)
+        };
+    }
+
+    fn next(&self) -> Option<u64> {
+        let launch = self.launches.peek().map(|Reverse((at, _, _))| *at);
+        [
+            self.copying_in.ends,
+            self.copying_out.ends,
+            launch,
+            self.units.next_end(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Everything that happens at `at`.
+    fn step(&mut self, at: u64) {
+        for id in self.units.take_done(at) {
+            self.operation_done(at, id);
+        }
+        if let Some(id) = self.copying_in.finish(at) {
+            self.copied_in(at, id);
+            self.copying_in.start(at, &self.law);
+        }
+        if let Some(id) = self.copying_out.finish(at) {
+            self.done(at, id);
+            self.copying_out.start(at, &self.law);
+        }
+        while let Some(&Reverse((due, _, id))) = self.launches.peek() {
+            if due > at {
+                break;
+            }
+            self.launches.pop();
+            if let Some(running) = self.jobs.get(&id) {
+                let kernel = running.job.kernels[running.next];
+                let seconds = kernel.seconds * self.slowdown;
+                self.units.enter(at, id, Kernel { seconds, ..kernel });
+            }
+        }
+    }
+
+    fn copied_in(&mut self, at: u64, id: JobId) {
+        self.say(at, Event::CopiedIn(id));
+        let series = self.jobs.get(&id).and_then(|r| r.job.series);
+        match series {
+            Some(series) if !self.computing.insert(series) => self.waiting.push_back(id),
+            _ => self.begin(at, id),
+        }
+    }
+
+    fn begin(&mut self, at: u64, id: JobId) {
+        self.say(at, Event::Started(id));
+        self.launch_next(at, id);
+    }
+
+    fn operation_done(&mut self, at: u64, id: JobId) {
+        if let Some(running) = self.jobs.get_mut(&id) {
+            running.next += 1;
+            self.launch_next(at, id);
+        }
+    }
+
+    fn launch_next(&mut self, at: u64, id: JobId) {
+        let Some(running) = self.jobs.get(&id) else {
+            return;
+        };
+        if running.next < running.job.kernels.len() {
+            self.launched += 1;
+            let due = at + seconds(self.law.launch * self.slowdown);
+            return self.launches.push(Reverse((due, self.launched, id)));
+        }
+        let (series, bytes) = (running.job.series, running.job.copy_out);
+        self.say(at, Event::Computed(id));
+        self.next_of_series(at, series);
+        if bytes == 0 {
+            return self.done(at, id);
+        }
+        self.copying_out.queue.push_back((id, bytes));
+        self.copying_out.start(at, &self.law);
+    }
+
+    fn next_of_series(&mut self, at: u64, series: Option<u64>) {
+        let Some(series) = series else { return };
+        self.computing.remove(&series);
+        let jobs = &self.jobs;
+        let of_series = |id: &JobId| jobs.get(id).is_some_and(|r| r.job.series == Some(series));
+        if let Some(place) = self.waiting.iter().position(of_series)
+            && let Some(next) = self.waiting.remove(place)
+        {
+            self.computing.insert(series);
+            self.begin(at, next);
+        }
+    }
+
+    fn done(&mut self, at: u64, id: JobId) {
+        self.jobs.remove(&id);
+        self.say(at, Event::Done(id));
+    }
+
+    fn say(&mut self, at: u64, event: Event) {
+        self.events.push((Duration::from_nanos(at), event));
+    }
+}
+
+impl Engine {
+    /// Starts the first transfer if none is under way.
+    fn start(&mut self, at: u64, law: &Law) {
+        if let (None, Some((_, bytes))) = (self.ends, self.queue.front()) {
+            self.ends = Some(at + seconds(law.copy(*bytes)));
+        }
+    }
+
+    fn finish(&mut self, at: u64) -> Option<JobId> {
+        self.ends.take_if(|end| *end <= at)?;
+        self.queue.pop_front().map(|(id, _)| id)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Whole nanoseconds, at least one, so that time always moves on.
+pub(super) fn seconds(seconds: f64) -> u64 {
+    ((seconds * 1e9).ceil() as u64).max(1)
+}

@@ -1,0 +1,240 @@
+//! Device profiles: the law's numbers in a file, each with where it comes from.
+//!
+//! ```toml
+//! name = "v100"
+//! class = "gpu"            # its workers run beside each other; "cpu": one at a time
+//! [memory]
+//! value = "16GiB"
+//! from = "assumed"         # datasheet, paper, fitted (the note says to what), assumed
+//! note = "the paper does not say which"
+//! ```
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::law::Law;
+use crate::device::size::parse_bytes;
+
+/// What a simulated device is and costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceProfile {
+    pub name: String,
+    pub class: DeviceClass,
+    /// What it stands for.
+    pub about: String,
+    pub memory_bytes: u64,
+    /// Taken by every worker beside its network.
+    pub worker_bytes: u64,
+    pub law: Law,
+    /// Per hour; none where it is not known.
+    pub price: Option<f64>,
+    /// Where each number comes from, in the order of the file's fields.
+    pub origins: Vec<Origin>,
+}
+
+/// How a device runs several workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceClass {
+    /// Lanes run side by side while units are free; copies have engines of their own.
+    Gpu,
+    /// One batch at a time, as on a CPU partition.
+    Cpu,
+}
+
+/// Where a number comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    pub field: &'static str,
+    pub value: String,
+    pub from: Source,
+    pub note: String,
+}
+
+/// Kinds of origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    Datasheet,
+    Paper,
+    /// To what is in the note.
+    Fitted,
+    Assumed,
+}
+
+impl Source {
+    /// Its name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Datasheet => "datasheet",
+            Source::Paper => "paper",
+            Source::Fitted => "fitted",
+            Source::Assumed => "assumed",
+        }
+    }
+}
+
+/// Why a text is no profile.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ProfileError {
+    #[error("line {line}: {message}")]
+    Syntax { line: usize, message: String },
+    #[error("{field}: expected {expected}, found {found}")]
+    Value {
+        field: &'static str,
+        expected: &'static str,
+        found: String,
+    },
+    #[error("{field}.note: a fitted number says what it was fitted to")]
+    NoNote { field: &'static str },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    class: DeviceClass,
+    #[serde(default)]
+    about: String,
+    memory: Sourced<String>,
+    worker_memory: Sourced<String>,
+    units: Sourced<f64>,
+    rate: Sourced<f64>,
+    bandwidth: Sourced<f64>,
+    grain: Sourced<f64>,
+    launch: Sourced<f64>,
+    copy_bandwidth: Sourced<f64>,
+    copy_latency: Sourced<f64>,
+    price: Option<Sourced<f64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sourced<T> {
+    value: T,
+    from: Source,
+    #[serde(default)]
+    note: String,
+}
+
+impl DeviceProfile {
+    /// Reads a profile's text.
+    ///
+    /// # Errors
+    /// The line or field that is wrong, and what was expected there.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let file: File = toml::from_str(text).map_err(|e| syntax(text, &e))?;
+        let name = file.name.trim();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
+            return Err(ProfileError::Value {
+                field: "name",
+                expected: "1 to 32 letters, digits, `-`, `_` or `.`",
+                found: format!("`{name}`"),
+            });
+        }
+        let mut numbers = Numbers::default();
+        let law = Law {
+            units: numbers.within("units", &file.units, 1.0, 100_000.0, "1 to 100000")? as u32,
+            rate: numbers.positive("rate", &file.rate)?,
+            bandwidth: numbers.positive("bandwidth", &file.bandwidth)?,
+            grain: numbers.seconds("grain", &file.grain)?,
+            launch: numbers.seconds("launch", &file.launch)?,
+            copy_bandwidth: numbers.positive("copy_bandwidth", &file.copy_bandwidth)?,
+            copy_latency: numbers.seconds("copy_latency", &file.copy_latency)?,
+        };
+        Ok(DeviceProfile {
+            name: name.to_owned(),
+            class: file.class,
+            about: file.about,
+            memory_bytes: numbers.bytes("memory", &file.memory, 1)?,
+            worker_bytes: numbers.bytes("worker_memory", &file.worker_memory, 0)?,
+            law,
+            price: match &file.price {
+                None => None,
+                Some(price) => Some(numbers.within("price", price, 0.0, 1e9, "0 or more")?),
+            },
+            origins: numbers.origins,
+        })
+    }
+}
+
+fn syntax(text: &str, error: &toml::de::Error) -> ProfileError {
+    let offset = error.span().map_or(0, |s| s.start).min(text.len());
+    ProfileError::Syntax {
+        line: 1 + text[..offset].matches('\n').count(),
+        message: error.message().replace('\n', " "),
+    }
+}
+
+/// Checks numbers and remembers their origins.
+#[derive(Default)]
+struct Numbers {
+    origins: Vec<Origin>,
+}
+
+impl Numbers {
+    fn within(
+        &mut self,
+        field: &'static str,
+        number: &Sourced<f64>,
+        least: f64,
+        most: f64,
+        expected: &'static str,
+    ) -> Result<f64, ProfileError> {
+        let value = number.value;
+        self.note(field, value.to_string(), number)?;
+        if (least..=most).contains(&value) {
+            return Ok(value);
+        }
+        Err(ProfileError::Value {
+            field,
+            expected,
+            found: value.to_string(),
+        })
+    }
+
+    fn positive(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {
+        self.within(field, n, 1.0, 1e18, "a number a second, 1 to 1e18")
+    }
+
+    fn seconds(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {
+        self.within(field, n, 0.0, 1.0, "seconds, 0 to 1")
+    }
+
+    fn bytes(
+        &mut self,
+        field: &'static str,
+        size: &Sourced<String>,
+        least: u64,
+    ) -> Result<u64, ProfileError> {
+        self.note(field, size.value.clone(), size)?;
+        let bytes = match size.value.trim() {
+            "0" => Some(0),
+            text => parse_bytes(text).ok(),
+        };
+        bytes.filter(|&b| b >= least).ok_or(ProfileError::Value {
+            field,
+            expected: "a size such as 16GiB",
+            found: format!("`{}`", size.value),
+        })
+    }
+
+    fn note<T>(
+        &mut self,
+        field: &'static str,
+        value: String,
+        number: &Sourced<T>,
+    ) -> Result<(), ProfileError> {
+        if number.from == Source::Fitted && number.note.trim().is_empty() {
+            return Err(ProfileError::NoNote { field });
+        }
+        self.origins.push(Origin {
+            field,
+            value,
+            from: number.from,
+            note: number.note.clone(),
+        });
+        Ok(())
+    }
+}
