@@ -7,6 +7,8 @@ mod control;
 mod evaluator;
 mod greedy;
 mod job;
+pub mod model;
+mod relief;
 mod worst_fit;
 
 pub use bench::BenchEvaluator;
@@ -16,4 +18,5 @@ pub use control::{Control, Progress, Stopped};
 pub use evaluator::{Evaluator, Score, SearchError};
 pub use greedy::{Bounds, Found, greedy};
 pub use job::{Algorithm, Job, Outcome};
+pub use relief::{evacuate, propose_move};
 pub use worst_fit::worst_fit;

@@ -19,5 +19,7 @@ mod layers;
 mod pool;
 mod reload;
 mod search;
+mod search_model;
+mod search_relief;
 mod serving;
 mod session;
