@@ -7,8 +7,11 @@ mod control;
 mod evaluator;
 mod greedy;
 mod job;
+pub mod local;
 pub mod model;
+pub mod profiling;
 mod relief;
+mod sealed;
 mod worst_fit;
 
 pub use bench::BenchEvaluator;
