@@ -85,6 +85,12 @@ impl Ensemble {
             .build(self.classes, self.members.iter().map(|m| m.vote_weight))
     }
 
+    /// Which input transform each member has: members of one number read the same
+    /// samples.
+    pub fn transforms(&self) -> Vec<usize> {
+        vec![0; self.members.len()]
+    }
+
     /// Names of the members in order.
     pub fn member_names(&self) -> Vec<String> {
         self.members.iter().map(|m| m.name.clone()).collect()

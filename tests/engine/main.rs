@@ -21,3 +21,4 @@ mod reload;
 mod search;
 mod serving;
 mod session;
+mod simulation;

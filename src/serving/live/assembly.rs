@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use crate::device::{DeviceKind, Devices, thread_pool};
 use crate::ensemble::Ensemble;
 use crate::serving::core::{Core, CoreConfig};
+use crate::serving::scheduler::Discipline;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
 
@@ -23,8 +24,8 @@ pub(super) fn assemble(
     let slots = ensemble.segment_size;
     let extents = extents(ensemble, options)?;
     let core = Core::new(CoreConfig {
-        devices: devices.count(),
-        members: ensemble.members.len(),
+        devices: devices.iter().map(|d| Discipline::of(&d.kind)).collect(),
+        transforms: ensemble.transforms(),
         extents,
         segment: slots,
         policy: ensemble.policy,

@@ -115,7 +115,7 @@ impl Engine {
                 device: self.shared.devices.get(cell.device).name.clone(),
                 reason: Box::new(reason),
             })?;
-            self.shared.core().add_worker(spec);
+            self.shared.core().add_worker(self.shared.now(), spec);
         }
         Ok(())
     }
@@ -234,7 +234,7 @@ impl Engine {
 
     /// Another policy from now on.
     pub fn set_policy(&self, policy: PolicyKind) {
-        self.shared.core().set_policy(policy);
+        self.shared.core().set_policy(self.shared.now(), policy);
         self.shared.wake();
         self.shared.poke_timer();
     }

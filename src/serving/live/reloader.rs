@@ -143,7 +143,7 @@ impl Engine {
         {
             let mut core = self.shared.core();
             for &spec in built {
-                core.add_worker(spec);
+                core.add_worker(self.shared.now(), spec);
             }
         }
         self.shared.wake();
