@@ -119,6 +119,11 @@ impl<T> SimulatedDevice<T> {
         self.executor.next_event()
     }
 
+    /// When [`SimulatedDevice::advance`] may have something to tell next.
+    pub fn foresee(&self) -> Option<Duration> {
+        self.executor.foresee()
+    }
+
     /// What happened until `now`, each with its time, in order.
     pub fn advance(&mut self, now: Duration) -> Vec<(Duration, Happened<T>)> {
         let events = self.executor.advance(now);

@@ -27,6 +27,8 @@ pub(super) struct Running {
     pub ranges: Vec<Range>,
     /// Its worker was given up: only its slots are still to be freed.
     pub given_up: bool,
+    /// Its answers are being folded: nobody else may run its samples any more.
+    pub folding: bool,
 }
 
 impl<T: Clone> Core<T> {
@@ -110,6 +112,7 @@ impl<T: Clone> Core<T> {
             member: worker.member,
             ranges: placed.iter().map(|p| p.range).collect(),
             given_up: false,
+            folding: false,
         };
         self.running.insert(start.id, running);
         Batch {
@@ -127,6 +130,18 @@ impl<T: Clone> Core<T> {
             in_pool: start.in_pool,
             in_series: start.in_series,
             ranges: placed,
+        }
+    }
+
+    /// A batch was run and is about to be folded; false where its device was lost
+    /// before, so that others run its samples and its answers must be dropped.
+    pub fn fold(&mut self, batch: &Batch<T>) -> bool {
+        match self.running.get_mut(&batch.id) {
+            Some(running) => {
+                running.folding = true;
+                true
+            }
+            None => false,
         }
     }
 

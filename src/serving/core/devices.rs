@@ -10,12 +10,9 @@ impl<T: Clone> Core<T> {
     /// A device is gone with everything on it. Batches it was running go back to
     /// their queues, since nothing of them was answered: no request is lost by it.
     pub fn lose_device(&mut self, device: usize) {
-        let mut lost: Vec<BatchId> = Vec::new();
-        for (&id, running) in &self.running {
-            if running.device == device {
-                lost.push(id);
-            }
-        }
+        let here = self.running.iter().filter(|(_, r)| r.device == device);
+        let (folding, mut lost): (Vec<BatchId>, Vec<BatchId>) =
+            here.map(|(id, _)| *id).partition(|id| self.running[id].folding);
         lost.sort_unstable();
         let mut again: Vec<(usize, Range)> = Vec::new();
         for id in lost {
@@ -30,7 +27,7 @@ impl<T: Clone> Core<T> {
                 }
             }
         }
-        for spec in self.scheduler.lose(device, again) {
+        for spec in self.scheduler.lose(device, again, folding.len()) {
             self.tallies.remove(&spec.id);
         }
         self.asleep[device] = None;

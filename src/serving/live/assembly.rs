@@ -1,7 +1,7 @@
 //! An engine's insides put together, within its bounds.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::device::{DeviceKind, Devices, thread_pool};
 use crate::ensemble::Ensemble;
@@ -42,6 +42,7 @@ pub(super) fn assemble(
                 poked: AtomicBool::new(false),
                 pool: thread_pool(cores).map_err(|e| EngineError::Thread(e.to_string()))?,
                 spans: SpanRing::new(SPAN_BOUND),
+                fates: Mutex::default(),
             })
         })
         .collect::<Result<_, EngineError>>()?;

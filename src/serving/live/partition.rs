@@ -45,7 +45,8 @@ fn copied(shared: &Shared, device: usize, transfers: &[Transfer]) {
     }
 }
 
-fn sleep(shared: &Shared, device: usize, until: Option<Duration>) {
+/// Sleeps until poked, or `until`.
+pub(super) fn sleep(shared: &Shared, device: usize, until: Option<Duration>) {
     let poked = &shared.lanes[device].poked;
     if !spin(|| poked.load(Ordering::Acquire)) {
         loop {

@@ -111,6 +111,10 @@ pub(super) fn build(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError>
 }
 
 fn build_body(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
+    if shared.devices.get(spec.device).kind.profile().is_some() {
+        // It computes nothing, so it needs neither weights nor an arena.
+        return Ok(());
+    }
     let pool = shared.lanes[spec.device].pool.clone();
     let predictor = shared.factory.build(spec.member, spec.size, pool)?;
     let ensemble = &shared.ensemble;

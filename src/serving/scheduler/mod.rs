@@ -173,10 +173,15 @@ impl Scheduler {
     }
 
     /// A device is gone: its workers with it; what they took goes back to the queues,
-    /// `ranges` (by member) of batches in execution too.
-    pub fn lose(&mut self, device: usize, ranges: Vec<(usize, Range)>) -> Vec<WorkerSpec> {
+    /// `ranges` (by member) of batches in execution too. `folding` batches end still.
+    pub fn lose(
+        &mut self,
+        device: usize,
+        ranges: Vec<(usize, Range)>,
+        folding: usize,
+    ) -> Vec<WorkerSpec> {
         let row = &mut self.rows[device];
-        let workers = row.lose();
+        let workers = row.lose(folding);
         for mut worker in workers.iter().cloned() {
             let taken = worker.give_back();
             self.queues[worker.spec.member].put_back(taken);

@@ -99,10 +99,10 @@ impl Row {
     }
 
     /// Takes every worker out, for good.
-    pub fn lose(&mut self) -> Vec<Worker> {
+    pub fn lose(&mut self, batches_left: usize) -> Vec<Worker> {
         self.lost = true;
         self.alive = 0;
-        self.batches = 0;
+        self.batches = batches_left;
         self.pool = Pool::default();
         std::mem::take(&mut self.workers)
     }
