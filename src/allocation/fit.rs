@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::compute::{Footprint, footprint};
+use crate::compute::{Footprint, FootprintModel};
 use crate::device::{Booking, Devices, Ledger, format_bytes};
 use crate::ensemble::{BatchSize, Ensemble};
 
@@ -41,10 +41,12 @@ impl Footprints {
     /// Plans every member on every device at every allowed batch size.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
+            let model = FootprintModel::new(&member.graph);
             let on = |threads: usize| {
                 let sizes = ensemble.batch_sizes.iter();
-                let plan = |size: BatchSize| footprint(&member.graph, size.get(), threads);
-                sizes.map(|size| (size, plan(size))).collect()
+                sizes
+                    .map(|size| (size, model.at(size.get(), threads)))
+                    .collect()
             };
             MemberFootprint {
                 name: member.name.clone(),

@@ -6,6 +6,7 @@
 mod error;
 mod fake;
 mod fold;
+mod footprint;
 mod fuse;
 mod homes;
 mod kernels;
@@ -14,15 +15,17 @@ mod op;
 mod plan;
 mod predictor;
 pub mod reference;
+mod resize;
 mod rows;
 mod softmax;
 mod view;
 
 pub use error::ComputeError;
 pub use fake::{FakePredictor, constant_row};
+pub use footprint::{Footprint, FootprintModel, footprint};
 pub use lowered::Lowered;
 pub use op::NetworkOp;
-pub use plan::{Footprint, footprint};
 pub use predictor::{CpuPredictor, Predictor};
+pub use resize::resize_planes;
 pub use rows::{host_rows, read_rows, write_rows};
 pub use softmax::softmax_row;
