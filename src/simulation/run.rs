@@ -45,7 +45,7 @@ impl Simulation {
                 .iter()
                 .map(|d| Discipline::of(&d.kind))
                 .collect(),
-            transforms: ensemble.transforms(),
+            transforms: ensemble.transforms().by_member().to_vec(),
             extents: (POOL_SAMPLES / segment).max(2),
             segment,
             policy,

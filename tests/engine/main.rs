@@ -16,6 +16,7 @@ mod core;
 mod device;
 mod ensemble;
 mod layers;
+mod networks;
 mod pool;
 mod reload;
 mod search;

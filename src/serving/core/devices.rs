@@ -11,8 +11,9 @@ impl<T: Clone> Core<T> {
     /// their queues, since nothing of them was answered: no request is lost by it.
     pub fn lose_device(&mut self, device: usize) {
         let here = self.running.iter().filter(|(_, r)| r.device == device);
-        let (folding, mut lost): (Vec<BatchId>, Vec<BatchId>) =
-            here.map(|(id, _)| *id).partition(|id| self.running[id].folding);
+        let (folding, mut lost): (Vec<BatchId>, Vec<BatchId>) = here
+            .map(|(id, _)| *id)
+            .partition(|id| self.running[id].folding);
         lost.sort_unstable();
         let mut again: Vec<(usize, Range)> = Vec::new();
         for id in lost {

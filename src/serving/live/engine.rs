@@ -18,8 +18,8 @@ use super::assembly::assemble;
 use super::client::{Failure, Outcome, Pending, Reply, Request, Slot, Staged};
 use super::factory::{BuildError, PredictorFactory};
 use super::partition;
-use super::simulated;
 use super::shared::Shared;
+use super::simulated;
 use super::worker::build;
 
 /// How an engine is set up.

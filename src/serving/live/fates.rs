@@ -33,7 +33,8 @@ impl Engine {
         self.shared.core().set_reloading(true);
         self.shared.core().lose_device(device);
         self.befall(device, Fate::Lost);
-        self.shared.notice(format!("error: device `{name}` is gone"));
+        self.shared
+            .notice(format!("error: device `{name}` is gone"));
         self.shared.wake();
         let target = refuge(&self.matrix()).map_err(ReloadError::NoRefuge);
         self.reach(target, watch)
@@ -49,7 +50,8 @@ impl Engine {
             return Err(ReloadError::NotLost(name));
         }
         self.shared.core().regain_device(device);
-        self.shared.notice(format!("device `{name}` is there again"));
+        self.shared
+            .notice(format!("device `{name}` is there again"));
         Ok(())
     }
 

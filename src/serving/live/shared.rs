@@ -179,8 +179,7 @@ impl Shared {
             let parts = slices.iter().map(|s| Part::new(s.len)).collect();
             Arc::new(RequestData::new(parts, reply))
         })?;
-        self.storage
-            .write(&admission.parts, request.values, &self.ensemble.input);
+        self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
     }
 
