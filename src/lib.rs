@@ -15,4 +15,5 @@ pub mod profile;
 pub mod search;
 pub mod serving;
 pub mod session;
+pub mod simulation;
 pub mod trace;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::compute::{Footprint, footprint};
+use crate::compute::{Footprint, FootprintModel};
 use crate::device::{Booking, DeviceKind, Devices, Ledger, format_bytes};
 use crate::ensemble::{BatchSize, Ensemble};
 
@@ -41,10 +41,11 @@ impl Footprints {
     /// Plans every member on every device at every allowed batch size.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
+            let model = FootprintModel::new(&member.graph);
             let on = |kind: &DeviceKind| {
                 let sizes = ensemble.batch_sizes.iter();
                 let plan = |size: BatchSize| {
-                    let mut plan = footprint(&member.graph, size.get(), kind.threads());
+                    let mut plan = model.at(size.get(), kind.threads());
                     plan.activation_bytes += kind.worker_bytes();
                     plan
                 };

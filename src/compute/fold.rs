@@ -1,13 +1,13 @@
 //! Weights as the kernels want them: batch norms folded, layouts turned once.
 
-use crate::network::{Conv2d, Graph, Op, Weights};
+use crate::network::{Conv2d, Graph, Op, Shape, Weights};
 
 use super::fuse::{FusedStep, Kernel};
 
 /// Folded weights of one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepWeights {
-    /// Convolution: per group `[kernel·kernel·in, out]`; linear: `[in, out]`;
+    /// Convolution: per group `[kernel height·width·in, out]`; linear: `[in, out]`;
     /// scale and shift: the scale.
     pub matrix: Vec<f32>,
     /// One value an output channel; empty where there is none.
@@ -17,17 +17,51 @@ pub(super) struct StepWeights {
 /// Folds the weights that `step` uses.
 pub(super) fn fold(graph: &Graph, weights: &Weights, step: &FusedStep) -> StepWeights {
     let norm = step.norm.map(|node| Norm::read(graph, weights, node));
-    let Some(node) = step.weights else {
-        return norm.map_or_else(StepWeights::default, |n| StepWeights {
-            matrix: n.scale,
-            bias: n.shift,
-        });
+    let mut folded = match step.weights {
+        Some(node) => weighted(graph, weights, step, node, norm.as_ref()),
+        None => unweighted(graph, step, norm),
     };
+    if step.scale != 1.0 {
+        let values = folded.matrix.iter_mut().chain(&mut folded.bias);
+        values.for_each(|v| *v *= step.scale);
+    }
+    folded
+}
+
+/// A step that is nothing but a norm, a scale, or neither.
+fn unweighted(graph: &Graph, step: &FusedStep, norm: Option<Norm>) -> StepWeights {
+    match (norm, step.kernel) {
+        (Some(norm), _) => StepWeights {
+            matrix: norm.scale,
+            bias: norm.shift,
+        },
+        (None, Kernel::ScaleShift) => StepWeights {
+            matrix: vec![1.0; channels(graph.nodes()[step.output - 1].shape)],
+            bias: Vec::new(),
+        },
+        (None, _) => StepWeights::default(),
+    }
+}
+
+fn channels(shape: Shape) -> usize {
+    match shape {
+        Shape::Image { channels, .. } => channels,
+        Shape::Vector { features } => features,
+    }
+}
+
+fn weighted(
+    graph: &Graph,
+    weights: &Weights,
+    step: &FusedStep,
+    node: usize,
+    norm: Option<&Norm>,
+) -> StepWeights {
     let name = &graph.nodes()[node].name;
     let raw = weights.get(&format!("{name}.weight"));
     let bias = weights.get(&format!("{name}.bias"));
     match step.kernel {
-        Kernel::Convolution(conv) => convolution(conv, raw, bias, norm.as_ref()),
+        Kernel::Convolution(conv) => convolution(conv, raw, bias, norm),
         _ => StepWeights {
             matrix: transpose(raw, raw.len() / outputs(graph, node)),
             bias: bias.to_vec(),
@@ -68,10 +102,10 @@ impl Norm {
     }
 }
 
-/// `[out, in, k, k]` to, for each group, `[k, k, in, out]`.
+/// `[out, in, height, width]` to, for each group, `[height, width, in, out]`.
 fn convolution(conv: Conv2d, raw: &[f32], bias: &[f32], norm: Option<&Norm>) -> StepWeights {
     let out = conv.channels / conv.groups;
-    let window = conv.kernel * conv.kernel;
+    let window = conv.kernel.area();
     let per_output = raw.len() / conv.channels;
     let input = per_output / window;
     let mut matrix = vec![0.0; raw.len()];

@@ -1,10 +1,10 @@
 //! Fusion: a graph's nodes as fewer steps.
 //!
-//! Batch norm is folded into the convolution before it; a sum and a ReLU are
-//! applied by the step that makes their last operand. A node is only drawn into
+//! Batch norm and scaling are folded into the convolution before them; a sum and an
+//! activation are applied by the step that makes their last operand. A node is only drawn into
 //! a step when nobody else reads the value in between.
 
-use crate::network::{Conv2d, Graph, Node, Op, Pool};
+use crate::network::{Activation, Conv2d, Graph, Node, Op, Pool};
 
 /// A value: 0 is the input, then the graph's nodes in order, then what the plan adds.
 pub(super) type Value = usize;
@@ -16,13 +16,14 @@ pub(super) enum Kernel {
     Enter,
     Convolution(Conv2d),
     Linear,
-    /// Batch norm that follows no convolution: one scale and shift a channel.
+    /// Batch norm or scaling that follows no convolution: one scale and shift a channel.
     ScaleShift,
-    /// Copies (with the step's sum and ReLU applied).
+    /// Copies (with the step's sum and activation applied).
     Copy,
     MaxPool(Pool),
     AvgPool(Pool),
     GlobalAvgPool,
+    AdaptiveAvgPool,
     Concat,
     Flatten,
     Upscale,
@@ -37,9 +38,11 @@ pub(super) struct FusedStep {
     pub weights: Option<usize>,
     pub norm: Option<usize>,
     pub inputs: Vec<Value>,
+    /// What the weighted result is multiplied with.
+    pub scale: f32,
     /// Added to the result before the activation.
     pub residual: Option<Value>,
-    pub relu: bool,
+    pub activation: Option<Activation>,
     pub output: Value,
 }
 
@@ -53,88 +56,112 @@ impl FusedStep {
         matches!(
             self.kernel,
             Kernel::Convolution(_) | Kernel::Linear | Kernel::ScaleShift | Kernel::Copy
-        ) && !self.relu
+        ) && self.activation.is_none()
+    }
+
+    /// Whether weights can still be folded into the step: nothing else is applied yet.
+    fn takes_weights(&self) -> bool {
+        self.residual.is_none() && self.activation.is_none()
     }
 }
 
 /// The steps of `graph` in an order in which they can run.
 pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
-    let mut steps: Vec<FusedStep> = Vec::new();
+    let mut fusion = Fusion::new(graph);
     for (index, node) in graph.nodes().iter().enumerate() {
         let value = index + 1;
-        if !absorb(graph, &mut steps, index, value, node) {
-            steps.push(plain(index, value, node));
+        if !fusion.absorb(index, value, node) {
+            fusion.push(index, value, node);
         }
     }
-    steps
+    fusion.steps
 }
 
-/// Lets an existing step do the node's work; false where none can.
-fn absorb(graph: &Graph, steps: &mut [FusedStep], index: usize, value: Value, node: &Node) -> bool {
-    match node.op {
-        Op::BatchNorm { .. } => {
-            let Some(step) = sole_producer(graph, steps, node.inputs[0].index()) else {
-                return false;
-            };
-            let fits = matches!(step.kernel, Kernel::Convolution(_));
-            if !fits || step.norm.is_some() || step.residual.is_some() || step.relu {
-                return false;
-            }
-            step.norm = Some(index);
-            step.output = value;
-            true
+/// Steps so far, with what is looked up for every node.
+struct Fusion {
+    steps: Vec<FusedStep>,
+    /// The step that makes each value, where one does.
+    maker: Vec<Option<usize>>,
+    /// How often the graph's nodes read each value.
+    readers: Vec<usize>,
+}
+
+impl Fusion {
+    fn new(graph: &Graph) -> Self {
+        let values = graph.nodes().len() + 1;
+        let mut readers = vec![0; values];
+        for input in graph.nodes().iter().flat_map(|n| &n.inputs) {
+            readers[input.index()] += 1;
         }
-        Op::Relu => match sole_producer(graph, steps, node.inputs[0].index()) {
-            Some(step) if step.takes_epilogue() => {
-                step.relu = true;
-                step.output = value;
-                true
-            }
+        Fusion {
+            steps: Vec::new(),
+            maker: vec![None; values],
+            readers,
+        }
+    }
+
+    fn push(&mut self, index: usize, value: Value, node: &Node) {
+        self.maker[value] = Some(self.steps.len());
+        self.steps.push(plain(index, value, node));
+    }
+
+    /// Lets an existing step do the node's work; false where none can.
+    fn absorb(&mut self, index: usize, value: Value, node: &Node) -> bool {
+        let from = node.inputs[0].index();
+        match node.op {
+            Op::BatchNorm { .. } => self.change(from, value, |step| {
+                let fits = matches!(step.kernel, Kernel::Convolution(_)) && step.scale == 1.0;
+                let fits = fits && step.norm.is_none() && step.takes_weights();
+                fits.then(|| step.norm = Some(index))
+            }),
+            Op::Scale { by } => self.change(from, value, |step| {
+                let weighted = step.weights.is_some() || step.kernel == Kernel::ScaleShift;
+                (weighted && step.takes_weights()).then(|| step.scale *= by)
+            }),
+            Op::Relu | Op::Relu6 => self.change(from, value, |step| {
+                step.takes_epilogue()
+                    .then(|| step.activation = node.op.activation())
+            }),
+            Op::Add => self.absorb_sum(value, node),
             _ => false,
-        },
-        Op::Add => absorb_sum(graph, steps, value, node),
-        _ => false,
-    }
-}
-
-/// The operand made last takes the other one as its residual.
-fn absorb_sum(graph: &Graph, steps: &mut [FusedStep], value: Value, node: &Node) -> bool {
-    let (mut late, mut early) = (node.inputs[0].index(), node.inputs[1].index());
-    if late == early {
-        return false;
-    }
-    if made_at(steps, late) < made_at(steps, early) {
-        std::mem::swap(&mut late, &mut early);
-    }
-    match sole_producer(graph, steps, late) {
-        Some(step) if step.takes_epilogue() && step.residual.is_none() => {
-            step.residual = Some(early);
-            step.output = value;
-            true
         }
-        _ => false,
     }
-}
 
-fn made_at(steps: &[FusedStep], value: Value) -> Option<usize> {
-    steps.iter().position(|s| s.output == value)
-}
-
-/// The step that makes `value`, where exactly one node of the graph reads it.
-fn sole_producer<'a>(
-    graph: &Graph,
-    steps: &'a mut [FusedStep],
-    value: Value,
-) -> Option<&'a mut FusedStep> {
-    let readers: usize = graph
-        .nodes()
-        .iter()
-        .map(|n| n.inputs.iter().filter(|i| i.index() == value).count())
-        .sum();
-    if readers != 1 {
-        return None;
+    /// The operand made last takes the other one as its residual.
+    fn absorb_sum(&mut self, value: Value, node: &Node) -> bool {
+        let (mut late, mut early) = (node.inputs[0].index(), node.inputs[1].index());
+        if late == early {
+            return false;
+        }
+        if self.maker[late] < self.maker[early] {
+            std::mem::swap(&mut late, &mut early);
+        }
+        self.change(late, value, |step| {
+            let fits = step.takes_epilogue() && step.residual.is_none();
+            fits.then(|| step.residual = Some(early))
+        })
     }
-    steps.iter_mut().find(|s| s.output == value)
+
+    /// Applies `change` to the step that makes `from`, where exactly one node of the
+    /// graph reads that; the step makes `value` then. False where nothing changed.
+    fn change(
+        &mut self,
+        from: Value,
+        value: Value,
+        change: impl FnOnce(&mut FusedStep) -> Option<()>,
+    ) -> bool {
+        let Some(at) = self.maker[from].filter(|_| self.readers[from] == 1) else {
+            return false;
+        };
+        let step = &mut self.steps[at];
+        if change(step).is_none() {
+            return false;
+        }
+        step.output = value;
+        self.maker[from] = None;
+        self.maker[value] = Some(at);
+        true
+    }
 }
 
 fn plain(index: usize, output: Value, node: &Node) -> FusedStep {
@@ -142,10 +169,12 @@ fn plain(index: usize, output: Value, node: &Node) -> FusedStep {
         Op::Conv2d(conv) => (Kernel::Convolution(conv), Some(index), None),
         Op::Linear { .. } => (Kernel::Linear, Some(index), None),
         Op::BatchNorm { .. } => (Kernel::ScaleShift, None, Some(index)),
-        Op::Relu | Op::Add => (Kernel::Copy, None, None),
+        Op::Scale { .. } => (Kernel::ScaleShift, None, None),
+        Op::Relu | Op::Relu6 | Op::Add => (Kernel::Copy, None, None),
         Op::MaxPool(pool) => (Kernel::MaxPool(pool), None, None),
         Op::AvgPool(pool) => (Kernel::AvgPool(pool), None, None),
         Op::GlobalAvgPool => (Kernel::GlobalAvgPool, None, None),
+        Op::AdaptiveAvgPool { .. } => (Kernel::AdaptiveAvgPool, None, None),
         Op::Concat => (Kernel::Concat, None, None),
         Op::Flatten => (Kernel::Flatten, None, None),
         Op::Upscale { .. } => (Kernel::Upscale, None, None),
@@ -162,8 +191,12 @@ fn plain(index: usize, output: Value, node: &Node) -> FusedStep {
         weights,
         norm,
         inputs,
+        scale: match node.op {
+            Op::Scale { by } => by,
+            _ => 1.0,
+        },
         residual,
-        relu: node.op == Op::Relu,
+        activation: node.op.activation(),
         output,
     }
 }

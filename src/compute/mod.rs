@@ -6,6 +6,7 @@
 mod error;
 mod fake;
 mod fold;
+mod footprint;
 mod fuse;
 mod homes;
 mod kernels;
@@ -14,6 +15,7 @@ mod op;
 mod plan;
 mod predictor;
 pub mod reference;
+mod resize;
 mod rows;
 mod softmax;
 mod view;
@@ -21,10 +23,11 @@ mod work;
 
 pub use error::ComputeError;
 pub use fake::{FakePredictor, constant_row};
+pub use footprint::{Footprint, FootprintModel, footprint};
 pub use lowered::Lowered;
 pub use op::NetworkOp;
-pub use plan::{Footprint, footprint};
 pub use predictor::{CpuPredictor, Predictor};
+pub use resize::resize_planes;
 pub use rows::{host_rows, read_rows, write_rows};
 pub use softmax::softmax_row;
 pub use work::work;

@@ -30,29 +30,6 @@ pub(super) struct Plan {
     pub answer: View,
 }
 
-/// Memory of one network, as the ledger books it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Footprint {
-    /// Weights after folding: shared by all workers of a memory space.
-    pub weight_bytes: u64,
-    /// Arena, input and answer of one worker at the batch size asked for.
-    pub activation_bytes: u64,
-}
-
-/// Memory that `graph` takes when run with batches of up to `batch` samples, split
-/// over `threads`.
-pub fn footprint(graph: &Graph, batch: usize, threads: usize) -> Footprint {
-    let plan = Plan::new(graph);
-    let (arenas, share) = split(batch, threads);
-    let per_sample: usize = plan.slots.iter().sum();
-    let ends = graph.input().elements() + graph.output().elements();
-    let floats = arenas * (share * per_sample + plan.tile(graph)) + batch * ends;
-    Footprint {
-        weight_bytes: graph.weight_bytes(),
-        activation_bytes: 4 * floats as u64,
-    }
-}
-
 /// How a batch is split over threads: arenas, and rows of each.
 pub(super) fn split(batch: usize, threads: usize) -> (usize, usize) {
     let share = batch.div_ceil(threads.max(1)).max(1);
@@ -83,7 +60,7 @@ impl Plan {
     }
 
     /// Floats of scratch that the widest convolution gathers a tile in.
-    fn tile(&self, graph: &Graph) -> usize {
+    pub fn tile(&self, graph: &Graph) -> usize {
         let nodes = self.steps.iter().filter_map(|step| step.fused.weights);
         let depths = nodes.filter_map(|node| match graph.nodes()[node].op {
             Op::Conv2d(conv) => {
@@ -128,8 +105,9 @@ fn with_entry(graph: &Graph, mut steps: Vec<FusedStep>) -> Vec<FusedStep> {
             weights: None,
             norm: None,
             inputs: vec![0],
+            scale: 1.0,
             residual: None,
-            relu: false,
+            activation: None,
             output: entered,
         },
     );

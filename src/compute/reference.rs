@@ -1,6 +1,8 @@
 //! The same graphs by plain Candle operations, one a node: what lowered networks
 //! are tested against, and what the training program differentiates.
 
+use std::collections::BTreeMap;
+
 use candle_core::{D, Device, Result, Tensor};
 
 use crate::network::{Conv2d, Graph, Node, Op, Pool, Weights};
@@ -38,27 +40,26 @@ pub fn per_channel(x: &Tensor, scale: &Tensor, shift: &Tensor) -> Result<Tensor>
 
 /// Fixed weights: the inference form.
 pub struct Fixed<'a> {
-    graph: &'a Graph,
+    shapes: BTreeMap<String, Vec<usize>>,
     weights: &'a Weights,
 }
 
 impl<'a> Fixed<'a> {
     /// The weights of `graph`.
-    pub fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
-        Fixed { graph, weights }
+    pub fn new(graph: &Graph, weights: &'a Weights) -> Self {
+        let parameters = graph.parameters().into_iter();
+        Fixed {
+            shapes: parameters.map(|p| (p.name, p.shape)).collect(),
+            weights,
+        }
     }
 }
 
 impl Source for Fixed<'_> {
     fn parameter(&self, name: &str) -> Result<Tensor> {
-        let shape = self
-            .graph
-            .parameters()
-            .into_iter()
-            .find(|p| p.name == name)
-            .map(|p| p.shape)
-            .ok_or_else(|| candle_core::Error::Msg(format!("no parameter {name}")))?;
-        Tensor::from_slice(self.weights.get(name), shape, &Device::Cpu)
+        let shape = self.shapes.get(name);
+        let shape = shape.ok_or_else(|| candle_core::Error::Msg(format!("no parameter {name}")))?;
+        Tensor::from_slice(self.weights.get(name), shape.clone(), &Device::Cpu)
     }
 }
 
@@ -93,13 +94,11 @@ fn apply(node: &Node, source: &mut dyn Source, inputs: &[&Tensor]) -> Result<Ten
         }
         Op::BatchNorm { eps } => source.batch_norm(&node.name, x, eps),
         Op::Relu => x.relu(),
+        Op::Relu6 => x.clamp(0f32, 6f32),
+        Op::Scale { by } => x.affine(f64::from(by), 0.0),
         Op::MaxPool(pool) => max_pool(pool, x),
-        Op::AvgPool(pool) => {
-            let p = pool.padding;
-            x.pad_with_zeros(2, p, p)?
-                .pad_with_zeros(3, p, p)?
-                .avg_pool2d_with_stride(pool.kernel, pool.stride)
-        }
+        Op::AvgPool(pool) => average_pool(pool, x),
+        Op::AdaptiveAvgPool { height, width } => adaptive(&adaptive(x, 2, height)?, 3, width),
         Op::GlobalAvgPool => x.flatten_from(2)?.mean(D::Minus1),
         Op::Add => x + inputs[1],
         Op::Concat => Tensor::cat(inputs, 1),
@@ -111,18 +110,41 @@ fn apply(node: &Node, source: &mut dyn Source, inputs: &[&Tensor]) -> Result<Ten
 
 fn convolution(name: &str, conv: Conv2d, source: &mut dyn Source, x: &Tensor) -> Result<Tensor> {
     let weight = source.parameter(&format!("{name}.weight"))?;
-    let y = x.conv2d(
-        &weight,
-        conv.padding,
-        conv.stride,
-        conv.dilation,
-        conv.groups,
-    )?;
+    let padded = pad(x, conv.padding.height, conv.padding.width)?;
+    let y = padded.conv2d(&weight, 0, conv.stride, conv.dilation, conv.groups)?;
     if !conv.bias {
         return Ok(y);
     }
     let bias = source.parameter(&format!("{name}.bias"))?;
     y.broadcast_add(&bias.reshape((1, conv.channels, 1, 1))?)
+}
+
+fn pad(x: &Tensor, height: usize, width: usize) -> Result<Tensor> {
+    x.pad_with_zeros(2, height, height)?
+        .pad_with_zeros(3, width, width)
+}
+
+/// Candle's average counts the padding; where it must not, the mean of ones says how
+/// much of each window lies inside.
+fn average_pool(pool: Pool, x: &Tensor) -> Result<Tensor> {
+    let mean = |x: &Tensor| {
+        pad(x, pool.padding, pool.padding)?.avg_pool2d_with_stride(pool.kernel, pool.stride)
+    };
+    if pool.count_include_pad {
+        mean(x)
+    } else {
+        mean(x)? / mean(&x.ones_like()?)?
+    }
+}
+
+/// Means of `to` windows along one dimension.
+fn adaptive(x: &Tensor, dim: usize, to: usize) -> Result<Tensor> {
+    let from = x.dim(dim)?;
+    let means = (0..to).map(|i| {
+        let (start, end) = (i * from / to, ((i + 1) * from).div_ceil(to));
+        x.narrow(dim, start, end - start)?.mean_keepdim(dim)
+    });
+    Tensor::cat(&means.collect::<Result<Vec<_>>>()?, dim)
 }
 
 /// Candle's max pool knows no padding; a border below every value stands in.

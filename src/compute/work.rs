@@ -37,6 +37,6 @@ fn elements(graph: &Graph, value: Value) -> usize {
 /// FLOPs of the node whose kernel runs, and of what was fused into it.
 fn flops(graph: &Graph, step: &FusedStep) -> u64 {
     let main = step.weights.or(step.norm).unwrap_or(step.output - 1);
-    let fused = u64::from(step.relu) + u64::from(step.residual.is_some());
+    let fused = u64::from(step.activation.is_some()) + u64::from(step.residual.is_some());
     graph.node_flops(main) + fused * elements(graph, step.output) as u64
 }

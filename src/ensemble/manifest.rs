@@ -37,15 +37,18 @@ pub(super) struct InputTable {
 pub(super) struct Policy {
     pub kind: String,
     pub wait_ms: Option<f64>,
+    /// Samples alive on a device at most, for `elastic`.
+    pub max_inf: Option<i64>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Calibration {
-    pub file: String,
+    pub file: Option<String>,
     /// Rows at the start of the file that are left out (those trained on).
-    #[serde(default)]
-    pub skip: usize,
+    pub skip: Option<usize>,
+    /// How many samples are made up, in place of a file.
+    pub synthetic: Option<Spanned<i64>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,7 +59,18 @@ pub(super) struct MemberTable {
     pub network: Spanned<toml::Table>,
     /// Safetensors; without them the weights are made up.
     pub weights: Option<String>,
+    /// What the network takes where that is not the ensemble's input.
+    pub input: Option<MemberInput>,
     #[serde(default)]
     pub outputs: Outputs,
     pub vote_weight: Option<Spanned<f64>>,
+}
+
+/// Fields that are not written are the ensemble's.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemberInput {
+    pub shape: Option<Spanned<Vec<i64>>>,
+    pub scale: Option<Spanned<f64>>,
+    pub shift: Option<Spanned<f64>>,
 }

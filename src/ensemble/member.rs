@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::network::{Graph, Weights};
 
+use super::input::Input;
+
 /// What the network's last layer gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -22,6 +24,8 @@ pub struct Member {
     pub name: String,
     pub graph: Arc<Graph>,
     pub weights: Arc<Weights>,
+    /// What the network takes: the ensemble's input, or the member's own.
+    pub input: Input,
     pub outputs: Outputs,
     /// Share in `weighted-average` before normalisation.
     pub vote_weight: f64,

@@ -4,6 +4,7 @@ mod batch_sizes;
 mod combination;
 mod error;
 mod files;
+mod input;
 mod manifest;
 mod member;
 mod npy;
@@ -17,17 +18,17 @@ pub use batch_sizes::{BatchSize, BatchSizes};
 pub use combination::{Average, CombinationRule, MajorityVote, RuleKind, label_of};
 pub use error::EnsembleError;
 pub use files::Files;
+pub use input::{Input, Transforms};
 pub use member::{Member, Outputs};
 pub use policy::PolicyKind;
 pub use samples::Samples;
-
-use crate::network::Shape;
 
 /// A validated ensemble, weights read and checked.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     pub name: String,
     pub members: Vec<Arc<Member>>,
+    /// What clients send, and how members take it that say nothing else.
     pub input: Input,
     pub classes: usize,
     /// One name a class where the manifest gives them.
@@ -41,23 +42,6 @@ pub struct Ensemble {
     pub devices: Vec<String>,
     /// Samples for benchmarks, with labels where they are known.
     pub calibration: Option<Arc<Samples>>,
-}
-
-/// The shape of a sample and how its values are scaled on the way in.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Input {
-    pub shape: Shape,
-    pub scale: f32,
-    pub shift: f32,
-}
-
-impl Input {
-    /// Writes `from · scale + shift` to `to`.
-    pub fn transform(&self, from: &[f32], to: &mut [f32]) {
-        for (t, f) in to.iter_mut().zip(from) {
-            *t = f * self.scale + self.shift;
-        }
-    }
 }
 
 impl Ensemble {
@@ -83,6 +67,11 @@ impl Ensemble {
     pub fn combination(&self) -> Arc<dyn CombinationRule> {
         self.rule
             .build(self.classes, self.members.iter().map(|m| m.vote_weight))
+    }
+
+    /// The distinct inputs of the members.
+    pub fn transforms(&self) -> Transforms {
+        Transforms::new(self.input.shape, self.members.iter().map(|m| m.input))
     }
 
     /// Names of the members in order.

@@ -1,8 +1,11 @@
 //! How workers form batches: the policies as values.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
+
+use super::batch_sizes::BatchSizes;
 
 /// A batching policy with its parameter; `serving` decides by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,10 +14,16 @@ pub enum PolicyKind {
     NoWait,
     /// A full batch, or what waits once the oldest has waited `wait`.
     OptWait { wait: Duration },
+    /// As `OptWait`, but a batch is copied in while the one before computes.
+    PipelinedOptWait { wait: Duration },
     /// As `OptWait`, then padded to the full batch.
     Static { wait: Duration },
     /// Whole segments, closed when full or after `wait`; batches never cross one.
     Segment { wait: Duration },
+    /// Whatever waits starts at once in the largest idle lanes that it fills, while a
+    /// device has at most `max_inf` samples alive; without a number, as many as the
+    /// batch sizes of its workers add up to (Ebird, algorithm 1).
+    Elastic { max_inf: Option<NonZeroU32> },
 }
 
 /// Waiting time where none is given.
@@ -22,7 +31,14 @@ pub const DEFAULT_WAIT: Duration = Duration::from_millis(5);
 
 impl PolicyKind {
     /// The names, in the order in which a console offers them.
-    pub const NAMES: [&'static str; 4] = ["no-wait", "opt-wait", "static", "segment"];
+    pub const NAMES: [&'static str; 6] = [
+        "no-wait",
+        "opt-wait",
+        "pipelined-opt-wait",
+        "static",
+        "segment",
+        "elastic",
+    ];
 
     /// The policy called `name`, waiting at most `wait` where it waits.
     ///
@@ -32,8 +48,10 @@ impl PolicyKind {
         match name {
             "no-wait" => Ok(PolicyKind::NoWait),
             "opt-wait" => Ok(PolicyKind::OptWait { wait }),
+            "pipelined-opt-wait" => Ok(PolicyKind::PipelinedOptWait { wait }),
             "static" => Ok(PolicyKind::Static { wait }),
             "segment" => Ok(PolicyKind::Segment { wait }),
+            "elastic" => Ok(PolicyKind::Elastic { max_inf: None }),
             _ => Err(format!(
                 "expected a policy ({}), found `{name}`",
                 Self::NAMES.join(", ")
@@ -46,26 +64,55 @@ impl PolicyKind {
         match self {
             PolicyKind::NoWait => "no-wait",
             PolicyKind::OptWait { .. } => "opt-wait",
+            PolicyKind::PipelinedOptWait { .. } => "pipelined-opt-wait",
             PolicyKind::Static { .. } => "static",
             PolicyKind::Segment { .. } => "segment",
+            PolicyKind::Elastic { .. } => "elastic",
+        }
+    }
+
+    /// Checks that workers of all `sizes` can follow the policy.
+    ///
+    /// # Errors
+    /// `elastic` splits batch sizes into lanes, which takes powers of two.
+    pub fn check(&self, sizes: &BatchSizes) -> Result<(), String> {
+        let odd = sizes.iter().find(|s| !s.get().is_power_of_two());
+        match (self, odd) {
+            (PolicyKind::Elastic { .. }, Some(size)) => Err(format!(
+                "elastic splits batch sizes into lanes of 1, 1, 2, 4, …: expected powers of two, found {size}"
+            )),
+            _ => Ok(()),
         }
     }
 
     /// How long the oldest sample may wait for others.
     pub fn wait(&self) -> Duration {
         match *self {
-            PolicyKind::NoWait => Duration::ZERO,
+            PolicyKind::NoWait | PolicyKind::Elastic { .. } => Duration::ZERO,
             PolicyKind::OptWait { wait }
+            | PolicyKind::PipelinedOptWait { wait }
             | PolicyKind::Static { wait }
             | PolicyKind::Segment { wait } => wait,
         }
     }
 }
 
+fn elastic(max_inf: &str) -> Result<PolicyKind, String> {
+    let number: Result<NonZeroU32, _> = max_inf.parse();
+    let max_inf = number.map_err(|_| {
+        format!("expected a number of samples above 0 after `elastic:`, found `{max_inf}`")
+    })?;
+    Ok(PolicyKind::Elastic {
+        max_inf: Some(max_inf),
+    })
+}
+
 impl fmt::Display for PolicyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PolicyKind::NoWait => f.write_str("no-wait"),
+            PolicyKind::Elastic { max_inf: None } => f.write_str("elastic"),
+            PolicyKind::Elastic { max_inf: Some(n) } => write!(f, "elastic:{n}"),
             other => write!(f, "{}:{}ms", other.name(), other.wait().as_secs_f64() * 1e3),
         }
     }
@@ -74,11 +121,14 @@ impl fmt::Display for PolicyKind {
 impl FromStr for PolicyKind {
     type Err = String;
 
-    /// `no-wait`, `opt-wait`, `opt-wait:30ms`, …
+    /// `no-wait`, `opt-wait`, `opt-wait:30ms`, `elastic`, `elastic:64`, …
     fn from_str(text: &str) -> Result<Self, String> {
         let Some((name, wait)) = text.split_once(':') else {
             return PolicyKind::named(text, DEFAULT_WAIT);
         };
+        if name == "elastic" {
+            return elastic(wait);
+        }
         let millis = wait.strip_suffix("ms").unwrap_or(wait);
         let wait = millis
             .parse::<f64>()

@@ -1,7 +1,10 @@
-//! Samples from files: CSV with a header, or NumPy's `.npy`.
+//! Samples from files (CSV with a header, or NumPy's `.npy`), or made up.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
 use crate::network::Shape;
@@ -11,7 +14,9 @@ use super::npy::parse_npy;
 /// Rows of raw values (before scaling), with labels where the file has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
-    values: Vec<f32>,
+    /// Empty while made-up values were not asked for.
+    values: OnceLock<Vec<f32>>,
+    rows: usize,
     width: usize,
     labels: Option<Vec<usize>>,
 }
@@ -57,9 +62,27 @@ impl Samples {
             });
         }
         Ok(Samples {
-            values,
+            values: OnceLock::from(values),
+            rows,
             width,
             labels,
+        })
+    }
+
+    /// `rows` made-up samples of `width` values from −1 to 1, the same each time, without
+    /// labels; they are made when they are first asked for.
+    ///
+    /// # Errors
+    /// [`SamplesError::Empty`] where there is no row or value.
+    pub fn synthetic(rows: usize, width: usize) -> Result<Self, SamplesError> {
+        if rows == 0 || width == 0 {
+            return Err(SamplesError::Empty);
+        }
+        Ok(Samples {
+            values: OnceLock::new(),
+            rows,
+            width,
+            labels: None,
         })
     }
 
@@ -92,7 +115,9 @@ impl Samples {
         if rows >= self.len() {
             return Err(SamplesError::Empty);
         }
-        self.values.drain(..rows * self.width);
+        let values = self.values().get(rows * self.width..);
+        self.values = OnceLock::from(values.unwrap_or_default().to_vec());
+        self.rows -= rows;
         if let Some(labels) = &mut self.labels {
             labels.drain(..rows);
         }
@@ -101,12 +126,12 @@ impl Samples {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.values.len() / self.width
+        self.rows
     }
 
     /// Never: samples are at least one.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.rows == 0
     }
 
     /// Values of one sample.
@@ -116,13 +141,13 @@ impl Samples {
 
     /// All values, row after row.
     pub fn values(&self) -> &[f32] {
-        &self.values
+        self.values.get_or_init(|| make_up(self.rows * self.width))
     }
 
     /// Values of sample `index`, counted round and round.
     pub fn row(&self, index: usize) -> &[f32] {
         let i = index % self.len();
-        &self.values[i * self.width..(i + 1) * self.width]
+        &self.values()[i * self.width..(i + 1) * self.width]
     }
 
     /// Labels, one a sample, where they are known.
@@ -135,7 +160,7 @@ impl Samples {
     pub fn rows(&self, first: usize, count: usize) -> Cow<'_, [f32]> {
         let first = first % self.len();
         if first + count <= self.len() {
-            return Cow::Borrowed(&self.values[first * self.width..(first + count) * self.width]);
+            return Cow::Borrowed(&self.values()[first * self.width..(first + count) * self.width]);
         }
         let rows = (first..first + count).flat_map(|i| self.row(i));
         Cow::Owned(rows.copied().collect())
@@ -145,6 +170,13 @@ impl Samples {
     pub fn label(&self, index: usize) -> Option<usize> {
         self.labels.as_ref().map(|l| l[index % l.len()])
     }
+}
+
+fn make_up(values: usize) -> Vec<f32> {
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    (0..values)
+        .map(|_| random.random_range(-1.0..=1.0))
+        .collect()
 }
 
 fn parse_csv(bytes: &[u8], width: usize, classes: Option<usize>) -> Result<Samples, SamplesError> {

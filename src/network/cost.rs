@@ -42,14 +42,15 @@ fn node_flops(node: &Node, input: Shape) -> u64 {
             let Shape::Image { channels, .. } = input else {
                 return 0;
             };
-            let products = conv.kernel * conv.kernel * channels / conv.groups;
+            let products = conv.kernel.area() * channels / conv.groups;
             out * (2 * products as u64 + u64::from(conv.bias))
         }
         Op::Linear { bias, .. } => out * (2 * input.elements() as u64 + u64::from(bias)),
         Op::MaxPool(pool) | Op::AvgPool(pool) => out * (pool.kernel * pool.kernel) as u64,
-        Op::GlobalAvgPool => input.elements() as u64,
+        // Windows may share a row or column at their edges; that is not counted.
+        Op::GlobalAvgPool | Op::AdaptiveAvgPool { .. } => input.elements() as u64,
         Op::BatchNorm { .. } => 2 * out,
-        Op::Relu | Op::Add => out,
+        Op::Relu | Op::Relu6 | Op::Scale { .. } | Op::Add => out,
         Op::Upscale { .. } => 8 * out,
         Op::Softmax => 3 * out,
         Op::Flatten | Op::Concat => 0,

@@ -17,8 +17,9 @@
 use serde::Deserialize;
 
 use super::graph::{Graph, GraphBuilder, GraphError, NodeId};
-use super::op::{Conv2d, Op, Pool};
+use super::op::Op;
 use super::shape::Shape;
+use super::window::{Conv2d, Pool, Sides};
 
 /// The file's content.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -35,9 +36,10 @@ struct Layer {
     op: Kind,
     from: Option<Vec<String>>,
     channels: Option<usize>,
-    kernel: Option<usize>,
+    kernel: Option<Sides>,
     stride: Option<usize>,
-    padding: Option<usize>,
+    padding: Option<Sides>,
+    count_include_pad: Option<bool>,
     dilation: Option<usize>,
     groups: Option<usize>,
     bias: Option<bool>,
@@ -45,6 +47,7 @@ struct Layer {
     height: Option<usize>,
     width: Option<usize>,
     eps: Option<f32>,
+    by: Option<f32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -53,9 +56,12 @@ enum Kind {
     Conv2d,
     BatchNorm,
     Relu,
+    Relu6,
+    Scale,
     MaxPool,
     AvgPool,
     GlobalAvgPool,
+    AdaptiveAvgPool,
     Linear,
     Add,
     Concat,
@@ -119,7 +125,7 @@ impl Layer {
         }
     }
 
-    fn need(&self, field: &str, value: Option<usize>) -> Result<usize, GraphError> {
+    fn need<T>(&self, field: &str, value: Option<T>) -> Result<T, GraphError> {
         value.ok_or_else(|| self.error(format!("field `{field}` is missing")))
     }
 
@@ -130,7 +136,7 @@ impl Layer {
                 channels: self.need("channels", self.channels)?,
                 kernel: self.need("kernel", self.kernel)?,
                 stride: self.stride.unwrap_or(1),
-                padding: self.padding.unwrap_or(0),
+                padding: self.padding.unwrap_or(Sides::square(0)),
                 dilation: self.dilation.unwrap_or(1),
                 groups: self.groups.unwrap_or(1),
                 bias: self.bias.unwrap_or(false),
@@ -139,9 +145,17 @@ impl Layer {
                 eps: self.eps.unwrap_or(1e-5),
             },
             Kind::Relu => Op::Relu,
+            Kind::Relu6 => Op::Relu6,
+            Kind::Scale => Op::Scale {
+                by: self.need("by", self.by)?,
+            },
             Kind::MaxPool => Op::MaxPool(self.pool()?),
             Kind::AvgPool => Op::AvgPool(self.pool()?),
             Kind::GlobalAvgPool => Op::GlobalAvgPool,
+            Kind::AdaptiveAvgPool => Op::AdaptiveAvgPool {
+                height: self.need("height", self.height)?,
+                width: self.need("width", self.width)?,
+            },
             Kind::Linear => Op::Linear {
                 features: self.need("features", self.features)?,
                 bias: self.bias.unwrap_or(true),
@@ -158,12 +172,20 @@ impl Layer {
     }
 
     fn pool(&self) -> Result<Pool, GraphError> {
-        let kernel = self.need("kernel", self.kernel)?;
+        let kernel = self.square("kernel", self.need("kernel", self.kernel)?)?;
         Ok(Pool {
             kernel,
             stride: self.stride.unwrap_or(kernel),
-            padding: self.padding.unwrap_or(0),
+            padding: self.square("padding", self.padding.unwrap_or(Sides::square(0)))?,
+            count_include_pad: self.count_include_pad.unwrap_or(true),
         })
+    }
+
+    fn square(&self, field: &str, sides: Sides) -> Result<usize, GraphError> {
+        if sides.height == sides.width {
+            return Ok(sides.height);
+        }
+        Err(self.error(format!("{field}: a pool takes one number, found {sides}")))
     }
 
     /// A field that the operation does not know is a mistake, not a comment.
@@ -173,9 +195,11 @@ impl Layer {
             Kind::Conv2d => &[
                 "channels", "kernel", "stride", "padding", "dilation", "groups", "bias",
             ],
-            Kind::MaxPool | Kind::AvgPool => &window,
+            Kind::MaxPool => &window,
+            Kind::AvgPool => &["kernel", "stride", "padding", "count_include_pad"],
             Kind::Linear => &["features", "bias"],
-            Kind::Upscale => &["height", "width"],
+            Kind::Upscale | Kind::AdaptiveAvgPool => &["height", "width"],
+            Kind::Scale => &["by"],
             Kind::BatchNorm => &["eps"],
             _ => &[],
         };
@@ -198,6 +222,7 @@ impl Layer {
             ("kernel", self.kernel.is_some()),
             ("stride", self.stride.is_some()),
             ("padding", self.padding.is_some()),
+            ("count_include_pad", self.count_include_pad.is_some()),
             ("dilation", self.dilation.is_some()),
             ("groups", self.groups.is_some()),
             ("bias", self.bias.is_some()),
@@ -205,6 +230,7 @@ impl Layer {
             ("height", self.height.is_some()),
             ("width", self.width.is_some()),
             ("eps", self.eps.is_some()),
+            ("by", self.by.is_some()),
         ]
         .into_iter()
         .filter_map(|(name, written)| written.then_some(name))

@@ -1,10 +1,13 @@
 //! The graph itself, and the builder that only makes valid ones.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use thiserror::Error;
 
-use super::op::{Conv2d, Op};
+use super::op::{Activation, Op};
 use super::shape::Shape;
+use super::window::Conv2d;
 
 /// A value of the graph: the input or a node's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -102,9 +105,9 @@ impl Graph {
     /// # Errors
     /// The last layer does not give a vector.
     pub fn with_softmax(&self) -> Result<Self, GraphError> {
-        let mut builder = GraphBuilder {
-            graph: self.clone(),
-        };
+        let names = self.values().map(|(id, n)| (n.name.clone(), id)).collect();
+        let graph = self.clone();
+        let mut builder = GraphBuilder { graph, names };
         let last = builder.last();
         builder.add("softmax.of.answer", Op::Softmax, &[last])?;
         builder.build()
@@ -129,6 +132,40 @@ impl Graph {
 #[derive(Clone, Debug)]
 pub struct GraphBuilder {
     graph: Graph,
+    names: HashMap<String, NodeId>,
+}
+
+/// The batch norm after a convolution, and what is applied to its answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norm {
+    pub eps: f32,
+    pub activation: Option<Activation>,
+}
+
+impl Norm {
+    /// PyTorch's `eps`, no activation.
+    pub const PLAIN: Norm = Norm {
+        eps: 1e-5,
+        activation: None,
+    };
+
+    /// PyTorch's `eps`, then a ReLU.
+    pub const RELU: Norm = Norm {
+        eps: 1e-5,
+        activation: Some(Activation::Relu),
+    };
+
+    /// PyTorch's `eps`, then a ReLU that stops at 6.
+    pub const RELU6: Norm = Norm {
+        eps: 1e-5,
+        activation: Some(Activation::Relu6),
+    };
+
+    /// The same with another `eps`.
+    #[must_use]
+    pub const fn eps(self, eps: f32) -> Self {
+        Norm { eps, ..self }
+    }
 }
 
 impl GraphBuilder {
@@ -139,6 +176,7 @@ impl GraphBuilder {
                 input,
                 nodes: Vec::new(),
             },
+            names: HashMap::new(),
         }
     }
 
@@ -147,10 +185,7 @@ impl GraphBuilder {
         if name == "input" {
             return Some(NodeId::INPUT);
         }
-        self.graph
-            .values()
-            .find(|(_, n)| n.name == name)
-            .map(|(id, _)| id)
+        self.names.get(name).copied()
     }
 
     /// The value added last; the input at first.
@@ -186,17 +221,19 @@ impl GraphBuilder {
             layer: name.clone(),
             reason,
         })?;
+        let id = NodeId(self.graph.nodes.len() + 1);
+        self.names.insert(name.clone(), id);
         self.graph.nodes.push(Node {
             name,
             op,
             inputs: inputs.to_vec(),
             shape,
         });
-        Ok(self.last())
+        Ok(id)
     }
 
-    /// Adds a convolution, its batch norm and, where wanted, a ReLU:
-    /// `conv`, `bn`, `conv.relu`.
+    /// Adds a convolution, its batch norm and the norm's activation, if it has one:
+    /// `conv`, `bn`, `bn.relu`.
     ///
     /// # Errors
     /// As [`GraphBuilder::add`].
@@ -206,14 +243,13 @@ impl GraphBuilder {
         bn: &str,
         conv_op: Conv2d,
         from: NodeId,
-        relu: bool,
+        norm: Norm,
     ) -> Result<NodeId, GraphError> {
         let x = self.add(conv, Op::Conv2d(conv_op), &[from])?;
-        let x = self.add(bn, Op::BatchNorm { eps: 1e-5 }, &[x])?;
-        if relu {
-            self.add(format!("{bn}.relu"), Op::Relu, &[x])
-        } else {
-            Ok(x)
+        let x = self.add(bn, Op::BatchNorm { eps: norm.eps }, &[x])?;
+        match norm.activation {
+            Some(activation) => self.add(format!("{bn}.relu"), activation.into(), &[x]),
+            None => Ok(x),
         }
     }
 

@@ -7,13 +7,16 @@ pub mod builders;
 pub mod cost;
 pub mod file;
 mod graph;
+mod moments;
 mod op;
 mod parameters;
 mod shape;
 mod weights;
+mod window;
 
-pub use graph::{Graph, GraphBuilder, GraphError, Node, NodeId};
-pub use op::{Conv2d, Op, Pool};
+pub use graph::{Graph, GraphBuilder, GraphError, Node, NodeId, Norm};
+pub use op::{Activation, Op};
 pub use parameters::{Parameter, ParameterRole};
 pub use shape::Shape;
 pub use weights::{Weights, WeightsError};
+pub use window::{Conv2d, Pool, Sides};

@@ -3,105 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::shape::Shape;
+use super::window::{Conv2d, Pool, positive, weights_are_reasonable};
 
-/// A two-dimensional convolution, weights `[channels, in / groups, kernel, kernel]`.
+/// A function applied to every value after a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Conv2d {
-    /// Output channels.
-    pub channels: usize,
-    /// Side of the square kernel.
-    pub kernel: usize,
-    #[serde(default = "one")]
-    pub stride: usize,
-    #[serde(default)]
-    pub padding: usize,
-    #[serde(default = "one")]
-    pub dilation: usize,
-    #[serde(default = "one")]
-    pub groups: usize,
-    #[serde(default)]
-    pub bias: bool,
-}
-
-impl Conv2d {
-    /// A convolution without padding, stride 1, one group, no bias.
-    pub const fn new(channels: usize, kernel: usize) -> Self {
-        Conv2d {
-            channels,
-            kernel,
-            stride: 1,
-            padding: 0,
-            dilation: 1,
-            groups: 1,
-            bias: false,
-        }
-    }
-
-    /// The same with `padding` zeros on every side.
-    pub const fn padded(self, padding: usize) -> Self {
-        Conv2d { padding, ..self }
-    }
-
-    /// The same with `stride`.
-    pub const fn strided(self, stride: usize) -> Self {
-        Conv2d { stride, ..self }
-    }
-
-    /// The same with a bias per output channel.
-    pub const fn biased(self) -> Self {
-        Conv2d { bias: true, ..self }
-    }
-
-    fn output(&self, input: Shape) -> Result<Shape, String> {
-        let (c, h, w) = image(input)?;
-        positive("channels", self.channels)?;
-        positive("groups", self.groups)?;
-        if !c.is_multiple_of(self.groups) || !self.channels.is_multiple_of(self.groups) {
-            return Err(format!(
-                "groups ({}) must divide the input channels ({c}) and the channels ({})",
-                self.groups, self.channels
-            ));
-        }
-        let out = |side| window(side, self.kernel, self.stride, self.padding, self.dilation);
-        let shape = Shape::image(self.channels, out(h)?, out(w)?);
-        weights_are_reasonable(&[self.channels, c / self.groups, self.kernel, self.kernel])?;
-        Ok(shape)
-    }
-}
-
-/// A pooling window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pool {
-    /// Side of the square window.
-    pub kernel: usize,
-    pub stride: usize,
-    #[serde(default)]
-    pub padding: usize,
-}
-
-impl Pool {
-    /// Windows of `kernel` that neither overlap nor leave gaps.
-    pub const fn tiled(kernel: usize) -> Self {
-        Pool {
-            kernel,
-            stride: kernel,
-            padding: 0,
-        }
-    }
-
-    fn output(&self, input: Shape) -> Result<Shape, String> {
-        let (c, h, w) = image(input)?;
-        if self.padding * 2 > self.kernel {
-            return Err(format!(
-                "padding ({}) is at most half the kernel ({})",
-                self.padding, self.kernel
-            ));
-        }
-        let out = |side| window(side, self.kernel, self.stride, self.padding, 1);
-        Ok(Shape::image(c, out(h)?, out(w)?))
-    }
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// `max(x, 0)`.
+    Relu,
+    /// `min(max(x, 0), 6)`.
+    Relu6,
 }
 
 /// One operation of a network.
@@ -115,11 +26,24 @@ pub enum Op {
         eps: f32,
     },
     Relu,
+    /// ReLU that stops at 6 (Krizhevsky, "Convolutional deep belief networks on
+    /// CIFAR-10"; the MobileNets use it).
+    Relu6,
+    /// Every value times a constant.
+    Scale {
+        by: f32,
+    },
     MaxPool(Pool),
-    /// Mean over the window; padding counts as zeros (torchvision's default).
+    /// Mean over the window.
     AvgPool(Pool),
     /// Mean over height and width; gives a vector.
     GlobalAvgPool,
+    /// Means over `height × width` windows that cover the image, of sizes that differ
+    /// by at most one (PyTorch's `AdaptiveAvgPool2d`).
+    AdaptiveAvgPool {
+        height: usize,
+        width: usize,
+    },
     /// A fully connected layer, weights `[features, in]`.
     Linear {
         features: usize,
@@ -150,6 +74,15 @@ impl Op {
         }
     }
 
+    /// The activation that the operation is, if it is one.
+    pub const fn activation(&self) -> Option<Activation> {
+        match self {
+            Op::Relu => Some(Activation::Relu),
+            Op::Relu6 => Some(Activation::Relu6),
+            _ => None,
+        }
+    }
+
     /// The shape of the answer, or why the operation cannot take `inputs`.
     ///
     /// `inputs` has the length that [`Op::arity`] allows.
@@ -164,11 +97,14 @@ impl Op {
                 }
                 first
             }
-            Op::Relu => first,
-            Op::Softmax => Shape::vector(vector(first)?),
-            Op::GlobalAvgPool => Shape::vector(image(first)?.0),
+            Op::Scale { by } if !by.is_finite() => {
+                return Err(format!("by must be a finite number, found {by}"));
+            }
+            Op::Relu | Op::Relu6 | Op::Scale { .. } => first,
+            Op::Softmax => Shape::vector(first.as_vector()?),
+            Op::GlobalAvgPool => Shape::vector(first.as_image()?.0),
             Op::Linear { features, .. } => {
-                let inputs = vector(first)?;
+                let inputs = first.as_vector()?;
                 positive("features", *features)?;
                 weights_are_reasonable(&[*features, inputs])?;
                 Shape::vector(*features)
@@ -176,7 +112,9 @@ impl Op {
             Op::Add => same(first, inputs[1])?,
             Op::Concat => concat(inputs)?,
             Op::Flatten => Shape::vector(first.elements()),
-            Op::Upscale { height, width } => Shape::image(image(first)?.0, *height, *width),
+            Op::Upscale { height, width } | Op::AdaptiveAvgPool { height, width } => {
+                Shape::image(first.as_image()?.0, *height, *width)
+            }
         };
         if shape.is_reasonable() {
             Ok(shape)
@@ -186,14 +124,12 @@ impl Op {
     }
 }
 
-/// More values than this in one tensor of weights is taken for a mistake.
-const MAX_WEIGHTS: usize = 1 << 32;
-
-fn weights_are_reasonable(dims: &[usize]) -> Result<(), String> {
-    let values = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
-    match values {
-        Some(values) if values <= MAX_WEIGHTS => Ok(()),
-        _ => Err(format!("its weights {dims:?} would be too many")),
+impl From<Activation> for Op {
+    fn from(activation: Activation) -> Self {
+        match activation {
+            Activation::Relu => Op::Relu,
+            Activation::Relu6 => Op::Relu6,
+        }
     }
 }
 
@@ -230,62 +166,6 @@ fn concat(inputs: &[Shape]) -> Result<Shape, String> {
         };
     }
     Ok(all)
-}
-
-fn window(
-    side: usize,
-    kernel: usize,
-    stride: usize,
-    padding: usize,
-    dilation: usize,
-) -> Result<usize, String> {
-    positive("kernel", kernel)?;
-    positive("stride", stride)?;
-    positive("dilation", dilation)?;
-    let reach = dilation
-        .checked_mul(kernel - 1)
-        .and_then(|r| r.checked_add(1));
-    let padded = padding.checked_mul(2).and_then(|p| p.checked_add(side));
-    match (reach, padded) {
-        (Some(reach), Some(padded)) if reach <= padded => Ok((padded - reach) / stride + 1),
-        _ => Err(format!(
-            "a kernel of {kernel} (dilation {dilation}) does not fit a side of {side} with padding {padding}"
-        )),
-    }
-}
-
-fn positive(field: &str, value: usize) -> Result<(), String> {
-    if value == 0 {
-        Err(format!("{field} must be at least 1, found 0"))
-    } else {
-        Ok(())
-    }
-}
-
-fn image(shape: Shape) -> Result<(usize, usize, usize), String> {
-    match shape {
-        Shape::Image {
-            channels,
-            height,
-            width,
-        } => Ok((channels, height, width)),
-        Shape::Vector { features } => Err(format!(
-            "takes an image (channels, height, width), found a vector of {features}"
-        )),
-    }
-}
-
-fn vector(shape: Shape) -> Result<usize, String> {
-    match shape {
-        Shape::Vector { features } => Ok(features),
-        Shape::Image { .. } => Err(format!(
-            "takes a vector, found an image {shape}; put a flatten or global-avg-pool before it"
-        )),
-    }
-}
-
-const fn one() -> usize {
-    1
 }
 
 const fn yes() -> bool {

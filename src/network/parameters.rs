@@ -81,10 +81,9 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
     match node.op {
         Op::Conv2d(conv) => {
             let per_group = channels(input) / conv.groups;
-            weighted(
-                vec![conv.channels, per_group, conv.kernel, conv.kernel],
-                conv.bias,
-            )
+            let kernel = conv.kernel;
+            let shape = vec![conv.channels, per_group, kernel.height, kernel.width];
+            weighted(shape, conv.bias)
         }
         Op::Linear { features, bias } => weighted(vec![features, input.elements()], bias),
         Op::BatchNorm { .. } => {

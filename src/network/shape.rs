@@ -48,6 +48,30 @@ impl Shape {
         }
     }
 
+    /// Channels, height and width, or why the shape is no image.
+    pub(super) fn as_image(self) -> Result<(usize, usize, usize), String> {
+        match self {
+            Shape::Image {
+                channels,
+                height,
+                width,
+            } => Ok((channels, height, width)),
+            Shape::Vector { features } => Err(format!(
+                "takes an image (channels, height, width), found a vector of {features}"
+            )),
+        }
+    }
+
+    /// Features, or why the shape is no vector.
+    pub(super) fn as_vector(self) -> Result<usize, String> {
+        match self {
+            Shape::Vector { features } => Ok(features),
+            Shape::Image { .. } => Err(format!(
+                "takes a vector, found an image {self}; put a flatten or global-avg-pool before it"
+            )),
+        }
+    }
+
     /// Whether the shape has at least one value and no more than [`MAX_ELEMENTS`].
     pub fn is_reasonable(self) -> bool {
         let dims: Vec<usize> = self.into();

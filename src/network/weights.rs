@@ -7,14 +7,24 @@ use safetensors::{Dtype, SafeTensors};
 use thiserror::Error;
 
 use super::graph::Graph;
+use super::moments::mean_squares;
+use super::op::Op;
 use super::parameters::{Parameter, ParameterRole};
 
 /// Values of every parameter of one network, in float32, row-major.
 #[derive(Clone, Debug)]
 pub struct Weights {
     tensors: OnceLock<BTreeMap<String, Vec<f32>>>,
-    /// Where they are made up: for which parameters, and from which seed.
-    synthetic: Option<(Vec<Parameter>, u64)>,
+    /// How to make them up, where no file has them.
+    synthetic: Option<Recipe>,
+}
+
+/// For which parameters, with which running variances by name, from which seed.
+#[derive(Clone, Debug)]
+struct Recipe {
+    parameters: Vec<Parameter>,
+    variances: BTreeMap<String, f32>,
+    seed: u64,
 }
 
 /// Why weights do not belong to a network.
@@ -90,14 +100,19 @@ impl Weights {
     /// Seeded random weights for a network without a weight file.
     ///
     /// Uniform within ±√(6 / fan-in) (He et al., "Delving deep into rectifiers",
-    /// section 2.2), so that activations neither vanish nor explode.
+    /// section 2.2), with running variances of batch norms that fit them, so that
+    /// activations neither vanish nor explode, however deep the network.
     ///
     /// They are made when they are first asked for: a network too large for this
     /// machine can be described and refused.
     pub fn synthetic(graph: &Graph, seed: u64) -> Self {
         Weights {
             tensors: OnceLock::new(),
-            synthetic: Some((graph.parameters(), seed)),
+            synthetic: Some(Recipe {
+                parameters: graph.parameters(),
+                variances: variances(graph),
+                seed,
+            }),
         }
     }
 
@@ -108,7 +123,7 @@ impl Weights {
 
     /// The seed of made-up values.
     pub fn seed(&self) -> Option<u64> {
-        self.synthetic.as_ref().map(|(_, seed)| *seed)
+        self.synthetic.as_ref().map(|recipe| recipe.seed)
     }
 
     /// Values of one parameter; empty where the network has none of that name.
@@ -125,15 +140,37 @@ impl Weights {
     fn all(&self) -> &BTreeMap<String, Vec<f32>> {
         self.tensors.get_or_init(|| match &self.synthetic {
             None => BTreeMap::new(),
-            Some((parameters, seed)) => make_up(parameters, *seed),
+            Some(recipe) => recipe.make_up(),
         })
     }
 }
 
-fn make_up(parameters: &[Parameter], seed: u64) -> BTreeMap<String, Vec<f32>> {
-    let all = parameters.iter().enumerate();
-    all.map(|(i, p)| (p.name.clone(), random(p, mix(seed ^ mix(i as u64)))))
+impl Recipe {
+    fn make_up(&self) -> BTreeMap<String, Vec<f32>> {
+        let all = self.parameters.iter().enumerate();
+        all.map(|(i, p)| {
+            let key = mix(self.seed ^ mix(i as u64));
+            let variance = self.variances.get(&p.name).copied().unwrap_or(1.0);
+            (p.name.clone(), random(p, key, variance))
+        })
         .collect()
+    }
+}
+
+/// Running variances by parameter name.
+fn variances(graph: &Graph) -> BTreeMap<String, f32> {
+    let squares = mean_squares(graph);
+    let norms = graph.nodes().iter().filter(|n| is_norm(&n.op));
+    norms
+        .map(|n| {
+            let name = format!("{}.running_var", n.name);
+            (name, squares[n.inputs[0].index()])
+        })
+        .collect()
+}
+
+fn is_norm(op: &Op) -> bool {
+    matches!(op, Op::BatchNorm { .. })
 }
 
 fn read(file: &SafeTensors<'_>, parameter: &Parameter) -> Result<Vec<f32>, String> {
@@ -164,7 +201,7 @@ fn read(file: &SafeTensors<'_>, parameter: &Parameter) -> Result<Vec<f32>, Strin
     }
 }
 
-fn random(parameter: &Parameter, key: u64) -> Vec<f32> {
+fn random(parameter: &Parameter, key: u64, variance: f32) -> Vec<f32> {
     let n = parameter.elements() as u64;
     match parameter.role {
         ParameterRole::Weight { fan_in } => {
@@ -173,7 +210,8 @@ fn random(parameter: &Parameter, key: u64) -> Vec<f32> {
                 .map(|i| (unit(mix(key.wrapping_add(i))) * 2.0 - 1.0) * bound)
                 .collect()
         }
-        ParameterRole::Scale | ParameterRole::RunningVariance => vec![1.0; n as usize],
+        ParameterRole::Scale => vec![1.0; n as usize],
+        ParameterRole::RunningVariance => vec![variance; n as usize],
         ParameterRole::Bias | ParameterRole::RunningMean => vec![0.0; n as usize],
     }
 }

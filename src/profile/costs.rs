@@ -27,6 +27,10 @@ pub struct BatchCost {
     pub copy_in: u64,
     pub copy_out: u64,
     pub kernels: Arc<[Kernel]>,
+    /// Seconds that computing takes undisturbed.
+    pub computing: f64,
+    /// Seconds of the whole device that computing occupies.
+    pub occupied: f64,
 }
 
 /// A batch with its device to itself.
@@ -110,10 +114,16 @@ impl Costs {
             Some(_) => bytes * rows as u64,
             None => 0,
         };
+        let kernels = self.kernels(member, device, rows);
+        let launch = self.laws[device].map_or(0.0, |law| law.launch);
+        let units = f64::from(self.units[device]);
+        let of_device = |k: &Kernel| k.seconds * f64::from(k.units) / units;
         BatchCost {
             copy_in: copies(self.sample_bytes[member]),
             copy_out: copies(self.answer_bytes),
-            kernels: self.kernels(member, device, rows),
+            computing: kernels.iter().map(|k| k.seconds + launch).sum(),
+            occupied: kernels.iter().map(of_device).sum(),
+            kernels,
         }
     }
 
@@ -131,17 +141,12 @@ impl Costs {
     /// A batch of `rows` of `member` with `device` to itself.
     pub fn alone(&self, member: usize, device: usize, rows: usize) -> Alone {
         let batch = self.batch(member, device, rows);
-        let units = f64::from(self.units[device]);
-        let computing: f64 = batch.kernels.iter().map(|k| k.seconds).sum();
-        let occupied = batch.kernels.iter().map(|k| k.seconds * f64::from(k.units));
-        let around = self.laws[device].map_or(0.0, |law| {
-            law.launch * batch.kernels.len() as f64
-                + law.copy(batch.copy_in)
-                + law.copy(batch.copy_out)
+        let copies = self.laws[device].map_or(0.0, |law| {
+            law.copy(batch.copy_in) + law.copy(batch.copy_out)
         });
         Alone {
-            latency: computing + around,
-            occupied: occupied.sum::<f64>() / units,
+            latency: batch.computing + copies,
+            occupied: batch.occupied,
         }
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::ensemble::BatchSize;
 
+use super::lanes::Lane;
+
 /// One request, unique for the engine's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestKey(pub u64);
@@ -11,6 +13,10 @@ pub struct RequestKey(pub u64);
 /// One worker, unique for the engine's life: a restarted or resized one is another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerId(pub u64);
+
+/// One batch, unique for the engine's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BatchId(pub u64);
 
 /// Consecutive slots of one extent of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +31,8 @@ pub struct Slice {
 pub struct Range {
     pub request: RequestKey,
     pub part: usize,
+    /// Samples of the whole part.
+    pub part_samples: usize,
     /// First sample within the part.
     pub first: usize,
     pub len: usize,
@@ -50,17 +58,46 @@ impl Range {
 /// A batch for one worker: whose samples, and where they lie.
 #[derive(Clone, Debug)]
 pub struct Batch<T> {
+    pub id: BatchId,
     pub worker: WorkerId,
     pub device: usize,
     pub member: usize,
     pub size: BatchSize,
+    pub lane: Lane,
+    /// Samples of the worker in execution when it starts, its own among them.
+    pub alive: usize,
     /// Samples in the ranges.
     pub samples: usize,
     /// Rows to run: more than the samples where the policy pads.
     pub rows: usize,
     /// When the oldest sample arrived.
     pub oldest: Duration,
+    /// Since when the policy held it back although its lane was idle; none for
+    /// policies that do not.
+    pub held_since: Option<Duration>,
+    /// Its samples are in the device's own memory already.
+    pub in_pool: bool,
+    /// It computes after the worker's batch before it.
+    pub in_series: bool,
     pub ranges: Vec<Placed<T>>,
+}
+
+/// Samples to copy ahead into a device's own pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    pub device: usize,
+    /// The member that asked first; others with the same input find them there.
+    pub member: usize,
+    pub part: PartKey,
+    pub samples: usize,
+}
+
+/// A part of a request as one input transform gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PartKey {
+    pub request: RequestKey,
+    pub part: usize,
+    pub transform: usize,
 }
 
 /// A range with its place in the pool and its request's payload.
@@ -68,5 +105,7 @@ pub struct Batch<T> {
 pub struct Placed<T> {
     pub range: Range,
     pub slice: Slice,
+    /// How long it was copied ahead.
+    pub copied_for: Duration,
     pub payload: T,
 }

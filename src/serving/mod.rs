@@ -8,6 +8,7 @@ mod accumulator;
 mod batch;
 mod core;
 mod door;
+mod lanes;
 mod live;
 mod policy;
 mod pool;
@@ -15,23 +16,28 @@ mod queue;
 mod reload;
 mod scheduler;
 mod segmenter;
+mod simulated;
+mod spans;
 mod storage;
 mod supervision;
 
 pub use accumulator::{Answer, Part};
-pub use batch::{Batch, Placed, Range, RequestKey, Slice, WorkerId};
+pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
-    Admission, Core, CoreConfig, DeviceStats, Finished, MemberStats, Next, WorkerStats,
+    Admission, Core, CoreConfig, DeviceStats, Finished, MemberStats, Next, Stamps, WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
+pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
     BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, NetworkFactory, Observed,
     Outcome, Pending, PredictorFactory, ReloadError, Reply, Request, SPAN_BOUND, Staged,
 };
-pub use policy::{Decision, QueueState, decide};
+pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;
 pub use queue::MemberQueue;
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
-pub use scheduler::{Pick, Scheduler, WorkerSpec};
+pub use scheduler::{Discipline, Pick, Scheduler, Start, WorkerSpec};
 pub use segmenter::Segmenter;
+pub use simulated::{Happened, SimulatedDevice};
+pub use spans::{batch_spans, transfer_span};
 pub use supervision::{Verdict, Watch};

@@ -51,6 +51,21 @@ impl MemberQueue {
         taken
     }
 
+    /// Puts back what was taken but not started, where it was.
+    pub fn put_back(&mut self, ranges: Vec<Range>) {
+        if ranges.is_empty() {
+            return;
+        }
+        self.samples += ranges.iter().map(|r| r.len).sum::<usize>();
+        self.ranges.extend(ranges);
+        self.ranges.make_contiguous().sort_by_key(|r| r.order);
+    }
+
+    /// The ranges in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Range> {
+        self.ranges.iter()
+    }
+
     /// Takes the whole segment at the front.
     pub fn take_segment(&mut self) -> Vec<Range> {
         let Some(segment) = self.ranges.front().map(|r| r.segment) else {

@@ -13,8 +13,12 @@ pub enum SpanKind {
     Wait,
     /// Samples copied from the pool to the worker.
     CopyIn,
+    /// Samples copied to the device's memory before a lane takes them.
+    CopyAhead,
     Compute,
-    /// Answers copied out and folded by the accumulator.
+    /// Answers copied from the device's memory.
+    CopyOut,
+    /// Answers folded by the accumulator.
     Send,
 }
 
@@ -24,6 +28,8 @@ pub struct Span {
     pub device: usize,
     pub member: usize,
     pub batch_size: usize,
+    /// The worker's lane, counted from its smallest.
+    pub lane: usize,
     pub kind: SpanKind,
     pub start: Duration,
     pub end: Duration,

@@ -7,7 +7,7 @@ use divisi::compute::{
     CpuPredictor, Lowered, NetworkOp, Predictor, host_rows, read_rows, reference, write_rows,
 };
 use divisi::network::builders::{Builder, Convnet, Densenet, Perceptron, Resnet};
-use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
+use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Sides, Weights};
 use proptest::prelude::*;
 
 fn samples(n: usize, shape: Shape) -> Vec<f32> {
@@ -177,22 +177,61 @@ fn image() -> impl Strategy<Value = Shape> {
     (1usize..4, 3usize..9, 3usize..9).prop_map(|(c, h, w)| Shape::image(2 * c, h, w))
 }
 
+/// A kernel or padding, square or not.
+fn sides(most: std::ops::Range<usize>) -> impl Strategy<Value = Sides> {
+    (most.clone(), most).prop_map(Sides::from)
+}
+
+fn activation() -> impl Strategy<Value = Option<Op>> {
+    prop::sample::select(vec![None, Some(Op::Relu), Some(Op::Relu6)])
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn convolutions_of_any_geometry(
-        input in image(), kernel in 1usize..4, stride in 1usize..4, padding in 0usize..3,
-        dilation in 1usize..3, groups in 0usize..3, bias: bool, norm: bool, relu: bool, residual: bool,
+        input in image(), kernel in sides(1..4), stride in 1usize..4, padding in sides(0..3),
+        dilation in 1usize..3, groups in 0usize..3, bias: bool, norm in prop::option::of(1e-5f32..0.1),
+        scale in prop::option::of(-2f32..8.0), residual: bool, activation in activation(),
     ) {
         let Shape::Image { channels, .. } = input else { unreachable!() };
         let groups = [1, 2, channels][groups];
         let conv = Conv2d { channels, kernel, stride, padding, dilation, groups, bias };
         let mut b = GraphBuilder::new(input);
         let Ok(mut x) = b.add("conv", Op::Conv2d(conv), &[NodeId::INPUT]) else { return Ok(()) };
-        if norm { x = b.add("bn", Op::BatchNorm { eps: 1e-5 }, &[x]).expect("bn"); }
+        if let Some(eps) = norm { x = b.add("bn", Op::BatchNorm { eps }, &[x]).expect("bn"); }
+        if let Some(by) = scale { x = b.add("scale", Op::Scale { by }, &[x]).expect("scale"); }
         if residual && b.shape(x) == input { x = b.add("add", Op::Add, &[x, NodeId::INPUT]).expect("add"); }
-        if relu { x = b.add("relu", Op::Relu, &[x]).expect("relu"); }
+        if let Some(op) = activation { x = b.add("act", op, &[x]).expect("activation"); }
+        b.add("flat", Op::Flatten, &[x]).expect("flatten");
+        prop_assert!(largest_difference(&b.build().expect("graph"), 2) < 1e-4);
+    }
+
+    /// Every order in which norms, scales, sums and activations may follow a layer, with
+    /// and without somebody else reading a value between them.
+    #[test]
+    fn what_is_fused_answers_as_what_is_not(
+        input in image(), linear: bool, ops in prop::collection::vec(0usize..5, 1..6), spied in 0usize..8,
+    ) {
+        let mut b = GraphBuilder::new(input);
+        let first = if linear {
+            let flat = b.add("flatten", Op::Flatten, &[NodeId::INPUT]).expect("flatten");
+            b.add("fc", Op::Linear { features: 5, bias: true }, &[flat]).expect("linear")
+        } else {
+            let conv = Conv2d::new(3, (1, 3)).same().biased();
+            b.add("conv", Op::Conv2d(conv), &[NodeId::INPUT]).expect("conv")
+        };
+        let (mut x, mut values) = (first, vec![first]);
+        for (i, op) in ops.into_iter().enumerate() {
+            let op = [Op::BatchNorm { eps: 1e-3 }, Op::Scale { by: 3.0 }, Op::Add, Op::Relu, Op::Relu6][op];
+            let inputs = if op == Op::Add { vec![x, values[i / 2]] } else { vec![x] };
+            x = b.add(format!("op{i}"), op, &inputs).expect("same shape");
+            values.push(x);
+        }
+        if let Some(&value) = values.get(spied) {
+            x = b.add("both", Op::Concat, &[x, value]).expect("concat");
+        }
         b.add("flat", Op::Flatten, &[x]).expect("flatten");
         prop_assert!(largest_difference(&b.build().expect("graph"), 2) < 1e-4);
     }
@@ -200,10 +239,16 @@ proptest! {
     #[test]
     fn pools_and_resizes_of_any_geometry(
         input in image(), kernel in 1usize..4, stride in 1usize..4, padding in 0usize..2,
-        kind in 0usize..4, side in 1usize..12,
+        count_include_pad: bool, kind in 0usize..5, side in 1usize..12,
     ) {
-        let pool = Pool { kernel, stride, padding };
-        let op = [Op::MaxPool(pool), Op::AvgPool(pool), Op::GlobalAvgPool, Op::Upscale { height: side, width: side + 1 }][kind];
+        let pool = Pool { kernel, stride, padding, count_include_pad };
+        let op = [
+            Op::MaxPool(pool),
+            Op::AvgPool(pool),
+            Op::GlobalAvgPool,
+            Op::AdaptiveAvgPool { height: side, width: 12 - side },
+            Op::Upscale { height: side, width: side + 1 },
+        ][kind];
         let mut b = GraphBuilder::new(input);
         let Ok(x) = b.add("pool", op, &[NodeId::INPUT]) else { return Ok(()) };
         if matches!(b.shape(x), Shape::Image { .. }) { b.add("flat", Op::Flatten, &[x]).expect("flatten"); }

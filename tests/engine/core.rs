@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::serving::{
-    Batch, Core, CoreConfig, DoorState, Finished, Next, Refused, RequestKey, Verdict, WorkerSpec,
+    Batch, Core, CoreConfig, Discipline, DoorState, Finished, Next, Refused, RequestKey, Stamps,
+    Transfer, Verdict, WorkerSpec,
 };
 use proptest::prelude::*;
 
@@ -19,8 +20,8 @@ fn ms(n: u64) -> Duration {
 
 fn core(policy: PolicyKind) -> Core<u64> {
     let mut core = Core::new(CoreConfig {
-        devices: 2,
-        members: MEMBERS,
+        devices: vec![Discipline::OneAtATime, Discipline::SideBySide],
+        transforms: vec![0, 0, 1],
         extents: 8,
         segment: SEGMENT,
         policy,
@@ -36,7 +37,7 @@ fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> Work
         member,
         size: BatchSize::new(size).expect("a size"),
     };
-    core.add_worker(spec);
+    core.add_worker(Duration::ZERO, spec);
     spec
 }
 
@@ -57,11 +58,12 @@ fn submit(core: &mut Core<u64>, now: Duration, samples: usize, payload: u64) -> 
     Some(admission.request)
 }
 
-/// A discrete-event driver: batches take a time that depends on their rows.
+/// A discrete-event driver: batches take a time that depends on their rows, copies
+/// ahead one millisecond.
 struct Drive {
     core: Core<u64>,
     now: Duration,
-    running: [Option<(Duration, Batch<u64>)>; 2],
+    running: Vec<(Duration, Running)>,
     finished: Vec<Finished<u64>>,
     /// Times each (request, part, sample, member) was run.
     counts: HashMap<(u64, usize, usize, usize), usize>,
@@ -71,12 +73,26 @@ struct Drive {
     cost: fn(usize) -> Duration,
 }
 
+enum Running {
+    Batch(Box<Batch<u64>>),
+    Copy(Transfer),
+}
+
+impl Running {
+    fn device(&self) -> usize {
+        match self {
+            Running::Batch(batch) => batch.device,
+            Running::Copy(transfer) => transfer.device,
+        }
+    }
+}
+
 impl Drive {
     fn new(core: Core<u64>) -> Self {
         Drive {
             core,
             now: Duration::ZERO,
-            running: [None, None],
+            running: Vec::new(),
             finished: Vec::new(),
             counts: HashMap::new(),
             longest_wait: Duration::ZERO,
@@ -89,23 +105,31 @@ impl Drive {
     fn start(&mut self) -> Option<Duration> {
         let mut next = self.core.next_timer();
         for device in 0..2 {
-            if self.running[device].is_none() {
+            loop {
                 match self.core.next(self.now, device) {
-                    Next::Run(batch) => self.begin(device, batch),
-                    Next::Sleep(Some(at)) => next = Some(next.map_or(at, |n| n.min(at))),
-                    Next::Sleep(None) => {}
+                    Next::Run(batch) => self.begin(batch),
+                    Next::Copy(transfers) => {
+                        let end = self.now + (self.cost)(0);
+                        let copies = transfers.into_iter().map(|t| (end, Running::Copy(t)));
+                        self.running.extend(copies);
+                    }
+                    Next::Sleep(at) => {
+                        next = next.into_iter().chain(at).min();
+                        break;
+                    }
                 }
             }
-            if let Some((end, _)) = &self.running[device] {
-                next = Some(next.map_or(*end, |n| n.min(*end)));
-            }
         }
-        next
+        let ends = self.running.iter().map(|(end, _)| *end);
+        next.into_iter().chain(ends).min()
     }
 
-    fn begin(&mut self, device: usize, batch: Batch<u64>) {
-        assert!(batch.samples <= batch.size.get(), "a batch over its size");
+    fn begin(&mut self, batch: Batch<u64>) {
+        assert!(batch.samples <= batch.lane.size, "a batch over its lane");
         assert!(batch.samples > 0 && batch.rows >= batch.samples);
+        assert!(batch.alive <= 2 * batch.size.get(), "too many at once");
+        let alone = batch.device == 1 || self.batches_on(0) == 0;
+        assert!(alone, "two batches where one runs at a time");
         for placed in &batch.ranges {
             let r = placed.range;
             for sample in r.first..r.first + r.len {
@@ -119,7 +143,15 @@ impl Drive {
         self.rows
             .push((batch.size.get(), batch.samples, batch.rows));
         let end = self.now + (self.cost)(batch.rows);
-        self.running[device] = Some((end, batch));
+        self.running.push((end, Running::Batch(Box::new(batch))));
+    }
+
+    fn batches_on(&self, device: usize) -> usize {
+        let batches = self
+            .running
+            .iter()
+            .filter(|(_, r)| r.device() == device && matches!(r, Running::Batch(_)));
+        batches.count()
     }
 
     fn advance_to(&mut self, until: Duration) {
@@ -127,15 +159,28 @@ impl Drive {
             self.now = self.now.max(at);
             let late = self.core.tick(self.now);
             assert!(late.is_empty(), "no request has a deadline");
-            for device in 0..2 {
-                let over = self.running[device].take_if(|(end, _)| *end <= self.now);
-                if let Some((_, batch)) = over {
-                    self.finished
-                        .extend(self.core.finish(self.now, &batch, ms(1)));
+            let over: Vec<Running> = self
+                .running
+                .extract_if(.., |(end, _)| *end <= self.now)
+                .map(|(_, r)| r)
+                .collect();
+            for running in over {
+                match running {
+                    Running::Copy(t) => self.core.copied(self.now, t.device, t.part),
+                    Running::Batch(batch) => {
+                        let done = self.core.finish(self.now, &batch, Stamps::default());
+                        self.finished.extend(done);
+                    }
                 }
             }
         }
         self.now = until;
+    }
+
+    /// A device disappears with all it runs.
+    fn lose(&mut self, device: usize) {
+        self.core.lose_device(device);
+        self.running.retain(|(_, r)| r.device() != device);
     }
 }
 
@@ -146,6 +191,11 @@ fn policies() -> impl Strategy<Value = PolicyKind> {
         PolicyKind::OptWait { wait },
         PolicyKind::Static { wait },
         PolicyKind::Segment { wait },
+        PolicyKind::PipelinedOptWait { wait },
+        PolicyKind::Elastic { max_inf: None },
+        PolicyKind::Elastic {
+            max_inf: std::num::NonZeroU32::new(5),
+        },
     ])
 }
 
@@ -202,7 +252,7 @@ proptest! {
         let mut admitted = 0;
         for (number, (policy, samples, gap)) in changes.into_iter().enumerate() {
             let now = drive.now;
-            drive.core.set_policy(policy);
+            drive.core.set_policy(now, policy);
             admitted += usize::from(submit(&mut drive.core, now, samples, number as u64).is_some());
             drive.advance_to(now + ms(gap));
         }
@@ -210,6 +260,26 @@ proptest! {
         prop_assert_eq!(drive.finished.len(), admitted);
         prop_assert!(drive.counts.values().all(|n| *n == 1));
         prop_assert_eq!(drive.core.pooled(), 0);
+    }
+
+    #[test]
+    fn a_device_that_disappears_takes_no_request_with_it(
+        policy in policies(), requests in prop::collection::vec((1usize..40, 0u64..5), 1..25),
+        lost in 0usize..2, at in 0usize..25,
+    ) {
+        let mut drive = Drive::new(staffed(policy, [8, 4]));
+        let mut admitted = 0;
+        for (number, (samples, gap)) in requests.into_iter().enumerate() {
+            let now = drive.now;
+            admitted += usize::from(submit(&mut drive.core, now, samples, number as u64).is_some());
+            if number == at {
+                drive.lose(lost);
+            }
+            drive.advance_to(now + ms(gap));
+        }
+        drive.advance_to(drive.now + ms(100_000));
+        prop_assert_eq!(drive.finished.len(), admitted);
+        prop_assert_eq!((drive.core.pooled(), drive.core.in_flight()), (0, 0));
     }
 
     #[test]
@@ -275,12 +345,9 @@ fn opt_wait_runs_a_full_batch_at_once() {
     let mut drive = Drive::new(staffed(PolicyKind::OptWait { wait: ms(50) }, [8, 8]));
     submit(&mut drive.core, ms(0), 8, 0);
     drive.start();
-    assert!(
-        drive
-            .running
-            .iter()
-            .all(|r| r.as_ref().is_some_and(|(_, b)| b.samples == 8))
-    );
+    let mut running = drive.running.iter();
+    assert!(running.all(|(_, r)| matches!(r, Running::Batch(b) if b.samples == 8)));
+    assert_eq!(drive.running.len(), MEMBERS);
 }
 
 #[test]
@@ -379,7 +446,7 @@ fn a_stuck_worker_that_is_removed_fails_its_batch_only_once() {
     core.drain_worker(spec.id);
     assert!(!core.is_drained(spec.id));
     assert_eq!(core.remove_worker(ms(10), spec.id).len(), 1);
-    assert!(core.finish(ms(20), &batch, ms(20)).is_empty());
+    assert!(core.finish(ms(20), &batch, Stamps::default()).is_empty());
     assert_eq!((core.in_flight(), core.pooled()), (0, 0));
 }
 

@@ -71,6 +71,7 @@ fn span(number: u64) -> Span {
         device: 0,
         member: 0,
         batch_size: 8,
+        lane: 0,
         kind: SpanKind::Compute,
         start: Duration::from_nanos(number),
         end: Duration::from_nanos(number + 1),

@@ -427,7 +427,7 @@ fn answers_are_the_same_under_every_policy_and_matrix_while_they_change() {
         PolicyKind::NoWait,
     ];
     for (turn, policy) in policies.into_iter().enumerate() {
-        engine.set_policy(policy);
+        engine.set_policy(policy).expect("powers of two");
         let cell = Cell {
             device: turn % 2,
             member: turn,

@@ -2,9 +2,9 @@
 //!
 //! A 1×1 convolution of stride 1 multiplies its input where it lies. Others gather
 //! a tile of output pixels that stays in cache, multiply, and finish the tile
-//! (bias, residual, ReLU) before the next is gathered.
+//! (bias, residual, activation) before the next is gathered.
 
-use crate::network::Conv2d;
+use crate::network::{Conv2d, Sides};
 
 use super::elementwise::Epilogue;
 use super::product::{Matrix, multiply};
@@ -25,7 +25,7 @@ pub(in crate::compute) fn tile_floats(conv: Conv2d, channels: usize) -> usize {
 
 /// Values that one output pixel of one group reads.
 fn depth(conv: Conv2d, channels: usize) -> usize {
-    conv.kernel * conv.kernel * channels / conv.groups
+    conv.kernel.area() * channels / conv.groups
 }
 
 fn tile_pixels(depth: usize) -> usize {
@@ -33,7 +33,7 @@ fn tile_pixels(depth: usize) -> usize {
 }
 
 fn is_pointwise(conv: Conv2d) -> bool {
-    conv.kernel == 1 && conv.stride == 1 && conv.padding == 0
+    conv.kernel.area() == 1 && conv.stride == 1 && conv.padding == Sides::square(0)
 }
 
 pub(super) fn run(
@@ -127,18 +127,17 @@ impl<'a> Window<'a> {
         group: usize,
     ) {
         let channels = self.input.view.channels / self.conv.groups;
-        let depth = self.conv.kernel * self.conv.kernel * channels;
+        let kernel = self.conv.kernel;
+        let depth = kernel.area() * channels;
         for (row, pixel) in tile.chunks_exact_mut(depth).zip(start..start + rows) {
             let (sample, y, x) = (
                 pixel / (height * width),
                 pixel / width % height,
                 pixel % width,
             );
-            for (ky, line) in row
-                .chunks_exact_mut(self.conv.kernel * channels)
-                .enumerate()
-            {
-                let y = self.reach(y, ky, self.input.view.height);
+            let lines = row.chunks_exact_mut(kernel.width * channels);
+            for (ky, line) in lines.enumerate() {
+                let y = self.row(y, ky);
                 self.gather_line(line, sample, y, x, channels, group);
             }
         }
@@ -158,7 +157,7 @@ impl<'a> Window<'a> {
         let Some(y) = y else { return line.fill(0.0) };
         let first = (sample * view.height + y) * view.width;
         for (kx, part) in line.chunks_exact_mut(channels).enumerate() {
-            match self.reach(x, kx, view.width) {
+            match self.column(x, kx) {
                 None => part.fill(0.0),
                 Some(x) => {
                     let from = &self.input.pixel(first + x)[group * channels..][..channels];
@@ -168,11 +167,20 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Where kernel position `k` of output position `at` falls, if inside `side`.
-    fn reach(&self, at: usize, k: usize, side: usize) -> Option<usize> {
-        (at * self.conv.stride + k * self.conv.dilation)
-            .checked_sub(self.conv.padding)
-            .filter(|&p| p < side)
+    /// The input's row that line `k` of the kernel falls on at output row `at`, if any.
+    fn row(&self, at: usize, k: usize) -> Option<usize> {
+        self.reach(at, k, self.conv.padding.height)
+            .filter(|&y| y < self.input.view.height)
+    }
+
+    /// The input's column that column `k` of the kernel falls on, if any.
+    fn column(&self, at: usize, k: usize) -> Option<usize> {
+        self.reach(at, k, self.conv.padding.width)
+            .filter(|&x| x < self.input.view.width)
+    }
+
+    fn reach(&self, at: usize, k: usize, padding: usize) -> Option<usize> {
+        (at * self.conv.stride + k * self.conv.dilation).checked_sub(padding)
     }
 }
 
@@ -186,7 +194,7 @@ fn depthwise(
 ) {
     let (to, view) = (ctx.step.output, input.view);
     let window = Window { conv, input };
-    let taps = conv.kernel * conv.kernel;
+    let taps = conv.kernel.area();
     for pixel in 0..ctx.batch * to.pixels() {
         let (sample, y, x) = (
             pixel / to.pixels(),
@@ -196,8 +204,8 @@ fn depthwise(
         let sums = &mut out[pixel * to.pitch + to.first..][..to.channels];
         sums.fill(0.0);
         for tap in 0..taps {
-            let y = window.reach(y, tap / conv.kernel, view.height);
-            let x = window.reach(x, tap % conv.kernel, view.width);
+            let y = window.row(y, tap / conv.kernel.width);
+            let x = window.column(x, tap % conv.kernel.width);
             let (Some(y), Some(x)) = (y, x) else { continue };
             let from = input.pixel((sample * view.height + y) * view.width + x);
             // Weights are laid out per group: one group a channel, one column each.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::network::Activation;
+
 use super::super::fold::StepWeights;
 use super::super::view::{Place, View};
 use super::Source;
@@ -9,11 +11,11 @@ use super::Source;
 /// What a step applies to its result while that is in cache.
 pub(super) struct Epilogue<'a> {
     pub residual: Option<Source<'a>>,
-    pub relu: bool,
+    pub activation: Option<Activation>,
 }
 
 impl Epilogue<'_> {
-    /// Adds bias and residual to `pixels` of `out`, then applies the ReLU.
+    /// Adds bias and residual to `pixels` of `out`, then applies the activation.
     pub fn finish(&self, bias: &[f32], to: View, pixels: Range<usize>, out: &mut [f32]) {
         for pixel in pixels {
             let row = &mut out[pixel * to.pitch + to.first..][..to.channels];
@@ -25,8 +27,10 @@ impl Epilogue<'_> {
                     *value += r;
                 }
             }
-            if self.relu {
-                relu(row);
+            match self.activation {
+                Some(Activation::Relu) => relu(row),
+                Some(Activation::Relu6) => relu6(row),
+                None => {}
             }
         }
     }
@@ -36,6 +40,13 @@ impl Epilogue<'_> {
 fn relu(row: &mut [f32]) {
     for value in row {
         *value = if *value < 0.0 { 0.0 } else { *value };
+    }
+}
+
+/// `clamp` keeps NaN as NaN.
+fn relu6(row: &mut [f32]) {
+    for value in row {
+        *value = value.clamp(0.0, 6.0);
     }
 }
 

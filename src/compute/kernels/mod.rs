@@ -45,8 +45,11 @@ pub(super) fn run(
     out: &mut [f32],
 ) {
     let step = ctx.step;
-    let (batch, to, relu) = (ctx.batch, step.output, step.fused.relu);
-    let epilogue = elementwise::Epilogue { residual, relu };
+    let (batch, to) = (ctx.batch, step.output);
+    let epilogue = elementwise::Epilogue {
+        residual,
+        activation: step.fused.activation,
+    };
     match step.fused.kernel {
         Kernel::Convolution(conv) => {
             convolution::run(conv, ctx, inputs[0], &epilogue, out);
@@ -63,6 +66,7 @@ pub(super) fn run(
         Kernel::MaxPool(pool) => pooling::max(pool, batch, inputs[0], to, out),
         Kernel::AvgPool(pool) => pooling::average(pool, batch, inputs[0], to, out),
         Kernel::GlobalAvgPool => pooling::global(batch, inputs[0], to, out),
+        Kernel::AdaptiveAvgPool => pooling::adaptive(batch, inputs[0], to, out),
         Kernel::Upscale => upscale::bilinear(batch, inputs[0], to, out),
     }
 }

@@ -1,5 +1,6 @@
-//! Bilinear resize with half-pixel centres, as PyTorch's `align_corners=False`.
+//! Bilinear resize of channels-last images.
 
+use super::super::resize::taps;
 use super::super::view::View;
 use super::Source;
 
@@ -20,33 +21,11 @@ pub(super) fn bilinear(batch: usize, input: Source<'_>, to: View, out: &mut [f32
                     at(v.high, h.high),
                 ];
                 for (c, value) in row.iter_mut().enumerate() {
-                    let top = corners[0][c] * (1.0 - h.share) + corners[1][c] * h.share;
-                    let bottom = corners[2][c] * (1.0 - h.share) + corners[3][c] * h.share;
-                    *value = top * (1.0 - v.share) + bottom * v.share;
+                    let top = h.between(corners[0][c], corners[1][c]);
+                    let bottom = h.between(corners[2][c], corners[3][c]);
+                    *value = v.between(top, bottom);
                 }
             }
         }
     }
-}
-
-/// Two neighbours along one side, and the share of the second.
-struct Tap {
-    low: usize,
-    high: usize,
-    share: f32,
-}
-
-fn taps(from: usize, to: usize) -> Vec<Tap> {
-    let scale = from as f32 / to as f32;
-    (0..to)
-        .map(|i| {
-            let at = ((i as f32 + 0.5) * scale - 0.5).max(0.0);
-            let low = (at as usize).min(from - 1);
-            Tap {
-                low,
-                high: (low + 1).min(from - 1),
-                share: at - low as f32,
-            }
-        })
-        .collect()
 }

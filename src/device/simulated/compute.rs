@@ -25,6 +25,7 @@ struct Active {
 }
 
 impl Units {
+    /// Nothing under way.
     pub fn new(units: u32) -> Self {
         Units {
             units,

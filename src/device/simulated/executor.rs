@@ -113,6 +113,17 @@ impl Executor {
         self.next().map(Duration::from_nanos)
     }
 
+    /// When something happens that [`Executor::advance`] tells, if nothing more is
+    /// submitted until then: operations in between are only gone through.
+    pub fn foresee(&self) -> Option<Duration> {
+        let mut ahead = self.clone();
+        while ahead.events.is_empty() {
+            let at = ahead.next()?;
+            ahead.step(at);
+        }
+        ahead.next_event()
+    }
+
     /// What happened until `now`, in order.
     pub fn advance(&mut self, now: Duration) -> Vec<(Duration, Event)> {
         let now = nanos(now);

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{classify, enter};
-use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, Op, Pool, Shape};
+use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, Norm, Op, Pool, Shape};
 
 /// Stages of 3×3 convolutions, each stage but the last closed by a 2×2 max pool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,13 @@ impl Convnet {
                     format!("features.{stage}.{i}.conv"),
                     format!("features.{stage}.{i}.bn"),
                 );
-                x = b.conv_bn(&conv, &bn, Conv2d::new(channels, 3).padded(1), x, true)?;
+                x = b.conv_bn(
+                    &conv,
+                    &bn,
+                    Conv2d::new(channels, 3).padded(1),
+                    x,
+                    Norm::RELU,
+                )?;
             }
         }
         classify(b, "classifier", x, classes)

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{classify, enter};
-use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Pool, Shape};
+use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
 
 /// A 3×3 stem of `2 × growth` channels, then dense blocks of pre-activated
 /// 1×1 (`4 × growth`) and 3×3 (`growth`) convolutions; a transition between two
@@ -26,35 +26,45 @@ impl Densenet {
         let mut b = GraphBuilder::new(input);
         let x = enter(&mut b, self.upscale)?;
         let stem = Conv2d::new(2 * self.growth, 3).padded(1);
-        let mut x = b.add("features.conv0", Op::Conv2d(stem), &[x])?;
-        for (i, &layers) in self.blocks.iter().enumerate() {
-            if i > 0 {
-                x = transition(&mut b, i, x)?;
-            }
-            for layer in 0..layers {
-                let name = format!("features.denseblock{}.denselayer{}", i + 1, layer + 1);
-                x = self.dense_layer(&mut b, &name, x)?;
-            }
-        }
+        let x = b.add("features.conv0", Op::Conv2d(stem), &[x])?;
+        let x = dense_blocks(&mut b, self.growth, &self.blocks, x)?;
         let x = norm_relu(&mut b, "features.norm_last", x)?;
         classify(b, "classifier", x, classes)
     }
+}
 
-    fn dense_layer(
-        &self,
-        b: &mut GraphBuilder,
-        name: &str,
-        input: NodeId,
-    ) -> Result<NodeId, GraphError> {
-        let part = |suffix: &str| format!("{name}.{suffix}");
-        let x = norm_relu(b, &part("norm1"), input)?;
-        let squeeze = Conv2d::new(4 * self.growth, 1);
-        let x = b.add(part("conv1"), Op::Conv2d(squeeze), &[x])?;
-        let x = norm_relu(b, &part("norm2"), x)?;
-        let grow = Conv2d::new(self.growth, 3).padded(1);
-        let x = b.add(part("conv2"), Op::Conv2d(grow), &[x])?;
-        b.add(part("concat"), Op::Concat, &[input, x])
+/// Dense blocks with transitions between them.
+pub(super) fn dense_blocks(
+    b: &mut GraphBuilder,
+    growth: usize,
+    blocks: &[usize],
+    mut x: NodeId,
+) -> Result<NodeId, GraphError> {
+    for (i, &layers) in blocks.iter().enumerate() {
+        if i > 0 {
+            x = transition(b, i, x)?;
+        }
+        for layer in 0..layers {
+            let name = format!("features.denseblock{}.denselayer{}", i + 1, layer + 1);
+            x = dense_layer(b, &name, growth, x)?;
+        }
     }
+    Ok(x)
+}
+
+fn dense_layer(
+    b: &mut GraphBuilder,
+    name: &str,
+    growth: usize,
+    input: NodeId,
+) -> Result<NodeId, GraphError> {
+    let part = |suffix: &str| format!("{name}.{suffix}");
+    let x = norm_relu(b, &part("norm1"), input)?;
+    let squeeze = Conv2d::new(4 * growth, 1);
+    let x = b.conv_bn(&part("conv1"), &part("norm2"), squeeze, x, Norm::RELU)?;
+    let grow = Conv2d::new(growth, 3).same();
+    let x = b.add(part("conv2"), Op::Conv2d(grow), &[x])?;
+    b.add(part("concat"), Op::Concat, &[input, x])
 }
 
 fn transition(b: &mut GraphBuilder, i: usize, input: NodeId) -> Result<NodeId, GraphError> {
@@ -67,7 +77,12 @@ fn transition(b: &mut GraphBuilder, i: usize, input: NodeId) -> Result<NodeId, G
     b.add(part("pool"), Op::AvgPool(Pool::tiled(2)), &[x])
 }
 
-fn norm_relu(b: &mut GraphBuilder, name: &str, input: NodeId) -> Result<NodeId, GraphError> {
+/// A batch norm with its ReLU.
+pub(super) fn norm_relu(
+    b: &mut GraphBuilder,
+    name: &str,
+    input: NodeId,
+) -> Result<NodeId, GraphError> {
     let x = b.add(name, Op::BatchNorm { eps: 1e-5 }, &[input])?;
     b.add(format!("{name}.relu"), Op::Relu, &[x])
 }

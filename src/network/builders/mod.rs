@@ -3,9 +3,10 @@
 mod convnet;
 mod densenet;
 mod perceptron;
+mod published;
+mod residual;
 mod resnet;
-
-use serde::{Deserialize, Serialize};
+mod skeleton;
 
 use super::graph::{Graph, GraphBuilder, GraphError, NodeId};
 use super::op::Op;
@@ -14,17 +15,30 @@ use super::shape::Shape;
 pub use convnet::Convnet;
 pub use densenet::Densenet;
 pub use perceptron::Perceptron;
+pub use published::Published;
 pub use resnet::Resnet;
+pub use skeleton::ResnetSkeleton;
 
 /// A builder with its parameters, as a manifest names it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "builder", rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Builder {
     Perceptron(Perceptron),
     Convnet(Convnet),
     Resnet(Resnet),
     Densenet(Densenet),
+    ResnetSkeleton(ResnetSkeleton),
+    /// One without parameters, known by its own name.
+    Published(Published),
 }
+
+/// Builders that take parameters.
+const FAMILIES: [&str; 5] = [
+    "perceptron",
+    "convnet",
+    "resnet",
+    "densenet",
+    "resnet-skeleton",
+];
 
 impl Builder {
     /// Reads a builder's table of a manifest, `builder` being its name.
@@ -43,11 +57,8 @@ impl Builder {
             "convnet" => value.try_into().map(Builder::Convnet),
             "resnet" => value.try_into().map(Builder::Resnet),
             "densenet" => value.try_into().map(Builder::Densenet),
-            _ => {
-                return Err(format!(
-                    "builder: unknown variant `{name}`, expected `perceptron`, `convnet`, `resnet` or `densenet`"
-                ));
-            }
+            "resnet-skeleton" => value.try_into().map(Builder::ResnetSkeleton),
+            _ => return published(&name, &value),
         };
         read.map_err(|e| e.to_string().trim().replace('\n', " "))
     }
@@ -62,8 +73,33 @@ impl Builder {
             Builder::Convnet(p) => p.build(input, classes),
             Builder::Resnet(p) => p.build(input, classes),
             Builder::Densenet(p) => p.build(input, classes),
+            Builder::ResnetSkeleton(p) => p.build(input, classes),
+            Builder::Published(p) => p.build(input, classes),
         }
     }
+}
+
+fn published(name: &str, parameters: &toml::Value) -> Result<Builder, String> {
+    let network = Published::named(name).ok_or_else(|| unknown(name))?;
+    match parameters.as_table().and_then(|t| t.keys().next()) {
+        None => Ok(Builder::Published(network)),
+        Some(field) => Err(format!(
+            "unknown field `{field}`: `{name}` is as it was published and takes no parameters"
+        )),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let quoted = |names: &[&str]| {
+        let all: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+        all.join(", ")
+    };
+    let published = Published::ALL.map(|(_, name)| name);
+    format!(
+        "builder: unknown variant `{name}`, expected {} with parameters, or one of the published networks {}",
+        quoted(&FAMILIES),
+        quoted(&published)
+    )
 }
 
 /// Resizes the input to a square of side `upscale` where one is given.
@@ -89,10 +125,38 @@ fn classify(
     classes: usize,
 ) -> Result<Graph, GraphError> {
     let x = builder.add("avgpool", Op::GlobalAvgPool, &[from])?;
-    let linear = Op::Linear {
-        features: classes,
+    builder.add(name, linear(classes), &[x])?;
+    builder.build()
+}
+
+/// A fully connected layer with biases.
+fn linear(features: usize) -> Op {
+    Op::Linear {
+        features,
         bias: true,
+    }
+}
+
+/// The head of the networks before global pooling: an average pool to `side × side`,
+/// two layers of 4096 and the classifier, named `classifier.` and their place there.
+fn dense_head(
+    mut builder: GraphBuilder,
+    from: NodeId,
+    side: usize,
+    places: [usize; 3],
+    classes: usize,
+) -> Result<Graph, GraphError> {
+    let pool = Op::AdaptiveAvgPool {
+        height: side,
+        width: side,
     };
-    builder.add(name, linear, &[x])?;
+    let x = builder.add("avgpool", pool, &[from])?;
+    let mut x = builder.add("flatten", Op::Flatten, &[x])?;
+    for place in &places[..2] {
+        x = builder.add(format!("classifier.{place}"), linear(4096), &[x])?;
+        x = builder.add(format!("classifier.{place}.relu"), Op::Relu, &[x])?;
+    }
+    let last = format!("classifier.{}", places[2]);
+    builder.add(last, linear(classes), &[x])?;
     builder.build()
 }

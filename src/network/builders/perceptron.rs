@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::linear;
 use crate::network::{Graph, GraphBuilder, GraphError, NodeId, Op, Shape};
 
 /// Fully connected layers with ReLUs between them.
@@ -21,18 +22,10 @@ impl Perceptron {
             Shape::Vector { .. } => NodeId::INPUT,
         };
         for (i, &features) in self.hidden.iter().enumerate() {
-            let linear = Op::Linear {
-                features,
-                bias: true,
-            };
-            x = b.add(format!("layers.{i}"), linear, &[x])?;
+            x = b.add(format!("layers.{i}"), linear(features), &[x])?;
             x = b.add(format!("layers.{i}.relu"), Op::Relu, &[x])?;
         }
-        let linear = Op::Linear {
-            features: classes,
-            bias: true,
-        };
-        b.add("head", linear, &[x])?;
+        b.add("head", linear(classes), &[x])?;
         b.build()
     }
 }

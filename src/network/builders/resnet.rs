@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::residual::basic_block;
 use super::{classify, enter};
-use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Shape};
+use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, Norm, Shape};
 
 /// A 3×3 stem, then stages of basic blocks; each stage after the first halves the image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,47 +35,14 @@ impl Resnet {
         let mut b = GraphBuilder::new(input);
         let x = enter(&mut b, self.upscale)?;
         let stem = Conv2d::new(self.channels[0], 3).padded(1);
-        let mut x = b.conv_bn("conv1", "bn1", stem, x, true)?;
+        let mut x = b.conv_bn("conv1", "bn1", stem, x, Norm::RELU)?;
         for (stage, (&channels, &blocks)) in self.channels.iter().zip(&self.blocks).enumerate() {
             for block in 0..blocks {
                 let stride = if stage > 0 && block == 0 { 2 } else { 1 };
-                x = basic_block(
-                    &mut b,
-                    &format!("layer{}.{block}", stage + 1),
-                    x,
-                    channels,
-                    stride,
-                )?;
+                let name = format!("layer{}.{block}", stage + 1);
+                x = basic_block(&mut b, &name, x, channels, stride)?;
             }
         }
         classify(b, "fc", x, classes)
     }
-}
-
-fn basic_block(
-    b: &mut GraphBuilder,
-    name: &str,
-    input: NodeId,
-    channels: usize,
-    stride: usize,
-) -> Result<NodeId, GraphError> {
-    let part = |suffix: &str| format!("{name}.{suffix}");
-    let first = Conv2d::new(channels, 3).padded(1).strided(stride);
-    let x = b.conv_bn(&part("conv1"), &part("bn1"), first, input, true)?;
-    let second = Conv2d::new(channels, 3).padded(1);
-    let x = b.conv_bn(&part("conv2"), &part("bn2"), second, x, false)?;
-    let shortcut = if b.shape(input) == b.shape(x) {
-        input
-    } else {
-        let project = Conv2d::new(channels, 1).strided(stride);
-        b.conv_bn(
-            &part("downsample.0"),
-            &part("downsample.1"),
-            project,
-            input,
-            false,
-        )?
-    };
-    let sum = b.add(part("add"), Op::Add, &[x, shortcut])?;
-    b.add(part("relu"), Op::Relu, &[sum])
 }

@@ -1,18 +1,34 @@
-//! Batches: from free devices to finished requests.
+//! Batches: from devices with room to finished requests.
 
 use std::time::Duration;
 
-use crate::serving::batch::{Batch, Placed, Range, RequestKey, Slice};
-use crate::serving::scheduler::{Pick, WorkerSpec};
+use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
+use crate::serving::scheduler::{Pick, Start};
 
-use super::{Core, Finished};
+use super::split::{Stamps, split};
+use super::{Core, Entry, Finished};
 
-/// What a free device does next.
+/// What a device with room does next.
 #[derive(Clone, Debug)]
 pub enum Next<T> {
     Run(Batch<T>),
+    /// Copy these to the device's memory, in order; then tell [`Core::copied`]. It is
+    /// to be asked again at once.
+    Copy(Vec<Transfer>),
     /// Sleep until this time (none: until woken).
     Sleep(Option<Duration>),
+}
+
+/// A batch in execution.
+pub(super) struct Running {
+    pub worker: WorkerId,
+    pub device: usize,
+    pub member: usize,
+    pub ranges: Vec<Range>,
+    /// Its worker was given up: only its slots are still to be freed.
+    pub given_up: bool,
+    /// Its answers are being folded: nobody else may run its samples any more.
+    pub folding: bool,
 }
 
 impl<T: Clone> Core<T> {
@@ -28,7 +44,8 @@ impl<T: Clone> Core<T> {
                 None => true,
                 Some(at) => at.is_some_and(|at| until.is_none_or(|u| at < u)),
             };
-            if sooner {
+            // What it slept for may have gone to somebody else: it looks again.
+            if sooner || until.is_some_and(|at| at <= now) {
                 self.asleep[device] = None;
                 woken.push(device);
             }
@@ -36,28 +53,45 @@ impl<T: Clone> Core<T> {
         woken
     }
 
-    /// A device is free.
+    /// Whether a device was not asked yet, or was woken since it slept.
+    pub fn is_awake(&self, device: usize) -> bool {
+        self.asleep[device].is_none()
+    }
+
+    /// When the next sleeping device wakes by itself.
+    pub fn next_wake(&self) -> Option<Duration> {
+        self.asleep.iter().filter_map(|a| a.flatten()).min()
+    }
+
+    /// A device has room: one that runs a batch at a time is free, one that runs them
+    /// side by side asks until it is told to sleep.
     pub fn next(&mut self, now: Duration, device: usize) -> Next<T> {
         match self.scheduler.next(now, device) {
             Pick::Wait(until) => {
                 self.asleep[device] = Some(until);
                 Next::Sleep(until)
             }
-            Pick::Run {
-                worker,
-                ranges,
-                rows,
-            } => {
+            Pick::Copy(transfers) => {
                 self.asleep[device] = None;
-                Next::Run(self.place(worker, &ranges, rows))
+                Next::Copy(transfers)
+            }
+            Pick::Run(start) => {
+                self.asleep[device] = None;
+                Next::Run(self.place(start))
             }
         }
     }
 
-    fn place(&mut self, worker: WorkerSpec, ranges: &[Range], rows: usize) -> Batch<T> {
+    /// A part was copied to a device's memory.
+    pub fn copied(&mut self, now: Duration, device: usize, part: PartKey) {
+        self.scheduler.copied(now, device, part);
+    }
+
+    fn place(&mut self, start: Start) -> Batch<T> {
+        let worker = start.worker;
+        let ranges = start.ranges.iter();
         let placed: Vec<Placed<T>> = ranges
-            .iter()
-            .filter_map(|&range| {
+            .filter_map(|&(range, copied_for)| {
                 let entry = self.requests.get(&range.request)?;
                 let part = entry.parts[range.part].slice;
                 Some(Placed {
@@ -67,43 +101,88 @@ impl<T: Clone> Core<T> {
                         slot: part.slot + range.first,
                         len: range.len,
                     },
+                    copied_for,
                     payload: entry.payload.clone(),
                 })
             })
             .collect();
-        let mut requests: Vec<RequestKey> = placed.iter().map(|p| p.range.request).collect();
-        requests.dedup();
-        self.running.insert(worker.id, requests);
+        let running = Running {
+            worker: worker.id,
+            device: worker.device,
+            member: worker.member,
+            ranges: placed.iter().map(|p| p.range).collect(),
+            given_up: false,
+            folding: false,
+        };
+        self.running.insert(start.id, running);
         Batch {
+            id: start.id,
             worker: worker.id,
             device: worker.device,
             member: worker.member,
             size: worker.size,
+            lane: start.lane,
+            alive: start.alive,
             samples: placed.iter().map(|p| p.range.len).sum(),
-            rows,
+            rows: start.rows,
             oldest: placed.first().map_or(Duration::ZERO, |p| p.range.arrived),
+            held_since: start.held_since,
+            in_pool: start.in_pool,
+            in_series: start.in_series,
             ranges: placed,
         }
     }
 
-    /// A batch was run and folded; gives the requests that are complete.
-    pub fn finish(&mut self, now: Duration, batch: &Batch<T>, busy: Duration) -> Vec<Finished<T>> {
-        self.running.remove(&batch.worker);
+    /// A batch was run and is about to be folded; false where its device was lost
+    /// before, so that others run its samples and its answers must be dropped.
+    pub fn fold(&mut self, batch: &Batch<T>) -> bool {
+        match self.running.get_mut(&batch.id) {
+            Some(running) => {
+                running.folding = true;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A batch was run and folded; gives the requests that are complete. Nothing
+    /// where its device was lost meanwhile: others run its samples then.
+    pub fn finish(&mut self, now: Duration, batch: &Batch<T>, stamps: Stamps) -> Vec<Finished<T>> {
+        if !self.close_batch(now, batch) {
+            return Vec::new();
+        }
         if let Some(tally) = self.tallies.get_mut(&batch.worker) {
-            tally.batches += 1;
-            tally.samples += batch.samples as u64;
-            tally.busy.add(now, busy.as_secs_f64());
+            tally.finished(now, batch, &stamps);
         }
         self.member_rates[batch.member].add(now, batch.samples as f64);
         let mut finished = Vec::new();
         for placed in &batch.ranges {
-            finished.extend(self.settle(now, &placed.range));
+            let Some(entry) = self.settle(&placed.range) else {
+                continue;
+            };
+            finished.push(Finished {
+                samples: entry.samples,
+                latency: now.saturating_sub(entry.submitted),
+                split: split(entry.submitted, now, batch, placed, &stamps),
+                payload: entry.payload,
+            });
         }
         finished
     }
 
-    /// Counts a range as done for one member; the request, if that was its last.
-    pub(super) fn settle(&mut self, now: Duration, range: &Range) -> Option<Finished<T>> {
+    /// Takes a batch out of execution; false where it was not in it any more.
+    pub(super) fn close_batch(&mut self, now: Duration, batch: &Batch<T>) -> bool {
+        let running = self.running.remove(&batch.id).is_some();
+        if running {
+            self.scheduler
+                .finish(now, batch.device, batch.worker, batch.id);
+        }
+        running
+    }
+
+    /// Counts a range as done for one member; the request, if that was its last and
+    /// it is to be answered.
+    pub(super) fn settle(&mut self, range: &Range) -> Option<Entry<T>> {
         let entry = self.requests.get_mut(&range.request)?;
         let part = &mut entry.parts[range.part];
         part.left -= range.len;
@@ -115,15 +194,26 @@ impl<T: Clone> Core<T> {
             return None;
         }
         let entry = self.requests.remove(&range.request)?;
+        self.scheduler.forget(range.request, entry.parts.len());
         if entry.failed {
             return None;
         }
         self.live -= 1;
         self.forget_deadline(&entry, range.request);
-        Some(Finished {
-            payload: entry.payload,
-            samples: entry.samples,
-            latency: now.saturating_sub(entry.submitted),
-        })
+        Some(entry)
+    }
+
+    /// Requests of the batches that a worker runs.
+    pub(super) fn running_requests(&mut self, worker: WorkerId) -> Vec<RequestKey> {
+        let mut requests: Vec<RequestKey> = Vec::new();
+        for running in self.running.values_mut() {
+            if running.worker == worker && !running.given_up {
+                running.given_up = true;
+                requests.extend(running.ranges.iter().map(|r| r.request));
+            }
+        }
+        requests.sort_unstable();
+        requests.dedup();
+        requests
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::metrics::LatencySplit;
 use crate::serving::batch::RequestKey;
 
 use super::{Core, Finished};
@@ -26,7 +27,7 @@ impl<T: Clone> Core<T> {
         }
         if !gone.is_empty() {
             for range in self.scheduler.remove_requests(|key| gone.contains(&key)) {
-                self.settle(now, &range);
+                self.settle(&range);
             }
         }
         failed
@@ -43,6 +44,7 @@ impl<T: Clone> Core<T> {
             payload: entry.payload.clone(),
             samples: entry.samples,
             latency: now.saturating_sub(entry.submitted),
+            split: LatencySplit::default(),
         })
     }
 

@@ -4,7 +4,9 @@
 //! the driver has to do. There is no clock, lock or thread inside.
 
 mod batches;
+mod devices;
 mod failing;
+mod split;
 mod stats;
 mod workers;
 
@@ -12,23 +14,27 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
-use crate::metrics::RateRing;
+use crate::metrics::{LatencySplit, RateRing};
 
-use crate::serving::batch::{Range, RequestKey, Slice, WorkerId};
+use crate::serving::batch::{BatchId, Range, RequestKey, Slice, WorkerId};
 use crate::serving::door::{Door, DoorState, Refused};
 use crate::serving::pool::PoolIndex;
-use crate::serving::scheduler::Scheduler;
+use crate::serving::scheduler::{Discipline, Scheduler};
 use crate::serving::supervision::Watch;
 
 pub use batches::Next;
+use batches::Running;
+pub use split::Stamps;
 pub use stats::{DeviceStats, MemberStats, WorkerStats};
 use stats::{Tally, rates};
 
 /// What a core is made for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CoreConfig {
-    pub devices: usize,
-    pub members: usize,
+    /// How each device runs batches.
+    pub devices: Vec<Discipline>,
+    /// Which input transform each member has.
+    pub transforms: Vec<usize>,
     /// Extents of the pool and slots of each (the segment size).
     pub extents: usize,
     pub segment: usize,
@@ -48,6 +54,8 @@ pub struct Finished<T> {
     pub payload: T,
     pub samples: usize,
     pub latency: Duration,
+    /// Where the latency went; zeros for a request that failed.
+    pub split: LatencySplit,
 }
 
 struct Entry<T> {
@@ -74,7 +82,7 @@ pub struct Core<T> {
     scheduler: Scheduler,
     requests: HashMap<RequestKey, Entry<T>>,
     deadlines: BTreeSet<(Duration, RequestKey)>,
-    running: HashMap<WorkerId, Vec<RequestKey>>,
+    running: HashMap<BatchId, Running>,
     tallies: HashMap<WorkerId, Tally>,
     watches: HashMap<(usize, usize), Watch>,
     restarts: HashMap<(usize, usize), u32>,
@@ -95,18 +103,23 @@ impl<T: Clone> Core<T> {
     /// Nobody works yet and the door is not open.
     pub fn new(config: CoreConfig) -> Self {
         Core {
-            members: config.members,
+            members: config.transforms.len(),
             door: Door::default(),
             pool: PoolIndex::new(config.extents, config.segment),
-            scheduler: Scheduler::new(config.members, config.policy, config.segment),
+            scheduler: Scheduler::new(
+                &config.devices,
+                &config.transforms,
+                config.policy,
+                config.segment,
+            ),
             requests: HashMap::new(),
             deadlines: BTreeSet::new(),
             running: HashMap::new(),
             tallies: HashMap::new(),
             watches: HashMap::new(),
             restarts: HashMap::new(),
-            asleep: vec![None; config.devices],
-            member_rates: vec![rates(); config.members],
+            asleep: vec![None; config.devices.len()],
+            member_rates: vec![rates(); config.transforms.len()],
             next_request: 0,
             next_worker: 0,
             next_order: 0,
@@ -193,6 +206,7 @@ impl<T: Clone> Core<T> {
             let range = Range {
                 request,
                 part,
+                part_samples: len,
                 first: 0,
                 len,
                 arrived: now,
@@ -223,8 +237,8 @@ impl<T: Clone> Core<T> {
     }
 
     /// Another policy from now on.
-    pub fn set_policy(&mut self, policy: PolicyKind) {
-        self.scheduler.set_policy(policy);
+    pub fn set_policy(&mut self, now: Duration, policy: PolicyKind) {
+        self.scheduler.set_policy(now, policy);
     }
 
     /// Closes the door for good.

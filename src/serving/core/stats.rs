@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::metrics::RateRing;
 
-use super::Core;
+use super::{Core, Stamps};
+use crate::serving::batch::Batch;
 use crate::serving::scheduler::WorkerSpec;
 
 /// What one worker did so far.
@@ -15,6 +16,11 @@ pub struct WorkerStats {
     pub samples: u64,
     /// Seconds of its device a second, lately.
     pub load: f64,
+    /// Samples of its batches in execution.
+    pub alive: usize,
+    /// Time its batches took over what a profile says they take alone, lately; none
+    /// where there is no profile.
+    pub slowdown: Option<f64>,
 }
 
 /// What one device did lately.
@@ -36,6 +42,9 @@ pub(super) struct Tally {
     pub batches: u64,
     pub samples: u64,
     pub busy: RateRing,
+    /// Seconds that computing took, and would have taken undisturbed.
+    computed: RateRing,
+    expected: RateRing,
 }
 
 impl Tally {
@@ -45,7 +54,26 @@ impl Tally {
             batches: 0,
             samples: 0,
             busy: rates(),
+            computed: rates(),
+            expected: rates(),
         }
+    }
+
+    /// Counts a batch.
+    pub fn finished<T>(&mut self, now: Duration, batch: &Batch<T>, stamps: &Stamps) {
+        self.batches += 1;
+        self.samples += batch.samples as u64;
+        self.busy.add(now, stamps.busy.as_secs_f64());
+        if let Some(expected) = stamps.expected {
+            let took = stamps.computed.saturating_sub(stamps.began);
+            self.computed.add(now, took.as_secs_f64());
+            self.expected.add(now, expected.as_secs_f64());
+        }
+    }
+
+    fn slowdown(&mut self, now: Duration) -> Option<f64> {
+        let expected = self.expected.rate(now, LATELY);
+        (expected > 0.0).then(|| self.computed.rate(now, LATELY) / expected)
     }
 }
 
@@ -69,6 +97,8 @@ impl<T: Clone> Core<T> {
                 batches: tally.batches,
                 samples: tally.samples,
                 load: tally.busy.rate(now, LATELY),
+                slowdown: tally.slowdown(now),
+                alive: self.scheduler.alive_of(spec.id),
             })
         });
         stats.collect()

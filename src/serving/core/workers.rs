@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::serving::batch::{Batch, WorkerId};
+use crate::serving::batch::{Batch, RequestKey, WorkerId};
 use crate::serving::door::DoorState;
 use crate::serving::scheduler::WorkerSpec;
 use crate::serving::supervision::Verdict;
@@ -18,9 +18,9 @@ impl<T: Clone> Core<T> {
     }
 
     /// A worker is ready.
-    pub fn add_worker(&mut self, spec: WorkerSpec) {
+    pub fn add_worker(&mut self, now: Duration, spec: WorkerSpec) {
         self.tallies.insert(spec.id, Tally::new());
-        self.scheduler.add(spec);
+        self.scheduler.add(now, spec);
     }
 
     /// A worker starts nothing new.
@@ -30,12 +30,14 @@ impl<T: Clone> Core<T> {
 
     /// Whether a draining worker runs nothing and has nothing left.
     pub fn is_drained(&self, id: WorkerId) -> bool {
-        !self.running.contains_key(&id) && self.scheduler.is_drained(id)
+        let mut running = self.running.values();
+        let idle = running.all(|r| r.worker != id || r.given_up);
+        idle && self.scheduler.is_drained(id)
     }
 
-    /// A worker is gone. Requests in a batch it still runs fail: gives them.
+    /// A worker is gone. Requests in batches it still runs fail: gives them.
     pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Vec<Finished<T>> {
-        let stuck = self.running.remove(&id).unwrap_or_default();
+        let stuck = self.running_requests(id);
         self.scheduler.remove(id);
         self.tallies.remove(&id);
         self.fail_many(now, &stuck)
@@ -44,10 +46,13 @@ impl<T: Clone> Core<T> {
     /// A network panicked: its batch's requests fail. What becomes of the worker:
     /// one that was leaving or gone anyway is not built again.
     pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Vec<Finished<T>>) {
-        let stuck = self.running.remove(&batch.worker).unwrap_or_default();
+        if !self.close_batch(now, batch) {
+            return (Verdict::Gone, Vec::new());
+        }
+        let stuck: Vec<RequestKey> = batch.ranges.iter().map(|p| p.range.request).collect();
         let failed = self.fail_many(now, &stuck);
         for placed in &batch.ranges {
-            self.settle(now, &placed.range);
+            self.settle(&placed.range);
         }
         if !self.scheduler.staying().any(|w| w.id == batch.worker) {
             self.remove_worker(now, batch.worker);

@@ -1,11 +1,12 @@
 //! An engine's insides put together, within its bounds.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::device::{DeviceKind, Devices, thread_pool};
 use crate::ensemble::Ensemble;
 use crate::serving::core::{Core, CoreConfig};
+use crate::serving::scheduler::Discipline;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
 
@@ -19,12 +20,11 @@ pub(super) fn assemble(
     factory: Arc<dyn PredictorFactory>,
     options: &EngineOptions,
 ) -> Result<Shared, EngineError> {
-    let width = ensemble.input.shape.elements();
     let slots = ensemble.segment_size;
     let extents = extents(ensemble, options)?;
     let core = Core::new(CoreConfig {
-        devices: devices.count(),
-        members: ensemble.members.len(),
+        devices: devices.iter().map(|d| Discipline::of(&d.kind)).collect(),
+        transforms: ensemble.transforms().by_member().to_vec(),
         extents,
         segment: slots,
         policy: ensemble.policy,
@@ -41,27 +41,37 @@ pub(super) fn assemble(
                 poked: AtomicBool::new(false),
                 pool: thread_pool(cores).map_err(|e| EngineError::Thread(e.to_string()))?,
                 spans: SpanRing::new(SPAN_BOUND),
+                fates: Mutex::default(),
             })
         })
         .collect::<Result<_, EngineError>>()?;
-    let storage = Storage::new(extents, slots, width);
+    let storage = Storage::new(extents, slots, ensemble.transforms());
     let ensemble = Arc::clone(ensemble);
     Ok(Shared::new(
         ensemble, devices, factory, core, storage, lanes,
     ))
 }
 
-/// Extents of the pool within its bounds: at least two segments have to fit.
+/// How many times its bound in bytes the pool may take where two segments need it.
+///
+/// The bound is meant for many small samples; 256 large images in two sizes are no
+/// mistake (430 MB for 224×224 and 299×299), a gibibyte of them may well be.
+const STRETCH: u64 = 4;
+
+/// Extents of the pool: as many as fit in its bounds, or two where those need more, up
+/// to [`STRETCH`] times the bound in bytes.
 fn extents(ensemble: &Ensemble, options: &EngineOptions) -> Result<usize, EngineError> {
-    let values = ensemble.input.shape.elements() + ensemble.combination().state_width();
-    let by_bytes = (options.pool_bytes / (4 * values as u64)) as usize;
+    let values = ensemble.transforms().values() + ensemble.combination().state_width();
+    let fitting = |bytes: u64| (bytes / (4 * values as u64)) as usize;
     let segment = ensemble.segment_size;
-    if 2 * segment > by_bytes {
+    let most = options.pool_bytes.saturating_mul(STRETCH);
+    if 2 * segment > fitting(most) {
         return Err(EngineError::Segment {
             segment,
-            most: by_bytes / 2,
-            bytes: options.pool_bytes,
+            most: fitting(most) / 2,
+            bytes: most,
         });
     }
-    Ok((options.pool_samples.min(by_bytes) / segment).max(2))
+    let samples = options.pool_samples.min(fitting(options.pool_bytes));
+    Ok((samples / segment).max(2))
 }

@@ -19,6 +19,7 @@ use super::client::{Failure, Outcome, Pending, Reply, Request, Slot, Staged};
 use super::factory::{BuildError, PredictorFactory};
 use super::partition;
 use super::shared::Shared;
+use super::simulated;
 use super::worker::build;
 
 /// How an engine is set up.
@@ -53,6 +54,8 @@ pub enum EngineError {
         device: String,
         reason: Box<BuildError>,
     },
+    #[error("policy: {0}")]
+    Policy(String),
     #[error("a thread could not be started: {0}")]
     Thread(String),
     #[error(
@@ -92,6 +95,10 @@ impl Engine {
     ) -> Result<Self, EngineError> {
         let footprints = Footprints::of(&ensemble, &devices);
         footprints.book(matrix, &devices)?;
+        ensemble
+            .policy
+            .check(&ensemble.batch_sizes)
+            .map_err(EngineError::Policy)?;
         let shared = Arc::new(assemble(&ensemble, devices, factory, &options)?);
         let engine = Engine {
             shared,
@@ -115,7 +122,7 @@ impl Engine {
                 device: self.shared.devices.get(cell.device).name.clone(),
                 reason: Box::new(reason),
             })?;
-            self.shared.core().add_worker(spec);
+            self.shared.core().add_worker(self.shared.now(), spec);
         }
         Ok(())
     }
@@ -133,7 +140,12 @@ impl Engine {
         for device in 0..self.shared.devices.count() {
             let shared = Arc::clone(&self.shared);
             let name = self.shared.devices.get(device).name.clone();
-            let handle = self.spawn(name, move || partition::run(&shared, device))?;
+            let simulated = shared.devices.get(device).kind.profile().is_some();
+            let body = move || match simulated {
+                true => simulated::run(&shared, device),
+                false => partition::run(&shared, device),
+            };
+            let handle = self.spawn(name, body)?;
             // The door is still closed, so nobody pokes the thread before it is known.
             let _ = self.shared.lanes[device].thread.set(handle);
         }
@@ -233,8 +245,19 @@ impl Engine {
     }
 
     /// Another policy from now on.
-    pub fn set_policy(&self, policy: PolicyKind) {
-        self.shared.core().set_policy(policy);
+    ///
+    /// # Errors
+    /// It does not suit the ensemble's batch sizes.
+    pub fn set_policy(&self, policy: PolicyKind) -> Result<(), EngineError> {
+        policy
+            .check(&self.shared.ensemble.batch_sizes)
+            .map_err(EngineError::Policy)?;
+        self.follow_policy(policy);
+        Ok(())
+    }
+
+    fn follow_policy(&self, policy: PolicyKind) {
+        self.shared.core().set_policy(self.shared.now(), policy);
         self.shared.wake();
         self.shared.poke_timer();
     }
@@ -244,7 +267,7 @@ impl Engine {
     pub fn shutdown(&self) {
         self.shared.core().close("shutting down");
         // Nothing more will come that a sample could wait for.
-        self.set_policy(PolicyKind::NoWait);
+        self.follow_policy(PolicyKind::NoWait);
         let limit = Instant::now() + self.options.drain_limit;
         while Instant::now() < limit && self.shared.core().in_flight() > 0 {
             thread::park_timeout(Duration::from_millis(1));

@@ -4,10 +4,12 @@ mod assembly;
 mod client;
 mod engine;
 mod factory;
+mod fates;
 mod observe;
 mod partition;
 mod reloader;
 mod shared;
+mod simulated;
 mod worker;
 
 pub use client::{Failure, Outcome, Pending, Reply, Request, Staged};

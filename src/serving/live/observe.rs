@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::allocation::Cell;
 use crate::ensemble::PolicyKind;
 use crate::lock::lock;
-use crate::metrics::{Bucket, Latency, LatencySummary};
+use crate::metrics::{Bucket, Latency, LatencySummary, SplitMeans, SplitTally};
 use crate::serving::core::{DeviceStats, MemberStats, WorkerStats};
 use crate::serving::door::DoorState;
 use crate::trace::Span;
@@ -35,6 +35,10 @@ pub struct Observed {
     pub series: Vec<f64>,
     pub moment: Duration,
     pub latency: LatencySummary,
+    /// Mean microseconds that requests spent where.
+    pub split: SplitMeans,
+    /// Devices that are gone.
+    pub lost: Vec<bool>,
 }
 
 impl Engine {
@@ -43,6 +47,7 @@ impl Engine {
         let watched = &self.shared.watched;
         let now = self.shared.now();
         let latency = lock(&watched.latency).summary();
+        let split = lock(&watched.split).means();
         let (answered, requests_per_s, samples_per_s, series) = rates(watched, now);
         let mut core = self.shared.core();
         Observed {
@@ -63,6 +68,10 @@ impl Engine {
             series,
             moment: MOMENT,
             latency,
+            split,
+            lost: (0..self.shared.devices.count())
+                .map(|d| core.is_lost(d))
+                .collect(),
         }
     }
 
@@ -73,6 +82,7 @@ impl Engine {
 
     /// Forgets latencies so far; gives what they were.
     pub fn clear_latency(&self) -> Latency {
+        *lock(&self.shared.watched.split) = SplitTally::default();
         std::mem::take(&mut *lock(&self.shared.watched.latency))
     }
 

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use crate::compute::ComputeError;
 use crate::device::{DeviceKind, pin_current_thread};
 use crate::lock::lock;
-use crate::serving::batch::Batch;
-use crate::serving::core::Next;
+use crate::serving::batch::{Batch, Transfer};
+use crate::serving::core::{Next, Stamps};
 use crate::serving::scheduler::WorkerSpec;
+use crate::serving::spans::batch_spans;
 use crate::serving::supervision::Verdict;
-use crate::trace::{Span, SpanKind};
+use crate::trace::Span;
 
 use super::client::{Failure, RequestData, spin};
 use super::shared::Shared;
@@ -30,12 +31,22 @@ pub(super) fn run(shared: &Arc<Shared>, device: usize) {
         let next = shared.core().next(shared.now(), device);
         match next {
             Next::Run(batch) => run_batch(shared, &batch),
+            // Nothing is copied ahead where devices compute in host memory.
+            Next::Copy(transfers) => copied(shared, device, &transfers),
             Next::Sleep(until) => sleep(shared, device, until),
         }
     }
 }
 
-fn sleep(shared: &Shared, device: usize, until: Option<Duration>) {
+fn copied(shared: &Shared, device: usize, transfers: &[Transfer]) {
+    let mut core = shared.core();
+    for transfer in transfers {
+        core.copied(shared.now(), device, transfer.part);
+    }
+}
+
+/// Sleeps until poked, or `until`.
+pub(super) fn sleep(shared: &Shared, device: usize, until: Option<Duration>) {
     let poked = &shared.lanes[device].poked;
     if !spin(|| poked.load(Ordering::Acquire)) {
         loop {
@@ -72,31 +83,20 @@ fn run_batch(shared: &Arc<Shared>, batch: &LiveBatch) {
 
 fn finish(shared: &Shared, batch: &LiveBatch, start: Instant, timing: Timing) {
     let end = Instant::now();
-    let finished = {
-        let mut core = shared.core();
-        core.finish(since(shared.start, end), batch, end - start)
+    let at = |instant| since(shared.start, instant);
+    let stamps = Stamps {
+        started: at(start),
+        copied: at(timing.copied),
+        began: at(timing.copied),
+        computed: at(timing.computed),
+        returned: at(timing.computed),
+        busy: end - start,
+        expected: None,
     };
-    record(shared, batch, [start, timing.copied, timing.computed, end]);
+    let finished = shared.core().finish(at(end), batch, stamps);
+    let spans: Vec<Span> = batch_spans(batch, &stamps, at(end)).collect();
+    shared.lanes[batch.device].spans.push(&spans);
     shared.deliver(finished);
-}
-
-fn record(shared: &Shared, batch: &LiveBatch, at: [Instant; 4]) {
-    let [start, copied, computed, end] = at.map(|t| since(shared.start, t));
-    let span = |kind, start, end| Span {
-        device: batch.device,
-        member: batch.member,
-        batch_size: batch.size.get(),
-        kind,
-        start,
-        end,
-        samples: batch.samples,
-    };
-    shared.lanes[batch.device].spans.push(&[
-        span(SpanKind::Wait, batch.oldest, start),
-        span(SpanKind::CopyIn, start, copied),
-        span(SpanKind::Compute, copied, computed),
-        span(SpanKind::Send, computed, end),
-    ]);
 }
 
 /// The batch's requests fail at once; then the worker is built anew, or retired.

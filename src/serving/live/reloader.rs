@@ -25,6 +25,14 @@ pub enum ReloadError {
     OtherFrame,
     #[error("a new worker did not start: {0}")]
     Worker(String),
+    #[error("`{0}` is gone")]
+    Lost(String),
+    #[error("`{0}` is there")]
+    NotLost(String),
+    #[error("`{0}` is a device of this machine; only simulated ones disappear or grow slow")]
+    NotSimulated(String),
+    #[error("{0}")]
+    NoRefuge(String),
     #[error("the system is stopping")]
     Stopping,
 }
@@ -40,6 +48,10 @@ impl Engine {
             return Err(ReloadError::OtherFrame);
         }
         let devices = &self.shared.devices;
+        let lost = self.lost_devices();
+        if let Some((cell, _)) = matrix.workers().find(|(c, _)| lost.contains(&c.device)) {
+            return Err(ReloadError::Lost(devices.get(cell.device).name.clone()));
+        }
         let mut plan = ReloadPlan::new(&old, matrix, &self.footprints, devices)?;
         plan.revive(&self.retired(&old));
         Ok(plan)
@@ -66,12 +78,25 @@ impl Engine {
     pub fn reload(
         &self,
         matrix: &Matrix,
-        mut watch: impl FnMut(&str),
+        watch: impl FnMut(&str),
     ) -> Result<ReloadPlan, ReloadError> {
         let _one_at_a_time = lock(&self.reloading);
-        let plan = self.plan_reload(matrix)?;
+        // What cannot even be planned changes nothing.
+        self.plan_reload(matrix)?;
         self.shared.core().set_reloading(true);
-        let result = self.follow(plan, matrix, &mut watch);
+        self.reach(Ok(matrix.clone()), watch)
+    }
+
+    /// Moves to the matrix that is aimed at, if there is one, and looks who serves.
+    pub(super) fn reach(
+        &self,
+        target: Result<Matrix, ReloadError>,
+        mut watch: impl FnMut(&str),
+    ) -> Result<ReloadPlan, ReloadError> {
+        let result = target.and_then(|matrix| {
+            let plan = self.plan_reload(&matrix)?;
+            self.follow(plan, &matrix, &mut watch)
+        });
         self.shared.core().set_reloading(false);
         // Where even an old worker did not start again, its member has nobody left.
         self.shared.close_if_orphaned();
@@ -143,7 +168,7 @@ impl Engine {
         {
             let mut core = self.shared.core();
             for &spec in built {
-                core.add_worker(spec);
+                core.add_worker(self.shared.now(), spec);
             }
         }
         self.shared.wake();

@@ -11,7 +11,8 @@ use rayon::ThreadPool;
 use crate::device::Devices;
 use crate::ensemble::{CombinationRule, Ensemble};
 use crate::lock::lock;
-use crate::metrics::{Latency, RateRing};
+use crate::metrics::{Latency, RateRing, SplitTally};
+use crate::profile::Costs;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::{RequestKey, WorkerId};
 use crate::serving::core::{Core, Finished};
@@ -21,6 +22,7 @@ use crate::trace::SpanRing;
 
 use super::client::{Failure, Reply, Request, RequestData};
 use super::factory::PredictorFactory;
+use super::simulated::Fate;
 use super::worker::{Body, since};
 
 /// Spans kept for each device until somebody reads them.
@@ -31,6 +33,8 @@ pub struct Shared {
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     pub factory: Arc<dyn PredictorFactory>,
+    /// What batches cost on simulated devices.
+    pub costs: Arc<Costs>,
     pub rule: Arc<dyn CombinationRule>,
     pub storage: Storage,
     pub start: Instant,
@@ -48,11 +52,15 @@ pub struct DeviceLane {
     pub poked: AtomicBool,
     pub pool: Option<Arc<ThreadPool>>,
     pub spans: SpanRing,
+    /// What befell it since its thread looked, where it is simulated.
+    pub fates: Mutex<Vec<Fate>>,
 }
 
 /// What is counted outside the core.
 pub struct Watched {
     pub latency: Mutex<Latency>,
+    /// Where the latencies went.
+    pub split: Mutex<SplitTally>,
     pub answered: Mutex<(RateRing, RateRing)>,
     pub failed: AtomicU64,
     pub cancelled: AtomicU64,
@@ -70,6 +78,7 @@ impl Watched {
         let ring = || RateRing::new(MOMENT, MOMENTS);
         Watched {
             latency: Mutex::new(Latency::new()),
+            split: Mutex::default(),
             answered: Mutex::new((ring(), ring())),
             failed: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
@@ -93,6 +102,7 @@ impl Shared {
     ) -> Self {
         Shared {
             rule: ensemble.combination(),
+            costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
             ensemble,
             devices,
             factory,
@@ -169,8 +179,7 @@ impl Shared {
             let parts = slices.iter().map(|s| Part::new(s.len)).collect();
             Arc::new(RequestData::new(parts, reply))
         })?;
-        self.storage
-            .write(&admission.parts, request.values, &self.ensemble.input);
+        self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
     }
 
@@ -226,9 +235,11 @@ impl Shared {
         let now = self.now();
         {
             let mut latency = lock(&self.watched.latency);
+            let mut split = lock(&self.watched.split);
             let mut answered = lock(&self.watched.answered);
             for done in &finished {
                 latency.record(done.latency);
+                split.record(done.split);
                 answered.0.add(now, 1.0);
                 answered.1.add(now, done.samples as f64);
             }

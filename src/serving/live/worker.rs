@@ -74,7 +74,7 @@ impl Body {
             let mut at = 0;
             for placed in &batch.ranges {
                 let end = at + placed.slice.len * self.inputs;
-                storage.read(placed.slice, &mut rows[at..end]);
+                storage.read(placed.slice, batch.member, &mut rows[at..end]);
                 at = end;
             }
         })
@@ -111,10 +111,14 @@ pub(super) fn build(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError>
 }
 
 fn build_body(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
+    if shared.devices.get(spec.device).kind.profile().is_some() {
+        // It computes nothing, so it needs neither weights nor an arena.
+        return Ok(());
+    }
     let pool = shared.lanes[spec.device].pool.clone();
     let predictor = shared.factory.build(spec.member, spec.size, pool)?;
     let ensemble = &shared.ensemble;
-    let inputs = ensemble.input.shape.elements();
+    let inputs = ensemble.members[spec.member].input.shape.elements();
     let body = Body::new(predictor, spec.size.get(), inputs, ensemble.classes)?;
     shared.keep(spec.id, body);
     Ok(())

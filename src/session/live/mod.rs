@@ -147,7 +147,8 @@ impl Session for LiveSession {
             Command::Undo => self.reloads.undo(),
             Command::Redo => self.reloads.redo(),
             Command::SetPolicy(policy) => {
-                self.engine.set_policy(policy);
+                let followed = self.engine.set_policy(policy);
+                followed.map_err(|e| Refusal(e.to_string()))?;
                 self.note(format!("policy: {policy}"));
                 Ok(())
             }

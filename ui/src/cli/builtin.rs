@@ -1,31 +1,40 @@
-//! The digits sample, compiled in, so that an installed program starts anywhere.
+//! The sample ensembles, compiled in, so that an installed program starts anywhere.
 
 use divisi::ensemble::Files;
 
 macro_rules! embedded {
-    ($($file:literal),* $(,)?) => {
-        &[$((
+    ($ensemble:literal: $($file:literal),* $(,)?) => {
+        ($ensemble, &[$((
             $file,
-            include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../sample_ensembles/digits/", $file)).as_slice(),
-        )),*]
+            include_bytes!(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/../sample_ensembles/", $ensemble, "/", $file
+            )).as_slice(),
+        )),*])
     };
 }
 
-static DIGITS: &[(&str, &[u8])] = embedded![
-    "ensemble.toml",
-    "digits.csv",
-    "mlp.safetensors",
-    "cnn-s.safetensors",
-    "cnn-m.safetensors",
-    "res-s.safetensors",
-    "res-m.safetensors",
-    "dense.safetensors",
+/// An ensemble's name and its files with their bytes.
+type Sample = (&'static str, &'static [(&'static str, &'static [u8])]);
+
+static SAMPLES: &[Sample] = &[
+    embedded![
+        "digits":
+        "ensemble.toml",
+        "digits.csv",
+        "mlp.safetensors",
+        "cnn-s.safetensors",
+        "cnn-m.safetensors",
+        "res-s.safetensors",
+        "res-m.safetensors",
+        "dense.safetensors",
+    ],
+    embedded!["imn1": "ensemble.toml"],
+    embedded!["imn4": "ensemble.toml"],
+    embedded!["imn12": "ensemble.toml"],
 ];
 
 /// The built-in ensemble called `name`.
 pub fn find(name: &str) -> Option<Files> {
-    (name == "digits").then_some(Files::Embedded {
-        name: "digits",
-        files: DIGITS,
-    })
+    let sample = SAMPLES.iter().find(|(known, _)| *known == name);
+    sample.map(|(name, files)| Files::Embedded { name, files })
 }

@@ -30,6 +30,8 @@ struct Report {
 #[derive(Serialize)]
 struct MemberRow {
     name: String,
+    /// What its network takes of a sample.
+    input: Vec<usize>,
     parameters: u64,
     flops: u64,
     /// By batch size, on the first device.
@@ -70,6 +72,7 @@ fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
     members
         .map(|(index, member)| MemberRow {
             name: member.name.clone(),
+            input: member.input.shape.into(),
             parameters: member.graph.parameter_count(),
             flops: member.graph.flops(),
             bytes: sizes
@@ -146,6 +149,9 @@ fn members_table(report: &Report) -> String {
         );
         for bytes in member.bytes.values() {
             text += &format!(" {:>9}", format_bytes(*bytes));
+        }
+        if member.input != report.input {
+            text += &format!("  input {:?}", member.input);
         }
         if member.synthetic {
             text += "  synthetic weights";

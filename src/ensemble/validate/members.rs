@@ -1,0 +1,121 @@
+//! The members: their names, networks and weights.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::Input;
+use super::super::error::{EnsembleError, line_of};
+use super::super::files::Files;
+use super::super::manifest::{Manifest, MemberTable};
+use super::super::member::Member;
+use super::page::Page;
+use super::{check_name, input};
+use crate::network::builders::Builder;
+use crate::network::file::LayersFile;
+use crate::network::{Graph, Shape, Weights};
+
+pub(super) fn members(
+    page: &Page<'_>,
+    manifest: &Manifest,
+    input: &Input,
+    classes: usize,
+) -> Result<Vec<Arc<Member>>, EnsembleError> {
+    let tables = manifest.members.get_ref();
+    if tables.is_empty() {
+        return Err(page.wrong(
+            manifest.members.span().start,
+            "members: expected at least one",
+        ));
+    }
+    let mut names = HashSet::new();
+    let mut members = Vec::new();
+    for (index, table) in tables.iter().enumerate() {
+        let member = table.get_ref();
+        check_name(page, table.span().start, "members.name", &member.name)?;
+        if !names.insert(&member.name) {
+            let why = format!("members.name: `{}` appears twice", member.name);
+            return Err(page.wrong(table.span().start, why));
+        }
+        members.push(Arc::new(build_member(page, member, index, input, classes)?));
+    }
+    let total: f64 = members.iter().map(|m| m.vote_weight).sum();
+    if total > 0.0 {
+        Ok(members)
+    } else {
+        let at = manifest.members.span().start;
+        Err(page.wrong(at, "members.vote_weight: expected at least one above 0"))
+    }
+}
+
+fn build_member(
+    page: &Page<'_>,
+    table: &MemberTable,
+    index: usize,
+    input: &Input,
+    classes: usize,
+) -> Result<Member, EnsembleError> {
+    let input = input::member(page, table.input.as_ref(), input)?;
+    let graph = network(page, table, input.shape, classes)?;
+    let weights = match &table.weights {
+        None => Weights::synthetic(&graph, index as u64),
+        Some(name) => {
+            let bytes = page.files.read(name)?;
+            Weights::from_safetensors(&bytes, &graph).map_err(|e| EnsembleError::File {
+                file: page.files.display(name),
+                reason: format!("member `{}`: {e}", table.name),
+            })?
+        }
+    };
+    let vote_weight = match &table.vote_weight {
+        None => 1.0,
+        Some(w) if w.get_ref().is_finite() && *w.get_ref() >= 0.0 => *w.get_ref(),
+        Some(w) => {
+            let why = format!("vote_weight: expected 0 or more, found {}", w.get_ref());
+            return Err(page.wrong(w.span().start, why));
+        }
+    };
+    Ok(Member {
+        name: table.name.clone(),
+        graph: Arc::new(graph),
+        weights: Arc::new(weights),
+        input,
+        outputs: table.outputs,
+        vote_weight,
+    })
+}
+
+fn network(
+    page: &Page<'_>,
+    table: &MemberTable,
+    input: Shape,
+    classes: usize,
+) -> Result<Graph, EnsembleError> {
+    let Range { start, .. } = table.network.span();
+    let spec = table.network.get_ref();
+    let fail = |why: String| page.wrong(start, format!("network of `{}`: {why}", table.name));
+    let graph = match spec.get("file") {
+        Some(toml::Value::String(file)) if spec.len() == 1 => layers(page.files, file, input)?,
+        Some(_) => {
+            return Err(fail(
+                "expected `file` alone, the name of a file of layers".into(),
+            ));
+        }
+        None => Builder::from_table(spec)
+            .map_err(&fail)?
+            .build(input, classes)
+            .map_err(|e| fail(e.to_string()))?,
+    };
+    graph.answers(classes).map_err(|e| fail(e.to_string()))
+}
+
+fn layers(files: &Files, file: &str, input: Shape) -> Result<Graph, EnsembleError> {
+    let text = files.read_text(file)?;
+    let parsed: LayersFile =
+        toml::from_str(&text).map_err(|e| EnsembleError::toml(files.display(file), &text, &e))?;
+    parsed.build(input).map_err(|e| EnsembleError::Place {
+        file: files.display(file),
+        line: line_of(&text, e.offset),
+        message: e.error.to_string(),
+    })
+}

@@ -1,0 +1,95 @@
+//! From the manifest as written to an ensemble that can be served.
+
+mod calibration;
+mod input;
+mod members;
+mod page;
+mod policy;
+
+use page::Page;
+
+use super::Ensemble;
+use super::batch_sizes::BatchSizes;
+use super::error::EnsembleError;
+use super::files::Files;
+use super::manifest::Manifest;
+
+/// Characters of a name at most.
+const MAX_NAME: usize = 64;
+
+/// Samples in a segment where the manifest says nothing (the paper, section III).
+const DEFAULT_SEGMENT: i64 = 128;
+
+pub(super) fn read(files: &Files) -> Result<Ensemble, EnsembleError> {
+    let text = files.read_text(files.manifest())?;
+    let page = Page {
+        files,
+        file: files.manifest(),
+        text: &text,
+    };
+    let manifest: Manifest = toml::from_str(&text)
+        .map_err(|e| EnsembleError::toml(files.display(page.file), &text, &e))?;
+    ensemble(&page, manifest)
+}
+
+/// What a terminal and a table can show.
+fn check_name(page: &Page<'_>, at: usize, field: &str, name: &str) -> Result<(), EnsembleError> {
+    let shown = !name.trim().is_empty() && !name.chars().any(char::is_control);
+    if shown && name.chars().count() <= MAX_NAME {
+        return Ok(());
+    }
+    let found = name.escape_debug();
+    let why = format!("{field}: expected 1 to {MAX_NAME} printable characters, found `{found}`");
+    Err(page.wrong(at, why))
+}
+
+fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
+    check_name(page, 0, "name", &manifest.name)?;
+    let classes = page.count("classes", &manifest.classes, 1 << 24)?;
+    let input = input::ensemble(page, &manifest.input)?;
+    let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
+    let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
+    let batch_sizes = match &manifest.batch_sizes {
+        None => BatchSizes::default(),
+        Some(sizes) => BatchSizes::new(sizes.get_ref())
+            .map_err(|why| page.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
+    };
+    let labels = labels(page, &manifest, classes)?;
+    let members = members::members(page, &manifest, &input, classes)?;
+    Ok(Ensemble {
+        segment_size: page.count("segment_size", segment, 1 << 20)?,
+        policy: policy::policy(page, &manifest, &batch_sizes)?,
+        calibration: calibration::calibration(page, &manifest, input.shape, classes)?,
+        name: manifest.name,
+        rule: manifest.rule,
+        devices: manifest.devices,
+        members,
+        input,
+        classes,
+        labels,
+        batch_sizes,
+    })
+}
+
+fn labels(
+    page: &Page<'_>,
+    manifest: &Manifest,
+    classes: usize,
+) -> Result<Option<Vec<String>>, EnsembleError> {
+    match &manifest.labels {
+        Some(labels) if labels.get_ref().len() != classes => Err(page.wrong(
+            labels.span().start,
+            format!(
+                "labels: expected one a class ({classes}), found {}",
+                labels.get_ref().len()
+            ),
+        )),
+        Some(labels) => {
+            for label in labels.get_ref() {
+                check_name(page, labels.span().start, "labels", label)?;
+            }
+            Ok(Some(labels.get_ref().clone()))
+        }
+        None => Ok(None),
+    }
+}

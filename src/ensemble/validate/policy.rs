@@ -1,0 +1,51 @@
+//! The manifest's batching policy.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::page::Page;
+use crate::ensemble::batch_sizes::BatchSizes;
+use crate::ensemble::error::EnsembleError;
+use crate::ensemble::manifest::{Manifest, Policy};
+use crate::ensemble::policy::{DEFAULT_WAIT, PolicyKind};
+
+pub(super) fn policy(
+    page: &Page<'_>,
+    manifest: &Manifest,
+    sizes: &BatchSizes,
+) -> Result<PolicyKind, EnsembleError> {
+    let Some(spanned) = &manifest.policy else {
+        return Ok(PolicyKind::NoWait);
+    };
+    let wrong = |why: String| page.wrong(spanned.span().start, why);
+    let table = spanned.get_ref();
+    let wait = wait(table).map_err(wrong)?;
+    let named = PolicyKind::named(&table.kind, wait);
+    let kind = named.map_err(|why| wrong(format!("policy.kind: {why}")))?;
+    let kind = with_max_inf(kind, table).map_err(wrong)?;
+    kind.check(sizes)
+        .map_err(|why| wrong(format!("policy.kind: {why}")))?;
+    Ok(kind)
+}
+
+fn wait(table: &Policy) -> Result<Duration, String> {
+    match table.wait_ms {
+        None => Ok(DEFAULT_WAIT),
+        Some(ms) if (0.0..=60_000.0).contains(&ms) => Ok(Duration::from_secs_f64(ms / 1e3)),
+        Some(ms) => Err(format!("policy.wait_ms: expected 0 to 60000, found {ms}")),
+    }
+}
+
+fn with_max_inf(kind: PolicyKind, table: &Policy) -> Result<PolicyKind, String> {
+    let Some(found) = table.max_inf else {
+        return Ok(kind);
+    };
+    let number = u32::try_from(found).ok().and_then(NonZeroU32::new);
+    match (kind, number) {
+        (PolicyKind::Elastic { .. }, Some(_)) => Ok(PolicyKind::Elastic { max_inf: number }),
+        (PolicyKind::Elastic { .. }, None) => Err(format!(
+            "policy.max_inf: expected a number of samples above 0, found {found}"
+        )),
+        _ => Err(format!("policy.max_inf: `{}` has none", kind.name())),
+    }
+}

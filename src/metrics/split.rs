@@ -1,0 +1,74 @@
+//! Where the time of a request went.
+
+use std::ops::AddAssign;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// Parts of one latency, or their sums over many; they add up to the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencySplit {
+    /// Waiting for a lane.
+    pub queueing: Duration,
+    /// Waiting for others to share a batch with, although a lane was idle.
+    pub batching: Duration,
+    /// To the pool, to the device and back.
+    pub copying: Duration,
+    pub computing: Duration,
+    /// Folding the last member's answer into the ensemble's.
+    pub combining: Duration,
+}
+
+impl LatencySplit {
+    /// All parts together.
+    pub fn total(&self) -> Duration {
+        self.queueing + self.batching + self.copying + self.computing + self.combining
+    }
+}
+
+impl AddAssign for LatencySplit {
+    fn add_assign(&mut self, other: Self) {
+        self.queueing += other.queueing;
+        self.batching += other.batching;
+        self.copying += other.copying;
+        self.computing += other.computing;
+        self.combining += other.combining;
+    }
+}
+
+/// Sums over requests, to give means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitTally {
+    sum: LatencySplit,
+    count: u64,
+}
+
+/// Mean microseconds a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SplitMeans {
+    pub queueing: f64,
+    pub batching: f64,
+    pub copying: f64,
+    pub computing: f64,
+    pub combining: f64,
+}
+
+impl SplitTally {
+    /// Counts one request.
+    pub fn record(&mut self, split: LatencySplit) {
+        self.sum += split;
+        self.count += 1;
+    }
+
+    /// Means over the requests so far; zeros where there are none.
+    pub fn means(&self) -> SplitMeans {
+        let mean = |sum: Duration| sum.as_secs_f64() * 1e6 / self.count.max(1) as f64;
+        SplitMeans {
+            queueing: mean(self.sum.queueing),
+            batching: mean(self.sum.batching),
+            copying: mean(self.sum.copying),
+            computing: mean(self.sum.computing),
+            combining: mean(self.sum.combining),
+        }
+    }
+}

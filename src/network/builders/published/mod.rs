@@ -1,0 +1,122 @@
+//! Networks as they were published, by name.
+
+mod alexnet;
+mod densenet;
+mod inception;
+mod inception_resnet;
+mod inception_v3;
+mod inception_v4;
+mod mobilenet_v1;
+mod mobilenet_v2;
+mod resnet;
+mod vgg;
+mod xception;
+
+use serde::{Deserialize, Serialize};
+
+use super::classify;
+use crate::network::{Graph, GraphBuilder, GraphError, Shape};
+
+/// A network that others know by this name. The weights' names are torchvision's
+/// where it has the network, else timm's (named there).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
+pub enum Published {
+    Alexnet,
+    Densenet121,
+    Densenet169,
+    Densenet201,
+    InceptionResnetV2,
+    InceptionV3,
+    InceptionV4,
+    MobilenetV1,
+    MobilenetV2,
+    Resnet18,
+    Resnet34,
+    Resnet50,
+    Resnet101,
+    Resnet152,
+    Resnext50,
+    Resnext101,
+    Vgg16,
+    Vgg19,
+    Xception,
+}
+
+impl Published {
+    /// Every one with its name in a manifest.
+    pub const ALL: [(Published, &'static str); 19] = [
+        (Published::Alexnet, "alexnet"),
+        (Published::Densenet121, "densenet121"),
+        (Published::Densenet169, "densenet169"),
+        (Published::Densenet201, "densenet201"),
+        (Published::InceptionResnetV2, "inception-resnet-v2"),
+        (Published::InceptionV3, "inception-v3"),
+        (Published::InceptionV4, "inception-v4"),
+        (Published::MobilenetV1, "mobilenet-v1"),
+        (Published::MobilenetV2, "mobilenet-v2"),
+        (Published::Resnet18, "resnet18"),
+        (Published::Resnet34, "resnet34"),
+        (Published::Resnet50, "resnet50"),
+        (Published::Resnet101, "resnet101"),
+        (Published::Resnet152, "resnet152"),
+        (Published::Resnext50, "resnext50-32x4d"),
+        (Published::Resnext101, "resnext101-32x4d"),
+        (Published::Vgg16, "vgg16"),
+        (Published::Vgg19, "vgg19"),
+        (Published::Xception, "xception"),
+    ];
+
+    /// The network of this name; underscores, as torchvision has them, may stand for
+    /// hyphens.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.replace('_', "-");
+        let found = Self::ALL.iter().find(|(_, known)| *known == name);
+        found.map(|(network, _)| *network)
+    }
+
+    /// Its name in a manifest.
+    pub fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(network, _)| *network == self);
+        found.map_or("", |(_, name)| *name)
+    }
+
+    pub(super) fn build(self, input: Shape, classes: usize) -> Result<Graph, GraphError> {
+        let b = GraphBuilder::new(input);
+        match self {
+            Published::Alexnet => alexnet::build(b, classes),
+            Published::Densenet121 => densenet::build(b, densenet::D121, classes),
+            Published::Densenet169 => densenet::build(b, densenet::D169, classes),
+            Published::Densenet201 => densenet::build(b, densenet::D201, classes),
+            Published::InceptionResnetV2 => inception_resnet::build(b, classes),
+            Published::InceptionV3 => inception_v3::build(b, classes),
+            Published::InceptionV4 => inception_v4::build(b, classes),
+            Published::MobilenetV1 => mobilenet_v1::build(b, classes),
+            Published::MobilenetV2 => mobilenet_v2::build(b, classes),
+            Published::Resnet18 => resnet::build(b, resnet::R18, classes),
+            Published::Resnet34 => resnet::build(b, resnet::R34, classes),
+            Published::Resnet50 => resnet::build(b, resnet::R50, classes),
+            Published::Resnet101 => resnet::build(b, resnet::R101, classes),
+            Published::Resnet152 => resnet::build(b, resnet::R152, classes),
+            Published::Resnext50 => resnet::build(b, resnet::X50, classes),
+            Published::Resnext101 => resnet::build(b, resnet::X101, classes),
+            Published::Vgg16 => vgg::build(b, vgg::V16, classes),
+            Published::Vgg19 => vgg::build(b, vgg::V19, classes),
+            Published::Xception => xception::build(b, classes),
+        }
+    }
+}
+
+impl TryFrom<String> for Published {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        Published::named(&name).ok_or_else(|| format!("no published network is called `{name}`"))
+    }
+}
+
+impl From<Published> for &'static str {
+    fn from(network: Published) -> Self {
+        network.name()
+    }
+}

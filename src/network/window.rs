@@ -1,0 +1,282 @@
+//! Windows that slide over images: convolutions and pools.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::shape::Shape;
+
+/// Height and width of a kernel, or of the padding around an image; written as one
+/// number where both are the same, else as `[height, width]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub struct Sides {
+    pub height: usize,
+    pub width: usize,
+}
+
+impl Sides {
+    /// The same on both sides.
+    pub const fn square(side: usize) -> Self {
+        Sides {
+            height: side,
+            width: side,
+        }
+    }
+
+    /// Positions in a window of this size.
+    pub const fn area(self) -> usize {
+        self.height * self.width
+    }
+}
+
+impl From<usize> for Sides {
+    fn from(side: usize) -> Self {
+        Sides::square(side)
+    }
+}
+
+impl From<(usize, usize)> for Sides {
+    fn from((height, width): (usize, usize)) -> Self {
+        Sides { height, width }
+    }
+}
+
+impl fmt::Display for Sides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.height == self.width {
+            write!(f, "{}", self.height)
+        } else {
+            write!(f, "{}×{}", self.height, self.width)
+        }
+    }
+}
+
+/// [`Sides`] as a file has them.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(
+    untagged,
+    expecting = "expected a whole number, or [height, width] as whole numbers"
+)]
+enum Written {
+    Square(usize),
+    Both(usize, usize),
+}
+
+impl From<Written> for Sides {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Square(side) => Sides::square(side),
+            Written::Both(height, width) => Sides { height, width },
+        }
+    }
+}
+
+impl From<Sides> for Written {
+    fn from(Sides { height, width }: Sides) -> Self {
+        if height == width {
+            Written::Square(height)
+        } else {
+            Written::Both(height, width)
+        }
+    }
+}
+
+/// A two-dimensional convolution, weights
+/// `[channels, in / groups, kernel.height, kernel.width]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conv2d {
+    /// Output channels.
+    pub channels: usize,
+    pub kernel: Sides,
+    #[serde(default = "one")]
+    pub stride: usize,
+    /// Zeros above and below (height), left and right (width).
+    #[serde(default = "none")]
+    pub padding: Sides,
+    #[serde(default = "one")]
+    pub dilation: usize,
+    #[serde(default = "one")]
+    pub groups: usize,
+    #[serde(default)]
+    pub bias: bool,
+}
+
+impl Conv2d {
+    /// A convolution without padding, stride 1, one group, no bias; `kernel` is a
+    /// side or `(height, width)`.
+    pub fn new(channels: usize, kernel: impl Into<Sides>) -> Self {
+        Conv2d {
+            channels,
+            kernel: kernel.into(),
+            stride: 1,
+            padding: none(),
+            dilation: 1,
+            groups: 1,
+            bias: false,
+        }
+    }
+
+    /// The same with zeros around the image.
+    #[must_use]
+    pub fn padded(self, padding: impl Into<Sides>) -> Self {
+        Conv2d {
+            padding: padding.into(),
+            ..self
+        }
+    }
+
+    /// The same, padded so that an odd kernel of stride 1 keeps the image's size.
+    #[must_use]
+    pub fn same(self) -> Self {
+        self.padded((self.kernel.height / 2, self.kernel.width / 2))
+    }
+
+    /// The same with `stride`.
+    #[must_use]
+    pub const fn strided(self, stride: usize) -> Self {
+        Conv2d { stride, ..self }
+    }
+
+    /// The same in `groups` groups of channels that do not see each other.
+    #[must_use]
+    pub const fn grouped(self, groups: usize) -> Self {
+        Conv2d { groups, ..self }
+    }
+
+    /// The same with a bias per output channel.
+    #[must_use]
+    pub const fn biased(self) -> Self {
+        Conv2d { bias: true, ..self }
+    }
+
+    pub(super) fn output(&self, input: Shape) -> Result<Shape, String> {
+        let (c, h, w) = input.as_image()?;
+        positive("channels", self.channels)?;
+        positive("groups", self.groups)?;
+        if !c.is_multiple_of(self.groups) || !self.channels.is_multiple_of(self.groups) {
+            return Err(format!(
+                "groups ({}) must divide the input channels ({c}) and the channels ({})",
+                self.groups, self.channels
+            ));
+        }
+        let (k, p) = (self.kernel, self.padding);
+        let height = window(h, k.height, self.stride, p.height, self.dilation)?;
+        let width = window(w, k.width, self.stride, p.width, self.dilation)?;
+        weights_are_reasonable(&[self.channels, c / self.groups, k.height, k.width])?;
+        Ok(Shape::image(self.channels, height, width))
+    }
+}
+
+/// A pooling window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// Side of the square window.
+    pub kernel: usize,
+    pub stride: usize,
+    #[serde(default)]
+    pub padding: usize,
+    /// Whether an average counts the padding as zeros (PyTorch's default), or is
+    /// taken over what lies inside the image. A maximum never sees the padding.
+    #[serde(default = "yes")]
+    pub count_include_pad: bool,
+}
+
+impl Pool {
+    /// Windows of `kernel` every `stride` pixels, without padding.
+    pub const fn new(kernel: usize, stride: usize) -> Self {
+        Pool {
+            kernel,
+            stride,
+            padding: 0,
+            count_include_pad: true,
+        }
+    }
+
+    /// Windows of `kernel` that neither overlap nor leave gaps.
+    pub const fn tiled(kernel: usize) -> Self {
+        Pool::new(kernel, kernel)
+    }
+
+    /// The same with `padding` on every side.
+    #[must_use]
+    pub const fn padded(self, padding: usize) -> Self {
+        Pool { padding, ..self }
+    }
+
+    /// The same, averaging only over what lies inside the image.
+    #[must_use]
+    pub const fn inside(self) -> Self {
+        Pool {
+            count_include_pad: false,
+            ..self
+        }
+    }
+
+    pub(super) fn output(&self, input: Shape) -> Result<Shape, String> {
+        let (c, h, w) = input.as_image()?;
+        if self.padding * 2 > self.kernel {
+            return Err(format!(
+                "padding ({}) is at most half the kernel ({})",
+                self.padding, self.kernel
+            ));
+        }
+        let out = |side| window(side, self.kernel, self.stride, self.padding, 1);
+        Ok(Shape::image(c, out(h)?, out(w)?))
+    }
+}
+
+fn window(
+    side: usize,
+    kernel: usize,
+    stride: usize,
+    padding: usize,
+    dilation: usize,
+) -> Result<usize, String> {
+    positive("kernel", kernel)?;
+    positive("stride", stride)?;
+    positive("dilation", dilation)?;
+    let reach = dilation
+        .checked_mul(kernel - 1)
+        .and_then(|r| r.checked_add(1));
+    let padded = padding.checked_mul(2).and_then(|p| p.checked_add(side));
+    match (reach, padded) {
+        (Some(reach), Some(padded)) if reach <= padded => Ok((padded - reach) / stride + 1),
+        _ => Err(format!(
+            "a kernel of {kernel} (dilation {dilation}) does not fit a side of {side} with padding {padding}"
+        )),
+    }
+}
+
+pub(super) fn positive(field: &str, value: usize) -> Result<(), String> {
+    if value == 0 {
+        Err(format!("{field} must be at least 1, found 0"))
+    } else {
+        Ok(())
+    }
+}
+
+/// More values than this in one tensor of weights is taken for a mistake.
+const MAX_WEIGHTS: usize = 1 << 32;
+
+pub(super) fn weights_are_reasonable(dims: &[usize]) -> Result<(), String> {
+    let values = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
+    match values {
+        Some(values) if values <= MAX_WEIGHTS => Ok(()),
+        _ => Err(format!("its weights {dims:?} would be too many")),
+    }
+}
+
+const fn one() -> usize {
+    1
+}
+
+const fn none() -> Sides {
+    Sides::square(0)
+}
+
+const fn yes() -> bool {
+    true
+}

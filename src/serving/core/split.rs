@@ -1,0 +1,52 @@
+//! Where the time of a request went, from when its last batch did what.
+
+use std::time::Duration;
+
+use crate::metrics::LatencySplit;
+use crate::serving::batch::{Batch, Placed};
+
+/// When a batch did what; the driver's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// It left the queue.
+    pub started: Duration,
+    /// Its samples were where it computes.
+    pub copied: Duration,
+    /// It began to compute, and was done.
+    pub began: Duration,
+    pub computed: Duration,
+    /// Its answers were back in host memory.
+    pub returned: Duration,
+    /// Time of the whole device that it took.
+    pub busy: Duration,
+    /// What computing takes undisturbed, where a profile says so.
+    pub expected: Option<Duration>,
+}
+
+/// The latency, from `submitted` to `now`, of a request that `batch` completed with
+/// the samples of `placed`.
+pub(super) fn split<T>(
+    submitted: Duration,
+    now: Duration,
+    batch: &Batch<T>,
+    placed: &Placed<T>,
+    stamps: &Stamps,
+) -> LatencySplit {
+    let between = |from: Duration, to: Duration| to.saturating_sub(from);
+    let arrived = placed.range.arrived;
+    let waited = between(arrived, stamps.started);
+    let held = batch.held_since.map_or(Duration::ZERO, |idle| {
+        between(arrived.max(idle), stamps.started)
+    });
+    let ahead = placed.copied_for.min(waited - held);
+    LatencySplit {
+        queueing: waited - held - ahead + between(stamps.copied, stamps.began),
+        batching: held,
+        copying: between(submitted, arrived)
+            + ahead
+            + between(stamps.started, stamps.copied)
+            + between(stamps.computed, stamps.returned),
+        computing: between(stamps.began, stamps.computed),
+        combining: between(stamps.returned, now),
+    }
+}

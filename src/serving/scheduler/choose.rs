@@ -1,0 +1,215 @@
+//! What a device does next.
+
+use std::time::Duration;
+
+use crate::ensemble::PolicyKind;
+use crate::serving::batch::{BatchId, Range, Transfer};
+use crate::serving::lanes::Lane;
+use crate::serving::policy::{Decision, QueueState, decide, fitting};
+
+use super::row::{Discipline, WorkerSpec};
+use super::worker::Worker;
+use super::{Row, Scheduler};
+
+/// A batch about to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub id: BatchId,
+    pub worker: WorkerSpec,
+    pub lane: Lane,
+    /// Samples of the worker in execution, these among them.
+    pub alive: usize,
+    /// Ranges, each with how long it was copied ahead.
+    pub ranges: Vec<(Range, Duration)>,
+    pub rows: usize,
+    pub held_since: Option<Duration>,
+    pub in_pool: bool,
+    pub in_series: bool,
+}
+
+/// What a device with room does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pick {
+    Run(Start),
+    /// Copy these ahead; it may have more to do at once.
+    Copy(Vec<Transfer>),
+    /// Nothing before this time (none: nothing at all) unless something happens.
+    Wait(Option<Duration>),
+}
+
+enum Choice {
+    Claim(usize, usize),
+    Run(usize),
+    Wait(Option<Duration>),
+}
+
+enum Ready {
+    Now(u64),
+    At(Duration),
+    Never,
+}
+
+impl Scheduler {
+    /// What a device would do now: `None` is "something".
+    pub fn peek(&self, now: Duration, device: usize) -> Option<Option<Duration>> {
+        match self.choose(now, device) {
+            Choice::Run(_) | Choice::Claim(..) => None,
+            Choice::Wait(until) => Some(until),
+        }
+    }
+
+    /// What a device does now; the samples leave their queue.
+    pub fn next(&mut self, now: Duration, device: usize) -> Pick {
+        match self.choose(now, device) {
+            Choice::Wait(until) => Pick::Wait(until),
+            Choice::Claim(index, most) => Pick::Copy(self.claim(now, device, index, most)),
+            Choice::Run(index) => self.start(now, device, index),
+        }
+    }
+
+    /// The worker with the oldest sample among those whose policy lets them run.
+    fn choose(&self, now: Duration, device: usize) -> Choice {
+        let row = &self.rows[device];
+        if row.is_closed() {
+            return Choice::Wait(None);
+        }
+        if let Some((index, most)) = self.claimant(device) {
+            return Choice::Claim(index, most);
+        }
+        let mut best: Option<(u64, usize)> = None;
+        let mut until: Option<Duration> = None;
+        for (index, worker) in row.workers.iter().enumerate() {
+            match self.readiness(now, row, worker) {
+                Ready::Now(order) if best.is_none_or(|(oldest, _)| order < oldest) => {
+                    best = Some((order, index));
+                }
+                Ready::At(at) => until = Some(until.map_or(at, |u| u.min(at))),
+                Ready::Now(_) | Ready::Never => {}
+            }
+        }
+        match best {
+            Some((_, index)) => Choice::Run(index),
+            None => Choice::Wait(until),
+        }
+    }
+
+    fn readiness(&self, now: Duration, row: &Row, worker: &Worker) -> Ready {
+        if worker.rebuilding || worker.lanes.any_idle().is_none() {
+            return Ready::Never;
+        }
+        if let Some((_, order)) = worker.current.oldest() {
+            if !self.is_ahead(row) {
+                return Ready::Now(order);
+            }
+            let most = fitting(worker.ready, row.room(self.policy));
+            return match worker.lanes.largest_idle(most) {
+                Some(_) => Ready::Now(order),
+                None => Ready::Never,
+            };
+        }
+        let queue = &self.queues[worker.spec.member];
+        let oldest = queue.oldest().filter(|_| !worker.draining);
+        let Some((_, order)) = oldest.filter(|_| !self.is_ahead(row)) else {
+            return Ready::Never;
+        };
+        match self.decide(now, row, worker) {
+            Decision::Run { .. } | Decision::TakeSegment => Ready::Now(order),
+            Decision::WaitUntil(at) => Ready::At(at),
+            Decision::Idle => Ready::Never,
+        }
+    }
+
+    fn decide(&self, now: Duration, row: &Row, worker: &Worker) -> Decision {
+        let queue = &self.queues[worker.spec.member];
+        let state = QueueState {
+            samples: queue.samples(),
+            oldest: queue.oldest().map(|(arrived, _)| arrived),
+            room: row.room(self.policy),
+        };
+        decide(self.policy, worker.spec.size, state, now)
+    }
+
+    fn start(&mut self, now: Duration, device: usize, index: usize) -> Pick {
+        let row = &self.rows[device];
+        let worker = &row.workers[index];
+        let ahead = self.is_ahead(row);
+        let lane = match ahead {
+            true => {
+                let most = fitting(worker.ready, row.room(self.policy));
+                worker.lanes.largest_idle(most)
+            }
+            false => worker.lanes.any_idle(),
+        };
+        let Some(lane) = lane else {
+            return Pick::Wait(None);
+        };
+        let (ranges, rows) = match ahead {
+            true => (self.take_ready(device, index, lane.size), lane.size),
+            false => self.take_waiting(now, device, index),
+        };
+        Pick::Run(self.begin(device, index, lane, ranges, rows))
+    }
+
+    /// Samples that are in the device's memory.
+    fn take_ready(&mut self, device: usize, index: usize, most: usize) -> Vec<Range> {
+        let worker = &mut self.rows[device].workers[index];
+        worker.ready = worker.ready.saturating_sub(most);
+        worker.current.take(most)
+    }
+
+    /// Samples from the queue, or from the segment it took; with the rows to run.
+    fn take_waiting(&mut self, now: Duration, device: usize, index: usize) -> (Vec<Range>, usize) {
+        let row = &self.rows[device];
+        let decision = self.decide(now, row, &row.workers[index]);
+        let worker = &mut self.rows[device].workers[index];
+        let queue = &mut self.queues[worker.spec.member];
+        if worker.current.samples() == 0 {
+            if let Decision::Run { samples, rows } = decision {
+                return (queue.take(samples), rows);
+            }
+            for range in queue.take_segment() {
+                worker.current.push(range);
+            }
+        }
+        let ranges = worker.current.take(worker.spec.size.get());
+        let rows = ranges.iter().map(|r| r.len).sum();
+        (ranges, rows)
+    }
+
+    fn begin(
+        &mut self,
+        device: usize,
+        index: usize,
+        lane: Lane,
+        ranges: Vec<Range>,
+        rows: usize,
+    ) -> Start {
+        let id = BatchId(self.next_batch);
+        self.next_batch += 1;
+        let row = &mut self.rows[device];
+        let side_by_side = row.discipline == Discipline::SideBySide;
+        let worker = &mut row.workers[index];
+        let idle_since = match side_by_side {
+            true => worker.lanes.idle_since(lane),
+            false => row.idle_since,
+        };
+        let samples = ranges.iter().map(|r| r.len).sum();
+        worker.lanes.start(lane, id, samples);
+        row.alive += samples;
+        row.batches += 1;
+        let transform = self.transforms[worker.spec.member];
+        let (in_pool, pool) = (side_by_side && self.policy.copies_ahead(), &row.pool);
+        let copied_for = |range: &Range| pool.copied_for(range, transform);
+        Start {
+            id,
+            worker: worker.spec,
+            lane,
+            alive: worker.lanes.alive(),
+            ranges: ranges.iter().map(|r| (*r, copied_for(r))).collect(),
+            rows,
+            held_since: (self.policy.wait() > Duration::ZERO).then_some(idle_since),
+            in_pool,
+            in_series: side_by_side && matches!(self.policy, PolicyKind::PipelinedOptWait { .. }),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Queues, workers and the policy: which lane of which device runs what.
+
+mod ahead;
+mod choose;
+mod row;
+mod worker;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::ensemble::PolicyKind;
+
+use super::batch::{BatchId, Range, RequestKey, WorkerId};
+use super::queue::MemberQueue;
+use super::segmenter::Segmenter;
+
+pub use choose::{Pick, Start};
+use row::Row;
+pub use row::{Discipline, WorkerSpec};
+use worker::Worker;
+
+/// The scheduler of all devices.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    policy: PolicyKind,
+    queues: Vec<MemberQueue>,
+    /// Which input transform each member has.
+    transforms: Vec<usize>,
+    segmenter: Segmenter,
+    rows: Vec<Row>,
+    next_batch: u64,
+}
+
+impl Scheduler {
+    /// No workers yet; one device a discipline, one member a transform, segments of
+    /// `segment` samples.
+    pub fn new(
+        devices: &[Discipline],
+        transforms: &[usize],
+        policy: PolicyKind,
+        segment: usize,
+    ) -> Self {
+        Scheduler {
+            policy,
+            queues: vec![MemberQueue::default(); transforms.len()],
+            transforms: transforms.to_vec(),
+            segmenter: Segmenter::new(segment),
+            rows: devices.iter().map(|&d| Row::new(d)).collect(),
+            next_batch: 0,
+        }
+    }
+
+    /// Adds a worker that is ready.
+    pub fn add(&mut self, now: Duration, spec: WorkerSpec) {
+        let policy = self.policy;
+        let row = &mut self.rows[spec.device];
+        row.workers
+            .push(Worker::new(now, spec, policy, row.discipline));
+    }
+
+    /// Lets a worker finish the segment it took and start nothing else.
+    pub fn drain(&mut self, id: WorkerId) {
+        let ahead = self.policy.copies_ahead();
+        let Some(worker) = self.find_mut(id) else {
+            return;
+        };
+        worker.draining = true;
+        if ahead {
+            self.put_back(id);
+        }
+    }
+
+    /// Gives what a worker took but did not start back to its queue.
+    fn put_back(&mut self, id: WorkerId) {
+        let Some(worker) = self.find_mut(id) else {
+            return;
+        };
+        let (member, ranges) = (worker.spec.member, worker.give_back());
+        self.queues[member].put_back(ranges);
+    }
+
+    /// Whether a draining worker has nothing left that it could start.
+    pub fn is_drained(&self, id: WorkerId) -> bool {
+        self.find(id)
+            .is_none_or(|w| w.draining && (w.rebuilding || w.current.samples() == 0))
+    }
+
+    /// Its network panicked: it starts nothing until it is built again.
+    pub fn rebuild(&mut self, id: WorkerId) {
+        if let Some(worker) = self.find_mut(id) {
+            worker.rebuilding = true;
+        }
+    }
+
+    /// It was built again; false where it left, or is to leave, meanwhile.
+    pub fn rebuilt(&mut self, id: WorkerId) -> bool {
+        match self.find_mut(id).filter(|w| !w.draining) {
+            Some(worker) => {
+                worker.rebuilding = false;
+                true
+            }
+            None => {
+                self.remove(id);
+                false
+            }
+        }
+    }
+
+    /// Removes a worker; what it had taken but not started goes back to its queue.
+    pub fn remove(&mut self, id: WorkerId) {
+        self.put_back(id);
+        for row in &mut self.rows {
+            row.workers.retain(|w| w.spec.id != id);
+        }
+    }
+
+    /// Workers that are to stay: those that take batches, or will once rebuilt.
+    pub fn staying(&self) -> impl Iterator<Item = WorkerSpec> + '_ {
+        self.workers().filter(|w| !w.draining).map(|w| w.spec)
+    }
+
+    fn workers(&self) -> impl Iterator<Item = &Worker> {
+        self.rows.iter().flat_map(|r| &r.workers)
+    }
+
+    fn find(&self, id: WorkerId) -> Option<&Worker> {
+        self.workers().find(|w| w.spec.id == id)
+    }
+
+    fn find_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
+        let mut all = self.rows.iter_mut().flat_map(|r| &mut r.workers);
+        all.find(|w| w.spec.id == id)
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> PolicyKind {
+        self.policy
+    }
+
+    /// Another policy from now on; an open segment closes as it is, what was taken but
+    /// not started is batched anew.
+    pub fn set_policy(&mut self, now: Duration, policy: PolicyKind) {
+        let closed = self.segmenter.close();
+        self.broadcast(closed);
+        self.policy = policy;
+        for row in &mut self.rows {
+            for worker in &mut row.workers {
+                let ranges = worker.give_back();
+                self.queues[worker.spec.member].put_back(ranges);
+                worker.follow(now, policy, row.discipline);
+            }
+        }
+    }
+
+    /// At most so many samples alive on a device under `elastic`; none: the policy's.
+    pub fn set_max_inf(&mut self, device: usize, most: Option<NonZeroU32>) {
+        self.rows[device].max_inf = most;
+    }
+
+    /// What was set for a device.
+    pub fn max_inf(&self, device: usize) -> Option<NonZeroU32> {
+        self.rows[device].max_inf
+    }
+
+    /// Samples of a worker's batches in execution.
+    pub fn alive_of(&self, id: WorkerId) -> usize {
+        self.find(id).map_or(0, |w| w.lanes.alive())
+    }
+
+    /// A batch is over, whatever became of it.
+    pub fn finish(&mut self, now: Duration, device: usize, worker: WorkerId, batch: BatchId) {
+        self.rows[device].finish(now, worker, batch);
+    }
+
+    /// A device is gone: its workers with it; what they took goes back to the queues,
+    /// `ranges` (by member) of batches in execution too. `folding` batches end still.
+    pub fn lose(
+        &mut self,
+        device: usize,
+        ranges: Vec<(usize, Range)>,
+        folding: usize,
+    ) -> Vec<WorkerSpec> {
+        let row = &mut self.rows[device];
+        let workers = row.lose(folding);
+        for mut worker in workers.iter().cloned() {
+            let taken = worker.give_back();
+            self.queues[worker.spec.member].put_back(taken);
+        }
+        for (member, range) in ranges {
+            self.queues[member].put_back(vec![range]);
+        }
+        workers.iter().map(|w| w.spec).collect()
+    }
+
+    /// A device is there again, without workers.
+    pub fn regain(&mut self, device: usize) {
+        self.rows[device].lost = false;
+    }
+
+    /// Whether a device is gone.
+    pub fn is_lost(&self, device: usize) -> bool {
+        self.rows[device].lost
+    }
+
+    /// Broadcasts a range to every member's queue.
+    pub fn submit(&mut self, now: Duration, range: Range) {
+        let ready = match self.policy {
+            PolicyKind::Segment { .. } => self.segmenter.push(now, range),
+            _ => vec![self.segmenter.stamp(range)],
+        };
+        self.broadcast(ready);
+    }
+
+    fn broadcast(&mut self, ranges: Vec<Range>) {
+        for range in ranges {
+            for queue in &mut self.queues {
+                queue.push(range);
+            }
+        }
+    }
+
+    /// When the open segment must be closed.
+    pub fn next_timer(&self) -> Option<Duration> {
+        self.segmenter.due(self.policy.wait())
+    }
+
+    /// Closes the open segment if it is due.
+    pub fn tick(&mut self, now: Duration) {
+        if self.next_timer().is_some_and(|due| due <= now) {
+            let closed = self.segmenter.close();
+            self.broadcast(closed);
+        }
+    }
+
+    /// Samples waiting for a member, those copied ahead among them.
+    pub fn queued(&self, member: usize) -> usize {
+        let taken = self.workers().filter(|w| w.spec.member == member);
+        let taken: usize = taken.map(|w| w.current.samples()).sum();
+        self.queues[member].samples() + taken
+    }
+
+    /// Takes the waiting samples of requests out of everything: one range for every
+    /// member that has not run them.
+    pub fn remove_requests(&mut self, gone: impl Fn(RequestKey) -> bool) -> Vec<Range> {
+        // The open segment has not been broadcast: it counts once for every member.
+        let open = self.segmenter.remove(&gone);
+        let mut removed = open.repeat(self.queues.len());
+        for queue in &mut self.queues {
+            removed.extend(queue.remove(&gone));
+        }
+        for row in &mut self.rows {
+            removed.extend(row.remove_requests(&gone, &self.transforms));
+        }
+        removed
+    }
+}

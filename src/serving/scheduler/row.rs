@@ -1,0 +1,128 @@
+//! One device as the scheduler sees it: a row of the matrix.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::device::DeviceKind;
+use crate::ensemble::{BatchSize, PolicyKind};
+use crate::serving::batch::{BatchId, Range, RequestKey, WorkerId};
+
+use super::ahead::Pool;
+use super::worker::Worker;
+
+/// How a device runs the batches of its workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// One batch at a time, as a CPU partition does.
+    OneAtATime,
+    /// Lanes run beside each other; inputs are copied to memory of its own.
+    SideBySide,
+}
+
+impl Discipline {
+    /// That of a kind of device.
+    pub fn of(kind: &DeviceKind) -> Self {
+        match kind.is_concurrent() {
+            true => Discipline::SideBySide,
+            false => Discipline::OneAtATime,
+        }
+    }
+}
+
+/// Which worker: its place in the matrix and its batch size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerSpec {
+    pub id: WorkerId,
+    pub device: usize,
+    pub member: usize,
+    pub size: BatchSize,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub discipline: Discipline,
+    pub workers: Vec<Worker>,
+    pub max_inf: Option<NonZeroU32>,
+    /// Samples and batches in execution.
+    pub alive: usize,
+    pub batches: usize,
+    pub idle_since: Duration,
+    pub lost: bool,
+    pub pool: Pool,
+}
+
+impl Row {
+    /// A device without workers.
+    pub fn new(discipline: Discipline) -> Self {
+        Row {
+            discipline,
+            workers: Vec::new(),
+            max_inf: None,
+            alive: 0,
+            batches: 0,
+            idle_since: Duration::ZERO,
+            lost: false,
+            pool: Pool::default(),
+        }
+    }
+
+    /// Samples that may be alive at most under `policy`.
+    pub fn most_alive(&self, policy: PolicyKind) -> usize {
+        let PolicyKind::Elastic { max_inf } = policy else {
+            return usize::MAX;
+        };
+        let set = self.max_inf.or(max_inf).map(|n| n.get() as usize);
+        set.unwrap_or_else(|| self.workers.iter().map(|w| w.spec.size.get()).sum())
+    }
+
+    /// Samples that may be started now.
+    pub fn room(&self, policy: PolicyKind) -> usize {
+        self.most_alive(policy).saturating_sub(self.alive)
+    }
+
+    /// Whether it can start nothing, whatever waits.
+    pub fn is_closed(&self) -> bool {
+        self.lost || (self.discipline == Discipline::OneAtATime && self.batches > 0)
+    }
+
+    /// A batch is over.
+    pub fn finish(&mut self, now: Duration, worker: WorkerId, batch: BatchId) {
+        let of = self.workers.iter_mut().find(|w| w.spec.id == worker);
+        let samples = of.map_or(0, |w| w.lanes.finish(now, batch));
+        self.batches = self.batches.saturating_sub(1);
+        self.alive = match self.batches {
+            // A worker that was removed took its count with it.
+            0 => 0,
+            _ => self.alive.saturating_sub(samples),
+        };
+        self.idle_since = now;
+    }
+
+    /// Takes every worker out, for good.
+    pub fn lose(&mut self, batches_left: usize) -> Vec<Worker> {
+        self.lost = true;
+        self.alive = 0;
+        self.batches = batches_left;
+        self.pool = Pool::default();
+        std::mem::take(&mut self.workers)
+    }
+
+    /// Takes what waits of requests out of its workers.
+    pub fn remove_requests(
+        &mut self,
+        gone: impl Fn(RequestKey) -> bool,
+        transforms: &[usize],
+    ) -> Vec<Range> {
+        let mut removed = Vec::new();
+        for worker in &mut self.workers {
+            let taken = worker.current.remove(&gone);
+            if !taken.is_empty() {
+                worker.ready = self
+                    .pool
+                    .ready(&worker.current, transforms[worker.spec.member]);
+            }
+            removed.extend(taken);
+        }
+        removed
+    }
+}

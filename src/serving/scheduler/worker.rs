@@ -1,0 +1,69 @@
+//! A worker as the scheduler sees it.
+
+use std::time::Duration;
+
+use crate::ensemble::PolicyKind;
+use crate::serving::batch::Range;
+use crate::serving::lanes::{Lanes, lane_sizes};
+use crate::serving::queue::MemberQueue;
+
+use super::row::{Discipline, WorkerSpec};
+
+#[derive(Clone, Debug)]
+pub(super) struct Worker {
+    pub spec: WorkerSpec,
+    pub draining: bool,
+    /// Its network panicked; until it is built again it starts nothing.
+    pub rebuilding: bool,
+    /// What it took but did not start: the rest of a segment, or what is copied ahead.
+    pub current: MemberQueue,
+    /// Samples at the front of `current` that are in the device's memory.
+    pub ready: usize,
+    pub lanes: Lanes,
+}
+
+impl Worker {
+    /// A worker that has nothing to do.
+    pub fn new(
+        now: Duration,
+        spec: WorkerSpec,
+        policy: PolicyKind,
+        discipline: Discipline,
+    ) -> Self {
+        Worker {
+            lanes: Lanes::new(now, &sizes(spec, policy, discipline)),
+            spec,
+            draining: false,
+            rebuilding: false,
+            current: MemberQueue::default(),
+            ready: 0,
+        }
+    }
+
+    /// Follows another policy.
+    pub fn follow(&mut self, now: Duration, policy: PolicyKind, discipline: Discipline) {
+        self.lanes
+            .replace(now, &sizes(self.spec, policy, discipline));
+    }
+
+    /// Whether it may start something.
+    pub fn takes_batches(&self) -> bool {
+        !self.draining && !self.rebuilding
+    }
+
+    /// What it took but did not start.
+    pub fn give_back(&mut self) -> Vec<Range> {
+        self.ready = 0;
+        self.current.take(usize::MAX)
+    }
+
+    /// Samples more that its lanes have room for.
+    pub fn room(&self) -> usize {
+        let taken = self.lanes.alive() + self.current.samples();
+        self.spec.size.get().saturating_sub(taken)
+    }
+}
+
+fn sizes(spec: WorkerSpec, policy: PolicyKind, discipline: Discipline) -> Vec<usize> {
+    lane_sizes(policy, spec.size, discipline == Discipline::SideBySide)
+}

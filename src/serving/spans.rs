@@ -1,0 +1,49 @@
+//! The spans that a batch or a transfer leaves.
+
+use std::time::Duration;
+
+use crate::trace::{Span, SpanKind};
+
+use super::batch::{Batch, Transfer};
+use super::core::Stamps;
+
+/// What a batch did until it was folded, at `end`; steps that took no time are left out.
+pub fn batch_spans<T>(
+    batch: &Batch<T>,
+    stamps: &Stamps,
+    end: Duration,
+) -> impl Iterator<Item = Span> + use<T> {
+    let span = |kind, start, end| Span {
+        device: batch.device,
+        member: batch.member,
+        batch_size: batch.size.get(),
+        lane: batch.lane.index,
+        kind,
+        start,
+        end,
+        samples: batch.samples,
+    };
+    [
+        span(SpanKind::Wait, batch.oldest, stamps.started),
+        span(SpanKind::CopyIn, stamps.started, stamps.copied),
+        span(SpanKind::Compute, stamps.began, stamps.computed),
+        span(SpanKind::CopyOut, stamps.computed, stamps.returned),
+        span(SpanKind::Send, stamps.returned, end),
+    ]
+    .into_iter()
+    .filter(|span| span.end > span.start)
+}
+
+/// What a copy engine did: from when a copy ahead was asked for to when it was there.
+pub fn transfer_span(transfer: &Transfer, asked: Duration, there: Duration) -> Span {
+    Span {
+        device: transfer.device,
+        member: transfer.member,
+        batch_size: transfer.samples,
+        lane: 0,
+        kind: SpanKind::CopyAhead,
+        start: asked,
+        end: there,
+        samples: transfer.samples,
+    }
+}

@@ -1,0 +1,252 @@
+//! The discrete-event loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::profile::CellCost;
+use crate::serving::{
+    Core, CoreConfig, Discipline, DoorState, Finished, Happened, Next, Refused, SimulatedDevice,
+    WorkerSpec, batch_spans, transfer_span,
+};
+
+use super::arriving::Arriving;
+use super::report::{Report, Served};
+use super::{Incident, Scene, SimulationError, Workload};
+
+/// A scene ready to run.
+pub struct Simulation {
+    core: Core<()>,
+    devices: Vec<SimulatedDevice<()>>,
+    now: Duration,
+    incidents: Vec<(Duration, Incident)>,
+    segment: usize,
+    keep_spans: bool,
+    report: Report,
+}
+
+/// Samples that the pool holds, as live: identities only, so bytes do not matter.
+const POOL_SAMPLES: usize = 16_384;
+
+impl Simulation {
+    /// Every worker of the scene's matrix, ready.
+    ///
+    /// # Errors
+    /// What a worker costs is not known, or the policy does not suit the batch sizes.
+    pub fn new(scene: &Scene) -> Result<Self, SimulationError> {
+        let ensemble = &scene.ensemble;
+        let policy = scene.policy;
+        policy
+            .check(&ensemble.batch_sizes)
+            .map_err(SimulationError::Policy)?;
+        let segment = ensemble.segment_size;
+        let mut core = Core::new(CoreConfig {
+            devices: scene
+                .devices
+                .iter()
+                .map(|d| Discipline::of(&d.kind))
+                .collect(),
+            transforms: ensemble.transforms().by_member().to_vec(),
+            extents: (POOL_SAMPLES / segment).max(2),
+            segment,
+            policy,
+        });
+        add_workers(scene, &mut core)?;
+        core.door().set(DoorState::Open);
+        let count = scene.devices.count();
+        Ok(Simulation {
+            core,
+            devices: (0..count)
+                .map(|d| SimulatedDevice::new(d, Arc::clone(&scene.costs)))
+                .collect(),
+            now: Duration::ZERO,
+            incidents: Vec::new(),
+            segment,
+            keep_spans: false,
+            report: Report {
+                busy: vec![0.0; count],
+                ..Report::default()
+            },
+        })
+    }
+
+    /// Keeps what every lane did, for whoever looks at it.
+    #[must_use]
+    pub fn with_spans(mut self) -> Self {
+        self.keep_spans = true;
+        self
+    }
+
+    /// Lets something happen at a time.
+    #[must_use]
+    pub fn with_incident(mut self, at: Duration, incident: Incident) -> Self {
+        self.incidents.push((at, incident));
+        self.incidents.sort_by_key(|(at, _)| *at);
+        self
+    }
+
+    /// At most so many samples alive on a device under `elastic`.
+    #[must_use]
+    pub fn with_max_inf(mut self, device: usize, most: std::num::NonZeroU32) -> Self {
+        self.core.set_max_inf(device, Some(most));
+        self
+    }
+
+    /// Runs until every request is over.
+    ///
+    /// # Errors
+    /// A request is larger than the pool, or nothing can serve what waits.
+    pub fn run(mut self, workload: Workload) -> Result<Report, SimulationError> {
+        let mut arriving = Arriving::new(workload, self.segment);
+        loop {
+            self.befall();
+            self.knock(&mut arriving)?;
+            self.drive();
+            if arriving.is_over() && self.core.in_flight() == 0 {
+                break;
+            }
+            let Some(next) = self.next_time(&arriving) else {
+                let left = self.core.in_flight();
+                return Err(SimulationError::Stuck { at: self.now, left });
+            };
+            self.now = self.now.max(next);
+            self.advance(&mut arriving);
+        }
+        self.report.refused = self.core.door().refused();
+        Ok(self.report.summed_up())
+    }
+
+    fn next_time(&self, arriving: &Arriving) -> Option<Duration> {
+        let devices = self.devices.iter().filter_map(SimulatedDevice::next_event);
+        let incident = self.incidents.first().map(|(at, _)| *at);
+        let sleeping = self.core.next_wake();
+        let timers = [arriving.next(), self.core.next_timer(), incident, sleeping];
+        devices.chain(timers.into_iter().flatten()).min()
+    }
+
+    fn befall(&mut self) {
+        while let Some(&(at, incident)) = self.incidents.first() {
+            if at > self.now {
+                break;
+            }
+            self.incidents.remove(0);
+            match incident {
+                Incident::Lose(device) => {
+                    self.core.lose_device(device);
+                    self.devices[device].clear();
+                }
+                Incident::Slow(device, factor) => self.devices[device].set_slowdown(factor),
+                Incident::Policy(policy) => self.core.set_policy(self.now, policy),
+            }
+        }
+    }
+
+    /// Requests that come now.
+    fn knock(&mut self, arriving: &mut Arriving) -> Result<(), SimulationError> {
+        while let Some(samples) = arriving.due(self.now) {
+            match self.core.admit(self.now, samples, None, |_| ()) {
+                Ok(admission) => {
+                    self.core.enqueue(self.now, admission.request);
+                    arriving.sent(samples);
+                }
+                Err(Refused::TooLarge { samples, most }) => {
+                    return Err(SimulationError::TooLarge { samples, most });
+                }
+                Err(_) if arriving.gives_up() => arriving.sent(samples),
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Devices with room take what they may.
+    fn drive(&mut self) {
+        self.core.tick(self.now);
+        for device in 0..self.devices.len() {
+            if self.core.is_awake(device) {
+                self.drive_device(device);
+            }
+        }
+        for device in self.core.wake(self.now) {
+            self.drive_device(device);
+        }
+    }
+
+    fn drive_device(&mut self, device: usize) {
+        loop {
+            match self.core.next(self.now, device) {
+                Next::Run(batch) => self.devices[device].start(self.now, batch),
+                Next::Copy(transfers) => {
+                    for transfer in transfers {
+                        self.devices[device].copy(self.now, transfer);
+                    }
+                }
+                Next::Sleep(_) => return,
+            }
+        }
+    }
+
+    fn advance(&mut self, arriving: &mut Arriving) {
+        for device in 0..self.devices.len() {
+            if self.devices[device]
+                .next_event()
+                .is_none_or(|at| at > self.now)
+            {
+                continue;
+            }
+            for (at, happened) in self.devices[device].advance(self.now) {
+                self.note(at, happened, arriving);
+            }
+        }
+    }
+
+    fn note(&mut self, at: Duration, happened: Happened<()>, arriving: &mut Arriving) {
+        match happened {
+            Happened::Copied(transfer, asked) => {
+                self.core.copied(at, transfer.device, transfer.part);
+                if self.keep_spans {
+                    self.report.spans.push(transfer_span(&transfer, asked, at));
+                }
+            }
+            Happened::Done(batch, stamps) => {
+                self.report.busy[batch.device] += stamps.busy.as_secs_f64();
+                if self.keep_spans {
+                    self.report.spans.extend(batch_spans(&batch, &stamps, at));
+                }
+                for finished in self.core.finish(at, &batch, stamps) {
+                    arriving.answered();
+                    self.served(at, &finished);
+                }
+            }
+        }
+    }
+
+    fn served(&mut self, at: Duration, finished: &Finished<()>) {
+        self.report.elapsed = at;
+        self.report.served.push(Served {
+            at,
+            samples: finished.samples,
+            latency: finished.latency,
+            split: finished.split,
+        });
+    }
+}
+
+fn add_workers(scene: &Scene, core: &mut Core<()>) -> Result<(), SimulationError> {
+    for (cell, size) in scene.matrix.workers() {
+        if *scene.costs.cell(cell.member, cell.device) == CellCost::Unknown {
+            return Err(SimulationError::Unknown {
+                member: scene.ensemble.members[cell.member].name.clone(),
+                device: scene.devices.get(cell.device).name.clone(),
+            });
+        }
+        let id = core.new_worker();
+        let spec = WorkerSpec {
+            id,
+            device: cell.device,
+            member: cell.member,
+            size,
+        };
+        core.add_worker(Duration::ZERO, spec);
+    }
+    Ok(())
+}
