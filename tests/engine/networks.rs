@@ -1,10 +1,14 @@
 //! Published networks have the parameters and costs that others count for them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use divisi::compute::FootprintModel;
+use candle_core::{Device, Tensor};
+use divisi::compute::{FootprintModel, Lowered, NetworkOp};
 use divisi::network::builders::{Builder, Published, ResnetSkeleton};
-use divisi::network::{Graph, Shape};
+use divisi::network::{Graph, Shape, Weights};
+
+use crate::compute::{difference, samples};
 
 fn published(name: &str, side: usize) -> Graph {
     let network = Published::named(name).expect(name);
@@ -147,4 +151,64 @@ fn large_networks_are_planned_at_once() {
         // Generous, for a busy machine: a few milliseconds are usual.
         assert!(start.elapsed() < Duration::from_millis(250), "{name}");
     }
+}
+
+fn skeleton(depth: usize, width: f64, side: usize) -> Graph {
+    let skeleton = Builder::ResnetSkeleton(ResnetSkeleton { depth, width });
+    let graph = skeleton.build(Shape::image(3, side, side), 100);
+    graph.expect("builds")
+}
+
+#[test]
+fn lowered_networks_answer_as_plain_candle() {
+    // At the smallest images they take, or a little more.
+    let sides = [
+        ("densenet121", 32),
+        ("inception-resnet-v2", 75),
+        ("inception-v3", 75),
+        ("inception-v4", 75),
+        ("mobilenet-v2", 32),
+        ("resnet18", 32),
+        ("resnext50-32x4d", 32),
+        ("xception", 33),
+    ];
+    let published = sides.map(|(name, side)| (name, published(name, side)));
+    let skeletons = [
+        ("a deep skeleton", skeleton(132, 0.25, 32)),
+        ("a wide skeleton", skeleton(10, 1.5, 64)),
+    ];
+    for (name, graph) in published.into_iter().chain(skeletons) {
+        let difference = difference(&graph, &Weights::synthetic(&graph, 1), 1);
+        assert!(difference < 1e-4, "{name}: {difference}");
+    }
+}
+
+#[test]
+fn made_up_weights_keep_values_in_bounds_however_deep_the_network() {
+    let cases = [
+        ("densenet121", published("densenet121", 64)),
+        ("inception-resnet-v2", published("inception-resnet-v2", 139)),
+        ("mobilenet-v2", published("mobilenet-v2", 128)),
+        ("resnet152", published("resnet152", 64)),
+        ("xception", published("xception", 128)),
+        ("a deep skeleton", skeleton(132, 0.25, 32)),
+    ];
+    for (name, graph) in cases {
+        let answers = answers(&graph, 2);
+        let mean_square = answers.iter().map(|v| v * v).sum::<f32>() / answers.len() as f32;
+        assert!((1e-3..1e3).contains(&mean_square), "{name}: {mean_square}");
+        let (first, second) = answers.split_at(answers.len() / 2);
+        assert_ne!(first, second, "{name}: answers depend on samples");
+    }
+}
+
+fn answers(graph: &Graph, batch: usize) -> Vec<f32> {
+    let lowered = Arc::new(Lowered::new(graph, &Weights::synthetic(graph, 1)));
+    let op = NetworkOp::new(lowered, batch, None).expect("op");
+    let shape = (batch, graph.input().elements());
+    let x = Tensor::from_vec(samples(batch, graph.input()), shape, &Device::Cpu).expect("x");
+    let y = x
+        .apply_op1_no_bwd(&op)
+        .and_then(|y| y.flatten_all()?.to_vec1());
+    y.expect("runs")
 }
