@@ -1,6 +1,5 @@
 //! Results kept between runs, under a key made of all they depend on.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use crate::device::Devices;
 use crate::ensemble::Ensemble;
 
 use super::greedy::{Bounds, Found};
+use super::sealed;
 
 /// Names a result: everything that could change it goes in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl CacheKey {
         add(env!("CARGO_PKG_VERSION").into());
         // An unoptimised build's figures say nothing about an optimised one.
         add(format!("debug {}", cfg!(debug_assertions)));
-        add(processor());
+        add(sealed::processor());
         add(format!("{devices:?} {algorithm} {evaluator} {bounds:?}"));
         add(format!(
             "{} {:?} {:?} {} {:?} {}",
@@ -64,7 +64,7 @@ impl CacheKey {
         if let Some(samples) = &ensemble.calibration {
             add_values(&mut hash, samples.values());
         }
-        CacheKey(hex(hash))
+        CacheKey(sealed::hex(hash))
     }
 }
 
@@ -72,39 +72,10 @@ fn add_values(hash: &mut Sha256, values: &[f32]) {
     values.iter().for_each(|v| hash.update(v.to_le_bytes()));
 }
 
-fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
-}
-
-/// The processor's name; a result from another machine is no result here.
-fn processor() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find(|l| l.starts_with("model name"));
-    format!("{} {}", std::env::consts::ARCH, model.unwrap_or_default())
-}
-
 /// A folder of results.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
-}
-
-/// A file of the cache: a result's text and its checksum.
-#[derive(Debug, Serialize, Deserialize)]
-struct Sealed {
-    sum: String,
-    body: String,
-}
-
-impl Sealed {
-    fn new(body: String) -> Self {
-        let sum = hex(Sha256::new().chain_update(&body));
-        Sealed { sum, body }
-    }
-
-    fn open(self) -> Option<String> {
-        (Sealed::new(self.body.clone()).sum == self.sum).then_some(self.body)
-    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -133,6 +104,11 @@ impl Cache {
         }
     }
 
+    /// Where its files are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn path(&self, key: &CacheKey) -> PathBuf {
         self.folder.join(format!("{}.json", &key.0[..32]))
     }
@@ -140,9 +116,7 @@ impl Cache {
     /// A stored result; none where there is none, or it is damaged or stale: it is
     /// then found again rather than trusted.
     pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<Found> {
-        let text = fs::read_to_string(self.path(key)).ok()?;
-        let sealed: Sealed = serde_json::from_str(&text).ok()?;
-        let stored: Stored = serde_json::from_str(&sealed.open()?).ok()?;
+        let stored: Stored = sealed::read(&self.path(key))?;
         let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
         let matrix: Matrix = stored.file.matrix_for(ensemble, frame).ok()?;
         sane.then_some(Found {
@@ -156,12 +130,11 @@ impl Cache {
         })
     }
 
-    /// Stores a result: written beside and renamed, so that a reader never sees half.
+    /// Stores a result.
     ///
     /// # Errors
     /// The disk is full or not writable; the search's result is not lost by that.
     pub fn store(&self, key: &CacheKey, ensemble: &str, found: &Found) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
         let stored = Stored {
             key: key.0.clone(),
             file: MatrixFile::new(ensemble, &found.matrix),
@@ -172,15 +145,6 @@ impl Cache {
             iterations: found.iterations,
             coverage: found.coverage,
         };
-        let sealed = Sealed::new(serde_json::to_string(&stored)?);
-        let text = serde_json::to_string_pretty(&sealed)?;
-        let part = self
-            .path(key)
-            .with_extension(format!("part{}", std::process::id()));
-        let written = fs::write(&part, text).and_then(|()| fs::rename(&part, self.path(key)));
-        if written.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        written
+        sealed::write(&self.path(key), &stored)
     }
 }

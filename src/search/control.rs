@@ -31,6 +31,8 @@ pub struct Progress {
     /// Best score after each iteration.
     pub history: Vec<f64>,
     pub evaluations: usize,
+    /// It occupies this machine's devices; a model's predictions do not.
+    pub measuring: bool,
 }
 
 /// Shared by a search and whoever watches it.

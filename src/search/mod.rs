@@ -7,6 +7,11 @@ mod control;
 mod evaluator;
 mod greedy;
 mod job;
+pub mod local;
+pub mod model;
+pub mod profiling;
+mod relief;
+mod sealed;
 mod worst_fit;
 
 pub use bench::BenchEvaluator;
@@ -16,4 +21,5 @@ pub use control::{Control, Progress, Stopped};
 pub use evaluator::{Evaluator, Score, SearchError};
 pub use greedy::{Bounds, Found, greedy};
 pub use job::{Algorithm, Job, Outcome};
+pub use relief::{evacuate, propose_move};
 pub use worst_fit::worst_fit;

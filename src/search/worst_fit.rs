@@ -41,22 +41,23 @@ pub(super) fn place(
     let mut entries = vec![None; devices.count() * members];
     for member in order {
         let size = sizes[member];
-        let device = book_somewhere(devices, footprints, &mut ledger, member, size)?;
+        let device = book_somewhere(devices, footprints, &mut ledger, (member, size), &[])?;
         entries[device * members + member] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
 
-fn book_somewhere(
+/// Books a worker of a member on the roomiest device that is not `barred`.
+pub(super) fn book_somewhere(
     devices: &Devices,
     footprints: &Footprints,
     ledger: &mut Ledger,
-    member: usize,
-    size: BatchSize,
+    (member, size): (usize, BatchSize),
+    barred: &[usize],
 ) -> Result<usize, DoesNotFit> {
     let mut refusal = None;
     for accelerators in [true, false] {
-        let Some(device) = roomiest(devices, ledger, accelerators) else {
+        let Some(device) = roomiest(devices, ledger, accelerators, barred) else {
             continue;
         };
         match footprints.book_one(ledger, devices, Cell { device, member }, size) {
@@ -74,8 +75,14 @@ fn book_somewhere(
     }))
 }
 
-fn roomiest(devices: &Devices, ledger: &Ledger, accelerators: bool) -> Option<usize> {
+fn roomiest(
+    devices: &Devices,
+    ledger: &Ledger,
+    accelerators: bool,
+    barred: &[usize],
+) -> Option<usize> {
     (0..devices.count())
+        .filter(|d| !barred.contains(d))
         .filter(|&d| devices.get(d).kind.is_accelerator() == accelerators)
         .min_by_key(|&d| (Reverse(ledger.free(d)), ledger.flops(d), d))
 }

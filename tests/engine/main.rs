@@ -21,6 +21,8 @@ mod networks;
 mod pool;
 mod reload;
 mod search;
+mod search_model;
+mod search_relief;
 mod serving;
 mod session;
 mod simulation;

@@ -1,0 +1,110 @@
+//! The model against real runs, digits on two partitions.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+use divisi::allocation::{Footprints, Frame, Matrix};
+use divisi::ensemble::BatchSize;
+use divisi::metrics::stats::{median, quantile};
+use divisi::search::model::ModelEvaluator;
+use divisi::search::profiling::Profiler;
+use divisi::search::{BenchEvaluator, Control, Evaluator};
+use rand::SeedableRng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+
+use crate::common::Bed;
+
+const MATRICES: usize = 50;
+
+pub fn run() -> Result<()> {
+    let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
+    let mut model = model(&bed)?;
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let mut bench = bench(&bed)?;
+    let mut pairs = Vec::new();
+    while pairs.len() < MATRICES {
+        let Some(matrix) = random_matrix(&bed.frame(), &mut random) else {
+            continue;
+        };
+        let predicted = model.throughput(&matrix);
+        let measured = bench.score(&matrix, 0.0)?.samples_per_s;
+        if std::env::var_os("DIVISI_ALL").is_some() {
+            println!("{predicted:.0} {measured:.0} {matrix:?}");
+        }
+        pairs.push((predicted, measured));
+    }
+    let errors: Vec<f64> = pairs.iter().map(|(p, m)| (p / m - 1.0).abs()).collect();
+    let biases: Vec<f64> = pairs.iter().map(|(p, m)| p / m - 1.0).collect();
+    println!(
+        "model against bench, {MATRICES} random matrices: median error {:.1} %, p90 {:.1} %, median bias {:+.1} %, rank correlation {:.3}",
+        100.0 * median(&errors),
+        100.0 * quantile(&errors, 0.9),
+        100.0 * median(&biases),
+        rank_correlation(&pairs)
+    );
+    Ok(())
+}
+
+pub fn bench(bed: &Bed) -> Result<BenchEvaluator> {
+    let samples = bed.ensemble.calibration.clone();
+    let samples = samples.ok_or_else(|| anyhow!("no samples"))?;
+    Ok(BenchEvaluator::new(
+        Arc::clone(&bed.ensemble),
+        bed.devices.clone(),
+        bed.networks(),
+        samples,
+        Arc::default(),
+    ))
+}
+
+pub fn model(bed: &Bed) -> Result<ModelEvaluator> {
+    let footprints = Footprints::of(&bed.ensemble, &bed.devices);
+    let started = Instant::now();
+    let profiled = Profiler {
+        ensemble: &bed.ensemble,
+        devices: &bed.devices,
+        footprints: &footprints,
+        factory: bed.networks().as_ref(),
+        cache: None,
+        control: &Control::default(),
+    }
+    .costs()?;
+    println!(
+        "profiling digits: {:.2} s ({:.2} s with what comes before)",
+        profiled.elapsed.as_secs_f64(),
+        started.elapsed().as_secs_f64()
+    );
+    Ok(ModelEvaluator::new(
+        &bed.frame(),
+        &bed.devices,
+        footprints,
+        &profiled.costs,
+    )?)
+}
+
+/// Half of the entries empty, the others of any size.
+fn random_matrix(frame: &Arc<Frame>, random: &mut ChaCha8Rng) -> Option<Matrix> {
+    let sizes: Vec<BatchSize> = frame.batch_sizes.iter().collect();
+    let cells = frame.devices.len() * frame.members.len();
+    let entry = |random: &mut ChaCha8Rng| {
+        let some = *[true, false].choose(random)?;
+        sizes.choose(random).copied().filter(|_| some)
+    };
+    let entries = (0..cells).map(|_| entry(random)).collect();
+    Matrix::new(Arc::clone(frame), entries).ok()
+}
+
+/// Spearman's: the correlation of the ranks.
+fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
+    let ranks = |value: fn(&(f64, f64)) -> f64| {
+        let below = |x: f64| pairs.iter().filter(|p| value(p) < x).count() as f64;
+        let mean = (pairs.len() - 1) as f64 / 2.0;
+        let ranks = pairs.iter().map(|p| below(value(p)) - mean);
+        ranks.collect::<Vec<f64>>()
+    };
+    let (a, b) = (ranks(|p| p.0), ranks(|p| p.1));
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
+}

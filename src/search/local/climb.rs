@@ -1,0 +1,181 @@
+//! Steepest ascent over [`Position`]s: by one entry while that is better, else by two;
+//! from the start, and again from places drawn around the best.
+
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::search::control::{Control, Progress, Stopped};
+
+use super::moves::{Move, pairs, promising, remove};
+use super::position::{Edit, Position};
+
+/// How far a local search goes, and its seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Climbs after the first.
+    pub restarts: usize,
+    pub seed: u64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Effort {
+            restarts: 8,
+            seed: 1,
+        }
+    }
+}
+
+/// Better by less than this is rounding.
+const BETTER: f64 = 1.0 + 1e-9;
+/// Entries drawn anew before a restart: from two, up to a quarter of the matrix.
+const LEAST_DRAWN: usize = 2;
+/// Steps of one climb at most: strictly better each time, so it ends before.
+const MOST_STEPS: usize = 10_000;
+
+/// A search under way: what it counts, and who watches it.
+pub struct Climber<'a> {
+    pub control: &'a Control,
+    pub evaluations: usize,
+    /// Steps taken.
+    pub steps: usize,
+}
+
+/// What a climb ended at: entries as batch sizes' numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summit {
+    pub entries: Vec<Option<usize>>,
+    pub score: f64,
+}
+
+impl Climber<'_> {
+    /// Climbs from `start` and from places around the best; every summit, the best
+    /// first.
+    ///
+    /// # Errors
+    /// The search was cancelled; `control` keeps the best.
+    pub fn climb_all(
+        &mut self,
+        start: &mut Position<'_>,
+        effort: Effort,
+    ) -> Result<Vec<Summit>, Stopped> {
+        let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
+        let from = start.entries().to_vec();
+        self.climb(start)?;
+        let mut summits = vec![summit(start)];
+        for restart in 0..effort.restarts {
+            let base = if restart % 2 == 0 {
+                &summits[0].entries
+            } else {
+                &from
+            };
+            start.go_to(base);
+            perturb(start, restart, &mut random);
+            self.climb(start)?;
+            let found = summit(start);
+            if summits.iter().all(|s| s.entries != found.entries) {
+                summits.push(found);
+            }
+            summits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        }
+        Ok(summits)
+    }
+
+    /// Climbs until no step is better, then lets workers go that give nothing; what
+    /// they held may make room for more.
+    fn climb(&mut self, position: &mut Position<'_>) -> Result<(), Stopped> {
+        for _ in 0..MOST_STEPS {
+            self.control.checkpoint()?;
+            let Some(step) = self.best_step(position)? else {
+                let idle = position.idle();
+                let Some(cell) = idle.first() else {
+                    return Ok(());
+                };
+                position.go(&[remove(*cell)]);
+                continue;
+            };
+            position.go(step.edits());
+            self.steps += 1;
+            self.note(position);
+        }
+        Ok(())
+    }
+
+    fn best_step(&mut self, position: &mut Position<'_>) -> Result<Option<Move>, Stopped> {
+        let edits = promising(position);
+        let singles = edits.iter().map(|edit| Move::of(&[*edit]));
+        if let Some(step) = self.best_of(position, singles) {
+            return Ok(Some(step));
+        }
+        for edit in &edits {
+            self.control.checkpoint()?;
+            let pairs = pairs(position, *edit);
+            // The first promising entry that finds room is good enough: looking at all
+            // of them costs most of the time and gains next to nothing.
+            if let Some(step) = self.best_of(position, pairs) {
+                return Ok(Some(step));
+            }
+        }
+        Ok(None)
+    }
+
+    fn best_of(
+        &mut self,
+        position: &mut Position<'_>,
+        steps: impl IntoIterator<Item = Move>,
+    ) -> Option<Move> {
+        let mut best = (position.score() * BETTER, None);
+        for step in steps {
+            if !position.allows(step.edits()) {
+                continue;
+            }
+            self.evaluations += 1;
+            let score = position.score_with(step.edits());
+            if score > best.0 {
+                best = (score, Some(step));
+            }
+        }
+        best.1
+    }
+
+    fn note(&self, position: &Position<'_>) {
+        let score = position.score();
+        self.control.update(|p: &mut Progress| {
+            p.iteration = self.steps;
+            p.evaluations = self.evaluations;
+            p.scores.push(score);
+            let best = p.best_score.unwrap_or(0.0).max(score);
+            p.best_score = Some(best);
+            p.history.push(best);
+        });
+    }
+}
+
+fn summit(position: &Position<'_>) -> Summit {
+    Summit {
+        entries: position.entries().to_vec(),
+        score: position.score(),
+    }
+}
+
+/// Changes entries at random, as far as they fit: a few, or many.
+fn perturb(position: &mut Position<'_>, restart: usize, random: &mut ChaCha8Rng) {
+    let cells: Vec<_> = position.cells().collect();
+    let most = (cells.len() / 4).max(LEAST_DRAWN);
+    let count = (LEAST_DRAWN << (restart / 2)).min(most);
+    for _ in 0..count {
+        let Some(cell) = cells.choose(random) else {
+            return;
+        };
+        let sizes = position.rates().sizes().len();
+        let to = match random.random_range(0..=sizes) {
+            0 => None,
+            size => Some(size - 1),
+        };
+        let edit = [Edit { cell: *cell, to }];
+        if position.get(*cell) != to && position.allows(&edit) {
+            position.go(&edit);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Steps from one matrix to another: one entry, as in the paper, or a worker with
+//! another one that makes room for it.
+//!
+//! The programme's throughput never falls where a worker is added, nor rises where one
+//! goes. So every step worth a look brings at least one worker that gains at present
+//! prices, and the others need not be solved.
+
+use crate::allocation::Cell;
+
+use super::position::{Edit, Position};
+
+/// Entries changed in one step: one to four.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    edits: [Edit; 4],
+    len: usize,
+}
+
+impl Move {
+    /// A step of these entries, four at most.
+    pub fn of(edits: &[Edit]) -> Self {
+        let len = edits.len().min(4);
+        let mut step = Move {
+            edits: [edits[0]; 4],
+            len,
+        };
+        step.edits[..len].copy_from_slice(&edits[..len]);
+        step
+    }
+
+    /// What changes.
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits[..self.len]
+    }
+}
+
+/// Entries that could help by themselves: more workers, other batch sizes.
+pub fn promising(position: &Position<'_>) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for cell in position.cells() {
+        for size in 0..position.rates().sizes().len() {
+            let other = position.get(cell) != Some(size);
+            if other && position.promises(cell, size) {
+                found.push(put(cell, size));
+            }
+        }
+    }
+    found
+}
+
+/// A promising entry with what makes room for it: a worker of the same member moves
+/// there from another device; a worker in the same memory goes or takes a smaller
+/// batch; two workers of different members swap their devices.
+pub fn pairs(position: &Position<'_>, edit: Edit) -> Vec<Move> {
+    let mut found = Vec::new();
+    let workers = position.cells().filter(|cell| *cell != edit.cell);
+    for cell in workers {
+        let Some(size) = position.get(cell) else {
+            continue;
+        };
+        let nearby = position.room().shared(cell.device, edit.cell.device);
+        if nearby || cell.member == edit.cell.member {
+            found.push(Move::of(&[edit, remove(cell)]));
+        }
+        if nearby {
+            found.extend((0..size).map(|to| Move::of(&[edit, put(cell, to)])));
+        }
+        if cell.member == edit.cell.member {
+            found.extend(swaps(position, edit, cell));
+        }
+    }
+    found
+}
+
+/// The worker at `from` goes to `edit`, another one there goes where it was.
+fn swaps(position: &Position<'_>, edit: Edit, from: Cell) -> impl Iterator<Item = Move> {
+    let there = position.cells();
+    let there = there.filter(move |c| c.device == edit.cell.device && *c != edit.cell);
+    there.filter_map(move |other| {
+        let back = Cell {
+            device: from.device,
+            ..other
+        };
+        let size = position.get(other)?;
+        let free = position.get(back).is_none() && from.device != edit.cell.device;
+        free.then(|| Move::of(&[edit, remove(from), put(back, size), remove(other)]))
+    })
+}
+
+fn put(cell: Cell, size: usize) -> Edit {
+    Edit {
+        cell,
+        to: Some(size),
+    }
+}
+
+/// No worker at `cell` any more.
+pub fn remove(cell: Cell) -> Edit {
+    Edit { cell, to: None }
+}

@@ -1,0 +1,191 @@
+//! A matrix on the way: its entries as numbers, what they book, its programme's
+//! solution. Neighbours are scored from it without being made.
+
+use std::sync::Arc;
+
+use crate::allocation::{Cell, Frame, InvalidMatrix, Matrix};
+use crate::search::model::{Programme, Rates, WorkerRate};
+
+use super::room::Room;
+
+/// One entry changed to batch size number `to`, or to no worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub cell: Cell,
+    pub to: Option<usize>,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Position<'a> {
+    rates: &'a Rates,
+    room: Room,
+    entries: Vec<Option<usize>>,
+    /// Number of each entry's worker in the programme.
+    numbers: Vec<usize>,
+    /// Workers of each member.
+    counts: Vec<usize>,
+    programme: Programme,
+    scratch: Programme,
+    gone: Vec<usize>,
+    new: Vec<WorkerRate>,
+}
+
+impl<'a> Position<'a> {
+    /// At `matrix`, in a `room` that is empty yet.
+    pub fn new(rates: &'a Rates, room: Room, matrix: &Matrix) -> Self {
+        let entries = rates.devices() * rates.members();
+        let mut position = Position {
+            rates,
+            room,
+            entries: vec![None; entries],
+            numbers: vec![0; entries],
+            counts: vec![0; rates.members()],
+            programme: Programme::default(),
+            scratch: Programme::default(),
+            gone: Vec::new(),
+            new: Vec::new(),
+        };
+        let number = |size| rates.sizes().iter().position(|s| *s == size);
+        let workers = matrix.workers();
+        let edits: Vec<Edit> = workers
+            .map(|(cell, size)| Edit {
+                cell,
+                to: number(size),
+            })
+            .collect();
+        position.go(&edits);
+        position
+    }
+
+    /// Samples a second here.
+    pub fn score(&self) -> f64 {
+        self.programme.throughput()
+    }
+
+    /// The rates that an entry may have.
+    pub fn rates(&self) -> &'a Rates {
+        self.rates
+    }
+
+    /// What is booked here.
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// The batch size's number at `cell`.
+    pub fn get(&self, cell: Cell) -> Option<usize> {
+        self.entries[self.index(cell)]
+    }
+
+    /// Every entry's batch size's number, device by device.
+    pub fn entries(&self) -> &[Option<usize>] {
+        &self.entries
+    }
+
+    /// Goes back to entries that were once here.
+    pub fn go_to(&mut self, entries: &[Option<usize>]) {
+        let cells = self.cells().zip(entries);
+        let changed = cells.filter(|(cell, to)| self.get(*cell) != **to);
+        let edits: Vec<Edit> = changed.map(|(cell, to)| Edit { cell, to: *to }).collect();
+        self.go(&edits);
+    }
+
+    /// Every place, device by device.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
+        let (devices, members) = (self.rates.devices(), self.rates.members());
+        (0..devices).flat_map(move |device| (0..members).map(move |member| Cell { device, member }))
+    }
+
+    /// Whether a worker there could help; where it could not, no change that brings
+    /// it alone can.
+    pub fn promises(&self, cell: Cell, size: usize) -> bool {
+        self.programme.gains_from(&self.rates.worker(cell, size))
+    }
+
+    /// Whether the changed matrix would be valid and fit.
+    pub fn allows(&mut self, edits: &[Edit]) -> bool {
+        let entries = &self.entries;
+        let members = self.rates.members();
+        let old = |cell: Cell| entries[cell.device * members + cell.member];
+        self.room.fits(edits, old) && edits.iter().all(|e| self.leaves_a_worker(e, edits))
+    }
+
+    fn leaves_a_worker(&self, edit: &Edit, edits: &[Edit]) -> bool {
+        if edit.to.is_some() {
+            return true;
+        }
+        let of_member = edits.iter().filter(|e| e.cell.member == edit.cell.member);
+        let change =
+            of_member.map(|e| i64::from(e.to.is_some()) - i64::from(self.get(e.cell).is_some()));
+        self.counts[edit.cell.member] as i64 + change.sum::<i64>() > 0
+    }
+
+    /// Samples a second of the changed matrix, which must be allowed.
+    pub fn score_with(&mut self, edits: &[Edit]) -> f64 {
+        self.gone.clear();
+        self.new.clear();
+        for edit in edits {
+            let entry = self.index(edit.cell);
+            if self.entries[entry].is_some() {
+                self.gone.push(self.numbers[entry]);
+            }
+            if let Some(size) = edit.to {
+                self.new.push(self.rates.worker(edit.cell, size));
+            }
+        }
+        self.programme
+            .changed(&mut self.scratch, &self.gone, &self.new)
+    }
+
+    /// Moves to the changed matrix.
+    pub fn go(&mut self, edits: &[Edit]) {
+        let entries = &self.entries;
+        let members = self.rates.members();
+        self.room
+            .apply(edits, |cell| entries[cell.device * members + cell.member]);
+        for edit in edits {
+            let entry = self.index(edit.cell);
+            let count = &mut self.counts[edit.cell.member];
+            *count -= usize::from(self.entries[entry].is_some());
+            *count += usize::from(edit.to.is_some());
+            self.entries[entry] = edit.to;
+        }
+        self.solve();
+    }
+
+    fn solve(&mut self) {
+        let mut workers = Vec::with_capacity(self.entries.len());
+        for cell in self.cells() {
+            if let Some(size) = self.get(cell) {
+                let entry = self.index(cell);
+                self.numbers[entry] = workers.len();
+                workers.push(self.rates.worker(cell, size));
+            }
+        }
+        self.programme
+            .renew(self.rates.members(), self.rates.devices(), &workers);
+    }
+
+    /// Workers that give nothing to this throughput, though their member has others.
+    pub fn idle(&self) -> Vec<Cell> {
+        let busy = |cell: &Cell| self.programme.rate(self.numbers[self.index(*cell)]) > 0.0;
+        let workers = self.cells().filter(|cell| self.get(*cell).is_some());
+        workers
+            .filter(|cell| self.counts[cell.member] > 1 && !busy(cell))
+            .collect()
+    }
+
+    /// The matrix itself.
+    ///
+    /// # Errors
+    /// It was never valid.
+    pub fn matrix(&self, frame: &Arc<Frame>) -> Result<Matrix, InvalidMatrix> {
+        let size = |entry: &Option<usize>| entry.map(|size| self.rates.sizes()[size]);
+        Matrix::new(Arc::clone(frame), self.entries.iter().map(size).collect())
+    }
+
+    fn index(&self, cell: Cell) -> usize {
+        cell.device * self.rates.members() + cell.member
+    }
+}

@@ -1,0 +1,29 @@
+//! How good any matrix can be: a bound to hold what was found against.
+
+use crate::allocation::Cell;
+
+use super::program::{Programme, WorkerRate};
+use super::rates::Rates;
+
+/// Samples a second that no matrix exceeds by the model: every entry has a worker as
+/// cheap a sample and as fast as at the best of the batch sizes that `fits` (alone),
+/// and memory holds them all. The programme's throughput rises with each of these, so
+/// every matrix's is below. 0 where a member fits nowhere.
+pub fn bound(rates: &Rates, fits: impl Fn(Cell, usize) -> bool) -> f64 {
+    let mut workers = Vec::new();
+    for device in 0..rates.devices() {
+        for member in 0..rates.members() {
+            let cell = Cell { device, member };
+            let sizes = (0..rates.sizes().len()).filter(|&size| fits(cell, size));
+            let best = sizes
+                .map(|size| rates.worker(cell, size))
+                .reduce(|a, b| WorkerRate {
+                    seconds: a.seconds.min(b.seconds),
+                    most: a.most.max(b.most),
+                    ..a
+                });
+            workers.extend(best);
+        }
+    }
+    Programme::new(rates.members(), rates.devices(), &workers).throughput()
+}

@@ -1,0 +1,12 @@
+//! Evaluator `model`: throughput predicted from what batches cost.
+
+mod bound;
+mod evaluator;
+mod program;
+mod rates;
+mod simplex;
+
+pub use bound::bound;
+pub use evaluator::ModelEvaluator;
+pub use program::{Bottlenecks, Programme, WorkerRate};
+pub use rates::{Rate, Rates};

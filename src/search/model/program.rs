@@ -1,0 +1,136 @@
+//! The linear programme of a matrix: the largest T such that every member gets T
+//! samples a second and no device is asked for more than its time.
+
+use super::simplex::Simplex;
+
+/// What one worker can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorkerRate {
+    pub member: usize,
+    pub device: usize,
+    /// Seconds of its whole device that a sample takes, above 0.
+    pub seconds: f64,
+    /// Samples a second at most, were the device its own: it runs a batch at a time.
+    pub most: f64,
+}
+
+/// A programme and its solution, from which neighbours are solved in a few steps.
+#[derive(Debug, Default)]
+pub struct Programme {
+    simplex: Simplex,
+    /// Samples a second that the solver calls 1, so that its tolerances mean the same
+    /// for any network; 0 where a member has no worker.
+    unit: f64,
+    workers: usize,
+}
+
+/// What holds the throughput down, as shares of it: one more per cent of what has
+/// price 1 gives one per cent more throughput.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bottlenecks {
+    /// By member; they sum up to 1. Cheaper answers of a member at 0 help nothing.
+    pub members: Vec<f64>,
+    /// By device: more time of a device at 0 helps nothing. They sum up to 1 unless a
+    /// worker is as fast as it can be with its device to itself.
+    pub devices: Vec<f64>,
+}
+
+impl Programme {
+    /// Solves the programme of `workers` from nothing.
+    pub fn new(members: usize, devices: usize, workers: &[WorkerRate]) -> Self {
+        let mut programme = Programme {
+            unit: unit(members, workers),
+            workers: workers.len(),
+            ..Programme::default()
+        };
+        programme.solve(members, devices, workers);
+        programme
+    }
+
+    /// The same, in the memory of an earlier one.
+    pub fn renew(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
+        self.unit = unit(members, workers);
+        self.workers = workers.len();
+        self.solve(members, devices, workers);
+    }
+
+    fn solve(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
+        if self.unit == 0.0 {
+            return;
+        }
+        self.simplex.begin(members, devices, &[]);
+        for worker in workers {
+            self.simplex.add(scaled(worker, self.unit));
+        }
+        self.simplex.optimise();
+    }
+
+    /// Samples a second of the whole ensemble.
+    pub fn throughput(&self) -> f64 {
+        if self.unit == 0.0 {
+            return 0.0;
+        }
+        self.unit * self.simplex.throughput()
+    }
+
+    /// Samples a second of worker number `index` that give that throughput.
+    pub fn rate(&self, index: usize) -> f64 {
+        if self.unit == 0.0 {
+            return 0.0;
+        }
+        self.unit * self.simplex.rate(index)
+    }
+
+    /// Which members and devices bind.
+    pub fn bottlenecks(&self) -> Bottlenecks {
+        let (members, devices) = self.simplex.prices();
+        let throughput = self.simplex.throughput().max(f64::MIN_POSITIVE);
+        Bottlenecks {
+            members: members.to_vec(),
+            devices: devices.iter().map(|p| p / throughput).collect(),
+        }
+    }
+
+    /// Whether one more worker could give more throughput. Where none of the workers
+    /// that a change brings can, the change cannot either.
+    pub fn gains_from(&self, worker: &WorkerRate) -> bool {
+        self.simplex.gain_of(&scaled(worker, self.unit)) > GAIN
+    }
+
+    /// Throughput without the workers numbered `gone` and with those in `new`, worked
+    /// out in `scratch` from this solution. The members left bare must be none.
+    pub fn changed(&self, scratch: &mut Self, gone: &[usize], new: &[WorkerRate]) -> f64 {
+        scratch.unit = self.unit;
+        scratch.workers = self.workers + new.len();
+        scratch.simplex.clone_from(&self.simplex);
+        for worker in new {
+            scratch.simplex.add(scaled(worker, self.unit));
+        }
+        for &worker in gone {
+            scratch.simplex.charge(worker);
+        }
+        scratch.simplex.optimise();
+        scratch.throughput()
+    }
+}
+
+/// A worth below this is rounding.
+const GAIN: f64 = 1e-10;
+
+/// The slowest member's throughput were all devices its own: T is that at most.
+fn unit(members: usize, workers: &[WorkerRate]) -> f64 {
+    let mut alone = vec![0.0; members];
+    for worker in workers {
+        alone[worker.member] += worker.most.min(1.0 / worker.seconds);
+    }
+    let slowest = alone.into_iter().fold(f64::INFINITY, f64::min);
+    if slowest.is_finite() { slowest } else { 0.0 }
+}
+
+fn scaled(worker: &WorkerRate, unit: f64) -> WorkerRate {
+    WorkerRate {
+        seconds: worker.seconds * unit,
+        most: worker.most / unit,
+        ..*worker
+    }
+}

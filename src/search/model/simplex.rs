@@ -1,0 +1,342 @@
+//! The primal simplex method for bounded variables (Dantzig 1955; Chvátal, *Linear
+//! Programming*, chapter 8), made for one family of programmes:
+//!
+//! maximise T where, for each member, its workers' rates sum up to T; for each device,
+//! rate × seconds a sample sums up to at most 1; and each rate is at most what one
+//! worker can do.
+//!
+//! A worker's column has two entries, so a step costs one update of the dense inverse
+//! of the basis, members + devices on a side. A changed matrix starts from the basis
+//! of the old one: new workers come in at rate 0, and one that goes is charged more
+//! for each sample than a sample can be worth, so that the same primal steps empty it.
+
+use super::program::WorkerRate;
+
+/// Largest error left in a reduced cost, in units of T.
+const TOLERANCE: f64 = 1e-11;
+/// A pivot smaller than this is taken for zero.
+const LEAST_PIVOT: f64 = 1e-9;
+/// Steps without progress before Bland's rule, which cannot cycle, chooses.
+const PATIENCE: usize = 30;
+/// Steps at most, times rows: never reached unless rounding breaks down, and then
+/// what there is can be done, if not proved best.
+const MOST_STEPS: usize = 200;
+/// Charged for each sample of a worker that goes. A sample is worth its member's price
+/// at most, and the members' prices sum up to 1.
+const CHARGE: f64 = 2.0;
+
+/// Variable number 0 is T, then come the devices' idle shares, then workers.
+const THROUGHPUT: usize = 0;
+/// In a member's row until it has its first worker.
+const NOBODY: usize = usize::MAX;
+
+/// Where a variable stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Zero,
+    Most,
+    Basic,
+}
+
+/// A programme with a basis of it.
+#[derive(Debug, Default)]
+pub(super) struct Simplex {
+    members: usize,
+    rows: usize,
+    workers: Vec<WorkerRate>,
+    /// Of each variable.
+    most: Vec<f64>,
+    worth: Vec<f64>,
+    place: Vec<Place>,
+    /// Of each row: the basic variable and its value.
+    basic: Vec<usize>,
+    value: Vec<f64>,
+    /// The basis's inverse, column after column.
+    inverse: Vec<f64>,
+    /// Price of each row: members, then devices.
+    prices: Vec<f64>,
+    /// The entering variable's column in terms of the basis.
+    direction: Vec<f64>,
+}
+
+impl Clone for Simplex {
+    fn clone(&self) -> Self {
+        let mut copy = Simplex::default();
+        copy.clone_from(self);
+        copy
+    }
+
+    /// Without taking memory where there is enough.
+    fn clone_from(&mut self, from: &Self) {
+        self.members = from.members;
+        self.rows = from.rows;
+        self.workers.clone_from(&from.workers);
+        self.most.clone_from(&from.most);
+        self.worth.clone_from(&from.worth);
+        self.place.clone_from(&from.place);
+        self.basic.clone_from(&from.basic);
+        self.value.clone_from(&from.value);
+        self.inverse.clone_from(&from.inverse);
+        self.prices.clone_from(&from.prices);
+        self.direction.clone_from(&from.direction);
+    }
+}
+
+impl Simplex {
+    /// Makes it the programme of `workers`, nothing running. Every member must have a
+    /// worker; rates are in units in which T is about 1.
+    pub fn begin(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
+        let rows = members + devices;
+        self.members = members;
+        self.rows = rows;
+        self.workers.clear();
+        self.most.clear();
+        self.most.resize(1 + devices, f64::INFINITY);
+        self.worth.clear();
+        self.worth.resize(1 + devices, 0.0);
+        self.worth[THROUGHPUT] = 1.0;
+        self.place.clear();
+        self.place.resize(1 + devices, Place::Basic);
+        self.place[THROUGHPUT] = Place::Zero;
+        self.basic.clear();
+        self.basic.resize(members, NOBODY);
+        self.basic.extend(1..=devices);
+        self.value.clear();
+        self.value.resize(members, 0.0);
+        self.value.resize(rows, 1.0);
+        self.prices.clear();
+        self.prices.resize(rows, 0.0);
+        self.direction.clear();
+        self.direction.resize(rows, 0.0);
+        self.inverse.clear();
+        self.inverse.resize(rows * rows, 0.0);
+        for device in members..rows {
+            self.inverse[device * rows + device] = 1.0;
+        }
+        for worker in workers {
+            self.add(*worker);
+        }
+    }
+
+    /// Adds a worker at rate 0; a member's first one is basic.
+    pub fn add(&mut self, worker: WorkerRate) {
+        let (member, rows) = (worker.member, self.rows);
+        let variable = self.place.len();
+        self.workers.push(worker);
+        self.most.push(worker.most);
+        self.worth.push(0.0);
+        if self.basic[member] != NOBODY {
+            return self.place.push(Place::Zero);
+        }
+        self.place.push(Place::Basic);
+        self.basic[member] = variable;
+        self.inverse[member * rows + member] = -1.0;
+        self.inverse[member * rows + self.members + worker.device] = worker.seconds;
+    }
+
+    /// Worker number `index` has to go: it will have rate 0 if that is possible.
+    pub fn charge(&mut self, index: usize) {
+        let variable = self.variable(index);
+        self.worth[variable] = -CHARGE;
+        if let Some(row) = self.basic.iter().position(|&v| v == variable) {
+            self.reprice(row, -CHARGE);
+        }
+    }
+
+    /// The basic variable of `row` is worth so much more now.
+    fn reprice(&mut self, row: usize, change: f64) {
+        for (column, price) in self.prices.iter_mut().enumerate() {
+            *price += change * self.inverse[column * self.rows + row];
+        }
+    }
+
+    fn variable(&self, worker: usize) -> usize {
+        1 + self.rows - self.members + worker
+    }
+
+    /// Steps until nothing is gained by another.
+    pub fn optimise(&mut self) {
+        let mut idle = 0;
+        for _ in 0..MOST_STEPS * self.rows {
+            let careful = idle > PATIENCE;
+            let Some((variable, gain)) = self.entering(careful) else {
+                return;
+            };
+            let moved = self.enter(variable, gain, careful);
+            idle = if moved { 0 } else { idle + 1 };
+        }
+    }
+
+    /// The variable whose change is worth most, and its worth: above zero to increase,
+    /// below to decrease. The first one where `careful`.
+    fn entering(&self, careful: bool) -> Option<(usize, f64)> {
+        let mut best = (0, TOLERANCE);
+        for variable in 0..self.place.len() {
+            let gain = match self.place[variable] {
+                Place::Basic => continue,
+                Place::Zero => self.gain(variable),
+                Place::Most => -self.gain(variable),
+            };
+            if gain > best.1 {
+                best = (variable, gain);
+                if careful {
+                    break;
+                }
+            }
+        }
+        let (variable, gain) = best;
+        (gain > TOLERANCE).then(|| match self.place[variable] {
+            Place::Most => (variable, -gain),
+            _ => (variable, gain),
+        })
+    }
+
+    /// What one more unit of a variable is worth at the present prices.
+    fn gain(&self, variable: usize) -> f64 {
+        let devices = self.rows - self.members;
+        if variable > devices {
+            let worker = &self.workers[variable - devices - 1];
+            return self.worth[variable] + self.gain_of(worker);
+        }
+        if variable == THROUGHPUT {
+            return 1.0 - self.prices[..self.members].iter().sum::<f64>();
+        }
+        -self.prices[self.members + variable - 1]
+    }
+
+    /// What one more sample a second of a worker, there or not, is worth.
+    pub fn gain_of(&self, worker: &WorkerRate) -> f64 {
+        self.prices[worker.member] - worker.seconds * self.prices[self.members + worker.device]
+    }
+
+    fn direct(&mut self, variable: usize) {
+        let (rows, devices) = (self.rows, self.rows - self.members);
+        let column = |row: usize| &self.inverse[row * rows..(row + 1) * rows];
+        if variable > devices {
+            let worker = &self.workers[variable - devices - 1];
+            let (member, device) = (column(worker.member), column(self.members + worker.device));
+            for ((to, m), d) in self.direction.iter_mut().zip(member).zip(device) {
+                *to = worker.seconds * d - m;
+            }
+        } else if variable == THROUGHPUT {
+            self.direction.fill(0.0);
+            for member in 0..self.members {
+                let column = &self.inverse[member * rows..(member + 1) * rows];
+                self.direction
+                    .iter_mut()
+                    .zip(column)
+                    .for_each(|(to, c)| *to += c);
+            }
+        } else {
+            self.direction
+                .copy_from_slice(column(self.members + variable - 1));
+        }
+    }
+
+    /// Moves a variable as far as possible; whether anything moved.
+    fn enter(&mut self, variable: usize, gain: f64, careful: bool) -> bool {
+        self.direct(variable);
+        let sign = gain.signum();
+        let (far, leaving) = self.furthest(variable, sign, careful);
+        if !far.is_finite() {
+            // Only where a worker costs nothing; more than any device serves is enough.
+            return false;
+        }
+        for (value, along) in self.value.iter_mut().zip(&self.direction) {
+            *value -= sign * far * along;
+        }
+        let from = match self.place[variable] {
+            Place::Most => self.most[variable],
+            _ => 0.0,
+        };
+        match leaving {
+            None => self.place[variable] = if sign > 0.0 { Place::Most } else { Place::Zero },
+            Some((row, place)) => {
+                self.place[self.basic[row]] = place;
+                self.place[variable] = Place::Basic;
+                self.basic[row] = variable;
+                self.value[row] = from + sign * far;
+                self.pivot(row, gain);
+            }
+        }
+        far > TOLERANCE
+    }
+
+    /// How far a variable can move, and which row then leaves the basis to where; none
+    /// where its own bound comes first. Of rows that tie, the one with the largest
+    /// pivot, or the first variable where `careful`.
+    fn furthest(&self, variable: usize, sign: f64, careful: bool) -> (f64, Option<(usize, Place)>) {
+        let mut far = self.most[variable];
+        let mut leaving: Option<(usize, Place)> = None;
+        for row in 0..self.rows {
+            let along = sign * self.direction[row];
+            let (room, place) = if along > LEAST_PIVOT {
+                (self.value[row], Place::Zero)
+            } else if along < -LEAST_PIVOT {
+                (self.most[self.basic[row]] - self.value[row], Place::Most)
+            } else {
+                continue;
+            };
+            let reach = room.max(0.0) / along.abs();
+            let better = match leaving {
+                _ if reach < far - TOLERANCE => true,
+                Some((other, _)) if reach <= far + TOLERANCE => {
+                    if careful {
+                        self.basic[row] < self.basic[other]
+                    } else {
+                        along.abs() > self.direction[other].abs()
+                    }
+                }
+                _ => false,
+            };
+            if better {
+                far = reach;
+                leaving = Some((row, place));
+            }
+        }
+        (far, leaving)
+    }
+
+    /// The entering variable takes over `row`; its gain becomes 0.
+    fn pivot(&mut self, row: usize, gain: f64) {
+        let pivot = self.direction[row];
+        for column in 0..self.rows {
+            let entries = &mut self.inverse[column * self.rows..(column + 1) * self.rows];
+            let share = entries[row] / pivot;
+            if share == 0.0 {
+                continue;
+            }
+            for (entry, along) in entries.iter_mut().zip(&self.direction) {
+                *entry -= share * along;
+            }
+            entries[row] = share;
+            self.prices[column] += gain * share;
+        }
+    }
+
+    /// The value of T.
+    pub fn throughput(&self) -> f64 {
+        self.value_of(THROUGHPUT)
+    }
+
+    /// The rate of worker number `index`.
+    pub fn rate(&self, index: usize) -> f64 {
+        self.value_of(self.variable(index))
+    }
+
+    fn value_of(&self, variable: usize) -> f64 {
+        match self.place[variable] {
+            Place::Zero => 0.0,
+            Place::Most => self.most[variable],
+            Place::Basic => {
+                let row = self.basic.iter().position(|&v| v == variable);
+                row.map_or(0.0, |row| self.value[row].max(0.0))
+            }
+        }
+    }
+
+    /// What one more unit is worth: of each member's answers, of each device's time.
+    pub fn prices(&self) -> (&[f64], &[f64]) {
+        self.prices.split_at(self.members)
+    }
+}

@@ -1,0 +1,152 @@
+//! Measuring batches: every partition of a kind runs the same batches at the same
+//! time, as they will while serving, so that what they take from each other (memory
+//! bandwidth, shared caches, a core's turbo) is in the figure.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candle_core::Tensor;
+
+use crate::compute::{Predictor, host_rows, write_rows};
+use crate::device::{DeviceKind, pin_current_thread, thread_pool};
+use crate::ensemble::BatchSize;
+use crate::search::control::Stopped;
+use crate::search::evaluator::SearchError;
+
+use super::Profiler;
+
+/// Batches of one size are repeated until they took so long together: shorter runs
+/// measure the clock and the machine's interruptions.
+const LEAST_TIME: Duration = Duration::from_millis(6);
+/// And at least so often where they are short, so that one interruption does not count.
+const LEAST_RUNS: usize = 3;
+/// A batch longer than this is run once: it averages over interruptions by itself.
+const LONG: Duration = Duration::from_millis(8);
+
+/// `(rows, seconds)` of batches of `member` at each of `sizes`, largest first, with all
+/// of `devices` busy; the mean over them.
+pub(super) fn measure(
+    profiler: &Profiler<'_>,
+    member: usize,
+    devices: &[usize],
+    sizes: &[usize],
+) -> Result<Vec<(usize, f64)>, SearchError> {
+    let still_measuring = AtomicUsize::new(devices.len());
+    let times = thread::scope(|scope| {
+        let running: Vec<_> = devices
+            .iter()
+            .map(|&device| {
+                let still_measuring = &still_measuring;
+                scope.spawn(move || on_device(profiler, member, device, sizes, still_measuring))
+            })
+            .collect();
+        let joined = running.into_iter().map(|thread| {
+            let broken = |_| Err(SearchError::Evaluation("a network panicked".into()));
+            thread.join().unwrap_or_else(broken)
+        });
+        joined.collect::<Result<Vec<_>, SearchError>>()
+    })?;
+    let mean = |i: usize| times.iter().map(|t| t[i]).sum::<f64>() / times.len() as f64;
+    let points = sizes.iter().enumerate();
+    Ok(points.map(|(i, rows)| (*rows, mean(i))).collect())
+}
+
+/// Seconds at each of `sizes` on one device; then keeps it busy until all are done.
+fn on_device(
+    profiler: &Profiler<'_>,
+    member: usize,
+    device: usize,
+    sizes: &[usize],
+    still_measuring: &AtomicUsize,
+) -> Result<Vec<f64>, SearchError> {
+    let measured = catch_unwind(AssertUnwindSafe(|| {
+        let mut runner = Runner::new(profiler, member, device, sizes[0])?;
+        let times = runner.times(profiler, sizes)?;
+        Ok((runner, times))
+    }));
+    still_measuring.fetch_sub(1, Ordering::AcqRel);
+    let broken = |_| Err(SearchError::Evaluation("a network panicked".into()));
+    let (mut runner, times) = measured.unwrap_or_else(broken)?;
+    let smallest = sizes[sizes.len() - 1];
+    while still_measuring.load(Ordering::Acquire) > 0 && !profiler.control.is_cancelled() {
+        runner.run(smallest)?;
+    }
+    Ok(times)
+}
+
+/// A worker without an engine around it.
+struct Runner {
+    predictor: Box<dyn Predictor>,
+    input: Tensor,
+    output: Tensor,
+}
+
+impl Runner {
+    fn new(
+        profiler: &Profiler<'_>,
+        member: usize,
+        device: usize,
+        largest: usize,
+    ) -> Result<Self, SearchError> {
+        let broken = |e: &dyn std::fmt::Display| SearchError::Evaluation(e.to_string());
+        let mut pool = None;
+        if let DeviceKind::Cpu { cores } = &profiler.devices.get(device).kind {
+            pin_current_thread(cores);
+            pool = thread_pool(cores).map_err(|e| broken(&e))?;
+        }
+        let size = u32::try_from(largest).ok().and_then(BatchSize::new);
+        let size = size.unwrap_or(profiler.ensemble.batch_sizes.smallest());
+        let built = profiler.factory.build(member, size, pool);
+        let inputs = profiler.ensemble.members[member].graph.input().elements();
+        let tensors = host_rows(largest, inputs).and_then(|input| {
+            let values = |rows: &mut [f32]| {
+                let mixed = |i: usize| (i.wrapping_mul(2_654_435_761) >> 8) % 1000;
+                let values = rows.iter_mut().enumerate();
+                values.for_each(|(i, value)| *value = mixed(i) as f32 / 1000.0);
+            };
+            write_rows(&input, values)?;
+            Ok((input, host_rows(largest, profiler.ensemble.classes)?))
+        });
+        let (input, output) = tensors.map_err(|e| broken(&e))?;
+        Ok(Runner {
+            predictor: built.map_err(|e| broken(&e))?,
+            input,
+            output,
+        })
+    }
+
+    fn run(&mut self, rows: usize) -> Result<Duration, SearchError> {
+        let start = Instant::now();
+        let done = self.predictor.predict(rows, &self.input, &self.output);
+        done.map_err(|e| SearchError::Evaluation(e.to_string()))?;
+        Ok(start.elapsed())
+    }
+
+    fn times(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Vec<f64>, SearchError> {
+        // Not counted: it pays for cold memory and a sleeping core.
+        self.run(sizes[sizes.len() - 1])?;
+        let times = sizes.iter().map(|&rows| {
+            if profiler.control.is_cancelled() {
+                return Err(Stopped.into());
+            }
+            self.time(rows)
+        });
+        times.collect()
+    }
+
+    /// Seconds of one batch: the mean, since serving pays for every interruption too.
+    fn time(&mut self, rows: usize) -> Result<f64, SearchError> {
+        let (mut runs, mut total) = (0, Duration::ZERO);
+        loop {
+            let took = self.run(rows)?;
+            runs += 1;
+            total += took;
+            let steady = total >= LEAST_TIME && runs >= LEAST_RUNS;
+            if steady || took >= LONG {
+                return Ok(total.as_secs_f64() / runs as f64);
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Profiles of this machine's devices: what a batch of each member takes on each kind
+//! of device, measured once and kept.
+
+mod measure;
+mod store;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::allocation::{Cell, Footprints};
+use crate::device::{DeviceKind, Devices};
+use crate::ensemble::Ensemble;
+use crate::profile::{Costs, Measured};
+use crate::serving::PredictorFactory;
+
+use super::cache::Cache;
+use super::control::Control;
+use super::evaluator::SearchError;
+
+use measure::measure;
+
+/// Everything that profiles are made from.
+pub struct Profiler<'a> {
+    pub ensemble: &'a Ensemble,
+    pub devices: &'a Devices,
+    /// What each worker takes, on devices that may have less memory left: larger
+    /// batches than fit are not measured.
+    pub footprints: &'a Footprints,
+    pub factory: &'a dyn PredictorFactory,
+    /// Where profiles are kept.
+    pub cache: Option<&'a Cache>,
+    pub control: &'a Control,
+}
+
+/// Costs of every member on every device.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    pub costs: Costs,
+    /// Members measured now, counted once a kind of device; the others were known.
+    pub measured: usize,
+    pub elapsed: Duration,
+}
+
+/// Partitions of as many threads are one kind: what is measured on one holds for all.
+struct Kind {
+    threads: usize,
+    devices: Vec<usize>,
+}
+
+impl Profiler<'_> {
+    /// Laws of simulated devices; profiles of the others, measured where none is kept.
+    ///
+    /// # Errors
+    /// A network does not run, a member fits on no device of a kind at any batch size,
+    /// or the search was cancelled.
+    pub fn costs(&self) -> Result<Profiled, SearchError> {
+        let started = Instant::now();
+        let mut costs = Costs::of_laws(self.ensemble, self.devices);
+        let mut measured = 0;
+        for kind in self.kinds() {
+            for member in 0..self.ensemble.members.len() {
+                self.control.checkpoint()?;
+                let (profile, new) = self.profile(member, &kind)?;
+                measured += usize::from(new);
+                for &device in &kind.devices {
+                    costs.set_measured(member, device, Arc::clone(&profile));
+                }
+            }
+        }
+        Ok(Profiled {
+            costs,
+            measured,
+            elapsed: started.elapsed(),
+        })
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let mut kinds: Vec<Kind> = Vec::new();
+        for (index, device) in self.devices.iter().enumerate() {
+            let DeviceKind::Cpu { .. } = device.kind else {
+                continue;
+            };
+            let threads = device.kind.threads();
+            match kinds.iter_mut().find(|k| k.threads == threads) {
+                Some(kind) => kind.devices.push(index),
+                None => kinds.push(Kind {
+                    threads,
+                    devices: vec![index],
+                }),
+            }
+        }
+        kinds
+    }
+
+    /// The profile kept, or a new one; whether it is new.
+    fn profile(&self, member: usize, kind: &Kind) -> Result<(Arc<Measured>, bool), SearchError> {
+        let sizes = self.sizes(member, kind)?;
+        let path = self.cache.map(|cache| {
+            let key = store::key(
+                &self.ensemble.members[member],
+                kind.threads,
+                kind.devices.len(),
+            );
+            store::path(cache.folder(), &key)
+        });
+        if let Some(known) = path.as_deref().and_then(|p| store::load(p, &sizes)) {
+            return Ok((Arc::new(known), false));
+        }
+        self.control.update(|p| p.measuring = true);
+        let points = measure(self, member, &kind.devices, &sizes)?;
+        let profile = Measured::new(points).map_err(|e| SearchError::Evaluation(e.to_string()))?;
+        if let Some(path) = path {
+            // What cannot be kept is measured again next time; nothing else is lost.
+            let _ = store::keep(&path, &profile);
+        }
+        Ok((Arc::new(profile), true))
+    }
+
+    /// Batch sizes that fit on every device of the kind at once, largest first.
+    fn sizes(&self, member: usize, kind: &Kind) -> Result<Vec<usize>, SearchError> {
+        let sizes: Vec<_> = self.ensemble.batch_sizes.iter().collect();
+        let device = kind.devices[0];
+        let needed = |size| self.footprints.bytes(Cell { device, member }, size);
+        let free = self.devices.memory_bytes(device) / kind.devices.len() as u64;
+        let fitting = sizes.iter().rev().filter(|&&size| needed(size) <= free);
+        let fitting: Vec<usize> = fitting.map(|s| s.get()).collect();
+        // Where not all of them fit at once, the smallest may fit alone.
+        if fitting.is_empty() {
+            return Ok(vec![sizes[0].get()]);
+        }
+        Ok(fitting)
+    }
+}
