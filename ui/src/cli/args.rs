@@ -53,7 +53,7 @@ fn parse_start_load(text: &str) -> Result<StartLoad, String> {
 /// What to serve and on what.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
-    /// An ensemble's folder or manifest, or `digits`, which is built in
+    /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
     /// Devices, split by commas: cpu:0, cpu:0-1 (default: the manifest's, else one a core)
