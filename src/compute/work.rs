@@ -23,8 +23,18 @@ fn step_work(graph: &Graph, step: &FusedStep) -> OpWork {
     OpWork {
         flops: flops(graph, step) as f64,
         bytes: 4.0 * (read + written) as f64,
+        unfused_bytes: 4.0 * (unfused_passes(step) * written) as f64,
         weight_bytes: 4.0 * step.weights.map_or(0, |node| graph.node_weights(node)) as f64,
     }
+}
+
+/// How many times more its result would be read and written, were the batch norm, the
+/// sum and the activation that are part of the step layers of their own.
+fn unfused_passes(step: &FusedStep) -> usize {
+    let norm = step.norm.is_some() && step.weights.is_some();
+    let sum = step.residual.is_some() && step.kernel != Kernel::Copy;
+    let activation = step.activation.is_some() && step.kernel != Kernel::Copy;
+    2 * (usize::from(norm) + usize::from(sum) + usize::from(activation))
 }
 
 fn elements(graph: &Graph, value: Value) -> usize {

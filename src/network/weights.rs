@@ -7,7 +7,7 @@ use safetensors::{Dtype, SafeTensors};
 use thiserror::Error;
 
 use super::graph::Graph;
-use super::moments::mean_squares;
+use super::moments::moments;
 use super::op::Op;
 use super::parameters::{Parameter, ParameterRole};
 
@@ -159,12 +159,12 @@ impl Recipe {
 
 /// Running variances by parameter name.
 fn variances(graph: &Graph) -> BTreeMap<String, f32> {
-    let squares = mean_squares(graph);
+    let moments = moments(graph);
     let norms = graph.nodes().iter().filter(|n| is_norm(&n.op));
     norms
         .map(|n| {
             let name = format!("{}.running_var", n.name);
-            (name, squares[n.inputs[0].index()])
+            (name, moments[n.inputs[0].index()].square)
         })
         .collect()
 }

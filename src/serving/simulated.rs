@@ -36,7 +36,9 @@ pub struct SimulatedDevice<T> {
 const MEASURED: Law = Law {
     units: 1,
     rate: 1.0,
-    bandwidth: 1.0,
+    fuses: true,
+    activation_bandwidth: 1.0,
+    weight_bandwidth: 1.0,
     grain: 0.0,
     launch: 0.0,
     copy_bandwidth: 1e18,

@@ -1,5 +1,7 @@
 //! What a console can ask for.
 
+use std::num::NonZeroU32;
+
 use thiserror::Error;
 
 use crate::allocation::{Difference, Matrix};
@@ -17,6 +19,14 @@ pub enum Command {
     /// Run again what the last undo took back.
     Redo,
     SetPolicy(PolicyKind),
+    /// At most so many samples alive on a device under `elastic`; none: the policy's.
+    SetMaxInf(usize, Option<NonZeroU32>),
+    /// Let a simulated device disappear: it is evacuated.
+    LoseDevice(usize),
+    /// Let a lost device come back, empty.
+    RegainDevice(usize),
+    /// Let the operations of a simulated device take so many times as long.
+    SlowDevice(usize, f64),
     StartLoad(LoadPattern),
     StopLoad,
     StartSearch(SearchOrder),

@@ -11,7 +11,8 @@ pub use command::{Command, EditPreview, Refusal, SearchOrder};
 pub use live::LiveSession;
 pub use snapshot::{
     Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, LogEntry, LogLevel,
-    MemberView, ReloadState, ReloadView, SearchState, SearchView, Snapshot, ThroughputView,
+    MemberView, Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot,
+    ThroughputView,
 };
 
 use crate::allocation::Matrix;

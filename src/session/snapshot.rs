@@ -1,12 +1,13 @@
 //! The state that a console draws.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocation::Matrix;
+use crate::allocation::{Cell, Matrix};
 use crate::ensemble::PolicyKind;
 use crate::load::LoadPattern;
-use crate::metrics::{Bucket, LatencySummary};
+use crate::metrics::{Bucket, LatencySummary, SplitMeans};
 use crate::search::Progress;
 
 /// Everything but the spans, at one moment.
@@ -17,6 +18,8 @@ pub struct Snapshot {
     pub ensemble: Arc<str>,
     /// Any member has made-up weights.
     pub synthetic: bool,
+    /// Any device is simulated: answers mean nothing.
+    pub simulated: bool,
     pub health: Health,
     /// The running matrix.
     pub matrix: Matrix,
@@ -35,6 +38,8 @@ pub struct Snapshot {
     pub load: LoadView,
     pub search: Option<SearchView>,
     pub reload: Option<ReloadView>,
+    /// What to do about the worker that suffers most.
+    pub proposal: Option<Proposal>,
     /// Newest last, bounded.
     pub log: Vec<LogEntry>,
     pub can_undo: bool,
@@ -46,6 +51,8 @@ pub struct Snapshot {
 pub enum Health {
     Starting,
     Serving,
+    /// Serving without devices that are gone; says which.
+    Degraded(String),
     /// The door is closed; says why.
     Closed(String),
 }
@@ -60,6 +67,25 @@ pub struct DeviceView {
     /// Booked in its memory space.
     pub memory_booked: u64,
     pub memory_bytes: u64,
+    /// Its lanes run side by side, and copies have engines of their own.
+    pub side_by_side: bool,
+    /// It disappeared.
+    pub lost: bool,
+    /// Its operations take so many times as long, by an operator's wish.
+    pub slowdown: f64,
+    /// Samples alive at most under `elastic`, where it was set for the device.
+    pub max_inf: Option<NonZeroU32>,
+    /// Samples in execution.
+    pub alive: usize,
+}
+
+/// A worker that is slower than its profile says, and a matrix that would relieve it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    pub cell: Cell,
+    /// Time its batches take over what they take undisturbed.
+    pub slowdown: f64,
+    pub matrix: Matrix,
 }
 
 /// One member: a column of the matrix.
@@ -86,6 +112,9 @@ pub struct EntryView {
     /// Its network panicked so often that it is not started again; applying a matrix
     /// brings it back.
     pub retired: bool,
+    /// Time its batches take over what they take undisturbed, where that is so much
+    /// that it suffers from others or from its device.
+    pub interfered: Option<f64>,
 }
 
 /// Latencies since the last reload or clearing.
@@ -94,6 +123,8 @@ pub struct LatencyView {
     pub summary: LatencySummary,
     /// Bars on a logarithmic axis.
     pub buckets: Vec<Bucket>,
+    /// Where the mean latency went, in microseconds.
+    pub split: SplitMeans,
 }
 
 /// Samples answered over time.

@@ -2,10 +2,18 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
+use divisi::allocation::{Footprints, Frame};
+use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, Samples};
 use divisi::network::Shape;
+use divisi::search::worst_fit;
+use divisi::serving::{Engine, EngineOptions};
+
+use crate::common::fakes;
 
 const MANIFEST: &str = r#"name = "tiny"
 classes = 2
@@ -200,6 +208,66 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
             "weights = \"a.safetensors\"",
             "a.safetensors: No such file",
         ),
+        (
+            "hidden = [3] }",
+            "hidden = [3] }\ninput = { shape = [3, 4, 4] }",
+            "ensemble.toml:20: members.input.shape: expected an image of 1 channels, as the ensemble's input (1×2×2) has, found 3×4×4",
+        ),
+        (
+            "hidden = [3] }",
+            "hidden = [3] }\ninput = { shape = [4] }",
+            "members.input.shape: expected an image of 1 channels, as the ensemble's input (1×2×2) has, found 4",
+        ),
+        (
+            "hidden = [3] }",
+            "hidden = [3] }\ninput = { scale = inf }",
+            "ensemble.toml:20: members.input.scale: expected a finite number",
+        ),
+        (
+            "hidden = [3] }",
+            "hidden = [3] }\ninput = { size = 4 }",
+            "ensemble.toml:20: input: unknown field `size`",
+        ),
+        (
+            "builder = \"perceptron\", hidden",
+            "builder = \"resnet50\", hidden",
+            "network of `a`: unknown field `hidden`: `resnet50` is as it was published",
+        ),
+        (
+            "builder = \"perceptron\", hidden = [3]",
+            "builder = \"resnet49\"",
+            "builder: unknown variant `resnet49`, expected `perceptron`",
+        ),
+        (
+            "builder = \"perceptron\", hidden = [3]",
+            "builder = \"resnet-skeleton\", depth = 11",
+            "network of `a`: layer `resnet-skeleton`: depth: expected an even number from 10 to 132",
+        ),
+        (
+            "file = \"samples.csv\"",
+            "synthetic = 4",
+            "ensemble.toml:13: calibration.skip: belongs to `file`",
+        ),
+        (
+            "file = \"samples.csv\"",
+            "file = \"samples.csv\"\nsynthetic = 4",
+            "ensemble.toml:13: calibration: expected `file` or `synthetic`, found both",
+        ),
+        (
+            "file = \"samples.csv\"\n",
+            "",
+            "calibration: expected `file` (samples) or `synthetic` (how many to make up), found neither",
+        ),
+        (
+            "file = \"samples.csv\"\nskip = 1",
+            "synthetic = 0",
+            "ensemble.toml:14: calibration.synthetic: expected a whole number from 1 to 33554432, found 0",
+        ),
+        (
+            "file = \"samples.csv\"\nskip = 1",
+            "synthetic = 33554433",
+            "calibration.synthetic: expected a whole number from 1 to 33554432, found 33554433",
+        ),
     ];
     for (right, wrong, said) in cases {
         assert!(MANIFEST.contains(right), "{right}");
@@ -231,6 +299,31 @@ fn mistakes_in_a_layers_file_are_named_with_line_and_layer() {
             "kernel = 2\n",
             "",
             "layers.toml:1: layer `conv`: field `kernel` is missing",
+        ),
+        (
+            "kernel = 2",
+            "kernel = \"2\"",
+            "layers.toml:5: kernel: expected a whole number, or [height, width]",
+        ),
+        (
+            "kernel = 2",
+            "kernel = [1, 3]",
+            "layers.toml:1: layer `conv`: a kernel of 3",
+        ),
+        (
+            "\"softmax\"",
+            "\"max-pool\"\nkernel = [1, 2]",
+            "layer `soft`: kernel: a pool takes one number, found 1×2",
+        ),
+        (
+            "\"softmax\"",
+            "\"max-pool\"\nkernel = 1\ncount_include_pad = false",
+            "layer `soft`: field `count_include_pad` does not belong to this operation",
+        ),
+        (
+            "\"softmax\"",
+            "\"scale\"",
+            "layer `soft`: field `by` is missing",
         ),
         (
             "\"softmax\"",
@@ -267,6 +360,89 @@ fn mistakes_in_a_layers_file_are_named_with_line_and_layer() {
             error.contains(said),
             "{wrong}\n  said: {error}\n  not: {said}"
         );
+    }
+}
+
+#[test]
+fn every_operation_can_be_written_down() {
+    let layers = r#"
+        layers = [
+            { name = "conv", op = "conv2d", channels = 4, kernel = [1, 3], padding = [0, 1], stride = 1, groups = 1, bias = true },
+            { name = "bn", op = "batch-norm", eps = 1e-3 },
+            { name = "half", op = "scale", by = 0.5 },
+            { name = "sum", op = "add", from = ["conv", "half"] },
+            { name = "six", op = "relu6" },
+            { name = "zero", op = "relu" },
+            { name = "both", op = "concat", from = ["six", "zero"] },
+            { name = "up", op = "upscale", height = 5, width = 4 },
+            { name = "max", op = "max-pool", kernel = 2, stride = 1 },
+            { name = "mean", op = "avg-pool", kernel = 3, stride = 1, padding = 1, count_include_pad = false },
+            { name = "to", op = "adaptive-avg-pool", height = 2, width = 3 },
+            { name = "all", op = "global-avg-pool" },
+            { name = "fc", op = "linear", features = 2, bias = false },
+            { name = "soft", op = "softmax" },
+        ]"#;
+    let ensemble = Folder::new(MANIFEST, layers, SAMPLES)
+        .read()
+        .expect("valid");
+    let graph = &ensemble.members[1].graph;
+    assert_eq!(graph.nodes().len(), 14);
+    assert_eq!(graph.parameter_count(), 4 * 3 + 4 + 2 * 4 + 2 * 8);
+}
+
+#[test]
+fn a_vector_has_one_size_for_all_members() {
+    let vectors = r#"name = "rows"
+        classes = 2
+        input = { shape = [4] }
+        [[members]]
+        name = "a"
+        network = { builder = "perceptron" }
+        input = { scale = 2.0 }"#;
+    let ensemble = Folder::new(vectors, LAYERS, SAMPLES).read().expect("valid");
+    assert_eq!(ensemble.members[0].input.scale, 2.0);
+    let resized = vectors.replace("{ scale = 2.0 }", "{ shape = [5] }");
+    let error = Folder::new(&resized, LAYERS, SAMPLES)
+        .read()
+        .expect_err("resized");
+    let said = "ensemble.toml:7: members.input.shape: expected 4, the ensemble's input: a vector cannot be resized, found 5";
+    assert_eq!(error, said);
+}
+
+#[test]
+fn the_samples_that_come_with_the_program_can_be_served() {
+    for (name, members) in [
+        ("imn1", 1),
+        ("imn4", 4),
+        ("imn12", 12),
+        ("fos14", 14),
+        ("cif36", 36),
+    ] {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles");
+        let ensemble = Ensemble::read(&Files::at(&folder.join(name))).expect(name);
+        assert_eq!(
+            (ensemble.name.as_str(), ensemble.members.len()),
+            (name, members)
+        );
+        assert!(ensemble.is_synthetic() && ensemble.calibration.is_some());
+        let devices = Devices::default_of(&Host {
+            cores: (0..17).collect(),
+            memory_bytes: 1 << 40,
+        });
+        let start = Instant::now();
+        let footprints = Footprints::of(&ensemble, &devices);
+        // A few milliseconds are usual.
+        assert!(start.elapsed() < Duration::from_millis(500), "{name}");
+        let matrix = worst_fit(&Frame::of(&ensemble, &devices), &devices, &footprints);
+        let ensemble = Arc::new(ensemble);
+        let engine = Engine::start(
+            Arc::clone(&ensemble),
+            devices,
+            &matrix.expect(name),
+            fakes(&ensemble),
+            EngineOptions::default(),
+        );
+        assert!(engine.is_ok(), "{name}: {:?}", engine.err());
     }
 }
 

@@ -15,6 +15,7 @@ mod compute;
 mod core;
 mod device;
 mod ensemble;
+mod inputs;
 mod layers;
 mod networks;
 mod pool;

@@ -1,10 +1,14 @@
 //! Published networks have the parameters and costs that others count for them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use divisi::compute::FootprintModel;
+use candle_core::{Device, Tensor};
+use divisi::compute::{FootprintModel, Lowered, NetworkOp};
 use divisi::network::builders::{Builder, Published, ResnetSkeleton};
-use divisi::network::{Graph, Shape};
+use divisi::network::{Graph, Shape, Weights};
+
+use crate::compute::{difference, samples};
 
 fn published(name: &str, side: usize) -> Graph {
     let network = Published::named(name).expect(name);
@@ -61,6 +65,63 @@ fn parameters_are_as_many_as_others_count() {
     for (name, count, source) in counts {
         let graph = published(name, side(name));
         assert_eq!(graph.parameter_count(), count, "{name}: {source}");
+    }
+}
+
+#[test]
+fn parameters_have_the_names_that_weight_files_have() {
+    let names = [
+        ("alexnet", "features.10.weight", "classifier.6.bias"),
+        (
+            "densenet121",
+            "features.denseblock4.denselayer16.norm2.running_var",
+            "features.transition3.conv.weight",
+        ),
+        (
+            "inception-resnet-v2",
+            "repeat_1.19.conv2d.bias",
+            "mixed_7a.branch2.2.bn.weight",
+        ),
+        (
+            "inception-v3",
+            "Mixed_7c.branch3x3dbl_3b.bn.running_mean",
+            "Conv2d_1a_3x3.conv.weight",
+        ),
+        (
+            "inception-v4",
+            "features.21.branch2_3b.conv.weight",
+            "last_linear.weight",
+        ),
+        (
+            "mobilenet-v1",
+            "blocks.3.5.conv_pw.weight",
+            "conv_stem.weight",
+        ),
+        (
+            "mobilenet-v2",
+            "features.1.conv.1.weight",
+            "features.17.conv.3.running_var",
+        ),
+        (
+            "resnet152",
+            "layer3.35.conv3.weight",
+            "layer1.0.downsample.1.bias",
+        ),
+        ("vgg19", "features.34.bias", "classifier.0.weight"),
+        (
+            "xception",
+            "block12.rep.4.pointwise.weight",
+            "block1.rep.0.conv1.weight",
+        ),
+    ];
+    for (network, one, other) in names {
+        let parameters = published(network, side(network)).parameters();
+        for name in [one, other] {
+            assert!(
+                parameters.iter().any(|p| p.name == name),
+                "{network}: {name}"
+            );
+        }
     }
 }
 
@@ -147,4 +208,64 @@ fn large_networks_are_planned_at_once() {
         // Generous, for a busy machine: a few milliseconds are usual.
         assert!(start.elapsed() < Duration::from_millis(250), "{name}");
     }
+}
+
+fn skeleton(depth: usize, width: f64, side: usize) -> Graph {
+    let skeleton = Builder::ResnetSkeleton(ResnetSkeleton { depth, width });
+    let graph = skeleton.build(Shape::image(3, side, side), 100);
+    graph.expect("builds")
+}
+
+#[test]
+fn lowered_networks_answer_as_plain_candle() {
+    // At the smallest images they take, or a little more.
+    let sides = [
+        ("densenet121", 32),
+        ("inception-resnet-v2", 75),
+        ("inception-v3", 75),
+        ("inception-v4", 75),
+        ("mobilenet-v2", 32),
+        ("resnet18", 32),
+        ("resnext50-32x4d", 32),
+        ("xception", 33),
+    ];
+    let published = sides.map(|(name, side)| (name, published(name, side)));
+    let skeletons = [
+        ("a deep skeleton", skeleton(132, 0.25, 32)),
+        ("a wide skeleton", skeleton(10, 1.5, 64)),
+    ];
+    for (name, graph) in published.into_iter().chain(skeletons) {
+        let difference = difference(&graph, &Weights::synthetic(&graph, 1), 1);
+        assert!(difference < 1e-4, "{name}: {difference}");
+    }
+}
+
+#[test]
+fn made_up_weights_keep_values_in_bounds_however_deep_the_network() {
+    let cases = [
+        ("densenet121", published("densenet121", 64)),
+        ("inception-resnet-v2", published("inception-resnet-v2", 139)),
+        ("mobilenet-v2", published("mobilenet-v2", 128)),
+        ("resnet152", published("resnet152", 64)),
+        ("xception", published("xception", 128)),
+        ("a deep skeleton", skeleton(132, 0.25, 32)),
+    ];
+    for (name, graph) in cases {
+        let answers = answers(&graph, 2);
+        let mean_square = answers.iter().map(|v| v * v).sum::<f32>() / answers.len() as f32;
+        assert!((1e-3..1e3).contains(&mean_square), "{name}: {mean_square}");
+        let (first, second) = answers.split_at(answers.len() / 2);
+        assert_ne!(first, second, "{name}: answers depend on samples");
+    }
+}
+
+fn answers(graph: &Graph, batch: usize) -> Vec<f32> {
+    let lowered = Arc::new(Lowered::new(graph, &Weights::synthetic(graph, 1)));
+    let op = NetworkOp::new(lowered, batch, None).expect("op");
+    let shape = (batch, graph.input().elements());
+    let x = Tensor::from_vec(samples(batch, graph.input()), shape, &Device::Cpu).expect("x");
+    let y = x
+        .apply_op1_no_bwd(&op)
+        .and_then(|y| y.flatten_all()?.to_vec1());
+    y.expect("runs")
 }

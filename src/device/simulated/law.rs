@@ -1,7 +1,8 @@
 //! The law by which a simulated device takes time.
 //!
 //! A fused operation takes `max(FLOPs / rate, bytes / bandwidth)` where it fills the
-//! device. One too small for that takes `grain` seconds instead and leaves the units
+//! device; activations and weights each have a bandwidth. A framework that does not fuse
+//! moves activations again for every layer that could have been part of another. One too small for that takes `grain` seconds instead and leaves the units
 //! it does not fill to others. Before each operation its lane spends `launch` seconds
 //! that occupy nothing.
 
@@ -14,6 +15,8 @@ pub struct OpWork {
     pub flops: f64,
     /// Bytes of activations read and written a sample.
     pub bytes: f64,
+    /// Bytes more where batch norms, sums and activations are not fused into it.
+    pub unfused_bytes: f64,
     /// Bytes of weights, read once a batch.
     pub weight_bytes: f64,
 }
@@ -34,8 +37,13 @@ pub struct Law {
     pub units: u32,
     /// FLOP/s of all units.
     pub rate: f64,
-    /// Bytes/s between the units and the device's memory.
-    pub bandwidth: f64,
+    /// Whether batch norms, sums and activations are fused into the operation before.
+    pub fuses: bool,
+    /// Bytes/s at which activations pass through an operation, with all that the
+    /// framework does beside it.
+    pub activation_bandwidth: f64,
+    /// Bytes/s at which weights are read.
+    pub weight_bandwidth: f64,
     /// Seconds below which an operation leaves units free.
     pub grain: f64,
     /// Seconds before each operation, occupying nothing.
@@ -51,8 +59,10 @@ impl Law {
     pub fn kernel(&self, work: &OpWork, rows: usize) -> Kernel {
         let rows = rows as f64;
         let flops = work.flops * rows;
-        let bytes = work.bytes * rows + work.weight_bytes;
-        let filled = (flops / self.rate).max(bytes / self.bandwidth);
+        let beside = if self.fuses { 0.0 } else { work.unfused_bytes };
+        let moving = (work.bytes + beside) * rows / self.activation_bandwidth
+            + work.weight_bytes / self.weight_bandwidth;
+        let filled = (flops / self.rate).max(moving);
         if filled >= self.grain {
             return Kernel {
                 seconds: filled,

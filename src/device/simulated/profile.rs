@@ -100,7 +100,9 @@ struct File {
     worker_memory: Sourced<String>,
     units: Sourced<f64>,
     rate: Sourced<f64>,
-    bandwidth: Sourced<f64>,
+    fuses: Sourced<bool>,
+    activation_bandwidth: Sourced<f64>,
+    weight_bandwidth: Sourced<f64>,
     grain: Sourced<f64>,
     launch: Sourced<f64>,
     copy_bandwidth: Sourced<f64>,
@@ -137,7 +139,10 @@ impl DeviceProfile {
         let law = Law {
             units: numbers.within("units", &file.units, 1.0, 100_000.0, "1 to 100000")? as u32,
             rate: numbers.positive("rate", &file.rate)?,
-            bandwidth: numbers.positive("bandwidth", &file.bandwidth)?,
+            fuses: numbers.flag("fuses", &file.fuses)?,
+            activation_bandwidth: numbers
+                .positive("activation_bandwidth", &file.activation_bandwidth)?,
+            weight_bandwidth: numbers.positive("weight_bandwidth", &file.weight_bandwidth)?,
             grain: numbers.seconds("grain", &file.grain)?,
             launch: numbers.seconds("launch", &file.launch)?,
             copy_bandwidth: numbers.positive("copy_bandwidth", &file.copy_bandwidth)?,
@@ -200,6 +205,11 @@ impl Numbers {
 
     fn seconds(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {
         self.within(field, n, 0.0, 1.0, "seconds, 0 to 1")
+    }
+
+    fn flag(&mut self, field: &'static str, n: &Sourced<bool>) -> Result<bool, ProfileError> {
+        self.note(field, n.value.to_string(), n)?;
+        Ok(n.value)
     }
 
     fn bytes(

@@ -1,5 +1,6 @@
 //! What workers, devices and members did lately.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::metrics::RateRing;
@@ -28,6 +29,10 @@ pub struct WorkerStats {
 pub struct DeviceStats {
     /// Share of the time it ran batches.
     pub busy: f64,
+    /// Samples in execution.
+    pub alive: usize,
+    /// What was set for it.
+    pub max_inf: Option<NonZeroU32>,
 }
 
 /// What one member did lately.
@@ -108,7 +113,12 @@ impl<T: Clone> Core<T> {
     pub fn device_stats(&mut self, now: Duration) -> Vec<DeviceStats> {
         let mut devices = vec![DeviceStats::default(); self.asleep.len()];
         for stats in self.worker_stats(now) {
-            devices[stats.spec.device].busy += stats.load;
+            let device = &mut devices[stats.spec.device];
+            device.busy += stats.load;
+            device.alive += stats.alive;
+        }
+        for (index, device) in devices.iter_mut().enumerate() {
+            device.max_inf = self.scheduler.max_inf(index);
         }
         devices
     }

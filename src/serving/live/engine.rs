@@ -11,6 +11,7 @@ use crate::allocation::{Cell, DoesNotFit, Footprints, Matrix};
 use crate::device::{Devices, Ledger, format_bytes};
 use crate::ensemble::{Ensemble, PolicyKind};
 use crate::lock::lock;
+use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::scheduler::WorkerSpec;
 
@@ -227,6 +228,11 @@ impl Engine {
     /// What each worker books.
     pub fn footprints(&self) -> &Footprints {
         &self.footprints
+    }
+
+    /// What batches cost on simulated devices.
+    pub fn costs(&self) -> &Costs {
+        &self.shared.costs
     }
 
     /// The ledger of a matrix that fits.

@@ -1,5 +1,6 @@
 //! A session with the engine in this process.
 
+mod devices;
 mod log;
 mod reloads;
 mod searches;
@@ -31,6 +32,8 @@ pub struct LiveSession {
     pattern: Option<LoadPattern>,
     seed: u64,
     members: Vec<view::MemberFacts>,
+    /// How many times as long each device was told to take.
+    slowdown: Vec<f64>,
 }
 
 impl LiveSession {
@@ -56,6 +59,7 @@ impl LiveSession {
             reloads: Reloads::new(Arc::clone(&engine), Arc::clone(&log)),
             searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
             members: view::member_facts(&ensemble),
+            slowdown: vec![1.0; engine.devices().count()],
             load: None,
             pattern: None,
             seed: 1,
@@ -152,6 +156,17 @@ impl Session for LiveSession {
                 self.note(format!("policy: {policy}"));
                 Ok(())
             }
+            Command::SetMaxInf(device, most) => {
+                self.device(device)?;
+                self.engine.set_max_inf(device, most);
+                Ok(())
+            }
+            Command::LoseDevice(device) => {
+                self.device(device)?;
+                self.reloads.lose(device)
+            }
+            Command::RegainDevice(device) => self.regain(device),
+            Command::SlowDevice(device, factor) => self.slow(device, factor),
             Command::StartLoad(pattern) => self.start_load(pattern),
             Command::StopLoad => {
                 self.stop_load();

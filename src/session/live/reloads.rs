@@ -7,7 +7,8 @@ use std::time::Instant;
 use crate::allocation::{History, Matrix};
 use crate::lock::lock;
 use crate::metrics::LatencySummary;
-use crate::serving::Engine;
+use crate::search::evacuate;
+use crate::serving::{Engine, ReloadError, ReloadPlan};
 use crate::session::{LogLevel, Refusal, ReloadState, ReloadView};
 
 use super::log::Log;
@@ -61,6 +62,25 @@ impl Reloads {
         self.start(matrix, Way::Forth)
     }
 
+    /// Lets a device disappear and evacuates it.
+    pub fn lose(&mut self, device: usize) -> Result<(), Refusal> {
+        if self.is_running() {
+            return Err(Refusal("a reload is under way".into()));
+        }
+        let (simulated, lost) = {
+            let kind = &self.engine.devices().get(device).kind;
+            let lost = self.engine.lost_devices().contains(&device);
+            (kind.profile().is_some(), lost)
+        };
+        match (simulated, lost) {
+            (false, _) => Err(Refusal("only simulated devices disappear".into())),
+            (_, true) => Err(Refusal("it is gone already".into())),
+            _ => self.begin(move |engine, watch| {
+                engine.lose_device(device, |running| refuge(engine, running), watch)
+            }),
+        }
+    }
+
     fn start(&mut self, matrix: Matrix, way: Way) -> Result<(), Refusal> {
         if self.is_running() {
             return Err(Refusal("a reload is under way".into()));
@@ -70,6 +90,15 @@ impl Reloads {
         if plan.is_empty() {
             return Err(Refusal("this matrix already runs".into()));
         }
+        self.begin_way(way, move |engine, watch| engine.reload(&matrix, watch))
+    }
+
+    fn begin(&mut self, change: impl Change) -> Result<(), Refusal> {
+        self.begin_way(Way::New, change)
+    }
+
+    /// Changes the matrix in the background.
+    fn begin_way(&mut self, way: Way, change: impl Change) -> Result<(), Refusal> {
         self.end();
         lock(&self.state).view = Some(ReloadView {
             steps: Vec::new(),
@@ -78,7 +107,7 @@ impl Reloads {
         });
         let (engine, log) = (Arc::clone(&self.engine), Arc::clone(&self.log));
         let state = Arc::clone(&self.state);
-        let work = move || reload(&engine, &log, &state, &matrix, way);
+        let work = move || reload(&engine, &log, &state, change, way);
         let thread = thread::Builder::new().name("reload".into()).spawn(work);
         self.thread = Some(thread.map_err(|e| Refusal(e.to_string()))?);
         Ok(())
@@ -114,11 +143,24 @@ impl Reloads {
     }
 }
 
-fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, matrix: &Matrix, way: Way) {
+/// What changes the matrix, telling each step.
+trait Change: FnOnce(&Engine, &mut dyn FnMut(&str)) -> Changed + Send + 'static {}
+
+impl<F: FnOnce(&Engine, &mut dyn FnMut(&str)) -> Changed + Send + 'static> Change for F {}
+
+type Changed = Result<ReloadPlan, ReloadError>;
+
+/// Where the workers of lost devices go.
+fn refuge(engine: &Engine, running: &Matrix) -> Result<Matrix, String> {
+    let (lost, devices) = (engine.lost_devices(), engine.devices());
+    evacuate(running, &lost, devices, engine.footprints()).map_err(|e| e.to_string())
+}
+
+fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, change: impl Change, way: Way) {
     let started = Instant::now();
     let old = engine.matrix();
     let before = engine.observe().latency;
-    let result = engine.reload(matrix, |step| {
+    let result = change(engine, &mut |step| {
         if let Some(view) = &mut lock(state).view {
             view.steps.push(step.to_owned());
             view.elapsed = started.elapsed();
@@ -132,7 +174,7 @@ fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, matrix: &Matrix, way
             engine.clear_latency();
             state.latency_before = (before.count > 0).then_some(before);
             // Bringing retired workers back is no change of matrix.
-            if old != *matrix {
+            if old != engine.matrix() {
                 remember(&mut state.history, old, way);
             }
             let changed = plan.difference.changed().count();
@@ -142,7 +184,7 @@ fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, matrix: &Matrix, way
             (ReloadState::Done, LogLevel::Info, text)
         }
         Err(error) => {
-            let text = format!("reload failed, the old matrix serves: {error}");
+            let text = format!("reload failed, what ran before serves: {error}");
             (
                 ReloadState::Failed(error.to_string()),
                 LogLevel::Error,

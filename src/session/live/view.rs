@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::Ensemble;
-use crate::serving::{DoorState, Observed, WorkerStats};
+use crate::serving::{Observed, WorkerStats};
 use crate::session::{
-    Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, MemberView,
-    ReloadState, ReloadView, Snapshot, ThroughputView,
+    Accuracy, Counters, DeviceView, EntryView, LatencyView, LoadView, MemberView, ReloadState,
+    ReloadView, Snapshot, ThroughputView,
 };
 
+use super::devices::INTERFERED;
 use super::{BARS_PER_OCTAVE, LiveSession};
 
 /// What never changes about a member, worked out once.
@@ -44,7 +45,8 @@ impl LiveSession {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
             synthetic: self.ensemble.is_synthetic(),
-            health: health(&seen.door),
+            simulated: self.engine.devices().is_simulated(),
+            health: self.health(&seen),
             policy: seen.policy,
             devices: self.devices(&seen, &matrix),
             members: self.members(&seen),
@@ -52,6 +54,7 @@ impl LiveSession {
             latency: LatencyView {
                 summary: seen.latency,
                 buckets: self.engine.latency_buckets(BARS_PER_OCTAVE),
+                split: seen.split,
             },
             latency_before: self.reloads.latency_before(),
             throughput: throughput(&seen),
@@ -67,6 +70,7 @@ impl LiveSession {
             },
             search: self.searches.view(),
             reload,
+            proposal: self.proposal(&seen, &matrix),
             log: self.log.lines(),
             can_undo,
             can_redo,
@@ -87,6 +91,11 @@ impl LiveSession {
                 busy: stats.busy.min(1.0),
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
                 memory_bytes: devices.memory_bytes(index),
+                side_by_side: device.kind.is_concurrent(),
+                lost: seen.lost[index],
+                slowdown: self.slowdown[index],
+                max_inf: stats.max_inf,
+                alive: stats.alive,
             })
             .collect()
     }
@@ -147,12 +156,14 @@ impl LiveSession {
             batches: stats.batches,
             restarts: self.engine.restarts(cell),
             retired: false,
+            interfered: stats.slowdown.filter(|s| *s > INTERFERED),
         }
     }
 
     fn accuracy(&self) -> Option<Accuracy> {
         let labelled = self.ensemble.calibration.as_ref()?.labels().is_some();
-        if !labelled || self.ensemble.is_synthetic() {
+        let made_up = self.ensemble.is_synthetic() || self.engine.devices().is_simulated();
+        if !labelled || made_up {
             return None;
         }
         let tally = self.load.as_ref()?.tally();
@@ -171,14 +182,6 @@ impl LiveSession {
             cancelled: seen.cancelled,
             worker_restarts: seen.restarts,
         }
-    }
-}
-
-fn health(door: &DoorState) -> Health {
-    match door {
-        DoorState::Starting => Health::Starting,
-        DoorState::Open => Health::Serving,
-        DoorState::Closed(reason) => Health::Closed(reason.clone()),
     }
 }
 

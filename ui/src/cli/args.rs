@@ -25,7 +25,7 @@ pub struct Args {
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
-    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, burst[:RATE], none
+    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none
     #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
     pub load: StartLoad,
     /// Watch only: nothing can be changed
@@ -53,7 +53,7 @@ fn parse_start_load(text: &str) -> Result<StartLoad, String> {
 /// What to serve and on what.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
-    /// An ensemble's folder or manifest, or `digits`, which is built in
+    /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
     /// Devices, split by commas: cpu:0, cpu:0-1 (default: the manifest's, else one a core)
@@ -191,7 +191,7 @@ pub struct BenchArgs {
     /// Samples in a segment (default: the manifest's)
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub segment: Option<usize>,
-    /// closed[:CLIENTS[xSAMPLES]], poisson:RATE or burst[:RATE] (default: all at once)
+    /// closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE or burst[:RATE] (default: all at once)
     #[arg(long, value_name = "PATTERN")]
     pub load: Option<LoadPattern>,
     /// Constants instead of networks: measures the system itself and checks the combination

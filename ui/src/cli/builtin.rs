@@ -31,6 +31,8 @@ static SAMPLES: &[Sample] = &[
     embedded!["imn1": "ensemble.toml"],
     embedded!["imn4": "ensemble.toml"],
     embedded!["imn12": "ensemble.toml"],
+    embedded!["fos14": "ensemble.toml"],
+    embedded!["cif36": "ensemble.toml"],
 ];
 
 /// The built-in ensemble called `name`.

@@ -1,0 +1,103 @@
+//! Devices that disappear, come back and grow slow, and what to do about it.
+
+use crate::allocation::{Cell, Matrix};
+use crate::search::propose_move;
+use crate::serving::{DoorState, Observed, WorkerStats};
+use crate::session::{Health, Proposal, Refusal};
+
+use super::LiveSession;
+
+/// A worker whose batches take so many times what they take undisturbed suffers from
+/// others on its device, or from the device.
+pub(super) const INTERFERED: f64 = 1.5;
+
+/// Batches that a worker must have run before its pace means anything.
+const SETTLED: u64 = 10;
+
+impl LiveSession {
+    /// Whether there is a device of that number.
+    pub(super) fn device(&self, device: usize) -> Result<(), Refusal> {
+        let count = self.engine.devices().count();
+        if device < count {
+            return Ok(());
+        }
+        Err(Refusal(format!(
+            "expected a device from 0 to {}, found {device}",
+            count - 1
+        )))
+    }
+
+    pub(super) fn regain(&mut self, device: usize) -> Result<(), Refusal> {
+        self.device(device)?;
+        let regained = self.engine.regain_device(device);
+        regained.map_err(|e| Refusal(e.to_string()))
+    }
+
+    pub(super) fn slow(&mut self, device: usize, factor: f64) -> Result<(), Refusal> {
+        self.device(device)?;
+        if !(0.1..=100.0).contains(&factor) {
+            return Err(Refusal(format!(
+                "expected a factor from 0.1 to 100, found {factor}"
+            )));
+        }
+        let slowed = self.engine.slow_device(device, factor);
+        slowed.map_err(|e| Refusal(e.to_string()))?;
+        self.slowdown[device] = factor;
+        let name = &self.engine.devices().get(device).name;
+        self.note(format!("`{name}` takes {factor} times as long"));
+        Ok(())
+    }
+
+    pub(super) fn health(&self, seen: &Observed) -> Health {
+        match &seen.door {
+            DoorState::Starting => return Health::Starting,
+            DoorState::Closed(reason) => return Health::Closed(reason.clone()),
+            DoorState::Open => {}
+        }
+        let names = self.engine.devices().iter().zip(&seen.lost);
+        let gone: Vec<&str> = names
+            .filter(|(_, lost)| **lost)
+            .map(|(d, _)| d.name.as_str())
+            .collect();
+        match gone.is_empty() {
+            true => Health::Serving,
+            false => Health::Degraded(format!("{} gone", gone.join(", "))),
+        }
+    }
+
+    /// The change that relieves the worker that suffers most, if there is one.
+    pub(super) fn proposal(&self, seen: &Observed, matrix: &Matrix) -> Option<Proposal> {
+        let suffers =
+            |w: &&WorkerStats| w.batches >= SETTLED && w.slowdown.is_some_and(|s| s > INTERFERED);
+        let workers = seen.workers.iter().filter(suffers);
+        let worst = workers.max_by(|a, b| f64::total_cmp(&slowdown(a), &slowdown(b)))?;
+        let cell = Cell {
+            device: worst.spec.device,
+            member: worst.spec.member,
+        };
+        let paces = paces(seen);
+        let devices = self.engine.devices().without(&self.engine.lost_devices());
+        let (costs, footprints) = (self.engine.costs(), self.engine.footprints());
+        let better = propose_move(matrix, costs, &paces, footprints, &devices, cell)?;
+        Some(Proposal {
+            cell,
+            slowdown: slowdown(worst),
+            matrix: better,
+        })
+    }
+}
+
+fn slowdown(worker: &WorkerStats) -> f64 {
+    worker.slowdown.unwrap_or(1.0)
+}
+
+/// How many times as long each device takes: as its least disturbed worker does, since
+/// what all of them suffer from is the device.
+fn paces(seen: &Observed) -> Vec<f64> {
+    let pace = |device: usize| {
+        let here = seen.workers.iter().filter(|w| w.spec.device == device);
+        let least = here.filter_map(|w| w.slowdown).min_by(f64::total_cmp);
+        least.unwrap_or(1.0).max(1.0)
+    };
+    (0..seen.devices.len()).map(pace).collect()
+}
