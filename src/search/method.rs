@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::device::Devices;
+
 use super::goal::Goal;
 use super::greedy::Bounds;
 
@@ -125,6 +127,25 @@ impl Method {
         }
     }
 
+    /// Whether it runs workers, for which there must be samples: a simulated device
+    /// needs none.
+    pub fn runs_on(&self, devices: &Devices) -> bool {
+        let runs = self.evaluator == EvaluatorKind::Bench || self.finalists > 0;
+        runs && devices.iter().any(|d| d.kind.profile().is_none())
+    }
+
+    /// Where scores come from, in words.
+    pub fn evaluator_on(&self, devices: &Devices) -> &'static str {
+        let virtually = devices.iter().all(|d| d.kind.profile().is_some());
+        match (self.evaluator, self.finalists > 0) {
+            (EvaluatorKind::Bench, _) if virtually => "bench, simulated",
+            (EvaluatorKind::Bench, _) => "bench",
+            (EvaluatorKind::Model, false) => "model",
+            (EvaluatorKind::Model, true) if virtually => "model, then bench, simulated",
+            (EvaluatorKind::Model, true) => "model, then bench",
+        }
+    }
+
     /// Says what cannot be combined.
     ///
     /// # Errors
@@ -136,13 +157,7 @@ impl Method {
         if self.algorithm == Algorithm::Local {
             return Err("algorithm local: expected evaluator model, found bench".into());
         }
-        let Goal {
-            objective: _,
-            p99: _,
-            rate,
-            spare_memory: _,
-        } = self.goal;
-        if self.goal.needs_latency() || rate.is_some() {
+        if self.goal.needs_latency() || self.goal.rate.is_some() {
             return Err(format!(
                 "goal `{}`: expected evaluator model, found bench",
                 self.goal
