@@ -208,7 +208,7 @@ impl Canvas {
 fn index(kind: SpanKind) -> usize {
     match kind {
         SpanKind::Wait => 0,
-        SpanKind::CopyIn => 1,
+        SpanKind::CopyIn | SpanKind::CopyAhead | SpanKind::CopyOut => 1,
         SpanKind::Compute => 2,
         SpanKind::Send => 3,
     }

@@ -32,7 +32,7 @@ impl Form {
                 (clients, samples) = (c, s);
                 0
             }
-            Some(LoadPattern::Poisson { rate: r }) => {
+            Some(LoadPattern::Poisson { rate: r } | LoadPattern::Steady { rate: r }) => {
                 rate = r;
                 1
             }

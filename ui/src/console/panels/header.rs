@@ -61,6 +61,7 @@ fn health(model: &Model) -> Piece {
     match &model.snapshot.health {
         Health::Starting => ("○ starting".to_owned(), Role::Warn),
         Health::Serving => ("● serving".to_owned(), Role::Good),
+        Health::Degraded(why) => (format!("● degraded: {why}"), Role::Warn),
         Health::Closed(why) => (format!("✗ closed: {why}"), Role::Bad),
     }
 }

@@ -177,7 +177,7 @@ fn draw_mark(inside: &mut Pen<'_>, x: u16, y: u16, mark: Mark) {
     let (sign, role) = match mark.kind {
         None => return,
         Some(SpanKind::Wait) => ("░", Role::Wait),
-        Some(SpanKind::CopyIn) => ("▒", Role::Copy),
+        Some(SpanKind::CopyIn | SpanKind::CopyAhead | SpanKind::CopyOut) => ("▒", Role::Copy),
         Some(SpanKind::Compute) if mark.other => ("█", Role::ComputeOther),
         Some(SpanKind::Compute) => ("█", Role::Compute),
         Some(SpanKind::Send) => ("▓", Role::Send),
