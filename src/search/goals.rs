@@ -161,7 +161,7 @@ fn loaded(
         .goal
         .p99
         .is_some_and(|most| least_latency(modelled, &matrix) > most.as_secs_f64() * GENEROUS);
-    let latency = if throughput <= rate || hopeless {
+    let latency = if modelled.throughput(&matrix)? <= rate || hopeless {
         None
     } else {
         bench.latency(&matrix, rate)?

@@ -76,7 +76,7 @@ impl<'a> Modelled<'a> {
             p.profiled = profiled.measured;
         });
         let costs = profiled.costs;
-        let rates = Rates::new(&job.frame, &costs);
+        let rates = Rates::new(&job.frame, &job.devices, &costs);
         let room = Room::new(&job.frame, &job.devices, &footprints);
         let bound = bound(&rates, |cell, size| room.fits_alone(cell, size));
         control.update(|p| p.bound = Some(bound));
@@ -96,8 +96,13 @@ impl<'a> Modelled<'a> {
         ModelEvaluator::new(&job.frame, &job.devices, footprints, &self.costs)
     }
 
-    /// Samples a second of `matrix` as predicted.
+    /// Samples a second of a run of `matrix` as predicted.
     pub fn predict(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+        Ok(self.model()?.run(matrix))
+    }
+
+    /// Samples a second of `matrix` in the long run at most, as predicted.
+    pub fn throughput(&self, matrix: &Matrix) -> Result<f64, SearchError> {
         Ok(self.model()?.throughput(matrix))
     }
 

@@ -8,7 +8,8 @@ use super::rates::Rates;
 /// Samples a second that no matrix exceeds by the model: every entry has a worker as
 /// cheap a sample and as fast as at the best of the batch sizes that `fits` (alone),
 /// and memory holds them all. The programme's throughput rises with each of these, so
-/// every matrix's is below. 0 where a member fits nowhere.
+/// every matrix's is below, and no run gets beyond its throughput. 0 where a member fits
+/// nowhere.
 pub fn bound(rates: &Rates, fits: impl Fn(Cell, usize) -> bool) -> f64 {
     let mut workers = Vec::new();
     for device in 0..rates.devices() {

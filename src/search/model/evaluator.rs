@@ -5,15 +5,17 @@ use crate::device::Devices;
 use crate::profile::Costs;
 use crate::search::evaluator::{Evaluator, Score, SearchError};
 
+use super::drain::{Drain, Runner, steady};
 use super::program::Programme;
 use super::rates::Rates;
 
-/// Scores a matrix by its linear programme.
+/// Scores a matrix by its linear programme and what keeps a run from it.
 pub struct ModelEvaluator {
     rates: Rates,
     devices: Devices,
     footprints: Footprints,
     programme: Programme,
+    drain: Drain,
 }
 
 impl ModelEvaluator {
@@ -32,17 +34,33 @@ impl ModelEvaluator {
             return Err(SearchError::Evaluation(reason.into()));
         }
         Ok(ModelEvaluator {
-            rates: Rates::new(frame, costs),
+            rates: Rates::new(frame, devices, costs),
             devices: devices.clone(),
             footprints,
             programme: Programme::default(),
+            drain: Drain::default(),
         })
     }
 
-    /// Samples a second of `matrix`, whether it fits or not.
+    /// Samples a second of `matrix` in the long run, shared out as well as can be;
+    /// whether it fits or not.
     pub fn throughput(&mut self, matrix: &Matrix) -> f64 {
+        self.solve(&self.rates.workers(matrix))
+    }
+
+    /// Samples a second of a run of benchmark mode.
+    pub fn run(&mut self, matrix: &Matrix) -> f64 {
         let workers = self.rates.workers(matrix);
+        if self.rates.are_shared() {
+            let (members, devices) = (self.rates.members(), self.rates.devices());
+            return self.drain.shared(members, devices, &workers);
+        }
+        steady(self.solve(&workers), &workers)
+    }
+
+    fn solve(&mut self, workers: &[Runner]) -> f64 {
         let (members, devices) = (self.rates.members(), self.rates.devices());
+        let workers: Vec<_> = workers.iter().map(|w| w.rate).collect();
         self.programme.renew(members, devices, &workers);
         self.programme.throughput()
     }
@@ -58,7 +76,7 @@ impl Evaluator for ModelEvaluator {
             return Ok(Score::NONE);
         }
         Ok(Score {
-            samples_per_s: self.throughput(matrix),
+            samples_per_s: self.run(matrix),
             error: 0.0,
         })
     }
