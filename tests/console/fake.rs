@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::ensemble::{BatchSizes, PolicyKind};
-use divisi::metrics::{Bucket, LatencySummary};
+use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::Progress;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
@@ -169,6 +169,11 @@ fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
         busy,
         memory_booked: booked << 20,
         memory_bytes: 4096 << 20,
+        side_by_side: false,
+        lost: false,
+        slowdown: 1.0,
+        max_inf: None,
+        alive: 0,
     }
 }
 
@@ -193,6 +198,7 @@ fn entries() -> Vec<EntryView> {
         batches: 1204,
         restarts: 0,
         retired: false,
+        interfered: None,
     };
     loads
         .into_iter()
@@ -222,6 +228,13 @@ fn latency() -> LatencyView {
             max: 20_400,
         },
         buckets: (0..24).map(bucket).collect(),
+        split: SplitMeans {
+            queueing: 610.0,
+            batching: 240.0,
+            copying: 85.0,
+            computing: 1460.0,
+            combining: 12.0,
+        },
     }
 }
 
@@ -239,6 +252,7 @@ pub fn snapshot() -> Snapshot {
         now: Duration::from_millis(42_000),
         ensemble: "digits".into(),
         synthetic: true,
+        simulated: false,
         health: Health::Serving,
         matrix: matrix(),
         policy: PolicyKind::NoWait,
@@ -273,6 +287,7 @@ pub fn snapshot() -> Snapshot {
         },
         search: None,
         reload: None,
+        proposal: None,
         log: vec![
             log(
                 0.1,
@@ -339,6 +354,7 @@ fn spans() -> Vec<Span> {
                         device,
                         member,
                         batch_size,
+                        lane: 0,
                         kind,
                         start: Duration::from_millis(from),
                         end: Duration::from_millis(to),
@@ -383,6 +399,7 @@ pub fn many(shown: &mut Snapshot) {
             batches: 7,
             restarts: 0,
             retired: false,
+            interfered: None,
         };
         16 * 12
     ];

@@ -18,6 +18,7 @@ mod ensemble;
 mod inputs;
 mod layers;
 mod networks;
+mod papers;
 mod pool;
 mod reload;
 mod search;

@@ -152,13 +152,12 @@ impl<'a> Position<'a> {
             self.changed.swap_remove(*worker);
         }
         if self.rates.are_shared() {
-            let (members, devices) = (self.rates.members(), self.rates.devices());
-            return self.drain.shared(members, devices, &self.changed);
+            return self.drain.shared(self.rates, &self.changed);
         }
         let throughput = self
             .programme
             .changed(&mut self.scratch, &self.gone, &self.new);
-        steady(throughput, &self.changed)
+        steady(self.rates, throughput, &self.changed)
     }
 
     /// Moves to the changed matrix.
@@ -188,12 +187,12 @@ impl<'a> Position<'a> {
         }
         let (members, devices) = (self.rates.members(), self.rates.devices());
         if self.rates.are_shared() {
-            self.score = self.drain.shared(members, devices, &self.workers);
+            self.score = self.drain.shared(self.rates, &self.workers);
             return;
         }
         let rates: Vec<WorkerRate> = self.workers.iter().map(|w| w.rate).collect();
         self.programme.renew(members, devices, &rates);
-        self.score = steady(self.programme.throughput(), &self.workers);
+        self.score = steady(self.rates, self.programme.throughput(), &self.workers);
     }
 
     /// The matrix itself.

@@ -8,9 +8,7 @@
 //! taken one.
 
 use super::program::WorkerRate;
-
-/// Samples of a run, as the evaluator `bench` sends them.
-pub const RUN: f64 = 1024.0;
+use super::rates::Rates;
 
 /// Share of a worker's batch that is still to do, on average, when its queue is empty
 /// and everything else done. Half a batch is left on average; part of it goes on while
@@ -29,6 +27,7 @@ pub struct Runner {
 /// Works runs out, in memory of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Drain {
+    samples: f64,
     left: Vec<f64>,
     speed: Vec<f64>,
     asked: Vec<f64>,
@@ -38,8 +37,10 @@ pub struct Drain {
 impl Drain {
     /// Samples a second of a run in which workers share accelerators. Every member has
     /// a worker.
-    pub fn shared(&mut self, members: usize, devices: usize, workers: &[Runner]) -> f64 {
-        refill(&mut self.left, members, RUN);
+    pub fn shared(&mut self, rates: &Rates, workers: &[Runner]) -> f64 {
+        let (members, devices) = (rates.members(), rates.devices());
+        self.samples = rates.run() as f64;
+        refill(&mut self.left, members, self.samples);
         refill(&mut self.ended, members, 0.0);
         let mut now = 0.0;
         // With each turn at least one queue is empty.
@@ -56,7 +57,7 @@ impl Drain {
             now += next;
             self.pass(next, now);
         }
-        RUN / last_batch(workers, |member| self.ended[member])
+        self.samples / last_batch(workers, |member| self.ended[member])
     }
 
     /// How fast each queue empties now.
@@ -82,7 +83,7 @@ impl Drain {
             }
             *left -= speed * seconds;
             // What rounding leaves.
-            if *left < RUN * 1e-9 {
+            if *left < self.samples * 1e-9 {
                 *left = 0.0;
                 *ended = now;
             }
@@ -92,8 +93,9 @@ impl Drain {
 
 /// Samples a second of a run at `throughput` while it lasts: on CPU partitions, which
 /// always take the oldest samples, work is shared out nearly as well as can be.
-pub fn steady(throughput: f64, workers: &[Runner]) -> f64 {
-    RUN / last_batch(workers, |_| RUN / throughput)
+pub fn steady(rates: &Rates, throughput: f64, workers: &[Runner]) -> f64 {
+    let samples = rates.run() as f64;
+    samples / last_batch(workers, |_| samples / throughput)
 }
 
 /// When the last batch ends: none ends before its own time.

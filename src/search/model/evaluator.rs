@@ -52,10 +52,10 @@ impl ModelEvaluator {
     pub fn run(&mut self, matrix: &Matrix) -> f64 {
         let workers = self.rates.workers(matrix);
         if self.rates.are_shared() {
-            let (members, devices) = (self.rates.members(), self.rates.devices());
-            return self.drain.shared(members, devices, &workers);
+            return self.drain.shared(&self.rates, &workers);
         }
-        steady(self.solve(&workers), &workers)
+        let throughput = self.solve(&workers);
+        steady(&self.rates, throughput, &workers)
     }
 
     fn solve(&mut self, workers: &[Runner]) -> f64 {

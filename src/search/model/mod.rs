@@ -8,7 +8,7 @@ mod rates;
 mod simplex;
 
 pub use bound::bound;
-pub use drain::{Drain, RUN, Runner, steady};
+pub use drain::{Drain, Runner, steady};
 pub use evaluator::ModelEvaluator;
 pub use program::{Bottlenecks, Programme, WorkerRate};
-pub use rates::{Rate, Rates};
+pub use rates::{RUN, Rate, Rates};

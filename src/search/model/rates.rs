@@ -8,6 +8,8 @@ use crate::profile::Costs;
 use super::drain::Runner;
 use super::program::WorkerRate;
 
+/// Samples of a run, as the evaluator `bench` sends them.
+pub const RUN: usize = 1024;
 /// Nothing is faster than this, in seconds a sample: costs of zero have no solution.
 const LEAST: f64 = 1e-12;
 
@@ -28,6 +30,8 @@ pub struct Rates {
     devices: usize,
     members: usize,
     shared: bool,
+    /// Samples of a run.
+    run: usize,
     sizes: Vec<BatchSize>,
     /// Device by device, member by member, size by size.
     rates: Vec<Rate>,
@@ -55,9 +59,24 @@ impl Rates {
             devices,
             members,
             shared: on.iter().any(|d| d.kind.is_concurrent()),
+            run: RUN,
             sizes,
             rates,
         }
+    }
+
+    /// The same for runs of so many samples.
+    #[must_use]
+    pub fn over(self, samples: usize) -> Self {
+        Rates {
+            run: samples,
+            ..self
+        }
+    }
+
+    /// Samples of a run.
+    pub fn run(&self) -> usize {
+        self.run
     }
 
     /// Whether any device runs its workers side by side.

@@ -1,6 +1,8 @@
 //! What can be said on the command line.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -57,7 +59,8 @@ pub struct Target {
     /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
-    /// Devices, split by commas: cpu:0, cpu:0-1 (default: the manifest's, else one a core)
+    /// Devices, split by commas: cpu:0, cpu:0-1, sim:v100*16, sim:my_gpu.toml (default:
+    /// the manifest's, else one a core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Vec<String>,
     /// Memory that serving may take at most, such as 512MiB
@@ -201,15 +204,22 @@ pub struct BenchArgs {
     /// Runs; the median is given
     #[arg(long, default_value_t = 5, value_name = "R", value_parser = at_least_one)]
     pub runs: usize,
-    /// no-wait, opt-wait[:MS], static[:MS] or segment[:MS] (default: the manifest's)
+    /// no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or
+    /// elastic[:MAXINF] (default: the manifest's)
     #[arg(long, value_name = "P")]
     pub policy: Option<PolicyKind>,
+    /// Samples alive on a device at most under elastic (default: the policy's)
+    #[arg(long, value_name = "DEVICE=N", value_delimiter = ',')]
+    pub max_inf: Vec<MaxInf>,
     /// Samples in a segment (default: the manifest's)
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub segment: Option<usize>,
     /// closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE or burst[:RATE] (default: all at once)
     #[arg(long, value_name = "PATTERN")]
     pub load: Option<LoadPattern>,
+    /// Let simulated devices take real time, beside the load generator
+    #[arg(long)]
+    pub real_time: bool,
     /// Constants instead of networks: measures the system itself and checks the combination
     #[arg(long)]
     pub fake: bool,
@@ -218,6 +228,30 @@ pub struct BenchArgs {
     pub seed: u64,
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// A device's bound on the samples it has alive.
+#[derive(Clone, Debug)]
+pub struct MaxInf {
+    pub device: String,
+    pub samples: NonZeroU32,
+}
+
+impl FromStr for MaxInf {
+    type Err = String;
+
+    /// `sim:v100:0=64`
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.rsplit_once('=');
+        let parsed = parts.and_then(|(device, samples)| {
+            Some(MaxInf {
+                device: device.to_owned(),
+                samples: samples.parse().ok()?,
+            })
+        });
+        parsed
+            .ok_or_else(|| format!("expected DEVICE=SAMPLES with SAMPLES above 0, found `{text}`"))
+    }
 }
 
 fn parse_millis(text: &str) -> Result<Duration, String> {

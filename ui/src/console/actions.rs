@@ -7,6 +7,7 @@ use super::dialogs::{Compare, Confirm, Dialog, Form, Help, Palette, Then};
 use super::edit::Edit;
 use super::effect::Effect;
 use super::model::{Model, Panel, ZOOMS};
+use super::panels::stream_rows;
 
 /// Does the command, which is known to be possible now.
 pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
@@ -178,7 +179,7 @@ pub fn scroll(model: &mut Model, panel: Panel, step: isize) {
     match panel {
         Panel::Allocation => walk(model, step, false),
         Panel::Streams => {
-            let rows = model.snapshot.matrix.workers().count() + model.snapshot.devices.len();
+            let rows = stream_rows(model);
             model.streams.scroll = moved(model.streams.scroll, step, rows);
         }
         Panel::Log => model.log_back = moved(model.log_back, -step, model.snapshot.log.len()),

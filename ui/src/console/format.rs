@@ -125,6 +125,20 @@ pub fn fit_name(name: &str, most: u16) -> String {
     format!("{head}{tail}")
 }
 
+/// A device's name; `short` leaves out what every simulated one's begins with.
+pub fn device_name(name: &str, short: bool) -> &str {
+    match short {
+        true => name.strip_prefix("sim:").unwrap_or(name),
+        false => name,
+    }
+}
+
+/// So many times as long: `×3`, `×2.5`.
+pub fn times(factor: f64) -> String {
+    let text = format!("{factor:.1}");
+    format!("×{}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
 /// `text` broken into lines of at most `most` columns, between words where it can be.
 pub fn wrap(text: &str, most: u16) -> Vec<String> {
     let most = most.max(1);

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::model::{Model, Panel};
+use super::panels;
 
 /// The least that shows the essentials.
 pub const LEAST: (u16, u16) = (40, 12);
@@ -88,11 +89,11 @@ fn upper_row(upper: Rect, model: &Model) -> Vec<(Panel, Rect)> {
 /// Rows for the three parts. The streams get what they need, the others the rest.
 fn heights(body: u16, model: &Model) -> (u16, u16, u16) {
     let devices = model.snapshot.devices.len() as u16;
-    let workers = model.snapshot.matrix.workers().count() as u16;
+    let rows = u16::try_from(panels::stream_rows(model)).unwrap_or(u16::MAX);
     let top_needs = devices.saturating_add(9);
     let top_least = devices.saturating_add(6).clamp(8, (body * 2 / 5).max(8));
     let bottom_least = (body / 4).clamp(6, 18);
-    let middle_needs = workers.saturating_add(devices).saturating_add(4).max(6);
+    let middle_needs = rows.saturating_add(4).max(6);
     let mut spare = body.saturating_sub(top_least + bottom_least);
     let middle = middle_needs.min(spare);
     spare -= middle;

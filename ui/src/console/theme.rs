@@ -51,6 +51,8 @@ pub enum Role {
     Border,
     /// The frame of the focused panel.
     Focus,
+    /// What is no longer there.
+    Gone,
     /// Where the cursor is.
     Cursor,
 }
@@ -154,6 +156,7 @@ fn paint(role: Role) -> Paint {
         Role::Copy => (tone((150, 110, 190), 97, Color::Magenta), Modifier::empty()),
         Role::Warn => (tone((184, 128, 30), 136, Color::Yellow), Modifier::empty()),
         Role::Bad => (tone((206, 76, 70), 167, Color::Red), Modifier::BOLD),
+        Role::Gone => (grey(), Modifier::CROSSED_OUT),
         Role::Cursor => (None, Modifier::REVERSED),
     };
     Paint { colour, modifier }
@@ -174,7 +177,7 @@ fn ascii(symbol: &str) -> Option<&'static str> {
         "█" => "#",
         "▓" => "%",
         "×" | "✗" => "x",
-        "…" | "~" => "~",
+        "…" | "~" | "≈" => "~",
         "→" | "›" | "▸" => ">",
         "▴" | "↑" => "^",
         "↓" => "v",

@@ -32,13 +32,17 @@ impl Form {
                 (clients, samples) = (c, s);
                 0
             }
-            Some(LoadPattern::Poisson { rate: r } | LoadPattern::Steady { rate: r }) => {
+            Some(LoadPattern::Poisson { rate: r }) => {
                 rate = r;
                 1
             }
+            Some(LoadPattern::Steady { rate: r }) => {
+                rate = r;
+                2
+            }
             Some(LoadPattern::Burst { rate: r }) => {
                 fast = r;
-                2
+                3
             }
             None => 0,
         };
@@ -55,6 +59,11 @@ impl Form {
             choice(
                 "poisson",
                 "one-sample requests at random moments",
+                vec![number("rate", rate, "requests/s")],
+            ),
+            choice(
+                "steady",
+                "one-sample requests at even intervals",
                 vec![number("rate", rate, "requests/s")],
             ),
             choice(

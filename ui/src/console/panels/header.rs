@@ -12,7 +12,8 @@ type Piece = (String, Role);
 /// Draws one or two lines, as many pieces as fit.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     if pen.height() < 2 {
-        let mut pieces = vec![identity(model, false), health(model), rate(model)];
+        let mut pieces = vec![identity(model, false), simulated(model)];
+        pieces.extend([health(model), rate(model)]);
         pieces.extend(troubles(model));
         return line(pen, 0, &pieces);
     }
@@ -20,6 +21,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let mut first = vec![
         (model.title.clone(), Role::Focus),
         identity(model, long),
+        simulated(model),
         health(model),
     ];
     first.extend([rate(model), latency(model)]);
@@ -29,16 +31,16 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     line(pen, 1, &second);
 }
 
-/// Pieces that do not fit are left out, from the last.
+/// Pieces that do not fit are left out, from the last; what is wrong is cut instead.
 fn line(pen: &mut Pen<'_>, y: u16, pieces: &[Piece]) {
     let mut x = 1;
     for (text, role) in pieces.iter().filter(|p| !p.0.is_empty()) {
-        let fits = x + format::width(text) <= pen.width();
-        let text = match (fits, x) {
-            (true, _) => text.clone(),
-            (false, 1) => format::fit(text, pen.width().saturating_sub(1)),
-            (false, _) => continue,
-        };
+        let room = pen.width().saturating_sub(x);
+        let needed = x == 1 || (*role == Role::Bad && room >= 12);
+        if format::width(text) > room && !needed {
+            continue;
+        }
+        let text = format::fit(text, room);
         x = pen.text(x, y, &text, *role) + 2;
     }
 }
@@ -57,11 +59,21 @@ fn identity(model: &Model, long: bool) -> Piece {
     (text, Role::Strong)
 }
 
+/// Answers of simulated devices mean nothing, whatever else the screen says.
+fn simulated(model: &Model) -> Piece {
+    let text = if model.snapshot.simulated {
+        "SIMULATED"
+    } else {
+        ""
+    };
+    (text.to_owned(), Role::Warn)
+}
+
 fn health(model: &Model) -> Piece {
     match &model.snapshot.health {
         Health::Starting => ("○ starting".to_owned(), Role::Warn),
         Health::Serving => ("● serving".to_owned(), Role::Good),
-        Health::Degraded(why) => (format!("● degraded: {why}"), Role::Warn),
+        Health::Degraded(why) => (format!("! degraded: {why}"), Role::Bad),
         Health::Closed(why) => (format!("✗ closed: {why}"), Role::Bad),
     }
 }

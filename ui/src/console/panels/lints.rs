@@ -3,6 +3,8 @@
 use divisi::allocation::Cell;
 use divisi::session::Snapshot;
 
+use crate::console::format;
+
 /// Under this share a device counts as idle.
 const IDLE: f64 = 0.5;
 /// Under this share a batch counts as not filled.
@@ -18,7 +20,8 @@ pub fn lints(shown: &Snapshot) -> Vec<String> {
     if shown.throughput.samples_per_s < 1.0 {
         return lost.collect();
     }
-    lost.chain(holding_up(shown))
+    lost.chain(interfered(shown))
+        .chain(holding_up(shown))
         .chain(idle(shown))
         .chain(unfilled(shown))
         .collect()
@@ -39,6 +42,22 @@ fn retired(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
         })
 }
 
+/// Workers that suffer from others on their device, or from the device.
+fn interfered(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
+    let cells = shown.matrix.cells().zip(&shown.entries);
+    cells.filter_map(|(cell, entry)| {
+        let slower = entry.interfered?;
+        let device = shown.devices.get(cell.device)?;
+        let member = shown.members.get(cell.member)?;
+        Some(format!(
+            "{} × {} takes {} its profile's time",
+            device.name,
+            member.name,
+            format::times(slower)
+        ))
+    })
+}
+
 /// One member's queue is longer than all the others' together.
 fn holding_up(shown: &Snapshot) -> Option<String> {
     let member = shown.members.iter().max_by_key(|m| m.queued)?;
@@ -54,7 +73,10 @@ fn holding_up(shown: &Snapshot) -> Option<String> {
 
 fn idle(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
     let busy = shown.devices.iter().any(|d| d.busy > 0.9);
-    let idle = shown.devices.iter().filter(move |d| busy && d.busy < IDLE);
+    let idle = shown
+        .devices
+        .iter()
+        .filter(move |d| busy && !d.lost && d.busy < IDLE);
     idle.map(|d| {
         format!(
             "{} is idle {:.0} % of the time",

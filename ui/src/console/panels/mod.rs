@@ -1,15 +1,17 @@
 //! The parts of the screen, one file each: pure functions of the model.
 
 mod allocation;
-mod entries;
 mod footer;
 mod header;
 mod latency;
 mod lints;
 mod log;
+mod proposal;
 mod search;
 mod streams;
 mod throughput;
+
+pub use streams::rows_needed as stream_rows;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,5 +1,7 @@
 //! Where the columns of the matrix are, for the width there is.
 
+use divisi::session::DeviceView;
+
 use crate::console::format;
 use crate::console::model::Model;
 
@@ -27,6 +29,8 @@ impl Side {
 pub struct Columns {
     /// Columns for the names of devices.
     pub label: u16,
+    /// Names leave out what every simulated device's begins with.
+    pub short: bool,
     /// Columns of one member.
     pub cell: u16,
     /// First member shown.
@@ -44,7 +48,7 @@ impl Columns {
     /// The columns for `width`, scrolled so that the cursor is there.
     pub fn new(model: &Model, width: u16) -> Self {
         let members = model.snapshot.members.len().max(1);
-        let label = label(model);
+        let (label, short) = label(model, width);
         let side = match width >= label + members as u16 * 7 + Side::Wide.width() {
             true => Side::Wide,
             false => Side::Narrow,
@@ -55,6 +59,7 @@ impl Columns {
         let first = (model.cursor.member + 1).saturating_sub(shown);
         Columns {
             label,
+            short,
             cell,
             first,
             shown,
@@ -88,8 +93,25 @@ impl Columns {
     }
 }
 
-fn label(model: &Model) -> u16 {
-    let devices = model.snapshot.devices.iter();
-    let widest = devices.map(|d| format::width(&d.name)).max().unwrap_or(0);
-    widest.clamp(5, 12) + 1
+/// Columns for names, and whether they are short: whole names where there is room.
+fn label(model: &Model, width: u16) -> (u16, bool) {
+    let widest = |short| {
+        let devices = model.snapshot.devices.iter();
+        let names = devices.map(|d| format::width(&device_label(d, short)));
+        names.max().unwrap_or(0).max(5)
+    };
+    let long = widest(false);
+    match long <= (width / 8).max(5) {
+        true => (long + 1, false),
+        false => (widest(true).min(17) + 1, true),
+    }
+}
+
+/// A device's name, and how many times as long it takes where that was set.
+pub fn device_label(view: &DeviceView, short: bool) -> String {
+    let name = format::device_name(&view.name, short);
+    match view.slowdown == 1.0 {
+        true => name.to_owned(),
+        false => format!("{name} {}", format::times(view.slowdown)),
+    }
 }

@@ -1,0 +1,96 @@
+//! One entry of the matrix: its batch size, its load, and what is staged for it.
+
+use divisi::allocation::Cell;
+use divisi::ensemble::BatchSize;
+use divisi::session::EntryView;
+
+use super::columns::Columns;
+use super::selecting;
+use crate::console::format;
+use crate::console::model::Model;
+use crate::console::pen::{Pen, bar};
+use crate::console::theme::Role;
+
+/// Draws it in its column.
+pub fn draw(inside: &mut Pen<'_>, y: u16, cell: Cell, model: &Model, columns: Columns) {
+    let end = columns.end(cell.member);
+    let (text, role) = entry_text(model, cell);
+    inside.text_right(end - 1, y, &text, role);
+    let seen = view(model, cell);
+    let running = model.snapshot.matrix.get(cell).is_some();
+    if running && model.edit.is_none() {
+        let role = if seen.load < 0.02 {
+            Role::Dim
+        } else {
+            Role::Accent
+        };
+        let glyph = if seen.load < 0.06 {
+            "▁"
+        } else {
+            bar(seen.load)
+        };
+        inside.text(end - 1, y, glyph, role);
+    }
+    if model.cursor == cell && selecting(model) {
+        let width = columns.cell.saturating_sub(2);
+        inside.restyle(end.saturating_sub(1 + width), y, width, Role::Cursor);
+    }
+}
+
+/// The size, and a sign where it is staged or suffers.
+fn entry_text(model: &Model, cell: Cell) -> (String, Role) {
+    let number = |size: Option<BatchSize>| size.map_or("·".to_owned(), |s| s.to_string());
+    let (old, new) = (model.snapshot.matrix.get(cell), model.matrix().get(cell));
+    if let Some(edit) = &model.edit
+        && cell == model.cursor
+        && !edit.typed().is_empty()
+    {
+        return (format!("{}_", edit.typed()), Role::Strong);
+    }
+    match (old, new) {
+        (None, None) => (number(None), Role::Dim),
+        (old, new) if old == new && view(model, cell).interfered.is_some() => {
+            (format!("!{}", number(new)), Role::Warn)
+        }
+        (old, new) if old == new => (number(new), Role::Text),
+        (None, new) => (format!("+{}", number(new)), Role::Good),
+        (_, None) => ("−0".to_owned(), Role::Bad),
+        (_, new) => (format!("~{}", number(new)), Role::Warn),
+    }
+}
+
+/// What the session says of it.
+pub fn view(model: &Model, cell: Cell) -> EntryView {
+    let at = cell.device * model.snapshot.members.len() + cell.member;
+    model.snapshot.entries.get(at).copied().unwrap_or_default()
+}
+
+/// Why the last change was not entered, right under the entry (over it at the end).
+pub fn error(inside: &mut Pen<'_>, row: u16, model: &Model, columns: Columns) {
+    let Some(text) = model.edit.as_ref().and_then(|e| e.error()) else {
+        return;
+    };
+    let most = inside.width().min(64);
+    let lines = format::wrap(&format!("✗ {text}"), most.saturating_sub(2));
+    let height = lines.len() as u16;
+    let widest = lines.iter().map(|l| format::width(l)).max().unwrap_or(0) + 2;
+    let start = columns
+        .end(model.cursor.member)
+        .saturating_sub(columns.cell);
+    let x = start.min(inside.width().saturating_sub(widest));
+    let y = match row + 1 + height <= inside.height() {
+        true => row + 1,
+        false => row.saturating_sub(height),
+    };
+    // Rather the whole row than a rest of the device's name.
+    let (x, widest) = if x < columns.label {
+        (0, inside.width())
+    } else {
+        (x, widest)
+    };
+    let mut over = inside.part(x, y, widest, height);
+    over.erase();
+    for (i, line) in lines.iter().enumerate() {
+        over.text(1, i as u16, line, Role::Bad);
+    }
+}

@@ -1,0 +1,72 @@
+//! What a device is like, at the right of its row: how busy, how full, or gone.
+
+use divisi::session::DeviceView;
+
+use super::columns::{Columns, Side};
+use crate::console::format;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// The names of the columns.
+pub fn names(inside: &mut Pen<'_>, y: u16, columns: Columns) {
+    let x = columns.side_start();
+    match columns.side {
+        Side::Narrow => inside.text(x, y, " busy  mem", Role::Dim),
+        Side::Wide => {
+            inside.text_right(x + 25, y, "memory", Role::Dim);
+            inside.text_right(x + 35, y, "of", Role::Dim);
+            inside.text(x + 2, y, "busy", Role::Dim)
+        }
+    };
+}
+
+/// One device.
+pub fn draw(inside: &mut Pen<'_>, y: u16, view: &DeviceView, columns: Columns) {
+    let x = columns.side_start();
+    match columns.side {
+        _ if view.lost => lost(inside, y, x),
+        Side::Narrow => narrow(inside, y, view, x),
+        Side::Wide => wide(inside, y, view, x + 2),
+    }
+}
+
+fn lost(inside: &mut Pen<'_>, y: u16, x: u16) {
+    inside.text(x + 1, y, "✗ lost", Role::Bad);
+}
+
+fn memory_share(view: &DeviceView) -> f64 {
+    match view.memory_bytes {
+        0 => 0.0,
+        size => view.memory_booked as f64 / size as f64,
+    }
+}
+
+fn busy_role(view: &DeviceView) -> Role {
+    if view.busy > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    }
+}
+
+fn narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
+    let role = if memory_share(view) > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    };
+    let x = inside.text(x + 1, y, &format::percent(view.busy), busy_role(view));
+    inside.text(x + 1, y, &format::percent(memory_share(view)), role);
+}
+
+fn wide(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
+    inside.meter(x, y, 8, view.busy, Role::Accent);
+    inside.text(x + 9, y, &format::percent(view.busy), busy_role(view));
+    let role = if memory_share(view) > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    };
+    inside.text_right(x + 23, y, &format::bytes(view.memory_booked), role);
+    inside.text_right(x + 33, y, &format::bytes(view.memory_bytes), Role::Dim);
+}

@@ -1,0 +1,157 @@
+//! Under the matrix: queues and rates of members, then what there is to say.
+
+use divisi::ensemble::PolicyKind;
+use divisi::session::{DeviceView, MemberView, ReloadState};
+
+use super::columns::Columns;
+use super::entry;
+use crate::console::format;
+use crate::console::model::{Model, Panel};
+use crate::console::panels::{lints, proposal};
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+type Line = (String, Role);
+
+/// Under the matrix, as far as there is room: queues and rates of members, then words.
+pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
+    let words = words(model);
+    let room = inside.height().saturating_sub(y);
+    let urgent = words.iter().filter(|w| urgent(w)).count() as u16;
+    if room >= 2 + urgent.min(1) || urgent == 0 {
+        member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
+        member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
+        y += 2;
+    }
+    let left = inside.height().saturating_sub(y);
+    if left > words.len() as u16 {
+        y += 1;
+    }
+    let room = inside.width().saturating_sub(1);
+    for (i, (text, role)) in words.iter().enumerate() {
+        inside.text(0, y + i as u16, &format::fit(text, room), *role);
+    }
+}
+
+fn member_row(
+    inside: &mut Pen<'_>,
+    y: u16,
+    name: &str,
+    model: &Model,
+    columns: Columns,
+    value: impl Fn(&MemberView) -> f64,
+) {
+    inside.text(0, y, name, Role::Dim);
+    for member in columns.members() {
+        if let Some(view) = model.snapshot.members.get(member) {
+            let text = format::short(value(view));
+            inside.text_right(columns.end(member) - 1, y, &text, Role::Dim);
+        }
+    }
+}
+
+/// Whether something under the matrix should not be overlooked.
+pub fn is_urgent(model: &Model) -> bool {
+    words(model).iter().any(urgent)
+}
+
+fn urgent(line: &Line) -> bool {
+    line.1 != Role::Dim
+}
+
+fn words(model: &Model) -> Vec<Line> {
+    if model.edit.is_some() {
+        let sizes = &model.snapshot.matrix.frame().batch_sizes;
+        let text = format!("0 or {sizes} · + start  − stop  ~ resize");
+        return vec![(text, Role::Dim)];
+    }
+    let mut words: Vec<Line> = reload(model).into_iter().collect();
+    let proposed = proposal::words(&model.snapshot);
+    words.extend(proposed.map(|p| (format!("› M: {p}"), Role::Accent)));
+    if model.focus == Panel::Allocation {
+        words.extend(details(model).map(|text| (text, Role::Dim)));
+    }
+    let lints = lints::lints(&model.snapshot).into_iter();
+    words.extend(lints.map(|l| (format!("! {l}"), Role::Warn)));
+    words
+}
+
+fn reload(model: &Model) -> Option<(String, Role)> {
+    let reload = model.snapshot.reload.as_ref()?;
+    match &reload.state {
+        ReloadState::Done => None,
+        ReloadState::Running => {
+            let step = reload.steps.last().map_or("", String::as_str);
+            let time = format::duration(reload.elapsed);
+            Some((format!("› reload {time}: {step}"), Role::Accent))
+        }
+        ReloadState::Failed(why) => Some((
+            format!("✗ reload failed, the old matrix serves: {why}"),
+            Role::Bad,
+        )),
+    }
+}
+
+/// The entry under the cursor, then its device where there is more to say of it.
+fn details(model: &Model) -> impl Iterator<Item = String> {
+    let device = model.snapshot.devices.get(model.cursor.device);
+    let device = device.and_then(|d| device_detail(d, model));
+    std::iter::once(entry_detail(model)).chain(device)
+}
+
+fn entry_detail(model: &Model) -> String {
+    let cell = model.cursor;
+    let frame = model.snapshot.matrix.frame();
+    let device = frame.devices.get(cell.device).map_or("", String::as_str);
+    let member = frame.members.get(cell.member).map_or("", String::as_str);
+    let Some(size) = model.snapshot.matrix.get(cell) else {
+        return format!("{device} × {member}: no worker");
+    };
+    let view = entry::view(model, cell);
+    let slower = view.interfered.map(format::times);
+    let slower = slower.map_or(String::new(), |s| format!(" · {s} its profile's time"));
+    let restarts = match view.restarts {
+        0 => String::new(),
+        n => format!(" · {n} restarts"),
+    };
+    format!(
+        "{device} × {member}: batch {size}{slower} · load {} · filled {} · {} batches{restarts}",
+        format::percent(view.load).trim(),
+        format::percent(view.fill).trim(),
+        format::grouped(view.batches)
+    )
+}
+
+/// Of a device that is simulated, lost, slowed or limited.
+fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
+    let mut parts = Vec::new();
+    if view.kind == "simulated" {
+        parts.push("simulated".to_owned());
+    }
+    if view.lost {
+        parts.push("lost: its members are served elsewhere".to_owned());
+    }
+    if view.slowdown != 1.0 {
+        parts.push(format!(
+            "told to take {} as long",
+            format::times(view.slowdown)
+        ));
+    }
+    parts.extend(alive(view, model));
+    (!parts.is_empty()).then(|| format!("{}: {}", view.name, parts.join(" · ")))
+}
+
+/// Samples in execution, of how many at most where elastic batching bounds them.
+fn alive(view: &DeviceView, model: &Model) -> Option<String> {
+    let set = view.max_inf.map(|n| n.get());
+    match (model.snapshot.policy, set) {
+        (PolicyKind::Elastic { max_inf }, set) => {
+            let most = set.or(max_inf.map(|n| n.get()));
+            let most = most.map_or("the batch sizes".to_owned(), |n| n.to_string());
+            Some(format!("{} samples alive, MaxInf {most}", view.alive))
+        }
+        (_, Some(most)) => Some(format!("MaxInf {most} once elastic")),
+        (_, None) if view.side_by_side => Some(format!("{} samples alive", view.alive)),
+        _ => None,
+    }
+}

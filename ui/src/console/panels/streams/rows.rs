@@ -1,0 +1,153 @@
+//! Which rows the panel has: workers or their lanes, and sums of devices.
+//!
+//! Devices that run one batch at a time have a row a worker. Where lanes run side by
+//! side there is a row a lane, then the whole device, then its copies (as Ebird's
+//! figure 10). What does not fit is folded: the device of the cursor comes first with
+//! all its rows, the others with their sums.
+
+use divisi::ensemble::BatchSize;
+use divisi::serving::lane_sizes;
+
+use crate::console::format;
+use crate::console::model::Model;
+use crate::console::timeline::{Rows, Sum};
+
+/// One row of the panel, and where the raster has it.
+#[derive(Clone, Copy, Debug)]
+pub enum Row {
+    /// A worker's lane, or a worker that has no others.
+    Lane {
+        device: usize,
+        member: usize,
+        /// The largest batch that it takes.
+        size: usize,
+        /// One of several that run side by side.
+        side_by_side: bool,
+        at: usize,
+    },
+    /// A whole device.
+    Sum { device: usize, sum: Sum, at: usize },
+}
+
+/// All rows in their order.
+#[derive(Debug, Default)]
+pub struct Plan {
+    pub rows: Vec<Row>,
+    pub places: Rows,
+    /// Devices other than the cursor's are folded.
+    pub folded: bool,
+}
+
+/// How much of a device is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    /// Lanes, and sums where there are several.
+    All,
+    /// Workers without sums.
+    Workers,
+    /// The sum where lanes run side by side, else workers.
+    Folded,
+}
+
+impl Plan {
+    /// The rows for a panel with room for `room` of them.
+    pub fn new(model: &Model, room: usize) -> Self {
+        let devices = 0..model.snapshot.devices.len();
+        let all = Plan::of(model, devices.clone().map(|d| (d, Detail::All)));
+        if all.rows.len() <= room {
+            return all;
+        }
+        if !model.snapshot.devices.iter().any(|d| d.side_by_side) {
+            return Plan::of(model, devices.map(|d| (d, Detail::Workers)));
+        }
+        let cursor = model.cursor.device;
+        let others = devices
+            .filter(|d| *d != cursor)
+            .map(|d| (d, Detail::Folded));
+        let mut plan = Plan::of(model, std::iter::once((cursor, Detail::All)).chain(others));
+        plan.folded = model.snapshot.devices.len() > 1;
+        plan
+    }
+
+    fn of(model: &Model, devices: impl Iterator<Item = (usize, Detail)>) -> Self {
+        let mut plan = Plan::default();
+        for (device, detail) in devices {
+            plan.device(model, device, detail);
+        }
+        plan
+    }
+
+    fn device(&mut self, model: &Model, device: usize, detail: Detail) {
+        let Some(view) = model.snapshot.devices.get(device) else {
+            return;
+        };
+        let before = self.rows.len();
+        if detail != Detail::Folded || !view.side_by_side {
+            let workers = model.snapshot.matrix.workers();
+            for (cell, size) in workers.filter(|w| w.0.device == device) {
+                self.worker(model, device, cell.member, size);
+            }
+        }
+        let several = self.rows.len() > before + 1;
+        match (detail, view.side_by_side) {
+            (Detail::All, true) => {
+                self.sums(device, &[Sum::Compute, Sum::ToDevice, Sum::FromDevice])
+            }
+            (Detail::Folded, true) => self.sums(device, &[Sum::Compute]),
+            (Detail::All, false) if several => self.sums(device, &[Sum::Compute]),
+            _ => {}
+        }
+    }
+
+    fn worker(&mut self, model: &Model, device: usize, member: usize, size: BatchSize) {
+        let side_by_side = model.snapshot.devices[device].side_by_side;
+        let lanes = lane_sizes(model.snapshot.policy, size, side_by_side);
+        let first = self.places.worker(device, member, lanes.len());
+        let rows = lanes.iter().enumerate().map(|(lane, size)| Row::Lane {
+            device,
+            member,
+            size: *size,
+            side_by_side: lanes.len() > 1,
+            at: first + lane,
+        });
+        self.rows.extend(rows);
+    }
+
+    fn sums(&mut self, device: usize, sums: &[Sum]) {
+        for &sum in sums {
+            let at = self.places.sum(device, sum);
+            self.rows.push(Row::Sum { device, sum, at });
+        }
+    }
+}
+
+/// The row's name. `short` leaves out what all simulated devices' names begin with.
+pub fn label(model: &Model, row: &Row, short: bool) -> String {
+    let device = |index: usize| {
+        let view = model.snapshot.devices.get(index);
+        format::device_name(view.map_or("", |d| d.name.as_str()), short)
+    };
+    match *row {
+        Row::Sum { device: d, sum, .. } => format!("{} {}", device(d), sum_name(sum)),
+        Row::Lane {
+            device: d,
+            member,
+            size,
+            side_by_side,
+            ..
+        } => {
+            let member = model.snapshot.members.get(member);
+            let member = member.map_or("", |m| m.name.as_str());
+            let sign = if side_by_side { '·' } else { '/' };
+            format!("{} {member}{sign}{size}", device(d))
+        }
+    }
+}
+
+fn sum_name(sum: Sum) -> &'static str {
+    match sum {
+        Sum::Compute => "all",
+        Sum::ToDevice => "HtoD",
+        Sum::FromDevice => "DtoH",
+    }
+}
