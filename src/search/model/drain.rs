@@ -16,6 +16,9 @@ use super::rates::Rates;
 /// on four to twelve V100s: a quarter leaves no bias.
 const LEFT: f64 = 0.25;
 
+/// A worker that runs fewer batches than this has so few that they can be counted.
+const SLOW: f64 = 4.0;
+
 /// A worker in a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Runner {
@@ -98,11 +101,16 @@ pub fn steady(rates: &Rates, throughput: f64, workers: &[Runner]) -> f64 {
     samples / last_batch(workers, |_| samples / throughput)
 }
 
-/// When the last batch ends: none ends before its own time.
+/// When the last batch ends. A slow worker takes one after another until its queue is
+/// empty, and ends the one it has.
 fn last_batch(workers: &[Runner], empty: impl Fn(usize) -> f64) -> f64 {
     let ends = workers.iter().map(|worker| {
-        let empty = empty(worker.rate.member);
-        (empty + LEFT * worker.latency).max(worker.latency)
+        let (empty, latency) = (empty(worker.rate.member), worker.latency);
+        let ends = empty + LEFT * latency;
+        if SLOW * latency < empty {
+            return ends;
+        }
+        ends.max((empty / latency).ceil() * latency)
     });
     ends.fold(f64::MIN_POSITIVE, f64::max)
 }

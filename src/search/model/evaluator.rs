@@ -1,7 +1,8 @@
 //! Evaluator `model` over whole matrices, as the algorithms of the paper want it.
 
-use crate::allocation::{Footprints, Frame, Matrix};
+use crate::allocation::{Cell, Footprints, Frame, Matrix};
 use crate::device::Devices;
+use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 use crate::search::evaluator::{Evaluator, Score, SearchError};
 
@@ -56,6 +57,12 @@ impl ModelEvaluator {
         }
         let throughput = self.solve(&workers);
         steady(&self.rates, throughput, &workers)
+    }
+
+    /// Seconds of one batch with its device to itself.
+    pub fn latency(&self, cell: Cell, size: BatchSize) -> f64 {
+        let number = self.rates.sizes().iter().position(|s| *s == size);
+        number.map_or(0.0, |number| self.rates.at(cell, number).latency)
     }
 
     fn solve(&mut self, workers: &[Runner]) -> f64 {

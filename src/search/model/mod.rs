@@ -7,7 +7,7 @@ mod program;
 mod rates;
 mod simplex;
 
-pub use bound::bound;
+pub use bound::{best_workers, bound};
 pub use drain::{Drain, Runner, steady};
 pub use evaluator::ModelEvaluator;
 pub use program::{Bottlenecks, Programme, WorkerRate};

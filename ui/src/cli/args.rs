@@ -98,6 +98,11 @@ pub enum Command {
     /// Measure how fast a matrix serves
     #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
     Bench(BenchArgs),
+    /// Find the cheapest simulated devices that meet a goal
+    #[command(
+        after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
+    )]
+    Plan(PlanArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -226,6 +231,44 @@ pub struct BenchArgs {
     /// Seed of random arrivals
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub seed: u64,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlanArgs {
+    /// An ensemble's folder or manifest, or a built-in one
+    #[arg(value_name = "ENSEMBLE")]
+    pub ensemble: PathBuf,
+    /// One-sample requests a second that are to be served
+    #[arg(long, value_name = "R", value_parser = parse_rate)]
+    pub rate: f64,
+    /// 99 of 100 of them within so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    pub p99: Option<Duration>,
+    /// Kinds of devices to choose from: built-in profiles or .toml files
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "v100"
+    )]
+    pub kinds: Vec<String>,
+    /// Devices at most, of all kinds together
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = at_least_one)]
+    pub most: usize,
+    /// Memory that is to stay free on every device, such as 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub spare_memory: Option<u64>,
+    /// Search beyond the answer, for a longer list of what could be had
+    #[arg(long)]
+    pub pareto: bool,
+    /// Seed of what is drawn at random
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    pub seed: u64,
+    /// Write the answer's matrix to this file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
