@@ -22,6 +22,8 @@ mod papers;
 mod pool;
 mod reload;
 mod search;
+mod search_goals;
+mod search_local;
 mod search_model;
 mod search_relief;
 mod serving;
