@@ -15,6 +15,7 @@ mod compute;
 mod core;
 mod device;
 mod ensemble;
+mod fates;
 mod inputs;
 mod layers;
 mod networks;
