@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use divisi::allocation::Matrix;
 use divisi::ensemble::PolicyKind;
-use divisi::search::local::{Climber, Effort, Position, Room};
+use divisi::search::local::{Climber, Position, Room};
 use divisi::search::model::{ModelEvaluator, Rates};
 use divisi::search::{Bounds, Control, Evaluator, best_batch, greedy, worst_fit};
 
@@ -96,16 +96,12 @@ fn papers_greedy(stage: &Stage, start: Matrix) -> Matrix {
 
 /// Greedy by the model with moves of two entries and restarts.
 fn improve(stage: &Stage, start: &Matrix) -> Matrix {
-    let rates = Rates::new(&stage.frame, &stage.costs);
-    let room = Room::new(&stage.frame, &stage.devices, &stage.footprints, 0);
+    let rates = Rates::new(&stage.frame, &stage.devices, &stage.costs).over(SAMPLES);
+    let room = Room::new(&stage.frame, &stage.devices, &stage.footprints);
     let mut position = Position::new(&rates, room, start);
     let control = Control::default();
-    let mut climber = Climber {
-        control: &control,
-        evaluations: 0,
-        steps: 0,
-    };
-    let summits = climber.climb_all(&mut position, Effort::default());
+    let mut climber = Climber::new(&control, &stage.frame);
+    let summits = climber.climb_all(&mut position, 8, 1);
     position.go_to(&summits.expect("not cancelled")[0].entries);
     position.matrix(&stage.frame).expect("valid")
 }

@@ -25,8 +25,8 @@ pub fn run() -> Result<()> {
     let (ensemble, devices) = twelve_on_seventeen()?;
     let footprints = Footprints::of(&ensemble, &devices);
     let frame = Frame::of(&ensemble, &devices);
-    let rates = Rates::new(&frame, &Costs::of_laws(&ensemble, &devices));
-    let room = Room::new(&frame, &devices, &footprints, 0);
+    let rates = Rates::new(&frame, &devices, &Costs::of_laws(&ensemble, &devices));
+    let room = Room::new(&frame, &devices, &footprints);
     for (what, entries) in [("12 members, 60 entries", 60), ("12 × 17, all 204", 204)] {
         let matrix = filled(&frame, entries)?;
         let mut position = Position::new(&rates, room.clone(), &matrix);

@@ -314,7 +314,9 @@ pub fn snapshot() -> Snapshot {
 pub fn search() -> SearchView {
     SearchView {
         algorithm: "greedy",
-        evaluator: "model",
+        evaluator: "model".into(),
+        goal: None,
+        shortfall: None,
         state: SearchState::Running,
         max_iter: 10,
         progress: Progress {
@@ -330,7 +332,7 @@ pub fn search() -> SearchView {
                 .collect(),
             history: vec![3770.0, 4400.0, 5100.0],
             evaluations: 149,
-            measuring: false,
+            ..Progress::default()
         },
         elapsed: Duration::from_millis(4200),
         left: Some(Duration::from_secs(12)),

@@ -162,10 +162,8 @@ fn a_search_is_started_paused_cancelled_and_used() {
     bench.keys("s");
     bench.press(KeyCode::Enter);
     let order = SearchOrder {
-        kind: SearchKind::Greedy,
-        seed: 1,
-        max_iter: 10,
-        max_neighs: 100,
+        algorithm: SearchKind::Greedy,
+        ..SearchOrder::default()
     };
     assert_eq!(bench.console.model().focus, Panel::Search);
     bench.show(|s| s.search = Some(search()));

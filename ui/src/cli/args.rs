@@ -3,12 +3,13 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use divisi::device::parse_bytes;
 use divisi::ensemble::PolicyKind;
 use divisi::load::LoadPattern;
-use divisi::search::Algorithm;
+use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
 /// Serve ensembles of neural networks on this machine, watch and retune them.
 ///
@@ -91,12 +92,17 @@ pub enum Command {
     Accuracy(AccuracyArgs),
     /// Find an allocation matrix
     #[command(
-        after_help = "Example:\n  divisi allocate digits --algorithm greedy --max-iter 3 --output best.toml"
+        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100"
     )]
     Allocate(AllocateArgs),
     /// Measure how fast a matrix serves
     #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
     Bench(BenchArgs),
+    /// Find the cheapest simulated devices that meet a goal
+    #[command(
+        after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
+    )]
+    Plan(PlanArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -139,18 +145,41 @@ pub struct AccuracyArgs {
 pub struct AllocateArgs {
     #[command(flatten)]
     pub target: Target,
-    #[arg(long, value_parser = parse_algorithm, default_value = "greedy", value_name = "NAME",
-          help = "worst-fit, best-batch or greedy")]
-    pub algorithm: Algorithm,
-    /// What scores a matrix
-    #[arg(long, value_enum, default_value_t)]
-    pub evaluator: EvaluatorName,
+    /// worst-fit, best-batch, greedy (the paper's) or local (moves of one and two
+    /// entries from several starts; the model only) (default: local with the model,
+    /// else greedy)
+    #[arg(long, value_name = "NAME")]
+    pub algorithm: Option<Algorithm>,
+    /// bench (matrices run) or model (predicted from profiles, then the best few run)
+    /// (default: model where every device is simulated, else bench)
+    #[arg(long, value_name = "NAME")]
+    pub evaluator: Option<EvaluatorKind>,
     /// Iterations of greedy at most
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub max_iter: usize,
-    /// Neighbours scored in an iteration at most
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_one)]
-    pub max_neighs: usize,
+    /// Neighbours scored in an iteration of greedy at most (default: 100, with the
+    /// model all)
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub max_neighs: Option<usize>,
+    /// Climbs of local after the first, from places around the best
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    pub restarts: usize,
+    /// Matrices that are run after a search by the model; 0: predictions only
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub finalists: usize,
+    /// throughput or latency (p99 under load, in virtual time)
+    #[arg(long, default_value = "throughput", value_name = "NAME")]
+    pub objective: Objective,
+    /// 99 of 100 requests are to be answered within so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    pub p99: Option<Duration>,
+    /// One-sample requests a second that are to be served (default, for latencies: 60 %
+    /// of the best throughput)
+    #[arg(long, value_name = "R", value_parser = parse_rate)]
+    pub rate: Option<f64>,
+    /// Memory that is to stay free on every device, such as 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub spare_memory: Option<u64>,
     /// Seed of what is drawn at random
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub seed: u64,
@@ -165,14 +194,6 @@ pub struct AllocateArgs {
     pub no_cache: bool,
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-}
-
-/// The evaluators.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum EvaluatorName {
-    /// Real workers serve calibration samples
-    #[default]
-    Bench,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -214,6 +235,44 @@ pub struct BenchArgs {
     pub format: Format,
 }
 
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlanArgs {
+    /// An ensemble's folder or manifest, or a built-in one
+    #[arg(value_name = "ENSEMBLE")]
+    pub ensemble: PathBuf,
+    /// One-sample requests a second that are to be served
+    #[arg(long, value_name = "R", value_parser = parse_rate)]
+    pub rate: f64,
+    /// 99 of 100 of them within so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    pub p99: Option<Duration>,
+    /// Kinds of devices to choose from: built-in profiles or .toml files
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "v100"
+    )]
+    pub kinds: Vec<String>,
+    /// Devices at most, of all kinds together
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = at_least_one)]
+    pub most: usize,
+    /// Memory that is to stay free on every device, such as 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub spare_memory: Option<u64>,
+    /// Search beyond the answer, for a longer list of what could be had
+    #[arg(long)]
+    pub pareto: bool,
+    /// Seed of what is drawn at random
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    pub seed: u64,
+    /// Write the answer's matrix to this file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
 /// A device's bound on the samples it has alive.
 #[derive(Clone, Debug)]
 pub struct MaxInf {
@@ -238,11 +297,19 @@ impl FromStr for MaxInf {
     }
 }
 
-fn parse_algorithm(text: &str) -> Result<Algorithm, String> {
-    [Algorithm::WorstFit, Algorithm::BestBatch, Algorithm::Greedy]
-        .into_iter()
-        .find(|a| a.name() == text)
-        .ok_or_else(|| format!("expected worst-fit, best-batch or greedy, found `{text}`"))
+fn parse_millis(text: &str) -> Result<Duration, String> {
+    let millis = text.parse::<f64>().ok();
+    let millis = millis.filter(|ms| (0.001..=3_600_000.0).contains(ms));
+    let millis = millis.map(|ms| Duration::from_secs_f64(ms / 1e3));
+    millis.ok_or_else(|| format!("expected milliseconds, 0.001 to 3600000, found `{text}`"))
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text
+        .parse::<f64>()
+        .ok()
+        .filter(|r| (1e-3..=1e7).contains(r));
+    rate.ok_or_else(|| format!("expected samples a second, 0.001 to 10000000, found `{text}`"))
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

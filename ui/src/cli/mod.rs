@@ -11,6 +11,7 @@ mod check;
 mod console;
 mod open;
 mod output;
+mod plan;
 mod predict;
 mod progress;
 mod report;
@@ -33,6 +34,7 @@ pub fn main() -> ExitCode {
         Some(Command::Accuracy(a)) => accuracy::run(a),
         Some(Command::Allocate(a)) => allocate::run(a),
         Some(Command::Bench(a)) => bench::run(a),
+        Some(Command::Plan(a)) => plan::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

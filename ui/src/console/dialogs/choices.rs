@@ -177,15 +177,13 @@ impl Form {
             _ => SearchKind::Greedy,
         };
         let mut order = SearchOrder {
-            kind,
-            seed: 1,
-            max_iter: 10,
-            max_neighs: 100,
+            algorithm: kind,
+            ..SearchOrder::default()
         };
         if kind == SearchKind::Greedy {
-            order.seed = whole(self.text(0), "seed", 0)?;
-            order.max_iter = whole(self.text(1), "max_iter", 1)? as usize;
-            order.max_neighs = whole(self.text(2), "max_neighs", 1)? as usize;
+            order.bounds.seed = whole(self.text(0), "seed", 0)?;
+            order.bounds.max_iter = whole(self.text(1), "max_iter", 1)? as usize;
+            order.bounds.max_neighs = whole(self.text(2), "max_neighs", 1)? as usize;
         }
         Ok(Command::StartSearch(order))
     }
