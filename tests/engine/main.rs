@@ -20,6 +20,7 @@ mod inputs;
 mod layers;
 mod networks;
 mod papers;
+mod papers_search;
 mod pool;
 mod reload;
 mod search;
