@@ -65,7 +65,7 @@ pub(super) fn search(
     found: Vec<Matrix>,
 ) -> Result<Found, SearchError> {
     let goal = &modelled.job.method.goal;
-    let most = modelled.predict(&found[0])?;
+    let most = modelled.predict(&found[0]);
     let rate = goal.rate.unwrap_or(SHARE * most);
     let weighed = best_under_load(modelled, start, found, rate)?;
     let best = weighed.best;
@@ -171,14 +171,14 @@ fn loaded(
     matrix: Matrix,
     rate: f64,
 ) -> Result<Candidate, SearchError> {
-    let throughput = modelled.predict(&matrix)?;
+    let throughput = modelled.predict(&matrix);
     let hopeless = modelled
         .job
         .method
         .goal
         .p99
         .is_some_and(|most| least_latency(modelled, &matrix) > most.as_secs_f64() * GENEROUS);
-    let latency = if modelled.throughput(&matrix)? <= rate || hopeless {
+    let latency = if modelled.throughput(&matrix) <= rate || hopeless {
         None
     } else {
         bench.latency(&matrix, rate)?

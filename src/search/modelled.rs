@@ -92,24 +92,24 @@ impl<'a> Modelled<'a> {
         })
     }
 
-    fn model(&self) -> Result<ModelEvaluator, SearchError> {
-        let (job, footprints) = (self.job, self.footprints.clone());
-        ModelEvaluator::new(&job.frame, &job.devices, footprints, &self.costs)
+    fn model(&self) -> ModelEvaluator {
+        let (rates, footprints) = (self.rates.clone(), self.footprints.clone());
+        ModelEvaluator::by(rates, &self.job.devices, footprints)
     }
 
     /// Samples a second of a run of `matrix` as predicted.
-    pub fn predict(&self, matrix: &Matrix) -> Result<f64, SearchError> {
-        Ok(self.model()?.run(matrix))
+    pub fn predict(&self, matrix: &Matrix) -> f64 {
+        self.model().run(matrix)
     }
 
     /// Samples a second of `matrix` in the long run at most, as predicted.
-    pub fn throughput(&self, matrix: &Matrix) -> Result<f64, SearchError> {
-        Ok(self.model()?.throughput(matrix))
+    pub fn throughput(&self, matrix: &Matrix) -> f64 {
+        self.model().throughput(matrix)
     }
 
     /// Distinct matrices, the best predicted first; matrices scored and steps taken.
     fn candidates(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
-        let predicted = self.predict(start)?;
+        let predicted = self.predict(start);
         self.control.update(|p| {
             p.start_score = Some(predicted);
             p.best_score = Some(predicted);
@@ -121,7 +121,7 @@ impl<'a> Modelled<'a> {
             Algorithm::BestBatch => self.best_batch(),
             Algorithm::Greedy => {
                 let bounds = self.job.method.bounds;
-                let found = greedy(start.clone(), bounds, &mut self.model()?, self.control)?;
+                let found = greedy(start.clone(), bounds, &mut self.model(), self.control)?;
                 Ok((vec![found.matrix], found.evaluations, found.iterations))
             }
             Algorithm::Local => self.local(start),
@@ -187,12 +187,7 @@ impl<'a> Modelled<'a> {
         }
         let best = candidates[0].clone();
         if self.job.method.finalists == 0 {
-            let (score, start_score) = (self.predict(&best)?, self.predict(start)?);
-            self.say(&best, score, start_score);
-            return Ok(Found {
-                predicted: Some(score),
-                ..Found::of(best, score, start_score)
-            });
+            return Ok(self.unmeasured(best, start));
         }
         self.control.update(|p| {
             p.measuring = !self.job.is_simulated();
@@ -200,9 +195,13 @@ impl<'a> Modelled<'a> {
         });
         let mut judge = self.job.judge(self.control, &self.costs)?;
         let mut won = finals(start, candidates, judge.as_mut(), self.control)?;
+        if won.score.samples_per_s <= 0.0 {
+            // Beside what serves there is no room to measure in.
+            return Ok(self.unmeasured(best, start));
+        }
         if self.job.is_simulated() {
             let (matrix, score) = (won.matrix, won.score.samples_per_s);
-            let (model, judge) = (&mut self.model()?, judge.as_mut());
+            let (model, judge) = (&mut self.model(), judge.as_mut());
             let (matrix, score, runs) = polish(matrix, score, model, judge, self.control)?;
             won.matrix = matrix;
             won.score.samples_per_s = score;
@@ -214,30 +213,43 @@ impl<'a> Modelled<'a> {
             won.start.samples_per_s,
         );
         Ok(Found {
-            predicted: Some(self.predict(&won.matrix)?),
+            predicted: Some(self.predict(&won.matrix)),
             error: won.score.error,
             evaluations: won.runs,
             ..Found::of(won.matrix, won.score.samples_per_s, won.start.samples_per_s)
         })
     }
 
+    /// A matrix with what the model says of it.
+    fn unmeasured(&self, matrix: Matrix, start: &Matrix) -> Found {
+        let (score, start_score) = (self.predict(&matrix), self.predict(start));
+        self.say(&matrix, score, start_score);
+        Found {
+            predicted: Some(score),
+            ..Found::of(matrix, score, start_score)
+        }
+    }
+
     /// How fast `matrix` and `start` are: run briefly, or predicted.
     pub fn figures(&self, matrix: &Matrix, start: &Matrix) -> Result<Found, SearchError> {
-        let predicted = self.predict(matrix)?;
-        let mut scores = (predicted, self.predict(start)?);
-        let runs = self.job.method.finalists > 0;
-        if runs {
-            self.control
-                .update(|p| p.measuring = !self.job.is_simulated());
-            let mut judge = self.job.judge(self.control, &self.costs)?;
-            let mut run = |matrix| judge.glance(matrix, SAMPLES);
-            scores = (run(matrix)?.samples_per_s, run(start)?.samples_per_s);
+        let unmeasured = self.unmeasured(matrix.clone(), start);
+        if self.job.method.finalists == 0 {
+            return Ok(unmeasured);
         }
-        self.say(matrix, scores.0, scores.1);
+        self.control
+            .update(|p| p.measuring = !self.job.is_simulated());
+        let mut judge = self.job.judge(self.control, &self.costs)?;
+        let mut run = |matrix| judge.glance(matrix, SAMPLES);
+        let (score, start_score) = (run(matrix)?.samples_per_s, run(start)?.samples_per_s);
+        if score <= 0.0 {
+            return Ok(unmeasured);
+        }
+        self.say(matrix, score, start_score);
         Ok(Found {
-            predicted: Some(predicted),
-            evaluations: 2 * usize::from(runs),
-            ..Found::of(matrix.clone(), scores.0, scores.1)
+            evaluations: 2,
+            score,
+            start_score,
+            ..unmeasured
         })
     }
 

@@ -34,13 +34,19 @@ impl ModelEvaluator {
             let reason = "expected a profile of every member on every device";
             return Err(SearchError::Evaluation(reason.into()));
         }
-        Ok(ModelEvaluator {
-            rates: Rates::new(frame, devices, costs),
+        let rates = Rates::new(frame, devices, costs);
+        Ok(ModelEvaluator::by(rates, devices, footprints))
+    }
+
+    /// Predicts from rates worked out before.
+    pub fn by(rates: Rates, devices: &Devices, footprints: Footprints) -> Self {
+        ModelEvaluator {
+            rates,
             devices: devices.clone(),
             footprints,
             programme: Programme::default(),
             drain: Drain::default(),
-        })
+        }
     }
 
     /// Samples a second of `matrix` in the long run, shared out as well as can be;
