@@ -24,6 +24,8 @@ mod papers_search;
 mod pool;
 mod reload;
 mod search;
+mod search_goals;
+mod search_local;
 mod search_model;
 mod search_relief;
 mod serving;
