@@ -14,7 +14,7 @@ pub enum PolicyKind {
     NoWait,
     /// A full batch, or what waits once the oldest has waited `wait`.
     OptWait { wait: Duration },
-    /// As `OptWait`, but a batch is copied in while the one before computes.
+    /// As `OptWait`, but samples are copied to the device while a batch computes there.
     PipelinedOptWait { wait: Duration },
     /// As `OptWait`, then padded to the full batch.
     Static { wait: Duration },

@@ -41,6 +41,7 @@ impl Arrivals {
                 let uniform: f64 = self.random.random();
                 -(1.0 - uniform).ln() / rate
             }
+            LoadPattern::Steady { rate } => 1.0 / rate,
             LoadPattern::Burst { rate } => {
                 let slow = self.sent % (SLOW + FAST) < SLOW;
                 1.0 / if slow { rate * SLOW_SHARE } else { rate }

@@ -10,6 +10,8 @@ pub enum LoadPattern {
     Closed { clients: usize, samples: usize },
     /// One-sample requests at random moments, `rate` a second on average.
     Poisson { rate: f64 },
+    /// One-sample requests at even intervals, `rate` a second.
+    Steady { rate: f64 },
     /// One-sample requests, 150 at a quarter of `rate`, then 250 at `rate`, and again
     /// (the numbers of Ebird, section VI.B; its rates are not stated).
     Burst { rate: f64 },
@@ -23,6 +25,7 @@ impl fmt::Display for LoadPattern {
         match self {
             LoadPattern::Closed { clients, samples } => write!(f, "closed:{clients}x{samples}"),
             LoadPattern::Poisson { rate } => write!(f, "poisson:{rate}"),
+            LoadPattern::Steady { rate } => write!(f, "steady:{rate}"),
             LoadPattern::Burst { rate } => write!(f, "burst:{rate}"),
         }
     }
@@ -31,12 +34,13 @@ impl fmt::Display for LoadPattern {
 impl FromStr for LoadPattern {
     type Err = String;
 
-    /// `closed`, `closed:8`, `closed:8x32`, `poisson:800`, `burst`, `burst:400`.
+    /// `closed`, `closed:8`, `closed:8x32`, `poisson:800`, `steady:800`, `burst`, `burst:400`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once(':').unwrap_or((text, ""));
         let parsed = match name {
             "closed" => closed(value),
             "poisson" => rate(value).map(|rate| LoadPattern::Poisson { rate }),
+            "steady" => rate(value).map(|rate| LoadPattern::Steady { rate }),
             "burst" if value.is_empty() => Some(LoadPattern::Burst {
                 rate: DEFAULT_BURST,
             }),
@@ -45,7 +49,7 @@ impl FromStr for LoadPattern {
         };
         parsed.ok_or_else(|| {
             format!(
-                "expected closed[:CLIENTS[xSAMPLES]], poisson:RATE or burst[:RATE], found `{text}`"
+                "expected closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE or burst[:RATE], found `{text}`"
             )
         })
     }

@@ -15,6 +15,8 @@ use super::evaluator::{Evaluator, Score, SearchError};
 
 /// Samples of one run at least: the paper measures over 1 024 (section IV.A).
 const SAMPLES: usize = 1024;
+/// Samples before a glance.
+const WARM_UP: usize = 64;
 /// Runs are repeated until the relative standard error is below this, …
 const STEADY: f64 = 0.01;
 /// … at most so many times.
@@ -55,7 +57,12 @@ impl BenchEvaluator {
     /// Makes the engine run `matrix`; false where a device cannot hold it.
     fn load(&mut self, matrix: &Matrix) -> Result<bool, SearchError> {
         let Some(engine) = &self.engine else {
-            return self.start(matrix);
+            let fits = self.start(matrix)?;
+            if fits {
+                // The first run pays for cold memory and is not counted.
+                self.run(SAMPLES, None)?;
+            }
+            return Ok(fits);
         };
         match engine.reload(matrix, |_| {}) {
             Ok(_) => Ok(true),
@@ -77,12 +84,10 @@ impl BenchEvaluator {
             Err(EngineError::DoesNotFit(_) | EngineError::Worker { .. }) => return Ok(false),
             Err(other) => return Err(other.into()),
         }
-        // The first run pays for cold memory and is not counted.
-        self.run(None)?;
         Ok(true)
     }
 
-    fn run(&self, limit: Option<Duration>) -> Result<Run, SearchError> {
+    fn run(&self, samples: usize, limit: Option<Duration>) -> Result<Run, SearchError> {
         let Some(engine) = self
             .engine
             .as_ref()
@@ -94,7 +99,7 @@ impl BenchEvaluator {
             limit,
             stop: Some(self.control.cancelled()),
         };
-        let run = saturate(engine, &self.samples, SAMPLES, until, |_, _| {})
+        let run = saturate(engine, &self.samples, samples, until, |_, _| {})
             .map_err(|e| SearchError::Evaluation(e.to_string()))?;
         if self.control.is_cancelled() {
             return Err(Stopped.into());
@@ -107,7 +112,7 @@ impl BenchEvaluator {
         let limit = (best > 0.0).then(|| Duration::from_secs_f64(HOPELESS * SAMPLES as f64 / best));
         let mut rates = Vec::new();
         loop {
-            let run = self.run(limit)?;
+            let run = self.run(SAMPLES, limit)?;
             rates.push(run.samples_per_s());
             let score = estimate(&rates);
             let hopeless = run.cut_short || score.samples_per_s * (1.0 + 2.0 * STEADY) < best;
@@ -130,6 +135,21 @@ impl Evaluator for BenchEvaluator {
         } else {
             Ok(Score::NONE)
         }
+    }
+
+    fn glance(&mut self, matrix: &Matrix, samples: usize) -> Result<Score, SearchError> {
+        let cold = self.engine.is_none();
+        let fits = if cold {
+            self.start(matrix)?
+        } else {
+            self.load(matrix)?
+        };
+        if !fits {
+            return Ok(Score::NONE);
+        }
+        // New workers' memory is cold; a short run is enough to touch it.
+        self.run(WARM_UP, None)?;
+        Ok(estimate(&[self.run(samples, None)?.samples_per_s()]))
     }
 }
 

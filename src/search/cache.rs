@@ -11,7 +11,9 @@ use crate::allocation::{Frame, Matrix, MatrixFile};
 use crate::device::Devices;
 use crate::ensemble::Ensemble;
 
-use super::greedy::{Bounds, Found};
+use super::goal::LoadedLatency;
+use super::greedy::Found;
+use super::method::Method;
 use super::sealed;
 
 /// Names a result: everything that could change it goes in.
@@ -19,14 +21,8 @@ use super::sealed;
 pub struct CacheKey(String);
 
 impl CacheKey {
-    /// The key of a search by `algorithm` with `evaluator` on this machine.
-    pub fn new(
-        ensemble: &Ensemble,
-        devices: &Devices,
-        algorithm: &str,
-        evaluator: &str,
-        bounds: &Bounds,
-    ) -> Self {
+    /// The key of a search by `method` on this machine.
+    pub fn new(ensemble: &Ensemble, devices: &Devices, method: &Method) -> Self {
         let mut hash = Sha256::new();
         let mut add = |text: String| {
             hash.update(text.as_bytes());
@@ -36,7 +32,7 @@ impl CacheKey {
         // An unoptimised build's figures say nothing about an optimised one.
         add(format!("debug {}", cfg!(debug_assertions)));
         add(sealed::processor());
-        add(format!("{devices:?} {algorithm} {evaluator} {bounds:?}"));
+        add(format!("{devices:?} {method:?}"));
         add(format!(
             "{} {:?} {:?} {} {:?} {}",
             ensemble.name,
@@ -48,8 +44,8 @@ impl CacheKey {
         ));
         for member in &ensemble.members {
             add(format!(
-                "{} {:?} {:?}",
-                member.name, member.graph, member.outputs
+                "{} {:?} {:?} {:?}",
+                member.name, member.graph, member.input, member.outputs
             ));
         }
         let weights = ensemble.members.iter().map(|m| &m.weights);
@@ -88,6 +84,10 @@ struct Stored {
     evaluations: usize,
     iterations: usize,
     coverage: f64,
+    predicted: Option<f64>,
+    bound: Option<f64>,
+    latency: Option<LoadedLatency>,
+    shortfall: Option<String>,
 }
 
 impl Cache {
@@ -127,6 +127,10 @@ impl Cache {
             evaluations: stored.evaluations,
             iterations: stored.iterations,
             coverage: stored.coverage,
+            predicted: stored.predicted,
+            bound: stored.bound,
+            latency: stored.latency,
+            shortfall: stored.shortfall,
         })
     }
 
@@ -144,6 +148,10 @@ impl Cache {
             evaluations: found.evaluations,
             iterations: found.iterations,
             coverage: found.coverage,
+            predicted: found.predicted,
+            bound: found.bound,
+            latency: found.latency,
+            shortfall: found.shortfall.clone(),
         };
         sealed::write(&self.path(key), &stored)
     }

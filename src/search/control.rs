@@ -33,6 +33,10 @@ pub struct Progress {
     pub evaluations: usize,
     /// It occupies this machine's devices; a model's predictions do not.
     pub measuring: bool,
+    /// Members profiled for this search, counted once a kind of device.
+    pub profiled: usize,
+    /// Samples a second that no matrix exceeds, by the model.
+    pub bound: Option<f64>,
 }
 
 /// Shared by a search and whoever watches it.

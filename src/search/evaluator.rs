@@ -35,6 +35,16 @@ pub trait Evaluator {
     /// The evaluator broke down, or was stopped; a matrix that does not fit is no
     /// error but scores 0.
     fn score(&mut self, matrix: &Matrix, best: f64) -> Result<Score, SearchError>;
+
+    /// Scores `matrix` in about the time of `samples` samples, where less time means a
+    /// rougher figure.
+    ///
+    /// # Errors
+    /// As [`Evaluator::score`].
+    fn glance(&mut self, matrix: &Matrix, samples: usize) -> Result<Score, SearchError> {
+        let _ = samples;
+        self.score(matrix, 0.0)
+    }
 }
 
 /// Why a search gave no matrix.
@@ -46,6 +56,9 @@ pub enum SearchError {
     Matrix(#[from] InvalidMatrix),
     #[error("the evaluation broke down: {0}")]
     Evaluation(String),
+    /// What is asked makes no sense; says what was expected.
+    #[error("{0}")]
+    Asked(String),
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }

@@ -9,6 +9,7 @@ use crate::allocation::Matrix;
 
 use super::control::{Control, Progress};
 use super::evaluator::{Evaluator, SearchError};
+use super::goal::LoadedLatency;
 
 /// How far a search may go, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,40 @@ pub struct Found {
     pub iterations: usize,
     /// Share of all neighbours that an iteration visited at most.
     pub coverage: f64,
+    /// Samples a second of this matrix as the model predicts.
+    pub predicted: Option<f64>,
+    /// Samples a second that no matrix exceeds, by the model.
+    pub bound: Option<f64>,
+    /// Under load, where the goal asks for it.
+    pub latency: Option<LoadedLatency>,
+    /// What the goal asks and no matrix found gives; this one comes closest.
+    pub shortfall: Option<String>,
+}
+
+impl Found {
+    /// A matrix with its score, and nothing else said of it.
+    pub fn of(matrix: Matrix, score: f64, start_score: f64) -> Self {
+        Found {
+            matrix,
+            score,
+            error: 0.0,
+            start_score,
+            evaluations: 0,
+            iterations: 0,
+            coverage: 1.0,
+            predicted: None,
+            bound: None,
+            latency: None,
+            shortfall: None,
+        }
+    }
+
+    /// How much better than this any matrix can be at most, relative to this, by the
+    /// model; both by prediction, so that a measurement's noise is not taken for a gap.
+    pub fn gap(&self) -> Option<f64> {
+        let (bound, predicted) = self.bound.zip(self.predicted)?;
+        Some((bound / predicted.max(f64::MIN_POSITIVE) - 1.0).max(0.0))
+    }
 }
 
 /// Improves `start` within `bounds`; what happens shows in `control`.
@@ -66,13 +101,9 @@ pub fn greedy(
     control.checkpoint()?;
     let first = evaluator.score(&start, 0.0)?;
     let mut found = Found {
-        matrix: start,
-        score: first.samples_per_s,
         error: first.error,
-        start_score: first.samples_per_s,
         evaluations: 1,
-        iterations: 0,
-        coverage: 1.0,
+        ..Found::of(start, first.samples_per_s, first.samples_per_s)
     };
     let mut random = ChaCha8Rng::seed_from_u64(bounds.seed);
     announce(control, &found);

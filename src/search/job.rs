@@ -6,36 +6,21 @@ use rayon::ThreadPool;
 
 use crate::allocation::{Footprints, Frame, Matrix};
 use crate::compute::Predictor;
-use crate::device::Devices;
+use crate::device::{Booking, Devices, Ledger, format_bytes};
 use crate::ensemble::{BatchSize, Ensemble, Samples};
+use crate::profile::Costs;
 use crate::serving::{BuildError, PredictorFactory};
 
 use super::bench::BenchEvaluator;
 use super::best_batch::best_batch;
 use super::cache::{Cache, CacheKey};
-use super::control::Control;
+use super::control::{Control, Progress};
 use super::evaluator::{Evaluator, SearchError};
-use super::greedy::{Bounds, Found, greedy};
+use super::greedy::{Found, greedy};
+use super::method::{Algorithm, EvaluatorKind, Method};
+use super::modelled;
+use super::virtual_bench::VirtualBench;
 use super::worst_fit::worst_fit;
-
-/// The algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    WorstFit,
-    BestBatch,
-    Greedy,
-}
-
-impl Algorithm {
-    /// Its name on the command line and the screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Algorithm::WorstFit => "worst-fit",
-            Algorithm::BestBatch => "best-batch",
-            Algorithm::Greedy => "greedy",
-        }
-    }
-}
 
 /// What to search for and with.
 #[derive(Clone)]
@@ -47,9 +32,9 @@ pub struct Job {
     pub measured_on: Devices,
     pub frame: Arc<Frame>,
     pub factory: Arc<dyn PredictorFactory>,
-    pub samples: Arc<Samples>,
-    pub algorithm: Algorithm,
-    pub bounds: Bounds,
+    /// What real runs send; none are needed where every device is simulated.
+    pub samples: Option<Arc<Samples>>,
+    pub method: Method,
     pub cache: Option<Cache>,
 }
 
@@ -67,41 +52,39 @@ impl Job {
     /// Runs the search; what happens shows in `control`.
     ///
     /// # Errors
-    /// No matrix fits, a measurement broke down, or the search was cancelled.
+    /// What is asked cannot be combined, no matrix fits, a measurement broke down, or
+    /// the search was cancelled.
     pub fn run(&self, control: &Arc<Control>) -> Result<Outcome, SearchError> {
-        let key = CacheKey::new(
-            &self.ensemble,
-            self.memory_in_key(),
-            self.algorithm.name(),
-            "bench",
-            &self.bounds,
-        );
-        let stored = self
-            .cache
-            .as_ref()
-            .and_then(|c| c.load(&key, &self.ensemble.name, &self.frame));
-        if let Some(found) = stored {
-            control.update(|p| {
-                p.start_score = Some(found.start_score);
-                p.best_score = Some(found.score);
-                p.best = Some(found.matrix.clone());
-                p.coverage = found.coverage;
-            });
+        self.method.check().map_err(SearchError::Asked)?;
+        let job = self.sparing_memory()?;
+        let name = &self.ensemble.name;
+        let key = CacheKey::new(&self.ensemble, job.memory_in_key(), &self.method);
+        let cache = self.cache.as_ref();
+        if let Some(found) = cache.and_then(|c| c.load(&key, name, &self.frame)) {
+            control.update(|p| show(p, &found));
             return Ok(Outcome {
                 found,
                 cached: true,
                 cache_error: None,
             });
         }
-        let found = self.search(control)?;
-        let stored = self
-            .cache
-            .as_ref()
-            .map(|c| c.store(&key, &self.ensemble.name, &found));
+        let found = job.search(control)?;
+        control.update(|p| show(p, &found));
+        let stored = cache.map(|c| c.store(&key, name, &found));
         Ok(Outcome {
             found,
             cached: false,
             cache_error: stored.and_then(Result::err).map(|e| e.to_string()),
+        })
+    }
+
+    /// The same job where what has to stay free is not there.
+    fn sparing_memory(&self) -> Result<Job, SearchError> {
+        let spare = self.method.goal.spare_memory;
+        Ok(Job {
+            devices: sparing(&self.devices, spare)?,
+            measured_on: sparing(&self.measured_on, spare)?,
+            ..self.clone()
         })
     }
 
@@ -121,47 +104,123 @@ impl Job {
         }
     }
 
+    /// Whether every device is simulated, so that runs are in virtual time.
+    pub fn is_simulated(&self) -> bool {
+        self.devices.iter().all(|d| d.kind.profile().is_some())
+    }
+
     fn search(&self, control: &Arc<Control>) -> Result<Found, SearchError> {
+        if self.method.evaluator == EvaluatorKind::Model {
+            return modelled::search(self, control);
+        }
+        control.update(|p| p.measuring = !self.is_simulated());
         let footprints = Footprints::of(&self.ensemble, &self.devices);
         let start = worst_fit(&self.frame, &self.devices, &footprints)?;
-        let mut evaluator = self.evaluator(control);
-        match self.algorithm {
-            Algorithm::WorstFit => measure_once(start.clone(), start, &mut evaluator, control),
-            Algorithm::Greedy => greedy(start, self.bounds, &mut evaluator, control),
+        let costs = Arc::new(Costs::of_laws(&self.ensemble, &self.devices));
+        let mut judge = self.judge(control, &costs)?;
+        match self.method.algorithm {
+            Algorithm::WorstFit => measure_once(start.clone(), start, judge.as_mut(), control),
             Algorithm::BestBatch => {
-                let first = self.measured_on.first();
-                let alone = |member: usize| {
-                    let ensemble = Arc::new(self.ensemble.only(member));
-                    let factory = Arc::new(OneMember {
-                        member,
-                        factory: Arc::clone(&self.factory),
-                    });
-                    Ok(Box::new(BenchEvaluator::new(
-                        ensemble,
-                        first.clone(),
-                        factory,
-                        Arc::clone(&self.samples),
-                        Arc::clone(control),
-                    )) as Box<dyn Evaluator>)
-                };
-                let (matrix, evaluations) =
-                    best_batch(&self.frame, &self.devices, &footprints, alone, control)?;
-                let mut found = measure_once(start, matrix, &mut evaluator, control)?;
+                let (matrix, evaluations) = self.best_batch(&footprints, control)?;
+                let mut found = measure_once(start, matrix, judge.as_mut(), control)?;
                 found.evaluations += evaluations;
                 Ok(found)
+            }
+            // Local was refused before: only the model is fast enough for it.
+            Algorithm::Greedy | Algorithm::Local => {
+                greedy(start, self.method.bounds, judge.as_mut(), control)
             }
         }
     }
 
-    fn evaluator(&self, control: &Arc<Control>) -> BenchEvaluator {
-        BenchEvaluator::new(
-            Arc::clone(&self.ensemble),
+    fn best_batch(
+        &self,
+        footprints: &Footprints,
+        control: &Arc<Control>,
+    ) -> Result<(Matrix, usize), SearchError> {
+        let alone = |member: usize| {
+            let ensemble = Arc::new(self.ensemble.only(member));
+            let first = self.measured_on.first();
+            let job = Job {
+                frame: Frame::of(&ensemble, &first),
+                factory: Arc::new(OneMember {
+                    member,
+                    factory: Arc::clone(&self.factory),
+                }),
+                devices: first.clone(),
+                measured_on: first,
+                ensemble,
+                ..self.clone()
+            };
+            job.judge(
+                control,
+                &Arc::new(Costs::of_laws(&job.ensemble, &job.devices)),
+            )
+        };
+        best_batch(&self.frame, &self.devices, footprints, alone, control)
+    }
+
+    /// What runs matrices: real workers, or virtual time where no device is real.
+    pub(super) fn judge(
+        &self,
+        control: &Arc<Control>,
+        costs: &Arc<Costs>,
+    ) -> Result<Box<dyn Evaluator>, SearchError> {
+        let ensemble = Arc::clone(&self.ensemble);
+        if self.is_simulated() {
+            let footprints = Footprints::of(&self.ensemble, &self.devices);
+            let (devices, costs) = (self.devices.clone(), Arc::clone(costs));
+            return Ok(Box::new(VirtualBench::new(
+                ensemble, devices, footprints, costs,
+            )));
+        }
+        let samples = self.samples.clone().ok_or_else(|| {
+            SearchError::Asked("expected calibration samples to measure with, found none".into())
+        })?;
+        Ok(Box::new(BenchEvaluator::new(
+            ensemble,
             self.measured_on.clone(),
             Arc::clone(&self.factory),
-            Arc::clone(&self.samples),
+            samples,
             Arc::clone(control),
-        )
+        )))
     }
+}
+
+/// The devices with `spare` bytes of each memory taken.
+fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
+    let mut ledger = Ledger::new(devices);
+    let mut spaces = Vec::new();
+    for (index, device) in devices.iter().enumerate() {
+        if spare == 0 || spaces.contains(&device.space) {
+            continue;
+        }
+        spaces.push(device.space);
+        let booking = Booking {
+            device: index,
+            member: usize::MAX,
+            weight_bytes: 0,
+            activation_bytes: spare,
+            flops: 0,
+        };
+        ledger.book(&booking).map_err(|room| {
+            SearchError::Asked(format!(
+                "spare memory: expected at most the {} that `{}` has, found {}",
+                format_bytes(room.free),
+                device.name,
+                format_bytes(spare)
+            ))
+        })?;
+    }
+    Ok(devices.beside(&ledger))
+}
+
+fn show(progress: &mut Progress, found: &Found) {
+    progress.start_score = Some(found.start_score);
+    progress.best_score = Some(found.score);
+    progress.best = Some(found.matrix.clone());
+    progress.coverage = found.coverage;
+    progress.bound = found.bound;
 }
 
 /// Scores a matrix, and the start beside it where that is another.
@@ -186,13 +245,9 @@ fn measure_once(
         p.evaluations += 2 - usize::from(same);
     });
     Ok(Found {
-        matrix,
-        score: score.samples_per_s,
         error: score.error,
-        start_score: start_score.samples_per_s,
         evaluations: 2 - usize::from(same),
-        iterations: 0,
-        coverage: 1.0,
+        ..Found::of(matrix, score.samples_per_s, start_score.samples_per_s)
     })
 }
 

@@ -1,17 +1,24 @@
-//! Which matrix: worst-fit decreasing, bounded greedy, and the baseline.
+//! Which matrix: worst-fit decreasing, bounded greedy, local search by a model, and
+//! the baseline.
 
 mod bench;
 mod best_batch;
 mod cache;
 mod control;
 mod evaluator;
+mod finals;
+mod goal;
+mod goals;
 mod greedy;
 mod job;
 pub mod local;
+mod method;
 pub mod model;
+mod modelled;
 pub mod profiling;
 mod relief;
 mod sealed;
+mod virtual_bench;
 mod worst_fit;
 
 pub use bench::BenchEvaluator;
@@ -19,7 +26,10 @@ pub use best_batch::best_batch;
 pub use cache::{Cache, CacheKey};
 pub use control::{Control, Progress, Stopped};
 pub use evaluator::{Evaluator, Score, SearchError};
+pub use goal::{Goal, LoadedLatency, Objective};
 pub use greedy::{Bounds, Found, greedy};
-pub use job::{Algorithm, Job, Outcome};
+pub use job::{Job, Outcome};
+pub use method::{Algorithm, EvaluatorKind, Method};
 pub use relief::{evacuate, propose_move};
+pub use virtual_bench::VirtualBench;
 pub use worst_fit::worst_fit;

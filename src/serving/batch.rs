@@ -77,8 +77,6 @@ pub struct Batch<T> {
     pub held_since: Option<Duration>,
     /// Its samples are in the device's own memory already.
     pub in_pool: bool,
-    /// It computes after the worker's batch before it.
-    pub in_series: bool,
     pub ranges: Vec<Placed<T>>,
 }
 

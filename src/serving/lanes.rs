@@ -17,8 +17,7 @@ pub struct Lane {
 /// run one at a time there is one lane, whatever the policy.
 ///
 /// Elastic: 1, 1, 2, 4, … up to half the batch size, which add up to it, so that any
-/// number of samples can be started at once (Ebird, section VI.C). Pipelined: two of
-/// the full size, one copying while the other computes.
+/// number of samples can be started at once (Ebird, section VI.C).
 pub fn lane_sizes(policy: PolicyKind, size: BatchSize, side_by_side: bool) -> Vec<usize> {
     let size = size.get();
     match policy {
@@ -27,7 +26,6 @@ pub fn lane_sizes(policy: PolicyKind, size: BatchSize, side_by_side: bool) -> Ve
             let rest = doubled.take_while(|s| s * 2 <= size);
             std::iter::once(1).chain(rest).collect()
         }
-        PolicyKind::PipelinedOptWait { .. } if side_by_side => vec![size, size],
         _ => vec![size],
     }
 }
@@ -75,9 +73,9 @@ impl Lanes {
         self.idle().rfind(|lane| lane.size <= most)
     }
 
-    /// Any idle lane.
-    pub fn any_idle(&self) -> Option<Lane> {
-        self.idle().next()
+    /// The smallest idle lane of at least `least`.
+    pub fn smallest_idle(&self, least: usize) -> Option<Lane> {
+        self.idle().find(|lane| lane.size >= least)
     }
 
     fn idle(&self) -> impl DoubleEndedIterator<Item = Lane> {

@@ -90,7 +90,6 @@ impl<T> SimulatedDevice<T> {
             copy_in: if batch.in_pool { 0 } else { cost.copy_in },
             kernels: cost.kernels,
             copy_out: cost.copy_out,
-            series: batch.in_series.then_some(batch.worker.0),
         };
         self.batches.insert(id, (batch, stamps));
         self.executor.submit(now, job);
@@ -106,7 +105,6 @@ impl<T> SimulatedDevice<T> {
             copy_in: bytes,
             kernels: Arc::new([]),
             copy_out: 0,
-            series: None,
         };
         self.executor.submit(now, job);
     }
@@ -136,8 +134,7 @@ impl<T> SimulatedDevice<T> {
     }
 
     fn note(&mut self, at: Duration, event: Event) -> Option<Happened<T>> {
-        let (Event::CopiedIn(id) | Event::Started(id) | Event::Computed(id) | Event::Done(id)) =
-            event;
+        let (Event::CopiedIn(id) | Event::Computed(id) | Event::Done(id)) = event;
         if let Event::Done(id) = event
             && let Some((transfer, asked)) = self.transfers.remove(&id)
         {
@@ -146,7 +143,6 @@ impl<T> SimulatedDevice<T> {
         let (_, stamps) = self.batches.get_mut(&id)?;
         match event {
             Event::CopiedIn(_) => stamps.copied = at,
-            Event::Started(_) => stamps.began = at,
             Event::Computed(_) => stamps.computed = at,
             Event::Done(_) => {
                 stamps.returned = at;

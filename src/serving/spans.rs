@@ -26,7 +26,7 @@ pub fn batch_spans<T>(
     [
         span(SpanKind::Wait, batch.oldest, stamps.started),
         span(SpanKind::CopyIn, stamps.started, stamps.copied),
-        span(SpanKind::Compute, stamps.began, stamps.computed),
+        span(SpanKind::Compute, stamps.copied, stamps.computed),
         span(SpanKind::CopyOut, stamps.computed, stamps.returned),
         span(SpanKind::Send, stamps.returned, end),
     ]

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::allocation::{Difference, Matrix};
 use crate::ensemble::PolicyKind;
 use crate::load::LoadPattern;
-use crate::search::Algorithm;
+use crate::search::Method;
 
 /// A request to the engine behind the console.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,21 +29,12 @@ pub enum Command {
     SlowDevice(usize, f64),
     StartLoad(LoadPattern),
     StopLoad,
-    StartSearch(SearchOrder),
+    StartSearch(Method),
     PauseSearch,
     ResumeSearch,
     CancelSearch,
     /// Forget latencies so far, to see what comes.
     ClearLatency,
-}
-
-/// A search as asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SearchOrder {
-    pub kind: Algorithm,
-    pub seed: u64,
-    pub max_iter: usize,
-    pub max_neighs: usize,
 }
 
 /// What applying a matrix would change.

@@ -6,8 +6,8 @@ mod live;
 mod snapshot;
 
 pub use crate::load::LoadPattern;
-pub use crate::search::Algorithm as SearchKind;
-pub use command::{Command, EditPreview, Refusal, SearchOrder};
+pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
+pub use command::{Command, EditPreview, Refusal};
 pub use live::LiveSession;
 pub use snapshot::{
     Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, LogEntry, LogLevel,

@@ -170,8 +170,14 @@ pub struct LoadView {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchView {
     pub algorithm: &'static str,
-    pub evaluator: &'static str,
+    /// Where scores come from: `bench`, `model, then bench`, …
+    pub evaluator: String,
+    /// What is asked beside most throughput.
+    pub goal: Option<String>,
+    /// What the goal asks and the best found does not give.
+    pub shortfall: Option<String>,
     pub state: SearchState,
+    /// Iterations at most; 0 where steps are taken while they help.
     pub max_iter: usize,
     pub progress: Progress,
     pub elapsed: Duration,

@@ -53,6 +53,21 @@ fn has(report: &Value, keys: &[&str]) {
 }
 
 #[test]
+fn check_shows_what_a_member_takes_where_that_differs() {
+    let report = json(&["check", "imn12", "--format", "json", "--memory", "64GiB"]);
+    let members = report["members"].as_array().expect("members");
+    let input = |name: &str| {
+        let found = members.iter().find(|m| m["name"] == name);
+        found.expect("a member")["input"].clone()
+    };
+    assert_eq!(input("xception"), serde_json::json!([3, 299, 299]));
+    assert_eq!(input("vgg16"), report["input"]);
+    let output = divisi(&["check", "imn12", "--memory", "64GiB"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(text.matches("input [3, 299, 299]").count(), 2, "{text}");
+}
+
+#[test]
 fn check_describes_members_and_devices() {
     let report = json(&["check", "digits", "--format", "json"]);
     let members = report["members"].as_array().expect("members");

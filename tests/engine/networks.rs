@@ -69,6 +69,63 @@ fn parameters_are_as_many_as_others_count() {
 }
 
 #[test]
+fn parameters_have_the_names_that_weight_files_have() {
+    let names = [
+        ("alexnet", "features.10.weight", "classifier.6.bias"),
+        (
+            "densenet121",
+            "features.denseblock4.denselayer16.norm2.running_var",
+            "features.transition3.conv.weight",
+        ),
+        (
+            "inception-resnet-v2",
+            "repeat_1.19.conv2d.bias",
+            "mixed_7a.branch2.2.bn.weight",
+        ),
+        (
+            "inception-v3",
+            "Mixed_7c.branch3x3dbl_3b.bn.running_mean",
+            "Conv2d_1a_3x3.conv.weight",
+        ),
+        (
+            "inception-v4",
+            "features.21.branch2_3b.conv.weight",
+            "last_linear.weight",
+        ),
+        (
+            "mobilenet-v1",
+            "blocks.3.5.conv_pw.weight",
+            "conv_stem.weight",
+        ),
+        (
+            "mobilenet-v2",
+            "features.1.conv.1.weight",
+            "features.17.conv.3.running_var",
+        ),
+        (
+            "resnet152",
+            "layer3.35.conv3.weight",
+            "layer1.0.downsample.1.bias",
+        ),
+        ("vgg19", "features.34.bias", "classifier.0.weight"),
+        (
+            "xception",
+            "block12.rep.4.pointwise.weight",
+            "block1.rep.0.conv1.weight",
+        ),
+    ];
+    for (network, one, other) in names {
+        let parameters = published(network, side(network)).parameters();
+        for name in [one, other] {
+            assert!(
+                parameters.iter().any(|p| p.name == name),
+                "{network}: {name}"
+            );
+        }
+    }
+}
+
+#[test]
 fn multiplications_are_as_many_as_others_count() {
     // Thousand million multiply-adds of one image, as torchvision documents them.
     let counts = [

@@ -7,7 +7,8 @@ use divisi::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
-    Bounds, Cache, CacheKey, Control, Evaluator, Found, Score, SearchError, greedy, worst_fit,
+    Bounds, Cache, CacheKey, Control, Evaluator, EvaluatorKind, Found, Method, Score, SearchError,
+    greedy, worst_fit,
 };
 use proptest::prelude::*;
 
@@ -130,13 +131,10 @@ fn a_cancelled_search_stops_and_keeps_its_best() {
 
 fn found(matrix: Matrix) -> Found {
     Found {
-        matrix,
-        score: 10.0,
         error: 0.01,
-        start_score: 5.0,
         evaluations: 3,
         iterations: 1,
-        coverage: 1.0,
+        ..Found::of(matrix, 10.0, 5.0)
     }
 }
 
@@ -146,7 +144,7 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
     let frame = frame(&ensemble, &devices);
     let folder = std::env::temp_dir().join(format!("divisi-cache-{}", std::process::id()));
     let cache = Cache::at(&folder);
-    let key = CacheKey::new(&ensemble, &devices, "greedy", "bench", &Bounds::default());
+    let key = CacheKey::new(&ensemble, &devices, &Method::default());
     let matrix = start(&ensemble, &devices);
     assert!(cache.load(&key, "digits", &frame).is_none());
     cache
@@ -156,12 +154,16 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
         cache.load(&key, "digits", &frame).expect("there").matrix,
         matrix
     );
-    let other = Bounds {
-        seed: 2,
-        ..Bounds::default()
-    };
-    let other = CacheKey::new(&ensemble, &devices, "greedy", "bench", &other);
-    assert!(cache.load(&other, "digits", &frame).is_none());
+    let plain = Method::default();
+    let mut others = [plain; 4];
+    others[0].bounds.seed = 2;
+    others[1].evaluator = EvaluatorKind::Model;
+    others[2].restarts += 1;
+    others[3].goal.rate = Some(1.0);
+    for other in others {
+        let other = CacheKey::new(&ensemble, &devices, &other);
+        assert!(cache.load(&other, "digits", &frame).is_none());
+    }
     let file = fs::read_dir(&folder)
         .expect("folder")
         .next()
@@ -184,7 +186,7 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
 fn a_cache_that_cannot_be_written_says_so() {
     let (ensemble, devices) = (digits(), two_devices());
     let cache = Cache::at(std::path::Path::new("/dev/null/nowhere"));
-    let key = CacheKey::new(&ensemble, &devices, "greedy", "bench", &Bounds::default());
+    let key = CacheKey::new(&ensemble, &devices, &Method::default());
     assert!(
         cache
             .store(&key, "digits", &found(start(&ensemble, &devices)))

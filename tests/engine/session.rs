@@ -5,6 +5,7 @@ use std::sync::Arc;
 use divisi::allocation::{Cell, Footprints};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::search::Bounds;
 use divisi::serving::{Engine, EngineOptions};
 use divisi::session::{
     Command, LiveSession, LoadPattern, ReloadState, SearchKind, SearchOrder, SearchState, Session,
@@ -113,14 +114,17 @@ fn load_is_generated_counted_and_stopped() {
 fn a_search_is_started_paused_cancelled_and_its_best_applied() {
     let mut session = session();
     let order = SearchOrder {
-        kind: SearchKind::Greedy,
-        seed: 1,
-        max_iter: 3,
-        max_neighs: 5,
+        algorithm: SearchKind::Greedy,
+        bounds: Bounds {
+            seed: 1,
+            max_iter: 3,
+            max_neighs: 5,
+        },
+        ..SearchOrder::default()
     };
     assert!(session.command(Command::PauseSearch).is_err(), "none runs");
     session
-        .command(Command::StartSearch(order.clone()))
+        .command(Command::StartSearch(order))
         .expect("starts");
     assert!(
         session.command(Command::StartSearch(order)).is_err(),

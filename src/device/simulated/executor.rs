@@ -6,7 +6,7 @@
 //! leave, and what has started is never pre-empted.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,16 +25,13 @@ pub struct Job {
     pub kernels: Arc<[Kernel]>,
     /// Bytes to copy out at last.
     pub copy_out: u64,
-    /// Jobs of one series compute one after another, in order of submission.
-    pub series: Option<u64>,
 }
 
 /// What happened to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    CopiedIn(JobId),
     /// Its operations begin.
-    Started(JobId),
+    CopiedIn(JobId),
     Computed(JobId),
     /// It is over.
     Done(JobId),
@@ -52,9 +49,6 @@ pub struct Executor {
     launches: BinaryHeap<Reverse<(u64, u64, JobId)>>,
     launched: u64,
     units: Units,
-    /// Jobs that wait for their series, and the series that compute.
-    waiting: VecDeque<JobId>,
-    computing: HashSet<u64>,
     events: Vec<(Duration, Event)>,
 }
 
@@ -82,8 +76,6 @@ impl Executor {
             launches: BinaryHeap::new(),
             launched: 0,
             units: Units::new(law.units),
-            waiting: VecDeque::new(),
-            computing: HashSet::new(),
             events: Vec::new(),
             law,
         }
@@ -182,15 +174,6 @@ impl Executor {
 
     fn copied_in(&mut self, at: u64, id: JobId) {
         self.say(at, Event::CopiedIn(id));
-        let series = self.jobs.get(&id).and_then(|r| r.job.series);
-        match series {
-            Some(series) if !self.computing.insert(series) => self.waiting.push_back(id),
-            _ => self.begin(at, id),
-        }
-    }
-
-    fn begin(&mut self, at: u64, id: JobId) {
-        self.say(at, Event::Started(id));
         self.launch_next(at, id);
     }
 
@@ -210,27 +193,13 @@ impl Executor {
             let due = at + seconds(self.law.launch * self.slowdown);
             return self.launches.push(Reverse((due, self.launched, id)));
         }
-        let (series, bytes) = (running.job.series, running.job.copy_out);
+        let bytes = running.job.copy_out;
         self.say(at, Event::Computed(id));
-        self.next_of_series(at, series);
         if bytes == 0 {
             return self.done(at, id);
         }
         self.copying_out.queue.push_back((id, bytes));
         self.copying_out.start(at, &self.law);
-    }
-
-    fn next_of_series(&mut self, at: u64, series: Option<u64>) {
-        let Some(series) = series else { return };
-        self.computing.remove(&series);
-        let jobs = &self.jobs;
-        let of_series = |id: &JobId| jobs.get(id).is_some_and(|r| r.job.series == Some(series));
-        if let Some(place) = self.waiting.iter().position(of_series)
-            && let Some(next) = self.waiting.remove(place)
-        {
-            self.computing.insert(series);
-            self.begin(at, next);
-        }
     }
 
     fn done(&mut self, at: u64, id: JobId) {

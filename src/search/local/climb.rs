@@ -1,31 +1,17 @@
 //! Steepest ascent over [`Position`]s: by one entry while that is better, else by two;
 //! from the start, and again from places drawn around the best.
 
+use std::sync::Arc;
+
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::allocation::Frame;
 use crate::search::control::{Control, Progress, Stopped};
 
 use super::moves::{Move, pairs, promising, remove};
 use super::position::{Edit, Position};
-
-/// How far a local search goes, and its seed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effort {
-    /// Climbs after the first.
-    pub restarts: usize,
-    pub seed: u64,
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        Effort {
-            restarts: 8,
-            seed: 1,
-        }
-    }
-}
 
 /// Better by less than this is rounding.
 const BETTER: f64 = 1.0 + 1e-9;
@@ -36,7 +22,10 @@ const MOST_STEPS: usize = 10_000;
 
 /// A search under way: what it counts, and who watches it.
 pub struct Climber<'a> {
-    pub control: &'a Control,
+    control: &'a Control,
+    frame: &'a Arc<Frame>,
+    /// Number of the largest batch size that may come in.
+    largest: usize,
     pub evaluations: usize,
     /// Steps taken.
     pub steps: usize,
@@ -49,7 +38,24 @@ pub struct Summit {
     pub score: f64,
 }
 
-impl Climber<'_> {
+impl<'a> Climber<'a> {
+    /// Nothing done yet; what happens shows in `control`.
+    pub fn new(control: &'a Control, frame: &'a Arc<Frame>) -> Self {
+        Climber {
+            control,
+            frame,
+            largest: usize::MAX,
+            evaluations: 0,
+            steps: 0,
+        }
+    }
+
+    /// Only with batch sizes up to number `largest`.
+    #[must_use]
+    pub fn up_to(self, largest: usize) -> Self {
+        Climber { largest, ..self }
+    }
+
     /// Climbs from `start` and from places around the best; every summit, the best
     /// first.
     ///
@@ -58,13 +64,14 @@ impl Climber<'_> {
     pub fn climb_all(
         &mut self,
         start: &mut Position<'_>,
-        effort: Effort,
+        restarts: usize,
+        seed: u64,
     ) -> Result<Vec<Summit>, Stopped> {
-        let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
         let from = start.entries().to_vec();
         self.climb(start)?;
         let mut summits = vec![summit(start)];
-        for restart in 0..effort.restarts {
+        for restart in 0..restarts {
             let base = if restart % 2 == 0 {
                 &summits[0].entries
             } else {
@@ -84,7 +91,10 @@ impl Climber<'_> {
 
     /// Climbs until no step is better, then lets workers go that give nothing; what
     /// they held may make room for more.
-    fn climb(&mut self, position: &mut Position<'_>) -> Result<(), Stopped> {
+    ///
+    /// # Errors
+    /// The search was cancelled.
+    pub fn climb(&mut self, position: &mut Position<'_>) -> Result<(), Stopped> {
         for _ in 0..MOST_STEPS {
             self.control.checkpoint()?;
             let Some(step) = self.best_step(position)? else {
@@ -103,7 +113,8 @@ impl Climber<'_> {
     }
 
     fn best_step(&mut self, position: &mut Position<'_>) -> Result<Option<Move>, Stopped> {
-        let edits = promising(position);
+        let mut edits = promising(position);
+        edits.retain(|edit| edit.to <= Some(self.largest));
         let singles = edits.iter().map(|edit| Move::of(&[*edit]));
         if let Some(step) = self.best_of(position, singles) {
             return Ok(Some(step));
@@ -145,9 +156,11 @@ impl Climber<'_> {
             p.iteration = self.steps;
             p.evaluations = self.evaluations;
             p.scores.push(score);
-            let best = p.best_score.unwrap_or(0.0).max(score);
-            p.best_score = Some(best);
-            p.history.push(best);
+            if p.best_score.is_none_or(|best| score > best) {
+                p.best_score = Some(score);
+                p.best = position.matrix(self.frame).ok();
+                p.history.push(score);
+            }
         });
     }
 }

@@ -5,6 +5,6 @@ mod moves;
 mod position;
 mod room;
 
-pub use climb::{Climber, Effort, Summit};
+pub use climb::{Climber, Summit};
 pub use position::{Edit, Position};
 pub use room::Room;

@@ -21,13 +21,10 @@ pub struct Room {
 }
 
 impl Room {
-    /// Empty devices of which `spare` bytes each are to stay free.
-    pub fn new(frame: &Frame, devices: &Devices, footprints: &Footprints, spare: u64) -> Self {
+    /// Empty devices.
+    pub fn new(frame: &Frame, devices: &Devices, footprints: &Footprints) -> Self {
         let (members, spaces) = (frame.members.len(), devices.spaces().len());
-        let capacity = devices
-            .spaces()
-            .iter()
-            .map(|s| s.bytes.saturating_sub(spare));
+        let capacity = devices.spaces().iter().map(|s| s.bytes);
         let cells = (0..frame.devices.len())
             .flat_map(|device| (0..members).map(move |member| Cell { device, member }));
         let needs = cells.flat_map(|cell| {

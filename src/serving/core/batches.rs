@@ -128,7 +128,6 @@ impl<T: Clone> Core<T> {
             oldest: placed.first().map_or(Duration::ZERO, |p| p.range.arrived),
             held_since: start.held_since,
             in_pool: start.in_pool,
-            in_series: start.in_series,
             ranges: placed,
         }
     }

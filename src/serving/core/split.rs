@@ -10,10 +10,9 @@ use crate::serving::batch::{Batch, Placed};
 pub struct Stamps {
     /// It left the queue.
     pub started: Duration,
-    /// Its samples were where it computes.
+    /// Its samples were where it computes, and it began to.
     pub copied: Duration,
-    /// It began to compute, and was done.
-    pub began: Duration,
+    /// It was done computing.
     pub computed: Duration,
     /// Its answers were back in host memory.
     pub returned: Duration,
@@ -40,13 +39,13 @@ pub(super) fn split<T>(
     });
     let ahead = placed.copied_for.min(waited - held);
     LatencySplit {
-        queueing: waited - held - ahead + between(stamps.copied, stamps.began),
+        queueing: waited - held - ahead,
         batching: held,
         copying: between(submitted, arrived)
             + ahead
             + between(stamps.started, stamps.copied)
             + between(stamps.computed, stamps.returned),
-        computing: between(stamps.began, stamps.computed),
+        computing: between(stamps.copied, stamps.computed),
         combining: between(stamps.returned, now),
     }
 }

@@ -70,7 +70,7 @@ impl Tally {
         self.samples += batch.samples as u64;
         self.busy.add(now, stamps.busy.as_secs_f64());
         if let Some(expected) = stamps.expected {
-            let took = stamps.computed.saturating_sub(stamps.began);
+            let took = stamps.computed.saturating_sub(stamps.copied);
             self.computed.add(now, took.as_secs_f64());
             self.expected.add(now, expected.as_secs_f64());
         }

@@ -87,7 +87,6 @@ fn finish(shared: &Shared, batch: &LiveBatch, start: Instant, timing: Timing) {
     let stamps = Stamps {
         started: at(start),
         copied: at(timing.copied),
-        began: at(timing.copied),
         computed: at(timing.computed),
         returned: at(timing.computed),
         busy: end - start,

@@ -157,6 +157,9 @@ impl Scheduler {
 impl PolicyKind {
     /// Whether inputs are copied to a device before a batch is formed of them.
     pub(super) fn copies_ahead(self) -> bool {
-        matches!(self, PolicyKind::Elastic { .. })
+        matches!(
+            self,
+            PolicyKind::Elastic { .. } | PolicyKind::PipelinedOptWait { .. }
+        )
     }
 }

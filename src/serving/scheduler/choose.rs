@@ -24,7 +24,6 @@ pub struct Start {
     pub rows: usize,
     pub held_since: Option<Duration>,
     pub in_pool: bool,
-    pub in_series: bool,
 }
 
 /// What a device with room does next.
@@ -94,22 +93,19 @@ impl Scheduler {
     }
 
     fn readiness(&self, now: Duration, row: &Row, worker: &Worker) -> Ready {
-        if worker.rebuilding || worker.lanes.any_idle().is_none() {
+        if worker.rebuilding || worker.lanes.smallest_idle(1).is_none() {
             return Ready::Never;
         }
+        let ahead = self.is_ahead(row);
         if let Some((_, order)) = worker.current.oldest() {
-            if !self.is_ahead(row) {
-                return Ready::Now(order);
-            }
-            let most = fitting(worker.ready, row.room(self.policy));
-            return match worker.lanes.largest_idle(most) {
-                Some(_) => Ready::Now(order),
-                None => Ready::Never,
+            return match ahead {
+                true => self.ahead_readiness(now, row, worker, order),
+                false => Ready::Now(order),
             };
         }
         let queue = &self.queues[worker.spec.member];
         let oldest = queue.oldest().filter(|_| !worker.draining);
-        let Some((_, order)) = oldest.filter(|_| !self.is_ahead(row)) else {
+        let Some((_, order)) = oldest.filter(|_| !ahead) else {
             return Ready::Never;
         };
         match self.decide(now, row, worker) {
@@ -117,6 +113,35 @@ impl Scheduler {
             Decision::WaitUntil(at) => Ready::At(at),
             Decision::Idle => Ready::Never,
         }
+    }
+
+    /// Of a worker whose oldest sample, number `order`, is in the device's memory or on
+    /// its way there.
+    fn ahead_readiness(&self, now: Duration, row: &Row, worker: &Worker, order: u64) -> Ready {
+        match self.ahead_batch(now, row, worker) {
+            Decision::Run { .. } => Ready::Now(order),
+            Decision::WaitUntil(at) => Ready::At(at),
+            Decision::TakeSegment | Decision::Idle => Ready::Never,
+        }
+    }
+
+    /// What a worker does with the samples that are in the device's memory.
+    fn ahead_batch(&self, now: Duration, row: &Row, worker: &Worker) -> Decision {
+        let room = row.room(self.policy);
+        if let PolicyKind::Elastic { .. } = self.policy {
+            let lane = worker.lanes.largest_idle(fitting(worker.ready, room));
+            return lane.map_or(Decision::Idle, |lane| Decision::Run {
+                samples: lane.size,
+                rows: lane.size,
+            });
+        }
+        let oldest = worker.current.oldest().map(|(arrived, _)| arrived);
+        let state = QueueState {
+            samples: worker.ready,
+            oldest: oldest.filter(|_| worker.ready > 0),
+            room,
+        };
+        decide(self.policy, worker.spec.size, state, now)
     }
 
     fn decide(&self, now: Duration, row: &Row, worker: &Worker) -> Decision {
@@ -132,20 +157,20 @@ impl Scheduler {
     fn start(&mut self, now: Duration, device: usize, index: usize) -> Pick {
         let row = &self.rows[device];
         let worker = &row.workers[index];
-        let ahead = self.is_ahead(row);
-        let lane = match ahead {
-            true => {
-                let most = fitting(worker.ready, row.room(self.policy));
-                worker.lanes.largest_idle(most)
-            }
-            false => worker.lanes.any_idle(),
+        let ahead = self
+            .is_ahead(row)
+            .then(|| self.ahead_batch(now, row, worker));
+        let samples = match ahead {
+            None => 1,
+            Some(Decision::Run { samples, .. }) => samples,
+            Some(_) => return Pick::Wait(None),
         };
-        let Some(lane) = lane else {
+        let Some(lane) = worker.lanes.smallest_idle(samples) else {
             return Pick::Wait(None);
         };
         let (ranges, rows) = match ahead {
-            true => (self.take_ready(device, index, lane.size), lane.size),
-            false => self.take_waiting(now, device, index),
+            Some(_) => (self.take_ready(device, index, samples), samples),
+            None => self.take_waiting(now, device, index),
         };
         Pick::Run(self.begin(device, index, lane, ranges, rows))
     }
@@ -209,7 +234,6 @@ impl Scheduler {
             rows,
             held_since: (self.policy.wait() > Duration::ZERO).then_some(idle_since),
             in_pool,
-            in_series: side_by_side && matches!(self.policy, PolicyKind::PipelinedOptWait { .. }),
         }
     }
 }

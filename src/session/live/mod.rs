@@ -172,9 +172,12 @@ impl Session for LiveSession {
                 self.stop_load();
                 Ok(())
             }
-            Command::StartSearch(order) => {
-                let samples = self.samples()?;
-                self.searches.start(order, samples)?;
+            Command::StartSearch(method) => {
+                let samples = match method.runs_on(self.engine.devices()) {
+                    true => Some(self.samples()?),
+                    false => self.ensemble.calibration.clone(),
+                };
+                self.searches.start(method, samples)?;
                 self.rest_load_while_measuring();
                 Ok(())
             }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::ensemble::{Ensemble, Samples};
 use crate::lock::lock;
-use crate::search::{Algorithm, Bounds, Cache, Control, Job, Outcome, Progress, SearchError};
+use crate::search::{Algorithm, Cache, Control, Job, Method, Outcome, Progress, SearchError};
 use crate::serving::{Engine, PredictorFactory};
-use crate::session::{LogLevel, Refusal, SearchOrder, SearchState, SearchView};
+use crate::session::{LogLevel, Refusal, SearchState, SearchView};
 
 use super::log::Log;
 
@@ -22,7 +22,8 @@ pub(super) struct Searches {
 }
 
 struct Running {
-    algorithm: Algorithm,
+    method: Method,
+    evaluator: &'static str,
     max_iter: usize,
     control: Arc<Control>,
     end: Arc<Mutex<Option<End>>>,
@@ -35,6 +36,7 @@ struct End {
     state: SearchState,
     elapsed: Duration,
     cached: bool,
+    shortfall: Option<String>,
 }
 
 impl Searches {
@@ -53,16 +55,12 @@ impl Searches {
         }
     }
 
-    pub fn start(&mut self, order: SearchOrder, samples: Arc<Samples>) -> Result<(), Refusal> {
+    pub fn start(&mut self, method: Method, samples: Option<Arc<Samples>>) -> Result<(), Refusal> {
+        method.check().map_err(Refusal)?;
         if self.running().is_ok() {
             return Err(Refusal("a search is running; cancel it first".into()));
         }
         self.end();
-        let bounds = Bounds {
-            max_iter: order.max_iter,
-            max_neighs: order.max_neighs,
-            seed: order.seed,
-        };
         let matrix = self.engine.matrix();
         let devices = self.engine.devices();
         let booked = self.engine.ledger(&matrix);
@@ -77,11 +75,13 @@ impl Searches {
             frame: Arc::clone(matrix.frame()),
             factory: Arc::clone(&self.factory),
             samples,
-            algorithm: order.kind,
-            bounds,
+            method,
             cache: self.cache.clone(),
         };
         let (control, end) = (Arc::new(Control::default()), Arc::default());
+        // Until it says otherwise: profiles may have to be measured first.
+        control.update(|p: &mut Progress| p.measuring = !job.is_simulated());
+        let evaluator = method.evaluator_on(devices);
         let work = {
             let (control, end) = (Arc::clone(&control), Arc::clone(&end));
             let (engine, log) = (Arc::clone(&self.engine), Arc::clone(&self.log));
@@ -89,8 +89,12 @@ impl Searches {
         };
         let thread = thread::Builder::new().name("search".into()).spawn(work);
         self.current = Some(Running {
-            algorithm: order.kind,
-            max_iter: bounds.iterations(&matrix),
+            method,
+            evaluator,
+            max_iter: match method.algorithm {
+                Algorithm::Local => 0,
+                _ => method.bounds.iterations(&matrix),
+            },
             control,
             end,
             thread: Some(thread.map_err(|e| Refusal(e.to_string()))?),
@@ -117,7 +121,8 @@ impl Searches {
 
     /// Whether a search occupies the devices.
     pub fn is_measuring(&self) -> bool {
-        self.running().is_ok_and(|r| !r.control.is_waiting())
+        self.running()
+            .is_ok_and(|r| !r.control.is_waiting() && r.control.progress().measuring)
     }
 
     pub fn view(&self) -> Option<SearchView> {
@@ -137,11 +142,13 @@ impl Searches {
             .then(|| time_left(&progress, elapsed))
             .flatten();
         Some(SearchView {
-            algorithm: running.algorithm.name(),
+            algorithm: running.method.algorithm.name(),
             evaluator: match &end {
-                Some(end) if end.cached => "bench, from the cache",
-                _ => "bench",
+                Some(end) if end.cached => format!("{}, from the cache", running.evaluator),
+                _ => running.evaluator.to_owned(),
             },
+            goal: (!running.method.goal.is_plain()).then(|| running.method.goal.to_string()),
+            shortfall: end.as_ref().and_then(|e| e.shortfall.clone()),
             state,
             max_iter: running.max_iter,
             progress,
@@ -176,11 +183,13 @@ fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &
     let elapsed = control.elapsed();
     let (state, level, text) = describe(&result);
     let cached = result.as_ref().is_ok_and(|o| o.cached);
+    let shortfall = result.as_ref().ok().and_then(|o| o.found.shortfall.clone());
     log.add(engine.observe().now, level, text);
     *lock(end) = Some(End {
         state,
         elapsed,
         cached,
+        shortfall,
     });
 }
 
@@ -198,6 +207,10 @@ fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, St
                 "search done{source}: {:.0} samples/s, {gain:+.0} % on the start",
                 found.score
             );
+            if let Some(lack) = &found.shortfall {
+                let text = format!("{text}; no matrix meets the goal: {lack}");
+                return (SearchState::Finished, LogLevel::Warn, text);
+            }
             match &outcome.cache_error {
                 None => (SearchState::Finished, LogLevel::Info, text),
                 Some(why) => {

@@ -7,7 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
 use divisi::metrics::stats;
-use divisi::search::{Bounds, Cache, Control, Found, Job, SearchError};
+use divisi::search::{
+    Algorithm, Bounds, Cache, Control, EvaluatorKind, Found, Goal, Job, LoadedLatency, Method,
+    SearchError,
+};
 use serde::Serialize;
 
 use super::args::{AllocateArgs, Format};
@@ -22,6 +25,10 @@ struct Report {
     ensemble: String,
     algorithm: &'static str,
     evaluator: &'static str,
+    /// What the search was for, and what of it could not be had.
+    goal: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortfall: Option<String>,
     devices: Vec<DeviceRow>,
     members: Vec<String>,
     matrix: Vec<Vec<usize>>,
@@ -29,17 +36,38 @@ struct Report {
     /// Relative standard error of the score.
     score_error: f64,
     start_score: f64,
+    /// By the model: samples a second of this matrix, and what no matrix exceeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<f64>,
+    /// How much more any matrix can give at most, relative to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap: Option<f64>,
+    /// Under load, in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_us: Option<LatencyRow>,
     evaluations: usize,
     iterations: usize,
     coverage: f64,
     elapsed_s: f64,
     seed: u64,
+    /// Members profiled for this search; 0 where all were known.
+    profiled: usize,
     simulated: bool,
     synthetic: bool,
     cached: bool,
     cancelled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<Repeat>,
+}
+
+/// Latencies under Poisson arrivals, in microseconds.
+#[derive(Serialize)]
+struct LatencyRow {
+    rate: f64,
+    p50: u64,
+    p99: u64,
 }
 
 /// Scores of all repetitions.
@@ -68,7 +96,8 @@ pub fn run(args: &AllocateArgs) -> Result<()> {
         let report = search(args, &opened, seed, &control)?;
         scores.push(report.score);
         let cancelled = report.cancelled;
-        if best.as_ref().is_none_or(|b| report.score > b.score) {
+        let better = |b: &Report| report.score > b.score && report.shortfall.is_none();
+        if best.as_ref().is_none_or(better) {
             best = Some(report);
         }
         if cancelled {
@@ -105,6 +134,9 @@ fn finish(
     if report.cancelled {
         bail!("the search was cancelled; this is the best it had found");
     }
+    if let Some(lack) = &report.shortfall {
+        bail!("no matrix found meets the goal; this one comes closest: {lack}");
+    }
     Ok(())
 }
 
@@ -120,19 +152,19 @@ fn search(
     } else {
         Cache::of_user()
     };
+    let method = method(args, opened, seed);
+    let samples = match method.runs_on(&opened.devices) {
+        true => Some(opened.calibration()?),
+        false => None,
+    };
     let job = Job {
         ensemble: Arc::clone(&opened.ensemble),
         devices: opened.devices.clone(),
         measured_on: opened.devices.clone(),
         frame: Arc::clone(&opened.frame),
         factory: opened.networks(),
-        samples: opened.calibration()?,
-        algorithm: args.algorithm,
-        bounds: Bounds {
-            max_iter: args.max_iter,
-            max_neighs: args.max_neighs,
-            seed,
-        },
+        samples,
+        method,
         cache,
     };
     let started = std::time::Instant::now();
@@ -154,11 +186,17 @@ fn search(
     };
     Ok(Report {
         ensemble: opened.ensemble.name.clone(),
-        algorithm: args.algorithm.name(),
-        evaluator: "bench",
+        algorithm: method.algorithm.name(),
+        evaluator: method.evaluator_on(&opened.devices),
+        goal: method.goal.to_string(),
         devices: device_rows(&opened.devices),
         members: opened.frame.members.clone(),
         matrix: found.matrix.rows(),
+        gap: found.gap(),
+        predicted: found.predicted,
+        bound: found.bound,
+        latency_us: found.latency.map(LatencyRow::of),
+        shortfall: found.shortfall,
         score: found.score,
         score_error: found.error,
         start_score: found.start_score,
@@ -167,12 +205,44 @@ fn search(
         coverage: found.coverage,
         elapsed_s,
         seed,
-        simulated: false,
+        profiled: control.progress().profiled,
+        simulated: opened.devices.is_simulated(),
         synthetic: opened.ensemble.is_synthetic(),
         cached,
         cancelled: control.is_cancelled(),
         repeat: None,
     })
+}
+
+fn method(args: &AllocateArgs, opened: &Opened, seed: u64) -> Method {
+    let mut devices = opened.devices.iter();
+    let virtually = devices.all(|d| d.kind.profile().is_some());
+    let quick = virtually || args.algorithm == Some(Algorithm::Local);
+    let evaluator = args.evaluator.unwrap_or(match quick {
+        true => EvaluatorKind::Model,
+        false => EvaluatorKind::Bench,
+    });
+    let defaults = match evaluator {
+        EvaluatorKind::Model => Method::quick(),
+        EvaluatorKind::Bench => Method::default(),
+    };
+    Method {
+        algorithm: args.algorithm.unwrap_or(defaults.algorithm),
+        evaluator,
+        bounds: Bounds {
+            max_iter: args.max_iter,
+            max_neighs: args.max_neighs.unwrap_or(defaults.bounds.max_neighs),
+            seed,
+        },
+        restarts: args.restarts,
+        finalists: args.finalists,
+        goal: Goal {
+            objective: args.objective,
+            p99: args.p99,
+            rate: args.rate,
+            spare_memory: args.spare_memory.unwrap_or(0),
+        },
+    }
 }
 
 /// Runs the search in a thread of its own and says how far it is.
@@ -202,16 +272,25 @@ fn watched(job: &Job, control: &Arc<Control>) -> Result<divisi::search::Outcome,
 
 fn best_so_far(control: &Control) -> Option<Found> {
     let progress = control.progress();
+    let (matrix, score) = (progress.best?, progress.best_score?);
     Some(Found {
-        matrix: progress.best?,
-        score: progress.best_score?,
-        error: 0.0,
-        start_score: progress.start_score?,
         evaluations: progress.evaluations,
         iterations: progress.iteration,
         // Of the iteration that was cut off, only what it got to.
         coverage: progress.coverage * progress.neighbour as f64 / progress.neighbours.max(1) as f64,
+        bound: progress.bound,
+        ..Found::of(matrix, score, progress.start_score?)
     })
+}
+
+impl LatencyRow {
+    fn of(latency: LoadedLatency) -> Self {
+        LatencyRow {
+            rate: latency.rate,
+            p50: latency.p50.as_micros() as u64,
+            p99: latency.p99.as_micros() as u64,
+        }
+    }
 }
 
 impl Repeat {
@@ -237,7 +316,7 @@ fn text(report: &Report, matrix: &Matrix) -> String {
         report.seed,
         100.0 * report.coverage
     );
-    if report.coverage < LOW_COVERAGE {
+    if report.coverage < LOW_COVERAGE && report.algorithm == Algorithm::Greedy.name() {
         text += "\nso few neighbours are covered that results vary: --repeat shows how much";
     }
     if let Some(repeat) = &report.repeat {
@@ -247,6 +326,24 @@ fn text(report: &Report, matrix: &Matrix) -> String {
             repeat.median,
             100.0 * repeat.spread
         );
+    }
+    if let (Some(bound), Some(gap)) = (report.bound, report.gap) {
+        text += &format!(
+            "\nno matrix gives more than {bound:.0} samples/s by the model: this one is at most {:.1} % from the best possible",
+            100.0 * gap / (1.0 + gap)
+        );
+    }
+    if let Some(latency) = &report.latency_us {
+        text += &format!(
+            "\nunder {:.0} samples/s, simulated: p50 {} µs, p99 {} µs",
+            latency.rate, latency.p50, latency.p99
+        );
+    }
+    if report.profiled > 0 {
+        text += &format!("\n{} profiles measured and kept", report.profiled);
+    }
+    if report.simulated {
+        text += "\nsimulated devices";
     }
     if report.synthetic {
         text += "\nsynthetic weights";

@@ -1,12 +1,13 @@
 //! What can be said on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use divisi::device::parse_bytes;
 use divisi::ensemble::PolicyKind;
 use divisi::load::LoadPattern;
-use divisi::search::Algorithm;
+use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
 /// Serve ensembles of neural networks on this machine, watch and retune them.
 ///
@@ -25,7 +26,7 @@ pub struct Args {
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
-    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, burst[:RATE], none
+    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none
     #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
     pub load: StartLoad,
     /// Watch only: nothing can be changed
@@ -53,7 +54,7 @@ fn parse_start_load(text: &str) -> Result<StartLoad, String> {
 /// What to serve and on what.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
-    /// An ensemble's folder or manifest, or `digits`, which is built in
+    /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
     /// Devices, split by commas: cpu:0, cpu:0-1 (default: the manifest's, else one a core)
@@ -88,7 +89,7 @@ pub enum Command {
     Accuracy(AccuracyArgs),
     /// Find an allocation matrix
     #[command(
-        after_help = "Example:\n  divisi allocate digits --algorithm greedy --max-iter 3 --output best.toml"
+        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100"
     )]
     Allocate(AllocateArgs),
     /// Measure how fast a matrix serves
@@ -136,18 +137,41 @@ pub struct AccuracyArgs {
 pub struct AllocateArgs {
     #[command(flatten)]
     pub target: Target,
-    #[arg(long, value_parser = parse_algorithm, default_value = "greedy", value_name = "NAME",
-          help = "worst-fit, best-batch or greedy")]
-    pub algorithm: Algorithm,
-    /// What scores a matrix
-    #[arg(long, value_enum, default_value_t)]
-    pub evaluator: EvaluatorName,
+    /// worst-fit, best-batch, greedy (the paper's) or local (moves of one and two
+    /// entries from several starts; the model only) (default: local with the model,
+    /// else greedy)
+    #[arg(long, value_name = "NAME")]
+    pub algorithm: Option<Algorithm>,
+    /// bench (matrices run) or model (predicted from profiles, then the best few run)
+    /// (default: model where every device is simulated, else bench)
+    #[arg(long, value_name = "NAME")]
+    pub evaluator: Option<EvaluatorKind>,
     /// Iterations of greedy at most
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub max_iter: usize,
-    /// Neighbours scored in an iteration at most
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_one)]
-    pub max_neighs: usize,
+    /// Neighbours scored in an iteration of greedy at most (default: 100, with the
+    /// model all)
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub max_neighs: Option<usize>,
+    /// Climbs of local after the first, from places around the best
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    pub restarts: usize,
+    /// Matrices that are run after a search by the model; 0: predictions only
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub finalists: usize,
+    /// throughput or latency (p99 under load, in virtual time)
+    #[arg(long, default_value = "throughput", value_name = "NAME")]
+    pub objective: Objective,
+    /// 99 of 100 requests are to be answered within so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    pub p99: Option<Duration>,
+    /// One-sample requests a second that are to be served (default, for latencies: 60 %
+    /// of the best throughput)
+    #[arg(long, value_name = "R", value_parser = parse_rate)]
+    pub rate: Option<f64>,
+    /// Memory that is to stay free on every device, such as 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub spare_memory: Option<u64>,
     /// Seed of what is drawn at random
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub seed: u64,
@@ -162,14 +186,6 @@ pub struct AllocateArgs {
     pub no_cache: bool,
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-}
-
-/// The evaluators.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum EvaluatorName {
-    /// Real workers serve calibration samples
-    #[default]
-    Bench,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -191,7 +207,7 @@ pub struct BenchArgs {
     /// Samples in a segment (default: the manifest's)
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub segment: Option<usize>,
-    /// closed[:CLIENTS[xSAMPLES]], poisson:RATE or burst[:RATE] (default: all at once)
+    /// closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE or burst[:RATE] (default: all at once)
     #[arg(long, value_name = "PATTERN")]
     pub load: Option<LoadPattern>,
     /// Constants instead of networks: measures the system itself and checks the combination
@@ -204,11 +220,19 @@ pub struct BenchArgs {
     pub format: Format,
 }
 
-fn parse_algorithm(text: &str) -> Result<Algorithm, String> {
-    [Algorithm::WorstFit, Algorithm::BestBatch, Algorithm::Greedy]
-        .into_iter()
-        .find(|a| a.name() == text)
-        .ok_or_else(|| format!("expected worst-fit, best-batch or greedy, found `{text}`"))
+fn parse_millis(text: &str) -> Result<Duration, String> {
+    let millis = text.parse::<f64>().ok();
+    let millis = millis.filter(|ms| (0.001..=3_600_000.0).contains(ms));
+    let millis = millis.map(|ms| Duration::from_secs_f64(ms / 1e3));
+    millis.ok_or_else(|| format!("expected milliseconds, 0.001 to 3600000, found `{text}`"))
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text
+        .parse::<f64>()
+        .ok()
+        .filter(|r| (1e-3..=1e7).contains(r));
+    rate.ok_or_else(|| format!("expected samples a second, 0.001 to 10000000, found `{text}`"))
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

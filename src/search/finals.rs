@@ -1,0 +1,99 @@
+//! The best few matrices are run at last: all briefly, the better half longer.
+
+use crate::allocation::Matrix;
+use crate::device::{Device, DeviceKind, Devices};
+
+use super::control::Control;
+use super::evaluator::{Evaluator, Score, SearchError};
+
+/// Samples of a round for each matrix still in it.
+const SAMPLES: usize = 512;
+/// Rounds that a matrix can be in.
+const ROUNDS: usize = 2;
+
+/// Who won, and how the start did beside it.
+#[derive(Clone, Debug)]
+pub(super) struct Final {
+    pub matrix: Matrix,
+    pub score: Score,
+    pub start: Score,
+    pub runs: usize,
+}
+
+/// Runs the start and every contender, then the better half of them again (successive
+/// halving). What wins was never seen to be slower than the start.
+///
+/// # Errors
+/// A run broke down, or the search was cancelled.
+pub(super) fn finals(
+    start: &Matrix,
+    contenders: Vec<Matrix>,
+    judge: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<Final, SearchError> {
+    let others = contenders.into_iter().filter(|m| m != start);
+    let mut field: Vec<(Matrix, Vec<f64>)> = std::iter::once(start.clone())
+        .chain(others)
+        .map(|matrix| (matrix, Vec::new()))
+        .collect();
+    let mut runs = 0;
+    let mut start_score = Score::NONE;
+    for round in 0..ROUNDS {
+        for (matrix, rates) in &mut field {
+            control.checkpoint()?;
+            rates.push(judge.glance(matrix, SAMPLES)?.samples_per_s);
+            runs += 1;
+            let rate = mean(rates);
+            control.update(|p| p.scores.push(rate));
+        }
+        if round == 0 {
+            start_score = score(&field[0].1);
+        }
+        field.sort_by(|a, b| mean(&b.1).total_cmp(&mean(&a.1)));
+        field.truncate(field.len().div_ceil(2));
+        if field.len() < 2 && round > 0 {
+            break;
+        }
+    }
+    let (matrix, rates) = field.swap_remove(0);
+    Ok(Final {
+        matrix,
+        score: score(&rates),
+        start: start_score,
+        runs,
+    })
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len().max(1) as f64
+}
+
+fn score(rates: &[f64]) -> Score {
+    Score {
+        samples_per_s: mean(rates),
+        error: crate::metrics::stats::rsd(rates) / (rates.len().max(1) as f64).sqrt(),
+    }
+}
+
+/// The matrix's rows with those of like devices in order: matrices that differ only in
+/// which of several like devices does what are one.
+pub(super) fn canonical(matrix: &Matrix, devices: &Devices) -> Vec<Vec<usize>> {
+    let mut rows = matrix.rows();
+    let all: Vec<&Device> = devices.iter().collect();
+    for first in 0..rows.len() {
+        for other in first + 1..rows.len() {
+            if alike(&all[first].kind, &all[other].kind) && rows[other] > rows[first] {
+                rows.swap(first, other);
+            }
+        }
+    }
+    rows
+}
+
+fn alike(a: &DeviceKind, b: &DeviceKind) -> bool {
+    match (a.profile(), b.profile()) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.threads() == b.threads(),
+        _ => false,
+    }
+}

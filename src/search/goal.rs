@@ -1,0 +1,90 @@
+//! What a search is for.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::device::format_bytes;
+
+/// What is made as large, or as small, as it can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    /// Samples a second, whatever they wait.
+    #[default]
+    Throughput,
+    /// The 99th percentile of latency under load.
+    Latency,
+}
+
+impl Objective {
+    /// Its name on the command line and the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Objective::Throughput => "throughput",
+            Objective::Latency => "latency",
+        }
+    }
+}
+
+impl FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Objective::Throughput, Objective::Latency]
+            .into_iter()
+            .find(|o| o.name() == text)
+            .ok_or_else(|| format!("expected throughput or latency, found `{text}`"))
+    }
+}
+
+/// An objective and what has to hold beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Goal {
+    pub objective: Objective,
+    /// 99 of 100 requests are answered within this time.
+    pub p99: Option<Duration>,
+    /// Requests of one sample a second that have to be served.
+    pub rate: Option<f64>,
+    /// Bytes that stay free in the memory of every device.
+    pub spare_memory: u64,
+}
+
+impl Goal {
+    /// Whether latencies matter, which only a simulation under load tells.
+    pub fn needs_latency(&self) -> bool {
+        self.objective == Objective::Latency || self.p99.is_some()
+    }
+
+    /// Whether it is the plain one: throughput and nothing else.
+    pub fn is_plain(&self) -> bool {
+        *self == Goal::default()
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.objective.name())?;
+        if let Some(p99) = self.p99 {
+            write!(f, ", p99 ≤ {} ms", p99.as_secs_f64() * 1e3)?;
+        }
+        if let Some(rate) = self.rate {
+            write!(f, ", {rate} samples/s")?;
+        }
+        if self.spare_memory > 0 {
+            write!(f, ", {} spare", format_bytes(self.spare_memory))?;
+        }
+        Ok(())
+    }
+}
+
+/// Latencies under Poisson arrivals of one sample each, in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, serde::Deserialize)]
+pub struct LoadedLatency {
+    /// Requests a second.
+    pub rate: f64,
+    pub p50: Duration,
+    pub p99: Duration,
+}

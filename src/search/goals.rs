@@ -1,0 +1,211 @@
+//! Searches whose goal needs latencies: the model finds matrices for every largest
+//! batch size, a simulation under load tells their latencies.
+
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use crate::allocation::{Cell, Matrix};
+
+use super::evaluator::SearchError;
+use super::goal::{Goal, LoadedLatency, Objective};
+use super::greedy::Found;
+use super::local::{Climber, Position};
+use super::modelled::Modelled;
+use super::virtual_bench::VirtualBench;
+
+/// Share of the best throughput that arrives where no rate is given: busy, not full.
+const SHARE: f64 = 0.6;
+/// Neighbours of the best candidate that are simulated under load as well.
+const NEIGHBOURS: usize = 48;
+
+/// A matrix with what is known of it.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub matrix: Matrix,
+    /// Samples a second as predicted.
+    pub throughput: f64,
+    /// None where it does not keep up.
+    pub latency: Option<LoadedLatency>,
+}
+
+impl Candidate {
+    fn p99(&self) -> Duration {
+        self.latency.map_or(Duration::MAX, |l| l.p99)
+    }
+
+    /// Whether it serves `goal` better than `other`: first what must hold, then the
+    /// objective; where neither holds what must, the nearer one.
+    pub fn is_better(&self, other: &Candidate, goal: &Goal) -> bool {
+        let meets = |c: &Candidate| goal.p99.is_none_or(|most| c.p99() <= most);
+        match (meets(self), meets(other)) {
+            (true, false) => true,
+            (false, true) => false,
+            (true, true) if goal.objective == Objective::Throughput => {
+                self.throughput > other.throughput
+            }
+            _ if self.p99() == other.p99() => self.throughput > other.throughput,
+            _ => self.p99() < other.p99(),
+        }
+    }
+}
+
+/// The candidate that serves the job's goal best, and what it lacks.
+///
+/// # Errors
+/// A simulation or measurement broke down, or the search was cancelled.
+pub(super) fn search(
+    modelled: &Modelled<'_>,
+    start: &Matrix,
+    found: Vec<Matrix>,
+) -> Result<Found, SearchError> {
+    let goal = &modelled.job.method.goal;
+    let most = modelled.predict(&found[0])?;
+    let rate = goal.rate.unwrap_or(SHARE * most);
+    let (best, evaluations) = best_under_load(modelled, start, found, rate)?;
+    let mut result = modelled.figures(&best.matrix, start)?;
+    result.evaluations += evaluations;
+    result.latency = best.latency;
+    result.shortfall = shortfall(&best, goal, rate);
+    Ok(result)
+}
+
+/// The best of `found`, of what climbs to it with smaller batches only, and of its
+/// neighbours, under `rate` requests a second; and how many were simulated.
+pub(super) fn best_under_load(
+    modelled: &Modelled<'_>,
+    start: &Matrix,
+    mut found: Vec<Matrix>,
+    rate: f64,
+) -> Result<(Candidate, usize), SearchError> {
+    let goal = &modelled.job.method.goal;
+    found.extend(with_smaller_batches(modelled, start)?);
+    found.push(start.clone());
+    let bench = modelled.virtual_bench();
+    let mut simulated = 0;
+    let mut best: Option<Candidate> = None;
+    let mut weigh = |matrix: Matrix, best: &mut Option<Candidate>| {
+        modelled.control.checkpoint()?;
+        let candidate = loaded(modelled, &bench, matrix, rate)?;
+        simulated += usize::from(candidate.latency.is_some());
+        if best.as_ref().is_none_or(|b| candidate.is_better(b, goal)) {
+            *best = Some(candidate);
+        }
+        Ok::<(), SearchError>(())
+    };
+    for matrix in distinct(found) {
+        weigh(matrix, &mut best)?;
+    }
+    for matrix in neighbours(modelled, best.as_ref()) {
+        weigh(matrix, &mut best)?;
+    }
+    let nothing = || SearchError::Evaluation("expected a matrix to try, found none".into());
+    Ok((best.ok_or_else(nothing)?, simulated))
+}
+
+fn distinct(matrices: Vec<Matrix>) -> Vec<Matrix> {
+    let mut found: Vec<Matrix> = Vec::new();
+    for matrix in matrices {
+        if !found.contains(&matrix) {
+            found.push(matrix);
+        }
+    }
+    found
+}
+
+/// For each batch size but the largest, what a climb reaches with none above it: as
+/// the largest batch shrinks, throughput is given up for latency.
+fn with_smaller_batches(
+    modelled: &Modelled<'_>,
+    start: &Matrix,
+) -> Result<Vec<Matrix>, SearchError> {
+    let mut found = Vec::new();
+    for largest in 0..modelled.rates.sizes().len() - 1 {
+        let mut position = Position::new(&modelled.rates, modelled.room.clone(), start);
+        let mut climber = Climber::new(modelled.control, &modelled.job.frame).up_to(largest);
+        climber.climb(&mut position)?;
+        found.push(position.matrix(&modelled.job.frame)?);
+    }
+    Ok(found)
+}
+
+/// Where latency counts, a few of the best candidate's neighbours, drawn by the seed.
+fn neighbours(modelled: &Modelled<'_>, best: Option<&Candidate>) -> Vec<Matrix> {
+    let method = &modelled.job.method;
+    let Some(best) = best else {
+        return Vec::new();
+    };
+    let met = method.goal.p99.is_some_and(|most| best.p99() <= most);
+    if method.goal.objective == Objective::Throughput && met {
+        return Vec::new();
+    }
+    let mut all = best.matrix.neighbours();
+    all.shuffle(&mut ChaCha8Rng::seed_from_u64(method.bounds.seed));
+    all.truncate(NEIGHBOURS);
+    all
+}
+
+/// Simulates `matrix` where that can show anything: it fits and keeps up.
+fn loaded(
+    modelled: &Modelled<'_>,
+    bench: &VirtualBench,
+    matrix: Matrix,
+    rate: f64,
+) -> Result<Candidate, SearchError> {
+    let throughput = modelled.predict(&matrix)?;
+    let hopeless = modelled
+        .job
+        .method
+        .goal
+        .p99
+        .is_some_and(|most| least_latency(modelled, &matrix) > most.as_secs_f64() * GENEROUS);
+    let latency = if throughput <= rate || hopeless {
+        None
+    } else {
+        bench.latency(&matrix, rate)?
+    };
+    Ok(Candidate {
+        matrix,
+        throughput,
+        latency,
+    })
+}
+
+/// A matrix this far above the limit is not simulated, to say what comes closest those
+/// nearer are.
+const GENEROUS: f64 = 10.0;
+
+/// Seconds that no request stays below: its slowest member's fastest worker, alone,
+/// with one sample.
+fn least_latency(modelled: &Modelled<'_>, matrix: &Matrix) -> f64 {
+    let members = 0..matrix.frame().members.len();
+    let fastest = members.map(|member| {
+        let workers = matrix.workers().filter(|(cell, _)| cell.member == member);
+        let alone = |cell: Cell| modelled.costs.alone(member, cell.device, 1).latency;
+        workers
+            .map(|(cell, _)| alone(cell))
+            .fold(f64::INFINITY, f64::min)
+    });
+    fastest.fold(0.0, f64::max)
+}
+
+fn shortfall(best: &Candidate, goal: &Goal, rate: f64) -> Option<String> {
+    let Some(latency) = best.latency else {
+        return too_slow(best.throughput, rate);
+    };
+    let most = goal.p99.filter(|most| latency.p99 > *most)?;
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    Some(format!(
+        "p99 is {:.3} ms under {rate:.0} samples/s where at most {} ms is asked",
+        ms(latency.p99),
+        ms(most)
+    ))
+}
+
+/// What is said of a throughput below the rate asked.
+pub(super) fn too_slow(throughput: f64, rate: f64) -> Option<String> {
+    (throughput < rate)
+        .then(|| format!("{throughput:.0} samples/s at most where {rate:.0} is asked"))
+}

@@ -1,0 +1,168 @@
+//! How a search is done: algorithm, evaluator, how far it goes, what for.
+
+use std::str::FromStr;
+
+use crate::device::Devices;
+
+use super::goal::Goal;
+use super::greedy::Bounds;
+
+/// The algorithms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    WorstFit,
+    BestBatch,
+    /// The paper's.
+    #[default]
+    Greedy,
+    /// Moves of one and two entries from several starts; only the model is fast enough.
+    Local,
+}
+
+impl Algorithm {
+    /// All of them, as a person is told about them.
+    pub const ALL: [Algorithm; 4] = [
+        Algorithm::WorstFit,
+        Algorithm::BestBatch,
+        Algorithm::Greedy,
+        Algorithm::Local,
+    ];
+
+    /// Its name on the command line and the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::WorstFit => "worst-fit",
+            Algorithm::BestBatch => "best-batch",
+            Algorithm::Greedy => "greedy",
+            Algorithm::Local => "local",
+        }
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Algorithm::ALL.into_iter().find(|a| a.name() == text);
+        found.ok_or_else(|| {
+            format!("expected worst-fit, best-batch, greedy or local, found `{text}`")
+        })
+    }
+}
+
+/// What scores a matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EvaluatorKind {
+    /// It runs: really, or in virtual time where every device is simulated.
+    #[default]
+    Bench,
+    /// Its throughput is predicted from profiles; the best few are run.
+    Model,
+}
+
+impl EvaluatorKind {
+    /// Its name on the command line and the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            EvaluatorKind::Bench => "bench",
+            EvaluatorKind::Model => "model",
+        }
+    }
+}
+
+impl FromStr for EvaluatorKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [EvaluatorKind::Bench, EvaluatorKind::Model]
+            .into_iter()
+            .find(|e| e.name() == text)
+            .ok_or_else(|| format!("expected bench or model, found `{text}`"))
+    }
+}
+
+/// Climbs after the first, where none are given.
+const RESTARTS: usize = 8;
+/// Matrices that are run at the end, where no number is given.
+const FINALISTS: usize = 3;
+
+/// Everything that decides what a search finds, given an ensemble and devices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Method {
+    pub algorithm: Algorithm,
+    pub evaluator: EvaluatorKind,
+    /// Of greedy; its seed is every algorithm's.
+    pub bounds: Bounds,
+    /// Of local: climbs after the first.
+    pub restarts: usize,
+    /// Of `model`: the best so many are run; none of them at 0.
+    pub finalists: usize,
+    pub goal: Goal,
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Method {
+            algorithm: Algorithm::default(),
+            evaluator: EvaluatorKind::default(),
+            bounds: Bounds::default(),
+            restarts: RESTARTS,
+            finalists: FINALISTS,
+            goal: Goal::default(),
+        }
+    }
+}
+
+impl Method {
+    /// The quickest way to a good matrix: local search by the model.
+    pub fn quick() -> Self {
+        Method {
+            algorithm: Algorithm::Local,
+            evaluator: EvaluatorKind::Model,
+            bounds: Bounds {
+                max_neighs: usize::MAX,
+                ..Bounds::default()
+            },
+            ..Method::default()
+        }
+    }
+
+    /// Whether it runs workers, for which there must be samples: a simulated device
+    /// needs none.
+    pub fn runs_on(&self, devices: &Devices) -> bool {
+        let runs = self.evaluator == EvaluatorKind::Bench || self.finalists > 0;
+        runs && devices.iter().any(|d| d.kind.profile().is_none())
+    }
+
+    /// Where scores come from, in words.
+    pub fn evaluator_on(&self, devices: &Devices) -> &'static str {
+        let virtually = devices.iter().all(|d| d.kind.profile().is_some());
+        match (self.evaluator, self.finalists > 0) {
+            (EvaluatorKind::Bench, _) if virtually => "bench, simulated",
+            (EvaluatorKind::Bench, _) => "bench",
+            (EvaluatorKind::Model, false) => "model",
+            (EvaluatorKind::Model, true) if virtually => "model, then bench, simulated",
+            (EvaluatorKind::Model, true) => "model, then bench",
+        }
+    }
+
+    /// Says what cannot be combined.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn check(&self) -> Result<(), String> {
+        if self.evaluator == EvaluatorKind::Model {
+            return Ok(());
+        }
+        if self.algorithm == Algorithm::Local {
+            return Err("algorithm local: expected evaluator model, found bench".into());
+        }
+        if self.goal.needs_latency() || self.goal.rate.is_some() {
+            return Err(format!(
+                "goal `{}`: expected evaluator model, found bench",
+                self.goal
+            ));
+        }
+        Ok(())
+    }
+}

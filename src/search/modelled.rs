@@ -1,0 +1,239 @@
+//! A search by the model: profiles, an algorithm over predictions, a bound, and the
+//! best few run for real.
+
+use std::sync::Arc;
+
+use crate::allocation::{Footprints, Frame, Matrix};
+use crate::profile::{CellCost, Costs};
+
+use super::best_batch::best_batch;
+use super::control::Control;
+use super::evaluator::{Evaluator, SearchError};
+use super::finals::{canonical, finals};
+use super::goals;
+use super::greedy::{Found, greedy};
+use super::job::Job;
+use super::local::{Climber, Position, Room};
+use super::method::Algorithm;
+use super::model::{ModelEvaluator, Rates, bound};
+use super::profiling::Profiler;
+use super::virtual_bench::VirtualBench;
+use super::worst_fit::worst_fit;
+
+/// Samples of a brief run.
+const SAMPLES: usize = 1024;
+
+/// What the model works with.
+pub(super) struct Modelled<'a> {
+    pub job: &'a Job,
+    pub control: &'a Arc<Control>,
+    pub footprints: Footprints,
+    pub costs: Arc<Costs>,
+    pub rates: Rates,
+    pub room: Room,
+    /// Samples a second that no matrix exceeds.
+    pub bound: f64,
+}
+
+/// Searches as `job` says.
+///
+/// # Errors
+/// No matrix fits, a measurement broke down, or the search was cancelled.
+pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchError> {
+    let modelled = Modelled::new(job, control)?;
+    let start = worst_fit(&job.frame, &job.devices, &modelled.footprints)?;
+    let (candidates, evaluations, iterations) = modelled.candidates(&start)?;
+    let goal = &job.method.goal;
+    let mut found = if goal.needs_latency() {
+        goals::search(&modelled, &start, candidates)?
+    } else {
+        modelled.measured(&start, candidates)?
+    };
+    found.evaluations += evaluations;
+    found.iterations = iterations;
+    found.bound = Some(modelled.bound);
+    if let (None, Some(rate)) = (&found.shortfall, goal.rate) {
+        found.shortfall = goals::too_slow(found.score, rate);
+    }
+    Ok(found)
+}
+
+impl<'a> Modelled<'a> {
+    /// Profiles what is not known and works out what follows from it.
+    fn new(job: &'a Job, control: &'a Arc<Control>) -> Result<Self, SearchError> {
+        let footprints = Footprints::of(&job.ensemble, &job.devices);
+        let profiler = Profiler {
+            ensemble: &job.ensemble,
+            devices: &job.measured_on,
+            footprints: &footprints,
+            factory: job.factory.as_ref(),
+            cache: job.cache.as_ref(),
+            control,
+        };
+        let profiled = profiler.costs()?;
+        control.update(|p| {
+            p.measuring = false;
+            p.profiled = profiled.measured;
+        });
+        let costs = profiled.costs;
+        let rates = Rates::new(&job.frame, &costs);
+        let room = Room::new(&job.frame, &job.devices, &footprints);
+        let bound = bound(&rates, |cell, size| room.fits_alone(cell, size));
+        control.update(|p| p.bound = Some(bound));
+        Ok(Modelled {
+            job,
+            control,
+            costs: Arc::new(costs),
+            footprints,
+            rates,
+            room,
+            bound,
+        })
+    }
+
+    fn model(&self) -> Result<ModelEvaluator, SearchError> {
+        let (job, footprints) = (self.job, self.footprints.clone());
+        ModelEvaluator::new(&job.frame, &job.devices, footprints, &self.costs)
+    }
+
+    /// Samples a second of `matrix` as predicted.
+    pub fn predict(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+        Ok(self.model()?.throughput(matrix))
+    }
+
+    /// Distinct matrices, the best predicted first; matrices scored and steps taken.
+    fn candidates(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
+        let predicted = self.predict(start)?;
+        self.control.update(|p| {
+            p.start_score = Some(predicted);
+            p.best_score = Some(predicted);
+            p.best = Some(start.clone());
+            p.history.push(predicted);
+        });
+        match self.job.method.algorithm {
+            Algorithm::WorstFit => Ok((vec![start.clone()], 1, 0)),
+            Algorithm::BestBatch => self.best_batch(),
+            Algorithm::Greedy => {
+                let bounds = self.job.method.bounds;
+                let found = greedy(start.clone(), bounds, &mut self.model()?, self.control)?;
+                Ok((vec![found.matrix], found.evaluations, found.iterations))
+            }
+            Algorithm::Local => self.local(start),
+        }
+    }
+
+    fn best_batch(&self) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
+        let job = self.job;
+        let alone = |member: usize| {
+            let (ensemble, first) = (job.ensemble.only(member), job.devices.first());
+            let mut costs = Costs::of_laws(&ensemble, &first);
+            if let CellCost::Measured(profile) = self.costs.cell(member, 0) {
+                costs.set_measured(0, 0, Arc::clone(profile));
+            }
+            let frame = Frame::of(&ensemble, &first);
+            let footprints = Footprints::of(&ensemble, &first);
+            let model = ModelEvaluator::new(&frame, &first, footprints, &costs)?;
+            Ok(Box::new(model) as Box<dyn Evaluator>)
+        };
+        let found = best_batch(
+            &job.frame,
+            &job.devices,
+            &self.footprints,
+            alone,
+            self.control,
+        );
+        let (matrix, evaluations) = found?;
+        Ok((vec![matrix], evaluations, 0))
+    }
+
+    fn local(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
+        let method = &self.job.method;
+        let mut position = Position::new(&self.rates, self.room.clone(), start);
+        let mut climber = Climber::new(self.control, &self.job.frame);
+        let seed = method.bounds.seed;
+        let summits = climber.climb_all(&mut position, method.restarts, seed)?;
+        let mut matrices: Vec<Matrix> = Vec::new();
+        for summit in summits {
+            position.go_to(&summit.entries);
+            let matrix = position.matrix(&self.job.frame)?;
+            let same = |m: &Matrix| {
+                canonical(m, &self.job.devices) == canonical(&matrix, &self.job.devices)
+            };
+            if !matrices.iter().any(same) {
+                matrices.push(matrix);
+            }
+        }
+        Ok((matrices, climber.evaluations, climber.steps))
+    }
+
+    /// The best of the first few candidates by running them; by prediction where none
+    /// are to be run.
+    pub fn measured(
+        &self,
+        start: &Matrix,
+        mut candidates: Vec<Matrix>,
+    ) -> Result<Found, SearchError> {
+        candidates.truncate(self.job.method.finalists.max(1));
+        let best = candidates[0].clone();
+        if self.job.method.finalists == 0 {
+            let (score, start_score) = (self.predict(&best)?, self.predict(start)?);
+            self.say(&best, score, start_score);
+            return Ok(Found {
+                predicted: Some(score),
+                ..Found::of(best, score, start_score)
+            });
+        }
+        self.control.update(|p| {
+            p.measuring = !self.job.is_simulated();
+            p.scores.clear();
+        });
+        let mut judge = self.job.judge(self.control, &self.costs)?;
+        let won = finals(start, candidates, judge.as_mut(), self.control)?;
+        self.say(
+            &won.matrix,
+            won.score.samples_per_s,
+            won.start.samples_per_s,
+        );
+        Ok(Found {
+            predicted: Some(self.predict(&won.matrix)?),
+            error: won.score.error,
+            evaluations: won.runs,
+            ..Found::of(won.matrix, won.score.samples_per_s, won.start.samples_per_s)
+        })
+    }
+
+    /// How fast `matrix` and `start` are: run briefly, or predicted.
+    pub fn figures(&self, matrix: &Matrix, start: &Matrix) -> Result<Found, SearchError> {
+        let predicted = self.predict(matrix)?;
+        let mut scores = (predicted, self.predict(start)?);
+        let runs = self.job.method.finalists > 0;
+        if runs {
+            self.control
+                .update(|p| p.measuring = !self.job.is_simulated());
+            let mut judge = self.job.judge(self.control, &self.costs)?;
+            let mut run = |matrix| judge.glance(matrix, SAMPLES);
+            scores = (run(matrix)?.samples_per_s, run(start)?.samples_per_s);
+        }
+        self.say(matrix, scores.0, scores.1);
+        Ok(Found {
+            predicted: Some(predicted),
+            evaluations: 2 * usize::from(runs),
+            ..Found::of(matrix.clone(), scores.0, scores.1)
+        })
+    }
+
+    /// Runs in virtual time by the same costs.
+    pub fn virtual_bench(&self) -> VirtualBench {
+        let (ensemble, devices) = (Arc::clone(&self.job.ensemble), self.job.devices.clone());
+        let costs = Arc::clone(&self.costs);
+        VirtualBench::new(ensemble, devices, self.footprints.clone(), costs)
+    }
+
+    fn say(&self, best: &Matrix, score: f64, start_score: f64) {
+        self.control.update(|p| {
+            p.best = Some(best.clone());
+            p.best_score = Some(score);
+            p.start_score = Some(start_score);
+        });
+    }
+}
