@@ -247,11 +247,12 @@ fn profiles_are_kept_shared_and_not_trusted_when_damaged() {
     let folder = std::env::temp_dir().join(format!("divisi-profiles-{}", std::process::id()));
     let cache = Cache::at(&folder);
     let measured = |ensemble: &Ensemble| {
+        let factory = fakes(ensemble);
         let profiler = Profiler {
             ensemble,
             devices: &devices,
             footprints: &Footprints::of(ensemble, &devices),
-            factory: fakes(ensemble).as_ref(),
+            factory: factory.as_ref(),
             cache: Some(&cache),
             control: &Control::default(),
         };
