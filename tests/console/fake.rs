@@ -25,11 +25,11 @@ pub struct Desk {
     pub sent: Arc<Mutex<Vec<Command>>>,
     pub shown: Arc<Mutex<Snapshot>>,
     pub refusal: Arc<Mutex<Option<String>>>,
+    pub spans: Arc<Mutex<Vec<Span>>>,
 }
 
 pub struct FakeSession {
     desk: Desk,
-    spans: Vec<Span>,
 }
 
 impl Session for FakeSession {
@@ -38,7 +38,7 @@ impl Session for FakeSession {
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
-        into.append(&mut self.spans);
+        into.append(&mut self.desk.spans.lock().unwrap());
         0
     }
 
@@ -54,10 +54,17 @@ impl Session for FakeSession {
         let shown = self.desk.shown.lock().unwrap();
         Ok(EditPreview {
             difference: Difference::between(&shown.matrix, matrix),
-            memory: vec![(812 << 20, 930 << 20), (640 << 20, 640 << 20)],
+            memory: memory(&shown.devices),
             paused_members: Vec::new(),
         })
     }
+}
+
+/// A little more on the first device, as much on the others.
+fn memory(devices: &[DeviceView]) -> Vec<(u64, u64)> {
+    let more = |i: usize| if i == 0 { 118 << 20 } else { 0 };
+    let booked = devices.iter().map(|d| d.memory_booked).enumerate();
+    booked.map(|(i, now)| (now, now + more(i))).collect()
 }
 
 /// A console on the fake, and the fake's desk.
@@ -77,11 +84,9 @@ impl Bench {
             sent: Arc::default(),
             shown: Arc::new(Mutex::new(snapshot())),
             refusal: Arc::default(),
+            spans: Arc::new(Mutex::new(spans())),
         };
-        let session = Box::new(FakeSession {
-            desk: desk.clone(),
-            spans: spans(),
-        });
+        let session = Box::new(FakeSession { desk: desk.clone() });
         let options = Options {
             read_only,
             mouse: false,
@@ -162,7 +167,7 @@ pub fn better() -> Matrix {
     Matrix::from_rows(frame(), &rows).unwrap()
 }
 
-fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
+pub fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
     DeviceView {
         name: name.into(),
         kind: "cpu",
@@ -177,7 +182,7 @@ fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
     }
 }
 
-fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
+pub fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
     MemberView {
         name: name.into(),
         flops: 1_000_000,
@@ -332,6 +337,7 @@ pub fn search() -> SearchView {
                 .collect(),
             history: vec![3770.0, 4400.0, 5100.0],
             evaluations: 149,
+            bound: Some(5900.0),
             ..Progress::default()
         },
         elapsed: Duration::from_millis(4200),

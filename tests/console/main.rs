@@ -8,8 +8,21 @@
     reason = "tests, benchmarks and examples stop at the first surprise"
 )]
 
+/// The screen as it was when somebody last looked at it and said yes.
+macro_rules! screen {
+    ($name:expr, $bench:expr) => {
+        insta::with_settings!({
+            snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/console/snapshots"),
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, { insta::assert_snapshot!($name, $bench.text()) })
+    };
+}
+
 mod cli;
+mod devices;
 mod fake;
 mod screens;
+mod simulated;
 mod terminal;
 mod updates;

@@ -8,16 +8,6 @@ use std::time::Duration;
 
 use crate::fake::{Bench, many, search};
 
-macro_rules! screen {
-    ($name:expr, $bench:expr) => {
-        insta::with_settings!({
-            snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/console/snapshots"),
-            prepend_module_to_snapshot => false,
-            omit_expression => true,
-        }, { insta::assert_snapshot!($name, $bench.text()) })
-    };
-}
-
 #[test]
 fn sizes() {
     screen!("80x24", Bench::new(80, 24));

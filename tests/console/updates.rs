@@ -5,6 +5,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
 use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::search::{Bounds, EvaluatorKind};
 use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState};
 use divisi_console::console::model::Panel;
 use divisi_console::console::{Colours, Effect, Event, Look, colours};
@@ -161,8 +162,14 @@ fn a_search_is_started_paused_cancelled_and_used() {
     let mut bench = Bench::new(80, 24);
     bench.keys("s");
     bench.press(KeyCode::Enter);
+    // As it is offered: the quick way.
     let order = SearchOrder {
-        algorithm: SearchKind::Greedy,
+        bounds: Bounds {
+            max_neighs: usize::MAX,
+            ..Bounds::default()
+        },
+        algorithm: SearchKind::Local,
+        evaluator: EvaluatorKind::Model,
         ..SearchOrder::default()
     };
     assert_eq!(bench.console.model().focus, Panel::Search);

@@ -98,6 +98,9 @@ pub enum Command {
     /// Measure how fast a matrix serves
     #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
     Bench(BenchArgs),
+    /// Profiles of simulated devices, with where each number comes from
+    #[command(after_help = "Example:\n  divisi devices v100")]
+    Devices(DevicesArgs),
     /// Find the cheapest simulated devices that meet a goal
     #[command(
         after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
@@ -109,6 +112,15 @@ pub enum Command {
 pub struct CheckArgs {
     #[command(flatten)]
     pub target: Target,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct DevicesArgs {
+    /// A built-in profile, or a .toml file of yours (default: all that are built in)
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }

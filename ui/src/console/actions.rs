@@ -1,5 +1,8 @@
 //! What each command does to the model.
 
+mod devices;
+
+use divisi::allocation::Matrix;
 use divisi::session::{Command, SearchState};
 
 use super::commands::Id;
@@ -20,6 +23,10 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::Clear => return vec![Effect::Send(Command::ClearLatency)],
         Id::ApplyBest => return apply_best(model),
         Id::Compare => return compare(model),
+        Id::ApplyProposal => return apply_proposal(model),
+        Id::RegainDevice => return vec![Effect::Send(Command::RegainDevice(model.cursor.device))],
+        Id::LoseDevice | Id::SlowDevice | Id::MaxInf => devices::open(model, id),
+        Id::NextDevice | Id::PreviousDevice => devices::step(model, id),
         Id::Help | Id::Palette | Id::Undo | Id::Redo | Id::Search | Id::Load | Id::Policy => {
             open(model, id);
         }
@@ -70,10 +77,24 @@ fn apply_best(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     // The matrix that is compared, not a better one found meanwhile.
-    let command = Command::Apply(best.clone());
-    let compare = Compare::new("apply the best found", best.clone(), command);
+    ask(model, "apply the best found", best)
+}
+
+fn apply_proposal(model: &mut Model) -> Vec<Effect> {
+    let Some(proposal) = &model.snapshot.proposal else {
+        return Vec::new();
+    };
+    // The matrix that is compared: another may be proposed meanwhile.
+    let matrix = proposal.matrix.clone();
+    ask(model, "apply the proposed move", matrix)
+}
+
+/// Shows what `matrix` would change, to be applied from there.
+fn ask(model: &mut Model, title: &'static str, matrix: Matrix) -> Vec<Effect> {
+    let command = Command::Apply(matrix.clone());
+    let compare = Compare::new(title, matrix.clone(), command);
     model.dialogs.push(Dialog::Compare(Box::new(compare)));
-    vec![Effect::Preview(best)]
+    vec![Effect::Preview(matrix)]
 }
 
 fn compare(model: &mut Model) -> Vec<Effect> {
@@ -84,10 +105,7 @@ fn compare(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let staged = model.matrix().clone();
-    let command = Command::Apply(staged.clone());
-    let compare = Compare::new("apply staged changes", staged.clone(), command);
-    model.dialogs.push(Dialog::Compare(Box::new(compare)));
-    vec![Effect::Preview(staged)]
+    ask(model, "apply staged changes", staged)
 }
 
 fn open(model: &mut Model, id: Id) {

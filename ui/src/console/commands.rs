@@ -57,6 +57,20 @@ pub enum Id {
     ZoomIn,
     /// More time on the timeline.
     ZoomOut,
+    /// Let the device under the cursor disappear.
+    LoseDevice,
+    /// Let it come back.
+    RegainDevice,
+    /// Let it take so many times as long.
+    SlowDevice,
+    /// Bound its samples in execution.
+    MaxInf,
+    /// Apply what would relieve the worker that suffers most.
+    ApplyProposal,
+    /// The cursor to the next device.
+    NextDevice,
+    /// The cursor to the device before.
+    PreviousDevice,
     /// Forget latencies.
     Clear,
     /// Next larger batch size.
@@ -172,13 +186,20 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Edit, Scope::Main, &[key('e')], "edit", "edit the allocation", "stage changes of the matrix on a copy; nothing runs until applied").changing(),
     entry(Id::Undo, Scope::Main, &[key('u')], "undo", "undo the last change", "bring back the matrix that ran before").changing(),
     entry(Id::Redo, Scope::Main, &[key('U'), control('r')], "", "redo", "run again the matrix that undo took back").changing(),
-    entry(Id::Search, Scope::Main, &[key('s')], "search", "search a better allocation", "choose an algorithm and start it; the built-in load rests while it measures").changing(),
+    entry(Id::Search, Scope::Main, &[key('s')], "search", "search a better allocation", "choose an algorithm, what scores and the goal; the built-in load rests while it measures").changing(),
     entry(Id::Pause, Scope::In(Panel::Search), &[key(' ')], "pause", "pause or resume the search", "hold the running search, or let it go on").changing(),
     entry(Id::Cancel, Scope::Main, &[key('x')], "", "cancel the search", "end the search; the best found so far stays").changing(),
     entry(Id::ApplyBest, Scope::Main, &[key('b')], "", "apply the best found", "show what the best matrix of the search changes; y applies it").changing(),
-    entry(Id::Load, Scope::Main, &[key('l')], "load", "change the load", "closed loop, Poisson, burst or none").changing(),
-    entry(Id::Policy, Scope::Main, &[key('p')], "policy", "change the batching policy", "no-wait, opt-wait, static or segment, and how long to wait").changing(),
+    entry(Id::Load, Scope::Main, &[key('l')], "load", "change the load", "closed loop, Poisson, steady, burst or none").changing(),
+    entry(Id::Policy, Scope::Main, &[key('p')], "policy", "change the batching policy", "no-wait, opt-wait, pipelined, static, segment or elastic, with wait or MaxInf").changing(),
+    entry(Id::ApplyProposal, Scope::Main, &[key('M')], "", "apply the proposed move", "show the change that relieves an interfered worker; y applies it").changing(),
+    entry(Id::LoseDevice, Scope::Main, &[key('D')], "", "lose the device", "let the simulated device under the cursor disappear: it is evacuated").changing(),
+    entry(Id::RegainDevice, Scope::Main, &[key('R')], "", "bring the device back", "let the lost device under the cursor come back, empty").changing(),
+    entry(Id::SlowDevice, Scope::Main, &[key('S')], "", "slow the device down", "let the simulated device under the cursor take so many times as long").changing(),
+    entry(Id::MaxInf, Scope::Main, &[key('i')], "", "set MaxInf of the device", "samples in execution at most on the device under the cursor, under elastic").changing(),
     entry(Id::Clear, Scope::Main, &[key('c')], "", "clear latencies", "forget latencies so far, to see what comes").changing(),
+    entry(Id::NextDevice, Scope::In(Panel::Streams), &[key(']')], "device", "next device", "the cursor to the next device, whose lanes are shown"),
+    entry(Id::PreviousDevice, Scope::In(Panel::Streams), &[key('[')], "", "device before", "the cursor to the device before, whose lanes are shown"),
     entry(Id::Freeze, Scope::Main, &[key('f')], "freeze", "freeze the streams", "hold the timeline while serving goes on; again to go live"),
     entry(Id::ZoomIn, Scope::Main, &[key('+'), key('=')], "", "zoom in", "less time on the timeline"),
     entry(Id::ZoomOut, Scope::Main, &[key('-')], "", "zoom out", "more time on the timeline"),
@@ -284,8 +305,27 @@ impl Entry {
             Id::Redo if !shown.can_redo => "nothing to redo",
             Id::Pause | Id::Cancel if !model.searching() => "no search is running",
             Id::ApplyBest if model.best().is_none() => "no search has found a matrix yet",
-            _ => return None,
+            Id::ApplyProposal if shown.proposal.is_none() => {
+                "nothing is proposed: no worker is so much slower than its profile"
+            }
+            id => return device_refusal(id, model),
         };
         Some(reason.to_owned())
     }
+}
+
+/// Why the device under the cursor cannot have that done to it.
+fn device_refusal(id: Id, model: &Model) -> Option<String> {
+    if !matches!(id, Id::LoseDevice | Id::RegainDevice | Id::SlowDevice) {
+        return None;
+    }
+    let view = model.snapshot.devices.get(model.cursor.device)?;
+    let reason = match id {
+        _ if view.kind != "simulated" => "is part of this machine; only simulated devices can",
+        Id::LoseDevice if view.lost => "is lost already",
+        Id::SlowDevice if view.lost => "is lost",
+        Id::RegainDevice if !view.lost => "is not lost",
+        _ => return None,
+    };
+    Some(format!("{} {reason}", view.name))
 }

@@ -90,8 +90,8 @@ fn upper_row(upper: Rect, model: &Model) -> Vec<(Panel, Rect)> {
 fn heights(body: u16, model: &Model) -> (u16, u16, u16) {
     let devices = model.snapshot.devices.len() as u16;
     let rows = u16::try_from(panels::stream_rows(model)).unwrap_or(u16::MAX);
-    let top_needs = devices.saturating_add(9);
-    let top_least = devices.saturating_add(6).clamp(8, (body * 2 / 5).max(8));
+    let top_needs = devices.saturating_add(10);
+    let top_least = devices.saturating_add(8).clamp(8, (body * 2 / 5).max(8));
     let bottom_least = (body / 4).clamp(6, 18);
     let middle_needs = rows.saturating_add(4).max(6);
     let mut spare = body.saturating_sub(top_least + bottom_least);

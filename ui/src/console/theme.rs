@@ -183,6 +183,7 @@ fn ascii(symbol: &str) -> Option<&'static str> {
         "↓" => "v",
         "←" => "<",
         "‖" => "=",
+        "≤" => "<",
         _ => return None,
     })
 }

@@ -127,7 +127,10 @@ fn on_accepted(model: &mut Model, command: &Command) {
     if matches!(command, Command::Apply(_)) {
         model.edit = None;
     }
-    let reloads = matches!(command, Command::Apply(_) | Command::Undo | Command::Redo);
+    let reloads = matches!(
+        command,
+        Command::Apply(_) | Command::Undo | Command::Redo | Command::LoseDevice(_)
+    );
     if reloads {
         let before = model.snapshot.reload.clone();
         model.dialogs.push(Dialog::Reload { before });

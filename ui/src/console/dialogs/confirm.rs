@@ -23,13 +23,14 @@ pub enum Then {
 #[derive(Clone, Debug)]
 pub struct Confirm {
     title: &'static str,
-    text: &'static str,
+    text: String,
     then: Then,
 }
 
 impl Confirm {
     /// The question `text`.
-    pub fn new(title: &'static str, text: &'static str, then: Then) -> Self {
+    pub fn new(title: &'static str, text: impl Into<String>, then: Then) -> Self {
+        let text = text.into();
         Confirm { title, text, then }
     }
 
@@ -47,7 +48,7 @@ impl Confirm {
     /// Draws it in the middle.
     pub fn draw(&self, pen: &mut Pen<'_>) {
         let width = pen.width().saturating_sub(4).min(64);
-        let lines = format::wrap(self.text, width.saturating_sub(4));
+        let lines = format::wrap(&self.text, width.saturating_sub(4));
         let mut window = pen.centred(width, lines.len() as u16 + 4);
         let mut inside = window.framed(self.title, true);
         for (y, line) in lines.iter().enumerate() {

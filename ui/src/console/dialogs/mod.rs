@@ -35,7 +35,7 @@ pub enum Dialog {
     Compare(Box<Compare>),
     /// Yes or no.
     Confirm(Confirm),
-    /// Load, policy or search, with their numbers.
+    /// Load, policy, search or a device, with their numbers.
     Form(Form),
     /// The steps of a reload.
     Reload {

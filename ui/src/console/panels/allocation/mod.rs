@@ -18,7 +18,7 @@ use columns::Columns;
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let columns = Columns::new(model, pen.width().saturating_sub(2));
     let (height, devices) = (pen.height().saturating_sub(2), devices(model));
-    let stagger = height >= devices.saturating_add(2).min(8) && !columns.names_fit(model);
+    let stagger = height >= devices.saturating_add(2).min(6) && !columns.names_fit(model);
     let head = 1 + u16::from(stagger);
     let rows = rows(height.saturating_sub(head), model);
     let note = note(model, columns, rows, pen.width().saturating_sub(21));

@@ -147,11 +147,19 @@ fn alive(view: &DeviceView, model: &Model) -> Option<String> {
     match (model.snapshot.policy, set) {
         (PolicyKind::Elastic { max_inf }, set) => {
             let most = set.or(max_inf.map(|n| n.get()));
-            let most = most.map_or("the batch sizes".to_owned(), |n| n.to_string());
-            Some(format!("{} samples alive, MaxInf {most}", view.alive))
+            let most = most.unwrap_or_else(|| batch_sizes(model));
+            Some(format!("{} of {most} samples alive (MaxInf)", view.alive))
         }
         (_, Some(most)) => Some(format!("MaxInf {most} once elastic")),
         (_, None) if view.side_by_side => Some(format!("{} samples alive", view.alive)),
         _ => None,
     }
+}
+
+/// What the batch sizes on the device under the cursor add up to.
+fn batch_sizes(model: &Model) -> u32 {
+    let workers = model.snapshot.matrix.workers();
+    let here = workers.filter(|w| w.0.device == model.cursor.device);
+    here.map(|w| u32::try_from(w.1.get()).unwrap_or(u32::MAX))
+        .sum()
 }

@@ -3,7 +3,7 @@
 //! Devices that run one batch at a time have a row a worker. Where lanes run side by
 //! side there is a row a lane, then the whole device, then its copies (as Ebird's
 //! figure 10). What does not fit is folded: the device of the cursor comes first with
-//! all its rows, the others with their sums.
+//! all its rows, those that do not fit have their sums only.
 
 use divisi::ensemble::BatchSize;
 use divisi::serving::lane_sizes;
@@ -34,7 +34,7 @@ pub enum Row {
 pub struct Plan {
     pub rows: Vec<Row>,
     pub places: Rows,
-    /// Devices other than the cursor's are folded.
+    /// Devices are folded that would have all their rows under the cursor.
     pub folded: bool,
 }
 
@@ -60,12 +60,24 @@ impl Plan {
         if !model.snapshot.devices.iter().any(|d| d.side_by_side) {
             return Plan::of(model, devices.map(|d| (d, Detail::Workers)));
         }
+        Plan::folded(model, room)
+    }
+
+    /// The device of the cursor first, then the others, with all their rows as long as
+    /// those leave a row for each that is still to come.
+    fn folded(model: &Model, room: usize) -> Self {
         let cursor = model.cursor.device;
-        let others = devices
-            .filter(|d| *d != cursor)
-            .map(|d| (d, Detail::Folded));
-        let mut plan = Plan::of(model, std::iter::once((cursor, Detail::All)).chain(others));
-        plan.folded = model.snapshot.devices.len() > 1;
+        let others = (0..model.snapshot.devices.len()).filter(|d| *d != cursor);
+        let mut plan = Plan::of(model, std::iter::once((cursor, Detail::All)));
+        let mut left = others.clone().count();
+        for device in others {
+            left -= 1;
+            let open = Plan::of(model, std::iter::once((device, Detail::All)));
+            let fits = plan.rows.len() + open.rows.len() + left <= room;
+            let detail = if fits { Detail::All } else { Detail::Folded };
+            plan.folded |= !fits;
+            plan.device(model, device, detail);
+        }
         plan
     }
 

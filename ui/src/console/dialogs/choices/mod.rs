@@ -1,0 +1,39 @@
+//! What forms ask for, and the commands they become.
+
+mod device;
+mod load;
+mod policy;
+mod search;
+
+use divisi::session::Command;
+
+use super::forms::{Choice, Field, Form, Kind};
+
+impl Form {
+    /// The command that is filled in, or what is wrong with it.
+    pub(super) fn command(&self) -> Result<Command, String> {
+        let name = self.choices[self.chosen].name;
+        match self.kind {
+            Kind::Load => self.load_command(name),
+            Kind::Policy => self.policy_command(name),
+            Kind::Search => self.search_command(name),
+            Kind::MaxInf(device) => self.max_inf_command(device),
+            Kind::Slow(device) => self.slow_command(device),
+        }
+    }
+}
+
+fn whole(text: &str, name: &str, least: u64) -> Result<u64, String> {
+    let value = text.parse().ok().filter(|n| *n >= least && *n <= 1_000_000);
+    value.ok_or_else(|| format!("{name}: expected a whole number from {least}, found `{text}`"))
+}
+
+/// A number from `least` to `most`, or none where nothing is typed.
+fn optional(text: &str, name: &str, least: f64, most: f64) -> Result<Option<f64>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let value = text.parse().ok().filter(|n| (least..=most).contains(n));
+    let wrong = || format!("{name}: expected {least} to {most} or nothing, found `{text}`");
+    value.map(Some).ok_or_else(wrong)
+}

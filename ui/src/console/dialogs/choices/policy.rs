@@ -1,0 +1,83 @@
+//! The batching policy.
+
+use divisi::ensemble::PolicyKind;
+use divisi::session::Command;
+
+use super::{Choice, Field, Form, Kind};
+
+/// When it helps, said where it is chosen.
+const ELASTIC: &str = "Helps where lanes run side by side (GPUs); on CPU partitions it is no-wait. \
+     MaxInf bounds samples in execution on a device.";
+const PIPELINED: &str = "Tells what overlapping copies brings from what elastic brings; \
+     on CPU partitions it is opt-wait.";
+
+impl Form {
+    /// The batching policy, starting from the one that runs.
+    pub fn policy(now: PolicyKind) -> Self {
+        let choices = PolicyKind::NAMES.map(|name| choice(name, now));
+        Form::new(Kind::Policy, "batching policy", choices.into()).choosing(now.name())
+    }
+
+    /// The engine's own parser knows the bounds.
+    pub(super) fn policy_command(&self, name: &str) -> Result<Command, String> {
+        let (wait, most) = (self.text("wait"), self.text("MaxInf"));
+        let text = match name {
+            "no-wait" => name.to_owned(),
+            "elastic" if most.is_empty() => name.to_owned(),
+            "elastic" => format!("{name}:{most}"),
+            _ => format!("{name}:{wait}ms"),
+        };
+        text.parse().map(Command::SetPolicy)
+    }
+}
+
+fn choice(name: &'static str, now: PolicyKind) -> Choice {
+    let wait = match now.wait() {
+        none if none.is_zero() => 5.0,
+        wait => wait.as_secs_f64() * 1e3,
+    };
+    let waiting = || vec![Field::number("wait", wait, "ms at most")];
+    match name {
+        "no-wait" => Choice::new(
+            name,
+            "whatever waits, up to the batch size, at once",
+            Vec::new(),
+        ),
+        "opt-wait" => Choice::new(
+            name,
+            "a full batch, or what is there after the wait",
+            waiting(),
+        ),
+        "pipelined-opt-wait" => Choice::new(
+            name,
+            "the same, samples copied while a batch computes",
+            waiting(),
+        )
+        .noting(PIPELINED),
+        "static" => Choice::new(name, "as opt-wait, padded to the full batch", waiting()),
+        "segment" => Choice::new(
+            name,
+            "whole segments, closed when full or after the wait",
+            waiting(),
+        ),
+        _ => Choice::new(
+            name,
+            "the largest idle lane (1, 1, 2, 4, …) that fills",
+            elastic(now),
+        )
+        .noting(ELASTIC),
+    }
+}
+
+fn elastic(now: PolicyKind) -> Vec<Field> {
+    let most = match now {
+        PolicyKind::Elastic { max_inf } => max_inf,
+        _ => None,
+    };
+    let most = most.map_or(String::new(), |n| n.to_string());
+    vec![Field::number(
+        "MaxInf",
+        most,
+        "samples; empty: sum of the batch sizes",
+    )]
+}

@@ -1,0 +1,116 @@
+//! The search: algorithm, evaluator, how far it goes, what for.
+
+use std::time::Duration;
+
+use divisi::search::{Bounds, EvaluatorKind, Goal};
+use divisi::session::{Command, SearchKind, SearchOrder};
+
+use super::{Choice, Field, Form, Kind, optional, whole};
+
+const EVALUATORS: &[&str] = &["bench", "model"];
+const OBJECTIVES: &[&str] = &["throughput", "latency"];
+const MIB: f64 = 1024.0 * 1024.0;
+
+impl Form {
+    /// The algorithms with their defaults, and the goal.
+    pub fn search() -> Self {
+        let (method, bounds) = (SearchOrder::default(), Bounds::default());
+        let seed = || Field::number("seed", bounds.seed, "");
+        let finalists = || {
+            Field::number(
+                "finalists",
+                method.finalists,
+                "run at the end of model; 0: none",
+            )
+        };
+        let evaluator = || Field::one_of("evaluator", EVALUATORS);
+        let local = vec![
+            Field::number("restarts", method.restarts, "climbs after the first"),
+            finalists(),
+            seed(),
+        ];
+        let greedy = vec![
+            evaluator(),
+            Field::number("max_iter", bounds.max_iter, "iterations"),
+            Field::number("max_neighs", bounds.max_neighs, "neighbours each"),
+            finalists(),
+            seed(),
+        ];
+        let choices = vec![
+            Choice::new(
+                "local",
+                "moves of one and two entries by the model; seconds",
+                local,
+            ),
+            Choice::new(
+                "greedy",
+                "bounded greedy from worst-fit, one entry at a time",
+                greedy,
+            ),
+            Choice::new(
+                "worst-fit",
+                "a matrix that fits, at once",
+                vec![evaluator()],
+            ),
+            Choice::new(
+                "best-batch",
+                "the best batch size of each member alone",
+                vec![evaluator()],
+            ),
+        ];
+        Form::new(Kind::Search, "search a better allocation", choices)
+            .sharing("goal", goal_fields())
+    }
+
+    pub(super) fn search_command(&self, name: &str) -> Result<Command, String> {
+        let algorithm: SearchKind = name.parse()?;
+        let mut method = match algorithm {
+            SearchKind::Local => SearchOrder::quick(),
+            _ => SearchOrder {
+                algorithm,
+                ..SearchOrder::default()
+            },
+        };
+        if self.text("evaluator") == EvaluatorKind::Model.name() {
+            method.evaluator = EvaluatorKind::Model;
+        }
+        if matches!(algorithm, SearchKind::Local | SearchKind::Greedy) {
+            method.bounds.seed = whole(self.text("seed"), "seed", 0)?;
+            method.finalists = whole(self.text("finalists"), "finalists", 0)? as usize;
+        }
+        match algorithm {
+            SearchKind::Local => {
+                method.restarts = whole(self.text("restarts"), "restarts", 0)? as usize
+            }
+            SearchKind::Greedy => {
+                method.bounds.max_iter = whole(self.text("max_iter"), "max_iter", 1)? as usize;
+                method.bounds.max_neighs =
+                    whole(self.text("max_neighs"), "max_neighs", 1)? as usize;
+            }
+            _ => {}
+        }
+        method.goal = self.goal()?;
+        method.check()?;
+        Ok(Command::StartSearch(method))
+    }
+
+    fn goal(&self) -> Result<Goal, String> {
+        let p99 = optional(self.text("p99"), "p99", 0.001, 1e6)?;
+        let spare = optional(self.text("spare memory"), "spare memory", 0.0, 1e9)?;
+        Ok(Goal {
+            objective: self.text("objective").parse()?,
+            p99: p99.map(|ms| Duration::from_secs_f64(ms / 1e3)),
+            rate: optional(self.text("rate"), "rate", 0.001, 1e7)?,
+            spare_memory: (spare.unwrap_or(0.0) * MIB) as u64,
+        })
+    }
+}
+
+fn goal_fields() -> Vec<Field> {
+    vec![
+        Field::one_of("objective", OBJECTIVES),
+        Field::number("p99", "", "ms at most; needs the model"),
+        Field::number("rate", "", "samples/s to serve; needs the model"),
+        Field::number("spare memory", "", "MiB free on every device"),
+    ]
+}

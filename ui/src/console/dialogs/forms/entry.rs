@@ -1,0 +1,59 @@
+//! A field of a form: a number to type, or one of a few words.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::console::dialogs::field;
+
+/// A field with what stands in it.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub name: &'static str,
+    pub text: String,
+    /// Behind the value: its unit, or how to change it.
+    pub unit: &'static str,
+    /// The words that can be chosen; none where a number is typed.
+    words: &'static [&'static str],
+}
+
+impl Field {
+    pub fn number(name: &'static str, value: impl ToString, unit: &'static str) -> Self {
+        Field {
+            name,
+            text: value.to_string(),
+            unit,
+            words: &[],
+        }
+    }
+
+    /// The first of `words` stands in it at the start.
+    pub fn one_of(name: &'static str, words: &'static [&'static str]) -> Self {
+        Field {
+            name,
+            text: words.first().map_or(String::new(), |w| (*w).to_owned()),
+            unit: "space: other",
+            words,
+        }
+    }
+
+    pub fn on_key(&mut self, key: &KeyEvent) {
+        match (key.code, self.words.is_empty()) {
+            (KeyCode::Char(' '), false) => self.turn(),
+            (_, true) => self.type_number(key),
+            _ => {}
+        }
+    }
+
+    fn turn(&mut self) {
+        let at = self.words.iter().position(|w| *w == self.text);
+        let next = at.map_or(0, |at| (at + 1) % self.words.len());
+        self.text = self.words[next].to_owned();
+    }
+
+    fn type_number(&mut self, key: &KeyEvent) {
+        let part = |c: char| c.is_ascii_digit() || c == '.';
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if !matches!(key.code, KeyCode::Char(c) if !control && !part(c)) {
+            field::typed(&mut self.text, key);
+        }
+    }
+}

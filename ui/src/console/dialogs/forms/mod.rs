@@ -1,0 +1,146 @@
+//! A dialog of choices, each with its fields, and fields that all of them share.
+
+mod draw;
+mod entry;
+
+pub(super) use entry::Field;
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::Answer;
+
+/// One thing that can be chosen.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub name: &'static str,
+    /// A line beside the name.
+    pub help: &'static str,
+    /// More about it, while it is chosen.
+    pub note: &'static str,
+    pub fields: Vec<Field>,
+}
+
+impl Choice {
+    pub fn new(name: &'static str, help: &'static str, fields: Vec<Field>) -> Self {
+        Choice {
+            name,
+            help,
+            note: "",
+            fields,
+        }
+    }
+
+    pub fn noting(self, note: &'static str) -> Self {
+        Choice { note, ..self }
+    }
+}
+
+/// What the form is about, and so which command it becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Load,
+    Policy,
+    Search,
+    /// Samples alive at most on a device.
+    MaxInf(usize),
+    /// How many times as long a device takes.
+    Slow(usize),
+}
+
+/// A dialog of choices.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub(super) kind: Kind,
+    title: String,
+    pub(super) choices: Vec<Choice>,
+    pub(super) chosen: usize,
+    /// Fields under the choices, whichever is chosen, and what they are about.
+    pub(super) shared: Vec<Field>,
+    heading: &'static str,
+    /// The field that keys go to: the chosen one's, then the shared ones.
+    field: usize,
+    error: Option<String>,
+}
+
+impl Form {
+    pub(super) fn new(kind: Kind, title: impl Into<String>, choices: Vec<Choice>) -> Self {
+        Form {
+            kind,
+            title: title.into(),
+            choices,
+            chosen: 0,
+            shared: Vec::new(),
+            heading: "",
+            field: 0,
+            error: None,
+        }
+    }
+
+    /// Starts with the choice called `name`, if there is one.
+    pub(super) fn choosing(mut self, name: &str) -> Self {
+        let at = self.choices.iter().position(|c| c.name == name);
+        self.chosen = at.unwrap_or(0);
+        self
+    }
+
+    pub(super) fn sharing(self, heading: &'static str, shared: Vec<Field>) -> Self {
+        Form {
+            shared,
+            heading,
+            ..self
+        }
+    }
+
+    /// Arrows choose, `Tab` goes on to the next field, `Enter` does it.
+    pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
+        self.error = None;
+        match key.code {
+            KeyCode::Esc => return Answer::Close,
+            KeyCode::Enter => return self.submit(),
+            KeyCode::Up | KeyCode::Char('k') => self.choose(-1),
+            KeyCode::Down | KeyCode::Char('j') => self.choose(1),
+            KeyCode::Tab | KeyCode::Right => self.next(1),
+            KeyCode::BackTab | KeyCode::Left => self.next(-1),
+            _ => {
+                if let Some(field) = self.field_mut() {
+                    field.on_key(key);
+                }
+            }
+        }
+        Answer::Stay
+    }
+
+    fn choose(&mut self, step: isize) {
+        let last = self.choices.len().saturating_sub(1);
+        self.chosen = self.chosen.saturating_add_signed(step).min(last);
+        self.field = 0;
+    }
+
+    fn next(&mut self, step: isize) {
+        let own = self.choices[self.chosen].fields.len();
+        let count = (own + self.shared.len()).max(1) as isize;
+        self.field = (self.field as isize + step).rem_euclid(count) as usize;
+    }
+
+    fn field_mut(&mut self) -> Option<&mut Field> {
+        let own = &mut self.choices[self.chosen].fields;
+        own.iter_mut().chain(&mut self.shared).nth(self.field)
+    }
+
+    fn submit(&mut self) -> Answer {
+        match self.command() {
+            Ok(command) => Answer::Send(command),
+            Err(error) => {
+                self.error = Some(error);
+                Answer::Stay
+            }
+        }
+    }
+
+    /// What stands in the field called `name`, of the chosen or the shared ones.
+    pub(super) fn text(&self, name: &str) -> &str {
+        let own = self.choices[self.chosen].fields.iter();
+        let field = own.chain(&self.shared).find(|f| f.name == name);
+        field.map_or("", |f| f.text.as_str())
+    }
+}

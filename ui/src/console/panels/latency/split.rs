@@ -1,0 +1,115 @@
+//! Where the mean latency went: a stacked bar, and its parts in milliseconds.
+
+use divisi::metrics::SplitMeans;
+
+use crate::console::format;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// Rows for the parts' numbers at most.
+const MOST: u16 = 2;
+
+/// One part of the mean.
+struct Part {
+    sign: &'static str,
+    name: &'static str,
+    short: &'static str,
+    role: Role,
+    micros: f64,
+}
+
+/// In the order in which a request goes through them; signs as in the streams.
+fn parts(split: &SplitMeans) -> [Part; 5] {
+    let part = |sign, name, short, role, micros| Part {
+        sign,
+        name,
+        short,
+        role,
+        micros,
+    };
+    [
+        part("░", "queueing", "queue", Role::Wait, split.queueing),
+        part("≈", "batching", "batch", Role::Warn, split.batching),
+        part("▒", "copying", "copy", Role::Copy, split.copying),
+        part("█", "computing", "comp", Role::Compute, split.computing),
+        part("▓", "combining", "comb", Role::Send, split.combining),
+    ]
+}
+
+/// Draws the bar and the numbers in at most `room` rows; gives how many it took.
+pub fn draw(inside: &mut Pen<'_>, y: u16, room: u16, split: &SplitMeans) -> u16 {
+    let parts = parts(split);
+    let total: f64 = parts.iter().map(|p| p.micros).sum();
+    if room < 2 || total <= 0.0 {
+        return 0;
+    }
+    bar(inside, y, &parts, total);
+    1 + numbers(inside, y + 1, (room - 1).min(MOST), &parts)
+}
+
+fn bar(inside: &mut Pen<'_>, y: u16, parts: &[Part], total: f64) {
+    let x = inside.text(0, y, "mean ", Role::Dim);
+    let width = inside.width().saturating_sub(x + 1);
+    let (mut so_far, mut from) = (0.0, 0);
+    for part in parts {
+        so_far += part.micros;
+        let to = (so_far / total * f64::from(width)).round() as u16;
+        let signs = part.sign.repeat(usize::from(to.saturating_sub(from)));
+        inside.text(x + from, y, &signs, part.role);
+        from = to;
+    }
+}
+
+/// Words that fit: whole ones, or short ones, or only the largest parts.
+fn numbers(inside: &mut Pen<'_>, y: u16, rows: u16, parts: &[Part]) -> u16 {
+    let width = inside.width().saturating_sub(2);
+    let all: Vec<&Part> = parts.iter().collect();
+    for name in [whole, short] {
+        let lines = lines(&all, name, width);
+        if lines.len() <= usize::from(rows) {
+            return write(inside, y, &lines, name);
+        }
+    }
+    let mut largest = all;
+    largest.sort_by(|a, b| b.micros.total_cmp(&a.micros));
+    let mut lines = lines(&largest, short, width);
+    lines.truncate(usize::from(rows));
+    write(inside, y, &lines, short)
+}
+
+fn whole(part: &Part) -> String {
+    format!("{} {}", part.name, format::millis(part.micros as u64))
+}
+
+fn short(part: &Part) -> String {
+    format!("{} {}", part.short, format::millis(part.micros as u64))
+}
+
+/// Parts side by side, in lines of at most `width` columns.
+fn lines<'a>(parts: &[&'a Part], name: fn(&Part) -> String, width: u16) -> Vec<Vec<&'a Part>> {
+    let (mut lines, mut used) = (vec![Vec::new()], 0);
+    for part in parts {
+        let taken = format::width(&name(part)) + 4;
+        if used > 0 && used + taken > width + 2 {
+            lines.push(Vec::new());
+            used = 0;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(*part);
+        }
+        used += taken;
+    }
+    lines
+}
+
+fn write(inside: &mut Pen<'_>, y: u16, lines: &[Vec<&Part>], name: fn(&Part) -> String) -> u16 {
+    for (row, line) in lines.iter().enumerate() {
+        let mut x = 0;
+        for part in line {
+            let text = format!(" {}  ", name(part));
+            let pieces = [(part.sign, part.role), (text.as_str(), Role::Text)];
+            x = inside.pieces(x, y + row as u16, &pieces);
+        }
+    }
+    lines.len() as u16
+}

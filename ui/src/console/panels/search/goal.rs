@@ -1,0 +1,83 @@
+//! What the search is for and how near it is, what the best changes, how it went.
+
+use divisi::allocation::{Difference, Matrix};
+use divisi::ensemble::BatchSize;
+use divisi::session::SearchView;
+
+use crate::console::format;
+use crate::console::model::Model;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// A word before, what is said, and how.
+type Fact = (&'static str, String, Role);
+
+/// Draws what there is room for under the numbers; gives the row after it.
+pub fn draw(inside: &mut Pen<'_>, mut y: u16, search: &SearchView, model: &Model) -> u16 {
+    let wide = inside.width() >= 46;
+    // The keys and a line of the chart stay.
+    let room = inside.height().saturating_sub(y + 2);
+    for (name, text, role) in facts(search, model, wide)
+        .into_iter()
+        .take(usize::from(room))
+    {
+        let x = inside.text(1, y, name, Role::Dim);
+        let room = inside.width().saturating_sub(x + 1);
+        inside.text(x, y, &format::fit(&text, room), role);
+        y += 1;
+    }
+    y
+}
+
+fn facts(search: &SearchView, model: &Model, wide: bool) -> Vec<Fact> {
+    let shortfall = search
+        .shortfall
+        .clone()
+        .map(|s| ("✗ not met: ", s, Role::Bad));
+    let goal = search.goal.clone().map(|g| ("goal ", g, Role::Text));
+    let bound = bound(search, wide).map(|b| ("", b, Role::Text));
+    let change = change(search, model).map(|c| ("now → best ", c, Role::Text));
+    let history = history(search).map(|h| ("by iteration ", h, Role::Text));
+    let facts = [shortfall, goal, bound, change, history];
+    facts.into_iter().flatten().collect()
+}
+
+/// How far the best found can be from the best there is.
+fn bound(search: &SearchView, wide: bool) -> Option<String> {
+    let (bound, best) = (search.progress.bound?, search.progress.best_score?);
+    let gap = 100.0 * (1.0 - best / bound).max(0.0);
+    let bound = format::grouped(bound.max(0.0).round() as u64);
+    Some(match wide {
+        true => format!("at most {gap:.0} % from the best possible ({bound})"),
+        false => format!("≤ {gap:.0} % from best possible"),
+    })
+}
+
+fn history(search: &SearchView) -> Option<String> {
+    let history = &search.progress.history;
+    let last = &history[history.len().saturating_sub(6)..];
+    let scores: Vec<String> = last.iter().map(|s| format::short(*s)).collect();
+    (!scores.is_empty()).then(|| scores.join(" → "))
+}
+
+fn change(search: &SearchView, model: &Model) -> Option<String> {
+    let (now, best) = (&model.snapshot.matrix, search.progress.best.as_ref()?);
+    let difference = Difference::between(now, best);
+    let mut changed = difference.changed();
+    let cell = changed.next()?.cell;
+    let size = |m: &Matrix| m.get(cell).map_or(0, BatchSize::get);
+    let frame = now.frame();
+    let (device, member) = (
+        frame.devices.get(cell.device)?,
+        frame.members.get(cell.member)?,
+    );
+    let others = match changed.count() {
+        0 => String::new(),
+        n => format!(", {n} more"),
+    };
+    Some(format!(
+        "{device} × {member} {} → {}{others}",
+        size(now),
+        size(best)
+    ))
+}
