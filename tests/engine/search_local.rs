@@ -83,7 +83,7 @@ proptest! {
     #[test]
     fn neighbours_score_and_fit_as_their_matrices_do(
         gpu: bool,
-        kilobytes in 600u64..9000,
+        kilobytes in 4_000u64..40_000,
         numbers in prop::collection::vec(0usize..4, 12),
         changes in prop::collection::vec((0usize..12, 0usize..4), 1..4),
     ) {
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn nothing_beats_the_bound(
         gpu: bool,
-        kilobytes in 600u64..9000,
+        kilobytes in 4_000u64..40_000,
         numbers in prop::collection::vec(0usize..4, 12),
     ) {
         let ensemble = few(&[0, 2, 4, 5], &[8, 32, 128]);
