@@ -7,7 +7,6 @@ use anyhow::{Result, anyhow};
 use divisi::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi::device::Devices;
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
-use divisi::ensemble::Ensemble;
 use divisi::profile::Costs;
 use divisi::search::local::{Edit, Position, Room};
 use divisi::search::model::Rates;
@@ -22,40 +21,37 @@ const TIME: Duration = Duration::from_secs(1);
 const BETWEEN: usize = 100;
 
 pub fn run() -> Result<()> {
-    let (ensemble, devices) = twelve_on_seventeen()?;
-    let footprints = Footprints::of(&ensemble, &devices);
-    let frame = Frame::of(&ensemble, &devices);
-    let rates = Rates::new(&frame, &Costs::of_laws(&ensemble, &devices));
-    let room = Room::new(&frame, &devices, &footprints, 0);
-    for (what, entries) in [("12 members, 60 entries", 60), ("12 × 17, all 204", 204)] {
-        let matrix = filled(&frame, entries)?;
-        let mut position = Position::new(&rates, room.clone(), &matrix);
-        println!("{what}: {:.0} matrices/s", walk(&mut position, entries));
+    let ensemble = Bed::open("sample_ensembles/imn12", &["cpu:0"])?.ensemble;
+    for class in [DeviceClass::Cpu, DeviceClass::Gpu] {
+        let devices = seventeen(class)?;
+        let footprints = Footprints::of(&ensemble, &devices);
+        let frame = Frame::of(&ensemble, &devices);
+        let costs = Costs::of_laws(&ensemble, &devices);
+        let rates = Rates::new(&frame, &devices, &costs);
+        let room = Room::new(&frame, &devices, &footprints);
+        let how = match class {
+            DeviceClass::Cpu => "the linear programme",
+            DeviceClass::Gpu => "shared devices",
+        };
+        for (what, entries) in [("12 members, 60 entries", 60), ("12 × 17, all 204", 204)] {
+            let matrix = filled(&frame, entries)?;
+            let mut position = Position::new(&rates, room.clone(), &matrix);
+            let speed = walk(&mut position, entries);
+            println!("{what}, {how}: {speed:.0} matrices/s");
+        }
     }
     Ok(())
 }
 
-/// Twelve members (those of digits twice), sixteen GPUs and a CPU.
-fn twelve_on_seventeen() -> Result<(Ensemble, Devices)> {
-    let bed = Bed::open("sample_ensembles/digits", &["cpu:0"])?;
-    let mut ensemble = Ensemble::clone(&bed.ensemble);
-    let again: Vec<_> = ensemble
-        .members
-        .iter()
-        .map(|m| {
-            let mut member = divisi::ensemble::Member::clone(m);
-            member.name += "-again";
-            Arc::new(member)
-        })
-        .collect();
-    ensemble.members.extend(again);
+/// Devices with room for anything; they run a batch at a time, or workers side by side.
+fn seventeen(class: DeviceClass) -> Result<Devices> {
     let profile = find_profile("v100").map_err(|e| anyhow!(e))?;
     let roomy = DeviceProfile {
-        memory_bytes: 1 << 40,
-        class: DeviceClass::Gpu,
+        memory_bytes: 1 << 42,
+        class,
         ..DeviceProfile::clone(&profile)
     };
-    Ok((ensemble, Devices::simulated(&Arc::new(roomy), 17)))
+    Ok(Devices::simulated(&Arc::new(roomy), 17))
 }
 
 /// Entries at random places, a worker for every member among them.

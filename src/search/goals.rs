@@ -21,6 +21,9 @@ const SHARE: f64 = 0.6;
 /// Neighbours of the best candidate that are simulated under load as well.
 const NEIGHBOURS: usize = 48;
 
+/// A p99 beyond the limit by less than this factor is just missed.
+const NEAR: f64 = 1.5;
+
 /// A matrix with what is known of it.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
@@ -64,32 +67,33 @@ pub(super) fn search(
     let goal = &modelled.job.method.goal;
     let most = modelled.predict(&found[0])?;
     let rate = goal.rate.unwrap_or(SHARE * most);
-    let (best, evaluations) = best_under_load(modelled, start, found, rate)?;
+    let weighed = best_under_load(modelled, start, found, rate)?;
+    let best = weighed.best;
     let mut result = modelled.figures(&best.matrix, start)?;
-    result.evaluations += evaluations;
+    result.evaluations += weighed.simulated;
     result.latency = best.latency;
     result.shortfall = shortfall(&best, goal, rate);
     Ok(result)
 }
 
 /// The best of `found`, of what climbs to it with smaller batches only, and of its
-/// neighbours, under `rate` requests a second; and how many were simulated.
+/// neighbours, under `rate` requests a second.
 pub(super) fn best_under_load(
     modelled: &Modelled<'_>,
     start: &Matrix,
     mut found: Vec<Matrix>,
     rate: f64,
-) -> Result<(Candidate, usize), SearchError> {
+) -> Result<Weighed, SearchError> {
     let goal = &modelled.job.method.goal;
     found.extend(with_smaller_batches(modelled, start)?);
     found.push(start.clone());
     let bench = modelled.virtual_bench();
-    let mut simulated = 0;
+    let mut all: Vec<Candidate> = Vec::new();
     let mut best: Option<Candidate> = None;
     let mut weigh = |matrix: Matrix, best: &mut Option<Candidate>| {
         modelled.control.checkpoint()?;
         let candidate = loaded(modelled, &bench, matrix, rate)?;
-        simulated += usize::from(candidate.latency.is_some());
+        all.push(candidate.clone());
         if best.as_ref().is_none_or(|b| candidate.is_better(b, goal)) {
             *best = Some(candidate);
         }
@@ -102,7 +106,18 @@ pub(super) fn best_under_load(
         weigh(matrix, &mut best)?;
     }
     let nothing = || SearchError::Evaluation("expected a matrix to try, found none".into());
-    Ok((best.ok_or_else(nothing)?, simulated))
+    Ok(Weighed {
+        best: best.ok_or_else(nothing)?,
+        simulated: all.iter().filter(|c| c.latency.is_some()).count(),
+        all,
+    })
+}
+
+/// Candidates under load.
+pub(super) struct Weighed {
+    pub best: Candidate,
+    pub all: Vec<Candidate>,
+    pub simulated: usize,
 }
 
 fn distinct(matrices: Vec<Matrix>) -> Vec<Matrix> {
@@ -131,14 +146,16 @@ fn with_smaller_batches(
     Ok(found)
 }
 
-/// Where latency counts, a few of the best candidate's neighbours, drawn by the seed.
+/// Where latency counts or is just missed, a few of the best candidate's neighbours,
+/// drawn by the seed.
 fn neighbours(modelled: &Modelled<'_>, best: Option<&Candidate>) -> Vec<Matrix> {
     let method = &modelled.job.method;
     let Some(best) = best else {
         return Vec::new();
     };
-    let met = method.goal.p99.is_some_and(|most| best.p99() <= most);
-    if method.goal.objective == Objective::Throughput && met {
+    let near = |most: &Duration| best.p99() > *most && best.p99() < most.mul_f64(NEAR);
+    let just_missed = method.goal.p99.as_ref().is_some_and(near);
+    if method.goal.objective == Objective::Throughput && !just_missed {
         return Vec::new();
     }
     let mut all = best.matrix.neighbours();
@@ -161,7 +178,7 @@ fn loaded(
         .goal
         .p99
         .is_some_and(|most| least_latency(modelled, &matrix) > most.as_secs_f64() * GENEROUS);
-    let latency = if throughput <= rate || hopeless {
+    let latency = if modelled.throughput(&matrix)? <= rate || hopeless {
         None
     } else {
         bench.latency(&matrix, rate)?

@@ -80,11 +80,12 @@ impl Found {
         }
     }
 
-    /// How much better than this any matrix can be at most, relative to this, by the
-    /// model; both by prediction, so that a measurement's noise is not taken for a gap.
+    /// How much better than this any matrix can be at most, relative to this: by what
+    /// was predicted or what was seen, whichever is less.
     pub fn gap(&self) -> Option<f64> {
         let (bound, predicted) = self.bound.zip(self.predicted)?;
-        Some((bound / predicted.max(f64::MIN_POSITIVE) - 1.0).max(0.0))
+        let least = predicted.min(self.score).max(f64::MIN_POSITIVE);
+        Some((bound / least - 1.0).max(0.0))
     }
 }
 

@@ -79,7 +79,7 @@ impl Job {
     }
 
     /// The same job where what has to stay free is not there.
-    fn sparing_memory(&self) -> Result<Job, SearchError> {
+    pub(super) fn sparing_memory(&self) -> Result<Job, SearchError> {
         let spare = self.method.goal.spare_memory;
         Ok(Job {
             devices: sparing(&self.devices, spare)?,

@@ -16,6 +16,7 @@ use super::job::Job;
 use super::local::{Climber, Position, Room};
 use super::method::Algorithm;
 use super::model::{ModelEvaluator, Rates, bound};
+use super::polish::polish;
 use super::profiling::Profiler;
 use super::virtual_bench::VirtualBench;
 use super::worst_fit::worst_fit;
@@ -60,7 +61,7 @@ pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchE
 
 impl<'a> Modelled<'a> {
     /// Profiles what is not known and works out what follows from it.
-    fn new(job: &'a Job, control: &'a Arc<Control>) -> Result<Self, SearchError> {
+    pub fn new(job: &'a Job, control: &'a Arc<Control>) -> Result<Self, SearchError> {
         let footprints = Footprints::of(&job.ensemble, &job.devices);
         let profiler = Profiler {
             ensemble: &job.ensemble,
@@ -76,7 +77,7 @@ impl<'a> Modelled<'a> {
             p.profiled = profiled.measured;
         });
         let costs = profiled.costs;
-        let rates = Rates::new(&job.frame, &costs);
+        let rates = Rates::new(&job.frame, &job.devices, &costs);
         let room = Room::new(&job.frame, &job.devices, &footprints);
         let bound = bound(&rates, |cell, size| room.fits_alone(cell, size));
         control.update(|p| p.bound = Some(bound));
@@ -96,8 +97,13 @@ impl<'a> Modelled<'a> {
         ModelEvaluator::new(&job.frame, &job.devices, footprints, &self.costs)
     }
 
-    /// Samples a second of `matrix` as predicted.
+    /// Samples a second of a run of `matrix` as predicted.
     pub fn predict(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+        Ok(self.model()?.run(matrix))
+    }
+
+    /// Samples a second of `matrix` in the long run at most, as predicted.
+    pub fn throughput(&self, matrix: &Matrix) -> Result<f64, SearchError> {
         Ok(self.model()?.throughput(matrix))
     }
 
@@ -146,7 +152,9 @@ impl<'a> Modelled<'a> {
         Ok((vec![matrix], evaluations, 0))
     }
 
-    fn local(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
+    /// Local search from `start`: distinct matrices, the best first; matrices scored
+    /// and steps taken.
+    pub fn local(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
         let method = &self.job.method;
         let mut position = Position::new(&self.rates, self.room.clone(), start);
         let mut climber = Climber::new(self.control, &self.job.frame);
@@ -173,7 +181,10 @@ impl<'a> Modelled<'a> {
         start: &Matrix,
         mut candidates: Vec<Matrix>,
     ) -> Result<Found, SearchError> {
-        candidates.truncate(self.job.method.finalists.max(1));
+        // Where a run takes milliseconds, there is time for all of them.
+        if !self.job.is_simulated() || self.job.method.finalists == 0 {
+            candidates.truncate(self.job.method.finalists.max(1));
+        }
         let best = candidates[0].clone();
         if self.job.method.finalists == 0 {
             let (score, start_score) = (self.predict(&best)?, self.predict(start)?);
@@ -188,7 +199,15 @@ impl<'a> Modelled<'a> {
             p.scores.clear();
         });
         let mut judge = self.job.judge(self.control, &self.costs)?;
-        let won = finals(start, candidates, judge.as_mut(), self.control)?;
+        let mut won = finals(start, candidates, judge.as_mut(), self.control)?;
+        if self.job.is_simulated() {
+            let (matrix, score) = (won.matrix, won.score.samples_per_s);
+            let (model, judge) = (&mut self.model()?, judge.as_mut());
+            let (matrix, score, runs) = polish(matrix, score, model, judge, self.control)?;
+            won.matrix = matrix;
+            won.score.samples_per_s = score;
+            won.runs += runs;
+        }
         self.say(
             &won.matrix,
             won.score.samples_per_s,

@@ -69,9 +69,9 @@ pub fn propose_move(
 ) -> Option<Matrix> {
     matrix.get(cell).filter(|_| costs.is_complete())?;
     let frame = matrix.frame();
-    let rates = Rates::slowed(frame, costs, slowdown);
+    let rates = Rates::slowed(frame, devices, costs, slowdown);
     let throughput = |matrix: &Matrix| {
-        let workers = rates.workers(matrix);
+        let workers: Vec<_> = rates.workers(matrix).iter().map(|w| w.rate).collect();
         Programme::new(rates.members(), rates.devices(), &workers).throughput()
     };
     let mut best = (WORTHWHILE * throughput(matrix), None);

@@ -14,7 +14,9 @@ use super::moves::{Move, pairs, promising, remove};
 use super::position::{Edit, Position};
 
 /// Better by less than this is rounding.
-const BETTER: f64 = 1.0 + 1e-9;
+const BETTER: f64 = 1.0 + 1e-7;
+/// Worse by less than this is rounding.
+const SAME: f64 = 1.0 - 1e-9;
 /// Entries drawn anew before a restart: from two, up to a quarter of the matrix.
 const LEAST_DRAWN: usize = 2;
 /// Steps of one climb at most: strictly better each time, so it ends before.
@@ -98,11 +100,9 @@ impl<'a> Climber<'a> {
         for _ in 0..MOST_STEPS {
             self.control.checkpoint()?;
             let Some(step) = self.best_step(position)? else {
-                let idle = position.idle();
-                let Some(cell) = idle.first() else {
+                if !self.dismiss(position) {
                     return Ok(());
-                };
-                position.go(&[remove(*cell)]);
+                }
                 continue;
             };
             position.go(step.edits());
@@ -112,14 +112,32 @@ impl<'a> Climber<'a> {
         Ok(())
     }
 
+    /// Lets one worker go that gives nothing, if there is one.
+    fn dismiss(&mut self, position: &mut Position<'_>) -> bool {
+        let workers = position.cells();
+        let workers: Vec<_> = workers.filter(|c| position.get(*c).is_some()).collect();
+        for cell in workers {
+            let edit = [remove(cell)];
+            if !position.allows(&edit) {
+                continue;
+            }
+            self.evaluations += 1;
+            if position.score_with(&edit) >= position.score() * SAME {
+                position.go(&edit);
+                return true;
+            }
+        }
+        false
+    }
+
     fn best_step(&mut self, position: &mut Position<'_>) -> Result<Option<Move>, Stopped> {
         let mut edits = promising(position);
-        edits.retain(|edit| edit.to <= Some(self.largest));
+        edits.retain(|edit| edit.to.is_none_or(|size| size <= self.largest));
         let singles = edits.iter().map(|edit| Move::of(&[*edit]));
         if let Some(step) = self.best_of(position, singles) {
             return Ok(Some(step));
         }
-        for edit in &edits {
+        for edit in edits.iter().filter(|edit| edit.to.is_some()) {
             self.control.checkpoint()?;
             let pairs = pairs(position, *edit);
             // The first promising entry that finds room is good enough: looking at all

@@ -1,9 +1,9 @@
 //! Steps from one matrix to another: one entry, as in the paper, or a worker with
 //! another one that makes room for it.
 //!
-//! The programme's throughput never falls where a worker is added, nor rises where one
-//! goes. So every step worth a look brings at least one worker that gains at present
-//! prices, and the others need not be solved.
+//! In the programme no worker that goes helps, and one that comes helps only where it
+//! gains at present prices: on devices that are not shared, most additions need not be
+//! solved.
 
 use crate::allocation::Cell;
 
@@ -34,10 +34,14 @@ impl Move {
     }
 }
 
-/// Entries that could help by themselves: more workers, other batch sizes.
+/// Entries that could help by themselves: more workers, other batch sizes, and slow
+/// workers gone.
 pub fn promising(position: &Position<'_>) -> Vec<Edit> {
     let mut found = Vec::new();
     for cell in position.cells() {
+        if position.get(cell).is_some() {
+            found.push(remove(cell));
+        }
         for size in 0..position.rates().sizes().len() {
             let other = position.get(cell) != Some(size);
             if other && position.promises(cell, size) {

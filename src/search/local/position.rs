@@ -1,10 +1,10 @@
-//! A matrix on the way: its entries as numbers, what they book, its programme's
-//! solution. Neighbours are scored from it without being made.
+//! A matrix on the way: its entries as numbers, what they book, what a run of it comes
+//! to. Neighbours are scored from it without being made.
 
 use std::sync::Arc;
 
 use crate::allocation::{Cell, Frame, InvalidMatrix, Matrix};
-use crate::search::model::{Programme, Rates, WorkerRate};
+use crate::search::model::{Drain, Programme, Rates, Runner, WorkerRate, steady};
 
 use super::room::Room;
 
@@ -25,10 +25,15 @@ pub struct Position<'a> {
     numbers: Vec<usize>,
     /// Workers of each member.
     counts: Vec<usize>,
+    workers: Vec<Runner>,
     programme: Programme,
-    scratch: Programme,
+    score: f64,
+    /// Memory for neighbours.
+    changed: Vec<Runner>,
     gone: Vec<usize>,
     new: Vec<WorkerRate>,
+    scratch: Programme,
+    drain: Drain,
 }
 
 impl<'a> Position<'a> {
@@ -41,10 +46,14 @@ impl<'a> Position<'a> {
             entries: vec![None; entries],
             numbers: vec![0; entries],
             counts: vec![0; rates.members()],
+            workers: Vec::new(),
             programme: Programme::default(),
-            scratch: Programme::default(),
+            score: 0.0,
+            changed: Vec::new(),
             gone: Vec::new(),
             new: Vec::new(),
+            scratch: Programme::default(),
+            drain: Drain::default(),
         };
         let number = |size| rates.sizes().iter().position(|s| *s == size);
         let workers = matrix.workers();
@@ -58,9 +67,9 @@ impl<'a> Position<'a> {
         position
     }
 
-    /// Samples a second here.
+    /// Samples a second of a run here.
     pub fn score(&self) -> f64 {
-        self.programme.throughput()
+        self.score
     }
 
     /// The rates that an entry may have.
@@ -97,10 +106,12 @@ impl<'a> Position<'a> {
         (0..devices).flat_map(move |device| (0..members).map(move |member| Cell { device, member }))
     }
 
-    /// Whether a worker there could help; where it could not, no change that brings
-    /// it alone can.
+    /// Whether a worker there could help. Where devices are not shared, one that could
+    /// not in the programme only could by being quicker than one that is there.
     pub fn promises(&self, cell: Cell, size: usize) -> bool {
-        self.programme.gains_from(&self.rates.worker(cell, size))
+        self.rates.are_shared()
+            || self.get(cell).is_some_and(|old| size < old)
+            || self.programme.gains_from(&self.rates.worker(cell, size))
     }
 
     /// Whether the changed matrix would be valid and fit.
@@ -121,10 +132,11 @@ impl<'a> Position<'a> {
         self.counts[edit.cell.member] as i64 + change.sum::<i64>() > 0
     }
 
-    /// Samples a second of the changed matrix, which must be allowed.
+    /// Samples a second of a run of the changed matrix, which must be allowed.
     pub fn score_with(&mut self, edits: &[Edit]) -> f64 {
         self.gone.clear();
         self.new.clear();
+        self.changed.clone_from(&self.workers);
         for edit in edits {
             let entry = self.index(edit.cell);
             if self.entries[entry].is_some() {
@@ -132,10 +144,20 @@ impl<'a> Position<'a> {
             }
             if let Some(size) = edit.to {
                 self.new.push(self.rates.worker(edit.cell, size));
+                self.changed.push(self.rates.runner(edit.cell, size));
             }
         }
-        self.programme
-            .changed(&mut self.scratch, &self.gone, &self.new)
+        self.gone.sort_unstable();
+        for worker in self.gone.iter().rev() {
+            self.changed.swap_remove(*worker);
+        }
+        if self.rates.are_shared() {
+            return self.drain.shared(self.rates, &self.changed);
+        }
+        let throughput = self
+            .programme
+            .changed(&mut self.scratch, &self.gone, &self.new);
+        steady(self.rates, throughput, &self.changed)
     }
 
     /// Moves to the changed matrix.
@@ -155,25 +177,22 @@ impl<'a> Position<'a> {
     }
 
     fn solve(&mut self) {
-        let mut workers = Vec::with_capacity(self.entries.len());
+        self.workers.clear();
         for cell in self.cells() {
             if let Some(size) = self.get(cell) {
                 let entry = self.index(cell);
-                self.numbers[entry] = workers.len();
-                workers.push(self.rates.worker(cell, size));
+                self.numbers[entry] = self.workers.len();
+                self.workers.push(self.rates.runner(cell, size));
             }
         }
-        self.programme
-            .renew(self.rates.members(), self.rates.devices(), &workers);
-    }
-
-    /// Workers that give nothing to this throughput, though their member has others.
-    pub fn idle(&self) -> Vec<Cell> {
-        let busy = |cell: &Cell| self.programme.rate(self.numbers[self.index(*cell)]) > 0.0;
-        let workers = self.cells().filter(|cell| self.get(*cell).is_some());
-        workers
-            .filter(|cell| self.counts[cell.member] > 1 && !busy(cell))
-            .collect()
+        let (members, devices) = (self.rates.members(), self.rates.devices());
+        if self.rates.are_shared() {
+            self.score = self.drain.shared(self.rates, &self.workers);
+            return;
+        }
+        let rates: Vec<WorkerRate> = self.workers.iter().map(|w| w.rate).collect();
+        self.programme.renew(members, devices, &rates);
+        self.score = steady(self.rates, self.programme.throughput(), &self.workers);
     }
 
     /// The matrix itself.

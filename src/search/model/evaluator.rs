@@ -1,19 +1,22 @@
 //! Evaluator `model` over whole matrices, as the algorithms of the paper want it.
 
-use crate::allocation::{Footprints, Frame, Matrix};
+use crate::allocation::{Cell, Footprints, Frame, Matrix};
 use crate::device::Devices;
+use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 use crate::search::evaluator::{Evaluator, Score, SearchError};
 
+use super::drain::{Drain, Runner, steady};
 use super::program::Programme;
 use super::rates::Rates;
 
-/// Scores a matrix by its linear programme.
+/// Scores a matrix by its linear programme and what keeps a run from it.
 pub struct ModelEvaluator {
     rates: Rates,
     devices: Devices,
     footprints: Footprints,
     programme: Programme,
+    drain: Drain,
 }
 
 impl ModelEvaluator {
@@ -32,17 +35,39 @@ impl ModelEvaluator {
             return Err(SearchError::Evaluation(reason.into()));
         }
         Ok(ModelEvaluator {
-            rates: Rates::new(frame, costs),
+            rates: Rates::new(frame, devices, costs),
             devices: devices.clone(),
             footprints,
             programme: Programme::default(),
+            drain: Drain::default(),
         })
     }
 
-    /// Samples a second of `matrix`, whether it fits or not.
+    /// Samples a second of `matrix` in the long run, shared out as well as can be;
+    /// whether it fits or not.
     pub fn throughput(&mut self, matrix: &Matrix) -> f64 {
+        self.solve(&self.rates.workers(matrix))
+    }
+
+    /// Samples a second of a run of benchmark mode.
+    pub fn run(&mut self, matrix: &Matrix) -> f64 {
         let workers = self.rates.workers(matrix);
+        if self.rates.are_shared() {
+            return self.drain.shared(&self.rates, &workers);
+        }
+        let throughput = self.solve(&workers);
+        steady(&self.rates, throughput, &workers)
+    }
+
+    /// Seconds of one batch with its device to itself.
+    pub fn latency(&self, cell: Cell, size: BatchSize) -> f64 {
+        let number = self.rates.sizes().iter().position(|s| *s == size);
+        number.map_or(0.0, |number| self.rates.at(cell, number).latency)
+    }
+
+    fn solve(&mut self, workers: &[Runner]) -> f64 {
         let (members, devices) = (self.rates.members(), self.rates.devices());
+        let workers: Vec<_> = workers.iter().map(|w| w.rate).collect();
         self.programme.renew(members, devices, &workers);
         self.programme.throughput()
     }
@@ -58,7 +83,7 @@ impl Evaluator for ModelEvaluator {
             return Ok(Score::NONE);
         }
         Ok(Score {
-            samples_per_s: self.throughput(matrix),
+            samples_per_s: self.run(matrix),
             error: 0.0,
         })
     }

@@ -1,11 +1,15 @@
 //! What a worker at each entry of a matrix can do, worked out once for a search.
 
 use crate::allocation::{Cell, Frame, Matrix};
+use crate::device::Devices;
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
+use super::drain::Runner;
 use super::program::WorkerRate;
 
+/// Samples of a run, as the evaluator `bench` sends them.
+pub const RUN: usize = 1024;
 /// Nothing is faster than this, in seconds a sample: costs of zero have no solution.
 const LEAST: f64 = 1e-12;
 
@@ -25,6 +29,9 @@ pub struct Rate {
 pub struct Rates {
     devices: usize,
     members: usize,
+    shared: bool,
+    /// Samples of a run.
+    run: usize,
     sizes: Vec<BatchSize>,
     /// Device by device, member by member, size by size.
     rates: Vec<Rate>,
@@ -32,12 +39,12 @@ pub struct Rates {
 
 impl Rates {
     /// Rates by `costs`.
-    pub fn new(frame: &Frame, costs: &Costs) -> Self {
-        Rates::slowed(frame, costs, &[])
+    pub fn new(frame: &Frame, devices: &Devices, costs: &Costs) -> Self {
+        Rates::slowed(frame, devices, costs, &[])
     }
 
     /// The same where a device takes `slowdown` times as long; 1 where it is not given.
-    pub fn slowed(frame: &Frame, costs: &Costs, slowdown: &[f64]) -> Self {
+    pub fn slowed(frame: &Frame, on: &Devices, costs: &Costs, slowdown: &[f64]) -> Self {
         let (devices, members) = (frame.devices.len(), frame.members.len());
         let sizes: Vec<BatchSize> = frame.batch_sizes.iter().collect();
         let mut rates = Vec::with_capacity(devices * members * sizes.len());
@@ -51,9 +58,30 @@ impl Rates {
         Rates {
             devices,
             members,
+            shared: on.iter().any(|d| d.kind.is_concurrent()),
+            run: RUN,
             sizes,
             rates,
         }
+    }
+
+    /// The same for runs of so many samples.
+    #[must_use]
+    pub fn over(self, samples: usize) -> Self {
+        Rates {
+            run: samples,
+            ..self
+        }
+    }
+
+    /// Samples of a run.
+    pub fn run(&self) -> usize {
+        self.run
+    }
+
+    /// Whether any device runs its workers side by side.
+    pub fn are_shared(&self) -> bool {
+        self.shared
     }
 
     /// How many rows a matrix has.
@@ -88,12 +116,20 @@ impl Rates {
         }
     }
 
-    /// The programme of a matrix of the same frame.
-    pub fn workers(&self, matrix: &Matrix) -> Vec<WorkerRate> {
+    /// The same as a run takes it.
+    pub fn runner(&self, cell: Cell, size: usize) -> Runner {
+        Runner {
+            rate: self.worker(cell, size),
+            latency: self.at(cell, size).latency,
+        }
+    }
+
+    /// The workers of a matrix of the same frame.
+    pub fn workers(&self, matrix: &Matrix) -> Vec<Runner> {
         let size_of = |size: BatchSize| self.sizes.iter().position(|s| *s == size);
         let workers = matrix.workers();
         workers
-            .filter_map(|(cell, size)| Some(self.worker(cell, size_of(size)?)))
+            .filter_map(|(cell, size)| Some(self.runner(cell, size_of(size)?)))
             .collect()
     }
 }

@@ -65,25 +65,33 @@ impl LiveSession {
         }
     }
 
-    /// The change that relieves the worker that suffers most, if there is one.
+    /// The change that relieves the worker that suffers most of those that a change
+    /// relieves, if there is one.
     pub(super) fn proposal(&self, seen: &Observed, matrix: &Matrix) -> Option<Proposal> {
         let suffers =
             |w: &&WorkerStats| w.batches >= SETTLED && w.slowdown.is_some_and(|s| s > INTERFERED);
         let workers = seen.workers.iter().filter(suffers);
-        let worst = workers.max_by(|a, b| f64::total_cmp(&slowdown(a), &slowdown(b)))?;
-        let cell = Cell {
-            device: worst.spec.device,
-            member: worst.spec.member,
-        };
+        let mut workers: Vec<&WorkerStats> = workers.collect();
+        workers.sort_by(|a, b| f64::total_cmp(&slowdown(b), &slowdown(a)));
+        if workers.is_empty() {
+            return None;
+        }
         let paces = paces(seen);
         let devices = self.engine.devices().without(&self.engine.lost_devices());
         let (costs, footprints) = (self.engine.costs(), self.engine.footprints());
-        let better = propose_move(matrix, costs, &paces, footprints, &devices, cell)?;
-        Some(Proposal {
-            cell,
-            slowdown: slowdown(worst),
-            matrix: better,
-        })
+        let relieved = |worker: &WorkerStats| {
+            let cell = Cell {
+                device: worker.spec.device,
+                member: worker.spec.member,
+            };
+            let better = propose_move(matrix, costs, &paces, footprints, &devices, cell)?;
+            Some(Proposal {
+                cell,
+                slowdown: slowdown(worker),
+                matrix: better,
+            })
+        };
+        workers.into_iter().find_map(relieved)
     }
 }
 

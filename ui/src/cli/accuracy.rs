@@ -35,6 +35,9 @@ pub fn run(args: &AccuracyArgs) -> Result<()> {
             opened.ensemble.name
         );
     }
+    if opened.devices.is_simulated() {
+        bail!("simulated devices give constants: accuracy would mean nothing");
+    }
     let samples = match &args.input {
         Some(path) => Arc::new(opened.read_samples(path)?),
         None => opened.calibration()?,

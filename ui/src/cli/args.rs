@@ -1,6 +1,8 @@
 //! What can be said on the command line.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -57,7 +59,8 @@ pub struct Target {
     /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
-    /// Devices, split by commas: cpu:0, cpu:0-1 (default: the manifest's, else one a core)
+    /// Devices, split by commas: cpu:0, cpu:0-1, sim:v100*16, sim:my_gpu.toml (default:
+    /// the manifest's, else one a core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Vec<String>,
     /// Memory that serving may take at most, such as 512MiB
@@ -95,12 +98,29 @@ pub enum Command {
     /// Measure how fast a matrix serves
     #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
     Bench(BenchArgs),
+    /// Profiles of simulated devices, with where each number comes from
+    #[command(after_help = "Example:\n  divisi devices v100")]
+    Devices(DevicesArgs),
+    /// Find the cheapest simulated devices that meet a goal
+    #[command(
+        after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
+    )]
+    Plan(PlanArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
     #[command(flatten)]
     pub target: Target,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct DevicesArgs {
+    /// A built-in profile, or a .toml file of yours (default: all that are built in)
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -201,15 +221,22 @@ pub struct BenchArgs {
     /// Runs; the median is given
     #[arg(long, default_value_t = 5, value_name = "R", value_parser = at_least_one)]
     pub runs: usize,
-    /// no-wait, opt-wait[:MS], static[:MS] or segment[:MS] (default: the manifest's)
+    /// no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or
+    /// elastic[:MAXINF] (default: the manifest's)
     #[arg(long, value_name = "P")]
     pub policy: Option<PolicyKind>,
+    /// Samples alive on a device at most under elastic (default: the policy's)
+    #[arg(long, value_name = "DEVICE=N", value_delimiter = ',')]
+    pub max_inf: Vec<MaxInf>,
     /// Samples in a segment (default: the manifest's)
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub segment: Option<usize>,
     /// closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE or burst[:RATE] (default: all at once)
     #[arg(long, value_name = "PATTERN")]
     pub load: Option<LoadPattern>,
+    /// Let simulated devices take real time, beside the load generator
+    #[arg(long)]
+    pub real_time: bool,
     /// Constants instead of networks: measures the system itself and checks the combination
     #[arg(long)]
     pub fake: bool,
@@ -218,6 +245,68 @@ pub struct BenchArgs {
     pub seed: u64,
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlanArgs {
+    /// An ensemble's folder or manifest, or a built-in one
+    #[arg(value_name = "ENSEMBLE")]
+    pub ensemble: PathBuf,
+    /// One-sample requests a second that are to be served
+    #[arg(long, value_name = "R", value_parser = parse_rate)]
+    pub rate: f64,
+    /// 99 of 100 of them within so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    pub p99: Option<Duration>,
+    /// Kinds of devices to choose from: built-in profiles or .toml files
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "v100"
+    )]
+    pub kinds: Vec<String>,
+    /// Devices at most, of all kinds together
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = at_least_one)]
+    pub most: usize,
+    /// Memory that is to stay free on every device, such as 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub spare_memory: Option<u64>,
+    /// Search beyond the answer, for a longer list of what could be had
+    #[arg(long)]
+    pub pareto: bool,
+    /// Seed of what is drawn at random
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    pub seed: u64,
+    /// Write the answer's matrix to this file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// A device's bound on the samples it has alive.
+#[derive(Clone, Debug)]
+pub struct MaxInf {
+    pub device: String,
+    pub samples: NonZeroU32,
+}
+
+impl FromStr for MaxInf {
+    type Err = String;
+
+    /// `sim:v100:0=64`
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.rsplit_once('=');
+        let parsed = parts.and_then(|(device, samples)| {
+            Some(MaxInf {
+                device: device.to_owned(),
+                samples: samples.parse().ok()?,
+            })
+        });
+        parsed
+            .ok_or_else(|| format!("expected DEVICE=SAMPLES with SAMPLES above 0, found `{text}`"))
+    }
 }
 
 fn parse_millis(text: &str) -> Result<Duration, String> {

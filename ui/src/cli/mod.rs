@@ -9,8 +9,10 @@ mod bench;
 mod builtin;
 mod check;
 mod console;
+mod devices;
 mod open;
 mod output;
+mod plan;
 mod predict;
 mod progress;
 mod report;
@@ -33,6 +35,8 @@ pub fn main() -> ExitCode {
         Some(Command::Accuracy(a)) => accuracy::run(a),
         Some(Command::Allocate(a)) => allocate::run(a),
         Some(Command::Bench(a)) => bench::run(a),
+        Some(Command::Devices(a)) => devices::run(a),
+        Some(Command::Plan(a)) => plan::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -78,6 +78,13 @@ impl Opened {
             .with_context(|| path.display().to_string())
     }
 
+    /// The number of the device called `name`.
+    pub fn device(&self, name: &str) -> Result<usize> {
+        let names = self.devices.names();
+        let found = names.iter().position(|n| n == name);
+        found.with_context(|| format!("no device `{name}`: expected one of {}", names.join(", ")))
+    }
+
     /// The ensemble's own networks.
     pub fn networks(&self) -> Arc<dyn PredictorFactory> {
         Arc::new(NetworkFactory::new(Arc::clone(&self.ensemble)))

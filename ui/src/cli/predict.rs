@@ -22,6 +22,8 @@ struct Report {
     /// Where the file has labels and no weights are made up.
     accuracy: Option<f64>,
     synthetic: bool,
+    /// Any device is simulated: answers are constants.
+    simulated: bool,
     output: Option<String>,
     answers: Vec<AnswerRow>,
 }
@@ -62,7 +64,9 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         );
     }
     let synthetic = opened.ensemble.is_synthetic();
-    let right = samples.labels().filter(|_| !synthetic).map(|labels| {
+    let simulated = opened.devices.is_simulated();
+    let means_something = !synthetic && !simulated;
+    let right = samples.labels().filter(|_| means_something).map(|labels| {
         let pairs = answers.iter().zip(labels);
         pairs.filter(|(a, label)| a.class == **label).count()
     });
@@ -79,6 +83,7 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         elapsed_s: run.elapsed.as_secs_f64(),
         accuracy: right.map(|r| r as f64 / samples.len() as f64),
         synthetic,
+        simulated,
         output: args.output.as_ref().map(|p| p.display().to_string()),
         answers,
     };
@@ -106,6 +111,9 @@ fn tell(args: &PredictArgs, opened: &Opened, mut report: Report) -> Result<()> {
     if report.synthetic {
         text += "; synthetic weights: answers mean nothing";
     }
+    if report.simulated {
+        text += "; simulated devices: answers mean nothing";
+    }
     if args.output.is_some() {
         return print(&text);
     }
@@ -130,10 +138,17 @@ fn csv(opened: &Opened, answers: &[AnswerRow]) -> String {
     for class in 0..opened.ensemble.classes {
         let _ = write!(text, ",score_{class}");
     }
+    let simulated = opened.devices.is_simulated();
+    if simulated {
+        text.push_str(",simulated");
+    }
     for (i, answer) in answers.iter().enumerate() {
         let _ = write!(text, "\n{i},{}", answer.class);
         for score in &answer.scores {
             let _ = write!(text, ",{score}");
+        }
+        if simulated {
+            text.push_str(",yes");
         }
     }
     text.push('\n');

@@ -1,4 +1,4 @@
-//! `divisi bench`: how fast a matrix serves.
+//! Real workers, real time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,73 +10,49 @@ use divisi::allocation::Matrix;
 use divisi::compute::constant_row;
 use divisi::ensemble::{Ensemble, Samples};
 use divisi::load::{Generator, LoadPattern, Until, saturate};
-use divisi::metrics::{LatencySummary, stats};
 use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
-use serde::Serialize;
 
-use super::args::{BenchArgs, Format};
-use super::open::{Opened, files, with_devices};
-use super::progress::Progress;
-use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
-use super::signals;
+use super::report::{Figures, Report};
+use crate::cli::args::BenchArgs;
+use crate::cli::open::Opened;
+use crate::cli::progress::Progress;
 
-#[derive(Serialize)]
-struct Report {
-    ensemble: String,
-    samples: usize,
-    runs: usize,
-    elapsed_s: f64,
-    samples_per_s: f64,
-    rsd: f64,
-    latency_us: LatencySummary,
-    workers: usize,
-    refused: u64,
-    dropped: u64,
-    devices: Vec<DeviceRow>,
-    members: Vec<String>,
-    matrix: Vec<Vec<usize>>,
-    policy: String,
-    segment: usize,
-    load: String,
-    seed: u64,
-    simulated: bool,
-    fake: bool,
-    synthetic: bool,
-}
-
-pub fn run(args: &BenchArgs) -> Result<()> {
-    let mut ensemble = Ensemble::read(&files(&args.target.ensemble))?;
-    ensemble.policy = args.policy.unwrap_or(ensemble.policy);
-    ensemble.segment_size = args.segment.unwrap_or(ensemble.segment_size);
-    let opened = with_devices(ensemble, &args.target)?;
-    let matrix = opened.matrix(args.matrix.as_deref())?;
-    let factory: Arc<dyn PredictorFactory> = if args.fake {
-        Arc::new(FakeFactory {
+/// Serves by `matrix` and measures.
+pub fn measure(
+    args: &BenchArgs,
+    opened: &Opened,
+    matrix: &Matrix,
+    stopped: &AtomicBool,
+) -> Result<Report> {
+    let factory: Arc<dyn PredictorFactory> = match args.fake {
+        true => Arc::new(FakeFactory {
             classes: opened.ensemble.classes,
-        })
-    } else {
-        opened.networks()
+        }),
+        false => opened.networks(),
     };
-    let engine = Arc::new(opened.start(&matrix, factory)?);
-    let stopped = signals::stop_flag();
-    let rates = measure(args, &opened, &engine, &stopped)?;
+    let engine = Arc::new(opened.start(matrix, factory)?);
+    for limit in &args.max_inf {
+        engine.set_max_inf(opened.device(&limit.device)?, Some(limit.samples));
+    }
+    let rates = runs(args, opened, &engine, stopped)?;
     if rates.is_empty() {
         bail!("stopped before a run was whole");
     }
-    let report = report(args, &opened, &engine, &matrix, &rates);
+    let seen = engine.observe();
     engine.shutdown();
-    match args.format {
-        Format::Json => print_json(&report)?,
-        Format::Text => print(&text(&report, &matrix))?,
-    }
-    if stopped.load(Ordering::Acquire) {
-        bail!("stopped after {} of {} runs", rates.len(), args.runs);
-    }
-    Ok(())
+    let figures = Figures {
+        rates,
+        latency: seen.latency,
+        split: seen.split,
+        refused: seen.refused,
+        dropped: seen.failed + seen.cancelled,
+        in_virtual_time: false,
+    };
+    Ok(Report::new(args, opened, matrix, figures))
 }
 
 /// Samples a second of each whole run, after one that is not counted.
-fn measure(
+fn runs(
     args: &BenchArgs,
     opened: &Opened,
     engine: &Arc<Engine>,
@@ -181,75 +157,4 @@ fn patterned(
     }
     let answered = generator.tally().answered.load(Ordering::Relaxed);
     Ok(answered as f64 / started.elapsed().as_secs_f64())
-}
-
-fn report(
-    args: &BenchArgs,
-    opened: &Opened,
-    engine: &Engine,
-    matrix: &Matrix,
-    rates: &[f64],
-) -> Report {
-    let seen = engine.observe();
-    let (median, rsd) = (stats::median(rates), stats::rsd(rates));
-    Report {
-        ensemble: opened.ensemble.name.clone(),
-        samples: args.samples,
-        runs: rates.len(),
-        elapsed_s: if median > 0.0 {
-            args.samples as f64 / median
-        } else {
-            0.0
-        },
-        samples_per_s: median,
-        rsd,
-        latency_us: seen.latency,
-        workers: matrix.workers().count(),
-        refused: seen.refused,
-        dropped: seen.failed + seen.cancelled,
-        devices: device_rows(&opened.devices),
-        members: opened.frame.members.clone(),
-        matrix: matrix.rows(),
-        policy: seen.policy.to_string(),
-        segment: opened.ensemble.segment_size,
-        load: args
-            .load
-            .map_or_else(|| "all at once".into(), |p| p.to_string()),
-        seed: args.seed,
-        simulated: false,
-        fake: args.fake,
-        synthetic: opened.ensemble.is_synthetic(),
-    }
-}
-
-fn text(report: &Report, matrix: &Matrix) -> String {
-    let l = &report.latency_us;
-    let mut text = format!(
-        "{}\n\n{:.0} samples/s (median of {} runs of {}, spread {:.1} %)\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs\npolicy {}, load {}, {} workers",
-        matrix_table(matrix),
-        report.samples_per_s,
-        report.runs,
-        report.samples,
-        100.0 * report.rsd,
-        l.p50,
-        l.p90,
-        l.p99,
-        l.max,
-        report.policy,
-        report.load,
-        report.workers
-    );
-    if report.refused + report.dropped > 0 {
-        text += &format!(
-            "\n{} requests refused, {} dropped",
-            report.refused, report.dropped
-        );
-    }
-    if report.fake {
-        text += "\nfake networks: the combination was checked";
-    }
-    if report.synthetic {
-        text += "\nsynthetic weights";
-    }
-    text
 }

@@ -1,0 +1,154 @@
+//! What the papers saw, seen again in virtual time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::allocation::{Frame, Matrix};
+use divisi::device::Devices;
+use divisi::device::simulated::{Executor, Job, Kernel, Law, OpWork, find_profile};
+use divisi::ensemble::{Ensemble, Files, PolicyKind};
+use divisi::load::LoadPattern;
+use divisi::profile::Costs;
+use divisi::simulation::{Report, Scene, Simulation, Workload};
+use divisi::trace::SpanKind;
+
+/// A Titan RTX whose convolutions are called directly, as Ebird's experiments do it:
+/// without a framework, a launch takes microseconds.
+fn titan() -> Law {
+    Law {
+        launch: 5e-6,
+        ..find_profile("titan-rtx").expect("a profile").law
+    }
+}
+
+/// Time until all of `jobs` are done.
+fn time_of(jobs: impl Iterator<Item = (u64, Vec<Kernel>)>) -> Duration {
+    let law = titan();
+    let mut device = Executor::new(law);
+    for (id, (copy_in, kernels)) in jobs.enumerate() {
+        let job = Job {
+            id: id as u64,
+            copy_in,
+            kernels: kernels.into(),
+            copy_out: 0,
+        };
+        device.submit(Duration::ZERO, job);
+    }
+    let mut end = Duration::ZERO;
+    while let Some(at) = device.next_event() {
+        end = at;
+        device.advance(at);
+    }
+    end
+}
+
+/// Ebird, section VI.B: 256 samples of 50 equal convolutions, four of which fill a
+/// multiprocessor, in `batches` batches at once.
+fn fake_net(batches: usize) -> Duration {
+    let law = titan();
+    let unit = law.grain / f64::from(law.units);
+    let convolution = OpWork {
+        flops: 0.25 * unit * law.rate,
+        ..OpWork::default()
+    };
+    let kernel = law.kernel(&convolution, 256 / batches);
+    time_of((0..batches).map(|_| (0, vec![kernel; 50])))
+}
+
+#[test]
+fn many_small_batches_cost_as_much_as_a_large_one_up_to_the_multiprocessors() {
+    let whole = fake_net(1).as_secs_f64();
+    for batches in [2, 4, 8, 16, 32, 64] {
+        let ratio = fake_net(batches).as_secs_f64() / whole;
+        assert!((0.99..1.05).contains(&ratio), "{batches} batches: {ratio}");
+    }
+    let ratios = [128, 256].map(|batches| fake_net(batches).as_secs_f64() / whole);
+    assert!(ratios[0] > 1.05 && ratios[1] > ratios[0], "{ratios:?}");
+}
+
+#[test]
+fn copying_in_pieces_costs_little_more_than_at_once() {
+    // Ebird, section V.C: 256 pictures, 3.9 µs more for each at most; ours pay the
+    // latency of every transfer.
+    let picture = 4 * 3 * 224 * 224;
+    let pieces = |count: u64| time_of((0..count).map(move |_| (picture * 256 / count, vec![])));
+    let whole = pieces(1);
+    for count in [2, 16, 256] {
+        let more = pieces(count).saturating_sub(whole);
+        assert!(
+            more < Duration::from_micros(11) * count as u32,
+            "{count}: {more:?}"
+        );
+    }
+}
+
+fn ensemble(members: &[&str]) -> Arc<Ensemble> {
+    let mut text = String::from(
+        "name = \"pair\"\nclasses = 1000\nbatch_sizes = [64]\n[input]\nshape = [3, 224, 224]\n",
+    );
+    for member in members {
+        text +=
+            &format!("[[members]]\nname = \"{member}\"\nnetwork = {{ builder = \"{member}\" }}\n");
+    }
+    let text: &'static [u8] = text.into_bytes().leak();
+    let files = Files::Embedded {
+        name: "pair",
+        files: vec![("ensemble.toml", text)].leak(),
+    };
+    Arc::new(Ensemble::read(&files).expect("valid"))
+}
+
+/// Serves `members` together on one H200 at `rate`.
+fn together(members: &[&str], rate: f64) -> Report {
+    let ensemble = ensemble(members);
+    let devices = Devices::simulated(&find_profile("h200").expect("a profile"), 1);
+    let rows = vec![vec![64; members.len()]];
+    let scene = Scene {
+        matrix: Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid"),
+        costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
+        policy: PolicyKind::NoWait,
+        ensemble,
+        devices,
+    };
+    let workload = Workload::Pattern {
+        pattern: LoadPattern::Poisson { rate },
+        samples: 2000,
+        seed: 3,
+    };
+    let simulation = Simulation::new(&scene).expect("known costs");
+    simulation.with_spans().run(workload).expect("runs")
+}
+
+/// Mean seconds from a batch's oldest sample's arrival to its answer, of one member.
+fn latency_of(report: &Report, member: usize) -> f64 {
+    let of = |kind: SpanKind| {
+        let spans = report.spans.iter();
+        let spans = spans.filter(move |s| s.member == member && s.kind == kind);
+        spans.map(|s| (s.end - s.start).as_secs_f64()).sum::<f64>()
+    };
+    let batches = report.spans.iter();
+    let batches = batches.filter(|s| s.member == member && s.kind == SpanKind::Compute);
+    (of(SpanKind::Wait) + of(SpanKind::Compute)) / batches.count() as f64
+}
+
+#[test]
+fn a_small_network_suffers_beside_a_large_one_at_high_load_only() {
+    // INFaaS, figure 1: Inception-ResNet v2 beside MobileNet v1.
+    let (large, small) = ("inception-resnet-v2", "mobilenet-v1");
+    let slower = |rate: f64| {
+        let both = together(&[large, small], rate);
+        let small_alone = latency_of(&together(&[small], rate), 0);
+        let large_alone = latency_of(&together(&[large], rate), 0);
+        let small = latency_of(&both, 1) / small_alone;
+        let large = latency_of(&both, 0) / large_alone;
+        (small, large)
+    };
+    let (small_low, large_low) = slower(20.0);
+    let (small_high, large_high) = slower(2000.0);
+    assert!(
+        small_low < 1.1 && large_low < 1.01,
+        "low load: {small_low} and {large_low}"
+    );
+    assert!(small_high > 2.0, "high load: {small_high}");
+    assert!(large_high < 1.3, "the large one at high load: {large_high}");
+}

@@ -1,0 +1,169 @@
+//! Local search: neighbours score what they would score as matrices, fit as the ledger
+//! says, nothing beats the bound, and small instances are solved nearly to the best.
+
+use std::sync::Arc;
+
+use divisi::allocation::{Cell, Footprints, Frame, Matrix};
+use divisi::device::Devices;
+use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
+use divisi::ensemble::{BatchSize, BatchSizes, Ensemble};
+use divisi::profile::Costs;
+use divisi::search::local::{Climber, Edit, Position, Room};
+use divisi::search::model::{ModelEvaluator, Rates, bound};
+use divisi::search::{Control, Evaluator, worst_fit};
+use proptest::prelude::*;
+
+use crate::common::digits;
+
+/// Devices of one class, each with so much memory beside what workers take anyway.
+fn devices(class: DeviceClass, count: usize, kilobytes: u64) -> Devices {
+    let profile = DeviceProfile {
+        class,
+        worker_bytes: 0,
+        memory_bytes: kilobytes << 10,
+        ..DeviceProfile::clone(&find_profile("v100").expect("built in"))
+    };
+    Devices::simulated(&Arc::new(profile), count)
+}
+
+fn few(members: &[usize], sizes: &[i64]) -> Ensemble {
+    let mut ensemble = Ensemble::clone(&digits());
+    let all = ensemble.members.clone();
+    ensemble.members = members.iter().map(|&m| Arc::clone(&all[m])).collect();
+    ensemble.batch_sizes = BatchSizes::new(sizes).expect("sizes");
+    ensemble
+}
+
+/// Everything that a search on these devices works with.
+struct Bed {
+    frame: Arc<Frame>,
+    devices: Devices,
+    footprints: Footprints,
+    rates: Rates,
+    room: Room,
+    model: ModelEvaluator,
+}
+
+fn bed(ensemble: &Ensemble, devices: Devices) -> Bed {
+    let frame = Frame::of(ensemble, &devices);
+    let costs = Costs::of_laws(ensemble, &devices);
+    let footprints = Footprints::of(ensemble, &devices);
+    Bed {
+        rates: Rates::new(&frame, &devices, &costs),
+        room: Room::new(&frame, &devices, &footprints),
+        model: ModelEvaluator::new(&frame, &devices, footprints.clone(), &costs).expect("known"),
+        frame,
+        devices,
+        footprints,
+    }
+}
+
+fn class(gpu: bool) -> DeviceClass {
+    if gpu {
+        DeviceClass::Gpu
+    } else {
+        DeviceClass::Cpu
+    }
+}
+
+/// The matrix whose entries are batch sizes' numbers, 0 for none.
+fn matrix(frame: &Arc<Frame>, numbers: &[usize]) -> Option<Matrix> {
+    let sizes: Vec<BatchSize> = frame.batch_sizes.iter().collect();
+    let entry = |n: &usize| n.checked_sub(1).map(|n| sizes[n]);
+    Matrix::new(Arc::clone(frame), numbers.iter().map(entry).collect()).ok()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn neighbours_score_and_fit_as_their_matrices_do(
+        gpu: bool,
+        kilobytes in 600u64..9000,
+        numbers in prop::collection::vec(0usize..4, 12),
+        changes in prop::collection::vec((0usize..12, 0usize..4), 1..4),
+    ) {
+        let ensemble = few(&[1, 2, 3, 5], &[8, 32, 128]);
+        let mut bed = bed(&ensemble, devices(class(gpu), 3, kilobytes));
+        let old = matrix(&bed.frame, &numbers);
+        prop_assume!(old.as_ref().is_some_and(|m| bed.footprints.book(m, &bed.devices).is_ok()));
+        let old = old.expect("valid");
+        let mut position = Position::new(&bed.rates, bed.room.clone(), &old);
+        prop_assert!(near(position.score(), bed.model.run(&old)));
+        prop_assert_eq!(&position.matrix(&bed.frame).expect("valid"), &old);
+        let mut changes = changes;
+        changes.sort_unstable();
+        changes.dedup_by_key(|(cell, _)| *cell);
+        let edit = |&(cell, to): &(usize, usize)| Edit {
+            cell: Cell { device: cell / 4, member: cell % 4 },
+            to: to.checked_sub(1),
+        };
+        let edits: Vec<Edit> = changes.iter().map(edit).collect();
+        let mut after = numbers.clone();
+        changes.iter().for_each(|&(cell, to)| after[cell] = to);
+        let new = matrix(&bed.frame, &after);
+        let fits = new.as_ref().is_some_and(|m| bed.footprints.book(m, &bed.devices).is_ok());
+        prop_assert_eq!(position.allows(&edits), fits);
+        if fits {
+            let new = new.expect("valid");
+            let expected = bed.model.run(&new);
+            let found = position.score_with(&edits);
+            prop_assert!(near(found, expected), "{found} {expected}");
+            position.go(&edits);
+            prop_assert!(near(position.score(), expected));
+            position.go_to(&numbers.iter().map(|n| n.checked_sub(1)).collect::<Vec<_>>());
+            prop_assert_eq!(position.matrix(&bed.frame).expect("valid"), old);
+        }
+    }
+
+    #[test]
+    fn nothing_beats_the_bound(
+        gpu: bool,
+        kilobytes in 600u64..9000,
+        numbers in prop::collection::vec(0usize..4, 12),
+    ) {
+        let ensemble = few(&[0, 2, 4, 5], &[8, 32, 128]);
+        let mut bed = bed(&ensemble, devices(class(gpu), 3, kilobytes));
+        let matrix = matrix(&bed.frame, &numbers);
+        prop_assume!(matrix.as_ref().is_some_and(|m| bed.footprints.book(m, &bed.devices).is_ok()));
+        let matrix = matrix.expect("valid");
+        let bound = bound(&bed.rates, |cell, size| bed.room.fits_alone(cell, size));
+        let (steady, run) = (bed.model.throughput(&matrix), bed.model.run(&matrix));
+        prop_assert!(steady <= bound * (1.0 + 1e-9), "{steady} {bound}");
+        prop_assert!(run <= steady * (1.0 + 1e-9), "a run {run}, in the long run {steady}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn small_instances_are_solved_nearly_to_the_best(
+        gpu: bool,
+        kilobytes in 800u64..6000,
+        members in prop::sample::subsequence(vec![0usize, 1, 2, 3, 4, 5], 3),
+        seed in 0u64..1000,
+    ) {
+        let ensemble = few(&members, &[8, 64]);
+        let mut bed = bed(&ensemble, devices(class(gpu), 2, kilobytes));
+        let start = worst_fit(&bed.frame, &bed.devices, &bed.footprints);
+        prop_assume!(start.is_ok());
+        let best = (0..3usize.pow(6)).filter_map(|number| {
+            let numbers: Vec<usize> = (0..6).map(|i| number / 3usize.pow(i) % 3).collect();
+            let matrix = matrix(&bed.frame, &numbers)?;
+            Some(bed.model.score(&matrix, 0.0).expect("scores").samples_per_s)
+        });
+        let best = best.fold(0.0, f64::max);
+        let mut position = Position::new(&bed.rates, bed.room.clone(), &start.expect("fits"));
+        let control = Control::default();
+        let mut climber = Climber::new(&control, &bed.frame);
+        let summits = climber.climb_all(&mut position, 8, seed).expect("not cancelled");
+        let found = summits[0].score;
+        prop_assert!(found <= best * (1.0 + 1e-9), "{found} {best}");
+        prop_assert!(found >= 0.95 * best, "{found} of {best}");
+    }
+}

@@ -1,0 +1,51 @@
+//! `divisi bench`: how fast a matrix serves.
+//!
+//! Devices of this machine serve for real; where all are simulated, virtual time
+//! passes instead, unless real time is asked for.
+
+mod live;
+mod report;
+mod simulated;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, bail};
+use divisi::allocation::Matrix;
+use divisi::ensemble::Ensemble;
+
+use super::args::{BenchArgs, Format};
+use super::open::{Opened, files, with_devices};
+use super::report::{print, print_json};
+use super::signals;
+use report::{Report, text};
+
+pub fn run(args: &BenchArgs) -> Result<()> {
+    let mut ensemble = Ensemble::read(&files(&args.target.ensemble))?;
+    ensemble.policy = args.policy.unwrap_or(ensemble.policy);
+    ensemble.segment_size = args.segment.unwrap_or(ensemble.segment_size);
+    let opened = with_devices(ensemble, &args.target)?;
+    let matrix = opened.matrix(args.matrix.as_deref())?;
+    let stopped = signals::stop_flag();
+    let report = measure(args, &opened, &matrix, &stopped)?;
+    match args.format {
+        Format::Json => print_json(&report)?,
+        Format::Text => print(&text(&report, &matrix))?,
+    }
+    if stopped.load(Ordering::Acquire) {
+        bail!("stopped after {} of {} runs", report.runs, args.runs);
+    }
+    Ok(())
+}
+
+fn measure(
+    args: &BenchArgs,
+    opened: &Opened,
+    matrix: &Matrix,
+    stopped: &AtomicBool,
+) -> Result<Report> {
+    let all_simulated = opened.devices.iter().all(|d| d.kind.profile().is_some());
+    if all_simulated && !args.real_time && !args.fake {
+        return simulated::measure(args, opened, matrix);
+    }
+    live::measure(args, opened, matrix, stopped)
+}

@@ -1,0 +1,134 @@
+//! What a benchmark reports.
+
+use divisi::allocation::Matrix;
+use divisi::metrics::{LatencySummary, SplitMeans, stats};
+use serde::Serialize;
+
+use crate::cli::args::BenchArgs;
+use crate::cli::open::Opened;
+use crate::cli::report::{DeviceRow, device_rows, matrix_table};
+
+/// A benchmark's result, as JSON has it.
+#[derive(Serialize)]
+pub struct Report {
+    ensemble: String,
+    samples: usize,
+    pub runs: usize,
+    elapsed_s: f64,
+    samples_per_s: f64,
+    rsd: f64,
+    latency_us: LatencySummary,
+    /// Mean microseconds that a request spent where.
+    latency_split_us: SplitMeans,
+    workers: usize,
+    refused: u64,
+    dropped: u64,
+    devices: Vec<DeviceRow>,
+    members: Vec<String>,
+    matrix: Vec<Vec<usize>>,
+    policy: String,
+    segment: usize,
+    load: String,
+    seed: u64,
+    /// Any device is simulated.
+    simulated: bool,
+    virtual_time: bool,
+    fake: bool,
+    synthetic: bool,
+}
+
+/// What was measured.
+pub struct Figures {
+    /// Samples a second of each run.
+    pub rates: Vec<f64>,
+    pub latency: LatencySummary,
+    pub split: SplitMeans,
+    pub refused: u64,
+    pub dropped: u64,
+    pub in_virtual_time: bool,
+}
+
+impl Report {
+    /// The figures with what they were measured of.
+    pub fn new(args: &BenchArgs, opened: &Opened, matrix: &Matrix, figures: Figures) -> Self {
+        let (median, rsd) = (stats::median(&figures.rates), stats::rsd(&figures.rates));
+        let load = args.load.map(|p| p.to_string());
+        Report {
+            ensemble: opened.ensemble.name.clone(),
+            samples: args.samples,
+            runs: figures.rates.len(),
+            elapsed_s: match median > 0.0 {
+                true => args.samples as f64 / median,
+                false => 0.0,
+            },
+            samples_per_s: median,
+            rsd,
+            latency_us: figures.latency,
+            latency_split_us: figures.split,
+            workers: matrix.workers().count(),
+            refused: figures.refused,
+            dropped: figures.dropped,
+            devices: device_rows(&opened.devices),
+            members: opened.frame.members.clone(),
+            matrix: matrix.rows(),
+            policy: opened.ensemble.policy.to_string(),
+            segment: opened.ensemble.segment_size,
+            load: load.unwrap_or_else(|| "all at once".into()),
+            seed: args.seed,
+            simulated: opened.devices.is_simulated(),
+            virtual_time: figures.in_virtual_time,
+            fake: args.fake,
+            synthetic: opened.ensemble.is_synthetic(),
+        }
+    }
+}
+
+/// The report as people read it.
+pub fn text(report: &Report, matrix: &Matrix) -> String {
+    let l = &report.latency_us;
+    let measured = match report.virtual_time {
+        true => format!("one run of {} in virtual time", report.samples),
+        false => format!(
+            "median of {} runs of {}, spread {:.1} %",
+            report.runs,
+            report.samples,
+            100.0 * report.rsd
+        ),
+    };
+    let mut text = format!(
+        "{}\n\n{:.0} samples/s ({measured})\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs\n{}\npolicy {}, load {}, {} workers",
+        matrix_table(matrix),
+        report.samples_per_s,
+        l.p50,
+        l.p90,
+        l.p99,
+        l.max,
+        split_line(&report.latency_split_us),
+        report.policy,
+        report.load,
+        report.workers
+    );
+    if report.refused + report.dropped > 0 {
+        text += &format!(
+            "\n{} requests refused, {} dropped",
+            report.refused, report.dropped
+        );
+    }
+    if report.fake {
+        text += "\nfake networks: the combination was checked";
+    }
+    if report.synthetic {
+        text += "\nsynthetic weights";
+    }
+    if report.simulated {
+        text += "\nsimulated devices: the figures are what their profiles make of them";
+    }
+    text
+}
+
+fn split_line(split: &SplitMeans) -> String {
+    format!(
+        "of the mean: queueing {:.0} µs, batching {:.0} µs, copying {:.0} µs, computing {:.0} µs, combining {:.0} µs",
+        split.queueing, split.batching, split.copying, split.computing, split.combining
+    )
+}

@@ -1,0 +1,45 @@
+//! Simulated devices in virtual time: one run says it all, since it repeats exactly.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use divisi::allocation::Matrix;
+use divisi::profile::Costs;
+use divisi::simulation::{Scene, Simulation, Workload};
+
+use super::report::{Figures, Report};
+use crate::cli::args::BenchArgs;
+use crate::cli::open::Opened;
+
+/// Runs `matrix` in virtual time.
+pub fn measure(args: &BenchArgs, opened: &Opened, matrix: &Matrix) -> Result<Report> {
+    let scene = Scene {
+        ensemble: Arc::clone(&opened.ensemble),
+        devices: opened.devices.clone(),
+        matrix: matrix.clone(),
+        costs: Arc::new(Costs::of_laws(&opened.ensemble, &opened.devices)),
+        policy: opened.ensemble.policy,
+    };
+    let mut simulation = Simulation::new(&scene)?;
+    for limit in &args.max_inf {
+        simulation = simulation.with_max_inf(opened.device(&limit.device)?, limit.samples);
+    }
+    let samples = args.samples;
+    let run = simulation.run(match args.load {
+        None => Workload::Saturate { samples },
+        Some(pattern) => Workload::Pattern {
+            pattern,
+            samples,
+            seed: args.seed,
+        },
+    })?;
+    let figures = Figures {
+        rates: vec![run.samples_per_s()],
+        latency: run.latency,
+        split: run.split,
+        refused: run.refused,
+        dropped: 0,
+        in_virtual_time: true,
+    };
+    Ok(Report::new(args, opened, matrix, figures))
+}

@@ -1,0 +1,229 @@
+//! `divisi plan`: which hardware a goal would need.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use divisi::allocation::MatrixFile;
+use divisi::device::simulated::find_profile;
+use divisi::ensemble::Ensemble;
+use divisi::search::{Control, Kind, Offer, PlanOrder, Planned, SearchError, plan};
+use serde::Serialize;
+
+use super::args::{Format, PlanArgs};
+use super::open::files;
+use super::output::Output;
+use super::progress::Progress;
+use super::report::{matrix_table, print, print_json};
+use super::signals;
+
+#[derive(Serialize)]
+struct Report {
+    ensemble: String,
+    rate: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99_ms: Option<f64>,
+    spare_memory: u64,
+    kinds: Vec<String>,
+    most: usize,
+    /// The cheapest offer that meets the goal.
+    answer: Option<Row>,
+    /// Where there is none: what comes closest.
+    closest: Option<Row>,
+    /// Offers that no other beats in cost, throughput and latency at once.
+    pareto: Vec<Row>,
+    tried: usize,
+    ruled_out: usize,
+    elapsed_s: f64,
+    seed: u64,
+    simulated: bool,
+    synthetic: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    /// How many of each kind.
+    devices: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price_per_hour: Option<f64>,
+    samples_per_s: f64,
+    /// At the rate asked; none where it does not keep up.
+    p50_us: Option<u64>,
+    p99_us: Option<u64>,
+    device_names: Vec<String>,
+    members: Vec<String>,
+    matrix: Vec<Vec<usize>>,
+}
+
+pub fn run(args: &PlanArgs) -> Result<()> {
+    let output = args.output.as_deref().map(Output::at).transpose()?;
+    let ensemble = Arc::new(Ensemble::read(&files(&args.ensemble))?);
+    let order = order(args, ensemble)?;
+    let control = Arc::new(Control::default());
+    let stop = Arc::clone(&control);
+    signals::on_end(move || stop.cancel());
+    let started = Instant::now();
+    let planned = watched(&order, &control)?;
+    let report = report(args, &order, &planned, started.elapsed());
+    match args.format {
+        Format::Json => print_json(&report)?,
+        Format::Text => print(&text(&report, &planned))?,
+    }
+    let Some(answer) = &planned.answer else {
+        bail!("{}", missed(&order, &planned));
+    };
+    if let Some(output) = output {
+        let file = MatrixFile::new(&order.ensemble.name, &answer.matrix);
+        output.write(&file.to_text())?;
+    }
+    Ok(())
+}
+
+fn order(args: &PlanArgs, ensemble: Arc<Ensemble>) -> Result<PlanOrder> {
+    let kind = |name: &String| {
+        let profile = find_profile(name).map_err(|e| anyhow!("--kinds: {e}"))?;
+        Ok(Kind {
+            name: name.clone(),
+            profile,
+        })
+    };
+    Ok(PlanOrder {
+        ensemble,
+        kinds: args.kinds.iter().map(kind).collect::<Result<_>>()?,
+        most: args.most,
+        rate: args.rate,
+        p99: args.p99,
+        spare_memory: args.spare_memory.unwrap_or(0),
+        seed: args.seed,
+        wide: args.pareto,
+    })
+}
+
+/// Plans in a thread of its own and says how far it is.
+fn watched(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchError> {
+    let mut progress = Progress::new();
+    thread::scope(|scope| {
+        let planning = scope.spawn(|| plan(order, control));
+        while !planning.is_finished() {
+            thread::park_timeout(Duration::from_millis(20));
+            let tried = control.progress().evaluations;
+            progress.say(|| format!("{tried} sets of devices searched"));
+        }
+        let broken = |_| Err(SearchError::Evaluation("planning panicked".into()));
+        planning.join().unwrap_or_else(broken)
+    })
+}
+
+fn missed(order: &PlanOrder, planned: &Planned) -> String {
+    let goal = match order.p99 {
+        Some(p99) => format!(
+            "{} samples/s with p99 ≤ {} ms",
+            order.rate,
+            p99.as_secs_f64() * 1e3
+        ),
+        None => format!("{} samples/s", order.rate),
+    };
+    let most = order.most;
+    match &planned.closest {
+        Some(offer) => format!(
+            "no set of up to {most} devices found meets the goal of {goal}; {} comes closest",
+            counts(order, offer)
+        ),
+        None => format!(
+            "no set of up to {most} devices can meet the goal of {goal}: all {} were ruled out by bounds on throughput, latency and memory",
+            planned.ruled_out
+        ),
+    }
+}
+
+fn counts(order: &PlanOrder, offer: &Offer) -> String {
+    let kinds = order.kinds.iter().zip(&offer.counts);
+    let parts = kinds.filter(|(_, n)| **n > 0);
+    let parts: Vec<String> = parts
+        .map(|(kind, n)| format!("{n} × {}", kind.name))
+        .collect();
+    parts.join(" + ")
+}
+
+fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration) -> Report {
+    let row = |offer: &Offer| row(order, offer);
+    Report {
+        ensemble: order.ensemble.name.clone(),
+        rate: order.rate,
+        p99_ms: order.p99.map(|p99| p99.as_secs_f64() * 1e3),
+        spare_memory: order.spare_memory,
+        kinds: args.kinds.clone(),
+        most: order.most,
+        answer: planned.answer.as_ref().map(row),
+        closest: planned.closest.as_ref().map(row),
+        pareto: planned.pareto.iter().map(row).collect(),
+        tried: planned.tried,
+        ruled_out: planned.ruled_out,
+        elapsed_s: took.as_secs_f64(),
+        seed: order.seed,
+        simulated: true,
+        synthetic: order.ensemble.is_synthetic(),
+    }
+}
+
+fn row(order: &PlanOrder, offer: &Offer) -> Row {
+    let kinds = order.kinds.iter().zip(&offer.counts);
+    let frame = offer.matrix.frame();
+    Row {
+        devices: kinds.map(|(kind, n)| (kind.name.clone(), *n)).collect(),
+        price_per_hour: offer.price,
+        samples_per_s: offer.throughput,
+        p50_us: offer.latency.map(|l| l.p50.as_micros() as u64),
+        p99_us: offer.latency.map(|l| l.p99.as_micros() as u64),
+        device_names: frame.devices.clone(),
+        members: frame.members.clone(),
+        matrix: offer.matrix.rows(),
+    }
+}
+
+fn text(report: &Report, planned: &Planned) -> String {
+    let mut text = String::new();
+    let shown = planned.answer.as_ref().or(planned.closest.as_ref());
+    if let Some(offer) = shown {
+        text += &format!("{}\n\n", matrix_table(&offer.matrix));
+    }
+    if let Some(row) = report.answer.as_ref().or(report.closest.as_ref()) {
+        let what = if report.answer.is_some() {
+            "meets the goal"
+        } else {
+            "comes closest"
+        };
+        text += &format!("{} {what}\n\n", line(row).trim());
+    }
+    text += "what else there is: none is cheaper, faster and quicker to answer at once\n";
+    for row in &report.pareto {
+        text += &format!("{}\n", line(row));
+    }
+    text += &format!(
+        "{} sets of devices searched, {} ruled out, {:.1} s\nsimulated devices, {} samples/s arriving",
+        report.tried, report.ruled_out, report.elapsed_s, report.rate
+    );
+    text
+}
+
+fn line(row: &Row) -> String {
+    let kinds = row.devices.iter().filter(|(_, n)| **n > 0);
+    let kinds: Vec<String> = kinds.map(|(kind, n)| format!("{n} × {kind}")).collect();
+    let price = row.price_per_hour.map(|p| format!("  {p:>7.2} an hour"));
+    let latency = match (row.p50_us, row.p99_us) {
+        (Some(p50), Some(p99)) => format!(
+            "p50 {:.1} ms  p99 {:.1} ms",
+            p50 as f64 / 1e3,
+            p99 as f64 / 1e3
+        ),
+        _ => "does not keep up".to_owned(),
+    };
+    format!(
+        "{:<20}{}  {:>7.0} samples/s at most  {latency}",
+        kinds.join(" + "),
+        price.unwrap_or_default(),
+        row.samples_per_s
+    )
+}
