@@ -5,12 +5,16 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
+
+/// What does not happen for so long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program in a pseudo-terminal of its own.
 struct Terminal {
@@ -63,7 +67,12 @@ impl Terminal {
     fn until(&mut self, text: &str) -> String {
         let mut all = String::new();
         let mut bytes = [0; 4096];
+        let started = Instant::now();
         while !all.contains(text) {
+            if started.elapsed() > PATIENCE {
+                let _ = self.program.kill();
+                panic!("{text:?} never came, though other things did");
+            }
             self.await_output(text);
             let read = self.screen.read(&mut bytes).expect("the program writes");
             all.push_str(&String::from_utf8_lossy(&bytes[..read]));
@@ -75,7 +84,7 @@ impl Terminal {
     fn await_output(&mut self, wanted: &str) {
         let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
         let most = Timespec {
-            tv_sec: 60,
+            tv_sec: PATIENCE.as_secs() as i64,
             tv_nsec: 0,
         };
         let count = poll(&mut ready, Some(&most)).expect("polls");
