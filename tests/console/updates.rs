@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
 use divisi::ensemble::{BatchSize, PolicyKind};
-use divisi::search::{Bounds, EvaluatorKind};
+use divisi::search::{Bounds, EvaluatorKind, Goal, Objective};
 use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState};
 use divisi_console::console::model::Panel;
 use divisi_console::console::{Colours, Effect, Event, Look, colours};
@@ -191,6 +191,60 @@ fn a_search_is_started_paused_cancelled_and_used() {
         ]
     );
     bench.show(|s| s.matrix = better());
+}
+
+#[test]
+fn a_search_can_have_a_goal_and_another_evaluator() {
+    let mut bench = Bench::new(80, 24);
+    // Greedy by the model; the goal's fields come after greedy's five.
+    bench.keys("sj ");
+    for text in ["", "", "", "", " ", "50", "120", "512"] {
+        bench.press(KeyCode::Tab);
+        bench.keys(text);
+    }
+    bench.press(KeyCode::Enter);
+    let goal = Goal {
+        objective: Objective::Latency,
+        p99: Some(Duration::from_millis(50)),
+        rate: Some(120.0),
+        spare_memory: 512 << 20,
+    };
+    let order = SearchOrder {
+        algorithm: SearchKind::Greedy,
+        evaluator: EvaluatorKind::Model,
+        goal,
+        ..SearchOrder::default()
+    };
+    assert_eq!(bench.sent(), [Command::StartSearch(order)]);
+}
+
+#[test]
+fn a_goal_that_needs_the_model_says_so() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("sj");
+    for text in ["", "", "", "", " "] {
+        bench.press(KeyCode::Tab);
+        bench.keys(text);
+    }
+    bench.press(KeyCode::Enter);
+    assert!(
+        bench
+            .text()
+            .contains("expected evaluator model, found bench")
+    );
+    assert!(bench.sent().is_empty());
+}
+
+#[test]
+fn what_a_search_could_not_give_is_said() {
+    let mut bench = Bench::new(160, 50);
+    let mut found = search();
+    found.goal = Some("latency, p99 ≤ 50 ms".into());
+    found.shortfall = Some("p99 is 71 ms at best".into());
+    bench.show(|s| s.search = Some(found));
+    let text = bench.text();
+    assert!(text.contains("goal latency, p99 ≤ 50 ms"));
+    assert!(text.contains("✗ not met: p99 is 71 ms at best"));
 }
 
 #[test]

@@ -22,9 +22,9 @@ pub fn open(model: &mut Model, id: Id) {
 
 fn lose(device: usize, name: &str) -> Confirm {
     let text = format!(
-        "Let {name} disappear? What it was doing fails or is done again, and it is \
-         evacuated: members that have no other worker start elsewhere, as far as memory \
-         remains."
+        "Let {name} disappear? It is evacuated: what it was doing is done again, and \
+         members that have no other worker start on other devices, as far as their \
+         memory reaches."
     );
     let then = Then::Send(Command::LoseDevice(device));
     Confirm::new("lose the device", text, then)

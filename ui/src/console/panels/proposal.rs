@@ -15,8 +15,8 @@ pub fn words(shown: &Snapshot) -> Option<String> {
 
 /// One worker stops and one of the same member starts elsewhere.
 fn moved(changed: &[&EntryChange], proposal: &Proposal, shown: &Snapshot) -> Option<String> {
-    let stops = |c: &&&EntryChange| c.cell == proposal.cell && matches!(c.change, Change::Stop(_));
-    let (from, others): (Vec<&EntryChange>, Vec<_>) = changed.iter().partition(|c| stops(&c));
+    let stops = |c: &&EntryChange| c.cell == proposal.cell && matches!(c.change, Change::Stop(_));
+    let (from, others): (Vec<&EntryChange>, Vec<_>) = changed.iter().partition(|c| stops(c));
     match (from.as_slice(), others.as_slice()) {
         ([from], [to]) if to.cell.member == from.cell.member => {
             let size = to.change.starts()?;

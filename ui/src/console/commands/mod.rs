@@ -1,5 +1,7 @@
 //! The one table of commands: keys, footer, help and palette are all read from it.
 
+mod refusal;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::model::{Model, Panel};
@@ -293,39 +295,4 @@ impl Entry {
             .split_whitespace()
             .all(|word| text.contains(word))
     }
-
-    /// Why it cannot be done now.
-    pub fn refusal(&self, model: &Model) -> Option<String> {
-        let shown = &model.snapshot;
-        if self.changes && model.read_only {
-            return Some(format!("read-only: cannot {}", self.title));
-        }
-        let reason = match self.id {
-            Id::Undo if !shown.can_undo => "nothing to undo",
-            Id::Redo if !shown.can_redo => "nothing to redo",
-            Id::Pause | Id::Cancel if !model.searching() => "no search is running",
-            Id::ApplyBest if model.best().is_none() => "no search has found a matrix yet",
-            Id::ApplyProposal if shown.proposal.is_none() => {
-                "nothing is proposed: no worker is so much slower than its profile"
-            }
-            id => return device_refusal(id, model),
-        };
-        Some(reason.to_owned())
-    }
-}
-
-/// Why the device under the cursor cannot have that done to it.
-fn device_refusal(id: Id, model: &Model) -> Option<String> {
-    if !matches!(id, Id::LoseDevice | Id::RegainDevice | Id::SlowDevice) {
-        return None;
-    }
-    let view = model.snapshot.devices.get(model.cursor.device)?;
-    let reason = match id {
-        _ if view.kind != "simulated" => "is part of this machine; only simulated devices can",
-        Id::LoseDevice if view.lost => "is lost already",
-        Id::SlowDevice if view.lost => "is lost",
-        Id::RegainDevice if !view.lost => "is not lost",
-        _ => return None,
-    };
-    Some(format!("{} {reason}", view.name))
 }
