@@ -59,7 +59,7 @@ impl Stage {
 
     pub fn run(&self, matrix: &Matrix, policy: PolicyKind, workload: Workload) -> Report {
         let simulation = Simulation::new(&self.scene(matrix, policy)).expect("known costs");
-        simulation.run(workload).expect("runs")
+        simulation.with_requests().run(workload).expect("runs")
     }
 
     /// Samples a second of `samples` as fast as they are served.

@@ -46,7 +46,8 @@ impl Footprints {
                 let sizes = ensemble.batch_sizes.iter();
                 let plan = |size: BatchSize| {
                     let mut plan = model.at(size.get(), kind.threads());
-                    plan.activation_bytes += kind.worker_bytes();
+                    plan.activation_bytes =
+                        plan.activation_bytes.saturating_add(kind.worker_bytes());
                     plan
                 };
                 sizes.map(|size| (size, plan(size))).collect()

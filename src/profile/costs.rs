@@ -51,6 +51,8 @@ pub struct Costs {
     answer_bytes: u64,
     units: Vec<u32>,
     laws: Vec<Option<Law>>,
+    /// Whether batches leave what they do not fill to others.
+    shared: Vec<bool>,
 }
 
 impl Costs {
@@ -79,6 +81,7 @@ impl Costs {
                 .map(|d| law(&d.kind).map_or(1, |l| l.units))
                 .collect(),
             laws: devices.iter().map(|d| law(&d.kind)).collect(),
+            shared: devices.iter().map(|d| d.kind.is_concurrent()).collect(),
         }
     }
 
@@ -101,6 +104,11 @@ impl Costs {
     /// The law of a simulated device.
     pub fn law(&self, device: usize) -> Option<Law> {
         self.laws[device]
+    }
+
+    /// Whether batches on a device leave what they do not fill to others.
+    pub fn is_shared(&self, device: usize) -> bool {
+        self.shared[device]
     }
 
     /// Bytes of a sample of `member`.
@@ -144,9 +152,13 @@ impl Costs {
         let copies = self.laws[device].map_or(0.0, |law| {
             law.copy(batch.copy_in) + law.copy(batch.copy_out)
         });
+        let latency = batch.computing + copies;
         Alone {
-            latency: batch.computing + copies,
-            occupied: batch.occupied,
+            latency,
+            occupied: match self.shared[device] {
+                true => batch.occupied,
+                false => latency,
+            },
         }
     }
 }

@@ -23,7 +23,13 @@ impl Measured {
     /// There is no point, or one makes no sense.
     pub fn new(mut points: Vec<(usize, f64)>) -> Result<Self, NotMeasured> {
         points.sort_by_key(|(rows, _)| *rows);
-        points.dedup_by_key(|(rows, _)| *rows);
+        points.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 = later.1;
+            }
+            same
+        });
         let sane = |(rows, s): &(usize, f64)| *rows > 0 && s.is_finite() && *s > 0.0;
         if points.is_empty() || !points.iter().all(sane) {
             return Err(NotMeasured);

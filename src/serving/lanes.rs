@@ -60,8 +60,16 @@ impl Lanes {
         }
     }
 
+    /// Samples that the idle lanes take together.
+    pub fn idle_samples(&self) -> usize {
+        self.idle().map(|lane| lane.size).sum()
+    }
+
     /// Other lanes from now on; what runs is finished first.
     pub fn replace(&mut self, now: Duration, sizes: &[usize]) {
+        if self.lanes.iter().map(|l| l.size).eq(sizes.iter().copied()) {
+            return;
+        }
         let mut old = std::mem::take(&mut self.old);
         old.extend(self.lanes.iter().filter_map(|l| l.runs));
         *self = Lanes::new(now, sizes);

@@ -36,7 +36,7 @@ pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;
 pub use queue::MemberQueue;
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
-pub use scheduler::{Discipline, Pick, Scheduler, Start, WorkerSpec};
+pub use scheduler::{Discipline, Over, Pick, Scheduler, Start, WorkerSpec};
 pub use segmenter::Segmenter;
 pub use simulated::{Happened, SimulatedDevice};
 pub use spans::{batch_spans, transfer_span};

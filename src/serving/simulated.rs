@@ -30,6 +30,9 @@ pub struct SimulatedDevice<T> {
     batches: HashMap<JobId, (Batch<T>, Stamps)>,
     transfers: HashMap<JobId, (Transfer, Duration)>,
     next_job: JobId,
+    slowdown: f64,
+    /// Batches leave what they do not fill to others.
+    shared: bool,
 }
 
 /// The law of a device whose batches were measured whole.
@@ -48,6 +51,7 @@ const MEASURED: Law = Law {
 impl<T> SimulatedDevice<T> {
     /// Device number `device` of `costs`, idle.
     pub fn new(device: usize, costs: Arc<Costs>) -> Self {
+        let shared = costs.is_shared(device);
         SimulatedDevice {
             executor: Executor::new(costs.law(device).unwrap_or(MEASURED)),
             device,
@@ -56,11 +60,14 @@ impl<T> SimulatedDevice<T> {
             batches: HashMap::new(),
             transfers: HashMap::new(),
             next_job: 0,
+            slowdown: 1.0,
+            shared,
         }
     }
 
     /// From now on operations take `factor` times as long.
     pub fn set_slowdown(&mut self, factor: f64) {
+        self.slowdown = factor;
         self.executor.set_slowdown(factor);
     }
 
@@ -80,7 +87,7 @@ impl<T> SimulatedDevice<T> {
             .batch(&self.costs, member, device, batch.alive.max(batch.rows));
         let stamps = Stamps {
             started: now,
-            busy: Duration::from_secs_f64(cost.occupied),
+            busy: Duration::from_secs_f64(cost.occupied * self.slowdown),
             expected: Some(Duration::from_secs_f64(together.computing)),
             ..Stamps::default()
         };
@@ -146,7 +153,10 @@ impl<T> SimulatedDevice<T> {
             Event::Computed(_) => stamps.computed = at,
             Event::Done(_) => {
                 stamps.returned = at;
-                let (batch, stamps) = self.batches.remove(&id)?;
+                let (batch, mut stamps) = self.batches.remove(&id)?;
+                if !self.shared {
+                    stamps.busy = at.saturating_sub(stamps.started);
+                }
                 return Some(Happened::Done(batch, stamps));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::metrics::{Latency, LatencySplit, LatencySummary, SplitMeans, SplitTally};
+use crate::metrics::{LatencySplit, LatencySummary, SplitMeans};
 use crate::trace::Span;
 
 /// One answered request.
@@ -28,9 +28,10 @@ pub struct Report {
     pub refused: u64,
     /// Share of the run that each device was occupied.
     pub busy: Vec<f64>,
-    /// Every request, in order of its answer.
+    /// Every request, in order of its answer, where they were to be kept.
     pub served: Vec<Served>,
-    /// What every lane and copy engine did, in order of its end.
+    /// What every lane and copy engine did, in order of its end, where that was to be
+    /// kept.
     pub spans: Vec<Span>,
 }
 
@@ -40,16 +41,8 @@ impl Report {
         self.samples as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Works the distributions out from the requests.
-    pub(super) fn summed_up(mut self) -> Self {
-        let (mut latency, mut split) = (Latency::new(), SplitTally::default());
-        for served in &self.served {
-            latency.record(served.latency);
-            split.record(served.split);
-        }
-        self.samples = self.served.iter().map(|s| s.samples).sum();
-        self.latency = latency.summary();
-        self.split = split.means();
+    /// Busy seconds as shares of the run.
+    pub(super) fn with_shares(mut self) -> Self {
         let elapsed = self.elapsed.as_secs_f64().max(1e-9);
         for busy in &mut self.busy {
             *busy = (*busy / elapsed).min(1.0);

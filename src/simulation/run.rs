@@ -1,8 +1,10 @@
 //! The discrete-event loop.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
     Core, CoreConfig, Discipline, DoorState, Finished, Happened, Next, Refused, SimulatedDevice,
@@ -21,10 +23,15 @@ pub struct Simulation {
     incidents: Vec<(Duration, Incident)>,
     segment: usize,
     keep_spans: bool,
+    keep_requests: bool,
+    stop: Option<Arc<AtomicBool>>,
+    latency: Latency,
+    split: SplitTally,
     report: Report,
 }
 
-/// Samples that the pool holds, as live: identities only, so bytes do not matter.
+/// Samples that the pool holds. Live it is bounded by bytes as well; here only
+/// identities are held.
 const POOL_SAMPLES: usize = 16_384;
 
 impl Simulation {
@@ -62,6 +69,10 @@ impl Simulation {
             incidents: Vec::new(),
             segment,
             keep_spans: false,
+            keep_requests: false,
+            stop: None,
+            latency: Latency::new(),
+            split: SplitTally::default(),
             report: Report {
                 busy: vec![0.0; count],
                 ..Report::default()
@@ -73,6 +84,20 @@ impl Simulation {
     #[must_use]
     pub fn with_spans(mut self) -> Self {
         self.keep_spans = true;
+        self
+    }
+
+    /// Keeps every request, for whoever looks at it.
+    #[must_use]
+    pub fn with_requests(mut self) -> Self {
+        self.keep_requests = true;
+        self
+    }
+
+    /// Ends the run early once somebody sets `stop`.
+    #[must_use]
+    pub fn until(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.stop = Some(stop);
         self
     }
 
@@ -101,7 +126,7 @@ impl Simulation {
             self.befall();
             self.knock(&mut arriving)?;
             self.drive();
-            if arriving.is_over() && self.core.in_flight() == 0 {
+            if arriving.is_over() && self.core.in_flight() == 0 || self.is_stopped() {
                 break;
             }
             let Some(next) = self.next_time(&arriving) else {
@@ -112,7 +137,14 @@ impl Simulation {
             self.advance(&mut arriving);
         }
         self.report.refused = self.core.door().refused();
-        Ok(self.report.summed_up())
+        self.report.latency = self.latency.summary();
+        self.report.split = self.split.means();
+        Ok(self.report.with_shares())
+    }
+
+    fn is_stopped(&self) -> bool {
+        let stop = self.stop.as_ref();
+        stop.is_some_and(|stop| stop.load(Ordering::Acquire))
     }
 
     fn next_time(&self, arriving: &Arriving) -> Option<Duration> {
@@ -143,6 +175,11 @@ impl Simulation {
     /// Requests that come now.
     fn knock(&mut self, arriving: &mut Arriving) -> Result<(), SimulationError> {
         while let Some(samples) = arriving.due(self.now) {
+            let fits = samples > self.core.capacity() || samples <= self.core.free();
+            if !fits && !arriving.gives_up() {
+                // Who would knock again waits instead: nobody is refused.
+                break;
+            }
             match self.core.admit(self.now, samples, None, |_| ()) {
                 Ok(admission) => {
                     self.core.enqueue(self.now, admission.request);
@@ -166,8 +203,15 @@ impl Simulation {
                 self.drive_device(device);
             }
         }
-        for device in self.core.wake(self.now) {
-            self.drive_device(device);
+        // What one device takes may leave another the one with least to do.
+        loop {
+            let woken = self.core.wake(self.now);
+            if woken.is_empty() {
+                break;
+            }
+            for device in woken {
+                self.drive_device(device);
+            }
         }
     }
 
@@ -222,12 +266,17 @@ impl Simulation {
 
     fn served(&mut self, at: Duration, finished: &Finished<()>) {
         self.report.elapsed = at;
-        self.report.served.push(Served {
-            at,
-            samples: finished.samples,
-            latency: finished.latency,
-            split: finished.split,
-        });
+        self.report.samples += finished.samples;
+        self.latency.record(finished.latency);
+        self.split.record(finished.split);
+        if self.keep_requests {
+            self.report.served.push(Served {
+                at,
+                samples: finished.samples,
+                latency: finished.latency,
+                split: finished.split,
+            });
+        }
     }
 }
 

@@ -70,7 +70,11 @@ fn a_run_answers_everything_and_repeats_to_the_byte() {
 #[test]
 fn the_parts_of_a_latency_add_up_to_it() {
     for policy in POLICIES {
-        let report = simulate(&scene("titan-rtx", 1, 16, policy), burst(400)).expect("runs");
+        let scene = scene("titan-rtx", 1, 16, policy);
+        let simulation = Simulation::new(&scene)
+            .expect("known costs")
+            .with_requests();
+        let report = simulation.run(burst(400)).expect("runs");
         for served in &report.served {
             assert_eq!(served.split.total(), served.latency, "{policy}: {served:?}");
         }

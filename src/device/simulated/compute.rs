@@ -80,7 +80,7 @@ impl Units {
             active.share = f64::from(got) / f64::from(active.units);
             active.ends = match got {
                 0 => u64::MAX,
-                _ => self.at + seconds(active.left / active.share),
+                _ => self.at.saturating_add(seconds(active.left / active.share)),
             };
         }
     }

@@ -89,6 +89,8 @@ impl Executor {
     /// Starts a job.
     pub fn submit(&mut self, now: Duration, job: Job) {
         let (id, bytes, now) = (job.id, job.copy_in, nanos(now));
+        // What ended before must not begin after: it is told by the next advance.
+        self.run_until(now);
         self.jobs.insert(id, Running { job, next: 0 });
         if bytes == 0 {
             return self.copied_in(now, id);
@@ -118,11 +120,14 @@ impl Executor {
 
     /// What happened until `now`, in order.
     pub fn advance(&mut self, now: Duration) -> Vec<(Duration, Event)> {
-        let now = nanos(now);
+        self.run_until(nanos(now));
+        std::mem::take(&mut self.events)
+    }
+
+    fn run_until(&mut self, now: u64) {
         while let Some(at) = self.next().filter(|&at| at <= now) {
             self.step(at);
         }
-        std::mem::take(&mut self.events)
     }
 
     /// Forgets every job: the device is gone.
@@ -190,7 +195,7 @@ impl Executor {
         };
         if running.next < running.job.kernels.len() {
             self.launched += 1;
-            let due = at + seconds(self.law.launch * self.slowdown);
+            let due = at.saturating_add(seconds(self.law.launch * self.slowdown));
             return self.launches.push(Reverse((due, self.launched, id)));
         }
         let bytes = running.job.copy_out;
@@ -216,7 +221,7 @@ impl Engine {
     /// Starts the first transfer if none is under way.
     fn start(&mut self, at: u64, law: &Law) {
         if let (None, Some((_, bytes))) = (self.ends, self.queue.front()) {
-            self.ends = Some(at + seconds(law.copy(*bytes)));
+            self.ends = Some(at.saturating_add(seconds(law.copy(*bytes))));
         }
     }
 

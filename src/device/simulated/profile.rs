@@ -137,7 +137,7 @@ impl DeviceProfile {
         }
         let mut numbers = Numbers::default();
         let law = Law {
-            units: numbers.within("units", &file.units, 1.0, 100_000.0, "1 to 100000")? as u32,
+            units: numbers.whole("units", &file.units)?,
             rate: numbers.positive("rate", &file.rate)?,
             fuses: numbers.flag("fuses", &file.fuses)?,
             activation_bandwidth: numbers
@@ -148,12 +148,21 @@ impl DeviceProfile {
             copy_bandwidth: numbers.positive("copy_bandwidth", &file.copy_bandwidth)?,
             copy_latency: numbers.seconds("copy_latency", &file.copy_latency)?,
         };
+        let memory_bytes = numbers.bytes("memory", &file.memory, 1)?;
+        let worker_bytes = numbers.bytes("worker_memory", &file.worker_memory, 0)?;
+        if worker_bytes >= memory_bytes {
+            return Err(ProfileError::Value {
+                field: "worker_memory",
+                expected: "less than memory",
+                found: format!("`{}`", file.worker_memory.value),
+            });
+        }
         Ok(DeviceProfile {
             name: name.to_owned(),
             class: file.class,
             about: file.about,
-            memory_bytes: numbers.bytes("memory", &file.memory, 1)?,
-            worker_bytes: numbers.bytes("worker_memory", &file.worker_memory, 0)?,
+            memory_bytes,
+            worker_bytes,
             law,
             price: match &file.price {
                 None => None,
@@ -200,11 +209,24 @@ impl Numbers {
     }
 
     fn positive(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {
-        self.within(field, n, 1.0, 1e18, "a number a second, 1 to 1e18")
+        self.within(field, n, 1e6, 1e18, "a number a second, 1e6 to 1e18")
     }
 
     fn seconds(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {
         self.within(field, n, 0.0, 1.0, "seconds, 0 to 1")
+    }
+
+    fn whole(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<u32, ProfileError> {
+        let expected = "a whole number, 1 to 100000";
+        let value = self.within(field, n, 1.0, 100_000.0, expected)?;
+        match value.fract() == 0.0 {
+            true => Ok(value as u32),
+            false => Err(ProfileError::Value {
+                field,
+                expected,
+                found: value.to_string(),
+            }),
+        }
     }
 
     fn flag(&mut self, field: &'static str, n: &Sourced<bool>) -> Result<bool, ProfileError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
-use crate::serving::scheduler::{Pick, Start};
+use crate::serving::scheduler::{Over, Pick, Start};
 
 use super::split::{Stamps, split};
 use super::{Core, Entry, Finished};
@@ -171,12 +171,18 @@ impl<T: Clone> Core<T> {
 
     /// Takes a batch out of execution; false where it was not in it any more.
     pub(super) fn close_batch(&mut self, now: Duration, batch: &Batch<T>) -> bool {
-        let running = self.running.remove(&batch.id).is_some();
-        if running {
-            self.scheduler
-                .finish(now, batch.device, batch.worker, batch.id);
-        }
-        running
+        let Some(running) = self.running.remove(&batch.id) else {
+            return false;
+        };
+        let over = Over {
+            device: batch.device,
+            member: batch.member,
+            worker: batch.worker,
+            batch: batch.id,
+            ranges: &running.ranges,
+        };
+        self.scheduler.finish(now, over);
+        true
     }
 
     /// Counts a range as done for one member; the request, if that was its last and

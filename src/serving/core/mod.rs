@@ -139,6 +139,11 @@ impl<T: Clone> Core<T> {
         self.pool.capacity()
     }
 
+    /// Slots of the pool that a request could have now.
+    pub fn free(&self) -> usize {
+        self.pool.available()
+    }
+
     /// Samples that hold a slot of the pool.
     pub fn pooled(&self) -> usize {
         self.pool.live()

@@ -34,10 +34,10 @@ pub(super) fn split<T>(
     let between = |from: Duration, to: Duration| to.saturating_sub(from);
     let arrived = placed.range.arrived;
     let waited = between(arrived, stamps.started);
-    let held = batch.held_since.map_or(Duration::ZERO, |idle| {
-        between(arrived.max(idle), stamps.started)
-    });
-    let ahead = placed.copied_for.min(waited - held);
+    let ahead = placed.copied_for.min(waited);
+    let idle = batch.held_since;
+    let held = idle.map(|idle| between(arrived.max(idle), stamps.started));
+    let held = held.unwrap_or_default().min(waited - ahead);
     LatencySplit {
         queueing: waited - held - ahead,
         batching: held,

@@ -190,6 +190,8 @@ impl Engine {
             }
             old
         };
+        // What they had taken but not started is for others now.
+        self.shared.wake();
         for id in old {
             self.await_drained(id);
             let now = self.shared.now();

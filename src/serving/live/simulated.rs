@@ -49,16 +49,29 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize) {
 
 /// Starts what there is room for; gives when to look again if nothing happens.
 fn drive(shared: &Shared, index: usize, device: &mut Device) -> Option<Duration> {
+    let mut took = false;
     loop {
         let now = shared.now();
-        match shared.core().next(now, index) {
+        if !lock(&shared.lanes[index].fates).is_empty() {
+            // It must not start anything that the fate would then take away.
+            return Some(now);
+        }
+        let next = shared.core().next(now, index);
+        match next {
             Next::Run(batch) => device.start(now, batch),
             Next::Copy(transfers) => {
+                took = true;
                 for transfer in transfers {
                     device.copy(now, transfer);
                 }
             }
-            Next::Sleep(until) => return until,
+            Next::Sleep(until) => {
+                if took {
+                    // Another device may have least to do now.
+                    shared.wake();
+                }
+                return until;
+            }
         }
     }
 }

@@ -1,55 +1,31 @@
 //! Copying ahead: samples travel to a device's own memory before a lane takes them
-//! (Ebird, section V).
+//! (Ebird, section V). Where several workers of a member could start them, those with
+//! the least to do take first; who is about to run dry takes over what others hold
+//! and cannot start.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
-use crate::serving::batch::{PartKey, Range, RequestKey, Transfer};
-use crate::serving::queue::MemberQueue;
+use crate::serving::batch::{PartKey, RequestKey, Transfer, WorkerId};
 
+use super::pool::key;
 use super::row::Discipline;
+use super::worker::Worker;
 use super::{Row, Scheduler};
 
-/// What is in a device's memory, written once and read by every worker there.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pool {
-    parts: HashMap<PartKey, Copied>,
-}
+/// A pool holds so many times what may be alive on its device (Ebird, section V.A:
+/// "several times").
+const POOL: usize = 4;
 
-/// When a part's copy was asked for and when it was there.
-#[derive(Clone, Copy, Debug)]
-struct Copied {
-    asked: Duration,
-    there: Option<Duration>,
-}
-
-impl Pool {
-    /// Samples at the front of `queue` that are there.
-    pub fn ready(&self, queue: &MemberQueue, transform: usize) -> usize {
-        let there = |range: &&Range| {
-            let copied = self.parts.get(&key(range, transform));
-            copied.is_some_and(|c| c.there.is_some())
-        };
-        queue.iter().take_while(there).map(|r| r.len).sum()
-    }
-
-    /// How long a range waited for its copy.
-    pub fn copied_for(&self, range: &Range, transform: usize) -> Duration {
-        let Some(copied) = self.parts.get(&key(range, transform)) else {
-            return Duration::ZERO;
-        };
-        let from = copied.asked.max(range.arrived);
-        copied.there.unwrap_or(from).saturating_sub(from)
-    }
-}
-
-fn key(range: &Range, transform: usize) -> PartKey {
-    PartKey {
-        request: range.request,
-        part: range.part,
-        transform,
-    }
+/// What a worker takes ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// The worker's place in its row.
+    pub index: usize,
+    pub most: usize,
+    /// Whose unstarted samples go back to the queue first.
+    pub from: Option<WorkerId>,
 }
 
 impl Scheduler {
@@ -58,51 +34,87 @@ impl Scheduler {
         self.policy.copies_ahead() && row.discipline == Discipline::SideBySide
     }
 
-    /// The worker of a device that should take samples and have them copied: one
-    /// whose lanes have room or, where nobody's have, one that looks ahead by its
-    /// batch size.
-    pub(super) fn claimant(&self, device: usize) -> Option<(usize, usize)> {
+    /// The worker of a device that should take samples and have them copied.
+    pub(super) fn claimant(&self, device: usize) -> Option<Claim> {
         let row = &self.rows[device];
         if !self.is_ahead(row) {
             return None;
         }
         let workers = row.workers.iter().enumerate();
-        let mut waiting =
-            workers.filter(|(_, w)| w.takes_batches() && self.queues[w.spec.member].samples() > 0);
-        waiting.find_map(|(index, worker)| {
-            let size = worker.spec.size.get();
-            let ahead = size.saturating_sub(worker.current.samples());
-            let most = match worker.room() {
-                0 if self.has_room(worker.spec.member) => 0,
-                0 => ahead,
-                room => room,
-            };
-            (most > 0).then_some((index, most))
-        })
+        let mut able = workers.filter(|(_, w)| w.takes_batches());
+        able.find_map(|(index, worker)| self.claim_of(row, index, worker))
     }
 
-    /// Whether a worker of `member` anywhere could start samples sooner.
-    fn has_room(&self, member: usize) -> bool {
-        let mut workers = self.workers().filter(|w| w.spec.member == member);
-        workers.any(|w| w.takes_batches() && w.room() > 0)
+    fn claim_of(&self, row: &Row, index: usize, worker: &Worker) -> Option<Claim> {
+        let member = worker.spec.member;
+        let waiting = self.queues[member].samples();
+        let room = self.room_of(row, worker);
+        let claim = |most: usize, from| (most > 0).then_some(Claim { index, most, from });
+        if room == 0 {
+            // Nobody can start more now: what comes next is on its way already then.
+            let busy = waiting > 0 && self.rivals(worker).next().is_none();
+            let ahead = row.look_ahead(self.policy, worker);
+            return claim(if busy { ahead.min(waiting) } else { 0 }, None);
+        }
+        if self.rivals(worker).any(|w| lighter(w, worker)) {
+            return None;
+        }
+        if waiting > 0 {
+            let sharers = 1 + self.rivals(worker).count();
+            return claim(room.min(waiting.div_ceil(sharers)), None);
+        }
+        let holder = self.holder(worker)?;
+        claim(room.min(holder.current.samples()), Some(holder.spec.id))
     }
 
-    /// Lets a worker take up to `most` samples; gives what has to be copied for it.
-    pub(super) fn claim(
-        &mut self,
-        now: Duration,
-        device: usize,
-        index: usize,
-        most: usize,
-    ) -> Vec<Transfer> {
+    /// Samples more that a worker could start now.
+    fn room_of(&self, row: &Row, worker: &Worker) -> usize {
+        if !worker.takes_batches() || row.is_closed() {
+            return 0;
+        }
+        let lanes = worker.lanes.idle_samples();
+        let allowed = row.room(self.policy).saturating_sub(row.taken());
+        lanes.saturating_sub(worker.current.samples()).min(allowed)
+    }
+
+    /// Other workers of the same member that could start samples now.
+    fn rivals(&self, worker: &Worker) -> impl Iterator<Item = &Worker> {
+        let spec = worker.spec;
+        let rows = self.rows.iter();
+        let all = rows.flat_map(|row| row.workers.iter().map(move |w| (row, w)));
+        let of_member = all.filter(move |(_, w)| w.spec.member == spec.member);
+        of_member
+            .filter(move |(row, w)| w.spec.id != spec.id && self.room_of(row, w) > 0)
+            .map(|(_, w)| w)
+    }
+
+    /// The worker of the same member that holds most samples which it cannot start.
+    fn holder(&self, worker: &Worker) -> Option<&Worker> {
+        let spec = worker.spec;
+        let rows = self.rows.iter().filter(|row| self.is_ahead(row));
+        let all = rows.flat_map(|row| row.workers.iter().map(move |w| (row, w)));
+        let stuck = all.filter(|(row, w)| {
+            let other = w.spec.member == spec.member && w.spec.id != spec.id;
+            let full = w.lanes.smallest_idle(1).is_none() || row.room(self.policy) == 0;
+            other && full && w.current.samples() > 0
+        });
+        stuck.map(|(_, w)| w).max_by_key(|w| w.current.samples())
+    }
+
+    /// Lets a worker take samples; gives what has to be copied for it.
+    pub(super) fn claim(&mut self, now: Duration, device: usize, claim: Claim) -> Vec<Transfer> {
+        if let Some(holder) = claim.from {
+            self.put_back(holder);
+        }
+        let policy = self.policy;
         let row = &mut self.rows[device];
-        let worker = &mut row.workers[index];
+        let worker = &mut row.workers[claim.index];
         let member = worker.spec.member;
         let transform = self.transforms[member];
         let mut transfers = Vec::new();
-        for range in self.queues[member].take(most) {
+        for range in self.queues[member].take(claim.most) {
             let part = key(&range, transform);
-            row.pool.parts.entry(part).or_insert_with(|| {
+            if row.pool.hold(now, part, range.part_samples, range.len) {
                 transfers.push(Transfer {
                     device,
                     member,
@@ -110,23 +122,19 @@ impl Scheduler {
                     // Whole parts travel: their other samples will be wanted too.
                     samples: range.part_samples,
                 });
-                Copied {
-                    asked: now,
-                    there: None,
-                }
-            });
+            }
             worker.current.push(range);
         }
         worker.ready = row.pool.ready(&worker.current, transform);
+        let most = row.most_alive(policy).saturating_mul(POOL);
+        row.pool.trim(most);
         transfers
     }
 
     /// A part is in the memory of a device.
     pub fn copied(&mut self, now: Duration, device: usize, part: PartKey) {
         let row = &mut self.rows[device];
-        if let Some(copied) = row.pool.parts.get_mut(&part) {
-            copied.there = Some(now);
-        }
+        row.pool.copied(now, part);
         for worker in &mut row.workers {
             let transform = self.transforms[worker.spec.member];
             if transform == part.transform {
@@ -138,20 +146,16 @@ impl Scheduler {
     /// A request is over: its parts leave every device.
     pub fn forget(&mut self, request: RequestKey, parts: usize) {
         for row in &mut self.rows {
-            if row.pool.parts.is_empty() {
-                continue;
-            }
-            for part in 0..parts {
-                for &transform in &self.transforms {
-                    row.pool.parts.remove(&PartKey {
-                        request,
-                        part,
-                        transform,
-                    });
-                }
-            }
+            row.pool.forget(request, parts, &self.transforms);
         }
     }
+}
+
+/// Whether `a` has less to do than `b`, as shares of what each takes at once.
+fn lighter(a: &Worker, b: &Worker) -> bool {
+    let load = |w: &Worker| w.lanes.alive() + w.current.samples();
+    let scaled = |w: &Worker, other: &Worker| load(w) * other.spec.size.get();
+    scaled(a, b).cmp(&scaled(b, a)) == Ordering::Less
 }
 
 impl PolicyKind {

@@ -7,6 +7,7 @@ use crate::serving::batch::{BatchId, Range, Transfer};
 use crate::serving::lanes::Lane;
 use crate::serving::policy::{Decision, QueueState, decide, fitting};
 
+use super::ahead::Claim;
 use super::row::{Discipline, WorkerSpec};
 use super::worker::Worker;
 use super::{Row, Scheduler};
@@ -37,7 +38,7 @@ pub enum Pick {
 }
 
 enum Choice {
-    Claim(usize, usize),
+    Claim(Claim),
     Run(usize),
     Wait(Option<Duration>),
 }
@@ -52,7 +53,7 @@ impl Scheduler {
     /// What a device would do now: `None` is "something".
     pub fn peek(&self, now: Duration, device: usize) -> Option<Option<Duration>> {
         match self.choose(now, device) {
-            Choice::Run(_) | Choice::Claim(..) => None,
+            Choice::Run(_) | Choice::Claim(_) => None,
             Choice::Wait(until) => Some(until),
         }
     }
@@ -61,7 +62,7 @@ impl Scheduler {
     pub fn next(&mut self, now: Duration, device: usize) -> Pick {
         match self.choose(now, device) {
             Choice::Wait(until) => Pick::Wait(until),
-            Choice::Claim(index, most) => Pick::Copy(self.claim(now, device, index, most)),
+            Choice::Claim(claim) => Pick::Copy(self.claim(now, device, claim)),
             Choice::Run(index) => self.start(now, device, index),
         }
     }
@@ -72,8 +73,8 @@ impl Scheduler {
         if row.is_closed() {
             return Choice::Wait(None);
         }
-        if let Some((index, most)) = self.claimant(device) {
-            return Choice::Claim(index, most);
+        if let Some(claim) = self.claimant(device) {
+            return Choice::Claim(claim);
         }
         let mut best: Option<(u64, usize)> = None;
         let mut until: Option<Duration> = None;

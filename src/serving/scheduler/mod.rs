@@ -2,6 +2,7 @@
 
 mod ahead;
 mod choose;
+mod pool;
 mod row;
 mod worker;
 
@@ -10,13 +11,13 @@ use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
 
-use super::batch::{BatchId, Range, RequestKey, WorkerId};
+use super::batch::{Range, RequestKey, WorkerId};
 use super::queue::MemberQueue;
 use super::segmenter::Segmenter;
 
 pub use choose::{Pick, Start};
 use row::Row;
-pub use row::{Discipline, WorkerSpec};
+pub use row::{Discipline, Over, WorkerSpec};
 use worker::Worker;
 
 /// The scheduler of all devices.
@@ -72,11 +73,13 @@ impl Scheduler {
 
     /// Gives what a worker took but did not start back to its queue.
     fn put_back(&mut self, id: WorkerId) {
-        let Some(worker) = self.find_mut(id) else {
-            return;
-        };
-        let (member, ranges) = (worker.spec.member, worker.give_back());
-        self.queues[member].put_back(ranges);
+        for row in &mut self.rows {
+            if let Some(index) = row.workers.iter().position(|w| w.spec.id == id) {
+                let member = row.workers[index].spec.member;
+                let ranges = row.give_back(index, &self.transforms);
+                return self.queues[member].put_back(ranges);
+            }
+        }
     }
 
     /// Whether a draining worker has nothing left that it could start.
@@ -144,8 +147,9 @@ impl Scheduler {
         self.broadcast(closed);
         self.policy = policy;
         for row in &mut self.rows {
-            for worker in &mut row.workers {
-                let ranges = worker.give_back();
+            for index in 0..row.workers.len() {
+                let ranges = row.give_back(index, &self.transforms);
+                let worker = &mut row.workers[index];
                 self.queues[worker.spec.member].put_back(ranges);
                 worker.follow(now, policy, row.discipline);
             }
@@ -154,7 +158,15 @@ impl Scheduler {
 
     /// At most so many samples alive on a device under `elastic`; none: the policy's.
     pub fn set_max_inf(&mut self, device: usize, most: Option<NonZeroU32>) {
-        self.rows[device].max_inf = most;
+        let row = &mut self.rows[device];
+        row.max_inf = most;
+        if self.policy.copies_ahead() {
+            // What was taken under the old bound is for whoever may start it.
+            for index in 0..row.workers.len() {
+                let ranges = row.give_back(index, &self.transforms);
+                self.queues[row.workers[index].spec.member].put_back(ranges);
+            }
+        }
     }
 
     /// What was set for a device.
@@ -168,8 +180,9 @@ impl Scheduler {
     }
 
     /// A batch is over, whatever became of it.
-    pub fn finish(&mut self, now: Duration, device: usize, worker: WorkerId, batch: BatchId) {
-        self.rows[device].finish(now, worker, batch);
+    pub fn finish(&mut self, now: Duration, over: Over<'_>) {
+        let transform = self.transforms[over.member];
+        self.rows[over.device].finish(now, over, transform);
     }
 
     /// A device is gone: its workers with it; what they took goes back to the queues,

@@ -7,7 +7,7 @@ use crate::device::DeviceKind;
 use crate::ensemble::{BatchSize, PolicyKind};
 use crate::serving::batch::{BatchId, Range, RequestKey, WorkerId};
 
-use super::ahead::Pool;
+use super::pool::{Pool, key};
 use super::worker::Worker;
 
 /// How a device runs the batches of its workers.
@@ -36,6 +36,16 @@ pub struct WorkerSpec {
     pub device: usize,
     pub member: usize,
     pub size: BatchSize,
+}
+
+/// A batch that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Over<'a> {
+    pub device: usize,
+    pub member: usize,
+    pub worker: WorkerId,
+    pub batch: BatchId,
+    pub ranges: &'a [Range],
 }
 
 #[derive(Clone, Debug)]
@@ -80,22 +90,51 @@ impl Row {
         self.most_alive(policy).saturating_sub(self.alive)
     }
 
+    /// Samples that its workers took but did not start.
+    pub fn taken(&self) -> usize {
+        self.workers.iter().map(|w| w.current.samples()).sum()
+    }
+
+    /// Samples that a busy worker may take to have the next batch ready: as many as
+    /// its largest lane takes.
+    pub fn look_ahead(&self, policy: PolicyKind, worker: &Worker) -> usize {
+        let lane = match policy {
+            PolicyKind::Elastic { .. } => worker.spec.size.get().div_ceil(2),
+            _ => worker.spec.size.get(),
+        };
+        lane.min(self.most_alive(policy))
+            .saturating_sub(worker.current.samples())
+    }
+
+    /// Gives what a worker took but did not start.
+    pub fn give_back(&mut self, index: usize, transforms: &[usize]) -> Vec<Range> {
+        let worker = &mut self.workers[index];
+        let transform = transforms[worker.spec.member];
+        let ranges = worker.give_back();
+        for range in &ranges {
+            self.pool.release(key(range, transform), range.len);
+        }
+        ranges
+    }
+
     /// Whether it can start nothing, whatever waits.
     pub fn is_closed(&self) -> bool {
         self.lost || (self.discipline == Discipline::OneAtATime && self.batches > 0)
     }
 
     /// A batch is over.
-    pub fn finish(&mut self, now: Duration, worker: WorkerId, batch: BatchId) {
-        let of = self.workers.iter_mut().find(|w| w.spec.id == worker);
-        let samples = of.map_or(0, |w| w.lanes.finish(now, batch));
+    pub fn finish(&mut self, now: Duration, over: Over<'_>, transform: usize) {
+        let mut workers = self.workers.iter_mut();
+        if let Some(worker) = workers.find(|w| w.spec.id == over.worker) {
+            worker.lanes.finish(now, over.batch);
+        }
+        let samples: usize = over.ranges.iter().map(|r| r.len).sum();
         self.batches = self.batches.saturating_sub(1);
-        self.alive = match self.batches {
-            // A worker that was removed took its count with it.
-            0 => 0,
-            _ => self.alive.saturating_sub(samples),
-        };
+        self.alive = self.alive.saturating_sub(samples);
         self.idle_since = now;
+        for range in over.ranges {
+            self.pool.release(key(range, transform), range.len);
+        }
     }
 
     /// Takes every worker out, for good.

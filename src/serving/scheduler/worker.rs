@@ -56,12 +56,6 @@ impl Worker {
         self.ready = 0;
         self.current.take(usize::MAX)
     }
-
-    /// Samples more that its lanes have room for.
-    pub fn room(&self) -> usize {
-        let taken = self.lanes.alive() + self.current.samples();
-        self.spec.size.get().saturating_sub(taken)
-    }
 }
 
 fn sizes(spec: WorkerSpec, policy: PolicyKind, discipline: Discipline) -> Vec<usize> {

@@ -1,5 +1,7 @@
 //! Devices that disappear, come back and grow slow, and what to do about it.
 
+use std::time::Duration;
+
 use crate::allocation::{Cell, Matrix};
 use crate::search::propose_move;
 use crate::serving::{DoorState, Observed, WorkerStats};
@@ -10,6 +12,10 @@ use super::LiveSession;
 /// A worker whose batches take so many times what they take undisturbed suffers from
 /// others on its device, or from the device.
 pub(super) const INTERFERED: f64 = 1.5;
+
+/// How often proposals are worked out, and for how many of the workers that suffer.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const TRIED: usize = 8;
 
 /// Batches that a worker must have run before its pace means anything.
 const SETTLED: u64 = 10;
@@ -65,9 +71,21 @@ impl LiveSession {
         }
     }
 
+    /// Looks again, once a second, which change would relieve a worker that suffers.
+    pub(super) fn refresh_proposal(&mut self) {
+        let seen = self.engine.observe();
+        let due = self
+            .proposed_at
+            .is_none_or(|at| seen.now >= at + LOOK_EVERY);
+        if due {
+            self.proposed_at = Some(seen.now);
+            self.proposal = self.work_out_proposal(&seen, &self.engine.matrix());
+        }
+    }
+
     /// The change that relieves the worker that suffers most of those that a change
     /// relieves, if there is one.
-    pub(super) fn proposal(&self, seen: &Observed, matrix: &Matrix) -> Option<Proposal> {
+    fn work_out_proposal(&self, seen: &Observed, matrix: &Matrix) -> Option<Proposal> {
         let suffers =
             |w: &&WorkerStats| w.batches >= SETTLED && w.slowdown.is_some_and(|s| s > INTERFERED);
         let workers = seen.workers.iter().filter(suffers);
@@ -91,7 +109,7 @@ impl LiveSession {
                 matrix: better,
             })
         };
-        workers.into_iter().find_map(relieved)
+        workers.into_iter().take(TRIED).find_map(relieved)
     }
 }
 

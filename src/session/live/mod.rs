@@ -7,6 +7,7 @@ mod searches;
 mod view;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::allocation::Matrix;
 use crate::ensemble::{Ensemble, Samples};
@@ -15,7 +16,7 @@ use crate::search::Cache;
 use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
-use super::{Command, EditPreview, LogLevel, Refusal, Session, Snapshot};
+use super::{Command, EditPreview, LogLevel, Proposal, Refusal, Session, Snapshot};
 use log::Log;
 use reloads::Reloads;
 use searches::Searches;
@@ -34,6 +35,8 @@ pub struct LiveSession {
     members: Vec<view::MemberFacts>,
     /// How many times as long each device was told to take.
     slowdown: Vec<f64>,
+    proposal: Option<Proposal>,
+    proposed_at: Option<Duration>,
 }
 
 impl LiveSession {
@@ -60,6 +63,8 @@ impl LiveSession {
             searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
             members: view::member_facts(&ensemble),
             slowdown: vec![1.0; engine.devices().count()],
+            proposal: None,
+            proposed_at: None,
             load: None,
             pattern: None,
             seed: 1,
@@ -135,6 +140,7 @@ impl LiveSession {
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
         self.rest_load_while_measuring();
+        self.refresh_proposal();
         for notice in self.engine.take_notices() {
             self.log.add_notice(self.engine.observe().now, notice);
         }

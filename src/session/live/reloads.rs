@@ -184,7 +184,7 @@ fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, change: impl Change,
             (ReloadState::Done, LogLevel::Info, text)
         }
         Err(error) => {
-            let text = format!("reload failed, what ran before serves: {error}");
+            let text = format!("the matrix was not reached: {error}");
             (
                 ReloadState::Failed(error.to_string()),
                 LogLevel::Error,

@@ -70,7 +70,7 @@ impl LiveSession {
             },
             search: self.searches.view(),
             reload,
-            proposal: self.proposal(&seen, &matrix),
+            proposal: self.proposal.clone().filter(|p| p.matrix != matrix),
             log: self.log.lines(),
             can_undo,
             can_redo,

@@ -34,14 +34,14 @@ pub fn measure(
     for limit in &args.max_inf {
         engine.set_max_inf(opened.device(&limit.device)?, Some(limit.samples));
     }
-    let rates = runs(args, opened, &engine, stopped)?;
-    if rates.is_empty() {
+    let runs = runs(args, opened, &engine, stopped)?;
+    if runs.is_empty() {
         bail!("stopped before a run was whole");
     }
     let seen = engine.observe();
     engine.shutdown();
     let figures = Figures {
-        rates,
+        runs,
         latency: seen.latency,
         split: seen.split,
         refused: seen.refused,
@@ -51,13 +51,13 @@ pub fn measure(
     Ok(Report::new(args, opened, matrix, figures))
 }
 
-/// Samples a second of each whole run, after one that is not counted.
+/// Samples and seconds of each whole run, after one that is not counted.
 fn runs(
     args: &BenchArgs,
     opened: &Opened,
     engine: &Arc<Engine>,
     stopped: &AtomicBool,
-) -> Result<Vec<f64>> {
+) -> Result<Vec<(usize, f64)>> {
     let samples = samples(args, opened)?;
     if let Some(LoadPattern::Closed { samples, .. }) = args.load
         && samples > engine.capacity()
@@ -66,14 +66,14 @@ fn runs(
         bail!("--load: a request of {samples} samples is larger than the pool of {most}");
     }
     let expected = args.fake.then(|| expected(&opened.ensemble));
-    if args.load.is_some() {
+    if args.load.is_some() && args.fake {
         // A pattern's answers go to the generator; the combination is checked before.
         saturating(args, engine, &samples, expected.as_deref(), stopped)?;
     }
     let mut progress = Progress::new();
-    let mut rates = Vec::new();
+    let mut done = Vec::new();
     for run in 0..=args.runs {
-        let rate = match args.load {
+        let run_of = match args.load {
             None => saturating(args, engine, &samples, expected.as_deref(), stopped)?,
             Some(pattern) => patterned(args, engine, &samples, pattern, stopped)?,
         };
@@ -83,11 +83,11 @@ fn runs(
         if run == 0 {
             engine.clear_latency();
         } else {
-            rates.push(rate);
+            done.push(run_of);
         }
         progress.say(|| format!("run {run} of {}", args.runs));
     }
-    Ok(rates)
+    Ok(done)
 }
 
 fn samples(args: &BenchArgs, opened: &Opened) -> Result<Arc<Samples>> {
@@ -104,7 +104,7 @@ fn saturating(
     samples: &Samples,
     expected: Option<&[f32]>,
     stopped: &AtomicBool,
-) -> Result<f64> {
+) -> Result<(usize, f64)> {
     let mut wrong = 0;
     let until = Until {
         limit: None,
@@ -117,7 +117,7 @@ fn saturating(
         let all = args.samples;
         bail!("{wrong} of {all} answers are not what the fake members combine to");
     }
-    Ok(run.samples_per_s())
+    Ok((run.samples, run.elapsed.as_secs_f64()))
 }
 
 /// What the constants of fake members combine to under the ensemble's rule.
@@ -143,7 +143,7 @@ fn patterned(
     samples: &Arc<Samples>,
     pattern: LoadPattern,
     stopped: &AtomicBool,
-) -> Result<f64> {
+) -> Result<(usize, f64)> {
     let started = Instant::now();
     let generator = Generator::start(
         Arc::clone(engine),
@@ -156,5 +156,5 @@ fn patterned(
         thread::park_timeout(Duration::from_millis(1));
     }
     let answered = generator.tally().answered.load(Ordering::Relaxed);
-    Ok(answered as f64 / started.elapsed().as_secs_f64())
+    Ok((answered as usize, started.elapsed().as_secs_f64()))
 }

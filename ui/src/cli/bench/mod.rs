@@ -7,6 +7,7 @@ mod live;
 mod report;
 mod simulated;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
@@ -32,7 +33,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         Format::Text => print(&text(&report, &matrix))?,
     }
     if stopped.load(Ordering::Acquire) {
-        bail!("stopped after {} of {} runs", report.runs, args.runs);
+        bail!("stopped before its end: these are the figures so far");
     }
     Ok(())
 }
@@ -41,11 +42,11 @@ fn measure(
     args: &BenchArgs,
     opened: &Opened,
     matrix: &Matrix,
-    stopped: &AtomicBool,
+    stopped: &Arc<AtomicBool>,
 ) -> Result<Report> {
     let all_simulated = opened.devices.iter().all(|d| d.kind.profile().is_some());
     if all_simulated && !args.real_time && !args.fake {
-        return simulated::measure(args, opened, matrix);
+        return simulated::measure(args, opened, matrix, stopped);
     }
     live::measure(args, opened, matrix, stopped)
 }

@@ -12,7 +12,9 @@ use crate::cli::report::{DeviceRow, device_rows, matrix_table};
 #[derive(Serialize)]
 pub struct Report {
     ensemble: String,
+    /// Samples to send in a run, and those that were answered.
     samples: usize,
+    answered: usize,
     pub runs: usize,
     elapsed_s: f64,
     samples_per_s: f64,
@@ -39,8 +41,8 @@ pub struct Report {
 
 /// What was measured.
 pub struct Figures {
-    /// Samples a second of each run.
-    pub rates: Vec<f64>,
+    /// Samples answered and seconds of each run.
+    pub runs: Vec<(usize, f64)>,
     pub latency: LatencySummary,
     pub split: SplitMeans,
     pub refused: u64,
@@ -51,18 +53,19 @@ pub struct Figures {
 impl Report {
     /// The figures with what they were measured of.
     pub fn new(args: &BenchArgs, opened: &Opened, matrix: &Matrix, figures: Figures) -> Self {
-        let (median, rsd) = (stats::median(&figures.rates), stats::rsd(&figures.rates));
+        let rate = |(samples, seconds): &(usize, f64)| *samples as f64 / seconds.max(1e-9);
+        let rates: Vec<f64> = figures.runs.iter().map(rate).collect();
+        let seconds: Vec<f64> = figures.runs.iter().map(|(_, s)| *s).collect();
+        let answered: Vec<f64> = figures.runs.iter().map(|(n, _)| *n as f64).collect();
         let load = args.load.map(|p| p.to_string());
         Report {
             ensemble: opened.ensemble.name.clone(),
             samples: args.samples,
-            runs: figures.rates.len(),
-            elapsed_s: match median > 0.0 {
-                true => args.samples as f64 / median,
-                false => 0.0,
-            },
-            samples_per_s: median,
-            rsd,
+            answered: stats::median(&answered) as usize,
+            runs: rates.len(),
+            elapsed_s: stats::median(&seconds),
+            samples_per_s: stats::median(&rates),
+            rsd: stats::rsd(&rates),
             latency_us: figures.latency,
             latency_split_us: figures.split,
             workers: matrix.workers().count(),
@@ -87,7 +90,7 @@ impl Report {
 pub fn text(report: &Report, matrix: &Matrix) -> String {
     let l = &report.latency_us;
     let measured = match report.virtual_time {
-        true => format!("one run of {} in virtual time", report.samples),
+        true => format!("{} samples in virtual time", report.answered),
         false => format!(
             "median of {} runs of {}, spread {:.1} %",
             report.runs,

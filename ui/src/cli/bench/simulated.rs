@@ -1,6 +1,7 @@
 //! Simulated devices in virtual time: one run says it all, since it repeats exactly.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use divisi::allocation::Matrix;
@@ -12,7 +13,12 @@ use crate::cli::args::BenchArgs;
 use crate::cli::open::Opened;
 
 /// Runs `matrix` in virtual time.
-pub fn measure(args: &BenchArgs, opened: &Opened, matrix: &Matrix) -> Result<Report> {
+pub fn measure(
+    args: &BenchArgs,
+    opened: &Opened,
+    matrix: &Matrix,
+    stopped: &Arc<AtomicBool>,
+) -> Result<Report> {
     let scene = Scene {
         ensemble: Arc::clone(&opened.ensemble),
         devices: opened.devices.clone(),
@@ -20,7 +26,7 @@ pub fn measure(args: &BenchArgs, opened: &Opened, matrix: &Matrix) -> Result<Rep
         costs: Arc::new(Costs::of_laws(&opened.ensemble, &opened.devices)),
         policy: opened.ensemble.policy,
     };
-    let mut simulation = Simulation::new(&scene)?;
+    let mut simulation = Simulation::new(&scene)?.until(Arc::clone(stopped));
     for limit in &args.max_inf {
         simulation = simulation.with_max_inf(opened.device(&limit.device)?, limit.samples);
     }
@@ -34,7 +40,7 @@ pub fn measure(args: &BenchArgs, opened: &Opened, matrix: &Matrix) -> Result<Rep
         },
     })?;
     let figures = Figures {
-        rates: vec![run.samples_per_s()],
+        runs: vec![(run.samples, run.elapsed.as_secs_f64())],
         latency: run.latency,
         split: run.split,
         refused: run.refused,

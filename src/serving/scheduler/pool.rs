@@ -1,0 +1,131 @@
+//! The sample pool in a device's own memory: which parts are there.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::serving::batch::{PartKey, Range, RequestKey};
+use crate::serving::queue::MemberQueue;
+
+/// What is in a device's memory, written once and read by every worker there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pool {
+    parts: HashMap<PartKey, Part>,
+    /// Parts in order of arrival; those that left may be named still.
+    order: VecDeque<PartKey>,
+    samples: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    samples: usize,
+    /// Samples that workers took and have not finished.
+    held: usize,
+    /// When its copy was asked for, and when it was there.
+    asked: Duration,
+    there: Option<Duration>,
+}
+
+/// The part that a range belongs to, as a transform gives it.
+pub(super) fn key(range: &Range, transform: usize) -> PartKey {
+    PartKey {
+        request: range.request,
+        part: range.part,
+        transform,
+    }
+}
+
+impl Pool {
+    /// A worker takes `held` samples of a part; true where it has to be copied.
+    pub fn hold(&mut self, now: Duration, key: PartKey, samples: usize, held: usize) -> bool {
+        if let Some(part) = self.parts.get_mut(&key) {
+            part.held += held;
+            return false;
+        }
+        let part = Part {
+            samples,
+            held,
+            asked: now,
+            there: None,
+        };
+        self.parts.insert(key, part);
+        self.order.push_back(key);
+        self.samples += samples;
+        true
+    }
+
+    /// A worker finished samples of a part, or gave them back.
+    pub fn release(&mut self, key: PartKey, held: usize) {
+        if let Some(part) = self.parts.get_mut(&key) {
+            part.held = part.held.saturating_sub(held);
+        }
+    }
+
+    /// A part is there.
+    pub fn copied(&mut self, now: Duration, key: PartKey) {
+        if let Some(part) = self.parts.get_mut(&key) {
+            part.there = Some(now);
+        }
+    }
+
+    /// Lets the oldest parts that nobody holds go while there are more than `most`
+    /// samples.
+    pub fn trim(&mut self, most: usize) {
+        for _ in 0..self.order.len() {
+            if self.samples <= most {
+                return;
+            }
+            let Some(key) = self.order.pop_front() else {
+                return;
+            };
+            let needed = |part: &Part| part.held > 0 || part.there.is_none();
+            match self.parts.get(&key) {
+                Some(part) if needed(part) => self.order.push_back(key),
+                _ => self.remove(&key),
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &PartKey) {
+        if let Some(part) = self.parts.remove(key) {
+            self.samples -= part.samples;
+        }
+    }
+
+    /// A request is over: its parts leave.
+    pub fn forget(&mut self, request: RequestKey, parts: usize, transforms: &[usize]) {
+        if self.parts.is_empty() {
+            return self.order.clear();
+        }
+        for part in 0..parts {
+            for &transform in transforms {
+                self.remove(&PartKey {
+                    request,
+                    part,
+                    transform,
+                });
+            }
+        }
+        let parts = &self.parts;
+        while self.order.front().is_some_and(|k| !parts.contains_key(k)) {
+            self.order.pop_front();
+        }
+    }
+
+    /// Samples at the front of `queue` that are there.
+    pub fn ready(&self, queue: &MemberQueue, transform: usize) -> usize {
+        let there = |range: &&Range| {
+            let part = self.parts.get(&key(range, transform));
+            part.is_some_and(|p| p.there.is_some())
+        };
+        queue.iter().take_while(there).map(|r| r.len).sum()
+    }
+
+    /// How long a range waited for its copy.
+    pub fn copied_for(&self, range: &Range, transform: usize) -> Duration {
+        let Some(part) = self.parts.get(&key(range, transform)) else {
+            return Duration::ZERO;
+        };
+        let from = part.asked.max(range.arrived);
+        part.there.unwrap_or(from).saturating_sub(from)
+    }
+}
