@@ -107,10 +107,10 @@ fn the_model_finds_what_greedy_on_runs_finds_or_more() {
 
 #[test]
 fn latency_is_sought_at_the_cost_of_throughput_only() {
-    let (ensemble, devices) = (imn4(), v100s(4));
+    let (ensemble, devices) = (digits(), v100s(2));
     let goal = |objective| Goal {
         objective,
-        rate: Some(80.0),
+        rate: Some(100.0),
         p99: Some(Duration::from_secs(5)),
         ..Goal::default()
     };

@@ -131,7 +131,7 @@ fn draw_share(inside: &mut Pen<'_>, x: u16, y: u16, share: f64, sum: Sum) {
         return;
     }
     let role = match sum {
-        Sum::Compute => Role::Compute,
+        Sum::Compute => Role::Dim,
         Sum::ToDevice | Sum::FromDevice => Role::Copy,
     };
     let eighths = (share.min(1.0) * 8.0).round().max(1.0) as usize;
