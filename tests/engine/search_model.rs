@@ -109,48 +109,51 @@ proptest! {
 
 /// Dense tableau, Bland's rule, slacks for every bound: slow and plain.
 fn tableau(members: usize, devices: usize, workers: &[WorkerRate]) -> f64 {
-    let variables = 1 + workers.len();
-    let rows = members + devices + workers.len();
-    let width = variables + rows + 1;
-    let mut t = vec![vec![0.0; width]; rows + 1];
-    for m in 0..members {
-        t[m][0] = 1.0;
-    }
-    for (i, w) in workers.iter().enumerate() {
-        t[w.member][1 + i] = -1.0;
-        t[members + w.device][1 + i] = w.seconds;
-        let row = members + devices + i;
-        t[row][1 + i] = 1.0 / w.most;
-        t[row][width - 1] = 1.0;
-    }
-    for d in 0..devices {
-        t[members + d][width - 1] = 1.0;
-    }
-    for row in 0..rows {
-        t[row][variables + row] = 1.0;
-    }
-    t[rows][0] = -1.0;
-    let mut basic: Vec<usize> = (variables..variables + rows).collect();
-    while let Some(column) = (0..width - 1).find(|&c| t[rows][c] < -1e-10) {
-        let ratio = |r: usize| t[r][width - 1] / t[r][column];
-        let row = (0..rows)
-            .filter(|&r| t[r][column] > 1e-10)
-            .min_by(|&a, &b| ratio(a).total_cmp(&ratio(b)).then(basic[a].cmp(&basic[b])))
-            .expect("bounded");
-        let pivot = t[row][column];
-        t[row].iter_mut().for_each(|v| *v /= pivot);
-        let line = t[row].clone();
-        for (r, other) in t.iter_mut().enumerate().filter(|(r, _)| *r != row) {
-            let _ = r;
+    let mut table = rows(members, devices, workers);
+    let objective = table.len() - 1;
+    let last = table[0].len() - 1;
+    let variables = last - objective;
+    let mut basic: Vec<usize> = (variables..last).collect();
+    while let Some(column) = (0..last).find(|&c| table[objective][c] < -1e-10) {
+        let ratio = |row: usize| table[row][last] / table[row][column];
+        let leaves = |a: &usize, b: &usize| {
+            let ratios = ratio(*a).total_cmp(&ratio(*b));
+            ratios.then(basic[*a].cmp(&basic[*b]))
+        };
+        let rows = (0..objective).filter(|&r| table[r][column] > 1e-10);
+        let row = rows.min_by(leaves).expect("bounded");
+        let pivot = table[row][column];
+        let line: Vec<f64> = table[row].iter().map(|v| v / pivot).collect();
+        for other in &mut table {
             let factor = other[column];
-            other
-                .iter_mut()
-                .zip(&line)
-                .for_each(|(v, l)| *v -= factor * l);
+            let both = other.iter_mut().zip(&line);
+            both.for_each(|(v, l)| *v -= factor * l);
         }
+        table[row] = line;
         basic[row] = column;
     }
-    t[rows][width - 1]
+    table[objective][last]
+}
+
+/// T − Σ x ≤ 0 a member, Σ x · seconds ≤ 1 a device, x / most ≤ 1 a worker; −T at last.
+fn rows(members: usize, devices: usize, workers: &[WorkerRate]) -> Vec<Vec<f64>> {
+    let variables = 1 + workers.len();
+    let count = members + devices + workers.len();
+    let mut rows = vec![vec![0.0; variables + count + 1]; count + 1];
+    for row in rows.iter_mut().take(members) {
+        row[0] = 1.0;
+    }
+    for (number, worker) in workers.iter().enumerate() {
+        rows[worker.member][1 + number] = -1.0;
+        rows[members + worker.device][1 + number] = worker.seconds;
+        rows[members + devices + number][1 + number] = 1.0 / worker.most;
+    }
+    for (number, row) in rows.iter_mut().enumerate().take(count) {
+        row[variables + number] = 1.0;
+        row[variables + count] = if number < members { 0.0 } else { 1.0 };
+    }
+    rows[count][0] = -1.0;
+    rows
 }
 
 #[test]

@@ -105,6 +105,21 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
         member: 1,
     };
     assert_eq!(propose(&[1e4, 1.0], empty), None);
+    // A worker that does not hold the throughput down still becomes quicker elsewhere.
+    let spread = Matrix::from_rows(
+        frame(&ensemble, &devices),
+        &[vec![8, 8, 8, 8, 8, 8], vec![0; 6]],
+    );
+    let (spread, first) = (
+        spread.expect("valid"),
+        Cell {
+            device: 0,
+            member: 0,
+        },
+    );
+    let slow = [8.0, 1.0];
+    let moved = propose_move(&spread, &costs, &slow, &footprints, &devices, first);
+    assert!(moved.is_some_and(|m| m.get(first).is_none()));
     // A device that is lost has no room for it.
     let alone = devices.without(&[1]);
     let stays = propose_move(&matrix, &costs, &[1e4, 1.0], &footprints, &alone, cell);

@@ -17,8 +17,8 @@ use super::position::{Edit, Position};
 const BETTER: f64 = 1.0 + 1e-7;
 /// Worse by less than this is rounding.
 const SAME: f64 = 1.0 - 1e-9;
-/// Entries drawn anew before a restart: from two, up to a quarter of the matrix.
-const LEAST_DRAWN: usize = 2;
+/// Entries drawn anew before a restart: from three, up to half of the matrix.
+const LEAST_DRAWN: usize = 3;
 /// Steps of one climb at most: strictly better each time, so it ends before.
 const MOST_STEPS: usize = 10_000;
 
@@ -193,7 +193,7 @@ fn summit(position: &Position<'_>) -> Summit {
 /// Changes entries at random, as far as they fit: a few, or many.
 fn perturb(position: &mut Position<'_>, restart: usize, random: &mut ChaCha8Rng) {
     let cells: Vec<_> = position.cells().collect();
-    let most = (cells.len() / 4).max(LEAST_DRAWN);
+    let most = (cells.len() / 2).max(LEAST_DRAWN);
     let count = (LEAST_DRAWN << (restart / 2)).min(most);
     for _ in 0..count {
         let Some(cell) = cells.choose(random) else {

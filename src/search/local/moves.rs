@@ -53,8 +53,8 @@ pub fn promising(position: &Position<'_>) -> Vec<Edit> {
 }
 
 /// A promising entry with what makes room for it: a worker of the same member moves
-/// there from another device; a worker in the same memory goes or takes a smaller
-/// batch; two workers of different members swap their devices.
+/// there from another device; a worker in the same memory goes, takes a smaller batch or
+/// moves to another device; two workers of different members swap their devices.
 pub fn pairs(position: &Position<'_>, edit: Edit) -> Vec<Move> {
     let mut found = Vec::new();
     let workers = position.cells().filter(|cell| *cell != edit.cell);
@@ -68,12 +68,26 @@ pub fn pairs(position: &Position<'_>, edit: Edit) -> Vec<Move> {
         }
         if nearby {
             found.extend((0..size).map(|to| Move::of(&[edit, put(cell, to)])));
+            found.extend(displacements(position, edit, cell, size));
         }
         if cell.member == edit.cell.member {
             found.extend(swaps(position, edit, cell));
         }
     }
     found
+}
+
+/// The worker at `there`, which is in the way, goes to another device.
+fn displacements(
+    position: &Position<'_>,
+    edit: Edit,
+    there: Cell,
+    size: usize,
+) -> impl Iterator<Item = Move> {
+    let devices = 0..position.rates().devices();
+    let others = devices.map(move |device| Cell { device, ..there });
+    let free = others.filter(move |to| *to != edit.cell && position.get(*to).is_none());
+    free.map(move |to| Move::of(&[edit, remove(there), put(to, size)]))
 }
 
 /// The worker at `from` goes to `edit`, another one there goes where it was.
