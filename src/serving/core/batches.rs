@@ -179,6 +179,7 @@ impl<T: Clone> Core<T> {
             member: batch.member,
             worker: batch.worker,
             batch: batch.id,
+            in_pool: batch.in_pool,
             ranges: &running.ranges,
         };
         self.scheduler.finish(now, over);

@@ -76,7 +76,8 @@ impl Scheduler {
         for row in &mut self.rows {
             if let Some(index) = row.workers.iter().position(|w| w.spec.id == id) {
                 let member = row.workers[index].spec.member;
-                let ranges = row.give_back(index, &self.transforms);
+                let ahead = self.policy.copies_ahead();
+                let ranges = row.give_back(index, &self.transforms, ahead);
                 return self.queues[member].put_back(ranges);
             }
         }
@@ -145,10 +146,11 @@ impl Scheduler {
     pub fn set_policy(&mut self, now: Duration, policy: PolicyKind) {
         let closed = self.segmenter.close();
         self.broadcast(closed);
+        let ahead = self.policy.copies_ahead();
         self.policy = policy;
         for row in &mut self.rows {
             for index in 0..row.workers.len() {
-                let ranges = row.give_back(index, &self.transforms);
+                let ranges = row.give_back(index, &self.transforms, ahead);
                 let worker = &mut row.workers[index];
                 self.queues[worker.spec.member].put_back(ranges);
                 worker.follow(now, policy, row.discipline);
@@ -163,7 +165,7 @@ impl Scheduler {
         if self.policy.copies_ahead() {
             // What was taken under the old bound is for whoever may start it.
             for index in 0..row.workers.len() {
-                let ranges = row.give_back(index, &self.transforms);
+                let ranges = row.give_back(index, &self.transforms, true);
                 self.queues[row.workers[index].spec.member].put_back(ranges);
             }
         }

@@ -45,6 +45,8 @@ pub struct Over<'a> {
     pub member: usize,
     pub worker: WorkerId,
     pub batch: BatchId,
+    /// It read its samples from the device's pool.
+    pub in_pool: bool,
     pub ranges: &'a [Range],
 }
 
@@ -106,12 +108,12 @@ impl Row {
             .saturating_sub(worker.current.samples())
     }
 
-    /// Gives what a worker took but did not start.
-    pub fn give_back(&mut self, index: usize, transforms: &[usize]) -> Vec<Range> {
+    /// Gives what a worker took but did not start; `ahead` where that is in the pool.
+    pub fn give_back(&mut self, index: usize, transforms: &[usize], ahead: bool) -> Vec<Range> {
         let worker = &mut self.workers[index];
         let transform = transforms[worker.spec.member];
         let ranges = worker.give_back();
-        for range in &ranges {
+        for range in ranges.iter().filter(|_| ahead) {
             self.pool.release(key(range, transform), range.len);
         }
         ranges
@@ -132,7 +134,7 @@ impl Row {
         self.batches = self.batches.saturating_sub(1);
         self.alive = self.alive.saturating_sub(samples);
         self.idle_since = now;
-        for range in over.ranges {
+        for range in over.ranges.iter().filter(|_| over.in_pool) {
             self.pool.release(key(range, transform), range.len);
         }
     }
