@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::compute::{Footprint, FootprintModel};
 use crate::device::{Booking, DeviceKind, Devices, Ledger, format_bytes};
-use crate::ensemble::{BatchSize, Ensemble};
+use crate::ensemble::{BatchSize, Ensemble, Member, PolicyKind};
 
 use super::matrix::{Cell, Matrix};
 
@@ -37,6 +37,17 @@ pub struct DoesNotFit {
     pub capacity: u64,
 }
 
+/// Bytes of a worker's share of the sample pool in the memory of a device that has its
+/// own: under policies that copy ahead it holds several times the worker's batch, and
+/// the part of a request that is being copied.
+fn pool_share(ensemble: &Ensemble, member: &Member, kind: &DeviceKind, size: BatchSize) -> u64 {
+    if !kind.is_concurrent() {
+        return 0;
+    }
+    let samples = PolicyKind::POOL * size.get() + ensemble.segment_size;
+    4 * (samples * member.input.shape.elements()) as u64
+}
+
 impl Footprints {
     /// Plans every member on every device at every allowed batch size.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
@@ -46,8 +57,9 @@ impl Footprints {
                 let sizes = ensemble.batch_sizes.iter();
                 let plan = |size: BatchSize| {
                     let mut plan = model.at(size.get(), kind.threads());
-                    plan.activation_bytes =
-                        plan.activation_bytes.saturating_add(kind.worker_bytes());
+                    let pool = pool_share(ensemble, member, kind, size);
+                    let beside = kind.worker_bytes().saturating_add(pool);
+                    plan.activation_bytes = plan.activation_bytes.saturating_add(beside);
                     plan
                 };
                 sizes.map(|size| (size, plan(size))).collect()

@@ -30,6 +30,10 @@ pub enum PolicyKind {
 pub const DEFAULT_WAIT: Duration = Duration::from_millis(5);
 
 impl PolicyKind {
+    /// A pool in a device's memory holds so many times what may be alive there: "several
+    /// times" (Ebird, section V.A).
+    pub const POOL: usize = 4;
+
     /// The names, in the order in which a console offers them.
     pub const NAMES: [&'static str; 6] = [
         "no-wait",

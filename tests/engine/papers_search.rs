@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use divisi::allocation::{Frame, Matrix};
+use divisi::allocation::{Cell, Footprints, Frame, Matrix};
+use divisi::device::simulated::{DeviceProfile, find_profile};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind};
 use divisi::profile::Costs;
@@ -30,14 +31,18 @@ fn imn4_on(gpus: usize) -> (Arc<Ensemble>, Devices) {
 /// What the search finds for it.
 fn found_on(gpus: usize) -> Matrix {
     let (ensemble, devices) = imn4_on(gpus);
+    found(&ensemble, devices)
+}
+
+fn found(ensemble: &Arc<Ensemble>, devices: Devices) -> Matrix {
     let job = Job {
-        frame: Frame::of(&ensemble, &devices),
+        frame: Frame::of(ensemble, &devices),
         factory: Arc::new(FakeFactory {
             classes: ensemble.classes,
         }),
         measured_on: devices.clone(),
         devices,
-        ensemble,
+        ensemble: Arc::clone(ensemble),
         samples: None,
         method: Method {
             restarts: 0,
@@ -93,12 +98,32 @@ fn the_slowest_member_is_replicated_first() {
 }
 
 #[test]
-fn members_that_share_a_device_take_smaller_batches() {
-    // Table II: alone at 128, together at 8.
-    let mean = |matrix: &Matrix| {
+fn where_devices_are_few_batches_are_smaller_so_that_all_fit() {
+    let (ensemble, _) = imn4_on(1);
+    let one = tight(&ensemble, 1);
+    let mean = |devices: Devices| {
+        let matrix = found(&ensemble, devices);
         let sizes: Vec<usize> = matrix.workers().map(|(_, s)| s.get()).collect();
         sizes.iter().sum::<usize>() as f64 / sizes.len() as f64
     };
-    let (few, many) = (mean(&found_on(1)), mean(&found_on(4)));
-    assert!(few < many, "{few} on one device, {many} on four");
+    let (few, many) = (mean(one), mean(tight(&ensemble, 4)));
+    assert!(
+        few < 16.0 && few < many,
+        "{few} on one device, {many} on four"
+    );
+}
+
+/// V100s that just hold every member at the smallest batch size.
+fn tight(ensemble: &Ensemble, count: usize) -> Devices {
+    let v100 = find_profile("v100").expect("built in");
+    let large = Devices::simulated(&v100, 1);
+    let footprints = Footprints::of(ensemble, &large);
+    let smallest = ensemble.batch_sizes.smallest();
+    let bytes = |member| footprints.bytes(Cell { device: 0, member }, smallest);
+    let all: u64 = (0..ensemble.members.len()).map(bytes).sum();
+    let profile = DeviceProfile {
+        memory_bytes: all + all / 50,
+        ..DeviceProfile::clone(&v100)
+    };
+    Devices::simulated(&Arc::new(profile), count)
 }

@@ -14,10 +14,6 @@ use super::row::Discipline;
 use super::worker::Worker;
 use super::{Row, Scheduler};
 
-/// A pool holds so many times what may be alive on its device (Ebird, section V.A:
-/// "several times").
-const POOL: usize = 4;
-
 /// What a worker takes ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
@@ -126,7 +122,7 @@ impl Scheduler {
             worker.current.push(range);
         }
         worker.ready = row.pool.ready(&worker.current, transform);
-        let most = row.most_alive(policy).saturating_mul(POOL);
+        let most = row.most_alive(policy).saturating_mul(PolicyKind::POOL);
         row.pool.trim(most);
         transfers
     }
