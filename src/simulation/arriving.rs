@@ -19,7 +19,10 @@ enum Kind {
     /// So many clients that wait for nothing, each with a request of so many samples.
     Closed { idle: usize, samples: usize },
     /// One sample at a time, the next at its time.
-    Open { arrivals: Arrivals, next: Duration },
+    Open {
+        arrivals: Box<Arrivals>,
+        next: Duration,
+    },
 }
 
 impl Arriving {
@@ -92,7 +95,7 @@ fn of_pattern(pattern: LoadPattern, seed: u64) -> Kind {
             samples,
         },
         (_, Some(arrivals)) => Kind::Open {
-            arrivals,
+            arrivals: Box::new(arrivals),
             next: Duration::ZERO,
         },
         (_, None) => Kind::Eager { samples: 1 },
