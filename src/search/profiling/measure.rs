@@ -12,6 +12,7 @@ use candle_core::Tensor;
 use crate::compute::{Predictor, host_rows, write_rows};
 use crate::device::{DeviceKind, pin_current_thread, thread_pool};
 use crate::ensemble::BatchSize;
+use crate::metrics::stats::median;
 use crate::search::control::Stopped;
 use crate::search::evaluator::SearchError;
 
@@ -22,6 +23,9 @@ use super::Profiler;
 const LEAST_TIME: Duration = Duration::from_millis(6);
 /// And at least so often where they are short, so that one interruption does not count.
 const LEAST_RUNS: usize = 3;
+/// A size whose rows take so much longer than another's is measured again, and the less
+/// counts: it may be dearer, or something else may have had the core.
+const STANDS_OUT: f64 = 1.05;
 /// A batch longer than this is run once: it averages over interruptions by itself.
 const LONG: Duration = Duration::from_millis(8);
 
@@ -127,25 +131,34 @@ impl Runner {
     fn times(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Vec<f64>, SearchError> {
         // Not counted: it pays for cold memory and a sleeping core.
         self.run(sizes[sizes.len() - 1])?;
-        let times = sizes.iter().map(|&rows| {
+        let mut times = Vec::new();
+        for &rows in sizes {
+            times.push(self.time(rows)?);
             if profiler.control.is_cancelled() {
                 return Err(Stopped.into());
             }
-            self.time(rows)
-        });
-        times.collect()
+        }
+        let a_row = |(time, rows): (&f64, &usize)| time / *rows as f64;
+        let least = times.iter().zip(sizes).map(a_row).fold(f64::MAX, f64::min);
+        for (time, &rows) in times.iter_mut().zip(sizes) {
+            if *time > STANDS_OUT * least * rows as f64 {
+                *time = time.min(self.time(rows)?);
+            }
+        }
+        Ok(times)
     }
 
-    /// Seconds of one batch: the mean, since serving pays for every interruption too.
+    /// Seconds of one batch: the median, since an interruption of one in three runs is
+    /// not one of every third batch while serving.
     fn time(&mut self, rows: usize) -> Result<f64, SearchError> {
-        let (mut runs, mut total) = (0, Duration::ZERO);
+        let (mut times, mut total) = (Vec::new(), Duration::ZERO);
         loop {
             let took = self.run(rows)?;
-            runs += 1;
+            times.push(took.as_secs_f64());
             total += took;
-            let steady = total >= LEAST_TIME && runs >= LEAST_RUNS;
+            let steady = total >= LEAST_TIME && times.len() >= LEAST_RUNS;
             if steady || took >= LONG {
-                return Ok(total.as_secs_f64() / runs as f64);
+                return Ok(median(&times));
             }
         }
     }
