@@ -112,6 +112,14 @@ impl Devices {
             device: name.to_owned(),
             reason,
         })?;
+        let mut known = self.devices.iter().filter_map(|d| d.kind.profile());
+        if known.any(|p| p.name == profile.name && *p != profile) {
+            let reason = format!("another profile is called `{}` too", profile.name);
+            return Err(DeviceError::Profile {
+                device: name.to_owned(),
+                reason,
+            });
+        }
         for _ in 0..count {
             self.push_simulated(&profile);
         }

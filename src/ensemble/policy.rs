@@ -130,8 +130,10 @@ impl FromStr for PolicyKind {
         let Some((name, wait)) = text.split_once(':') else {
             return PolicyKind::named(text, DEFAULT_WAIT);
         };
-        if name == "elastic" {
-            return elastic(wait);
+        match name {
+            "elastic" => return elastic(wait),
+            "no-wait" => return Err(format!("no-wait takes no number, found `{wait}`")),
+            _ => {}
         }
         let millis = wait.strip_suffix("ms").unwrap_or(wait);
         let wait = millis

@@ -181,6 +181,9 @@ fn syntax(text: &str, error: &toml::de::Error) -> ProfileError {
     }
 }
 
+/// More memory than a pebibyte is taken for a mistake.
+const MOST_MEMORY: u64 = 1 << 50;
+
 /// Checks numbers and remembers their origins.
 #[derive(Default)]
 struct Numbers {
@@ -241,11 +244,14 @@ impl Numbers {
         least: u64,
     ) -> Result<u64, ProfileError> {
         self.note(field, size.value.clone(), size)?;
-        let bytes = match size.value.trim() {
-            "0" => Some(0),
-            text => parse_bytes(text).ok(),
+        let text = size.value.trim();
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+        let bytes = match digits.parse() {
+            Ok(0) => Some(0),
+            _ => parse_bytes(text).ok(),
         };
-        bytes.filter(|&b| b >= least).ok_or(ProfileError::Value {
+        let sane = bytes.filter(|&b| (least..=MOST_MEMORY).contains(&b));
+        sane.ok_or(ProfileError::Value {
             field,
             expected: "a size such as 16GiB",
             found: format!("`{}`", size.value),

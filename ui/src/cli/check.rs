@@ -36,6 +36,9 @@ struct MemberRow {
     flops: u64,
     /// By batch size, on the first device.
     bytes: BTreeMap<usize, u64>,
+    /// The same on the first device of every other kind, where there are several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    bytes_on: BTreeMap<String, BTreeMap<usize, u64>>,
     synthetic: bool,
     /// The largest batch size that fits each device when the member is alone there.
     fits: Vec<Option<usize>>,
@@ -66,6 +69,30 @@ pub fn run(args: &CheckArgs) -> Result<()> {
     }
 }
 
+/// Bytes of a lone worker of a member on a device, by batch size.
+fn bytes_on(
+    opened: &Opened,
+    footprints: &Footprints,
+    device: usize,
+    member: usize,
+) -> BTreeMap<usize, u64> {
+    let cell = Cell { device, member };
+    let sizes = opened.ensemble.batch_sizes.iter();
+    sizes
+        .map(|s| (s.get(), footprints.bytes(cell, s)))
+        .collect()
+}
+
+/// The first device of every kind but the first device's: there members take other
+/// bytes.
+fn other_kinds(opened: &Opened) -> impl Iterator<Item = usize> + '_ {
+    let kind = |d: usize| {
+        let kind = &opened.devices.get(d).kind;
+        (kind.threads(), kind.profile())
+    };
+    (1..opened.devices.count()).filter(move |&d| (0..d).all(|before| kind(before) != kind(d)))
+}
+
 fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
     let sizes = &opened.ensemble.batch_sizes;
     let members = opened.ensemble.members.iter().enumerate();
@@ -75,19 +102,11 @@ fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
             input: member.input.shape.into(),
             parameters: member.graph.parameter_count(),
             flops: member.graph.flops(),
-            bytes: sizes
-                .iter()
-                .map(|s| {
-                    (
-                        s.get(),
-                        footprints.bytes(
-                            Cell {
-                                device: 0,
-                                member: index,
-                            },
-                            s,
-                        ),
-                    )
+            bytes: bytes_on(opened, footprints, 0, index),
+            bytes_on: other_kinds(opened)
+                .map(|d| {
+                    let name = opened.devices.get(d).name.clone();
+                    (name, bytes_on(opened, footprints, d, index))
                 })
                 .collect(),
             synthetic: member.weights.is_synthetic(),
@@ -155,6 +174,16 @@ fn members_table(report: &Report) -> String {
         }
         if member.synthetic {
             text += "  synthetic weights";
+        }
+    }
+    let others = report.members.first().map(|m| m.bytes_on.keys());
+    for device in others.into_iter().flatten() {
+        text += &format!("\n\non {device}");
+        for member in &report.members {
+            text += &format!("\n{:38}", member.name);
+            for bytes in member.bytes_on[device].values() {
+                text += &format!(" {:>9}", format_bytes(*bytes));
+            }
         }
     }
     text.push('\n');

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use divisi::allocation::Matrix;
-use divisi::ensemble::Ensemble;
+use divisi::ensemble::{Ensemble, PolicyKind};
 
 use super::args::{BenchArgs, Format};
 use super::open::{Opened, files, with_devices};
@@ -44,6 +44,10 @@ fn measure(
     matrix: &Matrix,
     stopped: &Arc<AtomicBool>,
 ) -> Result<Report> {
+    let elastic = matches!(opened.ensemble.policy, PolicyKind::Elastic { .. });
+    if !args.max_inf.is_empty() && !elastic {
+        bail!("--max-inf bounds what is alive under elastic; add --policy elastic");
+    }
     let all_simulated = opened.devices.iter().all(|d| d.kind.profile().is_some());
     if all_simulated && !args.real_time && !args.fake {
         return simulated::measure(args, opened, matrix, stopped);
