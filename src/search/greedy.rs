@@ -54,7 +54,10 @@ pub struct Found {
     pub coverage: f64,
     /// Samples a second of this matrix as the model predicts.
     pub predicted: Option<f64>,
-    /// Samples a second that no matrix exceeds, by the model.
+    /// Samples a second of this matrix in the long run: simulated where every device
+    /// is, else as the model predicts.
+    pub steady: Option<f64>,
+    /// Samples a second that no matrix exceeds in the long run, by the model.
     pub bound: Option<f64>,
     /// Under load, where the goal asks for it.
     pub latency: Option<LoadedLatency>,
@@ -74,18 +77,19 @@ impl Found {
             iterations: 0,
             coverage: 1.0,
             predicted: None,
+            steady: None,
             bound: None,
             latency: None,
             shortfall: None,
         }
     }
 
-    /// How much better than this any matrix can be at most, relative to this: by what
-    /// was predicted or what was seen, whichever is less.
+    /// The share of the bound that this matrix lacks in the long run: 0 where no matrix
+    /// is better. What is simulated may exceed what is predicted by a hair; the gap is
+    /// never negative.
     pub fn gap(&self) -> Option<f64> {
-        let (bound, predicted) = self.bound.zip(self.predicted)?;
-        let least = predicted.min(self.score).max(f64::MIN_POSITIVE);
-        Some((bound / least - 1.0).max(0.0))
+        let (bound, steady) = self.bound.zip(self.steady)?;
+        Some((1.0 - steady / bound.max(f64::MIN_POSITIVE)).max(0.0))
     }
 }
 

@@ -53,8 +53,10 @@ pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchE
     found.evaluations += evaluations;
     found.iterations = iterations;
     found.bound = Some(modelled.bound);
+    let steady = modelled.steady(&found.matrix)?;
+    found.steady = Some(steady);
     if let (None, Some(rate)) = (&found.shortfall, goal.rate) {
-        found.shortfall = goals::too_slow(found.score, rate);
+        found.shortfall = goals::too_slow(steady, rate);
     }
     Ok(found)
 }
@@ -105,6 +107,14 @@ impl<'a> Modelled<'a> {
     /// Samples a second of `matrix` in the long run at most, as predicted.
     pub fn throughput(&self, matrix: &Matrix) -> f64 {
         self.model().throughput(matrix)
+    }
+
+    /// The same simulated, where every device is and anything is to be run.
+    fn steady(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+        if self.job.is_simulated() && self.job.method.finalists > 0 {
+            return self.virtual_bench().steady(matrix);
+        }
+        Ok(self.throughput(matrix))
     }
 
     /// Distinct matrices, the best predicted first; matrices scored and steps taken.

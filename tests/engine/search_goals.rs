@@ -79,7 +79,11 @@ fn simulated_devices_are_searched_exactly_and_again_the_same() {
         assert_eq!((run.samples_per_s, run.error), (found.score, 0.0));
         assert!(found.score >= found.start_score && found.error == 0.0);
         if let (Some(bound), Some(gap)) = (found.bound, found.gap()) {
-            assert!(found.score <= bound && gap >= bound / found.score - 1.0 - 1e-9);
+            let steady = bench.steady(&found.matrix).expect("runs");
+            assert_eq!(Some(steady), found.steady);
+            assert!(found.score <= bound && (0.0..0.5).contains(&gap));
+            assert!(steady < 1.01 * bound, "{steady} {bound}");
+            assert_eq!(gap, (1.0 - steady / bound).max(0.0));
         }
     }
 }
@@ -139,6 +143,8 @@ fn a_goal_that_nothing_meets_says_what_comes_closest() {
         let found = search(&ensemble, &devices, asking(goal)).expect("finds");
         let shortfall = found.shortfall.expect("cannot be met");
         assert!(shortfall.contains(says), "{shortfall}");
+        let p99 = found.latency.map_or(Duration::ZERO, |l| l.p99);
+        assert_eq!(millis.is_some(), p99 > Duration::ZERO, "{p99:?}");
     }
 }
 
