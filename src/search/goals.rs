@@ -93,8 +93,11 @@ pub(super) fn best_under_load(
     rate: f64,
 ) -> Result<Weighed, SearchError> {
     let goal = &modelled.job.method.goal;
-    found.extend(with_smaller_batches(modelled, start)?);
-    found.push(start.clone());
+    let rule = modelled.job.method.algorithm.is_rule();
+    if !rule {
+        found.extend(with_smaller_batches(modelled, start)?);
+        found.push(start.clone());
+    }
     let bench = modelled.virtual_bench();
     let mut all: Vec<Candidate> = Vec::new();
     let mut best: Option<Candidate> = None;
@@ -110,7 +113,8 @@ pub(super) fn best_under_load(
     for matrix in distinct(found) {
         weigh(matrix, &mut best)?;
     }
-    for matrix in neighbours(modelled, best.as_ref()) {
+    let around = best.as_ref().filter(|_| !rule);
+    for matrix in neighbours(modelled, around) {
         weigh(matrix, &mut best)?;
     }
     confirmed(modelled, &bench, all, rate)
@@ -152,7 +156,7 @@ fn confirmed(
 
 /// Replaces what is said of a candidate by what long runs under fresh arrivals say.
 fn confirm(bench: &VirtualBench, candidate: &mut Candidate, rate: f64) -> Result<(), SearchError> {
-    candidate.throughput = bench.steady(&candidate.matrix)?;
+    candidate.throughput = bench.pace(&candidate.matrix)?;
     candidate.latency = match candidate.latency {
         Some(_) if candidate.throughput > rate => bench.worst_latency(&candidate.matrix, rate)?,
         _ => None,

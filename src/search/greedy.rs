@@ -1,5 +1,7 @@
 //! Bounded greedy (the paper, algorithm 2): from a start, to the best neighbour,
-//! while that is strictly better.
+//! while that is strictly better. The score of a run is often set by one member alone, so
+//! that neighbours are equal by the dozen; where scores are equal, the one with more
+//! samples a second in the long run is the better one. A step sideways is never taken.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -144,19 +146,38 @@ fn draw(found: &Found, most: usize, random: &mut ChaCha8Rng) -> Drawn {
     }
 }
 
-/// Scores every neighbour; moves to the best if that is strictly better.
+/// Scores that differ by less than this share are equal but for rounding.
+const EQUAL: f64 = 1e-9;
+
+/// Scores every neighbour; moves to the best if that is strictly better: by its score,
+/// or at an equal one in the long run.
 fn best_of(
     neighbours: Vec<Matrix>,
     found: &mut Found,
     evaluator: &mut dyn Evaluator,
     control: &Control,
 ) -> Result<bool, SearchError> {
-    let before = found.score;
+    let mut moved = false;
+    let mut steady = evaluator.steady(&found.matrix);
     for matrix in neighbours {
         control.checkpoint()?;
         let score = evaluator.score(&matrix, found.score)?;
         found.evaluations += 1;
-        if score.samples_per_s > found.score {
+        let equal = (score.samples_per_s - found.score).abs() <= EQUAL * found.score;
+        let long = match equal {
+            true => evaluator.steady(&matrix),
+            false => 0.0,
+        };
+        let better = match equal {
+            true => long > steady * (1.0 + EQUAL),
+            false => score.samples_per_s > found.score,
+        };
+        if better {
+            steady = match equal {
+                true => long,
+                false => evaluator.steady(&matrix),
+            };
+            moved = true;
             found.matrix = matrix;
             found.score = score.samples_per_s;
             found.error = score.error;
@@ -169,7 +190,7 @@ fn best_of(
             p.best = Some(found.matrix.clone());
         });
     }
-    Ok(found.score > before)
+    Ok(moved)
 }
 
 fn announce(control: &Control, found: &Found) {

@@ -12,6 +12,7 @@ use crate::simulation::{Report, Scene, Simulation, SimulationError, Workload};
 
 use super::evaluator::{Evaluator, Score, SearchError};
 use super::goal::LoadedLatency;
+use super::model::{ModelEvaluator, Rates};
 
 /// Samples of a run: the paper measures over 1 024 (section IV.A).
 const SAMPLES: usize = 1024;
@@ -125,12 +126,12 @@ impl VirtualBench {
         Ok(worst)
     }
 
-    /// Samples a second of `matrix` in the long run: neither the first batches nor the
+    /// Samples a second of `matrix` in a long run: neither the first batches nor the
     /// last ones count. 0 where it does not fit.
     ///
     /// # Errors
     /// The simulation broke down.
-    pub fn steady(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+    pub fn pace(&self, matrix: &Matrix) -> Result<f64, SearchError> {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(0.0);
         }
@@ -142,7 +143,7 @@ impl VirtualBench {
             seed: Arriving::WHOLE.seed,
         };
         let report = self.run(matrix, workload)?;
-        Ok(pace(&report).unwrap_or_else(|| report.samples_per_s()))
+        Ok(steady_part(&report).unwrap_or_else(|| report.samples_per_s()))
     }
 
     fn run(&self, matrix: &Matrix, workload: Workload) -> Result<Report, SearchError> {
@@ -159,7 +160,7 @@ impl VirtualBench {
 }
 
 /// Samples a second between two answers in the steady part of a long run.
-fn pace(report: &Report) -> Option<f64> {
+fn steady_part(report: &Report) -> Option<f64> {
     let served = &report.served;
     let number = |share: f64| (share * served.len() as f64) as usize;
     let (first, last) = (number(STEADY.0), number(STEADY.1));
@@ -192,6 +193,11 @@ fn loaded(report: &Report, rate: f64) -> LoadedLatency {
 impl Evaluator for VirtualBench {
     fn name(&self) -> &'static str {
         "bench, simulated"
+    }
+
+    fn steady(&mut self, matrix: &Matrix) -> f64 {
+        let rates = Rates::new(matrix.frame(), &self.devices, &self.costs);
+        ModelEvaluator::by(rates, &self.devices, self.footprints.clone()).throughput(matrix)
     }
 
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
