@@ -16,6 +16,9 @@ use super::greedy::Found;
 use super::method::Method;
 use super::sealed;
 
+/// Raised whenever the same search comes to something else than before.
+const RESULTS: u32 = 2;
+
 /// Names a result: everything that could change it goes in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey(String);
@@ -29,6 +32,7 @@ impl CacheKey {
             hash.update([0]);
         };
         add(env!("CARGO_PKG_VERSION").into());
+        add(format!("results {RESULTS}"));
         // An unoptimised build's figures say nothing about an optimised one.
         add(format!("debug {}", cfg!(debug_assertions)));
         add(sealed::processor());
@@ -85,6 +89,7 @@ struct Stored {
     iterations: usize,
     coverage: f64,
     predicted: Option<f64>,
+    steady: Option<f64>,
     bound: Option<f64>,
     latency: Option<LoadedLatency>,
     shortfall: Option<String>,
@@ -128,6 +133,7 @@ impl Cache {
             iterations: stored.iterations,
             coverage: stored.coverage,
             predicted: stored.predicted,
+            steady: stored.steady,
             bound: stored.bound,
             latency: stored.latency,
             shortfall: stored.shortfall,
@@ -149,6 +155,7 @@ impl Cache {
             iterations: found.iterations,
             coverage: found.coverage,
             predicted: found.predicted,
+            steady: found.steady,
             bound: found.bound,
             latency: found.latency,
             shortfall: found.shortfall.clone(),

@@ -36,6 +36,13 @@ pub trait Evaluator {
     /// error but scores 0.
     fn score(&mut self, matrix: &Matrix, best: f64) -> Result<Score, SearchError>;
 
+    /// Samples a second of `matrix` in the long run, where that is known at next to no
+    /// cost: it decides between matrices whose scores are equal. 0 where it is not.
+    fn steady(&mut self, matrix: &Matrix) -> f64 {
+        let _ = matrix;
+        0.0
+    }
+
     /// Scores `matrix` in about the time of `samples` samples, where less time means a
     /// rougher figure.
     ///

@@ -1,36 +1,40 @@
 //! Searches whose goal needs latencies: the model finds matrices for every largest
-//! batch size, a simulation under load tells their latencies.
+//! batch size, a simulation under load tells their latencies: a brief one at first, a
+//! longer one for what looks promising, and fresh arrivals for what is to be the answer.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use crate::allocation::{Cell, Matrix};
+use crate::allocation::Matrix;
 
 use super::evaluator::SearchError;
 use super::goal::{Goal, LoadedLatency, Objective};
 use super::greedy::Found;
 use super::local::{Climber, Position};
 use super::modelled::Modelled;
-use super::virtual_bench::VirtualBench;
+use super::virtual_bench::{Arriving, VirtualBench};
 
 /// Share of the best throughput that arrives where no rate is given: busy, not full.
 const SHARE: f64 = 0.6;
 /// Neighbours of the best candidate that are simulated under load as well.
 const NEIGHBOURS: usize = 48;
 
-/// A p99 beyond the limit by less than this factor is just missed.
+/// A p99 beyond the limit, or the best yet, by less than this factor may still be had.
 const NEAR: f64 = 1.5;
+/// Candidates that are tried under fresh arrivals at most, the best first.
+const MOST_CONFIRMED: usize = 6;
 
 /// A matrix with what is known of it.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub matrix: Matrix,
-    /// Samples a second as predicted.
+    /// Samples a second in the long run: predicted, or simulated once it is confirmed.
     pub throughput: f64,
-    /// None where it does not keep up.
+    /// None where it does not keep up with the rate.
     pub latency: Option<LoadedLatency>,
 }
 
@@ -39,11 +43,15 @@ impl Candidate {
         self.latency.map_or(Duration::MAX, |l| l.p99)
     }
 
+    /// Whether it keeps up, and answers within the time that `goal` gives.
+    pub fn meets(&self, goal: &Goal) -> bool {
+        self.latency.is_some() && goal.p99.is_none_or(|most| self.p99() <= most)
+    }
+
     /// Whether it serves `goal` better than `other`: first what must hold, then the
     /// objective; where neither holds what must, the nearer one.
     pub fn is_better(&self, other: &Candidate, goal: &Goal) -> bool {
-        let meets = |c: &Candidate| goal.p99.is_none_or(|most| c.p99() <= most);
-        match (meets(self), meets(other)) {
+        match (self.meets(goal), other.meets(goal)) {
             (true, false) => true,
             (false, true) => false,
             (true, true) if goal.objective == Objective::Throughput => {
@@ -85,14 +93,17 @@ pub(super) fn best_under_load(
     rate: f64,
 ) -> Result<Weighed, SearchError> {
     let goal = &modelled.job.method.goal;
-    found.extend(with_smaller_batches(modelled, start)?);
-    found.push(start.clone());
+    let rule = modelled.job.method.algorithm.is_rule();
+    if !rule {
+        found.extend(with_smaller_batches(modelled, start)?);
+        found.push(start.clone());
+    }
     let bench = modelled.virtual_bench();
     let mut all: Vec<Candidate> = Vec::new();
     let mut best: Option<Candidate> = None;
     let mut weigh = |matrix: Matrix, best: &mut Option<Candidate>| {
         modelled.control.checkpoint()?;
-        let candidate = loaded(modelled, &bench, matrix, rate)?;
+        let candidate = loaded(modelled, &bench, matrix, rate, best.as_ref())?;
         all.push(candidate.clone());
         if best.as_ref().is_none_or(|b| candidate.is_better(b, goal)) {
             *best = Some(candidate);
@@ -102,15 +113,55 @@ pub(super) fn best_under_load(
     for matrix in distinct(found) {
         weigh(matrix, &mut best)?;
     }
-    for matrix in neighbours(modelled, best.as_ref()) {
+    let around = best.as_ref().filter(|_| !rule);
+    for matrix in neighbours(modelled, around) {
         weigh(matrix, &mut best)?;
+    }
+    confirmed(modelled, &bench, all, rate)
+}
+
+/// The best candidate of which fresh arrivals say what was said of it before; where
+/// there is none that meets the goal, what comes closest by these arrivals.
+fn confirmed(
+    modelled: &Modelled<'_>,
+    bench: &VirtualBench,
+    mut all: Vec<Candidate>,
+    rate: f64,
+) -> Result<Weighed, SearchError> {
+    let goal = &modelled.job.method.goal;
+    let simulated = all.iter().filter(|c| c.latency.is_some()).count();
+    all.sort_by(|a, b| match (a.is_better(b, goal), b.is_better(a, goal)) {
+        (true, _) => Ordering::Less,
+        (_, true) => Ordering::Greater,
+        _ => Ordering::Equal,
+    });
+    let mut best: Option<Candidate> = None;
+    for candidate in all.iter_mut().take(MOST_CONFIRMED) {
+        modelled.control.checkpoint()?;
+        confirm(bench, candidate, rate)?;
+        if best.as_ref().is_none_or(|b| candidate.is_better(b, goal)) {
+            best = Some(candidate.clone());
+        }
+        if candidate.meets(goal) {
+            break;
+        }
     }
     let nothing = || SearchError::Evaluation("expected a matrix to try, found none".into());
     Ok(Weighed {
         best: best.ok_or_else(nothing)?,
-        simulated: all.iter().filter(|c| c.latency.is_some()).count(),
+        simulated,
         all,
     })
+}
+
+/// Replaces what is said of a candidate by what long runs under fresh arrivals say.
+fn confirm(bench: &VirtualBench, candidate: &mut Candidate, rate: f64) -> Result<(), SearchError> {
+    candidate.throughput = bench.pace(&candidate.matrix)?;
+    candidate.latency = match candidate.latency {
+        Some(_) if candidate.throughput > rate => bench.worst_latency(&candidate.matrix, rate)?,
+        _ => None,
+    };
+    Ok(())
 }
 
 /// Candidates under load.
@@ -164,48 +215,32 @@ fn neighbours(modelled: &Modelled<'_>, best: Option<&Candidate>) -> Vec<Matrix> 
     all
 }
 
-/// Simulates `matrix` where that can show anything: it fits and keeps up.
+/// Simulates `matrix` where that can show anything: it fits and keeps up. First
+/// briefly, and longer where that comes near the limit or `best`.
 fn loaded(
     modelled: &Modelled<'_>,
     bench: &VirtualBench,
     matrix: Matrix,
     rate: f64,
+    best: Option<&Candidate>,
 ) -> Result<Candidate, SearchError> {
-    let throughput = modelled.predict(&matrix);
-    let hopeless = modelled
-        .job
-        .method
-        .goal
-        .p99
-        .is_some_and(|most| least_latency(modelled, &matrix) > most.as_secs_f64() * GENEROUS);
-    let latency = if modelled.throughput(&matrix) <= rate || hopeless {
-        None
-    } else {
-        bench.latency(&matrix, rate)?
+    let throughput = modelled.throughput(&matrix);
+    let latency = match throughput > rate {
+        true => bench.latency(&matrix, rate, Arriving::BRIEF)?,
+        false => None,
+    };
+    let limit = modelled.job.method.goal.p99;
+    let limit = limit.or(best.and_then(|b| b.latency).map(|l| l.p99));
+    let promising = |l: &LoadedLatency| limit.is_none_or(|most| l.p99 < most.mul_f64(NEAR));
+    let latency = match latency.filter(promising) {
+        Some(_) => bench.latency(&matrix, rate, Arriving::WHOLE)?,
+        None => latency,
     };
     Ok(Candidate {
         matrix,
         throughput,
         latency,
     })
-}
-
-/// A matrix this far above the limit is not simulated, to say what comes closest those
-/// nearer are.
-const GENEROUS: f64 = 10.0;
-
-/// Seconds that no request stays below: its slowest member's fastest worker, alone,
-/// with one sample.
-fn least_latency(modelled: &Modelled<'_>, matrix: &Matrix) -> f64 {
-    let members = 0..matrix.frame().members.len();
-    let fastest = members.map(|member| {
-        let workers = matrix.workers().filter(|(cell, _)| cell.member == member);
-        let alone = |cell: Cell| modelled.costs.alone(member, cell.device, 1).latency;
-        workers
-            .map(|(cell, _)| alone(cell))
-            .fold(f64::INFINITY, f64::min)
-    });
-    fastest.fold(0.0, f64::max)
 }
 
 fn shortfall(best: &Candidate, goal: &Goal, rate: f64) -> Option<String> {

@@ -28,6 +28,11 @@ impl Algorithm {
         Algorithm::Local,
     ];
 
+    /// Whether it gives one matrix by a rule, which is scored and not improved.
+    pub fn is_rule(self) -> bool {
+        matches!(self, Algorithm::WorstFit | Algorithm::BestBatch)
+    }
+
     /// Its name on the command line and the screen.
     pub fn name(self) -> &'static str {
         match self {

@@ -34,5 +34,5 @@ pub use job::{Job, Outcome};
 pub use method::{Algorithm, EvaluatorKind, Method};
 pub use plan::{Kind, Offer, PlanOrder, Planned, plan};
 pub use relief::{evacuate, propose_move};
-pub use virtual_bench::VirtualBench;
+pub use virtual_bench::{Arriving, VirtualBench};
 pub use worst_fit::worst_fit;

@@ -9,7 +9,7 @@ use crate::profile::{CellCost, Costs};
 use super::best_batch::best_batch;
 use super::control::Control;
 use super::evaluator::{Evaluator, SearchError};
-use super::finals::{canonical, finals};
+use super::finals::{Final, canonical, finals};
 use super::goals;
 use super::greedy::{Found, greedy};
 use super::job::Job;
@@ -47,14 +47,18 @@ pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchE
     let goal = &job.method.goal;
     let mut found = if goal.needs_latency() {
         goals::search(&modelled, &start, candidates)?
+    } else if job.method.algorithm.is_rule() {
+        modelled.figures(&candidates[0], &start)?
     } else {
         modelled.measured(&start, candidates)?
     };
     found.evaluations += evaluations;
     found.iterations = iterations;
     found.bound = Some(modelled.bound);
+    let steady = modelled.steady(&found.matrix)?;
+    found.steady = Some(steady);
     if let (None, Some(rate)) = (&found.shortfall, goal.rate) {
-        found.shortfall = goals::too_slow(found.score, rate);
+        found.shortfall = goals::too_slow(steady, rate);
     }
     Ok(found)
 }
@@ -107,6 +111,14 @@ impl<'a> Modelled<'a> {
         self.model().throughput(matrix)
     }
 
+    /// The same simulated, where every device is and anything is to be run.
+    fn steady(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+        if self.job.is_simulated() && self.job.method.finalists > 0 {
+            return self.virtual_bench().pace(matrix);
+        }
+        Ok(self.throughput(matrix))
+    }
+
     /// Distinct matrices, the best predicted first; matrices scored and steps taken.
     fn candidates(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
         let predicted = self.predict(start);
@@ -124,7 +136,7 @@ impl<'a> Modelled<'a> {
                 let found = greedy(start.clone(), bounds, &mut self.model(), self.control)?;
                 Ok((vec![found.matrix], found.evaluations, found.iterations))
             }
-            Algorithm::Local => self.local(start),
+            Algorithm::Local => self.local_from_both(start),
         }
     }
 
@@ -152,6 +164,36 @@ impl<'a> Modelled<'a> {
         Ok((vec![matrix], evaluations, 0))
     }
 
+    /// Local search from worst-fit's matrix, one climb from best-batch's, and that
+    /// itself: where batches are what counts the latter is the better start.
+    fn local_from_both(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
+        let (mut all, mut evaluations, mut steps) = self.local(start)?;
+        // It may fit where no member has its best batch, or not at all.
+        let Ok((other, scored, _)) = self.best_batch() else {
+            self.control.checkpoint()?;
+            return Ok((all, evaluations, steps));
+        };
+        let other = &other[0];
+        let mut position = Position::new(&self.rates, self.room.clone(), other);
+        let mut climber = Climber::new(self.control, &self.job.frame);
+        climber.climb(&mut position)?;
+        evaluations += scored + climber.evaluations;
+        steps += climber.steps;
+        self.add(&mut all, position.matrix(&self.job.frame)?);
+        self.add(&mut all, other.clone());
+        all.sort_by(|a, b| self.predict(b).total_cmp(&self.predict(a)));
+        Ok((all, evaluations, steps))
+    }
+
+    /// Adds a matrix unless it is there but for the order of like devices.
+    fn add(&self, matrices: &mut Vec<Matrix>, matrix: Matrix) {
+        let devices = &self.job.devices;
+        let rows = canonical(&matrix, devices);
+        if !matrices.iter().any(|m| canonical(m, devices) == rows) {
+            matrices.push(matrix);
+        }
+    }
+
     /// Local search from `start`: distinct matrices, the best first; matrices scored
     /// and steps taken.
     pub fn local(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
@@ -163,13 +205,7 @@ impl<'a> Modelled<'a> {
         let mut matrices: Vec<Matrix> = Vec::new();
         for summit in summits {
             position.go_to(&summit.entries);
-            let matrix = position.matrix(&self.job.frame)?;
-            let same = |m: &Matrix| {
-                canonical(m, &self.job.devices) == canonical(&matrix, &self.job.devices)
-            };
-            if !matrices.iter().any(same) {
-                matrices.push(matrix);
-            }
+            self.add(&mut matrices, position.matrix(&self.job.frame)?);
         }
         Ok((matrices, climber.evaluations, climber.steps))
     }
@@ -194,18 +230,14 @@ impl<'a> Modelled<'a> {
             p.scores.clear();
         });
         let mut judge = self.job.judge(self.control, &self.costs)?;
+        let second = self.best_batch_among(&candidates);
         let mut won = finals(start, candidates, judge.as_mut(), self.control)?;
         if won.score.samples_per_s <= 0.0 {
             // Beside what serves there is no room to measure in.
             return Ok(self.unmeasured(best, start));
         }
         if self.job.is_simulated() {
-            let (matrix, score) = (won.matrix, won.score.samples_per_s);
-            let (model, judge) = (&mut self.model(), judge.as_mut());
-            let (matrix, score, runs) = polish(matrix, score, model, judge, self.control)?;
-            won.matrix = matrix;
-            won.score.samples_per_s = score;
-            won.runs += runs;
+            self.polished(&mut won, second, judge.as_mut())?;
         }
         self.say(
             &won.matrix,
@@ -218,6 +250,38 @@ impl<'a> Modelled<'a> {
             evaluations: won.runs,
             ..Found::of(won.matrix, won.score.samples_per_s, won.start.samples_per_s)
         })
+    }
+
+    /// The candidate that is best-batch's, for a last climb of its own.
+    fn best_batch_among(&self, candidates: &[Matrix]) -> Option<Matrix> {
+        let local = self.job.method.algorithm == Algorithm::Local;
+        let other = self.best_batch().ok().filter(|_| local)?.0.swap_remove(0);
+        candidates.contains(&other).then_some(other)
+    }
+
+    /// Last steps from who won and from `second`, where a run costs next to nothing.
+    fn polished(
+        &self,
+        won: &mut Final,
+        second: Option<Matrix>,
+        judge: &mut dyn Evaluator,
+    ) -> Result<(), SearchError> {
+        let first = (won.matrix.clone(), won.score.samples_per_s);
+        let mut starts = vec![first];
+        if let Some(second) = second.filter(|m| *m != won.matrix) {
+            let score = judge.score(&second, 0.0)?.samples_per_s;
+            starts.push((second, score));
+        }
+        for (matrix, score) in starts {
+            let model = &mut self.model();
+            let (matrix, score, runs) = polish(matrix, score, model, judge, self.control)?;
+            won.runs += runs;
+            if score > won.score.samples_per_s {
+                won.matrix = matrix;
+                won.score.samples_per_s = score;
+            }
+        }
+        Ok(())
     }
 
     /// A matrix with what the model says of it.

@@ -8,19 +8,53 @@ use crate::device::Devices;
 use crate::ensemble::Ensemble;
 use crate::load::LoadPattern;
 use crate::profile::Costs;
-use crate::simulation::{Report, Scene, SimulationError, Workload, simulate};
+use crate::simulation::{Report, Scene, Simulation, SimulationError, Workload};
 
 use super::evaluator::{Evaluator, Score, SearchError};
 use super::goal::LoadedLatency;
+use super::model::{ModelEvaluator, Rates};
 
 /// Samples of a run: the paper measures over 1 024 (section IV.A).
 const SAMPLES: usize = 1024;
-/// Requests that a latency is taken from, so that 20 of them lie beyond its p99, …
-const REQUESTS: usize = 2000;
-/// … after so many that fill what was idle at first.
+/// Samples that are there at any time of a long run: enough for every worker, and so
+/// few that members that are ahead soon go on at the pace of the slowest.
+const THERE: usize = 4096;
+/// Samples of a long run, …
+const LONG: usize = 4 * THERE;
+/// … whose pace is taken from this part of it: in the first members get ahead, and in
+/// the last nothing new comes.
+const STEADY: (f64, f64) = (0.25, 0.75);
+/// Requests that fill what was idle at first, before latencies are taken.
 const WARM_UP: usize = 200;
-/// Arrivals are drawn from this, for every matrix the same.
-const SEED: u64 = 1;
+
+/// How many requests a latency is taken from, and what their arrivals are drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arriving {
+    pub requests: usize,
+    pub seed: u64,
+}
+
+impl Arriving {
+    /// A first look: five requests lie beyond its p99.
+    pub const BRIEF: Arriving = Arriving {
+        requests: 500,
+        seed: 1,
+    };
+    /// Twenty requests lie beyond its p99.
+    pub const WHOLE: Arriving = Arriving {
+        requests: 2000,
+        seed: 1,
+    };
+    /// Other arrivals, and longer, than any that a matrix was chosen by.
+    pub const FRESH: [Arriving; 3] = [Arriving::fresh(2), Arriving::fresh(3), Arriving::fresh(4)];
+
+    const fn fresh(seed: u64) -> Self {
+        Arriving {
+            requests: 4096,
+            seed,
+        }
+    }
+}
 
 /// Runs matrices in virtual time: exact, so that a score has no error.
 #[derive(Clone)]
@@ -48,7 +82,7 @@ impl VirtualBench {
     }
 
     /// Latencies of `matrix` under `rate` requests a second; none where it does not
-    /// fit or does not keep up.
+    /// fit or refuses some of them.
     ///
     /// # Errors
     /// The simulation broke down.
@@ -56,17 +90,60 @@ impl VirtualBench {
         &self,
         matrix: &Matrix,
         rate: f64,
+        arriving: Arriving,
     ) -> Result<Option<LoadedLatency>, SearchError> {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(None);
         }
         let workload = Workload::Pattern {
             pattern: LoadPattern::Poisson { rate },
-            samples: WARM_UP + REQUESTS,
-            seed: SEED,
+            samples: WARM_UP + arriving.requests,
+            seed: arriving.seed,
         };
         let report = self.run(matrix, workload)?;
         Ok((report.refused == 0).then(|| loaded(&report, rate)))
+    }
+
+    /// The worst of the latencies under several arrivals that nothing was chosen by.
+    ///
+    /// # Errors
+    /// The simulation broke down.
+    pub fn worst_latency(
+        &self,
+        matrix: &Matrix,
+        rate: f64,
+    ) -> Result<Option<LoadedLatency>, SearchError> {
+        let mut worst: Option<LoadedLatency> = None;
+        for arriving in Arriving::FRESH {
+            let Some(latency) = self.latency(matrix, rate, arriving)? else {
+                return Ok(None);
+            };
+            worst = match worst {
+                Some(before) if before.p99 >= latency.p99 => Some(before),
+                _ => Some(latency),
+            };
+        }
+        Ok(worst)
+    }
+
+    /// Samples a second of `matrix` in a long run: neither the first batches nor the
+    /// last ones count. 0 where it does not fit.
+    ///
+    /// # Errors
+    /// The simulation broke down.
+    pub fn pace(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+        if self.footprints.book(matrix, &self.devices).is_err() {
+            return Ok(0.0);
+        }
+        let samples = self.ensemble.segment_size.min(THERE);
+        let clients = THERE / samples;
+        let workload = Workload::Pattern {
+            pattern: LoadPattern::Closed { clients, samples },
+            samples: LONG,
+            seed: Arriving::WHOLE.seed,
+        };
+        let report = self.run(matrix, workload)?;
+        Ok(steady_part(&report).unwrap_or_else(|| report.samples_per_s()))
     }
 
     fn run(&self, matrix: &Matrix, workload: Workload) -> Result<Report, SearchError> {
@@ -77,8 +154,20 @@ impl VirtualBench {
             costs: Arc::clone(&self.costs),
             policy: self.ensemble.policy,
         };
-        simulate(&scene, workload).map_err(broken)
+        let simulation = Simulation::new(&scene).map_err(broken)?;
+        simulation.with_requests().run(workload).map_err(broken)
     }
+}
+
+/// Samples a second between two answers in the steady part of a long run.
+fn steady_part(report: &Report) -> Option<f64> {
+    let served = &report.served;
+    let number = |share: f64| (share * served.len() as f64) as usize;
+    let (first, last) = (number(STEADY.0), number(STEADY.1));
+    let (from, to) = (served.get(first)?, served.get(last)?);
+    let samples: usize = served.get(first + 1..=last)?.iter().map(|s| s.samples).sum();
+    let seconds = to.at.saturating_sub(from.at).as_secs_f64();
+    (seconds > 0.0).then(|| samples as f64 / seconds)
 }
 
 fn broken(error: SimulationError) -> SearchError {
@@ -104,6 +193,11 @@ fn loaded(report: &Report, rate: f64) -> LoadedLatency {
 impl Evaluator for VirtualBench {
     fn name(&self) -> &'static str {
         "bench, simulated"
+    }
+
+    fn steady(&mut self, matrix: &Matrix) -> f64 {
+        let rates = Rates::new(matrix.frame(), &self.devices, &self.costs);
+        ModelEvaluator::by(rates, &self.devices, self.footprints.clone()).throughput(matrix)
     }
 
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {

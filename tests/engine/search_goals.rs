@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Footprints, Frame};
-use divisi::device::Devices;
+use divisi::device::{Devices, Host};
 use divisi::device::simulated::find_profile;
 use divisi::ensemble::{Ensemble, Files};
 use divisi::profile::Costs;
@@ -79,7 +79,11 @@ fn simulated_devices_are_searched_exactly_and_again_the_same() {
         assert_eq!((run.samples_per_s, run.error), (found.score, 0.0));
         assert!(found.score >= found.start_score && found.error == 0.0);
         if let (Some(bound), Some(gap)) = (found.bound, found.gap()) {
-            assert!(found.score <= bound && gap >= bound / found.score - 1.0 - 1e-9);
+            let steady = bench.pace(&found.matrix).expect("runs");
+            assert_eq!(Some(steady), found.steady);
+            assert!(found.score <= bound && (0.0..0.5).contains(&gap));
+            assert!(steady < 1.01 * bound, "{steady} {bound}");
+            assert_eq!(gap, (1.0 - steady / bound).max(0.0));
         }
     }
 }
@@ -139,6 +143,8 @@ fn a_goal_that_nothing_meets_says_what_comes_closest() {
         let found = search(&ensemble, &devices, asking(goal)).expect("finds");
         let shortfall = found.shortfall.expect("cannot be met");
         assert!(shortfall.contains(says), "{shortfall}");
+        let p99 = found.latency.map_or(Duration::ZERO, |l| l.p99);
+        assert_eq!(millis.is_some(), p99 > Duration::ZERO, "{p99:?}");
     }
 }
 
@@ -297,4 +303,50 @@ fn only_real_devices_need_samples() {
         ..Method::default()
     };
     assert_eq!(bench.evaluator_on(&v100s(1)), "bench, simulated");
+}
+
+#[test]
+fn rules_give_their_own_matrix_whatever_scores_it() {
+    let (ensemble, devices) = (imn4(), v100s(4));
+    for algorithm in [Algorithm::WorstFit, Algorithm::BestBatch] {
+        let by = |evaluator, goal| {
+            let method = Method {
+                algorithm,
+                evaluator,
+                goal,
+                ..Method::default()
+            };
+            search(&ensemble, &devices, method).expect("finds").matrix
+        };
+        let plain = by(EvaluatorKind::Bench, Goal::default());
+        assert_eq!(by(EvaluatorKind::Model, Goal::default()), plain);
+        let quick = Goal {
+            objective: Objective::Latency,
+            rate: Some(20.0),
+            ..Goal::default()
+        };
+        assert_eq!(by(EvaluatorKind::Model, quick), plain);
+    }
+}
+
+#[test]
+fn local_is_never_below_what_rules_and_greedy_give() {
+    let names = ["sim:v100*4".to_owned(), "sim:cpu".to_owned()];
+    let nowhere = Host {
+        cores: Vec::new(),
+        memory_bytes: 0,
+    };
+    let devices = Devices::named(&names, &nowhere).expect("simulated");
+    let score = |algorithm| {
+        let method = Method {
+            algorithm,
+            ..Method::quick()
+        };
+        search(&imn4(), &devices, method).expect("finds").score
+    };
+    let local = score(Algorithm::Local);
+    for other in [Algorithm::WorstFit, Algorithm::BestBatch, Algorithm::Greedy] {
+        let other_score = score(other);
+        assert!(local >= 0.99 * other_score, "{local} {} {other_score}", other.name());
+    }
 }

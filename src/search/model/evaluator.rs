@@ -84,6 +84,10 @@ impl Evaluator for ModelEvaluator {
         "model"
     }
 
+    fn steady(&mut self, matrix: &Matrix) -> f64 {
+        self.throughput(matrix)
+    }
+
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(Score::NONE);
