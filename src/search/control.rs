@@ -31,6 +31,8 @@ pub struct Progress {
     /// Best score after each iteration.
     pub history: Vec<f64>,
     pub evaluations: usize,
+    /// Of a plan: sets of devices searched, and those that were ruled out.
+    pub fleets: (usize, usize),
     /// It occupies this machine's devices; a model's predictions do not.
     pub measuring: bool,
     /// Members profiled for this search, counted once a kind of device.

@@ -36,6 +36,8 @@ pub(super) struct Candidate {
     pub throughput: f64,
     /// None where it does not keep up with the rate.
     pub latency: Option<LoadedLatency>,
+    /// Long runs under fresh arrivals say so.
+    pub confirmed: bool,
 }
 
 impl Candidate {
@@ -80,7 +82,7 @@ pub(super) fn search(
     let mut result = modelled.figures(&best.matrix, start)?;
     result.evaluations += weighed.simulated;
     result.latency = best.latency;
-    result.shortfall = shortfall(&best, goal, rate);
+    result.shortfall = shortfall(best.throughput, best.latency, goal, rate);
     Ok(result)
 }
 
@@ -156,6 +158,7 @@ fn confirmed(
 
 /// Replaces what is said of a candidate by what long runs under fresh arrivals say.
 fn confirm(bench: &VirtualBench, candidate: &mut Candidate, rate: f64) -> Result<(), SearchError> {
+    candidate.confirmed = true;
     candidate.throughput = bench.pace(&candidate.matrix)?;
     candidate.latency = match candidate.latency {
         Some(_) if candidate.throughput > rate => bench.worst_latency(&candidate.matrix, rate)?,
@@ -240,12 +243,20 @@ fn loaded(
         matrix,
         throughput,
         latency,
+        confirmed: false,
     })
 }
 
-fn shortfall(best: &Candidate, goal: &Goal, rate: f64) -> Option<String> {
-    let Some(latency) = best.latency else {
-        return too_slow(best.throughput, rate);
+/// What of `goal` is not given by what does so much, so quickly, under `rate`.
+pub(super) fn shortfall(
+    throughput: f64,
+    latency: Option<LoadedLatency>,
+    goal: &Goal,
+    rate: f64,
+) -> Option<String> {
+    let Some(latency) = latency else {
+        let refuses = || format!("it refuses requests under {rate} samples/s");
+        return too_slow(throughput, rate).or_else(|| Some(refuses()));
     };
     let most = goal.p99.filter(|most| latency.p99 > *most)?;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
@@ -258,6 +269,6 @@ fn shortfall(best: &Candidate, goal: &Goal, rate: f64) -> Option<String> {
 
 /// What is said of a throughput below the rate asked.
 pub(super) fn too_slow(throughput: f64, rate: f64) -> Option<String> {
-    (throughput < rate)
-        .then(|| format!("{throughput:.0} samples/s at most where {rate:.0} is asked"))
+    (throughput <= rate)
+        .then(|| format!("{throughput:.0} samples/s at most where {rate} is asked"))
 }

@@ -239,6 +239,18 @@ fn bounds_rule_out_what_no_device_can_do() {
     let planned = plan(&impossible, &Arc::new(Control::default())).expect("plans");
     assert!(planned.answer.is_none() && planned.tried == 0);
     assert_eq!(planned.ruled_out, 4);
+    assert!(planned.lacks.iter().any(|l| l.contains("p99 ≤ 0.01 ms is asked")), "{:?}", planned.lacks);
+    let closest = planned.closest.expect("something comes closest");
+    assert!(closest.lack(&impossible).is_some());
+    let much = PlanOrder {
+        rate: 1e5,
+        ..order(4, None)
+    };
+    let planned = plan(&much, &Arc::new(Control::default())).expect("plans");
+    let lack = planned.lacks.concat();
+    assert!(lack.starts_with("4 × v100 give at most"), "{lack}");
+    assert!(planned.closest.is_some_and(|c| c.latency.is_none() && c.counts == [4]));
+    assert!(planned.pareto.is_empty(), "what does not keep up is no offer");
     let none = PlanOrder {
         kinds: Vec::new(),
         ..order(4, None)

@@ -14,7 +14,7 @@ use divisi::search::{
 use serde::Serialize;
 
 use super::args::{AllocateArgs, Format};
-use super::open::{Opened, open};
+use super::open::{Opened, with_devices, with_policy};
 use super::output::Output;
 use super::progress::Progress;
 use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
@@ -25,6 +25,7 @@ struct Report {
     ensemble: String,
     algorithm: &'static str,
     evaluator: &'static str,
+    policy: String,
     /// What the search was for, and what of it could not be had.
     goal: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +89,8 @@ const LOW_COVERAGE: f64 = 0.2;
 
 pub fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.output.as_deref().map(Output::at).transpose()?;
-    let opened = open(&args.target)?;
+    let ensemble = with_policy(&args.target.ensemble, args.policy)?;
+    let opened = with_devices(ensemble, &args.target)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
@@ -192,6 +194,7 @@ fn search(
         ensemble: opened.ensemble.name.clone(),
         algorithm: method.algorithm.name(),
         evaluator: method.evaluator_on(&opened.devices),
+        policy: opened.ensemble.policy.to_string(),
         goal: method.goal.to_string(),
         devices: device_rows(&opened.devices),
         members: opened.frame.members.clone(),

@@ -92,7 +92,7 @@ pub enum Command {
     Accuracy(AccuracyArgs),
     /// Find an allocation matrix
     #[command(
-        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100"
+        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
     )]
     Allocate(AllocateArgs),
     /// Measure how fast a matrix serves
@@ -118,7 +118,8 @@ pub struct CheckArgs {
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct DevicesArgs {
-    /// A built-in profile, or a .toml file of yours (default: all that are built in)
+    /// A built-in profile, or a .toml file of yours, with or without `sim:` (default:
+    /// all that are built in)
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     #[arg(long, value_enum, default_value_t)]
@@ -190,8 +191,12 @@ pub struct AllocateArgs {
     #[arg(long, value_name = "R", value_parser = parse_rate)]
     pub rate: Option<f64>,
     /// Memory that is to stay free on every device, such as 1GiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
     pub spare_memory: Option<u64>,
+    /// What runs and simulations batch by: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS],
+    /// static[:MS], segment[:MS] or elastic[:MAXINF] (default: the manifest's)
+    #[arg(long, value_name = "P")]
+    pub policy: Option<PolicyKind>,
     /// Seed of what is drawn at random
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub seed: u64,
@@ -258,7 +263,8 @@ pub struct PlanArgs {
     /// 99 of 100 of them within so many milliseconds
     #[arg(long, value_name = "MS", value_parser = parse_millis)]
     pub p99: Option<Duration>,
-    /// Kinds of devices to choose from: built-in profiles or .toml files
+    /// Kinds of devices to choose from: built-in profiles or .toml files, with or
+    /// without `sim:`
     #[arg(
         long,
         value_name = "LIST",
@@ -270,8 +276,11 @@ pub struct PlanArgs {
     #[arg(long, default_value_t = 16, value_name = "N", value_parser = at_least_one)]
     pub most: usize,
     /// Memory that is to stay free on every device, such as 1GiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
     pub spare_memory: Option<u64>,
+    /// What simulations batch by, as for `allocate` (default: the manifest's)
+    #[arg(long, value_name = "P")]
+    pub policy: Option<PolicyKind>,
     /// Search beyond the answer, for a longer list of what could be had
     #[arg(long)]
     pub pareto: bool,
@@ -314,6 +323,17 @@ fn parse_millis(text: &str) -> Result<Duration, String> {
     let millis = millis.filter(|ms| (0.001..=3_600_000.0).contains(ms));
     let millis = millis.map(|ms| Duration::from_secs_f64(ms / 1e3));
     millis.ok_or_else(|| format!("expected milliseconds, 0.001 to 3600000, found `{text}`"))
+}
+
+/// A size, or none at all.
+fn parse_spare(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = text[..text.len() - unit.len()].parse::<f64>();
+    if number == Ok(0.0) && parse_bytes(&format!("1{unit}")).is_ok() {
+        return Ok(0);
+    }
+    parse_bytes(text)
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {

@@ -30,7 +30,12 @@ pub fn run(args: &DevicesArgs) -> Result<()> {
 }
 
 fn find(name: &str) -> Result<Arc<DeviceProfile>> {
-    find_profile(name).map_err(|why| anyhow!("{why}"))
+    find_profile(bare(name)).map_err(|why| anyhow!("{why}"))
+}
+
+/// A profile's name as it is without the prefix that makes a device of it.
+pub fn bare(name: &str) -> &str {
+    name.strip_prefix("sim:").unwrap_or(name)
 }
 
 fn line(profile: &DeviceProfile) -> String {

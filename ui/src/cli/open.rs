@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
 use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files, Samples};
+use divisi::ensemble::{Ensemble, Files, PolicyKind, Samples};
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
@@ -25,6 +25,17 @@ pub struct Opened {
 pub fn open(target: &Target) -> Result<Opened> {
     let ensemble = Ensemble::read(&files(&target.ensemble))?;
     with_devices(ensemble, target)
+}
+
+/// An ensemble that batches by `policy`, where one is given.
+pub fn with_policy(path: &Path, policy: Option<PolicyKind>) -> Result<Ensemble> {
+    let mut ensemble = Ensemble::read(&files(path))?;
+    if let Some(policy) = policy {
+        let fits = policy.check(&ensemble.batch_sizes);
+        fits.map_err(|why| anyhow!("--policy: {why}"))?;
+        ensemble.policy = policy;
+    }
+    Ok(ensemble)
 }
 
 /// The same for an ensemble changed by the command line.

@@ -13,7 +13,8 @@ use divisi::search::{Control, Kind, Offer, PlanOrder, Planned, SearchError, plan
 use serde::Serialize;
 
 use super::args::{Format, PlanArgs};
-use super::open::files;
+use super::devices::bare;
+use super::open::with_policy;
 use super::output::Output;
 use super::progress::Progress;
 use super::report::{matrix_table, print, print_json};
@@ -26,16 +27,21 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     p99_ms: Option<f64>,
     spare_memory: u64,
+    policy: String,
     kinds: Vec<String>,
     most: usize,
     /// The cheapest offer that meets the goal.
     answer: Option<Row>,
     /// Where there is none: what comes closest.
     closest: Option<Row>,
+    /// What of the goal no set of devices can give, by bounds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lacks: Vec<String>,
     /// Offers that no other beats in cost, throughput and latency at once.
     pareto: Vec<Row>,
     tried: usize,
     ruled_out: usize,
+    cancelled: bool,
     elapsed_s: f64,
     seed: u64,
     simulated: bool,
@@ -59,7 +65,7 @@ struct Row {
 
 pub fn run(args: &PlanArgs) -> Result<()> {
     let output = args.output.as_deref().map(Output::at).transpose()?;
-    let ensemble = Arc::new(Ensemble::read(&files(&args.ensemble))?);
+    let ensemble = Arc::new(with_policy(&args.ensemble, args.policy)?);
     let order = order(args, ensemble)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
@@ -71,21 +77,25 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         Format::Json => print_json(&report)?,
         Format::Text => print(&text(&report, &planned))?,
     }
-    let Some(answer) = &planned.answer else {
-        bail!("{}", missed(&order, &planned));
-    };
-    if let Some(output) = output {
+    if let (Some(output), Some(answer)) = (output, &planned.answer) {
         let file = MatrixFile::new(&order.ensemble.name, &answer.matrix);
         output.write(&file.to_text())?;
+    }
+    if planned.cancelled {
+        bail!("the plan was cancelled; this is what it had found");
+    }
+    if planned.answer.is_none() {
+        bail!("{}", missed(&order, &planned));
     }
     Ok(())
 }
 
 fn order(args: &PlanArgs, ensemble: Arc<Ensemble>) -> Result<PlanOrder> {
     let kind = |name: &String| {
+        let name = bare(name);
         let profile = find_profile(name).map_err(|e| anyhow!("--kinds: {e}"))?;
         Ok(Kind {
-            name: name.clone(),
+            name: name.to_owned(),
             profile,
         })
     };
@@ -108,8 +118,8 @@ fn watched(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchE
         let planning = scope.spawn(|| plan(order, control));
         while !planning.is_finished() {
             thread::park_timeout(Duration::from_millis(20));
-            let tried = control.progress().evaluations;
-            progress.say(|| format!("{tried} sets of devices searched"));
+            let (tried, ruled_out) = control.progress().fleets;
+            progress.say(|| format!("{tried} sets of devices searched, {ruled_out} ruled out"));
         }
         let broken = |_| Err(SearchError::Evaluation("planning panicked".into()));
         planning.join().unwrap_or_else(broken)
@@ -126,16 +136,20 @@ fn missed(order: &PlanOrder, planned: &Planned) -> String {
         None => format!("{} samples/s", order.rate),
     };
     let most = order.most;
-    match &planned.closest {
-        Some(offer) => format!(
-            "no set of up to {most} devices found meets the goal of {goal}; {} comes closest",
-            counts(order, offer)
-        ),
-        None => format!(
-            "no set of up to {most} devices can meet the goal of {goal}: all {} were ruled out by bounds on throughput, latency and memory",
-            planned.ruled_out
-        ),
+    let mut text = match planned.tried {
+        0 => format!("no set of up to {most} devices can meet the goal of {goal}"),
+        _ => format!("no set of up to {most} devices found meets the goal of {goal}"),
+    };
+    for lack in &planned.lacks {
+        text += &format!("; {lack}");
     }
+    if let Some(offer) = &planned.closest {
+        text += &format!("; {} comes closest", counts(order, offer));
+        if let Some(lack) = offer.lack(order) {
+            text += &format!(": {lack}");
+        }
+    }
+    text
 }
 
 fn counts(order: &PlanOrder, offer: &Offer) -> String {
@@ -154,13 +168,16 @@ fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration)
         rate: order.rate,
         p99_ms: order.p99.map(|p99| p99.as_secs_f64() * 1e3),
         spare_memory: order.spare_memory,
+        policy: order.ensemble.policy.to_string(),
         kinds: args.kinds.clone(),
         most: order.most,
         answer: planned.answer.as_ref().map(row),
         closest: planned.closest.as_ref().map(row),
+        lacks: planned.lacks.clone(),
         pareto: planned.pareto.iter().map(row).collect(),
         tried: planned.tried,
         ruled_out: planned.ruled_out,
+        cancelled: planned.cancelled,
         elapsed_s: took.as_secs_f64(),
         seed: order.seed,
         simulated: true,
@@ -197,7 +214,9 @@ fn text(report: &Report, planned: &Planned) -> String {
         };
         text += &format!("{} {what}\n\n", line(row).trim());
     }
-    text += "what else there is: none is cheaper, faster and quicker to answer at once\n";
+    if !report.pareto.is_empty() {
+        text += "what there is: none is cheaper, faster and quicker to answer at once\n";
+    }
     for row in &report.pareto {
         text += &format!("{}\n", line(row));
     }

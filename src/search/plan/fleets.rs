@@ -1,0 +1,177 @@
+//! The fleets there could be, and what none of their matrices exceeds.
+
+use std::time::Duration;
+
+use crate::allocation::Frame;
+use crate::device::{Devices, Host};
+use crate::profile::Costs;
+use crate::search::evaluator::SearchError;
+use crate::search::model::{Programme, Rates, WorkerRate, best_workers};
+
+use super::PlanOrder;
+
+/// More fleets than this are too many to look at.
+const MOST_FLEETS: usize = 200_000;
+
+/// Counts of each kind, cheapest first.
+pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, SearchError> {
+    if order.kinds.is_empty() || order.most == 0 {
+        let expected = "expected at least one kind of device and room for one of it";
+        return Err(SearchError::Asked(expected.into()));
+    }
+    let mut fleets = vec![Vec::new()];
+    for _ in &order.kinds {
+        let mut longer = Vec::new();
+        for fleet in &fleets {
+            let used: usize = fleet.iter().sum();
+            for count in 0..=order.most - used {
+                longer.push([fleet.as_slice(), &[count]].concat());
+            }
+        }
+        if longer.len() > MOST_FLEETS {
+            return Err(SearchError::Asked(format!(
+                "expected at most {MOST_FLEETS} fleets: fewer kinds, or fewer devices"
+            )));
+        }
+        fleets = longer;
+    }
+    fleets.retain(|fleet| fleet.iter().sum::<usize>() > 0);
+    let cost = |fleet: &[usize]| price(order, fleet).unwrap_or(fleet.iter().sum::<usize>() as f64);
+    let devices = |fleet: &[usize]| fleet.iter().sum::<usize>();
+    fleets.sort_by(|a, b| {
+        let by_cost = cost(a).total_cmp(&cost(b));
+        by_cost.then(devices(a).cmp(&devices(b)))
+    });
+    Ok(fleets)
+}
+
+/// What a fleet costs an hour, where every kind's price is known.
+pub(super) fn price(order: &PlanOrder, counts: &[usize]) -> Option<f64> {
+    let kinds = order.kinds.iter().zip(counts);
+    let prices = kinds.map(|(kind, &count)| Some(kind.profile.price? * count as f64));
+    prices.sum()
+}
+
+/// The devices of a fleet.
+pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, SearchError> {
+    let kinds = order.kinds.iter().zip(counts);
+    let kinds = kinds.filter(|(_, count)| **count > 0);
+    let names = kinds.map(|(kind, count)| format!("sim:{}*{count}", kind.name));
+    let names: Vec<String> = names.collect();
+    let nowhere = Host {
+        cores: Vec::new(),
+        memory_bytes: 0,
+    };
+    Devices::named(&names, &nowhere).map_err(|e| SearchError::Asked(e.to_string()))
+}
+
+/// Like `16 × v100 + 1 × cpu`.
+fn words(order: &PlanOrder, counts: &[usize]) -> String {
+    let kinds = order.kinds.iter().zip(counts).filter(|(_, n)| **n > 0);
+    let parts: Vec<String> = kinds.map(|(kind, n)| format!("{n} × {}", kind.name)).collect();
+    parts.join(" + ")
+}
+
+/// What one device of a kind can do at best.
+struct Share {
+    /// For each member, at any batch size.
+    workers: Vec<WorkerRate>,
+    /// Seconds of one sample of each member.
+    least: Vec<f64>,
+}
+
+/// What bounds fleets: nothing that they can do is above.
+pub(super) struct Ceilings {
+    members: usize,
+    shares: Vec<Share>,
+}
+
+impl Ceilings {
+    /// Of fleets of an order's kinds.
+    pub fn new(order: &PlanOrder) -> Self {
+        let kinds = order.kinds.iter().enumerate();
+        let share = kinds.map(|(number, kind)| {
+            let one = Devices::simulated(&kind.profile, 1);
+            let costs = Costs::of_laws(&order.ensemble, &one);
+            let rates = Rates::new(&Frame::of(&order.ensemble, &one), &one, &costs);
+            let best = best_workers(&rates, |_, _| true).into_iter();
+            let members = 0..order.ensemble.members.len();
+            Share {
+                workers: best.map(|w| WorkerRate { device: number, ..w }).collect(),
+                least: members.map(|m| costs.alone(m, 0, 1).latency).collect(),
+            }
+        });
+        Ceilings {
+            members: order.ensemble.members.len(),
+            shares: share.collect(),
+        }
+    }
+
+    /// Whether no bound stands against a fleet.
+    pub fn allow(&self, order: &PlanOrder, counts: &[usize]) -> bool {
+        order.p99.is_none_or(|most| self.quickest(counts) <= most)
+            && self.throughput(counts) > order.rate
+    }
+
+    /// Samples a second at most: like devices are one, so many times as fast.
+    fn throughput(&self, counts: &[usize]) -> f64 {
+        let there = self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
+        let workers = there.flat_map(|(share, &count)| {
+            share.workers.iter().map(move |worker| WorkerRate {
+                seconds: worker.seconds / count as f64,
+                most: worker.most * count as f64,
+                ..*worker
+            })
+        });
+        let workers: Vec<WorkerRate> = workers.collect();
+        Programme::new(self.members, self.shares.len(), &workers).throughput()
+    }
+
+    /// No request is answered in less: its slowest member on the quickest kind, alone.
+    fn quickest(&self, counts: &[usize]) -> Duration {
+        let there = || self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
+        let least = |member: usize| {
+            let kinds = there().map(|(share, _)| share.least[member]);
+            kinds.fold(f64::INFINITY, f64::min)
+        };
+        let slowest = (0..self.members).map(least).fold(0.0, f64::max);
+        Duration::try_from_secs_f64(slowest).unwrap_or(Duration::MAX)
+    }
+
+    /// Fleets by falling bound on throughput.
+    pub fn highest<'a>(&self, fleets: &'a [Vec<usize>]) -> Vec<&'a [usize]> {
+        let bounds = fleets.iter().map(|f| (self.throughput(f), f.as_slice()));
+        let mut bounds: Vec<_> = bounds.collect();
+        // Stable, so that of equals the cheapest comes first.
+        bounds.sort_by(|a, b| b.0.total_cmp(&a.0));
+        bounds.into_iter().map(|(_, fleet)| fleet).collect()
+    }
+
+    /// What of an order no fleet can give, with figures.
+    pub fn lacks(&self, order: &PlanOrder, fleets: &[Vec<usize>]) -> Vec<String> {
+        let mut lacks = Vec::new();
+        let highest = self.highest(fleets).into_iter().next();
+        if let Some(fleet) = highest.filter(|f| self.throughput(f) <= order.rate) {
+            lacks.push(format!(
+                "{} give at most {:.0} samples/s where {} are asked",
+                words(order, fleet),
+                self.throughput(fleet),
+                order.rate
+            ));
+        }
+        let quickest = fleets.iter().min_by_key(|f| self.quickest(f));
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        if let (Some(fleet), Some(most)) = (quickest, order.p99) {
+            let least = self.quickest(fleet);
+            if least > most {
+                lacks.push(format!(
+                    "no request is answered in less than {:.3} ms ({}, one sample) where p99 ≤ {} ms is asked",
+                    ms(least),
+                    words(order, fleet),
+                    ms(most)
+                ));
+            }
+        }
+        lacks
+    }
+}

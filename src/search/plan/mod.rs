@@ -1,0 +1,154 @@
+//! Which hardware a goal would need: fleets of simulated devices by rising cost, those
+//! that cannot do it ruled out by the linear programme, the others searched and run
+//! under load in virtual time.
+
+mod fleets;
+mod offers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::device::simulated::DeviceProfile;
+use crate::ensemble::Ensemble;
+
+use super::control::Control;
+use super::evaluator::SearchError;
+use fleets::{Ceilings, fleets};
+use offers::{nearest, offers, pareto};
+
+pub use offers::Offer;
+
+/// Fleets that are searched at most, the cheapest first.
+const MOST_TRIED: usize = 48;
+/// Fleets searched beyond the answer, to show what more would give.
+const BEYOND: usize = 3;
+/// Fleets looked at for what comes closest where bounds rule out all.
+const MOST_CLOSEST: usize = 4;
+
+/// A kind of device that could be had.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// A built-in profile's name, or a file.
+    pub name: String,
+    pub profile: Arc<DeviceProfile>,
+}
+
+/// What is to be planned.
+#[derive(Clone, Debug)]
+pub struct PlanOrder {
+    pub ensemble: Arc<Ensemble>,
+    pub kinds: Vec<Kind>,
+    /// Devices at most, of all kinds together.
+    pub most: usize,
+    /// Samples a second that have to be served.
+    pub rate: f64,
+    pub p99: Option<Duration>,
+    pub spare_memory: u64,
+    pub seed: u64,
+    /// Goes on beyond the answer, for a longer list of what could be had.
+    pub wide: bool,
+}
+
+/// What a plan came to.
+#[derive(Clone, Debug, Default)]
+pub struct Planned {
+    /// The cheapest offer that meets the goal, also under arrivals that it was not
+    /// chosen by: the fewest devices where a price is not known.
+    pub answer: Option<Offer>,
+    /// Where there is none: what comes closest, …
+    pub closest: Option<Offer>,
+    /// … and what of the goal no fleet can give, by the bounds.
+    pub lacks: Vec<String>,
+    /// No other offer seen is as cheap, as fast and as quick to answer.
+    pub pareto: Vec<Offer>,
+    /// Fleets searched, and those that the programme or memory ruled out.
+    pub tried: usize,
+    pub ruled_out: usize,
+    /// It was cancelled; this is what it had by then.
+    pub cancelled: bool,
+}
+
+/// Finds the cheapest fleet for an order; what happens shows in `control`.
+///
+/// # Errors
+/// There is no kind of device or there are too many fleets, or a simulation broke down.
+/// A plan that was cancelled is no error but says so.
+pub fn plan(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchError> {
+    let fleets = fleets(order)?;
+    let ceilings = Ceilings::new(order);
+    let (mut planned, mut seen) = (Planned::default(), Vec::new());
+    let mut walked = walk(order, &fleets, &ceilings, &mut planned, &mut seen, control);
+    if walked.is_ok() && planned.answer.is_none() {
+        planned.lacks = ceilings.lacks(order, &fleets);
+        if seen.is_empty() {
+            walked = look_closest(order, &fleets, &ceilings, &mut seen, control);
+        }
+        if walked.is_ok() && seen.is_empty() {
+            let cramped = "no memory of these devices holds what serves, beside what is to stay free";
+            planned.lacks.push(cramped.into());
+        }
+    }
+    match walked {
+        Err(SearchError::Stopped(_)) => planned.cancelled = true,
+        other => other?,
+    }
+    if planned.answer.is_none() {
+        planned.closest = nearest(&seen);
+    }
+    planned.pareto = pareto(planned.answer.iter().chain(&seen));
+    Ok(planned)
+}
+
+/// Searches the fleets that may do it, until there is an answer and a little beyond.
+fn walk(
+    order: &PlanOrder,
+    fleets: &[Vec<usize>],
+    ceilings: &Ceilings,
+    planned: &mut Planned,
+    seen: &mut Vec<Offer>,
+    control: &Arc<Control>,
+) -> Result<(), SearchError> {
+    let mut beyond = 0;
+    for counts in fleets {
+        control.checkpoint()?;
+        let offers = match ceilings.allow(order, counts) {
+            true => offers(order, counts, control)?,
+            false => None,
+        };
+        let Some(offers) = offers else {
+            planned.ruled_out += 1;
+            continue;
+        };
+        planned.tried += 1;
+        beyond += usize::from(planned.answer.is_some());
+        if planned.answer.is_none() {
+            planned.answer = offers.iter().find(|o| o.meets(order)).cloned();
+        }
+        seen.extend(offers);
+        let enough = planned.answer.is_some() && !order.wide && beyond >= BEYOND;
+        let (tried, ruled_out) = (planned.tried, planned.ruled_out);
+        control.update(|p| p.fleets = (tried, ruled_out));
+        if planned.tried >= MOST_TRIED || enough {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Where no fleet may do it: what those do that come nearest by the bounds.
+fn look_closest(
+    order: &PlanOrder,
+    fleets: &[Vec<usize>],
+    ceilings: &Ceilings,
+    seen: &mut Vec<Offer>,
+    control: &Arc<Control>,
+) -> Result<(), SearchError> {
+    for counts in ceilings.highest(fleets).into_iter().take(MOST_CLOSEST) {
+        control.checkpoint()?;
+        if let Some(offers) = offers(order, counts, control)? {
+            seen.extend(offers);
+            break;
+        }
+    }
+    Ok(())
+}
