@@ -2,11 +2,12 @@
 //! that cannot do it ruled out by the linear programme, the others searched and run
 //! under load in virtual time.
 
-use std::cmp::Ordering;
+mod offer;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocation::{Frame, Matrix};
+use crate::allocation::Frame;
 use crate::device::simulated::DeviceProfile;
 use crate::device::{Devices, Host};
 use crate::ensemble::Ensemble;
@@ -15,7 +16,7 @@ use crate::serving::FakeFactory;
 
 use super::control::Control;
 use super::evaluator::SearchError;
-use super::goal::{Goal, LoadedLatency};
+use super::goal::Goal;
 use super::goals::{Candidate, best_under_load};
 use super::greedy::Bounds;
 use super::job::Job;
@@ -23,6 +24,9 @@ use super::method::Method;
 use super::model::{Programme, Rates, WorkerRate};
 use super::modelled::Modelled;
 use super::worst_fit::worst_fit;
+
+pub use offer::Offer;
+use offer::{nearest, pareto};
 
 /// Fleets that are searched at most, the cheapest first.
 const MOST_TRIED: usize = 48;
@@ -57,21 +61,6 @@ pub struct PlanOrder {
     pub wide: bool,
 }
 
-/// Devices and what they can do.
-#[derive(Clone, Debug)]
-pub struct Offer {
-    /// Of each kind.
-    pub counts: Vec<usize>,
-    pub devices: Devices,
-    /// An hour, where every kind's price is known.
-    pub price: Option<f64>,
-    pub matrix: Matrix,
-    /// Samples a second of a run of benchmark mode, as predicted.
-    pub throughput: f64,
-    /// At the rate asked; none where it does not keep up.
-    pub latency: Option<LoadedLatency>,
-}
-
 /// What a plan came to.
 #[derive(Clone, Debug)]
 pub struct Planned {
@@ -85,33 +74,6 @@ pub struct Planned {
     /// Fleets searched, and those that the programme or memory ruled out.
     pub tried: usize,
     pub ruled_out: usize,
-}
-
-impl Offer {
-    /// What it costs in the plan's terms: money where known, else devices.
-    fn cost(&self) -> f64 {
-        self.price
-            .unwrap_or(self.counts.iter().sum::<usize>() as f64)
-    }
-
-    fn p99(&self) -> Duration {
-        self.latency.map_or(Duration::MAX, |l| l.p99)
-    }
-
-    fn meets(&self, order: &PlanOrder) -> bool {
-        self.latency.is_some() && order.p99.is_none_or(|most| self.p99() <= most)
-    }
-
-    /// As good in everything and better in something.
-    fn dominates(&self, other: &Offer) -> bool {
-        let no_worse = self.cost() <= other.cost()
-            && self.throughput >= other.throughput
-            && self.p99() <= other.p99();
-        let better = self.cost() < other.cost()
-            || self.throughput > other.throughput
-            || self.p99() < other.p99();
-        no_worse && better
-    }
 }
 
 /// Finds the cheapest fleet for an order; what happens shows in `control`.
@@ -202,7 +164,7 @@ fn shares(order: &PlanOrder) -> Vec<(Vec<WorkerRate>, Vec<f64>)> {
         let one = Devices::simulated(&kind.profile, 1);
         let costs = Costs::of_laws(&order.ensemble, &one);
         let rates = Rates::new(&Frame::of(&order.ensemble, &one), &one, &costs);
-        let best = super::model::best_workers(&rates, |_, _| true);
+        let best = crate::search::model::best_workers(&rates, |_, _| true);
         let workers = best.into_iter().map(|worker| WorkerRate {
             device: number,
             ..worker
@@ -307,31 +269,4 @@ fn job(order: &PlanOrder, devices: &Devices) -> Job {
         },
         cache: None,
     }
-}
-
-/// What keeps up with the least p99, or serves most.
-fn nearest(seen: &[Offer]) -> Option<Offer> {
-    let nearer = |a: &&Offer, b: &&Offer| match a.p99().cmp(&b.p99()) {
-        Ordering::Equal => b.throughput.total_cmp(&a.throughput),
-        other => other,
-    };
-    seen.iter().min_by(nearer).cloned()
-}
-
-/// The offers that no other dominates, cheapest first, one of each kind.
-fn pareto(seen: Vec<Offer>) -> Vec<Offer> {
-    let mut kept: Vec<Offer> = Vec::new();
-    for offer in &seen {
-        let same = |k: &Offer| {
-            k.counts == offer.counts && k.throughput == offer.throughput && k.p99() == offer.p99()
-        };
-        if !seen.iter().any(|o| o.dominates(offer)) && !kept.iter().any(same) {
-            kept.push(offer.clone());
-        }
-    }
-    kept.sort_by(|a, b| {
-        let by_cost = a.cost().total_cmp(&b.cost());
-        by_cost.then(a.throughput.total_cmp(&b.throughput))
-    });
-    kept
 }

@@ -1,86 +1,24 @@
 //! `divisi allocate`: find a matrix.
 
+mod report;
+
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
-use divisi::metrics::stats;
 use divisi::search::{
-    Algorithm, Bounds, Cache, Control, EvaluatorKind, Found, Goal, Job, LoadedLatency, Method,
-    SearchError,
+    Algorithm, Bounds, Cache, Control, EvaluatorKind, Found, Goal, Job, Method, SearchError,
 };
-use serde::Serialize;
 
 use super::args::{AllocateArgs, Format};
 use super::open::{Opened, open};
 use super::output::Output;
 use super::progress::Progress;
-use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
+use super::report::{device_rows, print, print_json};
 use super::signals;
-
-#[derive(Serialize)]
-struct Report {
-    ensemble: String,
-    algorithm: &'static str,
-    evaluator: &'static str,
-    /// What the search was for, and what of it could not be had.
-    goal: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shortfall: Option<String>,
-    devices: Vec<DeviceRow>,
-    members: Vec<String>,
-    matrix: Vec<Vec<usize>>,
-    score: f64,
-    /// Relative standard error of the score.
-    score_error: f64,
-    start_score: f64,
-    /// By the model: samples a second of this matrix, and what no matrix exceeds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    predicted: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bound: Option<f64>,
-    /// How much more any matrix can give at most, relative to this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gap: Option<f64>,
-    /// Under load, in virtual time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    latency_us: Option<LatencyRow>,
-    evaluations: usize,
-    iterations: usize,
-    coverage: f64,
-    elapsed_s: f64,
-    seed: u64,
-    /// Members profiled for this search; 0 where all were known.
-    profiled: usize,
-    simulated: bool,
-    synthetic: bool,
-    cached: bool,
-    cancelled: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repeat: Option<Repeat>,
-}
-
-/// Latencies under Poisson arrivals, in microseconds.
-#[derive(Serialize)]
-struct LatencyRow {
-    rate: f64,
-    p50: u64,
-    p99: u64,
-}
-
-/// Scores of all repetitions.
-#[derive(Serialize)]
-struct Repeat {
-    scores: Vec<f64>,
-    median: f64,
-    /// Relative standard deviation.
-    spread: f64,
-}
-
-/// Below this share of neighbours visited, results vary (the paper, section IV.B).
-const LOW_COVERAGE: f64 = 0.2;
+use report::{LatencyRow, Repeat, Report, text};
 
 pub fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.output.as_deref().map(Output::at).transpose()?;
@@ -281,75 +219,4 @@ fn best_so_far(control: &Control) -> Option<Found> {
         bound: progress.bound,
         ..Found::of(matrix, score, progress.start_score?)
     })
-}
-
-impl LatencyRow {
-    fn of(latency: LoadedLatency) -> Self {
-        LatencyRow {
-            rate: latency.rate,
-            p50: latency.p50.as_micros() as u64,
-            p99: latency.p99.as_micros() as u64,
-        }
-    }
-}
-
-impl Repeat {
-    fn of(scores: Vec<f64>) -> Self {
-        Repeat {
-            median: stats::median(&scores),
-            spread: stats::rsd(&scores),
-            scores,
-        }
-    }
-}
-
-fn text(report: &Report, matrix: &Matrix) -> String {
-    let gain = report.score / report.start_score.max(1e-9);
-    let mut text = format!(
-        "{}\n\n{:.0} samples/s, {gain:.2} × worst-fit's {:.0}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbours covered {:.0} %",
-        matrix_table(matrix),
-        report.score,
-        report.start_score,
-        report.evaluations,
-        report.iterations,
-        report.elapsed_s,
-        report.seed,
-        100.0 * report.coverage
-    );
-    if report.coverage < LOW_COVERAGE && report.algorithm == Algorithm::Greedy.name() {
-        text += "\nso few neighbours are covered that results vary: --repeat shows how much";
-    }
-    if let Some(repeat) = &report.repeat {
-        text += &format!(
-            "\n{} repetitions: median {:.0} samples/s, spread {:.1} %",
-            repeat.scores.len(),
-            repeat.median,
-            100.0 * repeat.spread
-        );
-    }
-    if let (Some(bound), Some(gap)) = (report.bound, report.gap) {
-        text += &format!(
-            "\nno matrix gives more than {bound:.0} samples/s by the model: this one is at most {:.1} % from the best possible",
-            100.0 * gap / (1.0 + gap)
-        );
-    }
-    if let Some(latency) = &report.latency_us {
-        text += &format!(
-            "\nunder {:.0} samples/s, simulated: p50 {} µs, p99 {} µs",
-            latency.rate, latency.p50, latency.p99
-        );
-    }
-    if report.profiled > 0 {
-        text += &format!("\n{} profiles measured and kept", report.profiled);
-    }
-    if report.simulated {
-        text += "\nsimulated devices";
-    }
-    if report.synthetic {
-        text += "\nsynthetic weights";
-    }
-    if report.cached {
-        text += "\nfrom the cache (--no-cache measures again)";
-    }
-    text
 }
