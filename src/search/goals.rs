@@ -21,12 +21,12 @@ use super::virtual_bench::{Arriving, VirtualBench};
 /// Share of the best throughput that arrives where no rate is given: busy, not full.
 const SHARE: f64 = 0.6;
 /// Neighbours of the best candidate that are simulated under load as well.
-const NEIGHBOURS: usize = 48;
+const NEIGHBOURS: usize = 24;
 
 /// A p99 beyond the limit, or the best yet, by less than this factor may still be had.
 const NEAR: f64 = 1.5;
 /// Candidates that are tried under fresh arrivals at most, the best first.
-const MOST_CONFIRMED: usize = 6;
+const MOST_CONFIRMED: usize = 4;
 
 /// A matrix with what is known of it.
 #[derive(Clone, Debug)]
@@ -96,8 +96,12 @@ pub(super) fn best_under_load(
 ) -> Result<Weighed, SearchError> {
     let goal = &modelled.job.method.goal;
     let rule = modelled.job.method.algorithm.is_rule();
+    let keeps_up = found.iter().any(|m| modelled.throughput(m) > rate);
     if !rule {
-        found.extend(with_smaller_batches(modelled, start)?);
+        // Smaller batches give less: where the most is too little, they need no climb.
+        if keeps_up {
+            found.extend(with_smaller_batches(modelled, start)?);
+        }
         found.push(start.clone());
     }
     let bench = modelled.virtual_bench();

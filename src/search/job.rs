@@ -133,7 +133,8 @@ impl Job {
         }
     }
 
-    fn best_batch(
+    /// Best-batch's matrix by runs, and how many it took.
+    pub(super) fn best_batch(
         &self,
         footprints: &Footprints,
         control: &Arc<Control>,

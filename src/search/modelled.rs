@@ -142,6 +142,12 @@ impl<'a> Modelled<'a> {
 
     fn best_batch(&self) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
         let job = self.job;
+        if job.is_simulated() {
+            // A run costs next to nothing, and the rule's matrix is the same with either
+            // evaluator.
+            let (matrix, runs) = job.best_batch(&self.footprints, self.control)?;
+            return Ok((vec![matrix], runs, 0));
+        }
         let alone = |member: usize| {
             let (ensemble, first) = (job.ensemble.only(member), job.devices.first());
             let mut costs = Costs::of_laws(&ensemble, &first);
@@ -168,6 +174,10 @@ impl<'a> Modelled<'a> {
     /// itself: where batches are what counts the latter is the better start.
     fn local_from_both(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
         let (mut all, mut evaluations, mut steps) = self.local(start)?;
+        if self.job.method.restarts == 0 {
+            // One climb is asked for.
+            return Ok((all, evaluations, steps));
+        }
         // It may fit where no member has its best batch, or not at all.
         let Ok((other, scored, _)) = self.best_batch() else {
             self.control.checkpoint()?;

@@ -19,9 +19,9 @@ use offers::{nearest, offers, pareto};
 pub use offers::Offer;
 
 /// Fleets that are searched at most, the cheapest first.
-const MOST_TRIED: usize = 48;
+const MOST_TRIED: usize = 32;
 /// Fleets searched beyond the answer, to show what more would give.
-const BEYOND: usize = 3;
+const BEYOND: usize = 2;
 /// Fleets looked at for what comes closest where bounds rule out all.
 const MOST_CLOSEST: usize = 4;
 
