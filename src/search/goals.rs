@@ -144,7 +144,7 @@ fn confirmed(
     let mut best: Option<Candidate> = None;
     for candidate in all.iter_mut().take(MOST_CONFIRMED) {
         modelled.control.checkpoint()?;
-        confirm(bench, candidate, rate)?;
+        confirm(bench, candidate, rate, goal.p99)?;
         if best.as_ref().is_none_or(|b| candidate.is_better(b, goal)) {
             best = Some(candidate.clone());
         }
@@ -161,11 +161,18 @@ fn confirmed(
 }
 
 /// Replaces what is said of a candidate by what long runs under fresh arrivals say.
-fn confirm(bench: &VirtualBench, candidate: &mut Candidate, rate: f64) -> Result<(), SearchError> {
+fn confirm(
+    bench: &VirtualBench,
+    candidate: &mut Candidate,
+    rate: f64,
+    most: Option<Duration>,
+) -> Result<(), SearchError> {
     candidate.confirmed = true;
     candidate.throughput = bench.pace(&candidate.matrix)?;
     candidate.latency = match candidate.latency {
-        Some(_) if candidate.throughput > rate => bench.worst_latency(&candidate.matrix, rate)?,
+        Some(_) if candidate.throughput > rate => {
+            bench.worst_latency(&candidate.matrix, rate, most)?
+        }
         _ => None,
     };
     Ok(())
@@ -273,6 +280,5 @@ pub(super) fn shortfall(
 
 /// What is said of a throughput below the rate asked.
 pub(super) fn too_slow(throughput: f64, rate: f64) -> Option<String> {
-    (throughput <= rate)
-        .then(|| format!("{throughput:.0} samples/s at most where {rate} is asked"))
+    (throughput <= rate).then(|| format!("{throughput:.0} samples/s at most where {rate} is asked"))
 }

@@ -104,7 +104,8 @@ impl VirtualBench {
         Ok((report.refused == 0).then(|| loaded(&report, rate)))
     }
 
-    /// The worst of the latencies under several arrivals that nothing was chosen by.
+    /// The worst of the latencies under several arrivals that nothing was chosen by; of
+    /// the first few of them where these are beyond `most` already.
     ///
     /// # Errors
     /// The simulation broke down.
@@ -112,6 +113,7 @@ impl VirtualBench {
         &self,
         matrix: &Matrix,
         rate: f64,
+        most: Option<Duration>,
     ) -> Result<Option<LoadedLatency>, SearchError> {
         let mut worst: Option<LoadedLatency> = None;
         for arriving in Arriving::FRESH {
@@ -122,6 +124,9 @@ impl VirtualBench {
                 Some(before) if before.p99 >= latency.p99 => Some(before),
                 _ => Some(latency),
             };
+            if most.is_some_and(|most| latency.p99 > most) {
+                break;
+            }
         }
         Ok(worst)
     }
@@ -165,7 +170,11 @@ fn steady_part(report: &Report) -> Option<f64> {
     let number = |share: f64| (share * served.len() as f64) as usize;
     let (first, last) = (number(STEADY.0), number(STEADY.1));
     let (from, to) = (served.get(first)?, served.get(last)?);
-    let samples: usize = served.get(first + 1..=last)?.iter().map(|s| s.samples).sum();
+    let samples: usize = served
+        .get(first + 1..=last)?
+        .iter()
+        .map(|s| s.samples)
+        .sum();
     let seconds = to.at.saturating_sub(from.at).as_secs_f64();
     (seconds > 0.0).then(|| samples as f64 / seconds)
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Footprints, Frame};
-use divisi::device::{Devices, Host};
 use divisi::device::simulated::find_profile;
+use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::profile::Costs;
 use divisi::search::profiling::Profiler;
@@ -239,7 +239,14 @@ fn bounds_rule_out_what_no_device_can_do() {
     let planned = plan(&impossible, &Arc::new(Control::default())).expect("plans");
     assert!(planned.answer.is_none() && planned.tried == 0);
     assert_eq!(planned.ruled_out, 4);
-    assert!(planned.lacks.iter().any(|l| l.contains("p99 ≤ 0.01 ms is asked")), "{:?}", planned.lacks);
+    assert!(
+        planned
+            .lacks
+            .iter()
+            .any(|l| l.contains("p99 ≤ 0.01 ms is asked")),
+        "{:?}",
+        planned.lacks
+    );
     let closest = planned.closest.expect("something comes closest");
     assert!(closest.lack(&impossible).is_some());
     let much = PlanOrder {
@@ -249,8 +256,15 @@ fn bounds_rule_out_what_no_device_can_do() {
     let planned = plan(&much, &Arc::new(Control::default())).expect("plans");
     let lack = planned.lacks.concat();
     assert!(lack.starts_with("4 × v100 give at most"), "{lack}");
-    assert!(planned.closest.is_some_and(|c| c.latency.is_none() && c.counts == [4]));
-    assert!(planned.pareto.is_empty(), "what does not keep up is no offer");
+    assert!(
+        planned
+            .closest
+            .is_some_and(|c| c.latency.is_none() && c.counts == [4])
+    );
+    assert!(
+        planned.pareto.is_empty(),
+        "what does not keep up is no offer"
+    );
     let none = PlanOrder {
         kinds: Vec::new(),
         ..order(4, None)
@@ -359,6 +373,10 @@ fn local_is_never_below_what_rules_and_greedy_give() {
     let local = score(Algorithm::Local);
     for other in [Algorithm::WorstFit, Algorithm::BestBatch, Algorithm::Greedy] {
         let other_score = score(other);
-        assert!(local >= 0.99 * other_score, "{local} {} {other_score}", other.name());
+        assert!(
+            local >= 0.99 * other_score,
+            "{local} {} {other_score}",
+            other.name()
+        );
     }
 }

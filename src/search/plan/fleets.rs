@@ -68,7 +68,9 @@ pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, Se
 /// Like `16 × v100 + 1 × cpu`.
 fn words(order: &PlanOrder, counts: &[usize]) -> String {
     let kinds = order.kinds.iter().zip(counts).filter(|(_, n)| **n > 0);
-    let parts: Vec<String> = kinds.map(|(kind, n)| format!("{n} × {}", kind.name)).collect();
+    let parts: Vec<String> = kinds
+        .map(|(kind, n)| format!("{n} × {}", kind.name))
+        .collect();
     parts.join(" + ")
 }
 
@@ -97,7 +99,12 @@ impl Ceilings {
             let best = best_workers(&rates, |_, _| true).into_iter();
             let members = 0..order.ensemble.members.len();
             Share {
-                workers: best.map(|w| WorkerRate { device: number, ..w }).collect(),
+                workers: best
+                    .map(|w| WorkerRate {
+                        device: number,
+                        ..w
+                    })
+                    .collect(),
                 least: members.map(|m| costs.alone(m, 0, 1).latency).collect(),
             }
         });

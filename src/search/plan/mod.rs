@@ -84,7 +84,8 @@ pub fn plan(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, Search
             walked = look_closest(order, &fleets, &ceilings, &mut seen, control);
         }
         if walked.is_ok() && seen.is_empty() {
-            let cramped = "no memory of these devices holds what serves, beside what is to stay free";
+            let cramped =
+                "no memory of these devices holds what serves, beside what is to stay free";
             planned.lacks.push(cramped.into());
         }
     }

@@ -73,7 +73,10 @@ impl Offer {
 
     fn is_like(&self, other: &Offer) -> bool {
         let close = |a: f64, b: f64| (a - b).abs() <= ALIKE * a.max(b);
-        let times = |o: &Offer| o.latency.map(|l| (l.p50.as_secs_f64(), l.p99.as_secs_f64()));
+        let times = |o: &Offer| {
+            o.latency
+                .map(|l| (l.p50.as_secs_f64(), l.p99.as_secs_f64()))
+        };
         let as_quick = match (times(self), times(other)) {
             (Some(a), Some(b)) => close(a.0, b.0) && close(a.1, b.1),
             (a, b) => a == b,
@@ -113,7 +116,12 @@ pub(super) fn offers(
     // Of the others only what long runs under fresh arrivals have confirmed.
     let others = weighed.all.into_iter();
     let others = others.filter(|c| c.confirmed && c.matrix != best.matrix);
-    Ok(Some(std::iter::once(best.clone()).chain(others).map(offer).collect()))
+    Ok(Some(
+        std::iter::once(best.clone())
+            .chain(others)
+            .map(offer)
+            .collect(),
+    ))
 }
 
 fn job(order: &PlanOrder, devices: &Devices) -> Job {
