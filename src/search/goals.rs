@@ -144,6 +144,11 @@ fn confirmed(
     let mut best: Option<Candidate> = None;
     for candidate in all.iter_mut().take(MOST_CONFIRMED) {
         modelled.control.checkpoint()?;
+        if best.is_some() && !candidate.meets(goal) {
+            // Fresh arrivals will not make it any better: one that says what comes
+            // closest is enough.
+            break;
+        }
         confirm(bench, candidate, rate, goal.p99)?;
         if best.as_ref().is_none_or(|b| candidate.is_better(b, goal)) {
             best = Some(candidate.clone());

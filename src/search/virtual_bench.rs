@@ -18,7 +18,7 @@ use super::model::{ModelEvaluator, Rates};
 const SAMPLES: usize = 1024;
 /// Samples that are there at any time of a long run: enough for every worker, and so
 /// few that members that are ahead soon go on at the pace of the slowest.
-const THERE: usize = 4096;
+const THERE: usize = 2048;
 /// Samples of a long run, …
 const LONG: usize = 4 * THERE;
 /// … whose pace is taken from this part of it: in the first members get ahead, and in
