@@ -179,7 +179,11 @@ impl<'a> Modelled<'a> {
             return Ok((all, evaluations, steps));
         }
         // It may fit where no member has its best batch, or not at all.
-        let Ok((other, scored, _)) = self.best_batch() else {
+        let shown = self.control.progress();
+        let best_batch = self.best_batch();
+        // What members alone came to is no score of a matrix.
+        self.control.update(|p| *p = shown);
+        let Ok((other, scored, _)) = best_batch else {
             self.control.checkpoint()?;
             return Ok((all, evaluations, steps));
         };
