@@ -21,7 +21,7 @@ const MATRICES: usize = 50;
 const SAMPLES: usize = 1024;
 const RUNS: usize = 3;
 /// Matrices run at most, repetitions counted.
-const MOST_ATTEMPTS: usize = 400;
+const MOST_ATTEMPTS: usize = 150;
 /// Of the reference matrix's best rate, where the machine is not disturbed.
 const STEADY: f64 = 0.93;
 /// Profiles are measured so often, spread over the benchmark's start; the fastest counts.

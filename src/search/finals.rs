@@ -7,7 +7,7 @@ use super::control::Control;
 use super::evaluator::{Evaluator, Score, SearchError};
 
 /// Samples of a round for each matrix still in it.
-const SAMPLES: usize = 512;
+const SAMPLES: usize = 384;
 /// Rounds that a matrix can be in.
 const ROUNDS: usize = 2;
 
