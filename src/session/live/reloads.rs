@@ -113,8 +113,11 @@ impl Reloads {
         Ok(())
     }
 
+    /// What shows as done is done, though its thread may take a moment more to end.
     fn is_running(&self) -> bool {
-        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+        let view = lock(&self.state).view.as_ref().map(|v| v.state.clone());
+        let thread = self.thread.as_ref();
+        view == Some(ReloadState::Running) && thread.is_some_and(|t| !t.is_finished())
     }
 
     pub fn view(&self) -> Option<ReloadView> {
