@@ -8,6 +8,7 @@ use anyhow::Result;
 use divisi::allocation::{Frame, Matrix, MatrixFile};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
+use divisi::search::{Cache, Job, Method};
 use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
 
 pub fn folder(name: &str) -> PathBuf {
@@ -50,6 +51,20 @@ impl Bed {
     pub fn matrix_file(&self, path: &str) -> Result<Matrix> {
         let text = std::fs::read_to_string(folder(path))?;
         Ok(MatrixFile::parse(&text)?.matrix_for(&self.ensemble.name, &self.frame())?)
+    }
+
+    /// A search with real networks.
+    pub fn job(&self, method: Method, cache: Option<Cache>) -> Job {
+        Job {
+            ensemble: Arc::clone(&self.ensemble),
+            devices: self.devices.clone(),
+            measured_on: self.devices.clone(),
+            frame: self.frame(),
+            factory: self.networks(),
+            samples: self.ensemble.calibration.clone(),
+            method,
+            cache,
+        }
     }
 
     pub fn fakes(&self) -> Arc<dyn PredictorFactory> {

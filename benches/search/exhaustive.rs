@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use divisi::allocation::Matrix;
 use divisi::ensemble::{BatchSize, BatchSizes, Ensemble};
 use divisi::metrics::stats::median;
-use divisi::search::{Control, Evaluator, Job, Method};
+use divisi::search::{Control, Evaluator, Method};
 
 use crate::agreement::bench;
 use crate::common::Bed;
@@ -74,15 +74,6 @@ fn all(bed: &Bed) -> Result<Vec<Matrix>> {
 }
 
 fn found(bed: &Bed) -> Result<Matrix> {
-    let job = Job {
-        ensemble: Arc::clone(&bed.ensemble),
-        devices: bed.devices.clone(),
-        measured_on: bed.devices.clone(),
-        frame: bed.frame(),
-        factory: bed.networks(),
-        samples: bed.ensemble.calibration.clone(),
-        method: Method::quick(),
-        cache: None,
-    };
+    let job = bed.job(Method::quick(), None);
     Ok(job.run(&Arc::new(Control::default()))?.found.matrix)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use divisi::allocation::Matrix;
 use divisi::metrics::stats::median;
-use divisi::search::{Cache, Control, Evaluator, Found, Job, Method};
+use divisi::search::{Cache, Control, Evaluator, Found, Method};
 
 use crate::agreement::bench;
 use crate::common::Bed;
@@ -47,16 +47,7 @@ pub fn run() -> Result<()> {
 }
 
 fn search(bed: &Bed, method: Method, cache: Option<Cache>) -> Result<(Found, Duration)> {
-    let job = Job {
-        ensemble: Arc::clone(&bed.ensemble),
-        devices: bed.devices.clone(),
-        measured_on: bed.devices.clone(),
-        frame: bed.frame(),
-        factory: bed.networks(),
-        samples: bed.ensemble.calibration.clone(),
-        method,
-        cache,
-    };
+    let job = bed.job(method, cache);
     let started = Instant::now();
     let outcome = job.run(&Arc::new(Control::default()))?;
     Ok((outcome.found, started.elapsed()))

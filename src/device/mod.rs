@@ -190,6 +190,11 @@ impl Devices {
         rest
     }
 
+    /// Whether every device is simulated, so that it can all happen in virtual time.
+    pub fn all_simulated(&self) -> bool {
+        self.devices.iter().all(|d| d.kind.profile().is_some())
+    }
+
     /// Whether any device is simulated, so that answers mean nothing.
     pub fn is_simulated(&self) -> bool {
         self.devices.iter().any(|d| d.kind.profile().is_some())

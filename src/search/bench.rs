@@ -12,9 +12,8 @@ use crate::serving::{Engine, EngineError, EngineOptions, PredictorFactory, Reloa
 
 use super::control::{Control, Stopped};
 use super::evaluator::{Evaluator, Score, SearchError};
+use super::model::RUN;
 
-/// Samples of one run at least: the paper measures over 1 024 (section IV.A).
-const SAMPLES: usize = 1024;
 /// Samples before a glance.
 const WARM_UP: usize = 64;
 /// Runs are repeated until the relative standard error is below this, …
@@ -60,7 +59,7 @@ impl BenchEvaluator {
             let fits = self.start(matrix)?;
             if fits {
                 // The first run pays for cold memory and is not counted.
-                self.run(SAMPLES, None)?;
+                self.run(RUN, None)?;
             }
             return Ok(fits);
         };
@@ -109,10 +108,10 @@ impl BenchEvaluator {
 
     /// Runs until the estimate is steady or plainly below `best`.
     fn measure(&self, best: f64) -> Result<Score, SearchError> {
-        let limit = (best > 0.0).then(|| Duration::from_secs_f64(HOPELESS * SAMPLES as f64 / best));
+        let limit = (best > 0.0).then(|| Duration::from_secs_f64(HOPELESS * RUN as f64 / best));
         let mut rates = Vec::new();
         loop {
-            let run = self.run(SAMPLES, limit)?;
+            let run = self.run(RUN, limit)?;
             rates.push(run.samples_per_s());
             let score = estimate(&rates);
             let hopeless = run.cut_short || score.samples_per_s * (1.0 + 2.0 * STEADY) < best;

@@ -106,7 +106,7 @@ impl Job {
 
     /// Whether every device is simulated, so that runs are in virtual time.
     pub fn is_simulated(&self) -> bool {
-        self.devices.iter().all(|d| d.kind.profile().is_some())
+        self.devices.all_simulated()
     }
 
     fn search(&self, control: &Arc<Control>) -> Result<Found, SearchError> {

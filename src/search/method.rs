@@ -136,12 +136,12 @@ impl Method {
     /// needs none.
     pub fn runs_on(&self, devices: &Devices) -> bool {
         let runs = self.evaluator == EvaluatorKind::Bench || self.finalists > 0;
-        runs && devices.iter().any(|d| d.kind.profile().is_none())
+        runs && !devices.all_simulated()
     }
 
     /// Where scores come from, in words.
     pub fn evaluator_on(&self, devices: &Devices) -> &'static str {
-        let virtually = devices.iter().all(|d| d.kind.profile().is_some());
+        let virtually = devices.all_simulated();
         match (self.evaluator, self.finalists > 0) {
             (EvaluatorKind::Bench, _) if virtually => "bench, simulated",
             (EvaluatorKind::Bench, _) => "bench",

@@ -15,14 +15,11 @@ use super::greedy::{Found, greedy};
 use super::job::Job;
 use super::local::{Climber, Position, Room};
 use super::method::Algorithm;
-use super::model::{ModelEvaluator, Rates, bound};
+use super::model::{ModelEvaluator, RUN, Rates, bound};
 use super::polish::polish;
 use super::profiling::Profiler;
 use super::virtual_bench::VirtualBench;
 use super::worst_fit::worst_fit;
-
-/// Samples of a brief run.
-const SAMPLES: usize = 1024;
 
 /// What the model works with.
 pub(super) struct Modelled<'a> {
@@ -36,6 +33,28 @@ pub(super) struct Modelled<'a> {
     pub bound: f64,
 }
 
+/// What an algorithm came to by predictions alone.
+pub(super) struct Candidates {
+    /// Distinct, the best predicted first.
+    pub matrices: Vec<Matrix>,
+    /// Matrices scored, and steps taken.
+    evaluations: usize,
+    steps: usize,
+    /// Best-batch's matrix, where it is worth a last climb of its own.
+    second: Option<Matrix>,
+}
+
+impl Candidates {
+    fn new(matrices: Vec<Matrix>, evaluations: usize, steps: usize) -> Self {
+        Candidates {
+            matrices,
+            evaluations,
+            steps,
+            second: None,
+        }
+    }
+}
+
 /// Searches as `job` says.
 ///
 /// # Errors
@@ -43,17 +62,18 @@ pub(super) struct Modelled<'a> {
 pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchError> {
     let modelled = Modelled::new(job, control)?;
     let start = worst_fit(&job.frame, &job.devices, &modelled.footprints)?;
-    let (candidates, evaluations, iterations) = modelled.candidates(&start)?;
+    let candidates = modelled.candidates(&start)?;
+    let (evaluations, steps) = (candidates.evaluations, candidates.steps);
     let goal = &job.method.goal;
     let mut found = if goal.needs_latency() {
-        goals::search(&modelled, &start, candidates)?
+        goals::search(&modelled, &start, candidates.matrices)?
     } else if job.method.algorithm.is_rule() {
-        modelled.figures(&candidates[0], &start)?
+        modelled.figures(&candidates.matrices[0], &start)?
     } else {
         modelled.measured(&start, candidates)?
     };
     found.evaluations += evaluations;
-    found.iterations = iterations;
+    found.iterations = steps;
     found.bound = Some(modelled.bound);
     let steady = modelled.steady(&found.matrix)?;
     found.steady = Some(steady);
@@ -119,8 +139,7 @@ impl<'a> Modelled<'a> {
         Ok(self.throughput(matrix))
     }
 
-    /// Distinct matrices, the best predicted first; matrices scored and steps taken.
-    fn candidates(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
+    fn candidates(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         let predicted = self.predict(start);
         self.control.update(|p| {
             p.start_score = Some(predicted);
@@ -129,24 +148,25 @@ impl<'a> Modelled<'a> {
             p.history.push(predicted);
         });
         match self.job.method.algorithm {
-            Algorithm::WorstFit => Ok((vec![start.clone()], 1, 0)),
+            Algorithm::WorstFit => Ok(Candidates::new(vec![start.clone()], 1, 0)),
             Algorithm::BestBatch => self.best_batch(),
             Algorithm::Greedy => {
                 let bounds = self.job.method.bounds;
                 let found = greedy(start.clone(), bounds, &mut self.model(), self.control)?;
-                Ok((vec![found.matrix], found.evaluations, found.iterations))
+                let (evaluations, steps) = (found.evaluations, found.iterations);
+                Ok(Candidates::new(vec![found.matrix], evaluations, steps))
             }
             Algorithm::Local => self.local_from_both(start),
         }
     }
 
-    fn best_batch(&self) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
+    fn best_batch(&self) -> Result<Candidates, SearchError> {
         let job = self.job;
         if job.is_simulated() {
             // A run costs next to nothing, and the rule's matrix is the same with either
             // evaluator.
             let (matrix, runs) = job.best_batch(&self.footprints, self.control)?;
-            return Ok((vec![matrix], runs, 0));
+            return Ok(Candidates::new(vec![matrix], runs, 0));
         }
         let alone = |member: usize| {
             let (ensemble, first) = (job.ensemble.only(member), job.devices.first());
@@ -167,36 +187,38 @@ impl<'a> Modelled<'a> {
             self.control,
         );
         let (matrix, evaluations) = found?;
-        Ok((vec![matrix], evaluations, 0))
+        Ok(Candidates::new(vec![matrix], evaluations, 0))
     }
 
     /// Local search from worst-fit's matrix, one climb from best-batch's, and that
     /// itself: where batches are what counts the latter is the better start.
-    fn local_from_both(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
-        let (mut all, mut evaluations, mut steps) = self.local(start)?;
+    fn local_from_both(&self, start: &Matrix) -> Result<Candidates, SearchError> {
+        let mut all = self.local(start)?;
         if self.job.method.restarts == 0 {
             // One climb is asked for.
-            return Ok((all, evaluations, steps));
+            return Ok(all);
         }
         // It may fit where no member has its best batch, or not at all.
         let shown = self.control.progress();
         let best_batch = self.best_batch();
         // What members alone came to is no score of a matrix.
         self.control.update(|p| *p = shown);
-        let Ok((other, scored, _)) = best_batch else {
+        let Ok(mut second) = best_batch else {
             self.control.checkpoint()?;
-            return Ok((all, evaluations, steps));
+            return Ok(all);
         };
-        let other = &other[0];
-        let mut position = Position::new(&self.rates, self.room.clone(), other);
+        let other = second.matrices.swap_remove(0);
+        let mut position = Position::new(&self.rates, self.room.clone(), &other);
         let mut climber = Climber::new(self.control, &self.job.frame);
         climber.climb(&mut position)?;
-        evaluations += scored + climber.evaluations;
-        steps += climber.steps;
-        self.add(&mut all, position.matrix(&self.job.frame)?);
-        self.add(&mut all, other.clone());
-        all.sort_by(|a, b| self.predict(b).total_cmp(&self.predict(a)));
-        Ok((all, evaluations, steps))
+        all.evaluations += second.evaluations + climber.evaluations;
+        all.steps += climber.steps;
+        self.add(&mut all.matrices, position.matrix(&self.job.frame)?);
+        self.add(&mut all.matrices, other.clone());
+        let matrices = &mut all.matrices;
+        matrices.sort_by(|a, b| self.predict(b).total_cmp(&self.predict(a)));
+        all.second = matrices.contains(&other).then_some(other);
+        Ok(all)
     }
 
     /// Adds a matrix unless it is there but for the order of like devices.
@@ -208,9 +230,8 @@ impl<'a> Modelled<'a> {
         }
     }
 
-    /// Local search from `start`: distinct matrices, the best first; matrices scored
-    /// and steps taken.
-    pub fn local(&self, start: &Matrix) -> Result<(Vec<Matrix>, usize, usize), SearchError> {
+    /// Local search from `start`.
+    pub fn local(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         let method = &self.job.method;
         let mut position = Position::new(&self.rates, self.room.clone(), start);
         let mut climber = Climber::new(self.control, &self.job.frame);
@@ -221,16 +242,14 @@ impl<'a> Modelled<'a> {
             position.go_to(&summit.entries);
             self.add(&mut matrices, position.matrix(&self.job.frame)?);
         }
-        Ok((matrices, climber.evaluations, climber.steps))
+        let (evaluations, steps) = (climber.evaluations, climber.steps);
+        Ok(Candidates::new(matrices, evaluations, steps))
     }
 
     /// The best of the first few candidates by running them; by prediction where none
     /// are to be run.
-    pub fn measured(
-        &self,
-        start: &Matrix,
-        mut candidates: Vec<Matrix>,
-    ) -> Result<Found, SearchError> {
+    fn measured(&self, start: &Matrix, candidates: Candidates) -> Result<Found, SearchError> {
+        let (mut candidates, second) = (candidates.matrices, candidates.second);
         // Where a run takes milliseconds, there is time for all of them.
         if !self.job.is_simulated() || self.job.method.finalists == 0 {
             candidates.truncate(self.job.method.finalists.max(1));
@@ -244,7 +263,6 @@ impl<'a> Modelled<'a> {
             p.scores.clear();
         });
         let mut judge = self.job.judge(self.control, &self.costs)?;
-        let second = self.best_batch_among(&candidates);
         let mut won = finals(start, candidates, judge.as_mut(), self.control)?;
         if won.score.samples_per_s <= 0.0 {
             // Beside what serves there is no room to measure in.
@@ -264,13 +282,6 @@ impl<'a> Modelled<'a> {
             evaluations: won.runs,
             ..Found::of(won.matrix, won.score.samples_per_s, won.start.samples_per_s)
         })
-    }
-
-    /// The candidate that is best-batch's, for a last climb of its own.
-    fn best_batch_among(&self, candidates: &[Matrix]) -> Option<Matrix> {
-        let local = self.job.method.algorithm == Algorithm::Local;
-        let other = self.best_batch().ok().filter(|_| local)?.0.swap_remove(0);
-        candidates.contains(&other).then_some(other)
     }
 
     /// Last steps from who won and from `second`, where a run costs next to nothing.
@@ -317,7 +328,7 @@ impl<'a> Modelled<'a> {
         self.control
             .update(|p| p.measuring = !self.job.is_simulated());
         let mut judge = self.job.judge(self.control, &self.costs)?;
-        let mut run = |matrix| judge.glance(matrix, SAMPLES);
+        let mut run = |matrix| judge.glance(matrix, RUN);
         let (score, start_score) = (run(matrix)?.samples_per_s, run(start)?.samples_per_s);
         if score <= 0.0 {
             return Ok(unmeasured);

@@ -12,10 +12,8 @@ use crate::simulation::{Report, Scene, Simulation, SimulationError, Workload};
 
 use super::evaluator::{Evaluator, Score, SearchError};
 use super::goal::LoadedLatency;
-use super::model::{ModelEvaluator, Rates};
+use super::model::{ModelEvaluator, RUN, Rates};
 
-/// Samples of a run: the paper measures over 1 024 (section IV.A).
-const SAMPLES: usize = 1024;
 /// Samples that are there at any time of a long run: enough for every worker, and so
 /// few that members that are ahead soon go on at the pace of the slowest.
 const THERE: usize = 2048;
@@ -213,7 +211,7 @@ impl Evaluator for VirtualBench {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(Score::NONE);
         }
-        let report = self.run(matrix, Workload::Saturate { samples: SAMPLES })?;
+        let report = self.run(matrix, Workload::Saturate { samples: RUN })?;
         Ok(Score {
             samples_per_s: report.samples_per_s(),
             error: 0.0,

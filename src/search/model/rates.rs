@@ -8,7 +8,8 @@ use crate::profile::Costs;
 use super::drain::Runner;
 use super::program::WorkerRate;
 
-/// Samples of a run, as the evaluator `bench` sends them.
+/// Samples of a run: the paper measures over 1 024 (section IV.A). Evaluator `bench`
+/// sends them, evaluator `model` predicts such a run.
 pub const RUN: usize = 1024;
 /// Nothing is faster than this, in seconds a sample: costs of zero have no solution.
 const LEAST: f64 = 1e-12;

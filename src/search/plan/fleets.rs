@@ -65,13 +65,15 @@ pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, Se
     Devices::named(&names, &nowhere).map_err(|e| SearchError::Asked(e.to_string()))
 }
 
-/// Like `16 × v100 + 1 × cpu`.
-fn words(order: &PlanOrder, counts: &[usize]) -> String {
-    let kinds = order.kinds.iter().zip(counts).filter(|(_, n)| **n > 0);
-    let parts: Vec<String> = kinds
-        .map(|(kind, n)| format!("{n} × {}", kind.name))
-        .collect();
-    parts.join(" + ")
+impl PlanOrder {
+    /// A fleet, so many of each kind, like `16 × v100 + 1 × cpu`.
+    pub fn in_words(&self, counts: &[usize]) -> String {
+        let kinds = self.kinds.iter().zip(counts).filter(|(_, n)| **n > 0);
+        let parts: Vec<String> = kinds
+            .map(|(kind, n)| format!("{n} × {}", kind.name))
+            .collect();
+        parts.join(" + ")
+    }
 }
 
 /// What one device of a kind can do at best.
@@ -161,7 +163,7 @@ impl Ceilings {
         if let Some(fleet) = highest.filter(|f| self.throughput(f) <= order.rate) {
             lacks.push(format!(
                 "{} give at most {:.0} samples/s where {} are asked",
-                words(order, fleet),
+                order.in_words(fleet),
                 self.throughput(fleet),
                 order.rate
             ));
@@ -174,7 +176,7 @@ impl Ceilings {
                 lacks.push(format!(
                     "no request is answered in less than {:.3} ms ({}, one sample) where p99 ≤ {} ms is asked",
                     ms(least),
-                    words(order, fleet),
+                    order.in_words(fleet),
                     ms(most)
                 ));
             }

@@ -102,7 +102,7 @@ pub(super) fn offers(
     let Ok(start) = worst_fit(&job.frame, &job.devices, &modelled.footprints) else {
         return Ok(None);
     };
-    let found = modelled.local(&start)?.0;
+    let found = modelled.local(&start)?.matrices;
     let weighed = best_under_load(&modelled, &start, found, order.rate)?;
     let offer = |candidate: Candidate| Offer {
         counts: counts.to_vec(),

@@ -1,8 +1,6 @@
 //! `divisi allocate`: find a matrix.
 
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
@@ -223,9 +221,7 @@ fn search(
 }
 
 fn method(args: &AllocateArgs, opened: &Opened, seed: u64) -> Method {
-    let mut devices = opened.devices.iter();
-    let virtually = devices.all(|d| d.kind.profile().is_some());
-    let quick = virtually || args.algorithm == Some(Algorithm::Local);
+    let quick = opened.devices.all_simulated() || args.algorithm == Some(Algorithm::Local);
     let evaluator = args.evaluator.unwrap_or(match quick {
         true => EvaluatorKind::Model,
         false => EvaluatorKind::Bench,
@@ -255,27 +251,19 @@ fn method(args: &AllocateArgs, opened: &Opened, seed: u64) -> Method {
 
 /// Runs the search in a thread of its own and says how far it is.
 fn watched(job: &Job, control: &Arc<Control>) -> Result<divisi::search::Outcome, SearchError> {
-    let mut progress = Progress::new();
-    thread::scope(|scope| {
-        let search = scope.spawn(|| job.run(control));
-        while !search.is_finished() {
-            thread::park_timeout(Duration::from_millis(100));
-            let p = control.progress();
-            progress.say(|| {
-                let mut text = format!("{}/{} scored", p.neighbour, p.neighbours);
-                if let (Some(best), Some(start)) = (p.best_score, p.start_score) {
-                    let step = p.iteration;
-                    text = format!(
-                        "iteration {step} · {text} · best {best:.0} samples/s · start {start:.0}"
-                    );
-                }
-                text
-            });
+    let far = || {
+        let p = control.progress();
+        let text = format!("{}/{} scored", p.neighbour, p.neighbours);
+        match (p.best_score, p.start_score) {
+            (Some(best), Some(start)) => format!(
+                "iteration {} · {text} · best {best:.0} samples/s · start {start:.0}",
+                p.iteration
+            ),
+            _ => text,
         }
-        search
-            .join()
-            .unwrap_or_else(|_| Err(SearchError::Evaluation("the search panicked".into())))
-    })
+    };
+    Progress::watch(|| job.run(control), far)
+        .unwrap_or_else(|| Err(SearchError::Evaluation("the search panicked".into())))
 }
 
 fn best_so_far(control: &Control) -> Option<Found> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
@@ -113,17 +112,12 @@ fn order(args: &PlanArgs, ensemble: Arc<Ensemble>) -> Result<PlanOrder> {
 
 /// Plans in a thread of its own and says how far it is.
 fn watched(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchError> {
-    let mut progress = Progress::new();
-    thread::scope(|scope| {
-        let planning = scope.spawn(|| plan(order, control));
-        while !planning.is_finished() {
-            thread::park_timeout(Duration::from_millis(20));
-            let (tried, ruled_out) = control.progress().fleets;
-            progress.say(|| format!("{tried} sets of devices searched, {ruled_out} ruled out"));
-        }
-        let broken = |_| Err(SearchError::Evaluation("planning panicked".into()));
-        planning.join().unwrap_or_else(broken)
-    })
+    let far = || {
+        let (tried, ruled_out) = control.progress().fleets;
+        format!("{tried} sets of devices searched, {ruled_out} ruled out")
+    };
+    Progress::watch(|| plan(order, control), far)
+        .unwrap_or_else(|| Err(SearchError::Evaluation("planning panicked".into())))
 }
 
 fn missed(order: &PlanOrder, planned: &Planned) -> String {
@@ -144,21 +138,12 @@ fn missed(order: &PlanOrder, planned: &Planned) -> String {
         text += &format!("; {lack}");
     }
     if let Some(offer) = &planned.closest {
-        text += &format!("; {} comes closest", counts(order, offer));
+        text += &format!("; {} comes closest", order.in_words(&offer.counts));
         if let Some(lack) = offer.lack(order) {
             text += &format!(": {lack}");
         }
     }
     text
-}
-
-fn counts(order: &PlanOrder, offer: &Offer) -> String {
-    let kinds = order.kinds.iter().zip(&offer.counts);
-    let parts = kinds.filter(|(_, n)| **n > 0);
-    let parts: Vec<String> = parts
-        .map(|(kind, n)| format!("{n} × {}", kind.name))
-        .collect();
-    parts.join(" + ")
 }
 
 fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration) -> Report {

@@ -1,6 +1,7 @@
 //! Progress on standard error for whatever takes longer than two seconds.
 
 use std::io::{self, IsTerminal, Write};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Says how far something is: in place on a terminal, else now and then a line.
@@ -11,6 +12,8 @@ pub struct Progress {
 }
 
 const QUIET: Duration = Duration::from_secs(2);
+/// How often to look whether watched work is done.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Progress {
     pub fn new() -> Self {
@@ -19,6 +22,20 @@ impl Progress {
             said: None,
             terminal: io::stderr().is_terminal(),
         }
+    }
+
+    /// Does `work` in a thread of its own and says how `far` it is; none where it
+    /// panicked.
+    pub fn watch<T: Send>(work: impl FnOnce() -> T + Send, far: impl Fn() -> String) -> Option<T> {
+        let mut progress = Progress::new();
+        thread::scope(|scope| {
+            let working = scope.spawn(work);
+            while !working.is_finished() {
+                thread::park_timeout(LOOK);
+                progress.say(&far);
+            }
+            working.join().ok()
+        })
     }
 
     /// Says `text` if it is time to.

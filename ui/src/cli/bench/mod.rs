@@ -48,8 +48,7 @@ fn measure(
     if !args.max_inf.is_empty() && !elastic {
         bail!("--max-inf bounds what is alive under elastic; add --policy elastic");
     }
-    let all_simulated = opened.devices.iter().all(|d| d.kind.profile().is_some());
-    if all_simulated && !args.real_time && !args.fake {
+    if opened.devices.all_simulated() && !args.real_time && !args.fake {
         return simulated::measure(args, opened, matrix, stopped);
     }
     live::measure(args, opened, matrix, stopped)
