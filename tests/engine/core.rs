@@ -68,6 +68,8 @@ struct Drive {
     /// Times each (request, part, sample, member) was run.
     counts: HashMap<(u64, usize, usize, usize), usize>,
     longest_wait: Duration,
+    /// Samples in execution on a device at most.
+    most_alive: usize,
     rows: Vec<(usize, usize, usize)>,
     /// Time of a batch beside its rows'.
     cost: fn(usize) -> Duration,
@@ -96,6 +98,7 @@ impl Drive {
             finished: Vec::new(),
             counts: HashMap::new(),
             longest_wait: Duration::ZERO,
+            most_alive: 0,
             rows: Vec::new(),
             cost: |rows| ms(1 + rows as u64 / 4),
         }
@@ -143,7 +146,17 @@ impl Drive {
         self.rows
             .push((batch.size.get(), batch.samples, batch.rows));
         let end = self.now + (self.cost)(batch.rows);
+        let device = batch.device;
         self.running.push((end, Running::Batch(Box::new(batch))));
+        self.most_alive = self.most_alive.max(self.alive_on(device));
+    }
+
+    fn alive_on(&self, device: usize) -> usize {
+        let here = self.running.iter().map(|(_, r)| match r {
+            Running::Batch(batch) if batch.device == device => batch.samples,
+            _ => 0,
+        });
+        here.sum()
     }
 
     fn batches_on(&self, device: usize) -> usize {
@@ -221,6 +234,9 @@ proptest! {
         prop_assert!(drive.counts.values().all(|n| *n == 1));
         let samples: usize = drive.finished.iter().map(|f| f.samples).sum();
         prop_assert_eq!(drive.counts.len(), samples * MEMBERS);
+        if let PolicyKind::Elastic { max_inf: Some(most) } = policy {
+            prop_assert!(drive.most_alive <= most.get() as usize, "{} alive", drive.most_alive);
+        }
         if let PolicyKind::Static { .. } = policy {
             prop_assert!(drive.rows.iter().all(|(size, _, rows)| size == rows));
         } else {

@@ -3,7 +3,6 @@
 //! the least to do take first; who is about to run dry takes over what others hold
 //! and cannot start.
 
-use std::cmp::Ordering;
 use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
@@ -151,7 +150,7 @@ impl Scheduler {
 fn lighter(a: &Worker, b: &Worker) -> bool {
     let load = |w: &Worker| w.lanes.alive() + w.current.samples();
     let scaled = |w: &Worker, other: &Worker| load(w) * other.spec.size.get();
-    scaled(a, b).cmp(&scaled(b, a)) == Ordering::Less
+    scaled(a, b) < scaled(b, a)
 }
 
 impl PolicyKind {
