@@ -209,7 +209,7 @@ pub struct ReloadView {
 pub enum ReloadState {
     Running,
     Done,
-    /// The old matrix is serving; says why.
+    /// Says why, and whether the old matrix serves.
     Failed(String),
 }
 

@@ -91,7 +91,11 @@ fn a_reload_and_its_failure() {
     };
     bench.show(|s| s.reload = Some(view(ReloadState::Running)));
     screen!("reload_running", bench);
-    bench.show(|s| s.reload = Some(view(ReloadState::Failed("cpu:1 cannot hold res-m".into()))));
+    bench.show(|s| {
+        s.reload = Some(view(ReloadState::Failed(
+            "cpu:1 cannot hold res-m; the old matrix serves".into(),
+        )))
+    });
     screen!("reload_failed", bench);
 }
 

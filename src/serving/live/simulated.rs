@@ -15,6 +15,7 @@ use crate::trace::Span;
 use super::client::RequestData;
 use super::partition::sleep;
 use super::shared::Shared;
+use super::worker::fold;
 
 type LiveBatch = Batch<Arc<RequestData>>;
 type Device = SimulatedDevice<Arc<RequestData>>;
@@ -50,11 +51,11 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize) {
 /// Starts what there is room for; gives when to look again if nothing happens.
 fn drive(shared: &Shared, index: usize, device: &mut Device) -> Option<Duration> {
     let mut took = false;
-    loop {
+    let until = loop {
         let now = shared.now();
         if !lock(&shared.lanes[index].fates).is_empty() {
             // It must not start anything that the fate would then take away.
-            return Some(now);
+            break Some(now);
         }
         let next = shared.core().next(now, index);
         match next {
@@ -65,15 +66,14 @@ fn drive(shared: &Shared, index: usize, device: &mut Device) -> Option<Duration>
                     device.copy(now, transfer);
                 }
             }
-            Next::Sleep(until) => {
-                if took {
-                    // Another device may have least to do now.
-                    shared.wake();
-                }
-                return until;
-            }
+            Next::Sleep(until) => break until,
         }
+    };
+    if took {
+        // Another device may have least to do now.
+        shared.wake();
     }
+    until
 }
 
 fn note(shared: &Shared, index: usize, at: Duration, happened: Happened<Arc<RequestData>>) {
@@ -95,18 +95,8 @@ fn done(shared: &Shared, batch: &LiveBatch, stamps: Stamps) {
         return;
     }
     let classes = shared.ensemble.classes;
-    let row = constant_row(batch.member, classes);
-    for placed in &batch.ranges {
-        let rows = row.repeat(placed.range.len);
-        let part = &placed.payload.parts[placed.range.part];
-        part.fold(
-            shared.rule.as_ref(),
-            batch.member,
-            placed.range.first,
-            &rows,
-            classes,
-        );
-    }
+    let rows = constant_row(batch.member, classes).repeat(batch.samples);
+    fold(batch, shared.rule.as_ref(), &rows, classes);
     let end = shared.now();
     let finished = shared.core().finish(end, batch, stamps);
     let spans: Vec<Span> = batch_spans(batch, &stamps, end).collect();

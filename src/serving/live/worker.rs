@@ -85,21 +85,24 @@ impl Body {
         batch: &Batch<Arc<RequestData>>,
         rule: &dyn CombinationRule,
     ) -> Result<(), ComputeError> {
-        read_rows(&self.output, |rows| {
-            let mut at = 0;
-            for placed in &batch.ranges {
-                let end = at + placed.range.len * self.classes;
-                let part = &placed.payload.parts[placed.range.part];
-                part.fold(
-                    rule,
-                    batch.member,
-                    placed.range.first,
-                    &rows[at..end],
-                    self.classes,
-                );
-                at = end;
-            }
-        })
+        read_rows(&self.output, |rows| fold(batch, rule, rows, self.classes))
+    }
+}
+
+/// Folds a batch's answers, `[samples, classes]` row after row.
+pub(super) fn fold(
+    batch: &Batch<Arc<RequestData>>,
+    rule: &dyn CombinationRule,
+    rows: &[f32],
+    classes: usize,
+) {
+    let mut at = 0;
+    for placed in &batch.ranges {
+        let range = placed.range;
+        let end = at + range.len * classes;
+        let part = &placed.payload.parts[range.part];
+        part.fold(rule, batch.member, range.first, &rows[at..end], classes);
+        at = end;
     }
 }
 

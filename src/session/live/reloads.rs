@@ -76,7 +76,8 @@ impl Reloads {
             (false, _) => Err(Refusal("only simulated devices disappear".into())),
             (_, true) => Err(Refusal("it is gone already".into())),
             _ => self.begin(move |engine, watch| {
-                engine.lose_device(device, |running| refuge(engine, running), watch)
+                let lost = engine.lose_device(device, |running| refuge(engine, running), watch);
+                lost.map_err(|error| ReloadError::NoRefuge(error.to_string()))
             }),
         }
     }
@@ -187,12 +188,13 @@ fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, change: impl Change,
             (ReloadState::Done, LogLevel::Info, text)
         }
         Err(error) => {
-            let text = format!("the matrix was not reached: {error}");
-            (
-                ReloadState::Failed(error.to_string()),
-                LogLevel::Error,
-                text,
-            )
+            // After a loss nothing can be said of what ran before.
+            let why = match error {
+                ReloadError::NoRefuge(why) => why,
+                other => format!("{other}; the old matrix serves"),
+            };
+            let text = format!("reload failed: {why}");
+            (ReloadState::Failed(why), LogLevel::Error, text)
         }
     };
     if let Some(view) = &mut state.view {

@@ -115,10 +115,7 @@ fn on_reload(model: &mut Model, reload: &divisi::session::ReloadView) {
             );
         }
         ReloadState::Failed(reason) => {
-            model.say(
-                format!("reload failed: {reason}; the old matrix serves"),
-                true,
-            );
+            model.say(format!("reload failed: {reason}"), true);
         }
     }
 }

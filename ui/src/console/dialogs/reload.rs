@@ -49,10 +49,7 @@ pub fn lines(reload: &ReloadView, width: u16) -> Vec<(String, Role)> {
     let end = match &reload.state {
         ReloadState::Running => return lines,
         ReloadState::Done => ("✓ done".to_owned(), Role::Good),
-        ReloadState::Failed(why) => (
-            format!("✗ failed: {why}; the old matrix is serving"),
-            Role::Bad,
-        ),
+        ReloadState::Failed(why) => (format!("✗ failed: {why}"), Role::Bad),
     };
     let wrapped = format::wrap(&end.0, width);
     lines.extend(wrapped.into_iter().map(|l| (l, end.1)));

@@ -85,10 +85,7 @@ fn reload(model: &Model) -> Option<(String, Role)> {
             let time = format::duration(reload.elapsed);
             Some((format!("› reload {time}: {step}"), Role::Accent))
         }
-        ReloadState::Failed(why) => Some((
-            format!("✗ reload failed, the old matrix serves: {why}"),
-            Role::Bad,
-        )),
+        ReloadState::Failed(why) => Some((format!("✗ reload failed: {why}"), Role::Bad)),
     }
 }
 
