@@ -18,10 +18,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use common::Bed;
-use divisi::allocation::Matrix;
 use divisi::load::{Generator, LoadPattern, Tally};
 use divisi::metrics::stats::{median, quantile};
-use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Snapshot};
+use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 use divisi_console::console::{self, Options};
 
@@ -104,6 +103,10 @@ impl Session for Shared {
         self.0.lock().expect("session").snapshot()
     }
 
+    fn now(&mut self) -> Duration {
+        self.0.lock().expect("session").now()
+    }
+
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         self.0.lock().expect("session").drain_spans(into)
     }
@@ -112,7 +115,7 @@ impl Session for Shared {
         self.0.lock().expect("session").command(command)
     }
 
-    fn preview(&mut self, matrix: &Matrix) -> Result<EditPreview, Refusal> {
-        self.0.lock().expect("session").preview(matrix)
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        self.0.lock().expect("session").preview(setup)
     }
 }

@@ -1,11 +1,12 @@
 //! The difference of two matrices: workers kept, started, stopped, changed.
 
 use crate::ensemble::BatchSize;
+use serde::{Deserialize, Serialize};
 
 use super::matrix::{Cell, Matrix};
 
 /// What happens at one entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     Keep(BatchSize),
     Start(BatchSize),
@@ -36,14 +37,14 @@ impl Change {
 }
 
 /// A change with its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryChange {
     pub cell: Cell,
     pub change: Change,
 }
 
 /// All that differs between two matrices of one frame, and what is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     pub entries: Vec<EntryChange>,
 }

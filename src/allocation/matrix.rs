@@ -1,5 +1,6 @@
 //! The matrix and the rules it keeps.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::device::Devices;
 use crate::ensemble::{BatchSize, BatchSizes, Ensemble};
 
 /// What a matrix is about: its rows, its columns and the batch sizes allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     pub devices: Vec<String>,
     pub members: Vec<String>,
@@ -28,7 +29,7 @@ impl Frame {
 }
 
 /// One entry's place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
     pub device: usize,
     pub member: usize,
@@ -36,10 +37,40 @@ pub struct Cell {
 
 /// An allocation. Every member has a worker and every batch size is allowed: a
 /// matrix that breaks a rule cannot be made.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
 pub struct Matrix {
     frame: Arc<Frame>,
     entries: Vec<Option<BatchSize>>,
+}
+
+/// A matrix as it is written; reading checks the rules.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    frame: Arc<Frame>,
+    rows: Vec<Vec<i64>>,
+}
+
+impl TryFrom<Written> for Matrix {
+    type Error = InvalidMatrix;
+
+    fn try_from(written: Written) -> Result<Self, InvalidMatrix> {
+        Matrix::from_rows(written.frame, &written.rows)
+    }
+}
+
+impl From<Matrix> for Written {
+    fn from(matrix: Matrix) -> Self {
+        let number = |n: &usize| *n as i64;
+        let rows = matrix.rows();
+        Written {
+            rows: rows
+                .iter()
+                .map(|r| r.iter().map(number).collect())
+                .collect(),
+            frame: matrix.frame,
+        }
+    }
 }
 
 /// Which rule a matrix would break.

@@ -34,9 +34,23 @@ impl fmt::Display for BatchSize {
 }
 
 /// The allowed sizes: at least one, increasing, without repeats.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
 pub struct BatchSizes(Vec<BatchSize>);
+
+impl From<BatchSizes> for Vec<i64> {
+    fn from(sizes: BatchSizes) -> Self {
+        sizes.iter().map(|size| size.get() as i64).collect()
+    }
+}
+
+impl TryFrom<Vec<i64>> for BatchSizes {
+    type Error = String;
+
+    fn try_from(sizes: Vec<i64>) -> Result<Self, String> {
+        BatchSizes::new(&sizes)
+    }
+}
 
 impl BatchSizes {
     /// Sorts `sizes` and checks them.

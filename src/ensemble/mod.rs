@@ -11,6 +11,7 @@ mod npy;
 mod policy;
 pub mod samples;
 mod validate;
+mod vote;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ pub use input::{Input, Transforms};
 pub use member::{Member, Outputs};
 pub use policy::PolicyKind;
 pub use samples::Samples;
+pub use vote::Combination;
 
 /// A validated ensemble, weights read and checked.
 #[derive(Clone, Debug)]
@@ -63,10 +65,10 @@ impl Ensemble {
         }
     }
 
-    /// The combination rule, ready to fold.
-    pub fn combination(&self) -> Arc<dyn CombinationRule> {
-        self.rule
-            .build(self.classes, self.members.iter().map(|m| m.vote_weight))
+    /// How its manifest combines members: everybody votes.
+    pub fn combination(&self) -> Combination {
+        let weights = self.members.iter().map(|m| m.vote_weight);
+        Combination::new(self.rule, weights.collect())
     }
 
     /// The distinct inputs of the members.

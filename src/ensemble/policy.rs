@@ -1,5 +1,6 @@
 //! How workers form batches: the policies as values.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use super::batch_sizes::BatchSizes;
 
 /// A batching policy with its parameter; `serving` decides by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PolicyKind {
     /// Whatever waits, up to the batch size, at once.
     NoWait,

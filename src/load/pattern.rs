@@ -1,10 +1,11 @@
 //! How requests arrive, as a value.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// A pattern of arrivals.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LoadPattern {
     /// `clients` that each send a request as soon as the last is answered.
     Closed { clients: usize, samples: usize },

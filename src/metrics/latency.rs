@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A distribution of latencies, to three digits, up to an hour.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Default for Latency {
 }
 
 /// The percentiles that reports show, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencySummary {
     pub count: u64,
     pub p50: u64,
@@ -39,7 +39,7 @@ pub struct LatencySummary {
 }
 
 /// A bar of the histogram: latencies above the bucket before and up to `micros`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
     pub micros: u64,
     pub count: u64,

@@ -1,12 +1,14 @@
 //! A search seen and steered from outside: pause, cancel, progress.
 
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::allocation::Matrix;
+use crate::allocation::{Cell, Matrix};
+use crate::ensemble::BatchSize;
 use crate::lock::lock;
 
 /// The search was cancelled.
@@ -14,8 +16,26 @@ use crate::lock::lock;
 #[error("the search was cancelled")]
 pub struct Stopped;
 
+/// One neighbour that was scored: one entry otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    pub cell: Cell,
+    pub to: Option<BatchSize>,
+    pub score: f64,
+}
+
+/// A step that a search took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Evaluations until then.
+    pub evaluations: usize,
+    pub score: f64,
+    /// Entries that differ from the matrix before; empty at the start.
+    pub changes: Vec<(Cell, Option<BatchSize>)>,
+}
+
 /// Where a search stands.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     pub iteration: usize,
     /// Neighbours scored in this iteration, and how many there will be.
@@ -37,6 +57,12 @@ pub struct Progress {
     pub measuring: bool,
     /// Members profiled for this search, counted once a kind of device.
     pub profiled: usize,
+    /// Neighbours of this iteration's matrix that were scored so far.
+    pub tried: Vec<Tried>,
+    /// Steps taken, oldest first, bounded.
+    pub accepted: Vec<Accepted>,
+    /// Best score after so many evaluations, thinned out to a bounded number of points.
+    pub curve: Vec<(usize, f64)>,
     /// Samples a second that no matrix exceeds, by the model.
     pub bound: Option<f64>,
 }

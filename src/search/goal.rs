@@ -4,12 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::device::format_bytes;
 
 /// What is made as large, or as small, as it can be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
     /// Samples a second, whatever they wait.
@@ -41,7 +41,7 @@ impl FromStr for Objective {
 }
 
 /// An objective and what has to hold beside it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     pub objective: Objective,
     /// 99 of 100 requests are answered within this time.

@@ -6,6 +6,7 @@
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::allocation::Matrix;
 
@@ -14,7 +15,7 @@ use super::evaluator::{Evaluator, SearchError};
 use super::goal::LoadedLatency;
 
 /// How far a search may go, and its seed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     pub max_iter: usize,
     pub max_neighs: usize,

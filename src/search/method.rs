@@ -1,5 +1,6 @@
 //! How a search is done: algorithm, evaluator, how far it goes, what for.
 
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 use crate::device::Devices;
@@ -8,7 +9,7 @@ use super::goal::Goal;
 use super::greedy::Bounds;
 
 /// The algorithms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Algorithm {
     WorstFit,
     BestBatch,
@@ -56,7 +57,7 @@ impl FromStr for Algorithm {
 }
 
 /// What scores a matrix.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EvaluatorKind {
     /// It runs: really, or in virtual time where every device is simulated.
     #[default]
@@ -92,7 +93,7 @@ const RESTARTS: usize = 8;
 const FINALISTS: usize = 3;
 
 /// Everything that decides what a search finds, given an ensemble and devices.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Method {
     pub algorithm: Algorithm,
     pub evaluator: EvaluatorKind,

@@ -26,7 +26,7 @@ mod worst_fit;
 pub use bench::BenchEvaluator;
 pub use best_batch::best_batch;
 pub use cache::{Cache, CacheKey};
-pub use control::{Control, Progress, Stopped};
+pub use control::{Accepted, Control, Progress, Stopped, Tried};
 pub use evaluator::{Evaluator, Score, SearchError};
 pub use goal::{Goal, LoadedLatency, Objective};
 pub use greedy::{Bounds, Found, greedy};

@@ -13,6 +13,7 @@ pub fn batch_spans<T>(
     stamps: &Stamps,
     end: Duration,
 ) -> impl Iterator<Item = Span> + use<T> {
+    let (request, requests) = requests(batch);
     let span = |kind, start, end| Span {
         device: batch.device,
         member: batch.member,
@@ -22,6 +23,9 @@ pub fn batch_spans<T>(
         start,
         end,
         samples: batch.samples,
+        batch: Some(batch.id.0),
+        request,
+        requests,
     };
     [
         span(SpanKind::Wait, batch.oldest, stamps.started),
@@ -32,6 +36,18 @@ pub fn batch_spans<T>(
     ]
     .into_iter()
     .filter(|span| span.end > span.start)
+}
+
+/// The request of the first sample, and how many there are; ranges of one request are
+/// neighbours.
+fn requests<T>(batch: &Batch<T>) -> (u64, u32) {
+    let keys = || batch.ranges.iter().map(|r| r.range.request.0);
+    let changes = keys().zip(keys().skip(1)).filter(|(a, b)| a != b);
+    let first = keys().next().unwrap_or_default();
+    (
+        first,
+        changes.count() as u32 + u32::from(!batch.ranges.is_empty()),
+    )
 }
 
 /// What a copy engine did: from when a copy ahead was asked for to when it was there.
@@ -45,5 +61,8 @@ pub fn transfer_span(transfer: &Transfer, asked: Duration, there: Duration) -> S
         start: asked,
         end: there,
         samples: transfer.samples,
+        batch: None,
+        request: transfer.part.request.0,
+        requests: 1,
     }
 }

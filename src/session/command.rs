@@ -2,23 +2,37 @@
 
 use std::num::NonZeroU32;
 
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::allocation::{Difference, Matrix};
+use crate::allocation::Difference;
 use crate::ensemble::PolicyKind;
 use crate::load::LoadPattern;
 use crate::search::Method;
 
+use super::guard::{Target, Terms};
+use super::setup::Setup;
+use super::watching::Play;
+
 /// A request to the engine behind the console.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Command {
-    /// Replace the running matrix while serving.
-    Apply(Matrix),
-    /// Bring back the matrix that ran before the last change.
+    /// Replace what runs while serving; with terms, it comes back where the new does
+    /// worse.
+    Apply(Box<Setup>, Option<Terms>),
+    /// End the probation: what was applied stays (`true`), or goes (`false`).
+    EndProbation(bool),
+    /// Bring back what ran before the last change.
     Undo,
     /// Run again what the last undo took back.
     Redo,
     SetPolicy(PolicyKind),
+    /// What latencies are judged by.
+    SetTarget(Option<Target>),
+    /// Whether a member's answers count; it runs either way.
+    SetVote(usize, bool),
     /// At most so many samples alive on a device under `elastic`; none: the policy's.
     SetMaxInf(usize, Option<NonZeroU32>),
     /// Let a simulated device disappear: it is evacuated.
@@ -35,10 +49,17 @@ pub enum Command {
     CancelSearch,
     /// Forget latencies so far, to see what comes.
     ClearLatency,
+    /// Write all that is shown to a file from now on.
+    StartRecording(PathBuf),
+    StopRecording,
+    /// Play a recording otherwise.
+    Play(Play),
+    /// Where several watch: be the one who may change things (`true`), or let others.
+    TakeEditing(bool),
 }
 
 /// What applying a matrix would change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EditPreview {
     pub difference: Difference,
     /// Booked bytes of each device's memory now and after.
@@ -46,9 +67,22 @@ pub struct EditPreview {
     /// Whether new workers are ready before old ones drain; otherwise members
     /// named here have no worker for a moment and their requests wait.
     pub paused_members: Vec<String>,
+    /// What changes beside the matrix, in words: `policy: no-wait → elastic`.
+    pub settings: Vec<String>,
+    pub prediction: Prediction,
+}
+
+/// Samples a second that a model expects.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// Of what runs, and of what would.
+    pub before: Option<f64>,
+    pub after: Option<f64>,
+    /// Where it comes from, or why there is none.
+    pub source: String,
 }
 
 /// A command was not taken; says why.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 #[error("{0}")]
 pub struct Refusal(pub String);

@@ -2,26 +2,40 @@
 //! a [`Session`] and sends it [`Command`]s.
 
 mod command;
+mod guard;
+mod history;
 mod live;
+mod setup;
 mod snapshot;
+mod standing;
+mod watching;
 
 pub use crate::load::LoadPattern;
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
-pub use command::{Command, EditPreview, Refusal};
+pub use command::{Command, EditPreview, Prediction, Refusal};
+pub use guard::{Measured, Probation, ProbationState, Target, Terms};
+pub use history::{Mark, MarkKind, Ran};
 pub use live::LiveSession;
+pub use setup::Setup;
 pub use snapshot::{
     Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, LogEntry, LogLevel,
     MemberView, Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot,
     ThroughputView,
 };
+pub use standing::Standing;
+pub use watching::{Audience, Play, Playback, RecordingView};
 
-use crate::allocation::Matrix;
+use std::time::Duration;
+
 use crate::trace::Span;
 
 /// A source of what is shown: a live engine now; a recording or a socket later.
 pub trait Session: Send {
     /// Everything but the spans, as of now.
     fn snapshot(&mut self) -> Snapshot;
+
+    /// Time since the engine's start; of a recording, where it is being played.
+    fn now(&mut self) -> Duration;
 
     /// Moves the spans since the last call to `into`, oldest first; gives how many
     /// were lost since the start.
@@ -33,9 +47,9 @@ pub trait Session: Send {
     /// Why it cannot be done now.
     fn command(&mut self, command: Command) -> Result<(), Refusal>;
 
-    /// What applying `matrix` would change: workers and memory.
+    /// What applying `setup` would change: workers, memory, throughput.
     ///
     /// # Errors
     /// Why it cannot be applied.
-    fn preview(&mut self, matrix: &Matrix) -> Result<EditPreview, Refusal>;
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal>;
 }

@@ -4,14 +4,22 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::allocation::{Cell, Matrix};
-use crate::ensemble::PolicyKind;
+use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Bucket, LatencySummary, SplitMeans};
 use crate::search::Progress;
 
+use super::guard::{Probation, Target};
+use super::history::{Mark, Ran};
+use super::setup::Setup;
+use super::standing::Standing;
+use super::watching::{Audience, Playback, RecordingView};
+
 /// Everything but the spans, at one moment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Time since the engine's start.
     pub now: Duration,
@@ -24,13 +32,19 @@ pub struct Snapshot {
     /// The running matrix.
     pub matrix: Matrix,
     pub policy: PolicyKind,
+    /// How members are combined.
+    pub combination: Combination,
+    /// Samples in a segment at most, under `segment`.
+    pub segment_size: usize,
     pub devices: Vec<DeviceView>,
     pub members: Vec<MemberView>,
     /// Row by row, one an entry of the matrix (empty entries are idle).
     pub entries: Vec<EntryView>,
     pub latency: LatencyView,
-    /// Latencies under the matrix before the last reload.
-    pub latency_before: Option<LatencySummary>,
+    /// Latencies under what ran before the last reload.
+    pub latency_before: Option<LatencyView>,
+    /// What latencies are judged by, where one was set.
+    pub target: Option<Target>,
     pub throughput: ThroughputView,
     /// Where the load generator knows labels and no weights are made up.
     pub accuracy: Option<Accuracy>,
@@ -44,10 +58,34 @@ pub struct Snapshot {
     pub log: Vec<LogEntry>,
     pub can_undo: bool,
     pub can_redo: bool,
+    /// What changed and when, oldest first, bounded: reloads, policies, loads.
+    pub marks: Vec<Mark>,
+    /// What ran when and how it did, oldest first, bounded; the last one is running.
+    pub history: Vec<Ran>,
+    /// What was applied last has to prove itself, or had to.
+    pub probation: Option<Probation>,
+    /// Who watches, and who may change things.
+    pub audience: Audience,
+    /// Where a recording that is played stands; none for an engine that runs.
+    pub playback: Option<Playback>,
+    /// The recording that is being made.
+    pub recording: Option<RecordingView>,
+}
+
+impl Snapshot {
+    /// What serves.
+    pub fn setup(&self) -> Setup {
+        Setup {
+            matrix: self.matrix.clone(),
+            policy: self.policy,
+            combination: self.combination.clone(),
+            segment_size: self.segment_size,
+        }
+    }
 }
 
 /// How serving goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
     Starting,
     Serving,
@@ -58,12 +96,15 @@ pub enum Health {
 }
 
 /// One device: a row of the matrix.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceView {
     pub name: String,
-    pub kind: &'static str,
+    pub kind: String,
     /// Share of the last second it computed, 0 to 1.
     pub busy: f64,
+    /// Share of the last second it copied, 0 to 1; where copies have engines of their
+    /// own this may pass beside computing.
+    pub copying: f64,
     /// Booked in its memory space.
     pub memory_booked: u64,
     pub memory_bytes: u64,
@@ -80,7 +121,7 @@ pub struct DeviceView {
 }
 
 /// A worker that is slower than its profile says, and a matrix that would relieve it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     pub cell: Cell,
     /// Time its batches take over what they take undisturbed.
@@ -89,7 +130,7 @@ pub struct Proposal {
 }
 
 /// One member: a column of the matrix.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberView {
     pub name: String,
     pub flops: u64,
@@ -97,16 +138,29 @@ pub struct MemberView {
     pub synthetic: bool,
     /// Samples waiting in its queue.
     pub queued: usize,
+    /// Samples a second that the queue grew by over the last seconds; below zero it
+    /// shrank.
+    pub growth: f64,
     pub samples_per_s: f64,
+    /// Samples a second in each of the last moments ([`ThroughputView::moment`]).
+    pub series: Vec<f32>,
+    /// From arrival to this member's answer.
+    pub latency: LatencyView,
+    /// What it brings to the ensemble; none while too few answers were weighed.
+    pub standing: Option<Standing>,
 }
 
 /// One entry: a worker, or none.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EntryView {
     /// Share of the last second its device spent on it, 0 to 1.
     pub load: f64,
     /// Mean share of its batch size that batches filled, 0 to 1.
     pub fill: f64,
+    /// Samples that it has taken and not started.
+    pub waiting: usize,
+    /// Seconds spent copying over seconds spent computing, lately.
+    pub copying: f64,
     pub batches: u64,
     pub restarts: u32,
     /// Its network panicked so often that it is not started again; applying a matrix
@@ -115,20 +169,24 @@ pub struct EntryView {
     /// Time its batches take over what they take undisturbed, where that is so much
     /// that it suffers from others or from its device.
     pub interfered: Option<f64>,
+    /// From arrival to the end of this worker's batches.
+    pub latency: LatencyView,
 }
 
 /// Latencies since the last reload or clearing.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyView {
     pub summary: LatencySummary,
     /// Bars on a logarithmic axis.
     pub buckets: Vec<Bucket>,
     /// Where the mean latency went, in microseconds.
     pub split: SplitMeans,
+    /// Share that took longer than the target, where one is set.
+    pub missed: Option<f64>,
 }
 
 /// Samples answered over time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThroughputView {
     /// Over the last second.
     pub samples_per_s: f64,
@@ -140,14 +198,14 @@ pub struct ThroughputView {
 }
 
 /// Of the answers whose label was known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accuracy {
     pub right: u64,
     pub answered: u64,
 }
 
 /// What was answered, and what was not; a console shows those that are not zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests.
     pub answered: u64,
@@ -158,7 +216,7 @@ pub struct Counters {
 }
 
 /// The load generator.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadView {
     pub pattern: Option<LoadPattern>,
     /// It sends nothing while a search measures.
@@ -167,9 +225,9 @@ pub struct LoadView {
 }
 
 /// A search, running or finished.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchView {
-    pub algorithm: &'static str,
+    pub algorithm: String,
     /// Where scores come from: `bench`, `model, then bench`, …
     pub evaluator: String,
     /// What is asked beside most throughput.
@@ -186,7 +244,7 @@ pub struct SearchView {
 }
 
 /// Where a search stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SearchState {
     Running,
     Paused,
@@ -196,7 +254,7 @@ pub enum SearchState {
 }
 
 /// A reload, running or the last one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReloadView {
     /// Steps done and under way, in words.
     pub steps: Vec<String>,
@@ -205,7 +263,7 @@ pub struct ReloadView {
 }
 
 /// Where a reload stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReloadState {
     Running,
     Done,
@@ -214,7 +272,7 @@ pub enum ReloadState {
 }
 
 /// One line of the program's log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
     pub at: Duration,
     pub level: LogLevel,
@@ -222,7 +280,7 @@ pub struct LogEntry {
 }
 
 /// How grave a line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogLevel {
     Info,
     Warn,

@@ -6,8 +6,10 @@ pub use ring::SpanRing;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// What a worker was doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SpanKind {
     /// The oldest sample of the batch waited in the queue.
     Wait,
@@ -23,7 +25,7 @@ pub enum SpanKind {
 }
 
 /// One step of one batch. Times count from the engine's start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     pub device: usize,
     pub member: usize,
@@ -35,4 +37,10 @@ pub struct Span {
     pub end: Duration,
     /// Samples in the batch.
     pub samples: usize,
+    /// The batch, by its number since the engine's start; a copy ahead has none.
+    pub batch: Option<u64>,
+    /// The request of its first sample, by its number since the engine's start.
+    pub request: u64,
+    /// How many requests it has samples of.
+    pub requests: u32,
 }

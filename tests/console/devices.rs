@@ -194,13 +194,14 @@ fn the_proposed_move_is_compared_then_applied() {
             .text()
             .contains("M: move resnet152 to sim:v100:1 at 16")
     );
-    let proposed = bench.console.model().snapshot.proposal.clone().unwrap();
+    let shown = bench.console.model().snapshot.clone();
+    let setup = shown.setup().with_matrix(shown.proposal.unwrap().matrix);
     bench.keys("M");
     assert!(bench.text().contains("+ start"));
     // What was compared, not what is proposed meanwhile.
     bench.show(|s| s.proposal = None);
     bench.keys("y");
-    assert_eq!(bench.sent(), [Command::Apply(proposed.matrix)]);
+    assert_eq!(bench.sent(), [Command::Apply(Box::new(setup), None)]);
 }
 
 #[test]
@@ -258,6 +259,9 @@ fn forgotten_spans_are_counted() {
         start: Duration::from_secs(41),
         end: Duration::from_secs(42),
         samples: 1,
+        batch: None,
+        request: 0,
+        requests: 1,
     };
     *bench.desk.spans.lock().unwrap() = vec![span; 60_000];
     bench.show(|_| {});

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
-use divisi::ensemble::{BatchSizes, PolicyKind};
+use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::Progress;
 use divisi::session::*;
@@ -37,6 +37,10 @@ impl Session for FakeSession {
         self.desk.shown.lock().unwrap().clone()
     }
 
+    fn now(&mut self) -> Duration {
+        self.desk.shown.lock().unwrap().now
+    }
+
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         into.append(&mut self.desk.spans.lock().unwrap());
         0
@@ -50,12 +54,14 @@ impl Session for FakeSession {
         Ok(())
     }
 
-    fn preview(&mut self, matrix: &Matrix) -> Result<EditPreview, Refusal> {
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         let shown = self.desk.shown.lock().unwrap();
         Ok(EditPreview {
-            difference: Difference::between(&shown.matrix, matrix),
+            difference: Difference::between(&shown.matrix, &setup.matrix),
             memory: memory(&shown.devices),
             paused_members: Vec::new(),
+            settings: Vec::new(),
+            prediction: Prediction::default(),
         })
     }
 }
@@ -162,6 +168,11 @@ pub fn matrix() -> Matrix {
     Matrix::from_rows(frame(), &rows).unwrap()
 }
 
+/// Applies `matrix` and changes nothing else of what the fake shows.
+pub fn applied(matrix: Matrix) -> Command {
+    Command::Apply(Box::new(snapshot().setup().with_matrix(matrix)), None)
+}
+
 pub fn better() -> Matrix {
     let rows = [vec![16, 0, 8, 0, 32, 0], vec![0, 8, 0, 16, 16, 8]];
     Matrix::from_rows(frame(), &rows).unwrap()
@@ -170,8 +181,9 @@ pub fn better() -> Matrix {
 pub fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
     DeviceView {
         name: name.into(),
-        kind: "cpu",
+        kind: "cpu".into(),
         busy,
+        copying: 0.02,
         memory_booked: booked << 20,
         memory_bytes: 4096 << 20,
         side_by_side: false,
@@ -189,7 +201,11 @@ pub fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
         parameters: 10_000,
         synthetic: false,
         queued,
+        growth: 0.0,
         samples_per_s,
+        series: vec![samples_per_s as f32; 60],
+        latency: LatencyView::default(),
+        standing: None,
     }
 }
 
@@ -200,10 +216,13 @@ fn entries() -> Vec<EntryView> {
     let entry = |load: f64| EntryView {
         load,
         fill: 0.9,
+        waiting: 0,
+        copying: 0.05,
         batches: 1204,
         restarts: 0,
         retired: false,
         interfered: None,
+        latency: LatencyView::default(),
     };
     loads
         .into_iter()
@@ -240,6 +259,7 @@ fn latency() -> LatencyView {
             computing: 1460.0,
             combining: 12.0,
         },
+        missed: None,
     }
 }
 
@@ -261,6 +281,15 @@ pub fn snapshot() -> Snapshot {
         health: Health::Serving,
         matrix: matrix(),
         policy: PolicyKind::NoWait,
+        combination: Combination::new(RuleKind::Average, vec![1.0; 6]),
+        segment_size: 128,
+        target: None,
+        marks: Vec::new(),
+        history: Vec::new(),
+        probation: None,
+        audience: Audience::default(),
+        playback: None,
+        recording: None,
         devices: vec![device("cpu:0", 0.86, 812), device("cpu:1", 0.71, 640)],
         members: vec![
             member("mlp", 0, 4812.0),
@@ -318,7 +347,7 @@ pub fn snapshot() -> Snapshot {
 
 pub fn search() -> SearchView {
     SearchView {
-        algorithm: "greedy",
+        algorithm: "greedy".into(),
         evaluator: "model".into(),
         goal: None,
         shortfall: None,
@@ -365,6 +394,9 @@ fn spans() -> Vec<Span> {
                         start: Duration::from_millis(from),
                         end: Duration::from_millis(to),
                         samples: batch_size,
+                        batch: None,
+                        request: 0,
+                        requests: 1,
                     });
                 };
                 step(SpanKind::Wait, at - 12, at);
@@ -402,10 +434,13 @@ pub fn many(shown: &mut Snapshot) {
         EntryView {
             load: 0.3,
             fill: 0.9,
+            waiting: 0,
+            copying: 0.05,
             batches: 7,
             restarts: 0,
             retired: false,
             interfered: None,
+            latency: LatencyView::default(),
         };
         16 * 12
     ];

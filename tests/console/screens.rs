@@ -2,6 +2,7 @@
 
 use crossterm::event::KeyCode;
 use divisi::metrics::LatencySummary;
+use divisi::session::LatencyView;
 use divisi::session::{ReloadState, ReloadView};
 use divisi_console::console::{Colours, Event, Look};
 use std::time::Duration;
@@ -67,9 +68,12 @@ fn during_a_search() {
         let mut bench = Bench::new(width, height);
         bench.show(|s| {
             s.search = Some(search());
-            s.latency_before = Some(LatencySummary {
-                p99: 14_300,
-                ..s.latency.summary
+            s.latency_before = Some(LatencyView {
+                summary: LatencySummary {
+                    p99: 14_300,
+                    ..s.latency.summary
+                },
+                ..s.latency.clone()
             });
         });
         bench.press(KeyCode::Char('2'));

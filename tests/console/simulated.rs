@@ -23,7 +23,7 @@ pub fn bench(width: u16, height: u16) -> Bench {
 /// `count` V100s, named as people name them.
 fn devices(count: usize) -> Vec<DeviceView> {
     let view = |d| DeviceView {
-        kind: "simulated",
+        kind: "simulated".into(),
         memory_bytes: 16 << 30,
         side_by_side: true,
         alive: 5,
@@ -131,6 +131,9 @@ fn spans() -> Vec<Span> {
                         start: Duration::from_micros(from),
                         end: Duration::from_micros(to),
                         samples,
+                        batch: None,
+                        request: 0,
+                        requests: 1,
                     });
                 };
                 let (from, to) = (at * 1000, (at + ms) * 1000);

@@ -11,7 +11,7 @@ use divisi_console::console::model::Panel;
 use divisi_console::console::{Colours, Effect, Event, Look, colours};
 use ratatui::style::{Color, Modifier};
 
-use crate::fake::{Bench, PLAIN, better, matrix, search, snapshot};
+use crate::fake::{Bench, PLAIN, applied, better, matrix, search, snapshot};
 
 const FIRST: Cell = Cell {
     device: 0,
@@ -70,7 +70,7 @@ fn applying_needs_another_key() {
     bench.press(KeyCode::Enter);
     assert!(bench.sent().is_empty());
     bench.keys("y");
-    assert_eq!(bench.sent(), [Command::Apply(with(FIRST, 32))]);
+    assert_eq!(bench.sent(), [applied(with(FIRST, 32))]);
     assert!(bench.console.model().edit.is_none());
 }
 
@@ -187,7 +187,7 @@ fn a_search_is_started_paused_cancelled_and_used() {
             Command::ResumeSearch,
             Command::CancelSearch,
             // The matrix that was compared.
-            Command::Apply(better()),
+            applied(better()),
         ]
     );
     bench.show(|s| s.matrix = better());

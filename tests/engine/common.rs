@@ -7,6 +7,7 @@ use divisi::allocation::{Frame, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
+use divisi::session::{Command, LiveSession, Refusal, Session};
 
 pub fn digits() -> Arc<Ensemble> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/digits");
@@ -54,4 +55,10 @@ pub fn fakes(ensemble: &Ensemble) -> Arc<dyn PredictorFactory> {
     Arc::new(FakeFactory {
         classes: ensemble.classes,
     })
+}
+
+/// Applies `matrix` and changes nothing else.
+pub fn apply(session: &mut LiveSession, matrix: &Matrix) -> Result<(), Refusal> {
+    let setup = session.snapshot().setup().with_matrix(matrix.clone());
+    session.command(Command::Apply(Box::new(setup), None))
 }

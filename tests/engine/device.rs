@@ -76,6 +76,9 @@ fn span(number: u64) -> Span {
         start: Duration::from_nanos(number),
         end: Duration::from_nanos(number + 1),
         samples: 1,
+        batch: None,
+        request: 0,
+        requests: 1,
     }
 }
 

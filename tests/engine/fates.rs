@@ -8,6 +8,7 @@ use divisi::device::simulated::find_profile;
 use divisi::serving::{Engine, EngineOptions, Failure, Request};
 use divisi::session::{Command, Health, LiveSession, LoadPattern, ReloadState, Session, Snapshot};
 
+use crate::common::apply;
 use crate::common::{digits, everywhere, fakes};
 
 /// A session with digits on `count` simulated devices; `spread` puts a worker of every
@@ -94,7 +95,7 @@ fn a_lost_device_is_evacuated_and_no_request_is_lost() {
         },
         after.matrix.frame().batch_sizes.iter().next(),
     );
-    let refused = session.command(Command::Apply(on_it.expect("valid")));
+    let refused = apply(&mut session, &on_it.expect("valid"));
     assert_eq!(refused.expect_err("gone").0, "`sim:h200:0` is gone");
     session
         .command(Command::RegainDevice(0))
@@ -139,9 +140,7 @@ fn a_slow_device_marks_its_workers_and_a_move_is_proposed() {
     let marked = slow.entries.iter().filter(|e| e.interfered.is_some());
     assert!(marked.count() > 0);
     assert_eq!(slow.devices[0].slowdown, 8.0);
-    session
-        .command(Command::Apply(proposal.matrix.clone()))
-        .expect("it fits");
+    apply(&mut session, &proposal.matrix).expect("it fits");
     let after = until(&mut session, reload_over);
     assert_eq!(after.matrix, proposal.matrix);
 }

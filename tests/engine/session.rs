@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Footprints};
+use divisi::allocation::{Cell, Footprints, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::search::Bounds;
 use divisi::serving::{Engine, EngineOptions};
 use divisi::session::{
-    Command, LiveSession, LoadPattern, ReloadState, SearchKind, SearchOrder, SearchState, Session,
-    Snapshot,
+    Command, EditPreview, LiveSession, LoadPattern, Refusal, ReloadState, SearchKind, SearchOrder,
+    SearchState, Session, Snapshot,
 };
 
-use crate::common::{digits, everywhere, fakes, start};
+use crate::common::{apply, digits, everywhere, fakes, start};
+
+fn preview(session: &mut LiveSession, matrix: &Matrix) -> Result<EditPreview, Refusal> {
+    let setup = session.snapshot().setup().with_matrix(matrix.clone());
+    session.preview(&setup)
+}
 
 fn session() -> LiveSession {
     let ensemble = digits();
@@ -48,21 +53,16 @@ fn an_edit_is_applied_undone_and_redone() {
         member: 2,
     };
     let new = old.with(cell, BatchSize::new(64)).expect("valid");
-    let preview = session.preview(&new).expect("it fits");
+    let preview = preview(&mut session, &new).expect("it fits");
     assert_eq!(preview.difference.changed().count(), 1);
     assert!(preview.memory[0].1 > preview.memory[0].0);
-    session
-        .command(Command::Apply(new.clone()))
-        .expect("starts");
+    apply(&mut session, &new).expect("starts");
     let after = reloaded(&mut session);
     assert_eq!(
         (after.matrix, after.can_undo, after.can_redo),
         (new.clone(), true, false)
     );
-    assert!(
-        session.command(Command::Apply(new.clone())).is_err(),
-        "it runs already"
-    );
+    assert!(apply(&mut session, &new).is_err(), "it runs already");
     session.command(Command::Undo).expect("starts");
     let after = reloaded(&mut session);
     assert_eq!(
@@ -158,9 +158,7 @@ fn a_search_is_started_paused_cancelled_and_its_best_applied() {
         };
         best = best.with(cell, BatchSize::new(128)).expect("valid");
     }
-    session
-        .command(Command::Apply(best.clone()))
-        .expect("starts");
+    apply(&mut session, &best).expect("starts");
     assert_eq!(reloaded(&mut session).matrix, best);
 }
 
@@ -205,11 +203,9 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
         samples: 8,
     };
     session.command(Command::StartLoad(load)).expect("starts");
-    let preview = session.preview(&new).expect("it fits alone");
+    let preview = preview(&mut session, &new).expect("it fits alone");
     assert_eq!(preview.difference.changed().count(), 2);
-    session
-        .command(Command::Apply(new.clone()))
-        .expect("starts");
+    apply(&mut session, &new).expect("starts");
     assert_eq!(reloaded(&mut session).matrix, new);
     let answered = session.snapshot().counters.answered;
     let later = until(&mut session, |s| s.counters.answered > answered + 20);

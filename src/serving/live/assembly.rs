@@ -61,7 +61,8 @@ const STRETCH: u64 = 4;
 /// Extents of the pool: as many as fit in its bounds, or two where those need more, up
 /// to [`STRETCH`] times the bound in bytes.
 fn extents(ensemble: &Ensemble, options: &EngineOptions) -> Result<usize, EngineError> {
-    let values = ensemble.transforms().values() + ensemble.combination().state_width();
+    let values = ensemble.transforms().values()
+        + ensemble.combination().build(ensemble.classes).state_width();
     let fitting = |bytes: u64| (bytes / (4 * values as u64)) as usize;
     let segment = ensemble.segment_size;
     let most = options.pool_bytes.saturating_mul(STRETCH);

@@ -101,7 +101,7 @@ impl Shared {
         lanes: Vec<DeviceLane>,
     ) -> Self {
         Shared {
-            rule: ensemble.combination(),
+            rule: ensemble.combination().build(ensemble.classes),
             costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
             ensemble,
             devices,

@@ -9,14 +9,15 @@ mod view;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocation::Matrix;
 use crate::ensemble::{Ensemble, Samples};
 use crate::load::{Generator, LoadPattern};
 use crate::search::Cache;
 use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
-use super::{Command, EditPreview, LogLevel, Proposal, Refusal, Session, Snapshot};
+use super::{
+    Command, EditPreview, LogLevel, Prediction, Proposal, Refusal, Session, Setup, Snapshot,
+};
 use log::Log;
 use reloads::Reloads;
 use searches::Searches;
@@ -147,13 +148,17 @@ impl Session for LiveSession {
         self.view()
     }
 
+    fn now(&mut self) -> Duration {
+        self.engine.observe().now
+    }
+
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         self.engine.drain_spans(into)
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
         match command {
-            Command::Apply(matrix) => self.reloads.apply(matrix),
+            Command::Apply(setup, _) => self.reloads.apply(setup.matrix),
             Command::Undo => self.reloads.undo(),
             Command::Redo => self.reloads.redo(),
             Command::SetPolicy(policy) => {
@@ -194,10 +199,12 @@ impl Session for LiveSession {
                 self.engine.clear_latency();
                 Ok(())
             }
+            other => Err(Refusal(format!("cannot do that yet: {other:?}"))),
         }
     }
 
-    fn preview(&mut self, matrix: &Matrix) -> Result<EditPreview, Refusal> {
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        let matrix = &setup.matrix;
         let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
         let plan = self.engine.plan_reload(matrix).map_err(|e| refuse(&e))?;
         let old = self.engine.matrix();
@@ -213,6 +220,8 @@ impl Session for LiveSession {
                 .into_iter()
                 .map(|m| names[m].clone())
                 .collect(),
+            settings: Vec::new(),
+            prediction: Prediction::default(),
             difference: plan.difference,
         })
     }

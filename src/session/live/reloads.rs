@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use crate::allocation::{History, Matrix};
 use crate::lock::lock;
-use crate::metrics::LatencySummary;
 use crate::search::evacuate;
 use crate::serving::{Engine, ReloadError, ReloadPlan};
-use crate::session::{LogLevel, Refusal, ReloadState, ReloadView};
+use crate::session::{LatencyView, LogLevel, Refusal, ReloadState, ReloadView};
 
 use super::log::Log;
+use super::view::latency;
 
 /// Applies matrices one after another and remembers what ran.
 pub(super) struct Reloads {
@@ -25,7 +25,7 @@ pub(super) struct Reloads {
 struct State {
     view: Option<ReloadView>,
     history: History<Matrix>,
-    latency_before: Option<LatencySummary>,
+    latency_before: Option<LatencyView>,
 }
 
 /// How a reload changes the history once it is done.
@@ -125,8 +125,8 @@ impl Reloads {
         lock(&self.state).view.clone()
     }
 
-    pub fn latency_before(&self) -> Option<LatencySummary> {
-        lock(&self.state).latency_before
+    pub fn latency_before(&self) -> Option<LatencyView> {
+        lock(&self.state).latency_before.clone()
     }
 
     /// Whether there is something to undo, and to redo.
@@ -163,7 +163,7 @@ fn refuge(engine: &Engine, running: &Matrix) -> Result<Matrix, String> {
 fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, change: impl Change, way: Way) {
     let started = Instant::now();
     let old = engine.matrix();
-    let before = engine.observe().latency;
+    let before = latency(engine);
     let result = change(engine, &mut |step| {
         if let Some(view) = &mut lock(state).view {
             view.steps.push(step.to_owned());
@@ -176,7 +176,7 @@ fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, change: impl Change,
     let (outcome, level, text) = match result {
         Ok(plan) => {
             engine.clear_latency();
-            state.latency_before = (before.count > 0).then_some(before);
+            state.latency_before = (before.summary.count > 0).then_some(before);
             // Bringing retired workers back is no change of matrix.
             if old != engine.matrix() {
                 remember(&mut state.history, old, way);

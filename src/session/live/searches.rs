@@ -142,7 +142,7 @@ impl Searches {
             .then(|| time_left(&progress, elapsed))
             .flatten();
         Some(SearchView {
-            algorithm: running.method.algorithm.name(),
+            algorithm: running.method.algorithm.name().to_owned(),
             evaluator: match &end {
                 Some(end) if end.cached => format!("{}, from the cache", running.evaluator),
                 _ => running.evaluator.to_owned(),

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::Ensemble;
-use crate::serving::{Observed, WorkerStats};
+use crate::serving::{Engine, Observed, WorkerStats};
 use crate::session::{
-    Accuracy, Counters, DeviceView, EntryView, LatencyView, LoadView, MemberView, ReloadState,
-    ReloadView, Snapshot, ThroughputView,
+    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, LoadView, MemberView,
+    ReloadState, ReloadView, Snapshot, ThroughputView,
 };
 
 use super::devices::INTERFERED;
@@ -48,14 +48,19 @@ impl LiveSession {
             simulated: self.engine.devices().is_simulated(),
             health: self.health(&seen),
             policy: seen.policy,
+            combination: self.ensemble.combination(),
+            segment_size: self.ensemble.segment_size,
+            target: None,
+            marks: Vec::new(),
+            history: Vec::new(),
+            probation: None,
+            audience: Audience::default(),
+            playback: None,
+            recording: None,
             devices: self.devices(&seen, &matrix),
             members: self.members(&seen),
             entries: self.entries(&seen, &matrix, reload.as_ref()),
-            latency: LatencyView {
-                summary: seen.latency,
-                buckets: self.engine.latency_buckets(BARS_PER_OCTAVE),
-                split: seen.split,
-            },
+            latency: latency(&self.engine),
             latency_before: self.reloads.latency_before(),
             throughput: throughput(&seen),
             accuracy: self.accuracy(),
@@ -87,8 +92,9 @@ impl LiveSession {
             .enumerate()
             .map(|(index, (device, stats))| DeviceView {
                 name: device.name.clone(),
-                kind: device.kind.name(),
+                kind: device.kind.name().to_owned(),
                 busy: stats.busy.min(1.0),
+                copying: 0.0,
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
                 memory_bytes: devices.memory_bytes(index),
                 side_by_side: device.kind.is_concurrent(),
@@ -110,6 +116,10 @@ impl LiveSession {
                 parameters: facts.parameters,
                 synthetic: facts.synthetic,
                 queued: stats.queued,
+                growth: 0.0,
+                series: Vec::new(),
+                latency: LatencyView::default(),
+                standing: None,
                 samples_per_s: stats.samples_per_s,
             })
             .collect()
@@ -153,6 +163,9 @@ impl LiveSession {
             } else {
                 0.0
             },
+            waiting: 0,
+            copying: 0.0,
+            latency: LatencyView::default(),
             batches: stats.batches,
             restarts: self.engine.restarts(cell),
             retired: false,
@@ -182,6 +195,17 @@ impl LiveSession {
             cancelled: seen.cancelled,
             worker_restarts: seen.restarts,
         }
+    }
+}
+
+/// The ensemble's latencies.
+pub(super) fn latency(engine: &Engine) -> LatencyView {
+    let seen = engine.observe();
+    LatencyView {
+        summary: seen.latency,
+        buckets: engine.latency_buckets(BARS_PER_OCTAVE),
+        split: seen.split,
+        missed: None,
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use divisi::allocation::Matrix;
 use divisi::search::Cache;
-use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Snapshot};
+use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
 use super::args::{Args, StartLoad};
@@ -52,6 +52,10 @@ impl Session for Parting {
         self.0.snapshot()
     }
 
+    fn now(&mut self) -> Duration {
+        self.0.now()
+    }
+
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         self.0.drain_spans(into)
     }
@@ -60,8 +64,8 @@ impl Session for Parting {
         self.0.command(command)
     }
 
-    fn preview(&mut self, matrix: &Matrix) -> Result<EditPreview, Refusal> {
-        self.0.preview(matrix)
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        self.0.preview(setup)
     }
 }
 

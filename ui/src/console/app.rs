@@ -15,6 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use super::Options;
 use super::core::Console;
 use super::effect::{Effect, Event};
+use super::files;
 use super::terminal::Screen;
 use super::theme::Look;
 
@@ -173,6 +174,14 @@ impl App {
         self.still = 0;
         for effect in self.console.handle(event) {
             match effect {
+                Effect::Write {
+                    path,
+                    bytes,
+                    replace,
+                } => {
+                    let wrote = files::write(&path, &bytes, replace);
+                    self.console.handle(Event::Wrote(wrote));
+                }
                 Effect::Quit => return Ok(Next::Leave),
                 Effect::Suspend => return Ok(Next::Suspend),
                 Effect::Mouse(on) => self.screen.set_mouse(on)?,

@@ -1,7 +1,8 @@
 //! What an update wants done outside of the model.
 
-use divisi::allocation::Matrix;
-use divisi::session::{Command, EditPreview, Session, Snapshot};
+use std::path::PathBuf;
+
+use divisi::session::{Command, EditPreview, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -23,6 +24,8 @@ pub enum Event {
     Accepted(Command),
     /// The session refused a command; says why.
     Refused(String),
+    /// A file was written, or why not.
+    Wrote(Result<PathBuf, String>),
 }
 
 /// What the session showed.
@@ -41,8 +44,14 @@ pub struct News {
 pub enum Effect {
     /// Send a command to the session.
     Send(Command),
-    /// Ask the session what a matrix would change.
-    Preview(Matrix),
+    /// Ask the session what a setup would change.
+    Preview(Box<Setup>),
+    /// Write a file; where it must not replace one, a free name beside it is taken.
+    Write {
+        path: PathBuf,
+        bytes: Vec<u8>,
+        replace: bool,
+    },
     /// Take the mouse, or let it go.
     Mouse(bool),
     /// Give the terminal back until the program is continued.
@@ -58,8 +67,8 @@ pub fn perform(effect: Effect, session: &mut dyn Session) -> Result<Event, Effec
             Ok(()) => Event::Accepted(command),
             Err(refusal) => Event::Refused(refusal.to_string()),
         }),
-        Effect::Preview(matrix) => {
-            let preview = session.preview(&matrix);
+        Effect::Preview(setup) => {
+            let preview = session.preview(&setup);
             Ok(Event::Previewed(preview.map_err(|r| r.to_string())))
         }
         other => Err(other),

@@ -12,6 +12,7 @@ mod core;
 mod dialogs;
 mod edit;
 mod effect;
+mod files;
 mod format;
 mod layout;
 pub mod model;

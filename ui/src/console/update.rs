@@ -25,6 +25,8 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Previewed(preview) => dialogs::previewed(model, preview),
         Event::Accepted(command) => on_accepted(model, &command),
         Event::Refused(reason) => model.say(reason, true),
+        Event::Wrote(Ok(path)) => model.say(format!("wrote {}", path.display()), false),
+        Event::Wrote(Err(why)) => model.say(why, true),
     }
     Vec::new()
 }
@@ -121,12 +123,12 @@ fn on_reload(model: &mut Model, reload: &divisi::session::ReloadView) {
 }
 
 fn on_accepted(model: &mut Model, command: &Command) {
-    if matches!(command, Command::Apply(_)) {
+    if matches!(command, Command::Apply(..)) {
         model.edit = None;
     }
     let reloads = matches!(
         command,
-        Command::Apply(_) | Command::Undo | Command::Redo | Command::LoseDevice(_)
+        Command::Apply(..) | Command::Undo | Command::Redo | Command::LoseDevice(_)
     );
     if reloads {
         let before = model.snapshot.reload.clone();

@@ -122,7 +122,7 @@ fn saturating(
 
 /// What the constants of fake members combine to under the ensemble's rule.
 fn expected(ensemble: &Ensemble) -> Vec<f32> {
-    let rule = ensemble.combination();
+    let rule = ensemble.combination().build(ensemble.classes);
     let mut state = vec![0.0; rule.state_width()];
     for member in 0..ensemble.members.len() {
         rule.fold(member, &constant_row(member, ensemble.classes), &mut state);

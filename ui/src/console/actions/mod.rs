@@ -91,10 +91,11 @@ fn apply_proposal(model: &mut Model) -> Vec<Effect> {
 
 /// Shows what `matrix` would change, to be applied from there.
 fn ask(model: &mut Model, title: &'static str, matrix: Matrix) -> Vec<Effect> {
-    let command = Command::Apply(matrix.clone());
-    let compare = Compare::new(title, matrix.clone(), command);
+    let setup = Box::new(model.snapshot.setup().with_matrix(matrix.clone()));
+    let command = Command::Apply(setup.clone(), None);
+    let compare = Compare::new(title, matrix, command);
     model.dialogs.push(Dialog::Compare(Box::new(compare)));
-    vec![Effect::Preview(matrix)]
+    vec![Effect::Preview(setup)]
 }
 
 fn compare(model: &mut Model) -> Vec<Effect> {

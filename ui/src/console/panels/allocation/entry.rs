@@ -62,7 +62,7 @@ fn entry_text(model: &Model, cell: Cell) -> (String, Role) {
 /// What the session says of it.
 pub fn view(model: &Model, cell: Cell) -> EntryView {
     let at = cell.device * model.snapshot.members.len() + cell.member;
-    model.snapshot.entries.get(at).copied().unwrap_or_default()
+    model.snapshot.entries.get(at).cloned().unwrap_or_default()
 }
 
 /// Why the last change was not entered, right under the entry (over it at the end).

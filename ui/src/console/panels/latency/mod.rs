@@ -73,6 +73,7 @@ fn table(inside: &mut Pen<'_>, model: &Model) -> u16 {
         .snapshot
         .latency_before
         .as_ref()
+        .map(|before| &before.summary)
         .filter(|b| b.count > 0)
     else {
         return 2;

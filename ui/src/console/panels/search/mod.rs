@@ -15,7 +15,11 @@ use crate::console::theme::Role;
 
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
-    let note = model.snapshot.search.as_ref().map_or("", |s| s.algorithm);
+    let note = model
+        .snapshot
+        .search
+        .as_ref()
+        .map_or("", |s| s.algorithm.as_str());
     let mut inside = framed(pen, Panel::Search, note, model);
     let Some(search) = &model.snapshot.search else {
         inside.text(1, 0, "no search yet", Role::Dim);

@@ -1,0 +1,69 @@
+//! What serving is judged by, and what was applied on probation.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::setup::Setup;
+
+/// A service objective: requests are to be answered within this time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    pub latency: Duration,
+    /// Share of requests that has to be, 0 to 1.
+    pub share: f64,
+}
+
+/// What must not get worse, and for how long it is watched. Each limit compares the time
+/// since with the time before; none does not matter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    pub lasts: Duration,
+    /// p99 at most so many times what it was.
+    pub p99: Option<f64>,
+    /// Share of requests that failed or were refused at most so much above what it was,
+    /// 0 to 1.
+    pub failures: Option<f64>,
+    /// Accuracy at most so much under what it was, 0 to 1; only where labels are known.
+    pub accuracy: Option<f64>,
+}
+
+/// Something applied that has to prove itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Probation {
+    pub terms: Terms,
+    /// Time since the engine's start.
+    pub since: Duration,
+    pub state: ProbationState,
+    pub before: Measured,
+    /// So far.
+    pub after: Measured,
+    /// What comes back where it fails.
+    pub refuge: Setup,
+}
+
+/// Where a probation stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ProbationState {
+    Watching,
+    Passed,
+    /// It is being rolled back, or was; says why.
+    Failed(String),
+    /// An operator ended it; what was applied stays.
+    Kept,
+}
+
+/// What a probation compares, and what history remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Requests answered.
+    pub answered: u64,
+    /// Requests that failed or were refused.
+    pub failed: u64,
+    pub samples_per_s: f64,
+    /// Microseconds; none while nothing was answered.
+    pub p50: Option<u64>,
+    pub p99: Option<u64>,
+    /// 0 to 1, where labels are known.
+    pub accuracy: Option<f64>,
+}

@@ -1,0 +1,63 @@
+//! Who watches, and how a recording is watched.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Who watches a session. The one that a session of its own has is alone and edits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audience {
+    /// Consoles that watch, this one among them.
+    pub viewers: usize,
+    /// Who may change things, where somebody has taken that on: `user@terminal`.
+    pub editor: Option<String>,
+    /// This console may.
+    pub you_edit: bool,
+    /// The engine is another process's: leaving stops nothing.
+    pub attached: bool,
+}
+
+impl Default for Audience {
+    fn default() -> Self {
+        Audience {
+            viewers: 1,
+            editor: None,
+            you_edit: true,
+            attached: false,
+        }
+    }
+}
+
+/// Where a recording that is played stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Playback {
+    pub path: PathBuf,
+    /// From the start of the recording.
+    pub position: Duration,
+    pub length: Duration,
+    /// 1 as it was recorded.
+    pub speed: f64,
+    pub paused: bool,
+}
+
+/// What to do with a recording that is played.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Play {
+    Pause(bool),
+    /// Times as fast as it was recorded.
+    Speed(f64),
+    /// To so long after its start.
+    Seek(Duration),
+}
+
+/// A recording that is being made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordingView {
+    pub path: PathBuf,
+    /// Time since the engine's start.
+    pub since: Duration,
+    pub bytes: u64,
+    /// Why it ended early: the disk is full, say.
+    pub failed: Option<String>,
+}
