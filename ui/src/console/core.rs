@@ -52,16 +52,28 @@ impl Console {
         let lost = self.session.drain_spans(&mut spans);
         let mut snapshot = self.session.snapshot();
         let now = std::mem::replace(&mut snapshot.now, self.model.snapshot.now);
-        let same =
-            snapshot == self.model.snapshot && spans.is_empty() && lost == self.model.lost_spans;
+        let same = snapshot == self.model.snapshot && lost == self.model.lost_spans;
         snapshot.now = now;
-        let moving = self.model.moving();
+        let differs = self.model.flows_until(snapshot.now, !spans.is_empty());
         self.handle(Event::News(Box::new(News {
             snapshot,
             spans,
             lost,
         })));
-        !same || moving
+        !same || differs
+    }
+
+    /// Asks the session for spans and the time alone, which come with every frame;
+    /// whether the picture differs now.
+    pub fn follow(&mut self) -> bool {
+        let mut spans = Vec::new();
+        let lost = self.session.drain_spans(&mut spans);
+        let now = self.session.now();
+        let differs = self.model.flows_until(now, !spans.is_empty())
+            || lost != self.model.lost_spans
+            || now < self.model.snapshot.now;
+        self.handle(Event::Spans { now, spans, lost });
+        differs
     }
 
     /// Draws the whole screen.

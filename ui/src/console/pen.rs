@@ -69,6 +69,17 @@ impl<'a> Pen<'a> {
         after
     }
 
+    /// Writes one sign of one column: what fills pictures, without measuring text.
+    pub fn sign(&mut self, x: u16, y: u16, sign: &str, role: Role) {
+        if x >= self.area.width || y >= self.area.height {
+            return;
+        }
+        let place = (self.area.x + x, self.area.y + y);
+        if let Some(cell) = self.buffer.cell_mut(place) {
+            cell.set_symbol(sign).set_style(self.look.style(role));
+        }
+    }
+
     /// Writes text that ends before column `end`.
     pub fn text_right(&mut self, end: u16, y: u16, text: &str, role: Role) {
         self.text(end.saturating_sub(format::width(text)), y, text, role);

@@ -55,6 +55,24 @@ pub enum Id {
     Policy,
     /// Hold the timeline.
     Freeze,
+    /// A page back in time.
+    PageBack,
+    /// A page forward in time.
+    PageOn,
+    /// The oldest that is remembered.
+    Oldest,
+    /// The picture goes on with time.
+    Latest,
+    /// Read out the span before.
+    SpanBefore,
+    /// Read out the span after.
+    SpanAfter,
+    /// Another order of the rows.
+    SortRows,
+    /// Only rows with some name.
+    FilterRows,
+    /// Write spans for trace viewers.
+    ExportTrace,
     /// Less time on the timeline.
     ZoomIn,
     /// More time on the timeline.
@@ -202,6 +220,15 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Clear, Scope::Main, &[key('c')], "", "clear latencies", "forget latencies so far, to see what comes").changing(),
     entry(Id::NextDevice, Scope::In(Panel::Streams), &[key(']')], "device", "next device", "the cursor to the next device, whose lanes are shown"),
     entry(Id::PreviousDevice, Scope::In(Panel::Streams), &[key('[')], "", "device before", "the cursor to the device before, whose lanes are shown"),
+    entry(Id::SpanBefore, Scope::In(Panel::Streams), &[key(',')], "", "span before", "read the span before out: member, batch, requests, times"),
+    entry(Id::SpanAfter, Scope::In(Panel::Streams), &[key('.')], "", "span after", "read the next span out"),
+    entry(Id::PageBack, Scope::In(Panel::Streams), &[key('{')], "", "page back in time", "all that is shown moves out of the picture"),
+    entry(Id::PageOn, Scope::In(Panel::Streams), &[key('}')], "", "page forward in time", "as far as now"),
+    entry(Id::Oldest, Scope::In(Panel::Streams), &[of(KeyCode::Home)], "", "oldest spans", "the start of what is remembered"),
+    entry(Id::Latest, Scope::In(Panel::Streams), &[of(KeyCode::End)], "", "go live", "the picture goes on with time"),
+    entry(Id::SortRows, Scope::In(Panel::Streams), &[key('o')], "", "sort rows", "by device, by member, busiest first, by name"),
+    entry(Id::FilterRows, Scope::In(Panel::Streams), &[key('/')], "filter", "filter rows", "only rows whose device or member has what is typed"),
+    entry(Id::ExportTrace, Scope::In(Panel::Streams), &[key('t')], "", "export the timeline", "what is held, or all that is remembered, as a Chrome/Perfetto trace"),
     entry(Id::Freeze, Scope::Main, &[key('f')], "freeze", "freeze the streams", "hold the timeline while serving goes on; again to go live"),
     entry(Id::ZoomIn, Scope::Main, &[key('+'), key('=')], "", "zoom in", "less time on the timeline"),
     entry(Id::ZoomOut, Scope::Main, &[key('-')], "", "zoom out", "more time on the timeline"),

@@ -11,7 +11,8 @@ mod search;
 mod streams;
 mod throughput;
 
-pub use streams::rows_needed as stream_rows;
+pub use streams::{Row as StreamRow, View as StreamView};
+pub use streams::{keys as stream_keys, rows_needed as stream_rows};
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
