@@ -97,6 +97,7 @@ impl Bench {
             read_only,
             mouse: false,
             title: "divisi".into(),
+            layouts: Vec::new(),
         };
         let mut console = Console::new(session, &options, look);
         console.handle(Event::Resize(width, height));

@@ -5,17 +5,20 @@ use std::time::Duration;
 use divisi::allocation::{Cell, Matrix};
 use divisi::session::{SearchState, Snapshot};
 use ratatui::layout::Rect;
+use serde::{Deserialize, Serialize};
 
 use super::dialogs::Dialog;
 use super::edit::Edit;
-use super::layout;
+use super::layout::{self, Arrangement};
+use super::scope::Scopes;
 use super::theme::Look;
 use super::timeline::Timeline;
 
 pub use super::streams::{Streams, ZOOMS};
 
 /// The panels, by their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Panel {
     /// 1
     Allocation,
@@ -29,28 +32,38 @@ pub enum Panel {
     Throughput,
     /// 6
     Log,
+    /// 7
+    Members,
 }
 
 impl Panel {
     /// In the order of the focus.
-    pub const ALL: [Panel; 6] = [
+    pub const ALL: [Panel; 7] = [
         Panel::Allocation,
         Panel::Search,
         Panel::Streams,
         Panel::Latency,
         Panel::Throughput,
         Panel::Log,
+        Panel::Members,
     ];
+
+    /// As its title and a layout write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Panel::Allocation => "allocation",
+            Panel::Search => "search",
+            Panel::Streams => "streams",
+            Panel::Latency => "latency",
+            Panel::Throughput => "throughput",
+            Panel::Log => "log",
+            Panel::Members => "members",
+        }
+    }
 
     /// Its place in the order, from 0.
     pub fn index(self) -> usize {
         Panel::ALL.iter().position(|p| *p == self).unwrap_or(0)
-    }
-
-    /// The one `step` places on, round and round.
-    pub fn neighbour(self, step: isize) -> Panel {
-        let count = Panel::ALL.len() as isize;
-        Panel::ALL[(self.index() as isize + step).rem_euclid(count) as usize]
     }
 }
 
@@ -78,6 +91,12 @@ pub struct Model {
     pub focus: Panel,
     /// The focused panel has the whole screen.
     pub expanded: bool,
+    /// The layouts, and the one that is shown.
+    pub arrangement: Arrangement,
+    /// Whose latencies and rates are shown.
+    pub scopes: Scopes,
+    /// Steps of the search scrolled back.
+    pub search_back: usize,
     /// The entry that is looked at.
     pub cursor: Cell,
     /// The view of the timeline.
@@ -110,6 +129,9 @@ impl Model {
             area: Rect::default(),
             focus: Panel::Allocation,
             expanded: false,
+            arrangement: Arrangement::new(&options.layouts),
+            scopes: Scopes::default(),
+            search_back: 0,
             cursor: Cell {
                 device: 0,
                 member: 0,

@@ -72,9 +72,7 @@ fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     if model.focus == Panel::Streams && actions::streams::back(model) {
         return Vec::new();
     }
-    if model.expanded {
-        model.expanded = false;
-    } else {
+    if !actions::leave_alone(model) {
         actions::streams::go_live(model);
     }
     Vec::new()
@@ -108,7 +106,7 @@ fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
         return;
     }
     match mouse.kind {
-        MouseEventKind::Down(MouseButton::Left) if model.edit.is_none() => model.focus = panel,
+        MouseEventKind::Down(MouseButton::Left) => actions::look_at(model, panel, place, at),
         MouseEventKind::ScrollUp => actions::scroll(model, panel, -1),
         MouseEventKind::ScrollDown => actions::scroll(model, panel, 1),
         _ => {}

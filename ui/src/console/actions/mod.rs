@@ -1,7 +1,10 @@
 //! What each command does to the model.
 
 mod devices;
+mod panels;
 pub mod streams;
+
+pub use panels::{leave_alone, look_at, settle};
 
 use divisi::allocation::Matrix;
 use divisi::session::{Command, SearchState};
@@ -27,6 +30,9 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::RegainDevice => return vec![Effect::Send(Command::RegainDevice(model.cursor.device))],
         Id::LoseDevice | Id::SlowDevice | Id::MaxInf => devices::open(model, id),
         Id::NextDevice | Id::PreviousDevice => devices::step(model, id),
+        Id::Vote => return panels::vote(model),
+        Id::Next | Id::Previous | Id::NextLayout | Id::Panels => panels::arrange(model, id),
+        Id::LatencyScope | Id::ThroughputScope => panels::deeper(model),
         Id::Help | Id::Palette | Id::Undo | Id::Redo | Id::Search | Id::Load | Id::Policy => {
             open(model, id);
         }
@@ -172,8 +178,6 @@ fn leave(model: &mut Model) {
 
 fn view(model: &mut Model, id: Id) {
     match id {
-        Id::Next => model.focus = model.focus.neighbour(1),
-        Id::Previous => model.focus = model.focus.neighbour(-1),
         Id::Focus(panel) => model.focus = panel,
         Id::Expand => model.expanded = !model.expanded,
         _ => {}
@@ -191,6 +195,7 @@ fn shift(model: &mut Model, id: Id) {
         Panel::Streams if sideways && model.edit.is_none() => {
             streams::pan(model, step as f64 / 4.0)
         }
+        panel @ (Panel::Latency | Panel::Throughput) => panels::step(model, panel, step),
         panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
         Panel::Allocation => walk(model, step, sideways),
         _ => {}
@@ -202,8 +207,10 @@ pub fn scroll(model: &mut Model, panel: Panel, step: isize) {
     match panel {
         Panel::Allocation => walk(model, step, false),
         Panel::Streams => streams::choose(model, step),
+        Panel::Members => walk(model, step, true),
+        Panel::Search => panels::scroll_search(model, step),
+        Panel::Latency | Panel::Throughput => panels::step(model, panel, step),
         Panel::Log => model.log_back = moved(model.log_back, -step, model.snapshot.log.len()),
-        _ => {}
     }
 }
 

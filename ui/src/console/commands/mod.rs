@@ -27,6 +27,16 @@ pub enum Id {
     Focus(Panel),
     /// The focused panel over the whole screen, and back.
     Expand,
+    /// The next layout.
+    NextLayout,
+    /// Hide panels, or show them.
+    Panels,
+    /// Whose latencies are shown.
+    LatencyScope,
+    /// Whose rates are shown.
+    ThroughputScope,
+    /// Whether the member under the cursor votes.
+    Vote,
     /// Up in the focused panel.
     Up,
     /// Down in the focused panel.
@@ -241,6 +251,12 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Focus(Panel::Latency), Scope::Main, &[key('4')], "", "focus latency", "distribution and percentiles"),
     entry(Id::Focus(Panel::Throughput), Scope::Main, &[key('5')], "", "focus throughput", "samples answered over time"),
     entry(Id::Focus(Panel::Log), Scope::Main, &[key('6')], "", "focus log", "what the program reports"),
+    entry(Id::Focus(Panel::Members), Scope::Main, &[key('7')], "", "focus members", "what each member brings to the ensemble"),
+    entry(Id::Vote, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way").changing(),
+    entry(Id::LatencyScope, Scope::In(Panel::Latency), &[key('g')], "scope", "whose latency", "of the ensemble, a member or a worker; ← and → step through them"),
+    entry(Id::ThroughputScope, Scope::In(Panel::Throughput), &[key('g')], "scope", "whose throughput", "of the ensemble or a member; ← and → step through them"),
+    entry(Id::NextLayout, Scope::Main, &[key('L')], "layout", "next layout", "other panels, or with other room for each"),
+    entry(Id::Panels, Scope::Main, &[key('H')], "", "hide or show panels", "choose the panels of the layout from a list"),
     entry(Id::Up, Scope::Always, &[of(KeyCode::Up), key('k')], "", "up", "move or scroll in the focused panel"),
     entry(Id::Down, Scope::Always, &[of(KeyCode::Down), key('j')], "", "down", "move or scroll in the focused panel"),
     entry(Id::Left, Scope::Edit, &[of(KeyCode::Left), key('h')], "", "left", "move the cursor"),
