@@ -10,7 +10,7 @@ use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::Progress;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
-use divisi_console::console::{Colours, Console, Effect, Event, Look, Options};
+use divisi_console::console::{Colours, Console, Effect, Event, Layout, Look, Options};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -86,6 +86,15 @@ impl Bench {
     }
 
     pub fn with(width: u16, height: u16, read_only: bool, look: Look) -> Self {
+        Bench::opened(width, height, read_only, look, Vec::new())
+    }
+
+    /// With layouts of a user's own.
+    pub fn laid_out(width: u16, height: u16, layouts: Vec<Layout>) -> Self {
+        Bench::opened(width, height, false, PLAIN, layouts)
+    }
+
+    fn opened(width: u16, height: u16, read_only: bool, look: Look, layouts: Vec<Layout>) -> Self {
         let desk = Desk {
             sent: Arc::default(),
             shown: Arc::new(Mutex::new(snapshot())),
@@ -97,7 +106,7 @@ impl Bench {
             read_only,
             mouse: false,
             title: "divisi".into(),
-            layouts: Vec::new(),
+            layouts,
         };
         let mut console = Console::new(session, &options, look);
         console.handle(Event::Resize(width, height));

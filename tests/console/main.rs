@@ -22,6 +22,10 @@ macro_rules! screen {
 mod cli;
 mod devices;
 mod fake;
+mod layouts;
+mod panels;
+mod pictures;
+mod rich;
 mod screens;
 mod simulated;
 mod terminal;

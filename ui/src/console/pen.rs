@@ -116,6 +116,8 @@ impl<'a> Pen<'a> {
         }
         let at = (self.area.x + x, self.area.y + y);
         if let Some(cell) = self.buffer.cell_mut(at) {
+            // Nothing is left of what it covers.
+            cell.reset();
             cell.set_symbol(sign).set_style(self.look.style(role));
         }
     }
@@ -140,10 +142,11 @@ impl<'a> Pen<'a> {
             false => ("─", Role::Border, Role::Strong),
         };
         let title = format::fit(title, end.saturating_sub(2));
-        let mut x = self.text(1, 0, &title, name) + 1;
+        let mut x = self.text(1, 0, &title, name);
         if !note.is_empty() {
-            x = self.text(x + 1, 0, note, Role::Dim) + 1;
+            x = self.pieces(x, 0, &[(" · ", Role::Dim), (note, Role::Dim)]);
         }
+        x += 1;
         self.run(x, 0, end.saturating_sub(x), sign, rule);
     }
 

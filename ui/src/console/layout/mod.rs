@@ -141,10 +141,10 @@ fn bounds(panel: Panel, model: &Model, body: u16) -> (u16, u16) {
             (least, panels::allocation_rows(model).max(least))
         }
         Panel::Streams => {
-            let rows = count(panels::stream_rows(model)).saturating_add(4);
+            let rows = count(panels::stream_rows(model)).saturating_add(2);
             (rows.clamp(6, (body * 2 / 5).max(6)), rows.max(6))
         }
-        Panel::Members => (6, members.saturating_add(5).max(6)),
+        Panel::Members => (6, members.saturating_add(7).max(6)),
         Panel::Search => (7, body),
         _ => (6, body),
     }

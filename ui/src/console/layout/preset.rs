@@ -132,10 +132,7 @@ pub fn built_in() -> Vec<Layout> {
             "members",
             &[(2, &[(Members, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
         ),
-        layout(
-            "search",
-            &[(3, &[(Search, 1)]), (2, &[(Allocation, 1)])],
-        ),
+        layout("search", &[(3, &[(Search, 1)]), (2, &[(Allocation, 1)])]),
         layout(
             "presenter",
             &[

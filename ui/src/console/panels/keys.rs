@@ -21,6 +21,7 @@ pub fn words(model: &Model, hints: &[(Id, &str)]) -> String {
 
 /// Draws keys with a word each, as many as fit; gives the column after them.
 pub fn draw(pen: &mut Pen<'_>, mut x: u16, y: u16, model: &Model, hints: &[(Id, &str)]) -> u16 {
+    let gap = if pen.width() < 44 { 1 } else { 3 };
     for (id, word) in hints {
         let key = label(model, *id);
         let taken = format::width(&key) + 1 + format::width(word);
@@ -31,7 +32,7 @@ pub fn draw(pen: &mut Pen<'_>, mut x: u16, y: u16, model: &Model, hints: &[(Id, 
             x,
             y,
             &[(&key, Role::Accent), (" ", Role::Dim), (word, Role::Dim)],
-        ) + 3;
+        ) + gap;
     }
     x
 }

@@ -95,7 +95,11 @@ fn headed<'a>(pen: &'a mut Pen<'_>, panel: Panel, note: &str, model: &Model) -> 
 fn title(pen: &mut Pen<'_>, panel: Panel, note: &str, model: &Model) {
     let title = format!("{} {}", panel.index() + 1, panel.name());
     // A note is given whole or not at all.
-    let room = pen.width().saturating_sub(4 + format::width(&title));
-    let note = if format::width(note) <= room { note } else { "" };
+    let room = pen.width().saturating_sub(5 + format::width(&title));
+    let note = if format::width(note) <= room {
+        note
+    } else {
+        ""
+    };
     pen.ruled(&title, note, model.focus == panel);
 }

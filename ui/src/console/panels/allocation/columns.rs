@@ -21,7 +21,7 @@ impl Side {
     pub fn width(self) -> u16 {
         match self {
             Side::Narrow => 10,
-            Side::Middle => 15,
+            Side::Middle => 16,
             Side::Wide => 42,
         }
     }

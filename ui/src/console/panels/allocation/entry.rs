@@ -20,16 +20,8 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, cell: Cell, model: &Model, columns: Co
     let load = view(model, cell).map_or(0.0, |v| v.load);
     let running = model.snapshot.matrix.get(cell).is_some();
     if running && model.edit.is_none() {
-        let role = if load < 0.02 {
-            Role::Dim
-        } else {
-            Role::Accent
-        };
-        let glyph = if load < 0.06 {
-            "▁"
-        } else {
-            bar(load)
-        };
+        let role = if load < 0.02 { Role::Dim } else { Role::Accent };
+        let glyph = if load < 0.06 { "▁" } else { bar(load) };
         inside.text(end - 1, y, glyph, role);
     }
     if model.cursor == cell && selecting(model) {
@@ -91,12 +83,13 @@ pub fn details(
         let Some(view) = view(model, cell).filter(|_| running) else {
             continue;
         };
-        let (text, role) = match detail {
-            Detail::Fill => (format::percent(view.fill), Role::Dim),
-            Detail::Wait => (format::short(view.waiting as f64), Role::Dim),
-            Detail::Load => (format::percent(view.load), Role::Dim),
+        // The sign of percent lies under the bar, so that digits stand under digits.
+        let text = match detail {
+            Detail::Fill => format::percent(view.fill),
+            Detail::Wait => format!("{} ", format::short(view.waiting as f64)),
+            Detail::Load => format::percent(view.load),
         };
-        inside.text_right(columns.end(member), y, &text, role);
+        inside.text_right(columns.end(member), y, &text, Role::Dim);
     }
 }
 

@@ -31,7 +31,14 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         let y = shape.head + row * shape.each();
         device_row(&mut inside, y, device, model, columns);
         for (i, detail) in DETAILS.iter().take(usize::from(shape.details)).enumerate() {
-            entry::details(&mut inside, y + 1 + i as u16, device, *detail, model, columns);
+            entry::details(
+                &mut inside,
+                y + 1 + i as u16,
+                device,
+                *detail,
+                model,
+                columns,
+            );
         }
     }
     words::draw(&mut inside, shape.under(), model, columns);

@@ -12,7 +12,7 @@ pub fn names(inside: &mut Pen<'_>, y: u16, columns: Columns) {
     let x = columns.side_start();
     match columns.side {
         Side::Narrow => inside.text(x, y, " busy  mem", Role::Dim),
-        Side::Middle => inside.text(x, y, " busy copy  mem", Role::Dim),
+        Side::Middle => inside.text(x, y, "  busy copy  mem", Role::Dim),
         Side::Wide => {
             inside.text_right(x + 20, y, "copy", Role::Dim);
             inside.text_right(x + 31, y, "memory", Role::Dim);
@@ -69,6 +69,7 @@ fn memory_role(view: &DeviceView) -> Role {
 }
 
 fn narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16, side: Side) {
+    let x = x + u16::from(side == Side::Middle);
     let mut x = inside.text(x + 1, y, &format::percent(view.busy), busy_role(view));
     if side == Side::Middle {
         x = inside.text(x + 1, y, &format::percent(view.copying), copy_role(view));

@@ -8,7 +8,7 @@ use super::entry;
 use crate::console::commands::Id;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::panels::{keys, lints, proposal};
+use crate::console::panels::{header, keys, lints, proposal};
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
@@ -96,6 +96,8 @@ fn words(model: &Model) -> Vec<Line> {
         return vec![(text, Role::Dim)];
     }
     let mut words: Vec<Line> = reload(model).into_iter().collect();
+    let watched = header::probation(model).filter(|p| p.1 == Role::Warn);
+    words.extend(watched.map(|(text, role)| (format!("› {text}"), role)));
     let proposed = proposal::words(&model.snapshot);
     let key = keys::label(model, Id::ApplyProposal);
     words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
@@ -145,8 +147,8 @@ fn entry_detail(model: &Model) -> String {
         n => format!(" · {n} restarts"),
     };
     format!(
-        "{device} × {member}: batch {size}{slower} · load {} · filled {} · {} waiting · \
-         copying {} of computing · {} batches{restarts}",
+        "{device} × {member}: batch {size}{slower} · load {} · filled {} · {} wait · \
+         copies {} · {} batches{restarts}",
         format::percent(view.load).trim(),
         format::percent(view.fill).trim(),
         format::grouped(view.waiting as u64),

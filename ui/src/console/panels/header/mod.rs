@@ -2,6 +2,8 @@
 
 mod signs;
 
+pub use signs::probation;
+
 use divisi::session::Health;
 
 use crate::console::format;
@@ -9,7 +11,7 @@ use crate::console::model::Model;
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
-type Piece = (String, Role);
+pub type Piece = (String, Role);
 
 /// Draws one or two lines, as many pieces as fit.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {

@@ -14,17 +14,24 @@ const SAID: Duration = Duration::from_secs(10);
 
 /// All of them, the weightier first.
 pub fn signs(model: &Model) -> Vec<Piece> {
-    let signs = [playback(model), recording(model), probation(model), audience(model)];
+    let signs = [
+        playback(model),
+        recording(model),
+        probation(model),
+        audience(model),
+    ];
     signs.into_iter().flatten().collect()
 }
 
 /// `on probation, 12 s left: p99 ≤ ×1.2`.
-fn probation(model: &Model) -> Option<Piece> {
+pub fn probation(model: &Model) -> Option<Piece> {
     let probation = model.snapshot.probation.as_ref()?;
     let ends = probation.since + probation.terms.lasts;
     let now = model.snapshot.now;
     match &probation.state {
-        ProbationState::Watching => Some((watching(probation, ends.saturating_sub(now)), Role::Warn)),
+        ProbationState::Watching => {
+            Some((watching(probation, ends.saturating_sub(now)), Role::Warn))
+        }
         ProbationState::Failed(why) => Some((format!("✗ rolled back: {why}"), Role::Bad)),
         ProbationState::Passed if now < ends + SAID => {
             Some(("✓ probation passed".to_owned(), Role::Good))
@@ -42,8 +49,12 @@ fn watching(probation: &Probation, left: Duration) -> String {
 fn limits(terms: &Terms) -> Vec<String> {
     let points = |share: f64| format!("{:.1}", share * 100.0);
     let p99 = terms.p99.map(|f| format!("p99 ≤ {}", times(f)));
-    let failures = terms.failures.map(|f| format!("failures ≤ +{} points", points(f)));
-    let accuracy = terms.accuracy.map(|a| format!("accuracy ≥ −{} points", points(a)));
+    let failures = terms
+        .failures
+        .map(|f| format!("failures ≤ +{} points", points(f)));
+    let accuracy = terms
+        .accuracy
+        .map(|a| format!("accuracy ≥ −{} points", points(a)));
     [p99, failures, accuracy].into_iter().flatten().collect()
 }
 
@@ -82,7 +93,12 @@ fn playback(model: &Model) -> Option<Piece> {
 /// Minutes and seconds of a fixed width: ` 1:02.5`.
 fn clock(time: Duration) -> String {
     let tenths = time.as_millis() / 100;
-    format!("{:>2}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
+    format!(
+        "{:>2}:{:02}.{}",
+        tenths / 600,
+        tenths / 10 % 60,
+        tenths % 10
+    )
 }
 
 /// Who may change things where several watch, or where the engine is not ours.
@@ -91,7 +107,11 @@ fn audience(model: &Model) -> Option<Piece> {
     if !audience.attached && audience.viewers < 2 {
         return None;
     }
-    let here = if audience.attached { "attached · " } else { "" };
+    let here = if audience.attached {
+        "attached · "
+    } else {
+        ""
+    };
     let edits = match (&audience.editor, audience.you_edit) {
         (_, true) => "you edit".to_owned(),
         (Some(editor), false) => format!("{editor} edits"),

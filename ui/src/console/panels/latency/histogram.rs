@@ -23,9 +23,18 @@ impl Axis {
         target: Option<Target>,
         width: u16,
     ) -> Option<Self> {
-        let buckets = || now.buckets.iter().chain(before.iter().flat_map(|b| &b.buckets));
+        let buckets = || {
+            now.buckets
+                .iter()
+                .chain(before.iter().flat_map(|b| &b.buckets))
+        };
         let goal = target.map(|t| t.latency.as_micros() as u64);
-        let micros = || buckets().map(|b| b.micros).chain(goal).map(|m| m.max(1) as f64);
+        let micros = || {
+            buckets()
+                .map(|b| b.micros)
+                .chain(goal)
+                .map(|m| m.max(1) as f64)
+        };
         buckets().next()?;
         let low = micros().fold(f64::INFINITY, f64::min);
         let high = micros().fold(low, f64::max);
@@ -49,7 +58,11 @@ impl Axis {
 
     /// The same, or the end that is nearer.
     pub fn nearest(self, micros: f64) -> u16 {
-        let end = if micros < self.low { 0 } else { self.width.saturating_sub(1) };
+        let end = if micros < self.low {
+            0
+        } else {
+            self.width.saturating_sub(1)
+        };
         self.column(micros).unwrap_or(end)
     }
 }
@@ -89,12 +102,16 @@ impl Bars<'_> {
             let (from, to) = (self.axis.micros(x), self.axis.micros(x + 1));
             let share = tallest(buckets, from, to) as f64 / most as f64;
             // The slowest hundredth stands out.
-            let role = if from >= slow { Role::Warn } else { Role::Accent };
+            let role = if from >= slow {
+                Role::Warn
+            } else {
+                Role::Accent
+            };
             area.column(1 + x, height - 1, height, share, role);
         }
     }
 
-    /// A line at the target; bars stay in front of it.
+    /// A line at the target, through the bars too.
     fn goal(&self, area: &mut Pen<'_>, height: u16) {
         let Some(target) = self.target else {
             return;
@@ -103,12 +120,7 @@ impl Bars<'_> {
         let Some(x) = self.axis.column(micros) else {
             return;
         };
-        let (from, to) = (self.axis.micros(x), self.axis.micros(x + 1));
-        let buckets = &self.view.buckets;
-        let most = buckets.iter().map(|b| b.count).max().unwrap_or(1).max(1);
-        let share = tallest(buckets, from, to) as f64 / most as f64;
-        let bar = (share * f64::from(height)).ceil() as u16;
-        for y in 0..height.saturating_sub(bar) {
+        for y in 0..height {
             area.glyph(1 + x, y, "┆", Role::Strong);
         }
     }

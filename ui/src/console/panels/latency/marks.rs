@@ -21,10 +21,20 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, axis: Axis, summary: &LatencySummary) 
     for (i, (name, x)) in places.iter().enumerate() {
         inside.glyph(*x, y, "▴", Role::Accent);
         let next = places.get(i + 1).map_or(inside.width(), |p| p.1);
+        let before = i
+            .checked_sub(1)
+            .and_then(|b| places.get(b))
+            .map_or(0, |p| p.1);
         let short = name.trim_start_matches('p');
         for name in [*name, short] {
             if x + 1 + format::width(name) <= next {
                 inside.text(x + 1, y, name, Role::Dim);
+                break;
+            }
+            // At the right end there may be room on the other side.
+            let from = x.saturating_sub(format::width(name));
+            if i + 1 == places.len() && from > before + 6 {
+                inside.text(from, y, name, Role::Dim);
                 break;
             }
         }

@@ -49,7 +49,9 @@ pub fn draw(
     if room < 2 || now <= 0.0 {
         return 0;
     }
-    let before = before.map(self::parts).filter(|b| room > 4 && total(b) > 0.0);
+    let before = before
+        .map(self::parts)
+        .filter(|b| room > 4 && total(b) > 0.0);
     // Both over one scale, so that the shorter bar is the shorter time.
     let whole = before.as_ref().map_or(now, |b| total(b).max(now));
     bar(inside, y, "mean", &parts, whole);

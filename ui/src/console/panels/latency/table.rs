@@ -62,10 +62,16 @@ impl Grid {
     }
 
     fn row(&self, inside: &mut Pen<'_>, y: u16, name: &str, values: &[String; 5], role: Role) {
-        let name = if self.label < LABEL { short(name) } else { name };
+        let name = if self.label < LABEL {
+            short(name)
+        } else {
+            name
+        };
         inside.text(0, y, name, Role::Dim);
         for (i, value) in values.iter().take(self.shown).enumerate() {
-            let end = self.label + self.column * (i as u16 + 1);
+            // The name of p99.9 is as wide as the narrowest column.
+            let wider = u16::from(self.column == 5 && i == 3);
+            let end = self.label + self.column * (i as u16 + 1) + wider;
             inside.text_right(end, y, value, role);
         }
     }
@@ -112,14 +118,26 @@ fn objective(
         return;
     };
     let met = missed <= 1.0 - target.share + 1e-9;
-    let (sign, role) = if met { ("✓", Role::Good) } else { ("✗", Role::Bad) };
+    let (sign, role) = if met {
+        ("✓", Role::Good)
+    } else {
+        ("✗", Role::Bad)
+    };
     let share = format::permille(missed);
     let x = inside.pieces(
         x,
         y,
-        &[("missed ", Role::Dim), (share.trim(), role), (" ", role), (sign, role)],
+        &[
+            ("missed ", Role::Dim),
+            (share.trim(), role),
+            (" ", role),
+            (sign, role),
+        ],
     );
-    let allowed = format!(" of {} allowed", format::permille(1.0 - target.share).trim());
+    let allowed = format!(
+        " of {} allowed",
+        format::permille(1.0 - target.share).trim()
+    );
     let was = before.and_then(|b| b.missed);
     let was = was.map_or(String::new(), |m| {
         format!(" · before {}", format::permille(m).trim())

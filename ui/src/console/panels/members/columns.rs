@@ -23,7 +23,12 @@ pub struct Column {
     rank: u8,
 }
 
-const fn column(name: &'static str, width: u16, rank: u8, value: fn(&MemberView) -> Value) -> Column {
+const fn column(
+    name: &'static str,
+    width: u16,
+    rank: u8,
+    value: fn(&MemberView) -> Value,
+) -> Column {
     Column {
         name,
         width,
@@ -40,21 +45,36 @@ const fn labelled(mut column: Column) -> Column {
 
 /// In the order of the screen.
 static ALL: [Column; 8] = [
-    column("agree", 8, 0, |m| of(m, |s| Some(format::permille(s.agreement)))),
-    labelled(column("accuracy", 10, 3, |m| of(m, |s| s.accuracy.map(format::permille)))),
-    column("distance", 10, 5, |m| of(m, |s| Some(format::permille(s.disagreement)))),
-    column("entropy", 9, 6, |m| of(m, |s| Some(format::permille(s.entropy)))),
+    column("agree", 8, 0, |m| {
+        of(m, |s| Some(format::permille(s.agreement)))
+    }),
+    labelled(column("accuracy", 10, 3, |m| {
+        of(m, |s| s.accuracy.map(format::permille))
+    })),
+    column("distance", 10, 5, |m| {
+        of(m, |s| Some(format::permille(s.disagreement)))
+    }),
+    column("entropy", 9, 6, |m| {
+        of(m, |s| Some(format::permille(s.entropy)))
+    }),
     column("cost", 8, 1, |m| of(m, |s| Some(format::permille(s.cost)))),
-    column("flips", 8, 2, |m| of(m, |s| Some(format::permille(s.flips)))),
+    column("flips", 8, 2, |m| {
+        of(m, |s| Some(format::permille(s.flips)))
+    }),
     labelled(column("± points", 10, 4, |m| change(m))),
-    column("smp/s", 8, 7, |m| (format::short(m.samples_per_s), Role::Text)),
+    column("smp/s", 8, 7, |m| {
+        (format::short(m.samples_per_s), Role::Text)
+    }),
 ];
 
 /// Those that fit in `width`, in the order of the screen.
 pub fn fitting(model: &Model, width: u16) -> Vec<Column> {
     let known = |s: &Standing| s.accuracy.is_some() || s.accuracy_change.is_some();
     let members = &model.snapshot.members;
-    let labels = members.iter().filter_map(|m| m.standing.as_ref()).any(known);
+    let labels = members
+        .iter()
+        .filter_map(|m| m.standing.as_ref())
+        .any(known);
     let offered = |c: &&Column| labels || !c.labels;
     let mut ranked: Vec<&Column> = ALL.iter().filter(offered).collect();
     ranked.sort_by_key(|c| c.rank);
@@ -80,6 +100,10 @@ fn change(view: &MemberView) -> Value {
     let Some(change) = view.standing.and_then(|s| s.accuracy_change) else {
         return ("–".to_owned(), Role::Dim);
     };
-    let role = if change > 0.0005 { Role::Warn } else { Role::Text };
+    let role = if change > 0.0005 {
+        Role::Warn
+    } else {
+        Role::Text
+    };
     (format::points(change), role)
 }

@@ -44,7 +44,11 @@ fn note(model: &Model) -> String {
 
 /// Columns for names.
 fn label(model: &Model, width: u16) -> u16 {
-    let names = model.snapshot.members.iter().map(|m| format::width(&m.name));
+    let names = model
+        .snapshot
+        .members
+        .iter()
+        .map(|m| format::width(&m.name));
     names.max().unwrap_or(0).clamp(6, (width / 3).max(6))
 }
 
@@ -57,14 +61,7 @@ fn heads(inside: &mut Pen<'_>, label: u16, columns: &[Column]) {
     }
 }
 
-fn member(
-    inside: &mut Pen<'_>,
-    y: u16,
-    at: usize,
-    model: &Model,
-    label: u16,
-    columns: &[Column],
-) {
+fn member(inside: &mut Pen<'_>, y: u16, at: usize, model: &Model, label: u16, columns: &[Column]) {
     let Some(view) = model.snapshot.members.get(at) else {
         return;
     };

@@ -42,9 +42,10 @@ fn facts(search: &SearchView, next: Option<String>, model: &Model, wide: bool) -
         .map(|s| ("✗ not met: ", s, Role::Bad));
     let goal = search.goal.clone().map(|g| ("goal ", g, Role::Text));
     let bound = bound(search, wide).map(|b| ("", b, Role::Text));
-    let change = change(search, model).map(|c| ("now → best ", c, Role::Text));
+    let change =
+        change(search, model).map(|c| (if wide { "now → best " } else { "best " }, c, Role::Text));
     let history = history(search).map(|h| ("by iteration ", h, Role::Text));
-    let next = next.map(|n| ("next ", n, Role::Good));
+    let next = next.map(|n| (if wide { "next " } else { "" }, n, Role::Good));
     let facts = [shortfall, next, change, goal, bound, history];
     facts.into_iter().flatten().collect()
 }

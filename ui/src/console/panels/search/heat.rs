@@ -2,7 +2,7 @@
 
 use divisi::allocation::Cell;
 use divisi::ensemble::BatchSize;
-use divisi::search::Tried;
+use divisi::search::{Accepted, Tried};
 use divisi::session::SearchView;
 
 use crate::console::format;
@@ -49,7 +49,12 @@ impl Heat {
         let tried = self.best.iter().flatten();
         let best = tried.max_by(|a, b| a.score.total_cmp(&b.score))?;
         let gain = format::gain(self.from, best.score)?;
-        Some(format!("{} ({gain})", words(model, best.cell, best.to)))
+        let steps = &model.snapshot.search.as_ref()?.progress.accepted;
+        let before = set_before(steps, best.cell).unwrap_or_else(|| running(model, best.cell));
+        let size = |size: Option<BatchSize>| size.map_or(0, BatchSize::get);
+        let (before, after) = (size(before), size(best.to));
+        let place = place(model, best.cell);
+        Some(format!("{place} {before} → {after} ({gain})"))
     }
 
     /// Rows that it takes.
@@ -157,12 +162,16 @@ fn current(search: &SearchView) -> Option<f64> {
     score.filter(|s| *s > 0.0)
 }
 
-/// `cpu:1 × res-m 0 → 16`, from what the running matrix has there.
-pub fn words(model: &Model, cell: Cell, to: Option<BatchSize>) -> String {
-    let matrix = &model.snapshot.matrix;
-    let now = matrix.workers().find(|w| w.0 == cell).map(|w| w.1);
-    let size = |size: Option<BatchSize>| size.map_or(0, BatchSize::get);
-    format!("{} {} → {}", place(model, cell), size(now), size(to))
+/// What the search's own steps last set there.
+fn set_before(steps: &[Accepted], cell: Cell) -> Option<Option<BatchSize>> {
+    let changes = steps.iter().rev().flat_map(|s| s.changes.iter().rev());
+    let mut here = changes.filter(|c| c.0 == cell);
+    here.next().map(|c| c.1)
+}
+
+fn running(model: &Model, cell: Cell) -> Option<BatchSize> {
+    let mut workers = model.snapshot.matrix.workers();
+    workers.find(|w| w.0 == cell).map(|w| w.1)
 }
 
 /// `cpu:1 × res-m`.

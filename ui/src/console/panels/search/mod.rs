@@ -34,7 +34,12 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let y = facts(&mut inside, search, heat.as_ref(), model);
     let hints = u16::from(inside.height() > y + 1);
     let height = inside.height().saturating_sub(y + hints);
-    pictures(&mut inside.part(0, y, u16::MAX, height), search, heat, model);
+    pictures(
+        &mut inside.part(0, y, u16::MAX, height),
+        search,
+        heat,
+        model,
+    );
     if hints > 0 {
         let y = inside.height() - 1;
         hint(&mut inside, y, search, model);
@@ -80,12 +85,7 @@ fn plot(area: &mut Pen<'_>, search: &SearchView) {
 }
 
 /// As many lines as there are facts and room, the weightier first.
-fn facts(
-    inside: &mut Pen<'_>,
-    search: &SearchView,
-    heat: Option<&Heat>,
-    model: &Model,
-) -> u16 {
+fn facts(inside: &mut Pen<'_>, search: &SearchView, heat: Option<&Heat>, model: &Model) -> u16 {
     first_line(inside, search);
     progress(inside, 1, search);
     let y = best(inside, 2, search);
@@ -204,7 +204,11 @@ fn hint(inside: &mut Pen<'_>, y: u16, search: &SearchView, model: &Model) {
         hints.extend([(Id::Pause, pause), (Id::Cancel, "cancel")]);
     }
     if search.progress.best.is_some() {
-        hints.push((Id::ApplyBest, "take the best"));
+        let narrow = inside.width() < 44;
+        hints.push((
+            Id::ApplyBest,
+            if narrow { "apply" } else { "take the best" },
+        ));
     }
     if !model.searching() {
         hints.push((Id::Search, "search again"));

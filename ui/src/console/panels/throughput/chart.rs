@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use divisi::session::{Mark, MarkKind};
+
 use super::marks;
 use crate::console::braille::Dots;
 use crate::console::format;
@@ -67,6 +69,7 @@ impl Curve {
         self.axes(inside, y, height, top);
         self.changes(inside, y, height, model);
         dots.draw(inside, AXIS, y, Role::Accent);
+        self.letters(inside, y, model);
     }
 
     fn axes(&self, inside: &mut Pen<'_>, y: u16, height: u16, top: f64) {
@@ -86,17 +89,27 @@ impl Curve {
         }
     }
 
-    /// A line with a letter at its foot for each change.
+    /// The changes on the axis, with their columns.
+    fn marked<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = (u16, MarkKind)> + 'a {
+        let shown = &model.snapshot;
+        let place =
+            |mark: &Mark| Some((self.column(shown.now.saturating_sub(mark.at))?, mark.kind));
+        shown.marks.iter().filter_map(place)
+    }
+
+    /// A line for each change, behind the curve.
     fn changes(&self, inside: &mut Pen<'_>, y: u16, height: u16, model: &Model) {
-        for mark in &model.snapshot.marks {
-            let ago = model.snapshot.now.saturating_sub(mark.at);
-            let Some(x) = self.column(ago) else {
-                continue;
-            };
+        for (x, _) in self.marked(model) {
             for row in 0..height {
                 inside.glyph(x, y + row, "┊", Role::Dim);
             }
-            inside.glyph(x, y + height, marks::letter(mark.kind), Role::Warn);
+        }
+    }
+
+    /// Their letters, before the curve.
+    fn letters(&self, inside: &mut Pen<'_>, y: u16, model: &Model) {
+        for (x, kind) in self.marked(model) {
+            inside.glyph(x, y, marks::letter(kind), Role::Warn);
         }
     }
 }

@@ -35,12 +35,10 @@ pub fn legend(inside: &mut Pen<'_>, y: u16, rows: u16, model: &Model) {
 
 fn line(inside: &mut Pen<'_>, y: u16, mark: &Mark, model: &Model) {
     let ago = model.snapshot.now.saturating_sub(mark.at);
-    let ago = format!("{:>13}  ", format!("{} ago", format::seconds(ago)));
-    let x = inside.pieces(
-        0,
-        y,
-        &[(letter(mark.kind), Role::Warn), (&ago, Role::Dim)],
-    );
-    let room = inside.width().saturating_sub(x);
+    let ago = format!("{} ago", format::seconds(ago));
+    let end = inside.width();
+    inside.text_right(end, y, &ago, Role::Dim);
+    let x = inside.pieces(0, y, &[(letter(mark.kind), Role::Warn), (" ", Role::Dim)]);
+    let room = end.saturating_sub(x + 1 + format::width(&ago));
     inside.text(x, y, &format::fit(&mark.text, room), Role::Text);
 }

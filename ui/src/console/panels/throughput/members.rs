@@ -1,8 +1,9 @@
 //! Under the ensemble's curve: a row a member, with its rate and a small curve.
 
+use crate::console::braille::Dots;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::{Pen, bar};
+use crate::console::pen::Pen;
 use crate::console::scope::Whose;
 use crate::console::theme::Role;
 
@@ -24,8 +25,11 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, rows: u16, model: &Model) {
     let members = &model.snapshot.members;
     let label = members.iter().map(|m| format::width(&m.name)).max();
     let label = label.unwrap_or(0).min(inside.width() / 3);
-    let most = members.iter().flat_map(|m| &m.series);
-    let most = f64::from(most.copied().fold(1.0, f32::max));
+    let all = || members.iter().flat_map(|m| &m.series).copied();
+    let most = f64::from(all().fold(1.0, f32::max));
+    // Members of one ensemble answer alike: what differs is near the top.
+    let least = f64::from(all().fold(f32::INFINITY, f32::min)).min(most) * 0.9;
+    let scale = (most - least).max(1.0);
     for (row, member) in members.iter().take(usize::from(rows)).enumerate() {
         let y = y + row as u16;
         inside.text(0, y, &format::fit_name(&member.name, label), Role::Dim);
@@ -34,12 +38,20 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, rows: u16, model: &Model) {
         let start = label + 7;
         let width = inside.width().saturating_sub(start);
         let series = &member.series;
-        let shown = series.len().min(usize::from(width));
-        let latest = &series[series.len() - shown..];
-        let start = inside.width() - shown as u16;
-        for (x, value) in latest.iter().enumerate() {
-            let share = f64::from(*value) / most;
-            inside.glyph(start + x as u16, y, bar(share), Role::Accent);
-        }
+        let mut dots = Dots::new(width, 1);
+        let over = series.len().saturating_sub(usize::from(dots.columns()));
+        let shares = stretched(&series[over..], dots.columns());
+        dots.curve(shares.map(|v| v.map(|v| (v - least) / scale)));
+        dots.draw(inside, start, y, Role::Accent);
     }
+}
+
+/// The series over so many columns, each value held until the next.
+fn stretched(series: &[f32], columns: u16) -> impl Iterator<Item = Option<f64>> + '_ {
+    let columns = usize::from(columns).max(1);
+    (0..columns).map(move |x| {
+        series
+            .get(x * series.len() / columns)
+            .map(|v| f64::from(*v))
+    })
 }
