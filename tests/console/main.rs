@@ -24,7 +24,6 @@ mod devices;
 mod fake;
 mod layouts;
 mod panels;
-mod pictures;
 mod rich;
 mod screens;
 mod simulated;
