@@ -75,7 +75,7 @@ impl Dots {
             let (column, row) = (at as u16 % self.width, at as u16 / self.width);
             let sign = if plain { halves(*bits) } else { dots(*bits) };
             let mut room = [0; 4];
-            pen.glyph(x + column, y + row, sign.encode_utf8(&mut room), role);
+            pen.sign(x + column, y + row, sign.encode_utf8(&mut room), role);
         }
     }
 }

@@ -76,6 +76,8 @@ impl<'a> Pen<'a> {
         }
         let place = (self.area.x + x, self.area.y + y);
         if let Some(cell) = self.buffer.cell_mut(place) {
+            // Nothing is left of what it covers.
+            cell.reset();
             cell.set_symbol(sign).set_style(self.look.style(role));
         }
     }
@@ -109,23 +111,10 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Puts one sign of one column into one cell: nothing is measured.
-    pub fn glyph(&mut self, x: u16, y: u16, sign: &str, role: Role) {
-        if x >= self.area.width || y >= self.area.height {
-            return;
-        }
-        let at = (self.area.x + x, self.area.y + y);
-        if let Some(cell) = self.buffer.cell_mut(at) {
-            // Nothing is left of what it covers.
-            cell.reset();
-            cell.set_symbol(sign).set_style(self.look.style(role));
-        }
-    }
-
     /// Puts the same sign into `width` cells of a row.
     pub fn run(&mut self, x: u16, y: u16, width: u16, sign: &str, role: Role) {
         for x in x..x.saturating_add(width).min(self.area.width) {
-            self.glyph(x, y, sign, role);
+            self.sign(x, y, sign, role);
         }
     }
 
@@ -158,13 +147,13 @@ impl<'a> Pen<'a> {
         }
         let role = if focused { Role::Focus } else { Role::Border };
         for (y, left, right) in [(0, "╭", "╮"), (h - 1, "╰", "╯")] {
-            self.glyph(0, y, left, role);
+            self.sign(0, y, left, role);
             self.run(1, y, w - 2, "─", role);
-            self.glyph(w - 1, y, right, role);
+            self.sign(w - 1, y, right, role);
         }
         for y in 1..h - 1 {
-            self.glyph(0, y, "│", role);
-            self.glyph(w - 1, y, "│", role);
+            self.sign(0, y, "│", role);
+            self.sign(w - 1, y, "│", role);
         }
         self.title(title, focused);
         self.part(1, 1, w - 2, h - 2)
@@ -200,7 +189,7 @@ impl<'a> Pen<'a> {
             if here == 0 || row > bottom {
                 return;
             }
-            self.glyph(x, bottom - row, EIGHTHS[here], role);
+            self.sign(x, bottom - row, EIGHTHS[here], role);
         }
     }
 }

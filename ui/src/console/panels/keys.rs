@@ -28,11 +28,11 @@ pub fn draw(pen: &mut Pen<'_>, mut x: u16, y: u16, model: &Model, hints: &[(Id, 
         if x + taken > pen.width() {
             break;
         }
-        x = pen.pieces(
-            x,
-            y,
-            &[(&key, Role::Accent), (" ", Role::Dim), (word, Role::Dim)],
-        ) + gap;
+        // A key that means nothing just now is there, but quiet.
+        let entry = TABLE.iter().find(|e| e.id == *id);
+        let works = entry.is_some_and(|e| e.reachable(model));
+        let role = if works { Role::Accent } else { Role::Dim };
+        x = pen.pieces(x, y, &[(&key, role), (" ", Role::Dim), (word, Role::Dim)]) + gap;
     }
     x
 }

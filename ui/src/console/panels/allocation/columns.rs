@@ -52,7 +52,10 @@ impl Columns {
     pub fn new(model: &Model, width: u16) -> Self {
         let members = model.snapshot.members.len().max(1);
         let (label, short) = label(model, width);
-        let fits = |side: Side, cell| width >= label + members as u16 * cell + side.width();
+        let fits = |side: Side, cell| {
+            let cells = (members as u16).saturating_mul(cell);
+            width >= label.saturating_add(cells).saturating_add(side.width())
+        };
         let side = match (fits(Side::Wide, 7), fits(Side::Middle, LEAST)) {
             (true, _) => Side::Wide,
             (false, true) => Side::Middle,

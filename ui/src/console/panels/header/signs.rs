@@ -26,14 +26,14 @@ pub fn signs(model: &Model) -> Vec<Piece> {
 /// `on probation, 12 s left: p99 ≤ ×1.2`.
 pub fn probation(model: &Model) -> Option<Piece> {
     let probation = model.snapshot.probation.as_ref()?;
-    let ends = probation.since + probation.terms.lasts;
+    let ends = probation.since.saturating_add(probation.terms.lasts);
     let now = model.snapshot.now;
     match &probation.state {
         ProbationState::Watching => {
             Some((watching(probation, ends.saturating_sub(now)), Role::Warn))
         }
         ProbationState::Failed(why) => Some((format!("✗ rolled back: {why}"), Role::Bad)),
-        ProbationState::Passed if now < ends + SAID => {
+        ProbationState::Passed if now < ends.saturating_add(SAID) => {
             Some(("✓ probation passed".to_owned(), Role::Good))
         }
         ProbationState::Passed | ProbationState::Kept => None,

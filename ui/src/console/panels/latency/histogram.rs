@@ -121,7 +121,7 @@ impl Bars<'_> {
             return;
         };
         for y in 0..height {
-            area.glyph(1 + x, y, "┆", Role::Strong);
+            area.sign(1 + x, y, "┆", Role::Strong);
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, axis: Axis, summary: &LatencySummary) 
     ];
     let places = marks.map(|(name, micros)| (name, 1 + axis.nearest(micros as f64)));
     for (i, (name, x)) in places.iter().enumerate() {
-        inside.glyph(*x, y, "▴", Role::Accent);
+        inside.sign(*x, y, "▴", Role::Accent);
         let next = places.get(i + 1).map_or(inside.width(), |p| p.1);
         let before = i
             .checked_sub(1)

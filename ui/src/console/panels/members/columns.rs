@@ -61,7 +61,7 @@ static ALL: [Column; 8] = [
     column("flips", 8, 2, |m| {
         of(m, |s| Some(format::permille(s.flips)))
     }),
-    labelled(column("± points", 10, 4, |m| change(m))),
+    labelled(column("± points", 10, 4, change)),
     column("smp/s", 8, 7, |m| {
         (format::short(m.samples_per_s), Role::Text)
     }),

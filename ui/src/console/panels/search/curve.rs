@@ -23,7 +23,8 @@ pub fn draw(area: &mut Pen<'_>, search: &SearchView) {
     let share = |score: f64| (score - floor) / (top - floor).max(f64::EPSILON);
     let mut dots = Dots::new(width, rows);
     let columns = dots.columns();
-    let at = |x: u16| usize::from(x) * most / usize::from(columns.saturating_sub(1).max(1));
+    let last = f64::from(columns.saturating_sub(1).max(1));
+    let at = |x: u16| (f64::from(x) / last * most as f64) as usize;
     dots.curve((0..columns).map(|x| best_after(curve, at(x)).map(share)));
     bound(area, search, rows, share);
     dots.draw(area, AXIS, 0, Role::Accent);

@@ -29,9 +29,11 @@ impl Heat {
         let from = current(search)?;
         let mut best: Vec<Option<Tried>> = vec![None; devices * members];
         for tried in &search.progress.tried {
-            let inside = tried.cell.device < devices && tried.cell.member < members;
-            let at = tried.cell.device * members + tried.cell.member;
-            match best.get_mut(at).filter(|_| inside) {
+            let Cell { device, member } = tried.cell;
+            if device >= devices || member >= members {
+                continue;
+            }
+            match best.get_mut(device * members + member) {
                 Some(held) if held.is_none_or(|h| h.score < tried.score) => *held = Some(*tried),
                 _ => {}
             }
@@ -88,7 +90,7 @@ impl Heat {
             let end = grid.label + grid.cell * (place as u16 + 1);
             let tried = self.best.get(device * self.members + member);
             match tried.copied().flatten() {
-                None => inside.glyph(end - 1, y, "·", Role::Dim),
+                None => inside.sign(end - 1, y, "·", Role::Dim),
                 Some(tried) => self.cell(inside, end, y, tried.score, grid.cell),
             }
         }
@@ -109,12 +111,12 @@ impl Heat {
             _ => ("=", Role::Dim),
         };
         if width < 5 {
-            inside.glyph(end.saturating_sub(2), y, sign, role);
+            inside.sign(end.saturating_sub(2), y, sign, role);
         } else {
             let percent = (gain.abs() * 100.0).round().min(99.0);
             inside.text_right(end - 1, y, &format!("{sign}{percent:.0}"), role);
         }
-        inside.glyph(end - 1, y, shade, role);
+        inside.sign(end - 1, y, shade, role);
     }
 }
 
@@ -145,6 +147,7 @@ impl Grid {
     }
 
     fn names(&self, inside: &mut Pen<'_>, model: &Model) {
+        inside.text(0, 0, "gain %", Role::Dim);
         let members = model.snapshot.members.iter().skip(self.first);
         for (place, member) in members.take(self.shown).enumerate() {
             let end = self.label + self.cell * (place as u16 + 1);

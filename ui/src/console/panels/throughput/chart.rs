@@ -39,7 +39,8 @@ impl Curve {
     /// The time from its left to its right edge.
     fn length(&self) -> Duration {
         let gaps = self.series.len().saturating_sub(1);
-        self.moment * u32::try_from(gaps).unwrap_or(u32::MAX)
+        self.moment
+            .saturating_mul(u32::try_from(gaps).unwrap_or(u32::MAX))
     }
 
     /// The column of a time so long ago, where it is on the axis.
@@ -101,7 +102,7 @@ impl Curve {
     fn changes(&self, inside: &mut Pen<'_>, y: u16, height: u16, model: &Model) {
         for (x, _) in self.marked(model) {
             for row in 0..height {
-                inside.glyph(x, y + row, "┊", Role::Dim);
+                inside.sign(x, y + row, "┊", Role::Dim);
             }
         }
     }
@@ -109,7 +110,7 @@ impl Curve {
     /// Their letters, before the curve.
     fn letters(&self, inside: &mut Pen<'_>, y: u16, model: &Model) {
         for (x, kind) in self.marked(model) {
-            inside.glyph(x, y, marks::letter(kind), Role::Warn);
+            inside.sign(x, y, marks::letter(kind), Role::Warn);
         }
     }
 }
