@@ -24,5 +24,6 @@ mod devices;
 mod fake;
 mod screens;
 mod simulated;
+mod streams;
 mod terminal;
 mod updates;
