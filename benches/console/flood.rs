@@ -1,12 +1,12 @@
 //! 200 000 spans a second: what is lost is counted, and nobody waits.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use divisi::metrics::stats::quantile;
 
 use crate::keys;
-use crate::screen::{Screen, thread_time};
+use crate::screen::{Screen, sleep_until, thread_time};
 use crate::synthetic::Producer;
 
 const RATE: u64 = 200_000;
@@ -32,6 +32,7 @@ pub fn run() -> Result<()> {
         share * 100.0
     );
     drop(producer);
+    held_up();
     let times = keys::measure(RATE);
     println!(
         "console flood, keys: p50 {:.2} ms, p99 {:.2} ms (to stay within 33)",
@@ -39,4 +40,22 @@ pub fn run() -> Result<()> {
         quantile(&times, 0.99)
     );
     Ok(())
+}
+
+/// A console that looks every half a second: the rings keep the latest.
+fn held_up() {
+    let producer = Producer::start(RATE);
+    let mut screen = Screen::new(producer.session());
+    let started = Instant::now();
+    for look in 1..=10 {
+        sleep_until(started + WINDOW / 20 * look);
+        screen.beat();
+    }
+    let (pushed, cost) = producer.cost();
+    println!(
+        "console flood, the console held up for {:?} at a time: {} of {pushed} spans lost and \
+         counted; a push took {cost:?} a span",
+        WINDOW / 20,
+        screen.console.model().lost_spans
+    );
 }

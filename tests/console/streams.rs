@@ -498,3 +498,19 @@ fn hidden_streams_do_not_draw() {
     bench.pass(MILLI * 50);
     assert!(!bench.console.follow());
 }
+
+#[test]
+fn series_of_nothing_are_nothing_to_draw() {
+    let mut bench = Bench::empty(120, 40, PLAIN);
+    let rest = |bench: &mut Bench, moments: usize| {
+        bench.show(|s| {
+            s.throughput.series = vec![0.0; moments];
+            s.members
+                .iter_mut()
+                .for_each(|m| m.series = vec![0.0; moments]);
+        })
+    };
+    assert!(rest(&mut bench, 4));
+    assert!(!rest(&mut bench, 5));
+    assert!(bench.show(|s| s.throughput.series[4] = 1.0));
+}
