@@ -1,8 +1,9 @@
 //! Bytes of five minutes' history.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crossterm::event::KeyCode;
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
@@ -31,6 +32,16 @@ pub fn run() {
         *feed.lock().expect("feed") = (all.collect(), Duration::from_secs(second + 1));
         screen.console.refresh();
     }
+    // Half a second is shown at first.
+    for _ in 0..8 {
+        screen.press(KeyCode::Char('-'));
+    }
+    let started = Instant::now();
+    screen.draw();
+    println!(
+        "console memory: all of five minutes painted from nothing in {:.1?}",
+        started.elapsed()
+    );
     let timeline = &screen.console.model().timeline;
     println!(
         "console memory: five minutes of 48 lanes at {RATE} spans/s take {:.1} MiB (to stay within 64), {} spans made room",

@@ -92,6 +92,9 @@ fn sizes_and_looks() {
     let mut bench = one_batch(80, 24, ascii);
     bench.keys(".");
     assert!(bench.text().is_ascii(), "{}", bench.text());
+    let text = bench.text();
+    assert!(text.contains("batch 812: 12/16 . rq 4711+2"), "{text}");
+    assert!(text.contains("/ out 10.0 ms % send 9.00 ms"), "{text}");
     screen!("streams_ascii_80x24", bench);
 }
 
@@ -467,7 +470,7 @@ fn five_minutes_fit_in_64_mib() {
     let timeline = &bench.console.model().timeline;
     assert!(timeline.crowded_out() > 0);
     assert!(timeline.bytes() <= 64 << 20, "{}", timeline.bytes());
-    assert!(bench.text().contains("whole since"), "{}", bench.text());
+    assert!(bench.text().contains(" older gone"), "{}", bench.text());
 }
 
 #[test]
@@ -513,4 +516,17 @@ fn series_of_nothing_are_nothing_to_draw() {
     assert!(rest(&mut bench, 4));
     assert!(!rest(&mut bench, 5));
     assert!(bench.show(|s| s.throughput.series[4] = 1.0));
+}
+
+#[test]
+fn no_size_panics() {
+    for width in (0..210).step_by(13) {
+        for height in (0..62).step_by(5) {
+            let mut bench = simulated::bench(width, height);
+            for keys in ["3.", ",o", "z-", "/v1", "z++++++", "}{"] {
+                bench.keys(keys);
+                bench.buffer();
+            }
+        }
+    }
 }

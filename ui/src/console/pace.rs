@@ -64,10 +64,11 @@ impl Pace {
         if changed {
             self.changed = now;
         }
+        let calm = now.saturating_duration_since(self.changed) >= CALM;
         let wait = match model.flow() {
+            _ if calm => IDLE,
             Some(cell) => cell.clamp(FRAME, LOOK),
-            None if now.saturating_duration_since(self.changed) < CALM => LOOK,
-            None => IDLE,
+            None => LOOK,
         };
         // A look that came late does not make the next one late.
         self.next = (self.next + wait).max(now);
