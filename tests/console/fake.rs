@@ -1,5 +1,6 @@
 //! A session with a fixed state that records what it is asked for.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ pub struct Desk {
     pub shown: Arc<Mutex<Snapshot>>,
     pub refusal: Arc<Mutex<Option<String>>>,
     pub spans: Arc<Mutex<Vec<Span>>>,
+    pub lost: Arc<AtomicU64>,
 }
 
 pub struct FakeSession {
@@ -43,7 +45,7 @@ impl Session for FakeSession {
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         into.append(&mut self.desk.spans.lock().unwrap());
-        0
+        self.desk.lost.load(Ordering::SeqCst)
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
@@ -86,6 +88,7 @@ impl Bench {
     }
 
     pub fn with(width: u16, height: u16, read_only: bool, look: Look) -> Self {
+<<<<<<< HEAD
         Bench::opened(width, height, read_only, look, Vec::new())
     }
 
@@ -95,11 +98,23 @@ impl Bench {
     }
 
     fn opened(width: u16, height: u16, read_only: bool, look: Look, layouts: Vec<Layout>) -> Self {
+=======
+        Bench::on(width, height, read_only, look, spans())
+    }
+
+    /// Nothing has run yet.
+    pub fn empty(width: u16, height: u16, look: Look) -> Self {
+        Bench::on(width, height, false, look, Vec::new())
+    }
+
+    fn on(width: u16, height: u16, read_only: bool, look: Look, spans: Vec<Span>) -> Self {
+>>>>>>> streams
         let desk = Desk {
             sent: Arc::default(),
             shown: Arc::new(Mutex::new(snapshot())),
             refusal: Arc::default(),
-            spans: Arc::new(Mutex::new(spans())),
+            spans: Arc::new(Mutex::new(spans)),
+            lost: Arc::default(),
         };
         let session = Box::new(FakeSession { desk: desk.clone() });
         let options = Options {
@@ -122,6 +137,11 @@ impl Bench {
     pub fn show(&mut self, change: impl FnOnce(&mut Snapshot)) -> bool {
         change(&mut self.desk.shown.lock().unwrap());
         self.console.refresh()
+    }
+
+    /// Lets time pass, and nothing else.
+    pub fn pass(&mut self, time: Duration) {
+        self.desk.shown.lock().unwrap().now += time;
     }
 
     pub fn press(&mut self, code: KeyCode) -> Vec<Effect> {

@@ -27,5 +27,6 @@ mod panels;
 mod rich;
 mod screens;
 mod simulated;
+mod streams;
 mod terminal;
 mod updates;

@@ -8,8 +8,9 @@ use super::model::Model;
 const FRAME: Duration = Duration::from_micros(33_300);
 /// Between looks at everything else while something happens.
 const LOOK: Duration = Duration::from_millis(100);
-/// Between looks while nothing does: fewer than two a second.
-const IDLE: Duration = Duration::from_millis(600);
+/// Between looks while nothing does. The runtime's timer wakes up twice on the way to
+/// anything that is more than 64 ms off, which makes fewer than two wake-ups a second.
+const IDLE: Duration = Duration::from_millis(1200);
 /// So long after the last change nothing is taken to happen.
 const CALM: Duration = Duration::from_secs(1);
 
@@ -63,10 +64,11 @@ impl Pace {
         if changed {
             self.changed = now;
         }
+        let calm = now.saturating_duration_since(self.changed) >= CALM;
         let wait = match model.flow() {
+            _ if calm => IDLE,
             Some(cell) => cell.clamp(FRAME, LOOK),
-            None if now.saturating_duration_since(self.changed) < CALM => LOOK,
-            None => IDLE,
+            None => LOOK,
         };
         // A look that came late does not make the next one late.
         self.next = (self.next + wait).max(now);

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 
 use crate::console::commands::Id;
 use crate::console::effect::Effect;
-use crate::console::model::{Model, ZOOMS};
+use crate::console::model::{Model, Panel, ZOOMS};
 use crate::console::panels::{StreamRow, StreamView, stream_keys};
 use crate::console::streams::Reading;
 use crate::console::timeline::Rows;
@@ -37,7 +37,7 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
 /// Keys while the filter is typed; whether it took the key.
 pub fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
     let streams = &mut model.streams;
-    if !streams.typing {
+    if !streams.typing || model.focus != Panel::Streams {
         return false;
     }
     match key.code {

@@ -238,7 +238,7 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Latest, Scope::In(Panel::Streams), &[of(KeyCode::End)], "", "go live", "the picture goes on with time"),
     entry(Id::SortRows, Scope::In(Panel::Streams), &[key('o')], "", "sort rows", "by device, by member, busiest first, by name"),
     entry(Id::FilterRows, Scope::In(Panel::Streams), &[key('/')], "filter", "filter rows", "only rows whose device or member has what is typed"),
-    entry(Id::ExportTrace, Scope::In(Panel::Streams), &[key('t')], "", "export the timeline", "what is held, or all that is remembered, as a Chrome/Perfetto trace"),
+    entry(Id::ExportTrace, Scope::In(Panel::Streams), &[key('t')], "", "export the timeline", "a Perfetto trace of what is held, or of all there is"),
     entry(Id::Freeze, Scope::Main, &[key('f')], "freeze", "freeze the streams", "hold the timeline while serving goes on; again to go live"),
     entry(Id::ZoomIn, Scope::Main, &[key('+'), key('=')], "", "zoom in", "less time on the timeline"),
     entry(Id::ZoomOut, Scope::Main, &[key('-')], "", "zoom out", "more time on the timeline"),

@@ -1,7 +1,5 @@
 //! The time axis in the frame's lower line, and what changed when.
 
-use std::time::Duration;
-
 use divisi::session::{Mark, MarkKind};
 
 use super::scale;
@@ -73,9 +71,4 @@ fn describe(kind: MarkKind) -> (&'static str, Role) {
         MarkKind::Device => ("device", Role::Warn),
         MarkKind::Rollback => ("rolled back", Role::Warn),
     }
-}
-
-/// From when on the timeline is whole, where it is not since the start.
-pub fn since(at: Option<Duration>) -> Option<String> {
-    at.map(|at| format!("whole since {:.0} s", at.as_secs_f64()))
 }

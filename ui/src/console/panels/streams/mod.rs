@@ -59,8 +59,10 @@ fn note(model: &Model, view: &View, width: u16) -> String {
         (streams.order != Order::Device).then(|| streams.order.words().to_owned()),
         (!streams.filter.is_empty()).then(|| format!("/{}", streams.filter)),
         (rows > view.room).then(|| format!("{} of {rows} rows", view.room)),
-        axis::since(model.timeline.whole_since()),
-        counted(model.timeline.crowded_out(), "older gone"),
+        model.timeline.whole_since().map(|since| {
+            let gone = many(model.timeline.crowded_out());
+            format!("since {:.0} s, {gone} older gone", since.as_secs_f64())
+        }),
         view.plan.folded.then(|| "[ ] other device".to_owned()),
     ];
     for part in parts.into_iter().flatten() {

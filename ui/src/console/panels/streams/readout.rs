@@ -18,6 +18,9 @@ const STEPS: [(SpanKind, &str); 5] = [
     (SpanKind::Send, "send"),
 ];
 
+/// Narrower panels have the same in fewer words.
+const ROOMY: u16 = 110;
+
 /// Draws one line, and a second one where there is room.
 pub fn draw(pen: &mut Pen<'_>, model: &Model, reading: &Reading) {
     let span = &reading.span;
@@ -30,7 +33,12 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, reading: &Reading) {
         span.start.as_secs_f64(),
     );
     let x = pen.text(x, 0, &when, Role::Strong);
-    let rest = format!(" · {} · {}", place(model, span), contents(span));
+    let roomy = pen.width() >= ROOMY;
+    let rest = format!(
+        " · {} · {}",
+        place(model, span, roomy),
+        contents(span, roomy)
+    );
     let room = pen.width().saturating_sub(x);
     pen.text(x, 0, &format::fit(&rest, room), Role::Text);
     if pen.height() > 1 {
@@ -39,36 +47,40 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, reading: &Reading) {
 }
 
 /// Member, device and lane.
-fn place(model: &Model, span: &Span) -> String {
+fn place(model: &Model, span: &Span, roomy: bool) -> String {
     let member = model.snapshot.members.get(span.member);
     let device = model.snapshot.devices.get(span.device);
     format!(
-        "{} × {} lane {}",
+        "{} × {}{}{}",
         device.map_or("?", |d| format::device_name(&d.name, true)),
         member.map_or("?", |m| m.name.as_str()),
+        if roomy { " lane " } else { "·" },
         span.lane
     )
 }
 
 /// What it was done to.
-fn contents(span: &Span) -> String {
+fn contents(span: &Span, roomy: bool) -> String {
     let batch = span.batch.map(|b| format!("batch {b}: "));
-    let more = match span.requests {
-        0 | 1 => String::new(),
-        n => format!(" and {} more", n - 1),
-    };
-    format!(
-        "{}{} of {} samples · request {}{more}",
-        batch.unwrap_or_default(),
-        span.samples,
-        span.batch_size,
-        span.request
-    )
+    let batch = batch.unwrap_or_default();
+    let (samples, size, request) = (span.samples, span.batch_size, span.request);
+    match (roomy, span.requests.saturating_sub(1)) {
+        (true, 0) => format!("{batch}{samples} of {size} samples · request {request}"),
+        (true, more) => {
+            format!("{batch}{samples} of {size} samples · request {request} and {more} more")
+        }
+        (false, more) => format!("{batch}{samples}/{size} · rq {request}+{more}"),
+    }
 }
 
 /// The times of all steps of its batch; those that took none have a dot.
 fn steps(pen: &mut Pen<'_>, reading: &Reading) {
-    let mut x = pen.text(0, 1, "  its batch:", Role::Dim);
+    let roomy = pen.width() >= ROOMY;
+    let mut x = if roomy {
+        pen.text(0, 1, "  its batch:", Role::Dim)
+    } else {
+        0
+    };
     for (kind, name) in STEPS {
         let of_kind = reading.steps.iter().filter(|s| s.kind == kind);
         let time = of_kind.map(|s| s.end.saturating_sub(s.start)).sum();
@@ -80,7 +92,7 @@ fn steps(pen: &mut Pen<'_>, reading: &Reading) {
         let role = if here { Role::Strong } else { Role::Text };
         let (sign, colour) = signs::of_kind(kind);
         let pieces = [
-            ("  ", Role::Dim),
+            (if roomy { "  " } else { " " }, Role::Dim),
             (sign, colour),
             (" ", Role::Dim),
             (name, Role::Dim),
