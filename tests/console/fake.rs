@@ -60,10 +60,26 @@ impl Session for FakeSession {
             difference: Difference::between(&shown.matrix, &setup.matrix),
             memory: memory(&shown.devices),
             paused_members: Vec::new(),
-            settings: Vec::new(),
-            prediction: Prediction::default(),
+            settings: settings(&shown.setup(), setup),
+            prediction: Prediction {
+                before: Some(4812.0),
+                after: Some(5210.0),
+                source: "by profiles".into(),
+            },
         })
     }
+}
+
+/// In words, what differs beside the matrix.
+fn settings(now: &Setup, then: &Setup) -> Vec<String> {
+    let policy = (now.policy != then.policy)
+        .then(|| format!("policy: {} → {}", now.policy, then.policy));
+    let segment = (now.segment_size != then.segment_size)
+        .then(|| format!("segment size: {} → {}", now.segment_size, then.segment_size));
+    let (rule, other) = (now.combination.rule, then.combination.rule);
+    let combination = (now.combination != then.combination)
+        .then(|| format!("combination: {} → {}", rule.name(), other.name()));
+    [policy, segment, combination].into_iter().flatten().collect()
 }
 
 /// A little more on the first device, as much on the others.

@@ -30,4 +30,5 @@ mod search_model;
 mod search_relief;
 mod serving;
 mod session;
+mod setup_files;
 mod simulation;

@@ -7,16 +7,18 @@
 
 mod actions;
 mod app;
+mod change;
 pub mod commands;
 mod core;
 mod dialogs;
 mod edit;
 mod effect;
-mod files;
+pub mod files;
 mod format;
 mod layout;
 pub mod model;
 mod pace;
+pub mod native;
 mod panels;
 mod pen;
 mod streams;
@@ -24,6 +26,7 @@ mod terminal;
 mod theme;
 mod timeline;
 mod update;
+mod what_if;
 
 pub use app::run;
 pub use core::Console;

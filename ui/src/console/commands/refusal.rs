@@ -1,6 +1,7 @@
 //! Why a command cannot be done just now.
 
 use super::{Entry, Id};
+use crate::console::actions;
 use crate::console::model::Model;
 
 impl Entry {
@@ -17,6 +18,9 @@ impl Entry {
             Id::ApplyBest if model.best().is_none() => "no search has found a matrix yet",
             Id::ApplyProposal if shown.proposal.is_none() => {
                 "nothing is proposed: no worker is so much slower than its profile"
+            }
+            Id::Keep | Id::RollBack if !actions::is_on_probation(model) => {
+                "nothing is on probation"
             }
             id => return device_refusal(id, model),
         };

@@ -45,6 +45,12 @@ pub(super) enum Kind {
     MaxInf(usize),
     /// How many times as long a device takes.
     Slow(usize),
+    /// Samples in a segment at most.
+    SegmentSize,
+    /// What latencies are judged by.
+    Target,
+    /// What a probation watches.
+    Terms,
 }
 
 /// A dialog of choices.
@@ -128,8 +134,8 @@ impl Form {
     }
 
     fn submit(&mut self) -> Answer {
-        match self.command() {
-            Ok(command) => Answer::Send(command),
+        match self.answer() {
+            Ok(answer) => answer,
             Err(error) => {
                 self.error = Some(error);
                 Answer::Stay

@@ -3,9 +3,10 @@
 mod columns;
 mod entry;
 mod side;
+mod staged;
 mod words;
 
-use divisi::allocation::{Cell, Difference};
+use divisi::allocation::Cell;
 
 use super::framed;
 use crate::console::format;
@@ -47,8 +48,7 @@ fn rows(room: u16, model: &Model) -> u16 {
 /// What is staged, or what is hidden; the longest of its forms that fits in `room`.
 fn note(model: &Model, columns: Columns, rows: u16, room: u16) -> String {
     if let Some(edit) = &model.edit {
-        let difference = Difference::between(&model.snapshot.matrix, edit.staged());
-        return format!("EDITING · {} staged", difference.changed().count());
+        return staged::note(model, edit);
     }
     let hidden = |shown: usize, all: usize, what: &str| {
         (shown < all).then(|| format!("{shown} of {all} {what}"))
