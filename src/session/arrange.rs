@@ -4,10 +4,10 @@
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::BatchSize;
 
+use super::Session;
 use super::command::Refusal;
 use super::setup::Setup;
 use super::snapshot::Snapshot;
-use super::Session;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use divisi::ensemble::{PolicyKind, RuleKind};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
 };
-use divisi_console::console::{Colours, Look};
+use divisi_console::console::{Colours, Event, Look};
 use ratatui::style::Modifier;
 
 use crate::fake::{Bench, PLAIN, applied, better, matrix, search, snapshot};
@@ -134,7 +134,7 @@ fn what_is_staged_is_predicted_while_typing() {
         ("what_if_ascii", 80, 24, ASCII),
     ] {
         let mut bench = Bench::with(width, height, false, look);
-        bench.keys("e+ly");
+        bench.keys("e+y");
         screen!(name, bench);
     }
 }
@@ -147,6 +147,19 @@ fn what_runs_now_is_what_a_preview_is_about() {
     // Somebody else has applied the same.
     bench.show(|s| s.matrix = changed(|r| r[0][1] = 32));
     assert!(bench.text().contains("+ 0 started"));
+}
+
+#[test]
+fn an_answer_about_something_else_is_dropped() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("e+");
+    let stale = Event::Previewed(Box::new(snapshot().setup()), Err("stale".into()));
+    bench.console.handle(stale);
+    assert!(!bench.text().contains("stale"));
+    let staged = snapshot().setup().with_matrix(changed(|r| r[0][0] = 32));
+    let full = Event::Previewed(Box::new(staged), Err("cpu:0 is full".into()));
+    bench.console.handle(full);
+    assert!(bench.text().contains("✗ cannot be applied: cpu:0 is full"));
 }
 
 #[test]
@@ -192,7 +205,11 @@ fn rule_weights_and_votes_are_compared_and_applied() {
     bench.keys("2.5j ");
     screen!("combination", bench);
     bench.press(KeyCode::Enter);
-    assert!(bench.text().contains("combination: average → weighted-average"));
+    assert!(
+        bench
+            .text()
+            .contains("combination: average → weighted-average")
+    );
     assert!(bench.sent().is_empty());
     bench.keys("y");
     let wanted = setup(|s| {
@@ -341,7 +358,13 @@ fn history(shown: &mut Snapshot) {
     shown.history = vec![
         ran(1, snapshot().setup(), 0, Some(12), "start"),
         ran(2, waiting, 12, Some(30), "applied"),
-        ran(3, snapshot().setup(), 30, None, "rolled back: p99 is ×2.4 what it was"),
+        ran(
+            3,
+            snapshot().setup(),
+            30,
+            None,
+            "rolled back: p99 is ×2.4 what it was",
+        ),
     ];
 }
 

@@ -72,14 +72,17 @@ impl Session for FakeSession {
 
 /// In words, what differs beside the matrix.
 fn settings(now: &Setup, then: &Setup) -> Vec<String> {
-    let policy = (now.policy != then.policy)
-        .then(|| format!("policy: {} → {}", now.policy, then.policy));
+    let policy =
+        (now.policy != then.policy).then(|| format!("policy: {} → {}", now.policy, then.policy));
     let segment = (now.segment_size != then.segment_size)
         .then(|| format!("segment size: {} → {}", now.segment_size, then.segment_size));
     let (rule, other) = (now.combination.rule, then.combination.rule);
     let combination = (now.combination != then.combination)
         .then(|| format!("combination: {} → {}", rule.name(), other.name()));
-    [policy, segment, combination].into_iter().flatten().collect()
+    [policy, segment, combination]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// A little more on the first device, as much on the others.

@@ -61,9 +61,7 @@ fn keys(bench: &mut Bench, text: &str) {
 /// The picker, on this folder.
 fn opened(bench: &mut Bench, key: char, place: &Place) {
     press(bench, KeyCode::Char(key));
-    bench
-        .console
-        .handle(Event::Looked(files::look(&place.0)));
+    bench.console.handle(Event::Looked(files::look(&place.0)));
 }
 
 fn other() -> Setup {
@@ -104,7 +102,11 @@ fn a_file_is_replaced_only_when_asked() {
     let mut bench = Bench::new(80, 24);
     opened(&mut bench, 'W', &place);
     press(&mut bench, KeyCode::Enter);
-    assert!(bench.text().contains("digits-setup.toml is there: replace it?"));
+    assert!(
+        bench
+            .text()
+            .contains("digits-setup.toml is there: replace it?")
+    );
     press(&mut bench, KeyCode::Esc);
     let kept = || fs::read_to_string(place.at("digits-setup.toml")).unwrap();
     assert_eq!(kept(), "mine");
@@ -119,7 +121,9 @@ fn a_file_that_cannot_be_written_leaves_the_picker_open() {
     let place = Place::new("refused");
     let mut bench = Bench::new(80, 24);
     opened(&mut bench, 'W', &place);
-    bench.console.handle(Event::Wrote(Err("cannot write x: full".into())));
+    bench
+        .console
+        .handle(Event::Wrote(Err("cannot write x: full".into())));
     assert!(bench.text().contains("✗ cannot write x: full"));
     assert!(!bench.console.model().dialogs.is_empty());
 }
@@ -136,7 +140,10 @@ fn what_is_opened_is_staged_and_compared() {
     assert!(bench.text().contains("policy: no-wait → segment:7ms"));
     assert!(bench.sent().is_empty());
     bench.press(KeyCode::Esc);
-    assert_eq!(bench.console.model().edit.as_ref().unwrap().setup(), &other());
+    assert_eq!(
+        bench.console.model().edit.as_ref().unwrap().setup(),
+        &other()
+    );
     bench.keys("u");
     assert!(!bench.console.model().has_staged());
 }
@@ -174,11 +181,31 @@ fn a_wrong_file_says_what_was_expected_and_stays_in_the_picker() {
     let place = Place::new("wrong");
     let text = SetupFile::new("digits", &other()).to_text();
     for (name, text, expected) in [
-        ("a.toml", "ensemble = \"digits\"\npolicy = 3\n".to_owned(), "a.toml: line 2:"),
-        ("b.toml", text.replace("segment:7ms", "hurry"), "b.toml: policy: expected"),
-        ("c.toml", text.replace("\"digits\"", "\"imn4\""), "c.toml: ensemble: expected `digits`"),
-        ("d.toml", text.replace("segment_size = 64", "segment_size = 0"), "segment_size: expected"),
-        ("e.toml", text.replace("\"average\"", "\"loudest\""), "e.toml: line"),
+        (
+            "a.toml",
+            "ensemble = \"digits\"\npolicy = 3\n".to_owned(),
+            "a.toml: line 2:",
+        ),
+        (
+            "b.toml",
+            text.replace("segment:7ms", "hurry"),
+            "b.toml: policy: expected",
+        ),
+        (
+            "c.toml",
+            text.replace("\"digits\"", "\"imn4\""),
+            "c.toml: ensemble: expected `digits`",
+        ),
+        (
+            "d.toml",
+            text.replace("segment_size = 64", "segment_size = 0"),
+            "segment_size: expected",
+        ),
+        (
+            "e.toml",
+            text.replace("\"average\"", "\"loudest\""),
+            "e.toml: line",
+        ),
     ] {
         fs::write(place.at(name), text).unwrap();
         let mut bench = Bench::new(120, 40);
@@ -187,7 +214,11 @@ fn a_wrong_file_says_what_was_expected_and_stays_in_the_picker() {
         press(&mut bench, KeyCode::Enter);
         let shown = bench.text().replace('\n', " ");
         let shown: Vec<&str> = shown.split(['│', ' ']).filter(|w| !w.is_empty()).collect();
-        assert!(shown.join(" ").contains(expected), "{name}: {}", bench.text());
+        assert!(
+            shown.join(" ").contains(expected),
+            "{name}: {}",
+            bench.text()
+        );
         assert!(!bench.console.model().dialogs.is_empty());
         assert!(bench.console.model().edit.is_none());
     }
@@ -209,8 +240,16 @@ fn a_matrix_alone_can_be_opened() {
 fn what_is_no_file_of_text_is_not_read() {
     let place = Place::new("odd");
     fs::write(place.at("bytes"), [0xff, 0xfe, 0x00]).unwrap();
-    assert!(files::read(&place.at("bytes")).unwrap_err().contains("bytes"));
-    assert!(files::read(&place.0).unwrap_err().contains("expected a text file"));
+    assert!(
+        files::read(&place.at("bytes"))
+            .unwrap_err()
+            .contains("bytes")
+    );
+    assert!(
+        files::read(&place.0)
+            .unwrap_err()
+            .contains("expected a text file")
+    );
     assert!(files::read(&place.at("none")).is_err());
     assert!(files::look(&place.at("none/none")).is_err());
 }
@@ -231,7 +270,11 @@ fn pickers() {
         about: None,
         desktop: true,
     };
-    let items = [("digits", true), ("best.toml", false), ("night.toml", false)];
+    let items = [
+        ("digits", true),
+        ("best.toml", false),
+        ("night.toml", false),
+    ];
     for (name, key, width, height) in [
         ("picker_open", 'O', 80, 24),
         ("picker_save", 'W', 80, 24),
@@ -265,14 +308,19 @@ fn the_desktop_is_an_offer() {
     bench.console.handle(Event::Picked(Err("it died".into())));
     assert!(bench.text().contains("✗ it died"));
     bench.control('o');
-    let read = bench.console.handle(Event::Picked(Ok(Some("/tmp/x.toml".into()))));
+    let read = bench
+        .console
+        .handle(Event::Picked(Ok(Some("/tmp/x.toml".into()))));
     assert_eq!(read, [Effect::Read("/tmp/x.toml".into())]);
 }
 
 #[test]
 fn a_desktop_needs_a_screen_a_bus_and_somebody_in_front_of_it() {
     let desk = |names: &'static [&str]| move |name: &str| names.contains(&name);
-    assert!(has_desktop(desk(&["DISPLAY", "DBUS_SESSION_BUS_ADDRESS"]), false));
+    assert!(has_desktop(
+        desk(&["DISPLAY", "DBUS_SESSION_BUS_ADDRESS"]),
+        false
+    ));
     assert!(has_desktop(desk(&["WAYLAND_DISPLAY"]), true));
     assert!(!has_desktop(desk(&["DISPLAY"]), false));
     assert!(!has_desktop(desk(&[]), true));

@@ -153,8 +153,13 @@ fn a_matrix_file_is_a_setup_file_that_says_less() {
 #[test]
 fn who_expects_a_matrix_is_told_that_it_is_a_setup() {
     let text = SetupFile::new("digits", &unusual()).to_text();
-    let error = MatrixFile::parse(&text).expect_err("it says more").to_string();
-    assert!(error.starts_with("line 1: `policy`: expected a matrix alone"), "{error}");
+    let error = MatrixFile::parse(&text)
+        .expect_err("it says more")
+        .to_string();
+    assert!(
+        error.starts_with("line 1: `policy`: expected a matrix alone"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -166,11 +171,27 @@ fn a_wrong_field_is_named() {
     };
     for (from, to, expected) in [
         ("opt-wait:2.5ms", "whenever", "policy: expected a policy"),
-        ("segment_size = 48", "segment_size = -1", "segment_size: expected a whole number from 1"),
-        ("0.25", "-0.25", "combination: weights: expected numbers above 0"),
-        ("voting = [", "voting = [true, ", "combination: expected a weight and a vote"),
+        (
+            "segment_size = 48",
+            "segment_size = -1",
+            "segment_size: expected a whole number from 1",
+        ),
+        (
+            "0.25",
+            "-0.25",
+            "combination: weights: expected numbers above 0",
+        ),
+        (
+            "voting = [",
+            "voting = [true, ",
+            "combination: expected a weight and a vote",
+        ),
         ("weighted-average", "loudest", "line "),
-        ("segment_size", "segments", "line 2: unknown field `segments`"),
+        (
+            "segment_size",
+            "segments",
+            "line 2: unknown field `segments`",
+        ),
     ] {
         let error = wrong(from, to);
         assert!(error.contains(expected), "{error}");

@@ -28,7 +28,10 @@ pub struct Pick {
 pub fn is_offered() -> bool {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let socket = runtime.is_some_and(|r| r.join("bus").exists());
-    has_desktop(|name| env::var_os(name).is_some_and(|v| !v.is_empty()), socket)
+    has_desktop(
+        |name| env::var_os(name).is_some_and(|v| !v.is_empty()),
+        socket,
+    )
 }
 
 /// The same from which variables are set and whether the session bus has its socket at

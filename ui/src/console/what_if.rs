@@ -155,7 +155,10 @@ pub fn pauses(preview: &EditPreview) -> (String, Role) {
 
 /// The same in the few lines that there are under the matrix.
 pub fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<Line> {
-    let mut lines = vec![prediction(preview, width), brief_memory(preview, model, width)];
+    let mut lines = vec![
+        prediction(preview, width),
+        brief_memory(preview, model, width),
+    ];
     let mut workers = counts(preview, width);
     if !preview.paused_members.is_empty() {
         let text = format!("   ! pauses {}", preview.paused_members.join(", "));

@@ -100,7 +100,11 @@ impl Voters {
 
     fn combination(&self) -> Result<Combination, String> {
         let weight = |row: &Row| {
-            let number = row.weight.parse().ok().filter(|w: &f64| *w > 0.0 && *w <= 1e6);
+            let number = row
+                .weight
+                .parse()
+                .ok()
+                .filter(|w: &f64| *w > 0.0 && *w <= 1e6);
             number.ok_or_else(|| {
                 let (name, found) = (&row.name, &row.weight);
                 format!("weight of {name}: expected a number above 0, found `{found}`")
@@ -137,7 +141,11 @@ impl Voters {
     fn draw_rule(&self, inside: &mut Pen<'_>) {
         let chosen = self.at == 0;
         let sign = if chosen { "▸" } else { " " };
-        let pieces = [(sign, Role::Accent), ("rule  ", Role::Text), (self.rule.name(), Role::Strong)];
+        let pieces = [
+            (sign, Role::Accent),
+            ("rule  ", Role::Text),
+            (self.rule.name(), Role::Strong),
+        ];
         let x = inside.pieces(1, 0, &pieces);
         if chosen {
             inside.text(x + 2, 0, "space: other", Role::Dim);
@@ -171,7 +179,12 @@ impl Voters {
             inside.text(1, last.saturating_sub(1), &text, Role::Bad);
         } else if self.rule != RuleKind::WeightedAverage {
             let text = "weights count under weighted-average";
-            inside.text(1, last.saturating_sub(1), &format::fit(text, room), Role::Dim);
+            inside.text(
+                1,
+                last.saturating_sub(1),
+                &format::fit(text, room),
+                Role::Dim,
+            );
         }
         let keys = [
             ("space", Role::Accent),

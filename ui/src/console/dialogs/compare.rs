@@ -78,15 +78,15 @@ impl Compare {
         if matches!(self.preview, Some(Ok(_))) {
             let keys = [
                 ("y", Role::Accent),
-                (" apply   ", Role::Dim),
+                (" apply  ", Role::Dim),
                 ("g", Role::Accent),
-                (" guarded   ", Role::Dim),
+                (" guarded  ", Role::Dim),
             ];
             x = inside.pieces(x, y, &keys);
         }
         x = inside.pieces(x, y, &[("Esc", Role::Accent), (" back", Role::Dim)]);
         if scrolls {
-            inside.pieces(x + 3, y, &[("↑ ↓", Role::Accent)]);
+            inside.pieces(x + 2, y, &[("↑ ↓", Role::Accent)]);
         }
     }
 

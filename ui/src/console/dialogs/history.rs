@@ -116,21 +116,23 @@ fn settings(running: &Snapshot, setup: &Setup) -> impl Iterator<Item = String> {
         format!("~ segment size: {now} → {then}")
     });
     let (now, then) = (&running.combination, &setup.combination);
-    let rule =
-        (now.rule != then.rule).then(|| format!("~ rule: {} → {}", now.rule.name(), then.rule.name()));
+    let rule = (now.rule != then.rule)
+        .then(|| format!("~ rule: {} → {}", now.rule.name(), then.rule.name()));
     let weights = (now.weights != then.weights).then(|| "~ other weights".to_owned());
     let votes = (now.voting != then.voting).then(|| "~ other members vote".to_owned());
-    [policy, segment, rule, weights, votes].into_iter().flatten()
+    [policy, segment, rule, weights, votes]
+        .into_iter()
+        .flatten()
 }
 
 fn keys(inside: &mut Pen<'_>) {
     let keys = [
         ("Enter", Role::Accent),
-        (" bring back   ", Role::Dim),
-        ("↑ ↓", Role::Accent),
-        (" choose   ", Role::Dim),
+        (" bring back  ", Role::Dim),
         ("Esc", Role::Accent),
-        (" back", Role::Dim),
+        (" back  ", Role::Dim),
+        ("↑ ↓", Role::Accent),
+        (" choose", Role::Dim),
     ];
     inside.pieces(1, inside.height().saturating_sub(1), &keys);
 }
@@ -146,21 +148,21 @@ impl Columns {
     fn of(width: u16) -> Self {
         let all = width >= 70;
         // The numbers at both sides take the rest.
-        let taken = if all { 57 } else { 27 };
+        let taken = if all { 59 } else { 24 };
         let why = width.saturating_sub(taken);
         Columns { all, why }
     }
 
     fn head(&self, inside: &mut Pen<'_>) {
         let text = match self.all {
-            true => format!("  #    since   lasted  {:<why$}", "why", why = usize::from(self.why)),
-            false => format!("  #  since  {:<why$}", "why", why = usize::from(self.why)),
+            true => format!(" {:>3} {:>8} {:>8}  why", "#", "since", "lasted"),
+            false => format!(" {:>2} {:>6}  why", "#", "since"),
         };
         let numbers = match self.all {
             true => "  smp/s   p50   p99  failed  right",
             false => " smp/s  p99",
         };
-        let x = inside.text(0, 0, &text, Role::Dim);
+        let x = inside.text(0, 0, &text, Role::Dim) - 3 + self.why;
         inside.text(x, 0, numbers, Role::Dim);
     }
 
@@ -179,7 +181,10 @@ impl Columns {
     }
 
     fn times(&self, ran: &Ran, model: &Model) -> String {
-        let lasted = ran.until.unwrap_or(model.snapshot.now).saturating_sub(ran.from);
+        let lasted = ran
+            .until
+            .unwrap_or(model.snapshot.now)
+            .saturating_sub(ran.from);
         let (from, lasted) = (clock(ran.from), clock(lasted));
         match self.all {
             true => format!("{:>3} {from:>8} {lasted:>8}  ", ran.number),

@@ -44,7 +44,11 @@ impl Form {
         let fields = vec![
             Field::number("lasts", tidy(last.lasts.as_secs_f64()), "s"),
             Field::number("p99", text(last.p99, tidy), "times what it was, at most"),
-            Field::number("failures", text(last.failures, percent), "% more requests, at most"),
+            Field::number(
+                "failures",
+                text(last.failures, percent),
+                "% more requests, at most",
+            ),
             Field::number("accuracy", text(last.accuracy, percent), "% lower, at most"),
         ];
         let choice = Choice::new("probation", "it rolls back if it does worse", fields);

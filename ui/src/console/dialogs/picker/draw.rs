@@ -9,9 +9,16 @@ impl Picker {
     /// Draws it in the middle.
     pub fn draw(&self, pen: &mut Pen<'_>) {
         let width = pen.width().saturating_sub(2).min(76);
-        let height = pen.height().min(20);
+        // By what is in the folder, so that typing does not make it jump.
+        let files = self.folder.as_ref().map_or(0, |f| f.items.len());
+        let height = u16::try_from(files).unwrap_or(u16::MAX).clamp(6, 14) + 6;
+        let height = height.min(pen.height());
         let mut window = pen.centred(width, height);
-        let title = if self.saves() { "write the setup" } else { "open a setup" };
+        let title = if self.saves() {
+            "write the setup"
+        } else {
+            "open a setup"
+        };
         let mut inside = window.framed(title, true);
         let room = inside.width().saturating_sub(2);
         self.draw_head(&mut inside, room);
@@ -41,7 +48,11 @@ impl Picker {
             draw_row(inside, y as u16 + 2, item, self.chosen == i + above);
         }
         if rows.is_empty() && self.folder.is_some() {
-            let text = if self.saves() { "an empty folder" } else { "no file matches" };
+            let text = if self.saves() {
+                "an empty folder"
+            } else {
+                "no file matches"
+            };
             inside.text(3, 2, text, Role::Dim);
         }
     }
@@ -82,7 +93,12 @@ impl Picker {
             (_, true) => " write  ",
             (_, false) => " open  ",
         };
-        let keys = [("Enter", Role::Accent), (action, Role::Dim), ("Esc", Role::Accent), (" back  ", Role::Dim)];
+        let keys = [
+            ("Enter", Role::Accent),
+            (action, Role::Dim),
+            ("Esc", Role::Accent),
+            (" back  ", Role::Dim),
+        ];
         let x = inside.pieces(1, y, &keys);
         let hidden = if self.hidden { " less  " } else { " hidden  " };
         let x = inside.pieces(x, y, &[("Ctrl-t", Role::Accent), (hidden, Role::Dim)]);
@@ -102,7 +118,11 @@ fn draw_row(inside: &mut Pen<'_>, y: u16, item: &Item, chosen: bool) {
         true => format!("{}/", format::fit_name(&item.name, room.saturating_sub(1))),
         false => format::fit_name(&item.name, room),
     };
-    let role = if item.folder { Role::Strong } else { Role::Text };
+    let role = if item.folder {
+        Role::Strong
+    } else {
+        Role::Text
+    };
     inside.text(x, y, &name, role);
     inside.text_right(end, y, &size, Role::Dim);
     if chosen {

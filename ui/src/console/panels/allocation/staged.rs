@@ -21,7 +21,10 @@ pub fn note(model: &Model, edit: &Edit) -> String {
         now.segment_size != then.segment_size,
     ];
     let settings = settings.into_iter().filter(|differs| *differs).count();
-    format!("EDITING · {} staged", difference.changed().count() + settings)
+    format!(
+        "EDITING · {} staged",
+        difference.changed().count() + settings
+    )
 }
 
 /// Draws it, with the queues and rates of members where there is room for both.
