@@ -128,7 +128,7 @@ fn open(model: &mut Model, id: Id) {
             Then::Send(Command::Redo),
         )),
         Id::Search => Dialog::Form(Form::search()),
-        _ => Dialog::Form(Form::load(model.snapshot.load.pattern)),
+        _ => Dialog::Form(Form::load(model.snapshot.load.pattern.as_ref())),
     };
     model.dialogs.push(dialog);
 }

@@ -248,7 +248,7 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Pause, Scope::In(Panel::Search), &[key(' ')], "pause", "pause or resume the search", "hold the running search, or let it go on").changing(),
     entry(Id::Cancel, Scope::Main, &[key('x')], "", "cancel the search", "end the search; the best found so far stays").changing(),
     entry(Id::ApplyBest, Scope::Main, &[key('b')], "", "apply the best found", "show what the best matrix of the search changes; y applies it").changing(),
-    entry(Id::Load, Scope::Main, &[key('l')], "load", "change the load", "closed loop, Poisson, steady, burst or none").changing(),
+    entry(Id::Load, Scope::Main, &[key('l')], "load", "change the load", "closed loop, Poisson, steady, burst, diurnal, a recorded file or none").changing(),
     entry(Id::Policy, Scope::Main, &[key('p')], "policy", "change the batching policy", "no-wait, opt-wait, pipelined, static, segment or elastic, with wait or MaxInf; compared first").changing(),
     entry(Id::Combination, Scope::Always, &[key('V')], "", "change the combination", "the rule, a weight for each member and who votes; staged and compared").changing(),
     entry(Id::SegmentSize, Scope::Always, &[key('N')], "", "change the segment size", "samples in a segment at most; staged and compared").changing(),

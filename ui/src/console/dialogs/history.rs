@@ -98,11 +98,14 @@ impl History {
             .map(|c| what_if::change(c, &ran.setup.matrix, width))
             .collect();
         lines.extend(settings(running, &ran.setup).map(|t| vec![(t, Role::Warn)]));
-        let head = match lines.is_empty() {
-            true => format!("number {} is what runs", ran.number),
-            false => format!("bringing number {} back would change", ran.number),
+        let what = match lines.is_empty() {
+            true => "it is what runs",
+            false => "bringing it back would change",
         };
-        lines.insert(0, vec![(head, Role::Dim)]);
+        // All of why, which the list may have cut.
+        let head = format!("{} · {} · {what}", ran.number, ran.why);
+        let head = format::wrap(&head, width).into_iter();
+        lines.splice(0..0, head.map(|l| vec![(l, Role::Dim)]));
         lines
     }
 }

@@ -103,17 +103,24 @@ impl Form {
         match key.code {
             KeyCode::Esc => return Answer::Close,
             KeyCode::Enter => return self.submit(),
+            KeyCode::Char(_) if self.is_free() => self.give(key),
             KeyCode::Up | KeyCode::Char('k') => self.choose(-1),
             KeyCode::Down | KeyCode::Char('j') => self.choose(1),
             KeyCode::Tab | KeyCode::Right => self.next(1),
             KeyCode::BackTab | KeyCode::Left => self.next(-1),
-            _ => {
-                if let Some(field) = self.field_mut() {
-                    field.on_key(key);
-                }
-            }
+            _ => self.give(key),
         }
         Answer::Stay
+    }
+
+    fn is_free(&mut self) -> bool {
+        self.field_mut().is_some_and(|f| f.free)
+    }
+
+    fn give(&mut self, key: &KeyEvent) {
+        if let Some(field) = self.field_mut() {
+            field.on_key(key);
+        }
     }
 
     fn choose(&mut self, step: isize) {
