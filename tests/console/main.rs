@@ -19,9 +19,11 @@ macro_rules! screen {
     };
 }
 
+mod change;
 mod cli;
 mod devices;
 mod fake;
+mod files;
 mod layouts;
 mod panels;
 mod rich;

@@ -30,5 +30,6 @@ mod search_model;
 mod search_relief;
 mod serving;
 mod session;
+mod setup_files;
 mod simulation;
 mod trace;

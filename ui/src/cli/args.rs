@@ -106,6 +106,9 @@ pub enum Command {
         after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
     )]
     Plan(PlanArgs),
+    /// The desktop's own file dialog, for the console
+    #[command(name = "__pick", hide = true)]
+    Pick(super::pick::PickArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -12,6 +12,7 @@ mod console;
 mod devices;
 mod open;
 mod output;
+mod pick;
 mod plan;
 mod predict;
 mod progress;
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
         Some(Command::Bench(a)) => bench::run(a),
         Some(Command::Devices(a)) => devices::run(a),
         Some(Command::Plan(a)) => plan::run(a),
+        Some(Command::Pick(a)) => pick::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
