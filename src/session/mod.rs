@@ -4,6 +4,7 @@
 mod command;
 mod guard;
 mod history;
+mod judge;
 mod live;
 mod setup;
 mod snapshot;
@@ -15,6 +16,7 @@ pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use command::{Command, EditPreview, Prediction, Refusal};
 pub use guard::{Measured, Probation, ProbationState, Target, Terms};
 pub use history::{Mark, MarkKind, Ran};
+pub use judge::{Judge, Verdict};
 pub use live::LiveSession;
 pub use setup::Setup;
 pub use snapshot::{

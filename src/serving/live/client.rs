@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::ensemble::CombinationRule;
 use crate::lock::lock;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::RequestKey;
@@ -60,23 +61,26 @@ impl<'a> Request<'a> {
 /// What the engine keeps of a request while it is under way.
 pub struct RequestData {
     pub parts: Vec<Part>,
+    /// Taken when it was let in, so that one rule combines all of it.
+    pub rule: Arc<dyn CombinationRule>,
     reply: Mutex<Option<Reply>>,
 }
 
 impl RequestData {
-    pub(super) fn new(parts: Vec<Part>, reply: Reply) -> Self {
+    pub(super) fn new(parts: Vec<Part>, rule: Arc<dyn CombinationRule>, reply: Reply) -> Self {
         RequestData {
             parts,
+            rule,
             reply: Mutex::new(Some(reply)),
         }
     }
 
     /// Answers; a second call does nothing.
-    pub(super) fn answer(&self, outcome: impl FnOnce(&[Part]) -> Outcome) {
+    pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) {
         let reply = lock(&self.reply).take();
         let Some(reply) = reply else { return };
         // A caller's reply that panics must not take the device's thread with it.
-        let told = catch_unwind(AssertUnwindSafe(|| reply(outcome(&self.parts))));
+        let told = catch_unwind(AssertUnwindSafe(|| reply(outcome(self))));
         drop(told);
     }
 }

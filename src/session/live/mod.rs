@@ -1,22 +1,28 @@
 //! A session with the engine in this process.
 
+mod change;
+mod chronicle;
 mod devices;
 mod log;
 mod reloads;
 mod searches;
+mod trial;
 mod view;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ensemble::{Ensemble, Samples};
 use crate::load::{Generator, LoadPattern};
+use crate::metrics::Growth;
 use crate::search::Cache;
 use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    Command, EditPreview, LogLevel, Prediction, Proposal, Refusal, Session, Setup, Snapshot,
+    Command, EditPreview, LogLevel, MarkKind, Prediction, Proposal, Refusal, Session, Setup,
+    Snapshot, Target,
 };
 use log::Log;
 use reloads::Reloads;
@@ -38,6 +44,8 @@ pub struct LiveSession {
     slowdown: Vec<f64>,
     proposal: Option<Proposal>,
     proposed_at: Option<Duration>,
+    target: Option<Target>,
+    growth: Growth,
 }
 
 impl LiveSession {
@@ -51,7 +59,7 @@ impl LiveSession {
         let ensemble = Arc::clone(engine.ensemble());
         let log = Arc::new(Log::new());
         log.add(
-            engine.observe().now,
+            engine.now(),
             LogLevel::Info,
             format!(
                 "serving `{}` with {} workers",
@@ -66,6 +74,8 @@ impl LiveSession {
             slowdown: vec![1.0; engine.devices().count()],
             proposal: None,
             proposed_at: None,
+            target: None,
+            growth: Growth::default(),
             load: None,
             pattern: None,
             seed: 1,
@@ -77,7 +87,7 @@ impl LiveSession {
 
     /// Whether leaving now means waiting: requests or a search are under way.
     pub fn is_busy(&self) -> bool {
-        self.engine.observe().in_flight > 0 || self.searches.is_measuring()
+        self.engine.in_flight() > 0 || self.searches.is_measuring()
     }
 
     fn samples(&self) -> Result<Arc<Samples>, Refusal> {
@@ -102,6 +112,7 @@ impl LiveSession {
         let started = Generator::start(Arc::clone(&self.engine), samples, pattern, self.seed, None);
         self.load = Some(started.map_err(|e| Refusal(e.to_string()))?);
         self.note(format!("load: {pattern}"));
+        self.reloads.mark(MarkKind::Load, pattern.to_string());
         Ok(())
     }
 
@@ -109,12 +120,46 @@ impl LiveSession {
         self.load = None;
         if self.pattern.take().is_some() {
             self.note("load stopped".into());
+            self.reloads.mark(MarkKind::Load, "load stopped".into());
         }
     }
 
+    /// Where a setup that is applied comes from, for history.
+    fn origin(&self, setup: &Setup) -> &'static str {
+        let best = self.searches.view().and_then(|s| s.progress.best);
+        match best.is_some_and(|best| best == setup.matrix) {
+            true => "search",
+            false => "applied",
+        }
+    }
+
+    fn set_vote(&mut self, member: usize, votes: bool) -> Result<(), Refusal> {
+        let old = reloads::running(&self.engine);
+        let combination = old.combination.with_vote(member, votes);
+        let setup = Setup {
+            combination: combination.map_err(Refusal)?,
+            ..old
+        };
+        let name = &self.ensemble.members[member].name;
+        let said = if votes { "votes" } else { "does not vote" };
+        self.reloads.adjust(&setup, format!("{name} {said}"))
+    }
+
+    fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
+        if let Some(wrong) =
+            target.filter(|t| t.latency.is_zero() || !(0.0..=1.0).contains(&t.share))
+        {
+            return Err(Refusal(format!(
+                "expected a latency above 0 and a share from 0 to 1, found {:?} and {}",
+                wrong.latency, wrong.share
+            )));
+        }
+        self.target = target;
+        Ok(())
+    }
+
     fn note(&self, text: String) {
-        self.log
-            .add(self.engine.observe().now, LogLevel::Info, text);
+        self.log.add(self.engine.now(), LogLevel::Info, text);
     }
 
     /// The built-in load rests while a search measures: it would be measured too.
@@ -141,15 +186,14 @@ impl LiveSession {
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
         self.rest_load_while_measuring();
-        self.refresh_proposal();
-        for notice in self.engine.take_notices() {
-            self.log.add_notice(self.engine.observe().now, notice);
+        for (at, notice) in self.engine.take_notices() {
+            self.log.add_notice(at, notice);
         }
         self.view()
     }
 
     fn now(&mut self) -> Duration {
-        self.engine.observe().now
+        self.engine.now()
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
@@ -158,15 +202,22 @@ impl Session for LiveSession {
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
         match command {
-            Command::Apply(setup, _) => self.reloads.apply(setup.matrix),
+            Command::Apply(setup, terms) => {
+                let why = self.origin(&setup);
+                self.reloads.apply(*setup, terms, why.into())
+            }
+            Command::EndProbation(keep) => self.reloads.end_probation(keep),
             Command::Undo => self.reloads.undo(),
             Command::Redo => self.reloads.redo(),
             Command::SetPolicy(policy) => {
-                let followed = self.engine.set_policy(policy);
-                followed.map_err(|e| Refusal(e.to_string()))?;
-                self.note(format!("policy: {policy}"));
-                Ok(())
+                let setup = Setup {
+                    policy,
+                    ..reloads::running(&self.engine)
+                };
+                self.reloads.adjust(&setup, format!("policy: {policy}"))
             }
+            Command::SetVote(member, votes) => self.set_vote(member, votes),
+            Command::SetTarget(target) => self.set_target(target),
             Command::SetMaxInf(device, most) => {
                 self.device(device)?;
                 self.engine.set_max_inf(device, most);
@@ -204,11 +255,13 @@ impl Session for LiveSession {
     }
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        self.reloads.check(setup)?;
         let matrix = &setup.matrix;
         let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
         let plan = self.engine.plan_reload(matrix).map_err(|e| refuse(&e))?;
-        let old = self.engine.matrix();
-        let before = self.engine.ledger(&old).map_err(|e| refuse(&e))?;
+        let running = reloads::running(&self.engine);
+        let old = &running.matrix;
+        let before = self.engine.ledger(old).map_err(|e| refuse(&e))?;
         let after = self.engine.ledger(matrix).map_err(|e| refuse(&e))?;
         let names = &old.frame().members;
         Ok(EditPreview {
@@ -216,11 +269,11 @@ impl Session for LiveSession {
                 .map(|d| (before.booked(d), after.booked(d)))
                 .collect(),
             paused_members: plan
-                .paused_members(&old)
+                .paused_members(old)
                 .into_iter()
                 .map(|m| names[m].clone())
                 .collect(),
-            settings: Vec::new(),
+            settings: change::settings(&self.engine, &running, setup),
             prediction: Prediction::default(),
             difference: plan.difference,
         })
@@ -239,6 +292,3 @@ impl Drop for LiveSession {
 /// How long a finished reload or search stays on the screen is the console's choice;
 /// the log keeps this many lines.
 const LOG_LINES: usize = 500;
-
-/// Width of the bars that latencies are shown in: so many for each doubling.
-const BARS_PER_OCTAVE: u32 = 4;
