@@ -241,7 +241,12 @@ fn what_is_slow_on_probation_rolls_back_by_itself() {
     load(&mut session);
     let old = session.snapshot().setup();
     moody.slow_ms.store(100, Ordering::Release);
-    let new = old.with_matrix(resized(&old.matrix, 64));
+    let elsewhere = Cell {
+        device: 1,
+        member: 2,
+    };
+    let both = resized(&old.matrix, 64).with(elsewhere, BatchSize::new(64));
+    let new = old.with_matrix(both.expect("valid"));
     apply(&mut session, &new, Some(terms(Duration::from_secs(8))));
     // Nobody looks meanwhile: only the engine is asked what it runs.
     while engine.matrix() != new.matrix {

@@ -63,8 +63,9 @@ pub struct Latencies {
     pub members: Vec<LagStats>,
 }
 
-/// Width of a moment of the throughput series, and how many are kept.
+/// Width of a moment of the throughput series.
 pub const MOMENT: Duration = Duration::from_millis(250);
+/// How many moments are kept.
 pub const MOMENTS: usize = 480;
 
 /// Counters of one worker.

@@ -13,6 +13,7 @@ use crate::lock::lock;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::RequestKey;
 
+use super::ballots::Ballot;
 use super::shared::Shared;
 
 /// Why a request has no answer although it was admitted.
@@ -37,6 +38,8 @@ pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
 pub struct Request<'a> {
     pub values: &'a [f32],
     pub deadline: Option<Duration>,
+    /// The samples' classes, where they are known: members are weighed by them.
+    pub labels: Option<&'a [usize]>,
 }
 
 impl<'a> Request<'a> {
@@ -45,6 +48,7 @@ impl<'a> Request<'a> {
         Request {
             values,
             deadline: None,
+            labels: None,
         }
     }
 
@@ -63,14 +67,22 @@ pub struct RequestData {
     pub parts: Vec<Part>,
     /// Taken when it was let in, so that one rule combines all of it.
     pub rule: Arc<dyn CombinationRule>,
+    /// Where members' answers are kept, for the few requests by which they are weighed.
+    pub ballot: Option<Ballot>,
     reply: Mutex<Option<Reply>>,
 }
 
 impl RequestData {
-    pub(super) fn new(parts: Vec<Part>, rule: Arc<dyn CombinationRule>, reply: Reply) -> Self {
+    pub(super) fn new(
+        parts: Vec<Part>,
+        rule: Arc<dyn CombinationRule>,
+        ballot: Option<Ballot>,
+        reply: Reply,
+    ) -> Self {
         RequestData {
             parts,
             rule,
+            ballot,
             reply: Mutex::new(Some(reply)),
         }
     }

@@ -1,6 +1,7 @@
 //! The core driven live: one thread a device, one for timers, the caller's for the rest.
 
 mod assembly;
+mod ballots;
 mod checkpoints;
 mod client;
 mod engine;

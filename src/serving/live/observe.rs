@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::ensemble::PolicyKind;
+use crate::ensemble::{PolicyKind, Weighed};
 use crate::lock::lock;
 use crate::metrics::{Bucket, Latency, LatencySummary, Reading, SplitMeans, SplitTally};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
@@ -74,6 +74,12 @@ impl Engine {
     pub fn reading_before(&self, at: Duration) -> Option<Reading> {
         let checkpoints = lock(&self.shared.watched.checkpoints);
         checkpoints.before(at).cloned()
+    }
+
+    /// What each member brings to the ensemble, of the requests weighed lately; none
+    /// where answers mean nothing or too few were weighed.
+    pub fn standings(&self) -> Vec<Option<Weighed>> {
+        self.shared.weighing.standings()
     }
 
     /// Where answers are counted whose label is known.

@@ -20,6 +20,7 @@ use crate::serving::door::Refused;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
 
+use super::ballots::Weighing;
 use super::checkpoints::Checkpoints;
 use super::client::{Failure, Reply, Request, RequestData};
 use super::factory::PredictorFactory;
@@ -37,6 +38,7 @@ pub struct Shared {
     /// What batches cost on simulated devices.
     pub costs: Arc<Costs>,
     running: RwLock<Running>,
+    pub weighing: Weighing,
     pub storage: Storage,
     pub start: Instant,
     pub lanes: Vec<DeviceLane>,
@@ -137,8 +139,13 @@ impl Shared {
         storage: Storage,
         lanes: Vec<DeviceLane>,
     ) -> Self {
+        let running = Running::new(ensemble.combination(), ensemble.classes);
+        // What simulated devices or made-up weights answer says nothing of members.
+        let means = !ensemble.is_synthetic() && !devices.is_simulated();
+        let (by, rule) = (&running.combination, &running.rule);
         Shared {
-            running: RwLock::new(Running::new(ensemble.combination(), ensemble.classes)),
+            weighing: Weighing::new(means, by, rule, ensemble.classes),
+            running: RwLock::new(running),
             costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
             ensemble,
             devices,
@@ -187,6 +194,7 @@ impl Shared {
     /// Combines requests otherwise that are let in from now on.
     pub fn combine_by(&self, combination: Combination) {
         let new = Running::new(combination, self.ensemble.classes);
+        self.weighing.restart(&new.combination, &new.rule);
         let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
         *running = new;
     }
@@ -233,9 +241,11 @@ impl Shared {
         let deadline = request.deadline.map(|within| now.saturating_add(within));
         let samples = request.values.len() / width;
         let rule = self.rule();
+        let ballot = self.weighing.ballot(now, samples, request.labels);
         let admission = self.core().admit(now, samples, deadline, |slices| {
             let parts = slices.iter().map(|s| Part::new(s.len)).collect();
-            Arc::new(RequestData::new(parts, rule, reply))
+            let ballot = ballot.map(|b| b.within(slices[0].len));
+            Arc::new(RequestData::new(parts, rule, ballot, reply))
         })?;
         self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
@@ -309,6 +319,9 @@ impl Shared {
         for done in finished {
             done.payload
                 .answer(|d| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes)));
+            if let Some(ballot) = &done.payload.ballot {
+                self.weighing.weigh(ballot, &done.payload.rule);
+            }
         }
     }
 

@@ -91,6 +91,9 @@ pub(super) fn fold(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize
         let end = at + range.len * classes;
         let data = &placed.payload;
         let rows = &rows[at..end];
+        if let Some(ballot) = &data.ballot {
+            ballot.keep(batch.member, &range, rows);
+        }
         let part = &data.parts[range.part];
         part.fold(data.rule.as_ref(), batch.member, range.first, rows, classes);
         at = end;

@@ -3,6 +3,7 @@
 mod change;
 mod chronicle;
 mod devices;
+mod load;
 mod log;
 mod reloads;
 mod searches;
@@ -10,11 +11,13 @@ mod trial;
 mod view;
 mod watch;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::ensemble::{Ensemble, Samples};
-use crate::load::{Generator, LoadPattern};
+use crate::load::LoadPattern;
+use crate::lock::lock;
 use crate::metrics::Growth;
 use crate::search::Cache;
 use crate::serving::{Engine, PredictorFactory};
@@ -24,6 +27,7 @@ use super::{
     Command, EditPreview, LogLevel, MarkKind, Prediction, Proposal, Refusal, Session, Setup,
     Snapshot, Target,
 };
+use load::Load;
 use log::Log;
 use reloads::Reloads;
 use searches::Searches;
@@ -36,9 +40,9 @@ pub struct LiveSession {
     log: Arc<Log>,
     reloads: Reloads,
     searches: Searches,
-    load: Option<Generator>,
-    pattern: Option<LoadPattern>,
-    seed: u64,
+    load: Arc<Mutex<Load>>,
+    /// Lets the load rest while a search measures.
+    rest: Option<JoinHandle<()>>,
     members: Vec<view::MemberFacts>,
     /// How many times as long each device was told to take.
     slowdown: Vec<f64>,
@@ -76,9 +80,8 @@ impl LiveSession {
             proposed_at: None,
             target: None,
             growth: Growth::default(),
-            load: None,
-            pattern: None,
-            seed: 1,
+            load: Arc::new(Mutex::new(Load::new(Arc::clone(&engine), Arc::clone(&log)))),
+            rest: None,
             engine,
             ensemble,
             log,
@@ -97,30 +100,40 @@ impl LiveSession {
     }
 
     fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
-        let samples = self.samples()?;
-        if let LoadPattern::Closed { samples, .. } = pattern {
-            let most = self.engine.capacity();
-            if samples > most {
-                return Err(Refusal(format!(
-                    "a request of {samples} samples is larger than the pool of {most}"
-                )));
-            }
-        }
-        self.load = None; // The old generator ends before the new one begins.
-        self.pattern = Some(pattern);
-        self.seed += 1;
-        let started = Generator::start(Arc::clone(&self.engine), samples, pattern, self.seed, None);
-        self.load = Some(started.map_err(|e| Refusal(e.to_string()))?);
-        self.note(format!("load: {pattern}"));
-        self.reloads.mark(MarkKind::Load, pattern.to_string());
+        let text = pattern.to_string();
+        lock(&self.load).start(pattern)?;
+        self.reloads.mark(MarkKind::Load, text);
+        self.rest_load_while_measuring();
         Ok(())
     }
 
     fn stop_load(&mut self) {
-        self.load = None;
-        if self.pattern.take().is_some() {
-            self.note("load stopped".into());
+        if lock(&self.load).stop() {
             self.reloads.mark(MarkKind::Load, "load stopped".into());
+        }
+    }
+
+    fn rest_load_while_measuring(&self) {
+        lock(&self.load).follow(self.searches.is_measuring());
+    }
+
+    /// Looks after the load while the search runs that was just started.
+    fn look_after_load(&mut self) -> Result<(), Refusal> {
+        self.rest_load_while_measuring();
+        self.join_rest();
+        if let Some(measuring) = self.searches.watcher() {
+            let rest = load::look_after(Arc::clone(&self.load), measuring);
+            self.rest = Some(rest.map_err(|e| Refusal(e.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the thread that looked after the load in a search that is over.
+    fn join_rest(&mut self) {
+        if let Some(rest) = self.rest.take() {
+            rest.thread().unpark();
+            // It only waits for the search.
+            let _ = rest.join();
         }
     }
 
@@ -160,26 +173,6 @@ impl LiveSession {
 
     fn note(&self, text: String) {
         self.log.add(self.engine.now(), LogLevel::Info, text);
-    }
-
-    /// The built-in load rests while a search measures: it would be measured too.
-    fn rest_load_while_measuring(&mut self) {
-        match (
-            self.searches.is_measuring(),
-            self.load.is_some(),
-            self.pattern,
-        ) {
-            (true, true, _) => {
-                self.load = None;
-                self.note("load rests while the search measures".into());
-            }
-            (false, false, Some(pattern)) => {
-                if let Err(refusal) = self.start_load(pattern) {
-                    self.note(format!("load did not start again: {refusal}"));
-                }
-            }
-            _ => {}
-        }
     }
 }
 
@@ -240,8 +233,7 @@ impl Session for LiveSession {
                     false => self.ensemble.calibration.clone(),
                 };
                 self.searches.start(method, samples)?;
-                self.rest_load_while_measuring();
-                Ok(())
+                self.look_after_load()
             }
             Command::PauseSearch => self.searches.pause(true),
             Command::ResumeSearch => self.searches.pause(false),
@@ -282,8 +274,9 @@ impl Session for LiveSession {
 
 impl Drop for LiveSession {
     fn drop(&mut self) {
-        self.load = None;
+        lock(&self.load).stop();
         self.searches.end();
+        self.join_rest();
         self.reloads.end();
         self.engine.shutdown();
     }

@@ -194,7 +194,10 @@ impl Reloads {
         if plan.is_empty() && setup == running(engine) {
             return Err(Refusal("this already runs".into()));
         }
-        self.take_turn(&order.why)?;
+        // What goes back shows why, whoever sent it back.
+        if order.way != Way::Refuge {
+            self.take_turn(&order.why)?;
+        }
         self.begin(order, Change::to(setup))
     }
 

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Ensemble, Weighed};
+use crate::lock::lock;
 use crate::serving::{Engine, LagStats, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, LoadView, MemberView,
-    ReloadState, ReloadView, Snapshot, ThroughputView,
+    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, MemberView, ReloadState,
+    ReloadView, Snapshot, Standing, ThroughputView,
 };
 
 use super::LiveSession;
@@ -40,6 +40,7 @@ impl LiveSession {
     pub(super) fn view(&mut self) -> Snapshot {
         // Before the rest: a change that is shown as done is then also in it.
         let told = self.reloads.tell();
+        let load = lock(&self.load).view();
         let limit = self.target.map(|t| t.latency);
         let seen = self.engine.observe_against(limit);
         let queues = seen.members.iter().map(|m| m.queued);
@@ -70,14 +71,7 @@ impl LiveSession {
             throughput: throughput(&seen),
             accuracy: self.accuracy(),
             counters: self.counters(&seen),
-            load: LoadView {
-                pattern: self.pattern,
-                resting: self.pattern.is_some() && self.load.is_none(),
-                sent: self
-                    .load
-                    .as_ref()
-                    .map_or(0, |l| l.tally().sent.load(Ordering::Relaxed)),
-            },
+            load,
             search: self.searches.view(),
             reload: told.reload,
             proposal: self.proposal.clone().filter(|p| p.matrix != matrix),
@@ -112,6 +106,9 @@ impl LiveSession {
     }
 
     fn members(&self, seen: &Observed) -> Vec<MemberView> {
+        let standings = self.engine.standings();
+        let all: f64 = seen.members.iter().map(|m| m.device_s).sum();
+        let cost = |member: usize| seen.members[member].device_s / all.max(f64::MIN_POSITIVE);
         self.members
             .iter()
             .zip(&seen.members)
@@ -125,7 +122,7 @@ impl LiveSession {
                 growth: self.growth.of(member),
                 series: stats.series.clone(),
                 latency: of_samples(&seen.latencies.members[member]),
-                standing: None,
+                standing: standings[member].map(|w| standing(w, cost(member))),
                 samples_per_s: stats.samples_per_s,
             })
             .collect()
@@ -178,12 +175,7 @@ impl LiveSession {
         if !labelled || made_up {
             return None;
         }
-        let tally = self.load.as_ref()?.tally();
-        let answered = tally.answered.load(Ordering::Relaxed);
-        (answered > 0).then(|| Accuracy {
-            right: tally.right.load(Ordering::Relaxed),
-            answered,
-        })
+        lock(&self.load).accuracy()
     }
 
     fn counters(&self, seen: &Observed) -> Counters {
@@ -194,6 +186,19 @@ impl LiveSession {
             cancelled: seen.cancelled,
             worker_restarts: seen.restarts,
         }
+    }
+}
+
+fn standing(weighed: Weighed, cost: f64) -> Standing {
+    Standing {
+        weighed: weighed.weighed,
+        agreement: weighed.agreement,
+        accuracy: weighed.accuracy,
+        disagreement: weighed.disagreement,
+        entropy: weighed.entropy,
+        cost,
+        flips: weighed.flips,
+        accuracy_change: weighed.accuracy_change,
     }
 }
 
