@@ -124,7 +124,7 @@ fn open(model: &mut Model, id: Id) {
             Then::Send(Command::Redo),
         )),
         Id::Search => Dialog::Form(Form::search()),
-        Id::Load => Dialog::Form(Form::load(model.snapshot.load.pattern)),
+        Id::Load => Dialog::Form(Form::load(model.snapshot.load.pattern.clone())),
         _ => Dialog::Form(Form::policy(model.snapshot.policy)),
     };
     model.dialogs.push(dialog);

@@ -17,7 +17,8 @@ impl Form {
             Some(LoadPattern::Poisson { rate: r }) => (rate, name) = (r, "poisson"),
             Some(LoadPattern::Steady { rate: r }) => (rate, name) = (r, "steady"),
             Some(LoadPattern::Burst { rate: r }) => (fast, name) = (r, "burst"),
-            None => {}
+            Some(LoadPattern::Diurnal { rate: r, .. }) => rate = r,
+            Some(LoadPattern::Replay { .. }) | None => {}
         }
         let closed = vec![
             Field::number("clients", clients, ""),
