@@ -28,6 +28,7 @@ pub struct LagStats {
 const BARS_PER_OCTAVE: u32 = 4;
 
 impl Lags {
+    /// What is shown; `above` is the share that took longer than `limit`.
     pub fn stats(&self, limit: Option<Duration>) -> LagStats {
         LagStats {
             summary: self.histogram.summary(),

@@ -131,6 +131,7 @@ pub(super) struct Done {
 }
 
 impl Done {
+    /// Nothing yet.
     pub fn new() -> Self {
         Done {
             samples: RateRing::new(MOMENT, MOMENTS),
@@ -147,6 +148,7 @@ pub(super) struct CopyEngine {
 }
 
 impl CopyEngine {
+    /// It has copied nothing.
     pub fn new() -> Self {
         CopyEngine {
             busy: rates(),

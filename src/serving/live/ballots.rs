@@ -60,6 +60,7 @@ const ENTROPY_S: f64 = 15e-9;
 const FOLD_S: f64 = 1e-9;
 
 impl Weighing {
+    /// Weighs by `rule`, which `combination` builds, where that means something.
     pub fn new(
         enabled: bool,
         combination: &Combination,
