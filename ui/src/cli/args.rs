@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 /// The load a console begins with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum StartLoad {
     None,
     Pattern(LoadPattern),
