@@ -5,10 +5,14 @@ mod command;
 mod guard;
 mod history;
 mod live;
+pub mod record;
+pub mod remote;
+pub mod replay;
 mod setup;
 mod snapshot;
 mod standing;
 mod watching;
+pub mod wire;
 
 pub use crate::load::LoadPattern;
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
