@@ -19,6 +19,11 @@ pub struct Delta {
 }
 
 impl Delta {
+    /// Time since the engine's start of the new snapshot.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
     /// Nothing but time changed.
     pub fn is_empty(&self) -> bool {
         self.sections.is_empty()
