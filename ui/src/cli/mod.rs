@@ -5,6 +5,8 @@
 mod accuracy;
 mod allocate;
 mod args;
+mod attach;
+mod background;
 mod bench;
 mod builtin;
 mod check;
@@ -15,8 +17,12 @@ mod output;
 mod plan;
 mod predict;
 mod progress;
+mod replay;
 mod report;
+mod reporting;
+mod serve;
 mod signals;
+mod start;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -37,6 +43,12 @@ pub fn main() -> ExitCode {
         Some(Command::Bench(a)) => bench::run(a),
         Some(Command::Devices(a)) => devices::run(a),
         Some(Command::Plan(a)) => plan::run(a),
+        Some(Command::Serve(a)) => serve::run(a),
+        Some(Command::Attach(a)) => attach::run(a),
+        Some(Command::Servers) => attach::list(),
+        Some(Command::Stop(a)) => attach::stop(a),
+        Some(Command::Replay(a)) => replay::run(a),
+        Some(Command::Report(a)) => reporting::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
