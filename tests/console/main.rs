@@ -19,6 +19,7 @@ macro_rules! screen {
     };
 }
 
+mod background;
 mod cli;
 mod devices;
 mod fake;

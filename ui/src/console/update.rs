@@ -13,6 +13,7 @@ use super::effect::{Effect, Event, News};
 use super::format;
 use super::layout;
 use super::model::{Model, Panel};
+use super::timeline::Timeline;
 
 /// Takes one event into the model.
 pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
@@ -23,6 +24,8 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
         Event::News(news) => on_news(model, *news),
         Event::Previewed(preview) => dialogs::previewed(model, preview),
+        // Whoever goes on is told; the console leaves.
+        Event::Accepted(Command::KeepServing) => return vec![Effect::Quit],
         Event::Accepted(command) => on_accepted(model, &command),
         Event::Refused(reason) => model.say(reason, true),
         Event::Wrote(Ok(path)) => model.say(format!("wrote {}", path.display()), false),
@@ -96,6 +99,12 @@ fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
 
 fn on_news(model: &mut Model, news: News) {
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
+    let epoch = |s: &divisi::session::Snapshot| s.playback.as_ref().map(|p| p.epoch);
+    if epoch(&before) != epoch(&model.snapshot) {
+        // The recording was wound back: what was shown has not happened yet.
+        model.timeline = Timeline::default();
+        model.streams.frozen = None;
+    }
     model.lost_spans = news.lost;
     model.timeline.extend(news.spans);
     let reload = model.snapshot.reload.clone();
@@ -133,6 +142,16 @@ fn on_accepted(model: &mut Model, command: &Command) {
     if reloads {
         let before = model.snapshot.reload.clone();
         model.dialogs.push(Dialog::Reload { before });
+    }
+    match command {
+        Command::StartRecording(_) => model.say("recording; r ends it", false),
+        Command::StopRecording => match &model.snapshot.recording {
+            Some(r) => model.say(format!("recorded to {}", r.path.display()), false),
+            None => model.say("recording ended", false),
+        },
+        Command::TakeEditing(true) => model.say("you edit; E lets others", false),
+        Command::TakeEditing(false) => model.say("others may edit", false),
+        _ => {}
     }
     if matches!(command, Command::StartSearch(_)) {
         model.focus = Panel::Search;

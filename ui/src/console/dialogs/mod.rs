@@ -6,6 +6,7 @@ mod confirm;
 mod field;
 mod forms;
 mod help;
+mod leave;
 mod palette;
 mod reload;
 
@@ -13,6 +14,7 @@ pub use compare::Compare;
 pub use confirm::{Confirm, Then};
 pub use forms::Form;
 pub use help::Help;
+pub use leave::Leave;
 pub use palette::Palette;
 
 use crossterm::event::{KeyCode, KeyEvent};
@@ -35,6 +37,8 @@ pub enum Dialog {
     Compare(Box<Compare>),
     /// Yes or no.
     Confirm(Confirm),
+    /// What becomes of the engine.
+    Leave(Leave),
     /// Load, policy, search or a device, with their numbers.
     Form(Form),
     /// The steps of a reload.
@@ -71,6 +75,7 @@ pub fn on_key(model: &mut Model, key: &KeyEvent) -> Option<Vec<Effect>> {
         Dialog::Palette(palette) => palette.on_key(key, model),
         Dialog::Compare(compare) => compare.on_key(key),
         Dialog::Confirm(confirm) => confirm.on_key(key),
+        Dialog::Leave(leave) => leave.on_key(key),
         Dialog::Form(form) => form.on_key(key),
         Dialog::Reload { .. } if key.code == KeyCode::Esc => Answer::Close,
         Dialog::Reload { .. } => Answer::Pass,
@@ -109,6 +114,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
             Dialog::Palette(palette) => palette.draw(pen, model),
             Dialog::Compare(compare) => compare.draw(pen, model),
             Dialog::Confirm(confirm) => confirm.draw(pen),
+            Dialog::Leave(leave) => leave.draw(pen),
             Dialog::Form(form) => form.draw(pen),
             Dialog::Reload { before } => reload::draw(pen, model, before.as_ref()),
         }
