@@ -154,7 +154,14 @@ fn what_was_recorded_is_played_and_reported() {
     replay.send("()< >  q");
     replay.ends_clean();
     let text = home.text(&["report", &file]);
-    for part in ["allocation", "devices", "members", "latency", "counters", "cpu:0"] {
+    for part in [
+        "allocation",
+        "devices",
+        "members",
+        "latency",
+        "counters",
+        "cpu:0",
+    ] {
         assert!(text.contains(part), "{part} in {text}");
     }
     let rows = home.text(&["report", &file, "--format", "csv"]);
@@ -171,7 +178,14 @@ fn what_was_recorded_is_played_and_reported() {
 fn a_report_serves_an_ensemble_for_a_moment() {
     let home = Home::new();
     let text = home.text(&[
-        "report", "digits", "--load", "closed:2x8", "--for", "0.5s", "--format", "json",
+        "report",
+        "digits",
+        "--load",
+        "closed:2x8",
+        "--for",
+        "0.5s",
+        "--format",
+        "json",
     ]);
     let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert!(report["counters"]["answered"].as_u64() > Some(0));

@@ -195,10 +195,14 @@ fn pause_speed_and_seek_are_a_players() {
     let (mut session, clock) = play(&path);
     let tick = |ms: u64| clock.fetch_add(ms, Ordering::Relaxed);
     let at = |session: &mut ReplaySession| session.snapshot().counters.answered;
-    session.command(Command::Play(Play::Speed(4.0))).expect("4×");
+    session
+        .command(Command::Play(Play::Speed(4.0)))
+        .expect("4×");
     tick(1000);
     assert_eq!(at(&mut session), 4000);
-    session.command(Command::Play(Play::Pause(true))).expect("holds");
+    session
+        .command(Command::Play(Play::Pause(true)))
+        .expect("holds");
     tick(1000);
     assert_eq!(at(&mut session), 4000);
     let forward = Command::Play(Play::Seek(Duration::from_secs(15)));
@@ -233,7 +237,10 @@ fn nothing_is_overwritten_and_a_second_recording_takes_another_name() {
     let mut session = Recorder::new(Puppet::new());
     let nowhere = Command::StartRecording(folder.join("no/where.divisi"));
     assert!(session.command(nowhere).is_err());
-    assert!(session.command(Command::StopRecording).is_err(), "none runs");
+    assert!(
+        session.command(Command::StopRecording).is_err(),
+        "none runs"
+    );
 }
 
 #[test]
@@ -242,7 +249,9 @@ fn a_disk_that_is_full_ends_the_recording_and_nothing_else() {
     let mut session = Recorder::new(puppet.clone());
     let folder = Folder::new();
     let path = folder.join("a.divisi");
-    session.command(Command::StartRecording(path)).expect("starts");
+    session
+        .command(Command::StartRecording(path))
+        .expect("starts");
     // A state that cannot be written down stands for a disk that takes no more.
     {
         use std::os::unix::ffi::OsStringExt;
@@ -268,7 +277,10 @@ fn a_disk_that_is_full_ends_the_recording_and_nothing_else() {
         std::thread::yield_now();
     };
     assert!(failed.contains("cannot be written"), "{failed}");
-    assert!(session.command(Command::StopLoad).is_ok(), "all else goes on");
+    assert!(
+        session.command(Command::StopLoad).is_ok(),
+        "all else goes on"
+    );
 }
 
 #[test]
@@ -280,16 +292,26 @@ fn a_file_cut_off_is_readable_up_to_its_last_whole_block() {
     assert!(Tape::open(&path).expect("whole").is_whole());
     for cut in (0..whole.len()).step_by(whole.len() / 37) {
         fs::write(&path, &whole[..cut]).expect("written");
-        let Ok(tape) = Tape::open(&path) else { continue };
+        let Ok(tape) = Tape::open(&path) else {
+            continue;
+        };
         assert!(!tape.is_whole() || cut == 0);
         let (mut session, _) = play(&path);
         session.to_end();
         let shown = session.snapshot();
-        assert!(shown.log.first().is_some_and(|l| l.text.contains("cut off")));
+        assert!(
+            shown
+                .log
+                .first()
+                .is_some_and(|l| l.text.contains("cut off"))
+        );
     }
     let half = &whole[..whole.len() * 3 / 4];
     fs::write(&path, half).expect("written");
-    assert!(Tape::open(&path).is_ok(), "three quarters have whole blocks");
+    assert!(
+        Tape::open(&path).is_ok(),
+        "three quarters have whole blocks"
+    );
 }
 
 #[test]
@@ -476,7 +498,8 @@ fn many_watch_and_one_edits() {
     };
     let mut guest = RemoteSession::join(&path, guest).expect("joins");
     until(&mut ann, |s| s.audience.viewers == 3 && s.audience.you_edit);
-    ann.command(Command::StopLoad).expect("nobody edits: she does");
+    ann.command(Command::StopLoad)
+        .expect("nobody edits: she does");
     let seen = until(&mut bob, |s| s.audience.editor.is_some());
     assert_eq!(seen.audience.editor.as_deref(), Some("ann@pts/1"));
     assert!(!seen.audience.you_edit && seen.audience.attached);
@@ -488,9 +511,16 @@ fn many_watch_and_one_edits() {
     bob.command(Command::TakeEditing(true)).expect("free");
     assert!(ann.command(Command::StopLoad).is_err(), "bob edits");
     drop(bob);
-    until(&mut ann, |s| s.audience.editor.is_none() && s.audience.viewers == 2);
-    ann.command(Command::StopLoad).expect("his leaving freed it");
-    assert_eq!(puppet.sent.lock().expect("lock").len(), 2, "none that was refused");
+    until(&mut ann, |s| {
+        s.audience.editor.is_none() && s.audience.viewers == 2
+    });
+    ann.command(Command::StopLoad)
+        .expect("his leaving freed it");
+    assert_eq!(
+        puppet.sent.lock().expect("lock").len(),
+        2,
+        "none that was refused"
+    );
     hub.stopper()();
     hub.join();
 }
@@ -562,7 +592,9 @@ fn a_name_is_served_once_and_dead_sockets_are_taken_over() {
     // As a server that was killed leaves it.
     drop(std::os::unix::net::UnixListener::bind(&path).expect("bound"));
     assert!(path.exists());
-    let error = RemoteSession::join(&path, viewer("ann")).err().expect("dead");
+    let error = RemoteSession::join(&path, viewer("ann"))
+        .err()
+        .expect("dead");
     assert!(matches!(error, RemoteError::Io(_)));
     Door::open_at(&path, "digits").expect("taken over");
 }

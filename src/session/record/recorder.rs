@@ -39,7 +39,10 @@ impl<S: Session> Recorder<S> {
 
     fn start(&mut self, path: &Path) -> Result<(), Refusal> {
         let view = self.scribe.as_ref().map(Scribe::view);
-        if let Some(RecordingView { path, failed: None, .. }) = view {
+        if let Some(RecordingView {
+            path, failed: None, ..
+        }) = view
+        {
             return Err(Refusal(format!("recording to {} already", path.display())));
         }
         let started = Scribe::start(path, self.inner.now());

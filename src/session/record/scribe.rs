@@ -99,9 +99,13 @@ impl Scribe {
         }
         // What was dropped here is lost to whoever plays it.
         let lost = lost + self.status.dropped.load(Ordering::Relaxed);
-        self.status.waiting.fetch_add(spans.len(), Ordering::Relaxed);
+        self.status
+            .waiting
+            .fetch_add(spans.len(), Ordering::Relaxed);
         if !self.offer(Job::Spans(at, spans.to_vec(), lost), spans.len()) {
-            self.status.waiting.fetch_sub(spans.len(), Ordering::Relaxed);
+            self.status
+                .waiting
+                .fetch_sub(spans.len(), Ordering::Relaxed);
         }
     }
 
@@ -130,7 +134,9 @@ impl Drop for Scribe {
 
 fn write(mut file: File, queue: &Receiver<Job>, status: &Status) -> io::Result<()> {
     let mut put = |bytes: &[u8]| {
-        status.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        status
+            .bytes
+            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
         file.write_all(bytes)
     };
     put(&hello(Format::Recording))?;

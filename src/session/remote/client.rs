@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 use crate::session::wire::{Format, WireError, checked, hello, read_hello};
-use crate::session::{
-    Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot,
-};
+use crate::session::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
 use crate::trace::Span;
 
 use super::RemoteError;

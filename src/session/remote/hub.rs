@@ -223,7 +223,9 @@ impl Rounds {
         for seat in &mut self.seats {
             seat.send_state(news);
             seat.send_spans(news);
-            let audience = self.desk.seen_by(seat.link.number, &seat.link.join, viewers);
+            let audience = self
+                .desk
+                .seen_by(seat.link.number, &seat.link.join, viewers);
             if let Some((audience, lost)) = seat.news_of_itself(audience)
                 && let Some(bytes) = bytes(&Message::You(audience, lost))
             {

@@ -34,7 +34,10 @@ fn folder() -> Result<PathBuf, PlaceError> {
         Some(runtime) => runtime.join("divisi"),
         None => std::env::temp_dir().join(format!("divisi-{uid}")),
     };
-    let made = DirBuilder::new().mode(0o700).recursive(true).create(&folder);
+    let made = DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(&folder);
     made.map_err(failed(&folder))?;
     let found = fs::symlink_metadata(&folder).map_err(failed(&folder))?;
     let why = match &found {

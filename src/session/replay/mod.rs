@@ -95,7 +95,9 @@ impl ReplaySession {
         let now = self.place();
         loop {
             while self.left.front().is_some_and(|r| at(r) <= now) {
-                let Some(record) = self.left.pop_front() else { break };
+                let Some(record) = self.left.pop_front() else {
+                    break;
+                };
                 self.take(record);
             }
             let next = self.block + 1;
@@ -181,7 +183,9 @@ impl ReplaySession {
             self.damaged += 1;
             return;
         };
-        let spans = records.into_iter().filter(|r| matches!(r, Record::Spans(..)));
+        let spans = records
+            .into_iter()
+            .filter(|r| matches!(r, Record::Spans(..)));
         for record in spans {
             self.take(record);
         }
@@ -191,7 +195,10 @@ impl ReplaySession {
     fn remarks(&self) -> Vec<LogEntry> {
         let mut remarks = Vec::new();
         if self.damaged > 0 {
-            remarks.push(format!("{} damaged blocks of the recording are left out", self.damaged));
+            remarks.push(format!(
+                "{} damaged blocks of the recording are left out",
+                self.damaged
+            ));
         }
         if !self.tape.is_whole() {
             remarks.push("the recording ends early: it was cut off".to_owned());
@@ -274,10 +281,7 @@ fn at(record: &Record) -> Duration {
 }
 
 /// The state that a block begins with, and what follows.
-fn opening(
-    tape: &mut Tape,
-    block: usize,
-) -> Result<(Snapshot, VecDeque<Record>), WireError> {
+fn opening(tape: &mut Tape, block: usize) -> Result<(Snapshot, VecDeque<Record>), WireError> {
     let mut records = VecDeque::from(tape.read(block)?);
     match records.pop_front() {
         Some(Record::Whole(shown)) => Ok((checked(*shown)?, records)),

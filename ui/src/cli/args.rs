@@ -121,10 +121,14 @@ pub enum Command {
     #[command(after_help = "Example:\n  divisi stop digits")]
     Stop(StopArgs),
     /// Play a recording in the console
-    #[command(after_help = "Example:\n  divisi replay digits.divisi\n\nKeys: space pauses, < and > change the speed, ( and ) go back and forward.")]
+    #[command(
+        after_help = "Example:\n  divisi replay digits.divisi\n\nKeys: space pauses, < and > change the speed, ( and ) go back and forward."
+    )]
     Replay(ReplayArgs),
     /// Print once what the console shows: of a recording, a server or an ensemble
-    #[command(after_help = "Example:\n  divisi report digits --load closed:8x32 --for 5 --format json\n  divisi report digits.divisi --format csv")]
+    #[command(
+        after_help = "Example:\n  divisi report digits --load closed:8x32 --for 5 --format json\n  divisi report digits.divisi --format csv"
+    )]
     Report(ReportArgs),
 }
 

@@ -60,7 +60,9 @@ impl Parting {
     /// Opens the door now, so that whatever is wrong with it is said in the console.
     fn keep(&mut self) -> Result<(), Refusal> {
         if !self.may_stay {
-            return Err(Refusal("this console cannot leave its engine running".into()));
+            return Err(Refusal(
+                "this console cannot leave its engine running".into(),
+            ));
         }
         let name = start::server_name(&self.own()?.snapshot().ensemble);
         let door = Door::open(&name).map_err(|e| Refusal(e.to_string()))?;
@@ -73,7 +75,11 @@ impl Parting {
 impl Session for Parting {
     #[expect(clippy::expect_used, reason = "it is taken when this is dropped")]
     fn snapshot(&mut self) -> Snapshot {
-        let mut shown = self.session.as_mut().expect("there until dropped").snapshot();
+        let mut shown = self
+            .session
+            .as_mut()
+            .expect("there until dropped")
+            .snapshot();
         shown.audience.may_stay = self.may_stay;
         shown
     }

@@ -19,7 +19,9 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     };
     let door = Door::open(&name)?;
     say(&format!("listening at {}", door.path().display()));
-    say(&format!("`divisi attach {name}` joins, `divisi stop {name}` ends it"));
+    say(&format!(
+        "`divisi attach {name}` joins, `divisi stop {name}` ends it"
+    ));
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     signals::on_end(hub.stopper());
     hub.join();

@@ -26,19 +26,21 @@ pub fn on_stop(stop: impl FnOnce() + Send + 'static) {
 
 fn on(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
     // Without the thread a signal ends the process, as it would any other.
-    let _ = thread::Builder::new().name("signals".into()).spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build();
-        let Ok(runtime) = runtime else { return };
-        if runtime.block_on(any(hang_up)).is_ok() {
-            stop();
-            // Whoever asks twice does not want to wait for order.
+    let _ = thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_io()
+                .build();
+            let Ok(runtime) = runtime else { return };
             if runtime.block_on(any(hang_up)).is_ok() {
-                std::process::exit(1);
+                stop();
+                // Whoever asks twice does not want to wait for order.
+                if runtime.block_on(any(hang_up)).is_ok() {
+                    std::process::exit(1);
+                }
             }
-        }
-    });
+        });
 }
 
 async fn any(hang_up: bool) -> std::io::Result<()> {

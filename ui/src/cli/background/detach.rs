@@ -52,7 +52,10 @@ fn log_file(name: &str) -> Option<File> {
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
     let folder = state.filter(|s| s.is_absolute()).or_else(home)?;
     let folder = folder.join("divisi");
-    let made = DirBuilder::new().mode(0o700).recursive(true).create(&folder);
+    let made = DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(&folder);
     made.ok()?;
     let mut file = OpenOptions::new();
     let file = file.create(true).append(true).mode(0o600);

@@ -14,7 +14,9 @@ use super::OF;
 
 /// Whether this process is such a child; its parent's death ends it then.
 pub fn child_of_parent() -> bool {
-    let told = std::env::var(OF).ok().and_then(|pid| pid.parse::<i32>().ok());
+    let told = std::env::var(OF)
+        .ok()
+        .and_then(|pid| pid.parse::<i32>().ok());
     let parent = getppid().map(|pid| pid.as_raw_nonzero().get());
     if told.is_none() || told != parent {
         return false;

@@ -67,7 +67,11 @@ fn workers(shown: &Snapshot) -> impl Iterator<Item = Row> {
     let entries = shown.matrix.cells().zip(&shown.entries);
     entries.filter_map(|(cell, entry)| {
         let size = shown.matrix.get(cell)?;
-        let mut row = row("worker", &frame.devices[cell.device], &frame.members[cell.member]);
+        let mut row = row(
+            "worker",
+            &frame.devices[cell.device],
+            &frame.members[cell.member],
+        );
         row[3] = size.get().to_string();
         row[4] = share(entry.load);
         row[5] = share(entry.fill);

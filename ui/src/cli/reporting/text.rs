@@ -46,10 +46,21 @@ fn head(shown: &Snapshot) -> String {
 }
 
 fn devices(shown: &Snapshot) -> String {
-    let head = ["device", "kind", "busy %", "copying %", "booked MiB", "of MiB"];
+    let head = [
+        "device",
+        "kind",
+        "busy %",
+        "copying %",
+        "booked MiB",
+        "of MiB",
+    ];
     let mib = |bytes: u64| (bytes >> 20).to_string();
     let rows = shown.devices.iter().map(|d| {
-        let name = if d.lost { format!("{} (lost)", d.name) } else { d.name.clone() };
+        let name = if d.lost {
+            format!("{} (lost)", d.name)
+        } else {
+            d.name.clone()
+        };
         vec![
             name,
             d.kind.clone(),
@@ -63,7 +74,14 @@ fn devices(shown: &Snapshot) -> String {
 }
 
 fn members(shown: &Snapshot) -> String {
-    let head = ["member", "samples/s", "queued", "p99 ms", "parameters", "agreement %"];
+    let head = [
+        "member",
+        "samples/s",
+        "queued",
+        "p99 ms",
+        "parameters",
+        "agreement %",
+    ];
     let rows = shown.members.iter().map(|m| {
         vec![
             m.name.clone(),
@@ -71,7 +89,8 @@ fn members(shown: &Snapshot) -> String {
             m.queued.to_string(),
             millis(&m.latency, m.latency.summary.p99),
             m.parameters.to_string(),
-            m.standing.map_or_else(|| "-".into(), |s| percent(s.agreement)),
+            m.standing
+                .map_or_else(|| "-".into(), |s| percent(s.agreement)),
         ]
     });
     table(&head, rows)
@@ -79,12 +98,26 @@ fn members(shown: &Snapshot) -> String {
 
 fn latency(view: &LatencyView) -> String {
     let (s, split) = (&view.summary, &view.split);
-    let head = ["requests", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms"];
+    let head = [
+        "requests", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms",
+    ];
     let row = [s.p50, s.p90, s.p99, s.p999, s.max].map(|us| millis(view, us));
     let mut cells = vec![s.count.to_string()];
     cells.extend(row);
-    let parts = ["queueing ms", "batching ms", "copying ms", "computing ms", "combining ms"];
-    let means = [split.queueing, split.batching, split.copying, split.computing, split.combining];
+    let parts = [
+        "queueing ms",
+        "batching ms",
+        "copying ms",
+        "computing ms",
+        "combining ms",
+    ];
+    let means = [
+        split.queueing,
+        split.batching,
+        split.copying,
+        split.computing,
+        split.combining,
+    ];
     let means = means.map(|us| format!("{:.3}", us / 1e3)).to_vec();
     let (first, second) = (table(&head, [cells]), table(&parts, [means]));
     format!("{first}\n{second}")
@@ -93,7 +126,13 @@ fn latency(view: &LatencyView) -> String {
 fn counters(shown: &Snapshot) -> String {
     let c = &shown.counters;
     let head = ["answered", "refused", "failed", "cancelled", "restarts"];
-    let row = [c.answered, c.refused, c.failed, c.cancelled, c.worker_restarts];
+    let row = [
+        c.answered,
+        c.refused,
+        c.failed,
+        c.cancelled,
+        c.worker_restarts,
+    ];
     table(&head, [row.map(|n| n.to_string()).to_vec()])
 }
 
@@ -107,19 +146,31 @@ fn notes(shown: &Snapshot) -> String {
         notes.push("made-up weights: answers mean nothing".to_owned());
     }
     let under_load = shown.throughput.samples_per_s > 0.0;
-    let idle = shown.devices.iter().filter(|d| under_load && !d.lost && d.busy < 0.5);
+    let idle = shown
+        .devices
+        .iter()
+        .filter(|d| under_load && !d.lost && d.busy < 0.5);
     notes.extend(idle.map(|d| format!("{} is idle more than half of the time", d.name)));
     let growing = shown.members.iter().filter(|m| m.growth > 1.0);
-    notes.extend(growing.map(|m| format!("the queue of {} grows by {:.0} samples/s", m.name, m.growth)));
+    notes.extend(
+        growing.map(|m| format!("the queue of {} grows by {:.0} samples/s", m.name, m.growth)),
+    );
     let entries = shown.matrix.cells().zip(&shown.entries);
     let frame = shown.matrix.frame();
     for (cell, entry) in entries {
-        let place = format!("{} × {}", frame.devices[cell.device], frame.members[cell.member]);
+        let place = format!(
+            "{} × {}",
+            frame.devices[cell.device], frame.members[cell.member]
+        );
         if let Some(times) = entry.interfered {
-            notes.push(format!("{place} takes {times:.1} times as long as undisturbed"));
+            notes.push(format!(
+                "{place} takes {times:.1} times as long as undisturbed"
+            ));
         }
         if entry.retired {
-            notes.push(format!("{place} panicked too often and is not started again"));
+            notes.push(format!(
+                "{place} panicked too often and is not started again"
+            ));
         }
     }
     notes.join("\n")
