@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use divisi::allocation::Cell;
+use divisi::ensemble::BatchSize;
 use divisi::session::record::{Recorder, Tape};
 use divisi::session::remote::{Door, Hub, PlaceError, RemoteError, RemoteSession, Viewer, stop};
 use divisi::session::replay::ReplaySession;
@@ -471,7 +473,12 @@ fn a_viewer_sees_steers_and_leaves_an_engine() {
     while spans.is_empty() {
         session.drain_spans(&mut spans);
     }
-    let preview = session.preview(&shown.setup());
+    let cell = Cell {
+        device: 0,
+        member: 2,
+    };
+    let matrix = shown.matrix.with(cell, BatchSize::new(64)).expect("valid");
+    let preview = session.preview(&shown.setup().with_matrix(matrix));
     assert!(preview.is_ok(), "{preview:?}");
     drop(session);
     let mut again = RemoteSession::join(&path, viewer("ann@pts/1")).expect("joins");

@@ -69,6 +69,7 @@ impl RemoteSession {
     pub fn join(path: &Path, viewer: Viewer) -> Result<Self, RemoteError> {
         let stream = greet(path, viewer)?;
         let shared = Arc::new(Shared::default());
+        lock(&shared.state).audience.attached = true;
         let (mut reading, here) = (stream.try_clone()?, Arc::clone(&shared));
         thread::Builder::new()
             .name("news".into())

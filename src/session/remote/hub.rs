@@ -129,20 +129,29 @@ impl Rounds {
         let mut next = Instant::now();
         loop {
             let wait = next.saturating_duration_since(Instant::now());
-            match queue.recv_timeout(wait) {
+            let due = match queue.recv_timeout(wait) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(Event::Asked(viewer, request)) => {
                     if self.asked(viewer, request) {
                         break;
                     }
-                    continue;
+                    // Whoever asks without end holds nobody else up.
+                    Instant::now() >= next
                 }
-                Ok(Event::Joined(link)) => self.seats.push(Seat::new(link)),
-                Ok(Event::Left(viewer)) => self.left(viewer),
-                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Event::Joined(link)) => {
+                    self.seats.push(Seat::new(link));
+                    true
+                }
+                Ok(Event::Left(viewer)) => {
+                    self.left(viewer);
+                    true
+                }
+                Err(RecvTimeoutError::Timeout) => true,
+            };
+            if due {
+                self.round();
+                next = Instant::now() + self.pause();
             }
-            self.round();
-            next = Instant::now() + self.pause();
         }
         self.seats
     }

@@ -6,8 +6,14 @@ use crate::session::{SearchView, Snapshot};
 
 use super::WireError;
 
+/// No engine runs for so many seconds; what is added to such times fits.
+const END_OF_TIME: u64 = 1 << 40;
+
 /// Whether its parts fit together.
 pub fn check(shown: &Snapshot) -> Result<(), WireError> {
+    if shown.now.as_secs() >= END_OF_TIME {
+        return Err(WireError::Damaged("a time that never comes".into()));
+    }
     let frame = shown.matrix.frame();
     let (devices, members) = (frame.devices.len(), frame.members.len());
     same("devices", shown.devices.len(), devices)?;
