@@ -81,8 +81,9 @@ impl Puppet {
         let mut shown = self.shown.lock().expect("lock");
         shown.now = Duration::from_millis(millis);
         shown.counters.answered = millis;
+        let at = shown.now;
         shown.log.push(LogEntry {
-            at: shown.now,
+            at,
             level: LogLevel::Info,
             text: format!("at {millis}"),
         });
