@@ -56,6 +56,8 @@ pub enum Command {
     Play(Play),
     /// Where several watch: be the one who may change things (`true`), or let others.
     TakeEditing(bool),
+    /// Go on serving in the background when this console leaves.
+    KeepServing,
 }
 
 /// What applying a matrix would change.

@@ -7,11 +7,15 @@ mod guard;
 mod history;
 mod judge;
 mod live;
+pub mod record;
+pub mod remote;
+pub mod replay;
 mod setup;
 mod setup_file;
 mod snapshot;
 mod standing;
 mod watching;
+pub mod wire;
 
 pub use crate::load::LoadPattern;
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};

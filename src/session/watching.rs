@@ -16,6 +16,9 @@ pub struct Audience {
     pub you_edit: bool,
     /// The engine is another process's: leaving stops nothing.
     pub attached: bool,
+    /// The engine can go on serving in the background once this console leaves
+    /// ([`Command::KeepServing`](super::Command::KeepServing)).
+    pub may_stay: bool,
 }
 
 impl Default for Audience {
@@ -25,6 +28,7 @@ impl Default for Audience {
             editor: None,
             you_edit: true,
             attached: false,
+            may_stay: false,
         }
     }
 }
@@ -39,6 +43,8 @@ pub struct Playback {
     /// 1 as it was recorded.
     pub speed: f64,
     pub paused: bool,
+    /// Counts the times that it went back: spans given before are of another future.
+    pub epoch: u64,
 }
 
 /// What to do with a recording that is played.
@@ -58,6 +64,8 @@ pub struct RecordingView {
     /// Time since the engine's start.
     pub since: Duration,
     pub bytes: u64,
+    /// Spans and states that were left out, since the disk was slower than they came.
+    pub dropped: u64,
     /// Why it ended early: the disk is full, say.
     pub failed: Option<String>,
 }

@@ -19,6 +19,7 @@ macro_rules! screen {
     };
 }
 
+mod background;
 mod change;
 mod cli;
 mod devices;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program in a pseudo-terminal of its own.
-struct Terminal {
+pub struct Terminal {
     screen: File,
     slave: OwnedFd,
     found: Termios,
@@ -30,7 +30,14 @@ fn cache() -> PathBuf {
 }
 
 impl Terminal {
-    fn start(columns: u16, rows: u16, arguments: &[&str]) -> Self {
+    pub fn start(columns: u16, rows: u16, arguments: &[&str]) -> Self {
+        // What earlier searches found would end one at once.
+        let cache = cache();
+        Terminal::with(columns, rows, arguments, &[("XDG_CACHE_HOME", &cache)])
+    }
+
+    /// The same with these variables.
+    pub fn with(columns: u16, rows: u16, arguments: &[&str], variables: &[(&str, &Path)]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&master).expect("granted");
         unlockpt(&master).expect("unlocked");
@@ -48,8 +55,7 @@ impl Terminal {
         let program = Command::new(env!("CARGO_BIN_EXE_divisi"))
             .args(arguments)
             .env("TERM", "xterm-256color")
-            // What earlier searches found would end one at once.
-            .env("XDG_CACHE_HOME", cache())
+            .envs(variables.iter().copied())
             .stdin(end())
             .stdout(end())
             .stderr(end())
@@ -64,7 +70,7 @@ impl Terminal {
     }
 
     /// Reads what is written until it contains `text`.
-    fn until(&mut self, text: &str) -> String {
+    pub fn until(&mut self, text: &str) -> String {
         let mut all = String::new();
         let mut bytes = [0; 4096];
         let started = Instant::now();
@@ -94,17 +100,22 @@ impl Terminal {
         }
     }
 
-    fn send(&mut self, keys: &str) {
+    pub fn send(&mut self, keys: &str) {
         self.screen.write_all(keys.as_bytes()).expect("typed");
     }
 
-    fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.program);
         kill_process(pid, signal).expect("sent");
     }
 
+    /// The program's end, however it comes.
+    pub fn wait(mut self) {
+        self.program.wait().expect("it ends");
+    }
+
     /// The program ends by itself and the terminal is as it was.
-    fn ends_clean(mut self) {
+    pub fn ends_clean(mut self) {
         let last = self.until("\u{1b}[?1049l");
         assert!(last.contains("\u{1b}[?1049l"), "back from the other screen");
         let status = self.program.wait().expect("it ends");
@@ -131,6 +142,11 @@ fn keys_that_leave_restore_the_terminal() {
     for keys in ["q", "\u{3}"] {
         let mut terminal = serving(80, 24);
         terminal.send(keys);
+        if keys == "q" {
+            // What becomes of the engine is asked.
+            terminal.until("background");
+            terminal.send("s");
+        }
         terminal.ends_clean();
     }
 }

@@ -38,4 +38,5 @@ mod setups;
 mod simulation;
 mod standing;
 mod trace;
+mod transport;
 mod voting;

@@ -31,6 +31,9 @@ pub struct Args {
     /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none
     #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
     pub load: StartLoad,
+    /// Record all that is shown to a new FILE, to be played by `divisi replay`
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Watch only: nothing can be changed
     #[arg(long)]
     pub read_only: bool,
@@ -109,6 +112,109 @@ pub enum Command {
     /// The desktop's own file dialog, for the console
     #[command(name = "__pick", hide = true)]
     Pick(super::pick::PickArgs),
+    /// Serve without a screen, until `divisi stop` or a signal; `divisi attach` joins it
+    #[command(after_help = "Example:\n  divisi serve digits --load none")]
+    Serve(ServeArgs),
+    /// Open the console on a server that runs, and leave it without stopping anything
+    #[command(after_help = "Example:\n  divisi attach digits")]
+    Attach(AttachArgs),
+    /// List the servers that run
+    Servers,
+    /// End a server: it finishes what is under way
+    #[command(after_help = "Example:\n  divisi stop digits")]
+    Stop(StopArgs),
+    /// Play a recording in the console
+    #[command(
+        after_help = "Example:\n  divisi replay digits.divisi\n\nKeys: space pauses, < and > change the speed, ( and ) go back and forward."
+    )]
+    Replay(ReplayArgs),
+    /// Print once what the console shows: of a recording, a server or an ensemble
+    #[command(
+        after_help = "Example:\n  divisi report digits --load closed:8x32 --for 5 --format json\n  divisi report digits.divisi --format csv"
+    )]
+    Report(ReportArgs),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub target: Target,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Load to begin with, as for the console
+    #[arg(long, value_name = "PATTERN", default_value = "none", value_parser = parse_start_load)]
+    pub load: StartLoad,
+    /// What others call it (default: the ensemble's name)
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Record all that is shown to a new FILE
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct AttachArgs {
+    /// A server's name, or its socket's path (default: the only one that runs)
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Watch only: nothing can be changed
+    #[arg(long)]
+    pub read_only: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct StopArgs {
+    /// A server's name, or its socket's path
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReplayArgs {
+    /// A recording
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReportArgs {
+    /// A recording, a server that runs, or an ensemble, which is served for a moment
+    #[command(flatten)]
+    pub target: Target,
+    /// The matrix an ensemble is served by (default: worst-fit decreasing)
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Load that an ensemble is served with
+    #[arg(long, value_name = "PATTERN", default_value = "closed:8x32", value_parser = parse_start_load)]
+    pub load: StartLoad,
+    /// Seconds that an ensemble is served for
+    #[arg(long = "for", value_name = "SECONDS", default_value = "5s", value_parser = parse_seconds)]
+    pub lasts: Duration,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
+}
+
+/// How a report of what the console shows is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    #[default]
+    Text,
+    Json,
+    Csv,
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).trim().parse::<f64>();
+    let seconds = number.ok().filter(|s| (0.1..=86_400.0).contains(s));
+    let seconds = seconds.map(Duration::from_secs_f64);
+    seconds.ok_or_else(|| format!("expected seconds, 0.1 to 86400, found `{text}`"))
 }
 
 #[derive(Clone, Debug, clap::Args)]

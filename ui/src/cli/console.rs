@@ -1,81 +1,128 @@
 //! `divisi [ENSEMBLE]`: the console on an ensemble that is serving.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
-use std::time::Duration;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
-use divisi::search::Cache;
-use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
+use anyhow::Result;
+use divisi::session::remote::Door;
+use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
-use super::args::{Args, StartLoad};
-use super::open::open;
+use super::args::Args;
+use super::background;
 use super::signals;
-use crate::console::{self, Options};
+use super::start::{self, Own};
+
+/// Signals that come within this of the first came along with it: one to the group,
+/// one passed on.
+const TOGETHER: Duration = Duration::from_millis(300);
 
 pub fn run(args: &Args) -> Result<()> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        bail!(
-            "the console needs a terminal; without one try `divisi check`, `divisi bench`, \
-             `divisi predict` or `divisi allocate` (see --help)"
-        );
+    start::need_terminal()?;
+    let child = background::child_of_parent();
+    if !child && let Some(code) = background::run_in_child() {
+        std::process::exit(code);
     }
-    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
-        bail!("TERM=dumb cannot draw a screen; try `divisi bench` or `divisi check`");
-    }
-    let opened = open(&args.target)?;
-    let matrix = opened.matrix(args.matrix.as_deref())?;
-    let factory = opened.networks();
-    let engine = Arc::new(opened.start(&matrix, Arc::clone(&factory))?);
-    let mut session = LiveSession::new(engine, factory, Cache::of_user());
-    if let (StartLoad::Pattern(pattern), true) =
-        (args.load.clone(), opened.ensemble.calibration.is_some())
-    {
-        session.command(Command::StartLoad(pattern))?;
-    }
-    let options = Options {
-        read_only: args.read_only,
-        mouse: !args.no_mouse,
-        title: "divisi".into(),
-        layouts: Vec::new(),
+    let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
+    let session = start::session(&args.target, matrix, args.load, record)?;
+    let kept = Kept::default();
+    let parting = Parting {
+        session: Some(session),
+        may_stay: child && !args.read_only,
+        kept: Arc::clone(&kept),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(console::run(Box::new(Parting(session)), options))
+    start::show(Box::new(parting), args.read_only, !args.no_mouse)?;
+    let left = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+    match left {
+        (Some(door), Some(session)) => background::go_on(session, door),
+        _ => Ok(()),
+    }
 }
 
-/// The session, which says what it waits for once the screen is gone.
-struct Parting(LiveSession);
+/// What goes on after the console: a door to serve at, and the session.
+type Kept = Arc<Mutex<(Option<Door>, Option<Own>)>>;
+
+/// The session, which is handed over where that was asked for; otherwise it says what
+/// it waits for once the screen is gone.
+struct Parting {
+    session: Option<Own>,
+    may_stay: bool,
+    kept: Kept,
+}
+
+impl Parting {
+    fn own(&mut self) -> Result<&mut Own, Refusal> {
+        let gone = || Refusal("the session is gone".into());
+        self.session.as_mut().ok_or_else(gone)
+    }
+
+    /// Opens the door now, so that whatever is wrong with it is said in the console.
+    fn keep(&mut self) -> Result<(), Refusal> {
+        if !self.may_stay {
+            return Err(Refusal(
+                "this console cannot leave its engine running".into(),
+            ));
+        }
+        let name = start::server_name(&self.own()?.snapshot().ensemble);
+        let door = Door::open(&name).map_err(|e| Refusal(e.to_string()))?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.0 = Some(door);
+        Ok(())
+    }
+}
 
 impl Session for Parting {
+    #[expect(clippy::expect_used, reason = "it is taken when this is dropped")]
     fn snapshot(&mut self) -> Snapshot {
-        self.0.snapshot()
+        let mut shown = self
+            .session
+            .as_mut()
+            .expect("there until dropped")
+            .snapshot();
+        shown.audience.may_stay = self.may_stay;
+        shown
     }
 
     fn now(&mut self) -> Duration {
-        self.0.now()
+        self.session.as_mut().map_or(Duration::ZERO, Session::now)
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
-        self.0.drain_spans(into)
+        self.session.as_mut().map_or(0, |s| s.drain_spans(into))
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
-        self.0.command(command)
+        match command {
+            Command::KeepServing => self.keep(),
+            other => self.own()?.command(other),
+        }
     }
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
-        self.0.preview(setup)
+        self.own()?.preview(setup)
     }
 }
 
 impl Drop for Parting {
     fn drop(&mut self) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.0.is_some() {
+            kept.1 = self.session.take();
+            return;
+        }
+        drop(kept);
+        let Some(session) = self.session.take() else {
+            return;
+        };
         // Leaving takes as long as the batches under way; who will not wait need not.
-        signals::on_end(|| std::process::exit(1));
-        if self.0.is_busy() {
+        let left = Instant::now();
+        signals::on_end(move || {
+            if left.elapsed() > TOGETHER {
+                std::process::exit(1);
+            }
+        });
+        if session.inner().is_busy() {
             let text = "divisi: finishing what is under way; Ctrl-C ends it at once\n";
             let _ = io::stderr().write_all(text.as_bytes());
         }

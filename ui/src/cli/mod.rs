@@ -5,6 +5,8 @@
 mod accuracy;
 mod allocate;
 mod args;
+mod attach;
+mod background;
 mod bench;
 mod builtin;
 mod check;
@@ -16,8 +18,12 @@ mod pick;
 mod plan;
 mod predict;
 mod progress;
+mod replay;
 mod report;
+mod reporting;
+mod serve;
 mod signals;
+mod start;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -39,6 +45,12 @@ pub fn main() -> ExitCode {
         Some(Command::Devices(a)) => devices::run(a),
         Some(Command::Plan(a)) => plan::run(a),
         Some(Command::Pick(a)) => pick::run(a),
+        Some(Command::Serve(a)) => serve::run(a),
+        Some(Command::Attach(a)) => attach::run(a),
+        Some(Command::Servers) => attach::list(),
+        Some(Command::Stop(a)) => attach::stop(a),
+        Some(Command::Replay(a)) => replay::run(a),
+        Some(Command::Report(a)) => reporting::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

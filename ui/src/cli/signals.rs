@@ -16,30 +16,41 @@ pub fn stop_flag() -> Arc<AtomicBool> {
 
 /// Calls `stop` at SIGINT, SIGTERM or SIGHUP.
 pub fn on_end(stop: impl FnOnce() + Send + 'static) {
-    // Without the thread a signal ends the process, as it would any other.
-    let _ = thread::Builder::new().name("signals".into()).spawn(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build();
-        let Ok(runtime) = runtime else { return };
-        if runtime.block_on(any()).is_ok() {
-            stop();
-            // Whoever asks twice does not want to wait for order.
-            if runtime.block_on(any()).is_ok() {
-                std::process::exit(1);
-            }
-        }
-    });
+    on(true, stop);
 }
 
-async fn any() -> std::io::Result<()> {
+/// Calls `stop` at SIGINT or SIGTERM: whoever has no terminal is not hung up on.
+pub fn on_stop(stop: impl FnOnce() + Send + 'static) {
+    on(false, stop);
+}
+
+fn on(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
+    // Without the thread a signal ends the process, as it would any other.
+    let _ = thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_io()
+                .build();
+            let Ok(runtime) = runtime else { return };
+            if runtime.block_on(any(hang_up)).is_ok() {
+                stop();
+                // Whoever asks twice does not want to wait for order.
+                if runtime.block_on(any(hang_up)).is_ok() {
+                    std::process::exit(1);
+                }
+            }
+        });
+}
+
+async fn any(hang_up: bool) -> std::io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+        _ = hangup.recv(), if hang_up => {}
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use divisi::session::{Command, EditPreview, ReloadState, Setup, Snapshot};
+use divisi::session::{Command, EditPreview, Play, ReloadState, Setup, Snapshot};
 use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
@@ -39,6 +39,8 @@ fn take(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::News(news) => return on_news(model, *news),
         Event::Previewed(about, preview) => on_preview(model, &about, &preview),
         Event::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
+        // Whoever goes on is told; the console leaves.
+        Event::Accepted(Command::KeepServing) => return vec![Effect::Quit],
         Event::Accepted(command) => on_accepted(model, &command),
         Event::Refused(reason) => model.say(reason, true),
         Event::Wrote(wrote) => actions::wrote(model, wrote),
@@ -193,6 +195,11 @@ fn on_reload(model: &mut Model, reload: &divisi::session::ReloadView) {
 }
 
 fn on_accepted(model: &mut Model, command: &Command) {
+    if matches!(command, Command::Play(Play::Seek(_))) {
+        // The recording gives what came before that moment once more.
+        model.timeline = Timeline::default();
+        actions::streams::go_live(model);
+    }
     if let Command::Apply(_, terms) = command {
         model.edit = None;
         model.change.terms = terms.unwrap_or(model.change.terms);
@@ -210,6 +217,16 @@ fn on_accepted(model: &mut Model, command: &Command) {
     if reloads {
         let before = model.snapshot.reload.clone();
         model.dialogs.push(Dialog::Reload { before });
+    }
+    match command {
+        Command::StartRecording(_) => model.say("recording; r ends it", false),
+        Command::StopRecording => match &model.snapshot.recording {
+            Some(r) => model.say(format!("recorded to {}", r.path.display()), false),
+            None => model.say("recording ended", false),
+        },
+        Command::TakeEditing(true) => model.say("you edit; E lets others", false),
+        Command::TakeEditing(false) => model.say("others may edit", false),
+        _ => {}
     }
     if matches!(command, Command::StartSearch(_)) {
         model.focus = Panel::Search;

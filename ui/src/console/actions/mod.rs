@@ -4,6 +4,7 @@ mod devices;
 mod files;
 mod matrix;
 mod panels;
+mod session;
 mod stage;
 pub mod streams;
 
@@ -29,6 +30,10 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::Pause => return pause(model),
         Id::Cancel => return vec![Effect::Send(Command::CancelSearch)],
         Id::Clear => return vec![Effect::Send(Command::ClearLatency)],
+        Id::Record | Id::TakeEditing => return session::act(model, id),
+        Id::PlayPause | Id::Slower | Id::Faster | Id::SeekBack | Id::SeekForward => {
+            return session::play(model, id);
+        }
         Id::ApplyBest => return apply_best(model),
         Id::Compare => return stage::compare(model),
         Id::ApplyProposal => return apply_proposal(model),
@@ -70,7 +75,7 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
 
 fn quit(model: &mut Model) -> Vec<Effect> {
     if !model.has_staged() {
-        return vec![Effect::Quit];
+        return session::leave(model);
     }
     let text = "Staged changes are not applied. Leave without them?";
     let confirm = Confirm::new("quit", text, Then::Quit);

@@ -147,6 +147,20 @@ pub enum Id {
     Compare,
     /// Leave editing.
     Leave,
+    /// Record to a file, or end that.
+    Record,
+    /// Be the one who changes things, or let others.
+    TakeEditing,
+    /// Hold a recording that is played, or go on.
+    PlayPause,
+    /// Play slower.
+    Slower,
+    /// Play faster.
+    Faster,
+    /// Go back in the recording.
+    SeekBack,
+    /// Go forward in the recording.
+    SeekForward,
 }
 
 /// Where a command can be reached by its keys.
@@ -160,6 +174,8 @@ pub enum Scope {
     In(Panel),
     /// While the matrix is being edited.
     Edit,
+    /// While a recording is played.
+    Replay,
 }
 
 /// A key as the table writes it.
@@ -255,6 +271,11 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Undo, Scope::Main, &[key('u')], "undo", "undo the last change", "bring back what ran before, matrix and settings").changing(),
     entry(Id::Redo, Scope::Main, &[key('U'), control('r')], "", "redo", "run again what undo took back").changing(),
     entry(Id::Search, Scope::Main, &[key('s')], "search", "search a better allocation", "choose an algorithm, what scores and the goal; the built-in load rests while it measures").changing(),
+    entry(Id::PlayPause, Scope::Replay, &[key(' ')], "pause", "pause or play", "hold the recording, or go on; at its end, from the start"),
+    entry(Id::Slower, Scope::Replay, &[key('<')], "slower", "slower", "play the recording half as fast"),
+    entry(Id::Faster, Scope::Replay, &[key('>')], "faster", "faster", "play the recording twice as fast"),
+    entry(Id::SeekBack, Scope::Replay, &[key('(')], "back", "go back", "a twentieth of the recording back, 5 s at least"),
+    entry(Id::SeekForward, Scope::Replay, &[key(')')], "forward", "go forward", "a twentieth of the recording forward, 5 s at least"),
     entry(Id::Pause, Scope::In(Panel::Search), &[key(' ')], "pause", "pause or resume the search", "hold the running search, or let it go on").changing(),
     entry(Id::Cancel, Scope::Main, &[key('x')], "", "cancel the search", "end the search; the best found so far stays").changing(),
     entry(Id::ApplyBest, Scope::Main, &[key('b')], "", "apply the best found", "show what the best matrix of the search changes; y applies it").changing(),
@@ -274,6 +295,8 @@ pub static TABLE: &[Entry] = &[
     entry(Id::SlowDevice, Scope::Main, &[key('S')], "", "slow the device down", "let the simulated device under the cursor take so many times as long").changing(),
     entry(Id::MaxInf, Scope::Main, &[key('i')], "", "set MaxInf of the device", "samples in execution at most on the device under the cursor, under elastic").changing(),
     entry(Id::Clear, Scope::Main, &[key('c')], "", "clear latencies", "forget latencies so far, to see what comes").changing(),
+    entry(Id::Record, Scope::Main, &[key('r')], "", "record on or off", "write all that is shown to a new file, to be played by divisi replay").changing(),
+    entry(Id::TakeEditing, Scope::Main, &[key('E')], "", "take or let go editing", "where several watch, be the one who may change things, or let others"),
     entry(Id::NextDevice, Scope::In(Panel::Streams), &[key(']')], "device", "next device", "the cursor to the next device, whose lanes are shown"),
     entry(Id::PreviousDevice, Scope::In(Panel::Streams), &[key('[')], "", "device before", "the cursor to the device before, whose lanes are shown"),
     entry(Id::SpanBefore, Scope::In(Panel::Streams), &[key(',')], "", "span before", "read the span before out: member, batch, requests, times"),
@@ -358,6 +381,7 @@ impl Entry {
             Scope::Main => model.edit.is_none(),
             Scope::In(panel) => model.edit.is_none() && model.focus == panel,
             Scope::Edit => model.edit.is_some(),
+            Scope::Replay => model.edit.is_none() && model.snapshot.playback.is_some(),
         }
     }
 
@@ -367,6 +391,7 @@ impl Entry {
             Scope::Always => true,
             Scope::Main | Scope::In(_) => model.edit.is_none(),
             Scope::Edit => model.edit.is_some(),
+            Scope::Replay => model.edit.is_none() && model.snapshot.playback.is_some(),
         }
     }
 

@@ -11,7 +11,12 @@ impl Entry {
         if self.changes && model.read_only {
             return Some(format!("read-only: cannot {}", self.title));
         }
+        if self.changes && shown.playback.is_some() {
+            return Some(format!("this is a recording: cannot {}", self.title));
+        }
         let reason = match self.id {
+            Id::TakeEditing if !shown.audience.attached => "nobody else can change anything here",
+            Id::TakeEditing if model.read_only => "read-only: cannot edit",
             Id::Undo if !shown.can_undo => "nothing to undo",
             Id::Redo if !shown.can_redo => "nothing to redo",
             Id::Pause | Id::Cancel if !model.searching() => "no search is running",

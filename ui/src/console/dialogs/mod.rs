@@ -8,6 +8,7 @@ mod field;
 mod forms;
 mod help;
 mod history;
+mod leave;
 mod palette;
 mod panels;
 mod picker;
@@ -19,6 +20,7 @@ pub use confirm::{Confirm, Then};
 pub use forms::Form;
 pub use help::Help;
 pub use history::History;
+pub use leave::Leave;
 pub use palette::Palette;
 pub use panels::PanelList;
 pub use picker::{Picker, Purpose};
@@ -47,6 +49,8 @@ pub enum Dialog {
     Confirm(Confirm),
     /// The panels that are shown, and the others.
     Panels(PanelList),
+    /// What becomes of the engine.
+    Leave(Leave),
     /// Load, policy, search or a device, with their numbers.
     Form(Form),
     /// The combination rule, weights and votes.
@@ -105,6 +109,7 @@ pub fn on_key(model: &mut Model, key: &KeyEvent) -> Option<Vec<Effect>> {
         Dialog::Panels(list) => list.on_key(key, model),
         Dialog::Compare(compare) => compare.on_key(key),
         Dialog::Confirm(confirm) => confirm.on_key(key),
+        Dialog::Leave(leave) => leave.on_key(key),
         Dialog::Form(form) => form.on_key(key),
         Dialog::Voters(voters) => voters.on_key(key),
         Dialog::History(history) => history.on_key(key, model),
@@ -182,6 +187,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
             Dialog::Panels(list) => list.draw(pen, model),
             Dialog::Compare(compare) => compare.draw(pen, model),
             Dialog::Confirm(confirm) => confirm.draw(pen),
+            Dialog::Leave(leave) => leave.draw(pen),
             Dialog::Form(form) => form.draw(pen),
             Dialog::Voters(voters) => voters.draw(pen),
             Dialog::History(history) => history.draw(pen, model),

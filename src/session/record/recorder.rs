@@ -1,0 +1,126 @@
+//! A session that is recorded on the way to whoever watches it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::session::{
+    Audience, Command, EditPreview, RecordingView, Refusal, Session, Setup, Snapshot,
+};
+use crate::trace::Span;
+
+use super::scribe::Scribe;
+
+/// States are noted ten times a second at most.
+const BETWEEN: Duration = Duration::from_millis(90);
+
+/// Writes what it shows to a file, from [`Command::StartRecording`] on.
+pub struct Recorder<S> {
+    inner: S,
+    scribe: Option<Scribe>,
+    noted: Option<Duration>,
+    shown: Option<Snapshot>,
+}
+
+impl<S: Session> Recorder<S> {
+    /// Records nothing yet.
+    pub fn new(inner: S) -> Self {
+        Recorder {
+            inner,
+            scribe: None,
+            noted: None,
+            shown: None,
+        }
+    }
+
+    /// The session itself.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn start(&mut self, path: &Path) -> Result<(), Refusal> {
+        let view = self.scribe.as_ref().map(Scribe::view);
+        if let Some(RecordingView {
+            path, failed: None, ..
+        }) = view
+        {
+            return Err(Refusal(format!("recording to {} already", path.display())));
+        }
+        let started = Scribe::start(path, self.inner.now());
+        let refuse = |e| Refusal(format!("cannot record to {}: {e}", path.display()));
+        self.scribe = Some(started.map_err(refuse)?);
+        // The file begins with a state: spans mean nothing without one.
+        self.noted = None;
+        self.snapshot();
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), Refusal> {
+        // What came since the last state that was noted.
+        if let (Some(scribe), Some(shown)) = (&self.scribe, self.shown.take()) {
+            scribe.state(shown);
+        }
+        match self.scribe.take() {
+            Some(_) => Ok(()),
+            None => Err(Refusal("nothing is being recorded".into())),
+        }
+    }
+
+    fn note(&mut self, shown: &Snapshot) {
+        let Some(scribe) = &self.scribe else { return };
+        let mut shown = shown.clone();
+        shown.recording = None;
+        shown.audience = Audience::default();
+        let due = self.noted.is_none_or(|at| shown.now >= at + BETWEEN);
+        if !due {
+            self.shown = Some(shown);
+            return;
+        }
+        self.noted = Some(shown.now);
+        self.shown = None;
+        scribe.state(shown);
+    }
+}
+
+impl<S: Session> Session for Recorder<S> {
+    fn snapshot(&mut self) -> Snapshot {
+        let mut shown = self.inner.snapshot();
+        self.note(&shown);
+        shown.recording = self.scribe.as_ref().map(Scribe::view);
+        shown
+    }
+
+    fn now(&mut self) -> Duration {
+        self.inner.now()
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        let first = into.len();
+        let lost = self.inner.drain_spans(into);
+        if let Some(scribe) = &self.scribe
+            && into.len() > first
+        {
+            scribe.spans(self.inner.now(), &into[first..], lost);
+        }
+        lost
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        match command {
+            Command::StartRecording(path) => self.start(&path),
+            Command::StopRecording => self.stop(),
+            other => self.inner.command(other),
+        }
+    }
+
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        self.inner.preview(setup)
+    }
+}
+
+impl<S> Drop for Recorder<S> {
+    fn drop(&mut self) {
+        if let (Some(scribe), Some(shown)) = (&self.scribe, self.shown.take()) {
+            scribe.state(shown);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Writes a recording in a thread of its own, behind a queue with a bound: however slow
+//! the disk, whoever serves never waits.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::lock::lock;
+use crate::session::wire::{Format, SpanBatch, hello};
+use crate::session::{RecordingView, Snapshot};
+use crate::trace::Span;
+
+use super::block::Blocks;
+use super::file::create;
+
+/// States and batches that may wait for the disk.
+const QUEUE: usize = 256;
+/// Spans that may wait, about 20 MB.
+const SPANS: usize = 200_000;
+/// How long ending waits for the disk.
+const ENDING: Duration = Duration::from_secs(2);
+
+enum Job {
+    State(Box<Snapshot>),
+    Spans(Duration, Vec<Span>, u64),
+}
+
+#[derive(Debug, Default)]
+struct Status {
+    bytes: AtomicU64,
+    dropped: AtomicU64,
+    waiting: AtomicUsize,
+    failed: Mutex<Option<String>>,
+}
+
+/// A recording that is being made.
+pub struct Scribe {
+    path: PathBuf,
+    since: Duration,
+    status: Arc<Status>,
+    jobs: Option<SyncSender<Job>>,
+    done: Receiver<()>,
+}
+
+impl Scribe {
+    /// Begins a file at `path`, or beside it where there is one.
+    ///
+    /// # Errors
+    /// What keeps the file from being made.
+    pub fn start(path: &Path, since: Duration) -> io::Result<Self> {
+        let (file, path) = create(path)?;
+        let status = Arc::new(Status::default());
+        let (jobs, queue) = sync_channel(QUEUE);
+        let (finished, done) = sync_channel(1);
+        let shared = Arc::clone(&status);
+        thread::Builder::new()
+            .name("recording".into())
+            .spawn(move || {
+                if let Err(e) = write(file, &queue, &shared) {
+                    *lock(&shared.failed) = Some(e.to_string());
+                }
+                let _ = finished.try_send(());
+            })?;
+        Ok(Scribe {
+            path,
+            since,
+            status,
+            jobs: Some(jobs),
+            done,
+        })
+    }
+
+    /// How it goes.
+    pub fn view(&self) -> RecordingView {
+        RecordingView {
+            path: self.path.clone(),
+            since: self.since,
+            bytes: self.status.bytes.load(Ordering::Relaxed),
+            dropped: self.status.dropped.load(Ordering::Relaxed),
+            failed: lock(&self.status.failed).clone(),
+        }
+    }
+
+    /// Notes a state, unless the disk is behind.
+    pub fn state(&self, shown: Snapshot) {
+        self.offer(Job::State(Box::new(shown)), 1);
+    }
+
+    /// Notes spans and how many were lost before them, unless the disk is behind.
+    pub fn spans(&self, at: Duration, spans: &[Span], lost: u64) {
+        if self.status.waiting.load(Ordering::Relaxed) + spans.len() > SPANS {
+            self.drop_them(spans.len());
+            return;
+        }
+        // What was dropped here is lost to whoever plays it.
+        let lost = lost + self.status.dropped.load(Ordering::Relaxed);
+        self.status
+            .waiting
+            .fetch_add(spans.len(), Ordering::Relaxed);
+        if !self.offer(Job::Spans(at, spans.to_vec(), lost), spans.len()) {
+            self.status
+                .waiting
+                .fetch_sub(spans.len(), Ordering::Relaxed);
+        }
+    }
+
+    fn offer(&self, job: Job, count: usize) -> bool {
+        let sent = self.jobs.as_ref().map(|jobs| jobs.try_send(job));
+        if let Some(Err(TrySendError::Full(_))) = sent {
+            self.drop_them(count);
+        }
+        matches!(sent, Some(Ok(())))
+    }
+
+    fn drop_them(&self, count: usize) {
+        self.status
+            .dropped
+            .fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Scribe {
+    /// Waits for what is queued, but not for a disk that answers no more.
+    fn drop(&mut self) {
+        self.jobs = None;
+        let _ = self.done.recv_timeout(ENDING);
+    }
+}
+
+fn write(mut file: File, queue: &Receiver<Job>, status: &Status) -> io::Result<()> {
+    let mut put = |bytes: &[u8]| {
+        status
+            .bytes
+            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        file.write_all(bytes)
+    };
+    put(&hello(Format::Recording))?;
+    let mut blocks = Blocks::default();
+    for job in queue {
+        let done = match job {
+            Job::State(shown) => blocks.state(&shown).map_err(io::Error::other)?,
+            Job::Spans(at, spans, lost) => {
+                status.waiting.fetch_sub(spans.len(), Ordering::Relaxed);
+                let noted = blocks.spans(at, SpanBatch::pack(&spans, lost));
+                noted.map_err(io::Error::other)?;
+                None
+            }
+        };
+        if let Some(block) = done {
+            put(&block)?;
+        }
+    }
+    match blocks.finish() {
+        Some(block) => put(&block),
+        None => Ok(()),
+    }
+}

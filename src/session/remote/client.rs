@@ -1,0 +1,272 @@
+//! A session with a server's engine.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::lock::lock;
+use crate::session::wire::{Format, WireError, checked, hello, read_hello};
+use crate::session::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
+use crate::trace::Span;
+
+use super::RemoteError;
+use super::frame::{NEWS, receive, send};
+use super::message::{Ask, Join, Message, Reply, Request};
+
+/// An answer takes microseconds; a server that is stopped gives none.
+const ANSWER: Duration = Duration::from_secs(2);
+/// A server that is alive greets within this time.
+const GREETING: Duration = Duration::from_secs(5);
+/// Spans kept for a console that does not take them.
+const SPANS: usize = 200_000;
+
+/// Who watches.
+#[derive(Clone, Debug)]
+pub struct Viewer {
+    /// Shown to others: `user@terminal`.
+    pub name: String,
+    /// It will change nothing.
+    pub read_only: bool,
+}
+
+/// Watches and steers an engine in another process. Dropping it stops nothing there.
+pub struct RemoteSession {
+    stream: UnixStream,
+    shared: Arc<Shared>,
+    /// What was shown first.
+    first: (Snapshot, Instant),
+    next: u64,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    shown: Option<(Snapshot, Instant)>,
+    audience: Audience,
+    spans: Vec<Span>,
+    /// Lost before they were sent, on the way, and here.
+    lost: (u64, u64, u64),
+    answers: HashMap<u64, Result<Reply, Refusal>>,
+    /// Why there will be no more.
+    over: Option<String>,
+}
+
+impl RemoteSession {
+    /// Joins the server that listens at `path`.
+    ///
+    /// # Errors
+    /// Nobody listens there, or it is another version, or it does not answer.
+    pub fn join(path: &Path, viewer: Viewer) -> Result<Self, RemoteError> {
+        let stream = greet(path, viewer)?;
+        let shared = Arc::new(Shared::default());
+        lock(&shared.state).audience.attached = true;
+        let (mut reading, here) = (stream.try_clone()?, Arc::clone(&shared));
+        thread::Builder::new()
+            .name("news".into())
+            .spawn(move || read(&mut reading, &here))?;
+        let first = shared.wait(GREETING, |state| state.shown.clone());
+        Ok(RemoteSession {
+            first: first.map_err(RemoteError::Refused)?,
+            stream,
+            shared,
+            next: 0,
+        })
+    }
+
+    /// Whether the server is gone.
+    pub fn is_over(&self) -> bool {
+        lock(&self.shared.state).over.is_some()
+    }
+
+    fn ask(&mut self, ask: Ask) -> Result<Reply, Refusal> {
+        self.next += 1;
+        let number = self.next;
+        if let Some(why) = &lock(&self.shared.state).over {
+            return Err(Refusal(why.clone()));
+        }
+        let sent = send(&mut self.stream, &Request { number, ask });
+        sent.map_err(|e| Refusal(format!("the server cannot be asked: {e}")))?;
+        let answer = |state: &mut State| state.answers.remove(&number);
+        self.shared.wait(ANSWER, answer).map_err(Refusal)?
+    }
+}
+
+impl Shared {
+    /// Waits until `there` finds something.
+    fn wait<T>(
+        &self,
+        most: Duration,
+        mut there: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<T, String> {
+        let until = Instant::now() + most;
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(found) = there(&mut state) {
+                return Ok(found);
+            }
+            if let Some(why) = &state.over {
+                return Err(why.clone());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(format!("the server has not answered for {most:?}"));
+            }
+            let woken = self.changed.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Connects and says who this is.
+fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(GREETING))?;
+    // A server that reads nothing must not hold this process up.
+    stream.set_write_timeout(Some(ANSWER))?;
+    let mut theirs = [0; 10];
+    stream.read_exact(&mut theirs)?;
+    read_hello(&theirs, Format::Connection)?;
+    stream.write_all(&hello(Format::Connection))?;
+    let (name, read_only) = (viewer.name, viewer.read_only);
+    send(&mut stream, &Join { name, read_only })?;
+    stream.set_read_timeout(None)?;
+    Ok(stream)
+}
+
+/// Takes in what the server says, until it says no more.
+fn read(stream: &mut UnixStream, shared: &Shared) {
+    let why = loop {
+        let message = match receive::<Message>(stream, NEWS) {
+            Ok(message) => message,
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
+                break "the server is gone".to_owned();
+            }
+            Err(e) => break format!("the server is gone: {e}"),
+        };
+        let mut state = lock(&shared.state);
+        if let Err(e) = state.take(message) {
+            break format!("the server says what cannot be: {e}");
+        }
+        shared.changed.notify_all();
+    };
+    let _ = stream.shutdown(Shutdown::Both);
+    lock(&shared.state).over.get_or_insert(why);
+    shared.changed.notify_all();
+}
+
+impl State {
+    fn take(&mut self, message: Message) -> Result<(), WireError> {
+        match message {
+            Message::Whole(shown) => self.shown = Some((checked(*shown)?, Instant::now())),
+            Message::Change(delta) => {
+                let known = self.shown.as_mut();
+                let (shown, at) = known.ok_or_else(|| WireError::Damaged("no state".into()))?;
+                delta.apply(shown)?;
+                *at = Instant::now();
+            }
+            Message::Spans(batch) => {
+                self.lost.0 = batch.lost;
+                batch.unpack(&mut self.spans)?;
+                let more = self.spans.len().saturating_sub(SPANS);
+                self.spans.drain(..more);
+                self.lost.2 += more as u64;
+            }
+            Message::You(audience, lost) => {
+                self.audience = audience;
+                self.lost.1 = lost;
+            }
+            Message::Answer(number, reply) => {
+                // Nobody waits for an answer that came too late.
+                self.answers.clear();
+                self.answers.insert(number, reply);
+            }
+            Message::Sorry(why) => self.over = Some(why),
+        }
+        Ok(())
+    }
+}
+
+impl Session for RemoteSession {
+    fn snapshot(&mut self) -> Snapshot {
+        let state = lock(&self.shared.state);
+        let (shown, at) = state.shown.as_ref().unwrap_or(&self.first);
+        let mut shown = shown.clone();
+        shown.audience = state.audience.clone();
+        match &state.over {
+            Some(why) => shown.health = Health::Closed(why.clone()),
+            None => shown.now = shown.now.saturating_add(at.elapsed()),
+        }
+        shown
+    }
+
+    fn now(&mut self) -> Duration {
+        let state = lock(&self.shared.state);
+        let since = |(shown, at): &(Snapshot, Instant)| match state.over {
+            Some(_) => shown.now,
+            None => shown.now.saturating_add(at.elapsed()),
+        };
+        since(state.shown.as_ref().unwrap_or(&self.first))
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        let mut state = lock(&self.shared.state);
+        into.append(&mut state.spans);
+        let (before, on_the_way, here) = state.lost;
+        before.saturating_add(on_the_way).saturating_add(here)
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        // Files are meant as this process sees them.
+        let command = match command {
+            Command::StartRecording(path) => {
+                let path = std::path::absolute(&path).unwrap_or(path);
+                Command::StartRecording(path)
+            }
+            other => other,
+        };
+        self.ask(Ask::Command(command)).map(|_| ())
+    }
+
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        match self.ask(Ask::Preview(Box::new(setup.clone())))? {
+            Reply::Preview(preview) => Ok(*preview),
+            Reply::Done => Err(Refusal("the server gave no preview".into())),
+        }
+    }
+}
+
+impl Drop for RemoteSession {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Ends the server that listens at `path`, in order, and waits until it has gone.
+///
+/// # Errors
+/// Nobody listens there, or it does not answer.
+pub fn stop(path: &Path) -> Result<(), RemoteError> {
+    let viewer = Viewer {
+        name: "stop".into(),
+        read_only: true,
+    };
+    let mut session = RemoteSession::join(path, viewer)?;
+    let asked = session.ask(Ask::Stop);
+    asked.map_err(|refusal| RemoteError::Refused(refusal.0))?;
+    let mut state = lock(&session.shared.state);
+    while state.over.is_none() {
+        let woken = session.shared.changed.wait(state);
+        state = woken.unwrap_or_else(PoisonError::into_inner);
+    }
+    Ok(())
+}

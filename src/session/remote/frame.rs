@@ -1,0 +1,55 @@
+//! Messages on a stream: a length, then so many bytes.
+
+use std::io::{self, Read, Write};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::session::wire::{WireError, decode, encode};
+
+/// What a server takes at once.
+pub const REQUEST: usize = 4 << 20;
+/// What a console takes at once.
+pub const NEWS: usize = 64 << 20;
+
+/// A message with its length before it.
+///
+/// # Errors
+/// It cannot be written down.
+pub fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
+    let body = encode(message)?;
+    let length = u32::try_from(body.len());
+    let length = length.map_err(|_| WireError::Unwritable("too long".into()))?;
+    let mut bytes = length.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&body);
+    Ok(bytes)
+}
+
+/// Writes a message.
+///
+/// # Errors
+/// The stream fails.
+pub fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let bytes = frame(message).map_err(io::Error::other)?;
+    to.write_all(&bytes)
+}
+
+/// Reads a message of at most `most` bytes.
+///
+/// # Errors
+/// The stream ends or fails, or says something else.
+pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let found = u32::from_le_bytes(length) as usize;
+    if found > most {
+        return Err(io::Error::other(WireError::TooLong { found, most }));
+    }
+    let mut bytes = Vec::new();
+    // Grows with what comes, not with what was announced.
+    let read = from.by_ref().take(found as u64).read_to_end(&mut bytes)?;
+    if read < found {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    decode(&bytes).map_err(io::Error::other)
+}

@@ -1,0 +1,282 @@
+//! The server: one thread that owns a session and tells viewers what it shows.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::session::wire::{Delta, Differ, SpanBatch};
+use crate::session::{Audience, LogEntry, Refusal, Session, Snapshot};
+use crate::trace::Span;
+
+use super::desk::Desk;
+use super::frame::frame;
+use super::link::{Event, accept};
+use super::message::{Ask, Message, Reply, Request};
+use super::place::Door;
+use super::viewer::{News, Seat};
+
+/// Between looks at spans while somebody watches and something moves.
+const LIVE: Duration = Duration::from_millis(40);
+/// Between looks at the state then, and at everything while a recording is made.
+const STATE: Duration = Duration::from_millis(100);
+/// Between looks while somebody watches and nothing moves.
+const STILL: Duration = Duration::from_millis(250);
+/// Between looks while nobody does.
+const ALONE: Duration = Duration::from_secs(1);
+/// Requests that may wait.
+const QUEUE: usize = 64;
+
+/// Takes the lines of the session's log as they come.
+pub type LogSink = Box<dyn FnMut(&LogEntry) + Send>;
+
+/// A session that is served.
+pub struct Hub {
+    path: PathBuf,
+    events: SyncSender<Event>,
+    thread: JoinHandle<()>,
+}
+
+impl Hub {
+    /// Serves `session` at `door`, until it is stopped by [`Hub::stopper`] or by a
+    /// viewer's wish.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn start(session: Box<dyn Session>, door: Door, log: LogSink) -> std::io::Result<Self> {
+        let (events, queue) = sync_channel(QUEUE);
+        let path = door.path().to_owned();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sender, flag) = (events.clone(), Arc::clone(&stop));
+        let accepting = thread::Builder::new()
+            .name("door".into())
+            .spawn(move || accept(door, sender, &flag))?;
+        let socket = path.clone();
+        let thread = thread::Builder::new().name("hub".into()).spawn(move || {
+            let seats = Rounds::new(session, log).serve(&queue);
+            stop.store(true, Ordering::Release);
+            // Wakes it up.
+            let _ = UnixStream::connect(socket);
+            drop(queue);
+            let _ = accepting.join();
+            for seat in seats {
+                seat.link.close();
+            }
+        })?;
+        Ok(Hub {
+            path,
+            events,
+            thread,
+        })
+    }
+
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends it, from whatever thread.
+    pub fn stopper(&self) -> impl FnOnce() + Send + 'static {
+        let events = self.events.clone();
+        move || {
+            let _ = events.send(Event::Stop);
+        }
+    }
+
+    /// Waits for its end: the session has drained and every viewer was told.
+    pub fn join(self) {
+        let _ = self.thread.join();
+    }
+}
+
+/// What goes on round by round.
+struct Rounds {
+    session: Box<dyn Session>,
+    log: LogSink,
+    seats: Vec<Seat>,
+    desk: Desk,
+    differ: Differ,
+    state_at: Option<Instant>,
+    moved_at: Instant,
+    logged: Option<LogEntry>,
+    recording: bool,
+    lost: u64,
+}
+
+impl Rounds {
+    fn new(session: Box<dyn Session>, log: LogSink) -> Self {
+        Rounds {
+            session,
+            log,
+            seats: Vec::new(),
+            desk: Desk::default(),
+            differ: Differ::default(),
+            state_at: None,
+            moved_at: Instant::now(),
+            logged: None,
+            recording: false,
+            lost: 0,
+        }
+    }
+
+    /// Until it is told to stop; the session has ended then.
+    fn serve(mut self, queue: &Receiver<Event>) -> Vec<Seat> {
+        let mut next = Instant::now();
+        loop {
+            let wait = next.saturating_duration_since(Instant::now());
+            let due = match queue.recv_timeout(wait) {
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Event::Asked(viewer, request)) => {
+                    if self.asked(viewer, request) {
+                        break;
+                    }
+                    // Whoever asks without end holds nobody else up.
+                    Instant::now() >= next
+                }
+                Ok(Event::Joined(link)) => {
+                    self.seats.push(Seat::new(link));
+                    true
+                }
+                Ok(Event::Left(viewer)) => {
+                    self.left(viewer);
+                    true
+                }
+                Err(RecvTimeoutError::Timeout) => true,
+            };
+            if due {
+                self.round();
+                next = Instant::now() + self.pause();
+            }
+        }
+        self.seats
+    }
+
+    fn pause(&self) -> Duration {
+        let moves = self.moved_at.elapsed() < ALONE;
+        match (self.seats.is_empty(), moves) {
+            (true, _) if self.recording => STATE,
+            (true, _) => ALONE,
+            (false, true) => LIVE,
+            (false, false) => STILL,
+        }
+    }
+
+    fn left(&mut self, viewer: u64) {
+        self.desk.leave(viewer);
+        self.seats.retain(|s| s.link.number != viewer);
+    }
+
+    fn round(&mut self) {
+        let mut news = News::default();
+        self.look_at_spans(&mut news);
+        let wanted = self.seats.iter().any(Seat::wants_whole);
+        let due = self.state_at.is_none_or(|at| at.elapsed() >= STATE);
+        if due || wanted {
+            self.look_at_state(&mut news, wanted);
+        }
+        self.tell(&news);
+    }
+
+    fn look_at_spans(&mut self, news: &mut News) {
+        let mut spans: Vec<Span> = Vec::new();
+        self.lost = self.session.drain_spans(&mut spans);
+        if spans.is_empty() || self.seats.is_empty() {
+            return;
+        }
+        self.moved_at = Instant::now();
+        let batch = Message::Spans(SpanBatch::pack(&spans, self.lost));
+        news.spans = bytes(&batch).map(|b| (b, spans.len() as u64));
+    }
+
+    fn look_at_state(&mut self, news: &mut News, whole: bool) {
+        self.state_at = Some(Instant::now());
+        let mut shown = self.session.snapshot();
+        // What differs from viewer to viewer goes by itself.
+        shown.audience = Audience::default();
+        self.recording = shown.recording.is_some();
+        self.write_log(&shown);
+        if self.seats.is_empty() {
+            return self.differ.forget();
+        }
+        if let Ok(Some(delta)) = self.differ.next(&shown) {
+            self.note_change(&delta);
+            news.change = bytes(&Message::Change(delta));
+        }
+        if whole {
+            news.whole = bytes(&Message::Whole(Box::new(shown)));
+        }
+    }
+
+    fn note_change(&mut self, delta: &Delta) {
+        if !delta.is_empty() {
+            self.moved_at = Instant::now();
+        }
+    }
+
+    fn write_log(&mut self, shown: &Snapshot) {
+        let known = self.logged.as_ref();
+        let seen = known.and_then(|last| shown.log.iter().rposition(|line| line == last));
+        for line in &shown.log[seen.map_or(0, |i| i + 1)..] {
+            (self.log)(line);
+        }
+        self.logged = shown.log.last().cloned();
+    }
+
+    fn tell(&mut self, news: &News) {
+        let viewers = self.seats.len();
+        for seat in &mut self.seats {
+            seat.send_state(news);
+            seat.send_spans(news);
+            let audience = self
+                .desk
+                .seen_by(seat.link.number, &seat.link.join, viewers);
+            if let Some((audience, lost)) = seat.news_of_itself(audience)
+                && let Some(bytes) = bytes(&Message::You(audience, lost))
+            {
+                seat.link.outbox.push(&bytes, true);
+            }
+        }
+    }
+
+    /// Answers a request; whether the server is to end.
+    fn asked(&mut self, viewer: u64, request: Request) -> bool {
+        let Some(at) = self.seats.iter().position(|s| s.link.number == viewer) else {
+            return false;
+        };
+        let stops = matches!(request.ask, Ask::Stop);
+        let reply = self.reply(at, request.ask);
+        if let Some(bytes) = bytes(&Message::Answer(request.number, reply)) {
+            self.seats[at].link.outbox.push(&bytes, true);
+        }
+        // Who edits is shown at once.
+        self.tell(&News::default());
+        stops
+    }
+
+    fn reply(&mut self, at: usize, ask: Ask) -> Result<Reply, Refusal> {
+        let link = &self.seats[at].link;
+        match ask {
+            Ask::Stop => Ok(Reply::Done),
+            Ask::Preview(setup) => {
+                let preview = self.session.preview(&setup)?;
+                Ok(Reply::Preview(Box::new(preview)))
+            }
+            Ask::Command(command) => {
+                self.desk.admit(link.number, &link.join, &command)?;
+                if !matches!(command, crate::session::Command::TakeEditing(_)) {
+                    self.session.command(command)?;
+                }
+                Ok(Reply::Done)
+            }
+        }
+    }
+}
+
+fn bytes(message: &impl Serialize) -> Option<Arc<[u8]>> {
+    frame(message).ok().map(Arc::from)
+}

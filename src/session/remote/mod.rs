@@ -1,0 +1,37 @@
+//! A session with an engine in another process, over a local socket.
+//!
+//! The [`Hub`] owns the session and serves any number of viewers; a [`RemoteSession`]
+//! is one of them. Who may connect is who may open the socket's file: its owner. A
+//! viewer that is slow or dies costs the server nothing: what it does not take in time
+//! is dropped and counted, and the newest state is sent once it reads again.
+
+mod client;
+mod desk;
+mod frame;
+mod hub;
+mod link;
+mod message;
+mod outbox;
+mod place;
+mod viewer;
+
+pub use client::{RemoteSession, Viewer, stop};
+pub use hub::{Hub, LogSink};
+pub use place::{Door, PlaceError, names, path_of};
+
+use thiserror::Error;
+
+use super::wire::WireError;
+
+/// Why there is no connection.
+#[derive(Debug, Error)]
+pub enum RemoteError {
+    #[error("{0}")]
+    Place(#[from] PlaceError),
+    #[error("{0}")]
+    Wire(#[from] WireError),
+    #[error("the connection failed: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("the server does not take this console: {0}")]
+    Refused(String),
+}

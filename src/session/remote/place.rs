@@ -1,0 +1,159 @@
+//! Where sockets lie: a folder that is its owner's alone, one socket a server.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why there is no socket to serve on or to join.
+#[derive(Debug, Error)]
+pub enum PlaceError {
+    #[error("a server named `{0}` is running already; join it, stop it or give another name")]
+    Taken(String),
+    #[error("{path}: expected a folder of your own that nobody else can enter; {why}")]
+    Unsafe { path: PathBuf, why: String },
+    #[error("a server cannot be named `{0}`: expected letters, digits, `-`, `_` and `.`")]
+    Name(String),
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> PlaceError {
+    let path = path.to_owned();
+    move |error| PlaceError::Io { path, error }
+}
+
+/// The folder of this user's sockets, made if it is not there.
+fn folder() -> Result<PathBuf, PlaceError> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let uid = rustix::process::getuid().as_raw();
+    let folder = match runtime.filter(|r| r.is_absolute()) {
+        Some(runtime) => runtime.join("divisi"),
+        None => std::env::temp_dir().join(format!("divisi-{uid}")),
+    };
+    let made = DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(&folder);
+    made.map_err(failed(&folder))?;
+    let found = fs::symlink_metadata(&folder).map_err(failed(&folder))?;
+    let why = match &found {
+        f if !f.is_dir() => "it is no folder",
+        f if f.uid() != uid => "it is another user's",
+        f if f.mode() & 0o077 != 0 => "others can enter it (chmod 700 it)",
+        _ => return Ok(folder),
+    };
+    let (path, why) = (folder, why.to_owned());
+    Err(PlaceError::Unsafe { path, why })
+}
+
+/// Where the server called `name` listens; a path is taken as it is.
+///
+/// # Errors
+/// No such name can be, or sockets have no safe folder.
+pub fn path_of(name: &str) -> Result<PathBuf, PlaceError> {
+    if name.contains('/') {
+        return Ok(PathBuf::from(name));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(plain) {
+        return Err(PlaceError::Name(name.to_owned()));
+    }
+    Ok(folder()?.join(format!("{name}.sock")))
+}
+
+/// The servers that run, by their names; sockets of dead ones are cleaned up.
+///
+/// # Errors
+/// Sockets have no safe folder, or it cannot be read.
+pub fn names() -> Result<Vec<String>, PlaceError> {
+    let folder = folder()?;
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(failed(&folder))?.flatten() {
+        let path = entry.path();
+        let name = path.file_stem().and_then(|s| s.to_str());
+        let (Some(name), true) = (name, path.extension().is_some_and(|e| e == "sock")) else {
+            continue;
+        };
+        match UnixStream::connect(&path) {
+            Ok(_) => names.push(name.to_owned()),
+            // Whoever has the lock is about to listen, and removes it itself.
+            Err(_) => drop(Door::open_at(&path, name)),
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// A socket to serve on. It goes when this is dropped.
+#[derive(Debug)]
+pub struct Door {
+    pub(super) listener: UnixListener,
+    path: PathBuf,
+    name: String,
+    /// Held while the server lives: whoever gets it knows that the socket is dead.
+    _lock: File,
+}
+
+impl Door {
+    /// Opens the socket of a server called `name`.
+    ///
+    /// # Errors
+    /// One runs under this name, or the socket cannot be made.
+    pub fn open(name: &str) -> Result<Self, PlaceError> {
+        Door::open_at(&path_of(name)?, name)
+    }
+
+    /// Opens a socket at `path`, which is to lie in a folder of the owner alone.
+    ///
+    /// # Errors
+    /// One is served there already, or it cannot be made.
+    pub fn open_at(path: &Path, name: &str) -> Result<Self, PlaceError> {
+        let lock_path = path.with_extension("lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&lock_path)
+            .map_err(failed(&lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(name.to_owned())),
+            Err(TryLockError::Error(e)) => return Err(failed(&lock_path)(e)),
+        }
+        // Whoever made it is gone.
+        match fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(path)(e)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(path).map_err(failed(path))?;
+        let owner = Permissions::from_mode(0o600);
+        fs::set_permissions(path, owner).map_err(failed(path))?;
+        Ok(Door {
+            listener,
+            path: path.to_owned(),
+            name: name.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The server's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

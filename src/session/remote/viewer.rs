@@ -1,0 +1,75 @@
+//! One viewer, as the hub keeps it: what it was sent, and what it missed.
+
+use std::sync::Arc;
+
+use crate::session::Audience;
+
+use super::link::Link;
+
+/// A viewer and what it knows.
+pub struct Seat {
+    pub link: Link,
+    /// It follows the newest state; otherwise it needs all of it.
+    follows: bool,
+    /// Spans that were dropped on the way to it.
+    lost: u64,
+    /// What it was told about itself.
+    told: Option<(Audience, u64)>,
+}
+
+/// What every viewer is sent, encoded once.
+#[derive(Default)]
+pub struct News {
+    pub whole: Option<Arc<[u8]>>,
+    pub change: Option<Arc<[u8]>>,
+    /// With how many they are.
+    pub spans: Option<(Arc<[u8]>, u64)>,
+}
+
+impl Seat {
+    /// A viewer that knows nothing yet.
+    pub fn new(link: Link) -> Self {
+        Seat {
+            link,
+            follows: false,
+            lost: 0,
+            told: None,
+        }
+    }
+
+    /// It has to be told the whole state, and there is room for it.
+    pub fn wants_whole(&self) -> bool {
+        !self.follows && self.link.outbox.has_room()
+    }
+
+    /// What changed, or all of it where that is needed.
+    pub fn send_state(&mut self, news: &News) {
+        let outbox = &self.link.outbox;
+        if self.follows {
+            if let Some(change) = &news.change {
+                self.follows = outbox.push(change, false);
+            }
+        } else if let (true, Some(whole)) = (outbox.has_room(), &news.whole) {
+            self.follows = outbox.push(whole, false);
+        }
+    }
+
+    /// Spans, or their number where there is no room.
+    pub fn send_spans(&mut self, news: &News) {
+        if let Some((spans, count)) = &news.spans
+            && !(self.follows && self.link.outbox.push(spans, false))
+        {
+            self.lost += count;
+        }
+    }
+
+    /// Who watches, if that is new; gives what it is to be told.
+    pub fn news_of_itself(&mut self, audience: Audience) -> Option<(Audience, u64)> {
+        let told = Some((audience, self.lost));
+        if self.told == told || !self.link.outbox.has_room() {
+            return None;
+        }
+        self.told.clone_from(&told);
+        told
+    }
+}

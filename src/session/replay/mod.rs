@@ -1,0 +1,290 @@
+//! A recording, played as if it were happening.
+
+mod play;
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::trace::Span;
+
+use super::record::{Record, Tape};
+use super::wire::{WireError, checked};
+use super::{
+    Audience, Command, EditPreview, LogEntry, LogLevel, Play, Playback, Refusal, Session, Setup,
+    Snapshot,
+};
+use play::Head;
+
+/// Spans of so much time before a place are shown there.
+const LOOK_BACK: Duration = Duration::from_secs(300);
+
+/// Time since anything; playing follows it.
+pub type Clock = Box<dyn Fn() -> Duration + Send>;
+
+/// Plays a recording. Nothing can be changed, but the way it is played.
+pub struct ReplaySession {
+    tape: Tape,
+    clock: Clock,
+    head: Head,
+    epoch: u64,
+    shown: Snapshot,
+    /// The block being played and what is left of it.
+    block: usize,
+    left: VecDeque<Record>,
+    spans: Vec<Span>,
+    lost: u64,
+    /// Blocks that could not be read.
+    damaged: u64,
+}
+
+impl ReplaySession {
+    /// Plays the recording at `path` from its start.
+    ///
+    /// # Errors
+    /// It cannot be read, is no recording, or nothing of it is whole.
+    pub fn open(path: &Path) -> Result<Self, WireError> {
+        let started = Instant::now();
+        ReplaySession::with_clock(Tape::open(path)?, Box::new(move || started.elapsed()))
+    }
+
+    /// The same by another clock.
+    ///
+    /// # Errors
+    /// Nothing of it is whole.
+    pub fn with_clock(mut tape: Tape, clock: Clock) -> Result<Self, WireError> {
+        let mut damaged = 0;
+        let mut block = 0;
+        let (shown, left) = loop {
+            if block == tape.blocks() {
+                return Err(WireError::Damaged("it has no whole block".into()));
+            }
+            match opening(&mut tape, block) {
+                Ok(found) => break found,
+                Err(_) => damaged += 1,
+            }
+            block += 1;
+        };
+        let head = Head::new(clock(), tape.until().saturating_sub(tape.from()));
+        Ok(ReplaySession {
+            tape,
+            clock,
+            head,
+            epoch: 0,
+            shown,
+            block,
+            left,
+            spans: Vec::new(),
+            lost: 0,
+            damaged,
+        })
+    }
+
+    /// To the end of the recording, and held there.
+    pub fn to_end(&mut self) {
+        let end = self.head.length();
+        self.seek(end);
+    }
+
+    fn place(&mut self) -> Duration {
+        self.tape.from() + self.head.position((self.clock)())
+    }
+
+    /// Takes in all that was recorded up to now.
+    fn advance(&mut self) {
+        let now = self.place();
+        loop {
+            while self.left.front().is_some_and(|r| at(r) <= now) {
+                let Some(record) = self.left.pop_front() else {
+                    break;
+                };
+                self.take(record);
+            }
+            let next = self.block + 1;
+            let due = next < self.tape.blocks() && self.tape.times(next).0 <= now;
+            if !self.left.is_empty() || !due {
+                return;
+            }
+            self.enter(next);
+        }
+    }
+
+    fn enter(&mut self, block: usize) {
+        self.block = block;
+        match opening(&mut self.tape, block) {
+            Ok((shown, left)) => (self.shown, self.left) = (shown, left),
+            Err(_) => {
+                self.left.clear();
+                self.damaged += 1;
+            }
+        }
+    }
+
+    fn take(&mut self, record: Record) {
+        let taken = match record {
+            Record::Whole(shown) => checked(*shown).map(|shown| self.shown = shown),
+            Record::Change(delta) => {
+                let mut shown = self.shown.clone();
+                let applied = delta.apply(&mut shown);
+                applied.map(|()| self.shown = shown)
+            }
+            Record::Spans(_, batch) => {
+                self.lost = batch.lost;
+                batch.unpack(&mut self.spans)
+            }
+        };
+        if taken.is_err() {
+            self.left.clear();
+            self.damaged += 1;
+        }
+    }
+
+    /// Goes to `position`. Going back begins another epoch: what was shown after it has
+    /// not happened yet.
+    fn seek(&mut self, position: Duration) {
+        let before = self.place();
+        self.advance();
+        self.head.seek((self.clock)(), position);
+        let now = self.place();
+        let mut from = now.saturating_sub(LOOK_BACK);
+        if now < before {
+            self.epoch += 1;
+            self.spans.clear();
+        } else if self.tape.block_at(now) == self.block {
+            return self.advance();
+        } else {
+            from = from.max(before);
+            // The rest of the block being played goes by.
+            self.take_spans_left();
+        }
+        let target = self.tape.block_at(now);
+        let first = match now < before {
+            true => self.tape.block_at(from),
+            false => self.tape.block_at(from).max(self.block + 1),
+        };
+        for block in first..target {
+            self.skim(block);
+        }
+        self.enter(target);
+        self.advance();
+    }
+
+    fn take_spans_left(&mut self) {
+        for record in std::mem::take(&mut self.left) {
+            if let Record::Spans(..) = record {
+                self.take(record);
+            }
+        }
+    }
+
+    /// A block's spans alone.
+    fn skim(&mut self, block: usize) {
+        let Ok(records) = self.tape.read(block) else {
+            self.damaged += 1;
+            return;
+        };
+        let spans = records
+            .into_iter()
+            .filter(|r| matches!(r, Record::Spans(..)));
+        for record in spans {
+            self.take(record);
+        }
+    }
+
+    /// What is to be known about the file itself.
+    fn remarks(&self) -> Vec<LogEntry> {
+        let mut remarks = Vec::new();
+        if self.damaged > 0 {
+            remarks.push(format!(
+                "{} damaged blocks of the recording are left out",
+                self.damaged
+            ));
+        }
+        if !self.tape.is_whole() {
+            remarks.push("the recording ends early: it was cut off".to_owned());
+        }
+        let remark = |text| LogEntry {
+            at: self.tape.from(),
+            level: LogLevel::Warn,
+            text,
+        };
+        remarks.into_iter().map(remark).collect()
+    }
+}
+
+impl Session for ReplaySession {
+    fn snapshot(&mut self) -> Snapshot {
+        self.advance();
+        let now = self.place();
+        let position = now.saturating_sub(self.tape.from());
+        let mut shown = self.shown.clone();
+        shown.now = now;
+        shown.log.splice(0..0, self.remarks());
+        shown.audience = Audience {
+            you_edit: false,
+            ..Audience::default()
+        };
+        shown.playback = Some(Playback {
+            path: self.tape.path().to_owned(),
+            position,
+            length: self.head.length(),
+            speed: self.head.speed(),
+            paused: self.head.is_paused(),
+            epoch: self.epoch,
+        });
+        shown
+    }
+
+    fn now(&mut self) -> Duration {
+        self.place()
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        self.advance();
+        into.append(&mut self.spans);
+        self.lost
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        let Command::Play(play) = command else {
+            return Err(is_recording());
+        };
+        let now = (self.clock)();
+        match play {
+            Play::Seek(position) => self.seek(position),
+            Play::Speed(speed) => self.head.set_speed(now, speed)?,
+            Play::Pause(false) if self.head.is_at_end(now) => {
+                self.seek(Duration::ZERO);
+                self.head.pause(now, false);
+            }
+            Play::Pause(paused) => self.head.pause(now, paused),
+        }
+        Ok(())
+    }
+
+    fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
+        Err(is_recording())
+    }
+}
+
+fn is_recording() -> Refusal {
+    Refusal("this is a recording: nothing can be changed".into())
+}
+
+/// When a record was made, since the engine's start.
+fn at(record: &Record) -> Duration {
+    match record {
+        Record::Whole(shown) => shown.now,
+        Record::Change(delta) => delta.now(),
+        Record::Spans(at, _) => *at,
+    }
+}
+
+/// The state that a block begins with, and what follows.
+fn opening(tape: &mut Tape, block: usize) -> Result<(Snapshot, VecDeque<Record>), WireError> {
+    let mut records = VecDeque::from(tape.read(block)?);
+    match records.pop_front() {
+        Some(Record::Whole(shown)) => Ok((checked(*shown)?, records)),
+        _ => Err(WireError::Damaged("a block without a state".into())),
+    }
+}

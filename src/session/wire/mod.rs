@@ -1,0 +1,59 @@
+//! What a session shows, as bytes: for a socket and for a file.
+//!
+//! Snapshots travel as differences by section ([`Delta`]), spans in batches that count
+//! from each other ([`SpanBatch`]). Whatever bytes come, decoding gives a value that is
+//! whole or an error; it never panics and never takes more memory than a small multiple
+//! of what it was given.
+
+mod check;
+mod delta;
+mod hello;
+mod list;
+mod spans;
+
+pub(in crate::session) use delta::checked;
+pub use delta::{Delta, Differ};
+pub use hello::{Format, VERSION, hello, read_hello};
+pub use spans::SpanBatch;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// Bytes that say nothing, or not what they should.
+#[derive(Debug, Error)]
+pub enum WireError {
+    #[error("not {0}: it begins otherwise")]
+    Foreign(&'static str),
+    #[error("{what} by a newer Divisi: version {found}, expected {VERSION}")]
+    Newer { what: &'static str, found: u16 },
+    #[error("{what} by an older Divisi: version {found}, expected {VERSION}")]
+    Older { what: &'static str, found: u16 },
+    #[error("damaged: {0}")]
+    Damaged(String),
+    #[error("{found} bytes at once, expected at most {most}")]
+    TooLong { found: usize, most: usize },
+    #[error("cannot be written down: {0}")]
+    Unwritable(String),
+}
+
+/// A value as bytes.
+///
+/// # Errors
+/// A path that is no text.
+pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, WireError> {
+    postcard::to_allocvec(value).map_err(|e| WireError::Unwritable(e.to_string()))
+}
+
+/// The value that `bytes` are, all of them.
+///
+/// # Errors
+/// They are no such value.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
+    let taken = postcard::take_from_bytes(bytes);
+    let (value, rest) = taken.map_err(|e| WireError::Damaged(e.to_string()))?;
+    match rest.is_empty() {
+        true => Ok(value),
+        false => Err(WireError::Damaged(format!("{} bytes more", rest.len()))),
+    }
+}

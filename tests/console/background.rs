@@ -1,0 +1,192 @@
+//! Engines that go on without a console: handed over, attached to, stopped; and what
+//! is recorded, played and reported.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use std::io::{BufRead, BufReader};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::terminal::Terminal;
+
+/// Folders of a test's own, for sockets and logs.
+struct Home(PathBuf);
+
+impl Home {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("divisi-home-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("a folder");
+        Home(path)
+    }
+
+    fn variables(&self) -> [(&'static str, &std::path::Path); 3] {
+        let here = self.0.as_path();
+        [
+            ("XDG_RUNTIME_DIR", here),
+            ("XDG_STATE_HOME", here),
+            ("XDG_CACHE_HOME", here),
+        ]
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_divisi"));
+        command.args(arguments).envs(self.variables());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("starts")
+    }
+
+    fn text(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {error}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn terminal(&self, arguments: &[&str]) -> Terminal {
+        Terminal::with(120, 40, arguments, &self.variables())
+    }
+
+    /// A server that listens.
+    fn serve(&self, arguments: &[&str]) -> Child {
+        let mut all = vec!["serve"];
+        all.extend(arguments);
+        let mut command = self.command(&all);
+        let mut server = command.stderr(Stdio::piped()).spawn().expect("starts");
+        let errors = server.stderr.take().expect("piped");
+        let mut lines = BufReader::new(errors).lines();
+        let said = lines.find(|l| l.as_ref().is_ok_and(|l| l.contains("divisi stop")));
+        said.expect("it listens").expect("text");
+        // Whatever it says later has somewhere to go.
+        std::thread::spawn(move || lines.count());
+        server
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_console_hands_its_engine_over_and_others_join_it() {
+    let home = Home::new();
+    let mut console = home.terminal(&["--load", "poisson:50"]);
+    console.until("serving");
+    console.send("q");
+    console.until("background");
+    console.send("b");
+    console.ends_clean();
+    assert_eq!(home.text(&["servers"]).trim(), "digits");
+    let mut viewer = home.terminal(&["attach", "digits"]);
+    viewer.until("serving");
+    viewer.send("q");
+    viewer.ends_clean();
+    assert_eq!(home.text(&["servers"]).trim(), "digits", "it goes on");
+    let stopped = home.text(&["stop", "digits"]);
+    assert!(stopped.contains("stopped"), "{stopped}");
+    assert!(home.text(&["servers"]).contains("no server runs"));
+    let again = home.run(&["stop", "digits"]);
+    assert_eq!(again.status.code(), Some(1));
+}
+
+#[test]
+fn a_viewer_that_is_killed_leaves_the_server_unharmed() {
+    let home = Home::new();
+    let mut server = home.serve(&["digits", "--load", "poisson:50"]);
+    let mut viewer = home.terminal(&["attach"]);
+    viewer.until("serving");
+    viewer.signal(Signal::KILL);
+    viewer.wait();
+    let report = home.text(&["report", "digits", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report["ensemble"], "digits");
+    assert_eq!(report["counters"]["failed"], 0);
+    let second = home.run(&["serve", "digits"]);
+    let error = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(error.contains("running already"), "{error}");
+    kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
+    assert!(server.wait().expect("ends").success(), "it drained");
+    let absent = home.run(&["attach", "digits"]);
+    let error = String::from_utf8_lossy(&absent.stderr).into_owned();
+    assert!(error.contains("no server `digits` runs"), "{error}");
+}
+
+#[test]
+fn a_read_only_viewer_changes_nothing() {
+    let home = Home::new();
+    let mut server = home.serve(&["digits"]);
+    let mut viewer = home.terminal(&["attach", "digits", "--read-only"]);
+    viewer.until("serving");
+    viewer.send("e");
+    viewer.until("cannot");
+    viewer.signal(Signal::TERM);
+    viewer.ends_clean();
+    home.text(&["stop", "digits"]);
+    assert!(server.wait().expect("ends").success());
+}
+
+#[test]
+fn what_was_recorded_is_played_and_reported() {
+    let home = Home::new();
+    let file = home.path("run.divisi");
+    let mut console = home.terminal(&["--load", "closed:2x8", "--record", &file]);
+    console.until("serving");
+    console.signal(Signal::TERM);
+    console.ends_clean();
+    let mut replay = home.terminal(&["replay", &file]);
+    replay.until("serving");
+    replay.send("e");
+    replay.until("recording");
+    replay.send("()< >  q");
+    replay.ends_clean();
+    let text = home.text(&["report", &file]);
+    for part in [
+        "allocation",
+        "devices",
+        "members",
+        "latency",
+        "counters",
+        "cpu:0",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let rows = home.text(&["report", &file, "--format", "csv"]);
+    let columns = |line: &str| line.split(',').count();
+    let head = rows.lines().next().expect("a head");
+    assert!(head.starts_with("section,device,member,batch_size"));
+    assert!(rows.lines().all(|l| columns(l) == columns(head)));
+    let taken = home.run(&["serve", "digits", "--record", &file]);
+    let error = String::from_utf8_lossy(&taken.stderr).into_owned();
+    assert!(error.contains("exists already"), "{error}");
+}
+
+#[test]
+fn a_report_serves_an_ensemble_for_a_moment() {
+    let home = Home::new();
+    let text = home.text(&[
+        "report",
+        "digits",
+        "--load",
+        "closed:2x8",
+        "--for",
+        "0.5s",
+        "--format",
+        "json",
+    ]);
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(report["counters"]["answered"].as_u64() > Some(0));
+}

@@ -1,0 +1,608 @@
+//! What a session shows, over sockets and through files: as it was, whatever bytes come.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use divisi::allocation::Cell;
+use divisi::ensemble::BatchSize;
+use divisi::session::record::{Recorder, Tape};
+use divisi::session::remote::{Door, Hub, PlaceError, RemoteError, RemoteSession, Viewer, stop};
+use divisi::session::replay::ReplaySession;
+use divisi::session::wire::{Delta, SpanBatch, decode, encode};
+use divisi::session::{
+    Command, EditPreview, Health, LiveSession, LoadPattern, LogEntry, LogLevel, Play, Refusal,
+    Session, Setup, Snapshot,
+};
+use divisi::trace::{Span, SpanKind};
+use proptest::prelude::*;
+
+use crate::common::{digits, fakes, start};
+
+/// A folder of this test's own, gone with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("divisi-transport-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let made = fs::DirBuilder::new().mode(0o700).create(&path);
+        made.expect("a folder");
+        Folder(path)
+    }
+
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn live() -> LiveSession {
+    let ensemble = digits();
+    let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
+    LiveSession::new(engine, fakes(&ensemble), None)
+}
+
+fn template() -> Snapshot {
+    live().snapshot()
+}
+
+/// A session that shows what it is told, in a time that is told too.
+#[derive(Clone)]
+struct Puppet {
+    shown: Arc<Mutex<Snapshot>>,
+    spans: Arc<Mutex<Vec<Span>>>,
+    sent: Arc<Mutex<Vec<Command>>>,
+}
+
+impl Puppet {
+    fn new() -> Self {
+        Puppet {
+            shown: Arc::new(Mutex::new(template())),
+            spans: Arc::default(),
+            sent: Arc::default(),
+        }
+    }
+
+    /// Another state at `millis`, with a span and a line of log of its own.
+    fn step(&self, millis: u64) {
+        let mut shown = self.shown.lock().expect("lock");
+        shown.now = Duration::from_millis(millis);
+        shown.counters.answered = millis;
+        let at = shown.now;
+        shown.log.push(LogEntry {
+            at,
+            level: LogLevel::Info,
+            text: format!("at {millis}"),
+        });
+        if shown.log.len() > 20 {
+            shown.log.remove(0);
+        }
+        self.spans.lock().expect("lock").push(span(millis));
+    }
+}
+
+fn span(millis: u64) -> Span {
+    Span {
+        device: 1,
+        member: 2,
+        batch_size: 8,
+        lane: 0,
+        kind: SpanKind::Compute,
+        start: Duration::from_millis(millis.saturating_sub(5)),
+        end: Duration::from_millis(millis),
+        samples: 7,
+        batch: Some(millis),
+        request: millis,
+        requests: 3,
+    }
+}
+
+impl Session for Puppet {
+    fn snapshot(&mut self) -> Snapshot {
+        self.shown.lock().expect("lock").clone()
+    }
+
+    fn now(&mut self) -> Duration {
+        self.shown.lock().expect("lock").now
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        into.append(&mut self.spans.lock().expect("lock"));
+        0
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        self.sent.lock().expect("lock").push(command);
+        Ok(())
+    }
+
+    fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
+        Err(Refusal("a puppet has no preview".into()))
+    }
+}
+
+/// Records `seconds` of a puppet, ten states a second; gives what was shown.
+fn record(path: &Path, seconds: u64) -> Vec<Snapshot> {
+    let puppet = Puppet::new();
+    puppet.step(0);
+    let mut session = Recorder::new(puppet.clone());
+    let started = session.command(Command::StartRecording(path.to_owned()));
+    started.expect("starts");
+    let mut seen = Vec::new();
+    for tenth in 1..=seconds * 10 {
+        puppet.step(tenth * 100);
+        session.drain_spans(&mut Vec::new());
+        let mut shown = session.snapshot();
+        let view = shown.recording.take().expect("recording");
+        assert_eq!((view.failed, view.dropped), (None, 0));
+        seen.push(shown);
+    }
+    session.command(Command::StopRecording).expect("stops");
+    seen
+}
+
+/// A recording that is played by a clock of the test's own.
+fn play(path: &Path) -> (ReplaySession, Arc<AtomicU64>) {
+    let clock = Arc::new(AtomicU64::new(0));
+    let hand = Arc::clone(&clock);
+    let tape = Tape::open(path).expect("a recording");
+    let now = move || Duration::from_millis(hand.load(Ordering::Relaxed));
+    let session = ReplaySession::with_clock(tape, Box::new(now));
+    (session.expect("plays"), clock)
+}
+
+fn as_recorded(mut shown: Snapshot) -> Snapshot {
+    shown.playback = None;
+    shown.audience = Default::default();
+    shown
+}
+
+#[test]
+fn a_recording_plays_what_was_shown_when_it_was_shown() {
+    let folder = Folder::new();
+    let path = folder.join("a.divisi");
+    let seen = record(&path, 20);
+    let mode = fs::metadata(&path).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "its owner alone may read it");
+    let (mut session, clock) = play(&path);
+    let mut spans = Vec::new();
+    for shown in &seen {
+        clock.store(shown.now.as_millis() as u64, Ordering::Relaxed);
+        session.drain_spans(&mut spans);
+        assert_eq!(as_recorded(session.snapshot()), *shown);
+    }
+    assert_eq!(spans.len(), 201);
+    assert_eq!(spans[7], span(700));
+    let playback = session.snapshot().playback.expect("played");
+    assert!(playback.paused, "held at its end");
+}
+
+#[test]
+fn pause_speed_and_seek_are_a_players() {
+    let folder = Folder::new();
+    let path = folder.join("a.divisi");
+    let seen = record(&path, 20);
+    let (mut session, clock) = play(&path);
+    let tick = |ms: u64| clock.fetch_add(ms, Ordering::Relaxed);
+    let at = |session: &mut ReplaySession| session.snapshot().counters.answered;
+    session
+        .command(Command::Play(Play::Speed(4.0)))
+        .expect("4×");
+    tick(1000);
+    assert_eq!(at(&mut session), 4000);
+    session
+        .command(Command::Play(Play::Pause(true)))
+        .expect("holds");
+    tick(1000);
+    assert_eq!(at(&mut session), 4000);
+    let forward = Command::Play(Play::Seek(Duration::from_secs(15)));
+    session.command(forward).expect("there");
+    assert_eq!(as_recorded(session.snapshot()), seen[149]);
+    let mut spans = Vec::new();
+    session.drain_spans(&mut spans);
+    assert_eq!(spans.len(), 151, "all up to there, once");
+    let epoch = session.snapshot().playback.expect("played").epoch;
+    let back = Command::Play(Play::Seek(Duration::from_secs(8)));
+    session.command(back).expect("there");
+    assert_eq!(as_recorded(session.snapshot()), seen[79]);
+    spans.clear();
+    session.drain_spans(&mut spans);
+    assert_eq!(spans.len(), 81, "those before are given again");
+    let playback = session.snapshot().playback.expect("played");
+    assert_eq!((playback.epoch, playback.paused), (epoch + 1, true));
+    let refused = session.command(Command::StopLoad).expect_err("a recording");
+    assert!(refused.0.contains("this is a recording"));
+    let speed = session.command(Command::Play(Play::Speed(f64::NAN)));
+    assert!(speed.is_err(), "no speed");
+}
+
+#[test]
+fn nothing_is_overwritten_and_a_second_recording_takes_another_name() {
+    let folder = Folder::new();
+    let path = folder.join("a.divisi");
+    fs::write(&path, "mine").expect("written");
+    record(&path, 1);
+    assert_eq!(fs::read_to_string(&path).expect("there"), "mine");
+    assert!(Tape::open(&folder.join("a-2.divisi")).is_ok());
+    let mut session = Recorder::new(Puppet::new());
+    let nowhere = Command::StartRecording(folder.join("no/where.divisi"));
+    assert!(session.command(nowhere).is_err());
+    assert!(
+        session.command(Command::StopRecording).is_err(),
+        "none runs"
+    );
+}
+
+#[test]
+fn a_disk_that_is_full_ends_the_recording_and_nothing_else() {
+    let puppet = Puppet::new();
+    let mut session = Recorder::new(puppet.clone());
+    let folder = Folder::new();
+    let path = folder.join("a.divisi");
+    session
+        .command(Command::StartRecording(path))
+        .expect("starts");
+    // A state that cannot be written down stands for a disk that takes no more.
+    {
+        use std::os::unix::ffi::OsStringExt;
+        let mut shown = puppet.shown.lock().expect("lock");
+        let name = std::ffi::OsString::from_vec(vec![0xff]);
+        shown.playback = Some(divisi::session::Playback {
+            path: name.into(),
+            position: Duration::ZERO,
+            length: Duration::ZERO,
+            speed: 1.0,
+            paused: false,
+            epoch: 0,
+        });
+    }
+    let mut millis = 0;
+    let failed = loop {
+        millis += 100;
+        puppet.step(millis);
+        let shown = session.snapshot();
+        if let Some(failed) = shown.recording.expect("shown").failed {
+            break failed;
+        }
+        std::thread::yield_now();
+    };
+    assert!(failed.contains("cannot be written"), "{failed}");
+    assert!(
+        session.command(Command::StopLoad).is_ok(),
+        "all else goes on"
+    );
+}
+
+#[test]
+fn a_file_cut_off_is_readable_up_to_its_last_whole_block() {
+    let folder = Folder::new();
+    let path = folder.join("a.divisi");
+    record(&path, 20);
+    let whole = fs::read(&path).expect("bytes");
+    assert!(Tape::open(&path).expect("whole").is_whole());
+    for cut in (0..whole.len()).step_by(whole.len() / 37) {
+        fs::write(&path, &whole[..cut]).expect("written");
+        let Ok(tape) = Tape::open(&path) else {
+            continue;
+        };
+        assert!(!tape.is_whole() || cut == 0);
+        let (mut session, _) = play(&path);
+        session.to_end();
+        let shown = session.snapshot();
+        assert!(
+            shown
+                .log
+                .first()
+                .is_some_and(|l| l.text.contains("cut off"))
+        );
+    }
+    let half = &whole[..whole.len() * 3 / 4];
+    fs::write(&path, half).expect("written");
+    assert!(
+        Tape::open(&path).is_ok(),
+        "three quarters have whole blocks"
+    );
+}
+
+#[test]
+fn another_version_and_other_files_are_named() {
+    let folder = Folder::new();
+    let path = folder.join("a.divisi");
+    record(&path, 1);
+    let mut bytes = fs::read(&path).expect("bytes");
+    bytes[8] = 2;
+    fs::write(&path, &bytes).expect("written");
+    let error = Tape::open(&path).expect_err("newer").to_string();
+    assert_eq!(error, "recorded by a newer Divisi: version 2, expected 1");
+    fs::write(&path, "sample,class\n1,2\n").expect("written");
+    let error = Tape::open(&path).expect_err("CSV").to_string();
+    assert_eq!(error, "not a recording of Divisi: it begins otherwise");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn damaged_recordings_are_played_as_far_as_they_can_be(
+        places in prop::collection::vec((0.0..1.0f64, any::<u8>()), 1..6),
+    ) {
+        static WHOLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+        let folder = Folder::new();
+        let path = folder.join("a.divisi");
+        let whole = WHOLE.get_or_init(|| {
+            record(&path, 12);
+            fs::read(&path).expect("bytes")
+        });
+        let mut bytes = whole.clone();
+        for (place, byte) in places {
+            let at = (place * bytes.len() as f64) as usize;
+            bytes[at] = byte;
+        }
+        fs::write(&path, &bytes).expect("written");
+        if let Ok(tape) = Tape::open(&path) {
+            let now = || Duration::ZERO;
+            if let Ok(mut session) = ReplaySession::with_clock(tape, Box::new(now)) {
+                session.to_end();
+                session.snapshot();
+                session.command(Command::Play(Play::Seek(Duration::ZERO))).expect("there");
+                session.snapshot();
+                session.drain_spans(&mut Vec::new());
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        static TEMPLATE: std::sync::OnceLock<Snapshot> = std::sync::OnceLock::new();
+        let mut shown = TEMPLATE.get_or_init(template).clone();
+        let _ = decode::<Snapshot>(&bytes);
+        let _ = decode::<Command>(&bytes);
+        if let Ok(batch) = decode::<SpanBatch>(&bytes) {
+            let _ = batch.unpack(&mut Vec::new());
+        }
+        if let Ok(delta) = decode::<Delta>(&bytes) {
+            let _ = delta.apply(&mut shown);
+        }
+    }
+
+    #[test]
+    fn a_delta_makes_the_new_snapshot_of_the_old(
+        lines in prop::collection::vec((0..3usize, 0..5u8), 0..30),
+        answered in any::<u64>(),
+        load in 0.0..1.0f64,
+        entry in 0..12usize,
+    ) {
+        static TEMPLATE: std::sync::OnceLock<Snapshot> = std::sync::OnceLock::new();
+        let mut old = TEMPLATE.get_or_init(template).clone();
+        for (what, text) in lines {
+            let mut new = old.clone();
+            let line = |text: u8| LogEntry {
+                at: Duration::from_secs(u64::from(text)),
+                level: LogLevel::Info,
+                text: format!("line {text}"),
+            };
+            match what {
+                0 => new.log.push(line(text)),
+                1 if !new.log.is_empty() => drop(new.log.remove(0)),
+                _ => new.log.truncate(usize::from(text)),
+            }
+            new.counters.answered = answered;
+            new.entries[entry].load = load;
+            new.now += Duration::from_millis(1);
+            let bytes = encode(&Delta::between(&old, &new).expect("written")).expect("written");
+            let delta: Delta = decode(&bytes).expect("read");
+            delta.apply(&mut old).expect("fits");
+            prop_assert_eq!(&old, &new);
+        }
+    }
+
+    #[test]
+    fn spans_come_back_as_they_were(
+        numbers in prop::collection::vec((any::<u64>(), 0..1u64 << 40, any::<u32>()), 0..50),
+    ) {
+        let spans: Vec<Span> = numbers.iter().map(|&(request, start, some)| Span {
+            device: some as usize % 16,
+            lane: some as usize,
+            start: Duration::from_nanos(start),
+            end: Duration::from_nanos(start + u64::from(some)),
+            batch: (some % 3 > 0).then_some(request),
+            request,
+            requests: some,
+            ..span(5)
+        }).collect();
+        let bytes = encode(&SpanBatch::pack(&spans, 9)).expect("written");
+        let batch: SpanBatch = decode(&bytes).expect("read");
+        let mut back = Vec::new();
+        batch.unpack(&mut back).expect("whole");
+        prop_assert_eq!((back, batch.lost), (spans, 9));
+    }
+}
+
+fn viewer(name: &str) -> Viewer {
+    Viewer {
+        name: name.into(),
+        read_only: false,
+    }
+}
+
+fn serve(session: Box<dyn Session>, folder: &Folder) -> (Hub, PathBuf) {
+    let path = folder.join("digits.sock");
+    let door = Door::open_at(&path, "digits").expect("a door");
+    let hub = Hub::start(session, door, Box::new(|_| {})).expect("serves");
+    (hub, path)
+}
+
+/// Looks until it is there: the server works in threads of its own.
+fn until(session: &mut RemoteSession, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
+    loop {
+        let shown = session.snapshot();
+        if there(&shown) {
+            return shown;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_viewer_sees_steers_and_leaves_an_engine() {
+    let folder = Folder::new();
+    let (hub, path) = serve(Box::new(live()), &folder);
+    let mode = fs::metadata(&path).expect("a socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let mut session = RemoteSession::join(&path, viewer("ann@pts/1")).expect("joins");
+    let pattern = LoadPattern::Closed {
+        clients: 2,
+        samples: 4,
+    };
+    session.command(Command::StartLoad(pattern)).expect("taken");
+    let shown = until(&mut session, |s| s.counters.answered > 50);
+    assert_eq!(shown.load.pattern, Some(pattern));
+    let mut spans = Vec::new();
+    while spans.is_empty() {
+        session.drain_spans(&mut spans);
+    }
+    let cell = Cell {
+        device: 0,
+        member: 2,
+    };
+    let matrix = shown.matrix.with(cell, BatchSize::new(64)).expect("valid");
+    let preview = session.preview(&shown.setup().with_matrix(matrix));
+    assert!(preview.is_ok(), "{preview:?}");
+    drop(session);
+    let mut again = RemoteSession::join(&path, viewer("ann@pts/1")).expect("joins");
+    let before = again.snapshot().counters.answered;
+    until(&mut again, |s| s.counters.answered > before);
+    stop(&path).expect("stops");
+    hub.join();
+    let after = until(&mut again, |s| matches!(s.health, Health::Closed(_)));
+    assert!(matches!(after.health, Health::Closed(why) if why.contains("gone")));
+    assert!(again.command(Command::StopLoad).is_err(), "at once");
+    assert!(!path.exists(), "its socket is gone");
+}
+
+#[test]
+fn many_watch_and_one_edits() {
+    let folder = Folder::new();
+    let puppet = Puppet::new();
+    let (hub, path) = serve(Box::new(puppet.clone()), &folder);
+    let mut ann = RemoteSession::join(&path, viewer("ann@pts/1")).expect("joins");
+    let mut bob = RemoteSession::join(&path, viewer("bob@pts/2")).expect("joins");
+    let guest = Viewer {
+        name: "guest\u{1b}[2J".into(),
+        read_only: true,
+    };
+    let mut guest = RemoteSession::join(&path, guest).expect("joins");
+    until(&mut ann, |s| s.audience.viewers == 3 && s.audience.you_edit);
+    ann.command(Command::StopLoad)
+        .expect("nobody edits: she does");
+    let seen = until(&mut bob, |s| s.audience.editor.is_some());
+    assert_eq!(seen.audience.editor.as_deref(), Some("ann@pts/1"));
+    assert!(!seen.audience.you_edit && seen.audience.attached);
+    let refused = bob.command(Command::StopLoad).expect_err("ann edits");
+    assert!(refused.0.contains("ann@pts/1"), "{refused}");
+    let refused = guest.command(Command::TakeEditing(true)).expect_err("no");
+    assert!(refused.0.contains("read-only"));
+    ann.command(Command::TakeEditing(false)).expect("lets go");
+    bob.command(Command::TakeEditing(true)).expect("free");
+    assert!(ann.command(Command::StopLoad).is_err(), "bob edits");
+    drop(bob);
+    until(&mut ann, |s| {
+        s.audience.editor.is_none() && s.audience.viewers == 2
+    });
+    ann.command(Command::StopLoad)
+        .expect("his leaving freed it");
+    assert_eq!(
+        puppet.sent.lock().expect("lock").len(),
+        2,
+        "none that was refused"
+    );
+    hub.stopper()();
+    hub.join();
+}
+
+#[test]
+fn a_viewer_that_reads_nothing_costs_the_others_nothing() {
+    let folder = Folder::new();
+    let puppet = Puppet::new();
+    let (hub, path) = serve(Box::new(puppet.clone()), &folder);
+    // It says who it is and never reads.
+    let mut deaf = UnixStream::connect(&path).expect("connects");
+    let hello = divisi::session::wire::hello(divisi::session::wire::Format::Connection);
+    deaf.write_all(&hello).expect("said");
+    let join = encode(&("deaf", true)).expect("encoded");
+    let length = (join.len() as u32).to_le_bytes();
+    deaf.write_all(&length).expect("said");
+    deaf.write_all(&join).expect("said");
+    let mut ann = RemoteSession::join(&path, viewer("ann@pts/1")).expect("joins");
+    until(&mut ann, |s| s.audience.viewers == 2);
+    // More than its socket and its outbox take.
+    let mut got = 0;
+    let mut sent = 0;
+    let batch: Vec<Span> = (0..50_000).map(|i| span(i * 7919 % 1_000_000)).collect();
+    while sent < 20 {
+        puppet.spans.lock().expect("lock").extend(&batch);
+        sent += 1;
+        let mut spans = Vec::new();
+        while got < sent * batch.len() {
+            ann.drain_spans(&mut spans);
+            got += spans.len();
+            spans.clear();
+        }
+    }
+    assert_eq!(ann.drain_spans(&mut Vec::new()), 0, "she lost none");
+    puppet.step(77_000);
+    until(&mut ann, |s| s.counters.answered == 77_000);
+    drop(deaf);
+    until(&mut ann, |s| s.audience.viewers == 1);
+    hub.stopper()();
+    hub.join();
+}
+
+#[test]
+fn nonsense_on_a_socket_is_dropped() {
+    let folder = Folder::new();
+    let (hub, path) = serve(Box::new(Puppet::new()), &folder);
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 64], b""] {
+        let mut stream = UnixStream::connect(&path).expect("connects");
+        let _ = stream.write_all(bytes);
+    }
+    let hello = divisi::session::wire::hello(divisi::session::wire::Format::Connection);
+    let mut stream = UnixStream::connect(&path).expect("connects");
+    stream.write_all(&hello).expect("said");
+    let _ = stream.write_all(&[0xff; 64]);
+    let mut ann = RemoteSession::join(&path, viewer("ann@pts/1")).expect("joins");
+    until(&mut ann, |s| s.audience.viewers == 1);
+    hub.stopper()();
+    hub.join();
+}
+
+#[test]
+fn a_name_is_served_once_and_dead_sockets_are_taken_over() {
+    let folder = Folder::new();
+    let path = folder.join("digits.sock");
+    let door = Door::open_at(&path, "digits").expect("a door");
+    let second = Door::open_at(&path, "digits").expect_err("taken");
+    assert!(matches!(second, PlaceError::Taken(name) if name == "digits"));
+    drop(door);
+    // As a server that was killed leaves it.
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("bound"));
+    assert!(path.exists());
+    let error = RemoteSession::join(&path, viewer("ann"))
+        .err()
+        .expect("dead");
+    assert!(matches!(error, RemoteError::Io(_)));
+    Door::open_at(&path, "digits").expect("taken over");
+}

@@ -1,0 +1,14 @@
+//! `divisi replay`: a recording in the console.
+
+use anyhow::{Context, Result};
+use divisi::session::replay::ReplaySession;
+
+use super::args::ReplayArgs;
+use super::start;
+
+pub fn run(args: &ReplayArgs) -> Result<()> {
+    let opened = ReplaySession::open(&args.file);
+    let session = opened.with_context(|| args.file.display().to_string())?;
+    start::need_terminal()?;
+    start::show(Box::new(session), false, !args.no_mouse)
+}

@@ -1,0 +1,105 @@
+//! A report as CSV: a row for the ensemble, each device, member and worker.
+
+use anyhow::Result;
+use divisi::session::{LatencyView, Snapshot};
+
+const HEAD: [&str; 16] = [
+    "section",
+    "device",
+    "member",
+    "batch_size",
+    "load",
+    "fill",
+    "samples_per_s",
+    "queued",
+    "batches",
+    "memory_booked_bytes",
+    "memory_bytes",
+    "answered",
+    "p50_us",
+    "p90_us",
+    "p99_us",
+    "max_us",
+];
+
+type Row = [String; HEAD.len()];
+
+/// All of it.
+pub fn csv(shown: &Snapshot) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(HEAD)?;
+    for row in rows(shown) {
+        writer.write_record(row)?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+fn rows(shown: &Snapshot) -> Vec<Row> {
+    let mut rows = vec![ensemble(shown)];
+    rows.extend(shown.devices.iter().map(|d| {
+        let mut row = row("device", &d.name, "");
+        row[4] = share(d.busy);
+        row[9] = d.memory_booked.to_string();
+        row[10] = d.memory_bytes.to_string();
+        row
+    }));
+    rows.extend(shown.members.iter().map(|m| {
+        let mut row = row("member", "", &m.name);
+        row[6] = format!("{:.3}", m.samples_per_s);
+        row[7] = m.queued.to_string();
+        latency(&mut row, &m.latency);
+        row
+    }));
+    rows.extend(workers(shown));
+    rows
+}
+
+fn ensemble(shown: &Snapshot) -> Row {
+    let mut row = row("ensemble", "", "");
+    row[6] = format!("{:.3}", shown.throughput.samples_per_s);
+    row[11] = shown.counters.answered.to_string();
+    latency(&mut row, &shown.latency);
+    row
+}
+
+fn workers(shown: &Snapshot) -> impl Iterator<Item = Row> {
+    let frame = shown.matrix.frame();
+    let entries = shown.matrix.cells().zip(&shown.entries);
+    entries.filter_map(|(cell, entry)| {
+        let size = shown.matrix.get(cell)?;
+        let mut row = row(
+            "worker",
+            &frame.devices[cell.device],
+            &frame.members[cell.member],
+        );
+        row[3] = size.get().to_string();
+        row[4] = share(entry.load);
+        row[5] = share(entry.fill);
+        row[7] = entry.waiting.to_string();
+        row[8] = entry.batches.to_string();
+        latency(&mut row, &entry.latency);
+        Some(row)
+    })
+}
+
+fn row(section: &str, device: &str, member: &str) -> Row {
+    let mut row = Row::default();
+    for (cell, text) in row.iter_mut().zip([section, device, member]) {
+        *cell = text.to_owned();
+    }
+    row
+}
+
+fn share(of: f64) -> String {
+    format!("{of:.4}")
+}
+
+/// Nothing where nothing was measured.
+fn latency(row: &mut Row, view: &LatencyView) {
+    let s = &view.summary;
+    if s.count > 0 {
+        for (cell, micros) in row[12..].iter_mut().zip([s.p50, s.p90, s.p99, s.max]) {
+            *cell = micros.to_string();
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `divisi report`: once what the console shows, from wherever it is to be had.
+
+mod csv;
+mod text;
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use divisi::session::record::Tape;
+use divisi::session::replay::ReplaySession;
+use divisi::session::{Session, Snapshot};
+
+use super::args::{ReportArgs, ReportFormat};
+use super::attach;
+use super::report::{print, print_json};
+use super::signals;
+use super::start;
+
+/// Between looks at an ensemble that is served for a report.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub fn run(args: &ReportArgs) -> Result<()> {
+    let shown = shown(args)?;
+    match args.format {
+        ReportFormat::Text => print(&text::text(&shown)),
+        ReportFormat::Json => print_json(&shown),
+        ReportFormat::Csv => print(&csv::csv(&shown)?),
+    }
+}
+
+/// A recording's end, a server's state, or what a run of an ensemble comes to.
+fn shown(args: &ReportArgs) -> Result<Snapshot> {
+    let target = &args.target.ensemble;
+    if target.is_file() && Tape::is_one(target) {
+        let opened = ReplaySession::open(target);
+        let mut session = opened.with_context(|| target.display().to_string())?;
+        session.to_end();
+        return Ok(session.snapshot());
+    }
+    let server = target.to_str().and_then(attach::running);
+    if let Some(path) = server {
+        return Ok(attach::join(&path, true)?.snapshot());
+    }
+    serve(args)
+}
+
+fn serve(args: &ReportArgs) -> Result<Snapshot> {
+    let stop = signals::stop_flag();
+    let mut session = start::session(&args.target, args.matrix.as_deref(), args.load, None)?;
+    let until = Instant::now() + args.lasts;
+    while Instant::now() < until && !stop.load(Ordering::Acquire) {
+        // What the session does on the way: load that rests, notices that become log.
+        session.snapshot();
+        thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+    }
+    Ok(session.snapshot())
+}

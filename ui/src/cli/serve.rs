@@ -1,0 +1,45 @@
+//! `divisi serve`: an ensemble served without a screen.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use divisi::session::Session;
+use divisi::session::remote::{Door, Hub, LogSink};
+
+use super::args::ServeArgs;
+use super::signals;
+use super::start;
+
+pub fn run(args: &ServeArgs) -> Result<()> {
+    let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
+    let mut session = start::session(&args.target, matrix, args.load, record)?;
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => start::server_name(&session.snapshot().ensemble),
+    };
+    let door = Door::open(&name)?;
+    say(&format!("listening at {}", door.path().display()));
+    say(&format!(
+        "`divisi attach {name}` joins, `divisi stop {name}` ends it"
+    ));
+    let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
+    signals::on_end(hub.stopper());
+    hub.join();
+    say("stopped");
+    Ok(())
+}
+
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "divisi: {text}");
+}
+
+/// Log lines on standard error, with the seconds since the start.
+pub fn log_to_stderr() -> LogSink {
+    Box::new(|line| {
+        let level = format!("{:?}", line.level).to_lowercase();
+        let at = line.at.as_secs_f64();
+        // Text of others must not steer a terminal.
+        let text: String = line.text.chars().filter(|c| !c.is_control()).collect();
+        let _ = writeln!(io::stderr(), "{at:>10.3} {level:<5} {text}");
+    })
+}
