@@ -2,6 +2,7 @@
 
 mod devices;
 mod log;
+mod predict;
 mod reloads;
 mod searches;
 mod view;
@@ -15,10 +16,9 @@ use crate::search::Cache;
 use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
-use super::{
-    Command, EditPreview, LogLevel, Prediction, Proposal, Refusal, Session, Setup, Snapshot,
-};
+use super::{Command, EditPreview, LogLevel, Proposal, Refusal, Session, Setup, Snapshot};
 use log::Log;
+use predict::Forecast;
 use reloads::Reloads;
 use searches::Searches;
 
@@ -30,6 +30,7 @@ pub struct LiveSession {
     log: Arc<Log>,
     reloads: Reloads,
     searches: Searches,
+    forecast: Forecast,
     load: Option<Generator>,
     pattern: Option<LoadPattern>,
     seed: u64,
@@ -61,6 +62,7 @@ impl LiveSession {
         );
         LiveSession {
             reloads: Reloads::new(Arc::clone(&engine), Arc::clone(&log)),
+            forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
             searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
             members: view::member_facts(&ensemble),
             slowdown: vec![1.0; engine.devices().count()],
@@ -142,6 +144,8 @@ impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
         self.rest_load_while_measuring();
         self.refresh_proposal();
+        let disturbed = self.searches.is_measuring();
+        self.forecast.learn(&self.engine.observe(), disturbed);
         for notice in self.engine.take_notices() {
             self.log.add_notice(self.engine.observe().now, notice);
         }
@@ -188,7 +192,8 @@ impl Session for LiveSession {
                     true => Some(self.samples()?),
                     false => self.ensemble.calibration.clone(),
                 };
-                self.searches.start(method, samples)?;
+                let known = method.quiet.then(|| self.forecast.known());
+                self.searches.start(method, samples, known)?;
                 self.rest_load_while_measuring();
                 Ok(())
             }
@@ -221,7 +226,7 @@ impl Session for LiveSession {
                 .map(|m| names[m].clone())
                 .collect(),
             settings: Vec::new(),
-            prediction: Prediction::default(),
+            prediction: self.forecast.predict(&old, matrix, &self.slowdown),
             difference: plan.difference,
         })
     }
