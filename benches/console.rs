@@ -81,6 +81,7 @@ fn options() -> Options {
         read_only: false,
         mouse: false,
         title: "digits".into(),
+        demo: None,
     }
 }
 

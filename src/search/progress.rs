@@ -150,8 +150,11 @@ impl Tried {
     }
 }
 
-/// Entries of `new` that `old` has otherwise.
+/// Entries of `new` that `old` has otherwise; none where they are on other devices.
 pub(super) fn changes(old: &Matrix, new: &Matrix) -> Vec<(Cell, Option<BatchSize>)> {
+    if old.frame() != new.frame() {
+        return Vec::new();
+    }
     let changed = |cell: &Cell| old.get(*cell) != new.get(*cell);
     let cells = new.cells().filter(changed);
     cells.map(|cell| (cell, new.get(cell))).collect()

@@ -10,6 +10,7 @@ use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::Progress;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
+use divisi_console::console::demo::Wanted;
 use divisi_console::console::{Colours, Console, Effect, Event, Look, Options};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -86,6 +87,14 @@ impl Bench {
     }
 
     pub fn with(width: u16, height: u16, read_only: bool, look: Look) -> Self {
+        Bench::built(width, height, look, read_only, None)
+    }
+
+    pub fn demonstrating(width: u16, height: u16, look: Look, demo: Wanted) -> Self {
+        Bench::built(width, height, look, false, Some(demo))
+    }
+
+    fn built(width: u16, height: u16, look: Look, read_only: bool, demo: Option<Wanted>) -> Self {
         let desk = Desk {
             sent: Arc::default(),
             shown: Arc::new(Mutex::new(snapshot())),
@@ -97,6 +106,7 @@ impl Bench {
             read_only,
             mouse: false,
             title: "divisi".into(),
+            demo,
         };
         let mut console = Console::new(session, &options, look);
         console.handle(Event::Resize(width, height));

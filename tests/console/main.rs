@@ -20,6 +20,7 @@ macro_rules! screen {
 }
 
 mod cli;
+mod demo;
 mod devices;
 mod fake;
 mod screens;

@@ -11,6 +11,8 @@ use divisi::ensemble::PolicyKind;
 use divisi::load::LoadPattern;
 use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
+use crate::console::demo::Stage;
+
 /// Serve ensembles of neural networks on this machine, watch and retune them.
 ///
 /// Without a command it opens the console on ENSEMBLE (the built-in digits).
@@ -106,6 +108,22 @@ pub enum Command {
         after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
     )]
     Plan(PlanArgs),
+    /// Show what scheduling does: a guided demonstration with captions on the console
+    #[command(after_help = "Example:\n  divisi demo --on simulated")]
+    Demo(DemoArgs),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoArgs {
+    /// digits (this machine's devices) or simulated (imn12 on 16 simulated GPUs)
+    #[arg(long, value_name = "STAGE", default_value = "digits")]
+    pub on: Stage,
+    /// Go on by itself at the end of each scene, and begin again after the last
+    #[arg(long)]
+    pub auto: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! `divisi [ENSEMBLE]`: the console on an ensemble that is serving.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,24 @@ use divisi::search::Cache;
 use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
-use super::args::{Args, StartLoad};
+use super::args::{Args, StartLoad, Target};
 use super::open::open;
 use super::signals;
 use crate::console::{self, Options};
 
 pub fn run(args: &Args) -> Result<()> {
+    expect_terminal()?;
+    let options = Options {
+        read_only: args.read_only,
+        mouse: !args.no_mouse,
+        title: "divisi".into(),
+        demo: None,
+    };
+    show(&args.target, args.matrix.as_deref(), args.load, options)
+}
+
+/// Refuses where no screen can be drawn, and says what to run instead.
+pub fn expect_terminal() -> Result<()> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!(
             "the console needs a terminal; without one try `divisi check`, `divisi bench`, \
@@ -24,20 +37,24 @@ pub fn run(args: &Args) -> Result<()> {
     if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
         bail!("TERM=dumb cannot draw a screen; try `divisi bench` or `divisi check`");
     }
-    let opened = open(&args.target)?;
-    let matrix = opened.matrix(args.matrix.as_deref())?;
+    Ok(())
+}
+
+/// Serves and shows it until the user leaves.
+pub fn show(
+    target: &Target,
+    matrix: Option<&Path>,
+    load: StartLoad,
+    options: Options,
+) -> Result<()> {
+    let opened = open(target)?;
+    let matrix = opened.matrix(matrix)?;
     let factory = opened.networks();
     let engine = Arc::new(opened.start(&matrix, Arc::clone(&factory))?);
     let mut session = LiveSession::new(engine, factory, Cache::of_user());
-    if let (StartLoad::Pattern(pattern), true) = (args.load, opened.ensemble.calibration.is_some())
-    {
+    if let (StartLoad::Pattern(pattern), true) = (load, opened.ensemble.calibration.is_some()) {
         session.command(Command::StartLoad(pattern))?;
     }
-    let options = Options {
-        read_only: args.read_only,
-        mouse: !args.no_mouse,
-        title: "divisi".into(),
-    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

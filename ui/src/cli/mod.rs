@@ -9,6 +9,7 @@ mod bench;
 mod builtin;
 mod check;
 mod console;
+mod demo;
 mod devices;
 mod open;
 mod output;
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
         Some(Command::Bench(a)) => bench::run(a),
         Some(Command::Devices(a)) => devices::run(a),
         Some(Command::Plan(a)) => plan::run(a),
+        Some(Command::Demo(a)) => demo::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,6 +9,7 @@ mod actions;
 mod app;
 pub mod commands;
 mod core;
+pub mod demo;
 mod dialogs;
 mod edit;
 mod effect;
@@ -37,4 +38,6 @@ pub struct Options {
     pub mouse: bool,
     /// The program's name in the header.
     pub title: String,
+    /// Begin with a demonstration.
+    pub demo: Option<demo::Wanted>,
 }

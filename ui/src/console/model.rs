@@ -6,6 +6,7 @@ use divisi::allocation::{Cell, Matrix};
 use divisi::session::{SearchState, Snapshot};
 use ratatui::layout::Rect;
 
+use super::demo::Demo;
 use super::dialogs::Dialog;
 use super::edit::Edit;
 use super::theme::Look;
@@ -106,6 +107,8 @@ pub struct Model {
     pub edit: Option<Edit>,
     /// What lies over the panels, the last on top.
     pub dialogs: Vec<Dialog>,
+    /// The demonstration under way.
+    pub demo: Option<Demo>,
     /// A line over the footer.
     pub message: Option<Message>,
     /// No command may change anything.
@@ -140,6 +143,7 @@ impl Model {
             log_back: 0,
             edit: None,
             dialogs: Vec::new(),
+            demo: options.demo.map(Demo::new),
             message: None,
             read_only: options.read_only,
             mouse: options.mouse,

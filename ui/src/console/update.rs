@@ -8,6 +8,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::actions;
 use super::commands::{self, Id};
+use super::demo;
 use super::dialogs::{self, Dialog};
 use super::effect::{Effect, Event, News};
 use super::format;
@@ -21,10 +22,16 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Key(_) => {}
         Event::Mouse(mouse) => on_mouse(model, &mouse),
         Event::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
-        Event::News(news) => on_news(model, *news),
+        Event::News(news) => {
+            on_news(model, *news);
+            return demo::on_news(model);
+        }
         Event::Previewed(preview) => dialogs::previewed(model, preview),
         Event::Accepted(command) => on_accepted(model, &command),
-        Event::Refused(reason) => model.say(reason, true),
+        Event::Refused(reason) => {
+            model.say(reason.as_str(), true);
+            demo::refused(model, &reason);
+        }
         Event::Wrote(Ok(path)) => model.say(format!("wrote {}", path.display()), false),
         Event::Wrote(Err(why)) => model.say(why, true),
     }
@@ -130,7 +137,7 @@ fn on_accepted(model: &mut Model, command: &Command) {
         command,
         Command::Apply(..) | Command::Undo | Command::Redo | Command::LoseDevice(_)
     );
-    if reloads {
+    if reloads && !demo::is_reload_of(model, command) {
         let before = model.snapshot.reload.clone();
         model.dialogs.push(Dialog::Reload { before });
     }

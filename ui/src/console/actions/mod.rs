@@ -6,6 +6,7 @@ use divisi::allocation::Matrix;
 use divisi::session::{Command, SearchState};
 
 use super::commands::Id;
+use super::demo;
 use super::dialogs::{Compare, Confirm, Dialog, Form, Help, Palette, Then};
 use super::edit::Edit;
 use super::effect::Effect;
@@ -16,6 +17,7 @@ use super::panels::stream_rows;
 pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
     match id {
         Id::Quit => return quit(model),
+        Id::DemoNext | Id::DemoBack | Id::DemoRepeat | Id::DemoLeave => demo::act(model, id),
         Id::Suspend => return vec![Effect::Suspend],
         Id::Mouse => return mouse(model),
         Id::Pause => return pause(model),
@@ -40,6 +42,9 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
 }
 
 fn quit(model: &mut Model) -> Vec<Effect> {
+    if demo::asked_to_quit(model) {
+        return Vec::new();
+    }
     if !model.has_staged() {
         return vec![Effect::Quit];
     }

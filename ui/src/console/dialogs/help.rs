@@ -88,6 +88,7 @@ fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, two: bool, model: &Mo
     inside.text(1 + keys, y, entry.title, Role::Strong);
     let place = match entry.scope {
         Scope::Edit => "editing: ",
+        Scope::Demo => "in a demonstration: ",
         Scope::In(_) => "in its panel: ",
         Scope::Always | Scope::Main => "",
     };
