@@ -32,6 +32,7 @@ fn pass(bench: &mut Bench) {
     bench.show(|shown| {
         shown.now += Duration::from_secs(1);
         shown.counters.answered += 50;
+        shown.members.iter_mut().for_each(|m| m.queued = 0);
         for command in asked {
             match command {
                 Command::Apply(setup, _) => shown.matrix = setup.matrix,
@@ -196,6 +197,8 @@ fn with_more_devices_than_members_the_rest_help_the_dearest() {
     let mut bench = Bench::demonstrating(160, 50, PLAIN, wanted);
     bench.show(many);
     bench.keys("nnr");
+    // What was asked for before was for other devices.
+    bench.desk.sent.lock().unwrap().clear();
     play(&mut bench);
     let rows = bench.console.model().snapshot.matrix.rows();
     let workers: usize = rows.iter().flatten().filter(|size| **size > 0).count();

@@ -59,6 +59,8 @@ impl Demo {
                 Verdict::Done => {
                     self.step += 1;
                     self.asked = false;
+                    // Nobody presses a key that would take it away, and keys show there.
+                    model.message = model.message.take().filter(|m| m.bad);
                 }
                 Verdict::Wait => return Vec::new(),
                 Verdict::Ask(command) => {
@@ -92,6 +94,8 @@ impl Demo {
                 return self.until(shown.policy == policy, command);
             }
             Step::Load(load) => return self.load(load, shown),
+            Step::Drain if shown.members.iter().any(|m| m.queued > 0) => return Verdict::Wait,
+            Step::Drain => {}
             Step::Clear => {
                 // What is lost counts from here as well.
                 self.began = Some(shown.counters);

@@ -262,9 +262,10 @@ fn policies(words: &Words) -> Scene {
             Say(caption),
             Look(Panel::Streams),
             Step::Load(Load::Stop),
+            Step::Drain,
             Policy(*policy),
             Step::Load(Load::Burst(0.6)),
-            watch(10, 0),
+            watch(20, 0),
             Clear,
             watch(words.single, 4),
             Look(Panel::Latency),
@@ -288,6 +289,8 @@ fn reload(words: &Words) -> Scene {
         "How much can be served at most? A good half of that arrives while workers change.",
     );
     steps.extend([
+        Step::Load(Load::Stop),
+        Step::Drain,
         Step::Load(Load::Poisson(0.5)),
         watch(words.single / 8, 1),
         Clear,

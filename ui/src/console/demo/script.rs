@@ -30,6 +30,8 @@ pub enum Step {
     Policy(PolicyKind),
     /// Sends other requests.
     Load(Load),
+    /// Waits until no queue has anything left.
+    Drain,
     /// Forgets latencies so far.
     Clear,
     /// Lets the session go on until there is enough to tell.
