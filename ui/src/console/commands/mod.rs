@@ -188,10 +188,10 @@ impl Entry {
 #[rustfmt::skip]
 pub static TABLE: &[Entry] = &[
     entry(Id::Help, Scope::Always, &[key('?')], "help", "help", "every command with its keys; type to search"),
-    entry(Id::DemoNext, Scope::Demo, &[key('n')], "next", "next scene", "on to the next scene of the demonstration, whatever this one still does"),
+    entry(Id::DemoNext, Scope::Demo, &[key('n')], "next", "next scene", "on to the next scene"),
     entry(Id::DemoBack, Scope::Demo, &[key('b')], "back", "scene before", "back to the scene before"),
     entry(Id::DemoRepeat, Scope::Demo, &[key('r')], "repeat", "scene again", "this scene from its start"),
-    entry(Id::DemoLeave, Scope::Demo, &[of(KeyCode::Esc)], "leave", "leave the demonstration", "end it and stay in the console with what it set up"),
+    entry(Id::DemoLeave, Scope::Demo, &[of(KeyCode::Esc)], "leave", "leave the demonstration", "end it and stay in the console"),
     entry(Id::Compare, Scope::Edit, &[key('a')], "apply", "compare and apply", "show what the staged changes start, stop and book; y applies them"),
     entry(Id::Raise, Scope::Edit, &[key('+'), key('='), of(KeyCode::PageUp)], "larger", "larger batch", "the next larger allowed batch size at the cursor"),
     entry(Id::Lower, Scope::Edit, &[key('-'), of(KeyCode::PageDown)], "smaller", "smaller batch", "the next smaller batch size at the cursor, last of all no worker"),
