@@ -159,16 +159,16 @@ fn without_a_profile_a_prediction_says_why_there_is_none_and_serving_teaches_it(
 #[test]
 fn simulated_devices_are_predicted_by_their_laws() {
     let ensemble = digits();
-    let devices = Devices::simulated(&find_profile("v100").expect("built in"), 4);
+    let devices = Devices::simulated(&find_profile("v100").expect("built in"), 6);
     let footprints = Footprints::of(&ensemble, &devices);
     let all = worst_fit(&frame(&ensemble, &devices), &devices, &footprints).expect("fits");
     let mut rows: Vec<Vec<i64>> = Vec::new();
     for row in all.rows() {
         rows.push(row.into_iter().map(|size| size as i64).collect());
     }
-    let last = rows[3].clone();
-    rows[3].fill(0);
-    rows[2].iter_mut().zip(last).for_each(|(a, b)| *a += b);
+    let last = rows[5].clone();
+    rows[5].fill(0);
+    rows[4].iter_mut().zip(last).for_each(|(a, b)| *a += b);
     let fewer = Matrix::from_rows(Arc::clone(all.frame()), &rows).expect("valid");
     let engine = Engine::start(
         Arc::clone(&ensemble),
@@ -182,8 +182,8 @@ fn simulated_devices_are_predicted_by_their_laws() {
     let said = session.preview(&setup).expect("fits").prediction;
     assert_eq!(said.source, "model: laws of the devices");
     assert!(
-        said.after < said.before,
-        "three devices do less than four: {said:?}"
+        said.after <= said.before && said.after > Some(0.0),
+        "five devices do no more than six: {said:?}"
     );
 }
 
