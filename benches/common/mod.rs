@@ -56,6 +56,7 @@ impl Bed {
     /// A search with real networks.
     pub fn job(&self, method: Method, cache: Option<Cache>) -> Job {
         Job {
+            known: None,
             ensemble: Arc::clone(&self.ensemble),
             devices: self.devices.clone(),
             measured_on: self.devices.clone(),

@@ -74,6 +74,7 @@ fn options() -> Options {
         mouse: false,
         title: "digits".into(),
         layouts: Vec::new(),
+        demo: None,
     }
 }
 

@@ -90,6 +90,7 @@ struct Scores {
 
 fn search(stage: &Stage, method: Method) -> Option<Scores> {
     let job = Job {
+        known: None,
         ensemble: Arc::clone(&stage.ensemble),
         devices: stage.devices.clone(),
         measured_on: stage.devices.clone(),

@@ -15,7 +15,7 @@ use serde::Serialize;
 pub use discovery::Host;
 pub use ledger::{Booking, Ledger, NoRoom};
 pub use named::DeviceError;
-pub use pinning::{pin_current_thread, thread_pool};
+pub use pinning::{pin_current_thread, thread_pool, yield_to_all_others};
 pub use size::{format_bytes, parse_bytes};
 
 use simulated::{DeviceClass, DeviceProfile};

@@ -23,6 +23,24 @@ pub fn pin_current_thread(_cores: &[usize]) -> bool {
     false
 }
 
+/// Lets every other thread go first from now on; false where the system does not. It
+/// cannot be taken back: only for threads that do nothing else afterwards.
+#[cfg(target_os = "linux")]
+pub fn yield_to_all_others() -> bool {
+    // On Linux this is the calling thread's own, not the whole process's.
+    rustix::process::setpriority_process(None, LOWEST).is_ok()
+}
+
+/// Lets every other thread go first from now on; false where the system does not.
+#[cfg(not(target_os = "linux"))]
+pub fn yield_to_all_others() -> bool {
+    false
+}
+
+/// The least urgent that a thread can be.
+#[cfg(target_os = "linux")]
+const LOWEST: i32 = 19;
+
 #[cfg(target_os = "linux")]
 pub(super) fn allowed_cores() -> Vec<usize> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {

@@ -97,8 +97,26 @@ impl Costs {
 
     /// Whether every cost is known.
     pub fn is_complete(&self) -> bool {
-        let mut cells = self.cells.iter().flatten();
-        cells.all(|cell| *cell != CellCost::Unknown)
+        self.unknown().is_none()
+    }
+
+    /// The first member and device of which nothing is known.
+    pub fn unknown(&self) -> Option<(usize, usize)> {
+        let mut members = self.cells.iter().enumerate();
+        members.find_map(|(member, devices)| {
+            let device = devices.iter().position(|c| *c == CellCost::Unknown)?;
+            Some((member, device))
+        })
+    }
+
+    /// Takes from `other`, of the same ensemble and devices, what is not known here.
+    pub fn fill_from(&mut self, other: &Costs) {
+        let cells = self.cells.iter_mut().flatten();
+        for (cell, other) in cells.zip(other.cells.iter().flatten()) {
+            if *cell == CellCost::Unknown {
+                cell.clone_from(other);
+            }
+        }
     }
 
     /// The law of a simulated device.

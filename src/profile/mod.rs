@@ -2,7 +2,9 @@
 //! was measured.
 
 mod costs;
+mod learnt;
 mod measured;
 
 pub use costs::{Alone, BatchCost, CellCost, Costs, KernelCache};
+pub use learnt::Learnt;
 pub use measured::{Measured, NotMeasured};

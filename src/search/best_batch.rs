@@ -27,7 +27,8 @@ pub fn best_batch(
 ) -> Result<(Matrix, usize), SearchError> {
     let mut sizes = Vec::new();
     let mut evaluations = 0;
-    control.update(|p| p.neighbours = frame.members.len() * frame.batch_sizes.count());
+    control.update(|p| p.expect(frame.members.len() * frame.batch_sizes.count()));
+    control.begin_phase(0);
     for member in 0..frame.members.len() {
         let mut evaluator = alone(member)?;
         let (size, scored) = best_size(frame, member, evaluator.as_mut(), control)?;

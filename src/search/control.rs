@@ -1,71 +1,19 @@
 //! A search seen and steered from outside: pause, cancel, progress.
 
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::allocation::{Cell, Matrix};
-use crate::ensemble::BatchSize;
 use crate::lock::lock;
+
+use super::progress::Progress;
 
 /// The search was cancelled.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the search was cancelled")]
 pub struct Stopped;
-
-/// One neighbour that was scored: one entry otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
-    pub cell: Cell,
-    pub to: Option<BatchSize>,
-    pub score: f64,
-}
-
-/// A step that a search took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Accepted {
-    /// Evaluations until then.
-    pub evaluations: usize,
-    pub score: f64,
-    /// Entries that differ from the matrix before; empty at the start.
-    pub changes: Vec<(Cell, Option<BatchSize>)>,
-}
-
-/// Where a search stands.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
-    pub iteration: usize,
-    /// Neighbours scored in this iteration, and how many there will be.
-    pub neighbour: usize,
-    pub neighbours: usize,
-    /// Share of all neighbours that an iteration visits.
-    pub coverage: f64,
-    pub start_score: Option<f64>,
-    pub best_score: Option<f64>,
-    pub best: Option<Matrix>,
-    /// Scores of this iteration's neighbours so far.
-    pub scores: Vec<f64>,
-    /// Best score after each iteration.
-    pub history: Vec<f64>,
-    pub evaluations: usize,
-    /// Of a plan: sets of devices searched, and those that were ruled out.
-    pub fleets: (usize, usize),
-    /// It occupies this machine's devices; a model's predictions do not.
-    pub measuring: bool,
-    /// Members profiled for this search, counted once a kind of device.
-    pub profiled: usize,
-    /// Neighbours of this iteration's matrix that were scored so far.
-    pub tried: Vec<Tried>,
-    /// Steps taken, oldest first, bounded.
-    pub accepted: Vec<Accepted>,
-    /// Best score after so many evaluations, thinned out to a bounded number of points.
-    pub curve: Vec<(usize, f64)>,
-    /// Samples a second that no matrix exceeds, by the model.
-    pub bound: Option<f64>,
-}
 
 /// Shared by a search and whoever watches it.
 #[derive(Debug)]
@@ -77,21 +25,46 @@ pub struct Control {
     started: Instant,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     paused: bool,
     /// The search has come to a place where it waits.
     waiting: bool,
     progress: Progress,
+    phase: Phase,
+}
+
+/// A part of a search in which evaluations take about as long as each other.
+#[derive(Clone, Copy, Debug)]
+struct Phase {
+    /// Later by as much as was waited since.
+    started: Instant,
+    /// Evaluations and climbs before it.
+    evaluations: usize,
+    climbs: usize,
+    /// Iterations at most that visit as many neighbours as the one now.
+    iterations: usize,
 }
 
 impl Default for Control {
     fn default() -> Self {
+        let started = Instant::now();
+        let phase = Phase {
+            started,
+            evaluations: 0,
+            climbs: 0,
+            iterations: 0,
+        };
         Control {
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                paused: false,
+                waiting: false,
+                progress: Progress::default(),
+                phase,
+            }),
             cancelled: AtomicBool::new(false),
             changed: Condvar::new(),
-            started: Instant::now(),
+            started,
         }
     }
 }
@@ -140,6 +113,35 @@ impl Control {
         self.with(|state| state.progress.clone())
     }
 
+    /// Whether it occupies the devices now: it measures and does not wait.
+    pub fn is_measuring(&self) -> bool {
+        self.with(|state| state.progress.measuring && !state.waiting)
+    }
+
+    /// Evaluations so far.
+    pub fn evaluations(&self) -> usize {
+        self.with(|state| state.progress.evaluations)
+    }
+
+    /// Evaluations from now on take another time than those before; there are at most
+    /// so many iterations of them, 0 where there are none.
+    pub(super) fn begin_phase(&self, iterations: usize) {
+        self.with(|state| {
+            state.phase = Phase {
+                started: Instant::now(),
+                evaluations: state.progress.evaluations,
+                climbs: state.progress.climbs.0,
+                iterations,
+            };
+        });
+    }
+
+    /// Time left at the pace of this phase, where it is known how much there is to do;
+    /// at most so much, since iterations end early where none is better.
+    pub fn left(&self) -> Option<Duration> {
+        self.with(|state| state.left())
+    }
+
     /// Time since the search began.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
@@ -151,6 +153,7 @@ impl Control {
     /// [`Stopped`] once cancelled.
     pub fn checkpoint(&self) -> Result<(), Stopped> {
         let mut state = lock(&self.state);
+        let waiting = state.paused.then(Instant::now);
         while state.paused && !self.is_cancelled() {
             state.waiting = true;
             state = self
@@ -159,6 +162,9 @@ impl Control {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         state.waiting = false;
+        if let Some(since) = waiting {
+            state.phase.started += since.elapsed();
+        }
         if self.is_cancelled() {
             Err(Stopped)
         } else {
@@ -173,5 +179,22 @@ impl Control {
 
     fn with<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
         look(&mut lock(&self.state))
+    }
+}
+
+impl State {
+    fn left(&self) -> Option<Duration> {
+        let (seen, phase) = (&self.progress, &self.phase);
+        let (ended, climbs) = seen.climbs;
+        let (done, left) = match ended < climbs {
+            true => (ended - phase.climbs.min(ended), climbs - ended),
+            false if seen.neighbours == 0 => return None,
+            false => (
+                seen.evaluations.saturating_sub(phase.evaluations),
+                seen.left(phase.iterations),
+            ),
+        };
+        let pace = (done > 0).then(|| phase.started.elapsed() / u32::try_from(done).unwrap_or(1));
+        pace.map(|each| each.mul_f64(left as f64))
     }
 }

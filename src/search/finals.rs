@@ -37,6 +37,8 @@ pub(super) fn finals(
         .map(|matrix| (matrix, Vec::new()))
         .collect();
     let mut runs = 0;
+    control.update(|p| p.expect(field.len() + field.len().div_ceil(2)));
+    control.begin_phase(0);
     let mut start_score = Score::NONE;
     for round in 0..ROUNDS {
         for (matrix, rates) in &mut field {
@@ -44,7 +46,11 @@ pub(super) fn finals(
             rates.push(judge.glance(matrix, SAMPLES)?.samples_per_s);
             runs += 1;
             let rate = mean(rates);
-            control.update(|p| p.scores.push(rate));
+            control.update(|p| {
+                p.evaluations += 1;
+                p.neighbour += 1;
+                p.scores.push(rate);
+            });
         }
         if round == 0 {
             start_score = score(&field[0].1);

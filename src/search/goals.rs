@@ -109,6 +109,10 @@ pub(super) fn best_under_load(
     let mut best: Option<Candidate> = None;
     let mut weigh = |matrix: Matrix, best: &mut Option<Candidate>| {
         modelled.control.checkpoint()?;
+        modelled.control.update(|p| {
+            p.evaluations += 1;
+            p.neighbour += 1;
+        });
         let candidate = loaded(modelled, &bench, matrix, rate, best.as_ref())?;
         all.push(candidate.clone());
         if best.as_ref().is_none_or(|b| candidate.is_better(b, goal)) {
@@ -116,11 +120,15 @@ pub(super) fn best_under_load(
         }
         Ok::<(), SearchError>(())
     };
-    for matrix in distinct(found) {
+    let found = distinct(found);
+    modelled.control.update(|p| p.expect(found.len()));
+    modelled.control.begin_phase(0);
+    for matrix in found {
         weigh(matrix, &mut best)?;
     }
-    let around = best.as_ref().filter(|_| !rule);
-    for matrix in neighbours(modelled, around) {
+    let around = neighbours(modelled, best.as_ref().filter(|_| !rule));
+    modelled.control.update(|p| p.expect(around.len()));
+    for matrix in around {
         weigh(matrix, &mut best)?;
     }
     confirmed(modelled, &bench, all, rate)

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocation::Matrix;
 
-use super::control::{Control, Progress};
+use super::control::Control;
 use super::evaluator::{Evaluator, SearchError};
 use super::goal::LoadedLatency;
+use super::progress::{Progress, Tried, changes};
 
 /// How far a search may go, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,13 +116,21 @@ pub fn greedy(
     };
     let mut random = ChaCha8Rng::seed_from_u64(bounds.seed);
     announce(control, &found);
-    for iteration in 0..bounds.iterations(&found.matrix) {
+    let iterations = bounds.iterations(&found.matrix);
+    control.begin_phase(iterations);
+    for iteration in 0..iterations {
         let neighbours = draw(&found, bounds.max_neighs, &mut random);
         found.coverage = found.coverage.min(neighbours.coverage);
         control.update(|p| begin(p, iteration, &neighbours));
-        let better = best_of(neighbours.matrices, &mut found, evaluator, control)?;
+        let from = found.matrix.clone();
+        let better = best_of(&from, neighbours.matrices, &mut found, evaluator, control)?;
         found.iterations = iteration + 1;
-        control.update(|p| p.history.push(found.score));
+        control.update(|p| {
+            p.history.push(found.score);
+            if better {
+                p.accept(changes(&from, &found.matrix), found.score);
+            }
+        });
         if !better {
             break;
         }
@@ -153,6 +162,7 @@ const EQUAL: f64 = 1e-9;
 /// Scores every neighbour; moves to the best if that is strictly better: by its score,
 /// or at an equal one in the long run.
 fn best_of(
+    from: &Matrix,
     neighbours: Vec<Matrix>,
     found: &mut Found,
     evaluator: &mut dyn Evaluator,
@@ -173,6 +183,7 @@ fn best_of(
             true => long > steady * (1.0 + EQUAL),
             false => score.samples_per_s > found.score,
         };
+        let tried = Tried::of(from, &matrix, score.samples_per_s);
         if better {
             steady = match equal {
                 true => long,
@@ -187,8 +198,10 @@ fn best_of(
             p.neighbour += 1;
             p.evaluations = found.evaluations;
             p.scores.push(score.samples_per_s);
-            p.best_score = Some(found.score);
-            p.best = Some(found.matrix.clone());
+            tried.into_iter().for_each(|tried| p.tried(tried));
+            if better {
+                p.lead(&found.matrix, found.score);
+            }
         });
     }
     Ok(moved)
@@ -196,18 +209,14 @@ fn best_of(
 
 fn announce(control: &Control, found: &Found) {
     control.update(|p| {
-        p.start_score = Some(found.score);
-        p.best_score = Some(found.score);
-        p.best = Some(found.matrix.clone());
         p.evaluations = found.evaluations;
-        p.history.push(found.score);
+        p.set_out(&found.matrix, found.score);
     });
 }
 
 fn begin(progress: &mut Progress, iteration: usize, drawn: &Drawn) {
     progress.iteration = iteration + 1;
-    progress.neighbour = 0;
-    progress.neighbours = drawn.matrices.len();
+    progress.expect(drawn.matrices.len());
     progress.coverage = drawn.coverage;
     progress.scores.clear();
 }

@@ -14,11 +14,12 @@ use crate::serving::{BuildError, PredictorFactory};
 use super::bench::BenchEvaluator;
 use super::best_batch::best_batch;
 use super::cache::{Cache, CacheKey};
-use super::control::{Control, Progress};
+use super::control::Control;
 use super::evaluator::{Evaluator, SearchError};
 use super::greedy::{Found, greedy};
 use super::method::{Algorithm, EvaluatorKind, Method};
 use super::modelled;
+use super::progress::Progress;
 use super::virtual_bench::VirtualBench;
 use super::worst_fit::worst_fit;
 
@@ -36,6 +37,8 @@ pub struct Job {
     pub samples: Option<Arc<Samples>>,
     pub method: Method,
     pub cache: Option<Cache>,
+    /// What a quiet search takes where no profile is kept: what serving has shown.
+    pub known: Option<Arc<Costs>>,
 }
 
 /// What a job came to.
@@ -59,7 +62,8 @@ impl Job {
         let job = self.sparing_memory()?;
         let name = &self.ensemble.name;
         let key = CacheKey::new(&self.ensemble, job.memory_in_key(), &self.method);
-        let cache = self.cache.as_ref();
+        // What serving has shown is different each time.
+        let cache = self.cache.as_ref().filter(|_| !job.is_quiet());
         if let Some(found) = cache.and_then(|c| c.load(&key, name, &self.frame)) {
             control.update(|p| show(p, &found));
             return Ok(Outcome {
@@ -84,6 +88,7 @@ impl Job {
         Ok(Job {
             devices: sparing(&self.devices, spare)?,
             measured_on: sparing(&self.measured_on, spare)?,
+            method: self.method.on(&self.devices),
             ..self.clone()
         })
     }
@@ -107,6 +112,11 @@ impl Job {
     /// Whether every device is simulated, so that runs are in virtual time.
     pub fn is_simulated(&self) -> bool {
         self.devices.all_simulated()
+    }
+
+    /// Whether it must leave this machine's devices alone.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.method.quiet && !self.is_simulated()
     }
 
     fn search(&self, control: &Arc<Control>) -> Result<Found, SearchError> {
@@ -217,9 +227,11 @@ fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
 }
 
 fn show(progress: &mut Progress, found: &Found) {
+    progress.evaluations = progress.evaluations.max(found.evaluations);
     progress.start_score = Some(found.start_score);
-    progress.best_score = Some(found.score);
-    progress.best = Some(found.matrix.clone());
+    if progress.best.as_ref() != Some(&found.matrix) || progress.best_score != Some(found.score) {
+        progress.step_to(&found.matrix, found.score);
+    }
     progress.coverage = found.coverage;
     progress.bound = found.bound;
 }
@@ -240,10 +252,12 @@ fn measure_once(
         evaluator.score(&matrix, 0.0)?
     };
     control.update(|p| {
-        p.start_score = Some(start_score.samples_per_s);
-        p.best_score = Some(score.samples_per_s);
-        p.best = Some(matrix.clone());
-        p.evaluations += 2 - usize::from(same);
+        p.evaluations += 1;
+        p.set_out(&start, start_score.samples_per_s);
+        if !same {
+            p.evaluations += 1;
+            p.step_to(&matrix, score.samples_per_s);
+        }
     });
     Ok(Found {
         error: score.error,

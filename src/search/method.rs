@@ -104,6 +104,10 @@ pub struct Method {
     /// Of `model`: the best so many are run; none of them at 0.
     pub finalists: usize,
     pub goal: Goal,
+    /// What serves is not to notice: nothing is measured or run on this machine's
+    /// devices, and what computes has the lowest priority. Takes the model.
+    #[serde(default)]
+    pub quiet: bool,
 }
 
 impl Default for Method {
@@ -115,6 +119,7 @@ impl Default for Method {
             restarts: RESTARTS,
             finalists: FINALISTS,
             goal: Goal::default(),
+            quiet: false,
         }
     }
 }
@@ -133,17 +138,30 @@ impl Method {
         }
     }
 
+    /// What it comes to on `devices`: a quiet one runs nothing on this machine's.
+    #[must_use]
+    pub fn on(self, devices: &Devices) -> Self {
+        match self.quiet && !devices.all_simulated() {
+            true => Method {
+                finalists: 0,
+                ..self
+            },
+            false => self,
+        }
+    }
+
     /// Whether it runs workers, for which there must be samples: a simulated device
     /// needs none.
     pub fn runs_on(&self, devices: &Devices) -> bool {
-        let runs = self.evaluator == EvaluatorKind::Bench || self.finalists > 0;
+        let finalists = self.on(devices).finalists;
+        let runs = self.evaluator == EvaluatorKind::Bench || finalists > 0;
         runs && !devices.all_simulated()
     }
 
     /// Where scores come from, in words.
     pub fn evaluator_on(&self, devices: &Devices) -> &'static str {
         let virtually = devices.all_simulated();
-        match (self.evaluator, self.finalists > 0) {
+        match (self.evaluator, self.on(devices).finalists > 0) {
             (EvaluatorKind::Bench, _) if virtually => "bench, simulated",
             (EvaluatorKind::Bench, _) => "bench",
             (EvaluatorKind::Model, false) => "model",
@@ -159,6 +177,9 @@ impl Method {
     pub fn check(&self) -> Result<(), String> {
         if self.evaluator == EvaluatorKind::Model {
             return Ok(());
+        }
+        if self.quiet {
+            return Err("a quiet search: expected evaluator model, found bench".into());
         }
         if self.algorithm == Algorithm::Local {
             return Err("algorithm local: expected evaluator model, found bench".into());

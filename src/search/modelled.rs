@@ -95,7 +95,10 @@ impl<'a> Modelled<'a> {
             cache: job.cache.as_ref(),
             control,
         };
-        let profiled = profiler.costs()?;
+        let profiled = match job.is_quiet() {
+            true => profiler.without_measuring(job.known.as_deref())?,
+            false => profiler.costs()?,
+        };
         control.update(|p| {
             p.measuring = false;
             p.profiled = profiled.measured;
@@ -140,13 +143,11 @@ impl<'a> Modelled<'a> {
     }
 
     fn candidates(&self, start: &Matrix) -> Result<Candidates, SearchError> {
-        let predicted = self.predict(start);
-        self.control.update(|p| {
-            p.start_score = Some(predicted);
-            p.best_score = Some(predicted);
-            p.best = Some(start.clone());
-            p.history.push(predicted);
-        });
+        // Greedy says by itself where it sets out from.
+        if self.job.method.algorithm != Algorithm::Greedy {
+            let predicted = self.predict(start);
+            self.control.update(|p| p.set_out(start, predicted));
+        }
         match self.job.method.algorithm {
             Algorithm::WorstFit => Ok(Candidates::new(vec![start.clone()], 1, 0)),
             Algorithm::BestBatch => self.best_batch(),
@@ -193,6 +194,11 @@ impl<'a> Modelled<'a> {
     /// Local search from worst-fit's matrix, one climb from best-batch's, and that
     /// itself: where batches are what counts the latter is the better start.
     fn local_from_both(&self, start: &Matrix) -> Result<Candidates, SearchError> {
+        let restarts = self.job.method.restarts;
+        // One climb from the start, one after each restart, one from best-batch's matrix.
+        let climbs = 1 + restarts + usize::from(restarts > 0);
+        self.control.update(|p| p.climbs = (0, climbs));
+        self.control.begin_phase(0);
         let mut all = self.local(start)?;
         if self.job.method.restarts == 0 {
             // One climb is asked for.
@@ -205,8 +211,10 @@ impl<'a> Modelled<'a> {
         self.control.update(|p| *p = shown);
         let Ok(mut second) = best_batch else {
             self.control.checkpoint()?;
+            self.control.update(|p| p.climbs.0 = climbs);
             return Ok(all);
         };
+        self.control.update(|p| p.evaluations += second.evaluations);
         let other = second.matrices.swap_remove(0);
         let mut position = Position::new(&self.rates, self.room.clone(), &other);
         let mut climber = Climber::new(self.control, &self.job.frame);
@@ -261,6 +269,7 @@ impl<'a> Modelled<'a> {
         self.control.update(|p| {
             p.measuring = !self.job.is_simulated();
             p.scores.clear();
+            p.climbs.0 = p.climbs.1;
         });
         let mut judge = self.job.judge(self.control, &self.costs)?;
         let mut won = finals(start, candidates, judge.as_mut(), self.control)?;
@@ -268,14 +277,14 @@ impl<'a> Modelled<'a> {
             // Beside what serves there is no room to measure in.
             return Ok(self.unmeasured(best, start));
         }
-        if self.job.is_simulated() {
-            self.polished(&mut won, second, judge.as_mut())?;
-        }
         self.say(
             &won.matrix,
             won.score.samples_per_s,
             won.start.samples_per_s,
         );
+        if self.job.is_simulated() {
+            self.polished(&mut won, second, judge.as_mut())?;
+        }
         Ok(Found {
             predicted: Some(self.predict(&won.matrix)),
             error: won.score.error,
@@ -295,6 +304,7 @@ impl<'a> Modelled<'a> {
         let mut starts = vec![first];
         if let Some(second) = second.filter(|m| *m != won.matrix) {
             let score = judge.score(&second, 0.0)?.samples_per_s;
+            self.control.update(|p| p.evaluations += 1);
             starts.push((second, score));
         }
         for (matrix, score) in starts {
@@ -351,9 +361,8 @@ impl<'a> Modelled<'a> {
 
     fn say(&self, best: &Matrix, score: f64, start_score: f64) {
         self.control.update(|p| {
-            p.best = Some(best.clone());
-            p.best_score = Some(score);
             p.start_score = Some(start_score);
+            p.step_to(best, score);
         });
     }
 }

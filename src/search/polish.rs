@@ -6,6 +6,7 @@ use crate::allocation::{Cell, Matrix};
 use super::control::Control;
 use super::evaluator::{Evaluator, SearchError};
 use super::model::ModelEvaluator;
+use super::progress::{Tried, changes};
 
 /// Steps at most.
 const STEPS: usize = 8;
@@ -27,24 +28,31 @@ pub(super) fn polish(
     let mut best = (matrix, score);
     let mut runs = 0;
     for _ in 0..STEPS {
-        let before = best.1;
-        for neighbour in likely(&best.0, model)? {
+        let (from, before) = best.clone();
+        let neighbours = likely(&from, model)?;
+        control.update(|p| p.expect(neighbours.len()));
+        for neighbour in neighbours {
             control.checkpoint()?;
             runs += 1;
             let score = judge.score(&neighbour, best.1)?.samples_per_s;
-            control.update(|p| p.scores.push(score));
+            let tried = Tried::of(&from, &neighbour, score);
+            control.update(|p| {
+                p.evaluations += 1;
+                p.neighbour += 1;
+                p.scores.push(score);
+                tried.into_iter().for_each(|tried| p.tried(tried));
+                if score > p.best_score.unwrap_or(0.0) {
+                    p.lead(&neighbour, score);
+                }
+            });
             if score > best.1 {
                 best = (neighbour, score);
-                let (matrix, score) = &best;
-                control.update(|p| {
-                    p.best = Some(matrix.clone());
-                    p.best_score = Some(*score);
-                });
             }
         }
         if best.1 <= before {
             break;
         }
+        control.update(|p| p.accept(changes(&from, &best.0), best.1));
     }
     Ok((best.0, best.1, runs))
 }

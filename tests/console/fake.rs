@@ -11,6 +11,7 @@ use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::Progress;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
+use divisi_console::console::demo::Wanted;
 use divisi_console::console::{Colours, Console, Effect, Event, Layout, Look, Options};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -94,6 +95,13 @@ fn memory(devices: &[DeviceView]) -> Vec<(u64, u64)> {
     booked.map(|(i, now)| (now, now + more(i))).collect()
 }
 
+/// What else a console is opened with.
+#[derive(Default)]
+struct Wish {
+    layouts: Vec<Layout>,
+    demo: Option<Wanted>,
+}
+
 /// A console on the fake, and the fake's desk.
 pub struct Bench {
     pub console: Console,
@@ -107,17 +115,29 @@ impl Bench {
     }
 
     pub fn with(width: u16, height: u16, read_only: bool, look: Look) -> Self {
-        Bench::opened(width, height, read_only, look, spans(), Vec::new())
+        Bench::opened(width, height, read_only, look, spans(), Wish::default())
     }
 
     /// With layouts of a user's own.
     pub fn laid_out(width: u16, height: u16, layouts: Vec<Layout>) -> Self {
-        Bench::opened(width, height, false, PLAIN, spans(), layouts)
+        let wish = Wish {
+            layouts,
+            ..Wish::default()
+        };
+        Bench::opened(width, height, false, PLAIN, spans(), wish)
     }
 
     /// Nothing has run yet.
     pub fn empty(width: u16, height: u16, look: Look) -> Self {
-        Bench::opened(width, height, false, look, Vec::new(), Vec::new())
+        Bench::opened(width, height, false, look, Vec::new(), Wish::default())
+    }
+
+    pub fn demonstrating(width: u16, height: u16, look: Look, demo: Wanted) -> Self {
+        let wish = Wish {
+            demo: Some(demo),
+            ..Wish::default()
+        };
+        Bench::opened(width, height, false, look, spans(), wish)
     }
 
     fn opened(
@@ -126,7 +146,7 @@ impl Bench {
         read_only: bool,
         look: Look,
         spans: Vec<Span>,
-        layouts: Vec<Layout>,
+        wish: Wish,
     ) -> Self {
         let desk = Desk {
             sent: Arc::default(),
@@ -140,7 +160,8 @@ impl Bench {
             read_only,
             mouse: false,
             title: "divisi".into(),
-            layouts,
+            layouts: wish.layouts,
+            demo: wish.demo,
         };
         let mut console = Console::new(session, &options, look);
         console.handle(Event::Resize(width, height));

@@ -22,6 +22,7 @@ macro_rules! screen {
 mod background;
 mod change;
 mod cli;
+mod demo;
 mod devices;
 mod fake;
 mod files;

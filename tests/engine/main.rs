@@ -30,6 +30,8 @@ mod search;
 mod search_goals;
 mod search_local;
 mod search_model;
+mod search_progress;
+mod search_quiet;
 mod search_relief;
 mod serving;
 mod session;

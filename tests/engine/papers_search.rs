@@ -36,6 +36,7 @@ fn found_on(gpus: usize) -> Matrix {
 
 fn found(ensemble: &Arc<Ensemble>, devices: Devices) -> Matrix {
     let job = Job {
+        known: None,
         frame: Frame::of(ensemble, &devices),
         factory: Arc::new(FakeFactory {
             classes: ensemble.classes,

@@ -34,6 +34,7 @@ fn search(
     method: Method,
 ) -> Result<Found, SearchError> {
     let job = Job {
+        known: None,
         ensemble: Arc::clone(ensemble),
         devices: devices.clone(),
         measured_on: devices.clone(),

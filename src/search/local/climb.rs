@@ -2,13 +2,15 @@
 //! from the start, and again from places drawn around the best.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::allocation::Frame;
-use crate::search::control::{Control, Progress, Stopped};
+use crate::search::control::{Control, Stopped};
+use crate::search::progress::{Progress, Tried};
 
 use super::moves::{Move, pairs, promising, remove};
 use super::position::{Edit, Position};
@@ -19,6 +21,9 @@ const BETTER: f64 = 1.0 + 1e-7;
 const SAME: f64 = 1.0 - 1e-9;
 /// Entries drawn anew before a restart: from three, up to half of the matrix.
 const LEAST_DRAWN: usize = 3;
+/// Between two publications: at hundreds of thousands of evaluations a second, telling
+/// each would take longer than the search.
+const PUBLISH_EVERY: Duration = Duration::from_millis(40);
 /// Steps of one climb at most: strictly better each time, so it ends before.
 const MOST_STEPS: usize = 10_000;
 
@@ -31,6 +36,11 @@ pub struct Climber<'a> {
     pub evaluations: usize,
     /// Steps taken.
     pub steps: usize,
+    /// Evaluations and steps of whoever searched before.
+    before: (usize, usize),
+    /// Moves of one entry that were scored from where the search is.
+    tried: Vec<Tried>,
+    published: Instant,
 }
 
 /// What a climb ended at: entries as batch sizes' numbers.
@@ -49,6 +59,9 @@ impl<'a> Climber<'a> {
             largest: usize::MAX,
             evaluations: 0,
             steps: 0,
+            before: (control.evaluations(), control.progress().iteration),
+            tried: Vec::new(),
+            published: Instant::now(),
         }
     }
 
@@ -99,8 +112,11 @@ impl<'a> Climber<'a> {
     pub fn climb(&mut self, position: &mut Position<'_>) -> Result<(), Stopped> {
         for _ in 0..MOST_STEPS {
             self.control.checkpoint()?;
+            self.tried.clear();
             let Some(step) = self.best_step(position)? else {
                 if !self.dismiss(position) {
+                    self.publish();
+                    self.control.update(|p| p.climbs.0 += 1);
                     return Ok(());
                 }
                 continue;
@@ -133,12 +149,12 @@ impl<'a> Climber<'a> {
     fn best_step(&mut self, position: &mut Position<'_>) -> Result<Option<Move>, Stopped> {
         let mut edits = promising(position);
         edits.retain(|edit| edit.to.is_none_or(|size| size <= self.largest));
-        let singles = edits.iter().map(|edit| Move::of(&[*edit]));
-        if let Some(step) = self.best_of(position, singles) {
+        if let Some(step) = self.best_single(position, &edits) {
             return Ok(Some(step));
         }
         for edit in edits.iter().filter(|edit| edit.to.is_some()) {
             self.control.checkpoint()?;
+            self.publish_if_due();
             let pairs = pairs(position, *edit);
             // The first promising entry that finds room is good enough: looking at all
             // of them costs most of the time and gains next to nothing.
@@ -147,6 +163,27 @@ impl<'a> Climber<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The best change of one entry, all of which are noted.
+    fn best_single(&mut self, position: &mut Position<'_>, edits: &[Edit]) -> Option<Move> {
+        let mut best = (position.score() * BETTER, None);
+        for edit in edits {
+            if !position.allows(&[*edit]) {
+                continue;
+            }
+            self.evaluations += 1;
+            let score = position.score_with(&[*edit]);
+            self.tried.push(Tried {
+                cell: edit.cell,
+                to: edit.to.map(|size| position.rates().sizes()[size]),
+                score,
+            });
+            if score > best.0 {
+                best = (score, Some(Move::of(&[*edit])));
+            }
+        }
+        best.1
     }
 
     fn best_of(
@@ -168,17 +205,39 @@ impl<'a> Climber<'a> {
         best.1
     }
 
-    fn note(&self, position: &Position<'_>) {
+    fn note(&mut self, position: &Position<'_>) {
         let score = position.score();
+        let due = self.published.elapsed() >= PUBLISH_EVERY;
+        let (evaluations, steps) = (self.before.0 + self.evaluations, self.before.1 + self.steps);
         self.control.update(|p: &mut Progress| {
-            p.iteration = self.steps;
-            p.evaluations = self.evaluations;
+            p.iteration = steps;
+            p.evaluations = evaluations;
             p.scores.push(score);
-            if p.best_score.is_none_or(|best| score > best) {
-                p.best_score = Some(score);
-                p.best = position.matrix(self.frame).ok();
+            if p.best_score.is_none_or(|best| score > best)
+                && let Ok(matrix) = position.matrix(self.frame)
+            {
+                p.step_to(&matrix, score);
                 p.history.push(score);
             }
+        });
+        if due {
+            self.publish();
+        }
+    }
+
+    fn publish_if_due(&mut self) {
+        if self.published.elapsed() >= PUBLISH_EVERY {
+            self.publish();
+        }
+    }
+
+    /// Shows what was tried from here, and how much was done.
+    fn publish(&mut self) {
+        self.published = Instant::now();
+        let evaluations = self.before.0 + self.evaluations;
+        self.control.update(|p: &mut Progress| {
+            p.evaluations = evaluations;
+            p.show_tried(&self.tried);
         });
     }
 }

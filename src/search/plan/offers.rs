@@ -126,6 +126,7 @@ pub(super) fn offers(
 
 fn job(order: &PlanOrder, devices: &Devices) -> Job {
     Job {
+        known: None,
         frame: Frame::of(&order.ensemble, devices),
         ensemble: Arc::clone(&order.ensemble),
         devices: devices.clone(),

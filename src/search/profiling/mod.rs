@@ -4,6 +4,7 @@
 mod measure;
 mod store;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,56 @@ impl Profiler<'_> {
         })
     }
 
+    /// The same from profiles that are kept alone; what there is none of is unknown.
+    pub fn kept(&self) -> Costs {
+        let mut costs = Costs::of_laws(self.ensemble, self.devices);
+        for kind in self.kinds() {
+            for member in 0..self.ensemble.members.len() {
+                let sizes = self.sizes(member, &kind).unwrap_or_default();
+                let path = self.path(member, &kind);
+                let Some(known) = path.and_then(|p| store::load(&p, &sizes)) else {
+                    continue;
+                };
+                let known = Arc::new(known);
+                for &device in &kind.devices {
+                    costs.set_measured(member, device, Arc::clone(&known));
+                }
+            }
+        }
+        costs
+    }
+
+    /// From profiles that are kept, and from `known` where there is none.
+    ///
+    /// # Errors
+    /// Neither knows a member on a device.
+    pub fn without_measuring(&self, known: Option<&Costs>) -> Result<Profiled, SearchError> {
+        let started = Instant::now();
+        let mut costs = self.kept();
+        if let Some(known) = known {
+            costs.fill_from(known);
+        }
+        if let Some((member, device)) = costs.unknown() {
+            return Err(SearchError::Asked(format!(
+                "a quiet search measures nothing: expected a profile of `{}` on `{}`, found none; serve some load first, or search once with measuring",
+                self.ensemble.members[member].name,
+                self.devices.get(device).name,
+            )));
+        }
+        Ok(Profiled {
+            costs,
+            measured: 0,
+            elapsed: started.elapsed(),
+        })
+    }
+
+    fn path(&self, member: usize, kind: &Kind) -> Option<PathBuf> {
+        let cache = self.cache?;
+        let member = &self.ensemble.members[member];
+        let key = store::key(member, kind.threads, kind.devices.len());
+        Some(store::path(cache.folder(), &key))
+    }
+
     fn kinds(&self) -> Vec<Kind> {
         let mut kinds: Vec<Kind> = Vec::new();
         for (index, device) in self.devices.iter().enumerate() {
@@ -95,14 +146,7 @@ impl Profiler<'_> {
     /// The profile kept, or a new one; whether it is new.
     fn profile(&self, member: usize, kind: &Kind) -> Result<(Arc<Measured>, bool), SearchError> {
         let sizes = self.sizes(member, kind)?;
-        let path = self.cache.map(|cache| {
-            let key = store::key(
-                &self.ensemble.members[member],
-                kind.threads,
-                kind.devices.len(),
-            );
-            store::path(cache.folder(), &key)
-        });
+        let path = self.path(member, kind);
         if let Some(known) = path.as_deref().and_then(|p| store::load(p, &sizes)) {
             return Ok((Arc::new(known), false));
         }

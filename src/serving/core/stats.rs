@@ -17,6 +17,8 @@ pub struct WorkerStats {
     pub spec: WorkerSpec,
     pub batches: u64,
     pub samples: u64,
+    /// Seconds of its device that its batches took so far.
+    pub seconds: f64,
     /// Seconds of its device a second, lately.
     pub load: f64,
     /// Samples of its batches in execution.
@@ -72,6 +74,7 @@ pub const MOMENTS: usize = 480;
 pub(super) struct Tally {
     pub batches: u64,
     pub samples: u64,
+    pub seconds: f64,
     pub busy: RateRing,
     /// Seconds that computing took, and would have taken undisturbed.
     computed: RateRing,
@@ -86,6 +89,7 @@ impl Tally {
         Tally {
             batches: 0,
             samples: 0,
+            seconds: 0.0,
             busy: rates(),
             computed: rates(),
             expected: rates(),
@@ -98,6 +102,7 @@ impl Tally {
     pub fn finished<T>(&mut self, now: Duration, batch: &Batch<T>, stamps: &Stamps) {
         self.batches += 1;
         self.samples += batch.samples as u64;
+        self.seconds += stamps.busy.as_secs_f64();
         self.busy.add(now, stamps.busy.as_secs_f64());
         let took = stamps.computed.saturating_sub(stamps.copied);
         self.computed.add(now, took.as_secs_f64());
@@ -189,6 +194,7 @@ impl<T: Clone> Core<T> {
                 spec: at.spec,
                 batches: tally.batches,
                 samples: tally.samples,
+                seconds: tally.seconds,
                 load: tally.busy.rate(now, LATELY),
                 slowdown: tally.slowdown(now),
                 alive: at.alive,

@@ -5,6 +5,7 @@ mod chronicle;
 mod devices;
 mod load;
 mod log;
+mod predict;
 mod reloads;
 mod searches;
 mod trial;
@@ -24,11 +25,11 @@ use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    Command, EditPreview, LogLevel, MarkKind, Prediction, Proposal, Refusal, Session, Setup,
-    Snapshot, Target,
+    Command, EditPreview, LogLevel, MarkKind, Proposal, Refusal, Session, Setup, Snapshot, Target,
 };
 use load::Load;
 use log::Log;
+use predict::Forecast;
 use reloads::Reloads;
 use searches::Searches;
 
@@ -40,6 +41,7 @@ pub struct LiveSession {
     log: Arc<Log>,
     reloads: Reloads,
     searches: Searches,
+    forecast: Forecast,
     load: Arc<Mutex<Load>>,
     /// Lets the load rest while a search measures.
     rest: Option<JoinHandle<()>>,
@@ -73,6 +75,7 @@ impl LiveSession {
         );
         LiveSession {
             reloads: Reloads::new(Arc::clone(&engine), Arc::clone(&log)),
+            forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
             searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
             members: view::member_facts(&ensemble),
             slowdown: vec![1.0; engine.devices().count()],
@@ -232,7 +235,8 @@ impl Session for LiveSession {
                     true => Some(self.samples()?),
                     false => self.ensemble.calibration.clone(),
                 };
-                self.searches.start(method, samples)?;
+                let known = method.quiet.then(|| self.forecast.known());
+                self.searches.start(method, samples, known)?;
                 self.look_after_load()
             }
             Command::PauseSearch => self.searches.pause(true),
@@ -266,7 +270,7 @@ impl Session for LiveSession {
                 .map(|m| names[m].clone())
                 .collect(),
             settings: change::settings(&self.engine, &running, setup),
-            prediction: Prediction::default(),
+            prediction: self.forecast.predict(old, matrix, &self.slowdown),
             difference: plan.difference,
         })
     }

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::device::yield_to_all_others;
 use crate::ensemble::{Ensemble, Samples};
 use crate::lock::lock;
+use crate::profile::Costs;
 use crate::search::{Algorithm, Cache, Control, Job, Method, Outcome, Progress, SearchError};
 use crate::serving::{Engine, PredictorFactory};
 use crate::session::{LogLevel, Refusal, SearchState, SearchView};
@@ -55,7 +57,13 @@ impl Searches {
         }
     }
 
-    pub fn start(&mut self, method: Method, samples: Option<Arc<Samples>>) -> Result<(), Refusal> {
+    /// Starts a search; a quiet one takes what `known` says where no profile is kept.
+    pub fn start(
+        &mut self,
+        method: Method,
+        samples: Option<Arc<Samples>>,
+        known: Option<Arc<Costs>>,
+    ) -> Result<(), Refusal> {
         method.check().map_err(Refusal)?;
         if self.running().is_ok() {
             return Err(Refusal("a search is running; cancel it first".into()));
@@ -77,23 +85,30 @@ impl Searches {
             samples,
             method,
             cache: self.cache.clone(),
+            known,
         };
         let (control, end) = (Arc::new(Control::default()), Arc::default());
         // Until it says otherwise: profiles may have to be measured first.
-        control.update(|p: &mut Progress| p.measuring = !job.is_simulated());
+        let measures = !job.is_simulated() && !method.quiet;
+        control.update(|p: &mut Progress| p.measuring = measures);
         let evaluator = method.evaluator_on(devices);
         let work = {
             let (control, end) = (Arc::clone(&control), Arc::clone(&end));
             let (engine, log) = (Arc::clone(&self.engine), Arc::clone(&self.log));
-            move || search(&job, &control, &end, &engine, &log)
+            move || {
+                if method.quiet {
+                    yield_to_all_others();
+                }
+                search(&job, &control, &end, &engine, &log);
+            }
         };
         let thread = thread::Builder::new().name("search".into()).spawn(work);
         self.current = Some(Running {
             method,
             evaluator,
             max_iter: match method.algorithm {
-                Algorithm::Local => 0,
-                _ => method.bounds.iterations(&matrix),
+                Algorithm::Greedy => method.bounds.iterations(&matrix),
+                _ => 0,
             },
             control,
             end,
@@ -121,8 +136,7 @@ impl Searches {
 
     /// Whether a search occupies the devices.
     pub fn is_measuring(&self) -> bool {
-        self.running()
-            .is_ok_and(|r| !r.control.is_waiting() && r.control.progress().measuring)
+        self.running().is_ok_and(|r| r.control.is_measuring())
     }
 
     /// Tells whether the search occupies the devices; none once it is over.
@@ -147,10 +161,7 @@ impl Searches {
         let elapsed = end
             .as_ref()
             .map_or_else(|| running.control.elapsed(), |e| e.elapsed);
-        let left = end
-            .is_none()
-            .then(|| time_left(&progress, elapsed))
-            .flatten();
+        let left = end.is_none().then(|| running.control.left()).flatten();
         Some(SearchView {
             algorithm: running.method.algorithm.name().to_owned(),
             evaluator: match &end {
@@ -177,15 +188,6 @@ impl Searches {
             }
         }
     }
-}
-
-/// This iteration's rest at the pace so far; later iterations are anybody's guess.
-fn time_left(progress: &Progress, elapsed: Duration) -> Option<Duration> {
-    let left = progress.neighbours.checked_sub(progress.neighbour)?;
-    if progress.evaluations == 0 {
-        return None;
-    }
-    Some(elapsed.mul_f64(left as f64 / progress.evaluations as f64))
 }
 
 fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &Engine, log: &Log) {

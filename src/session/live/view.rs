@@ -46,6 +46,8 @@ impl LiveSession {
         let queues = seen.members.iter().map(|m| m.queued);
         self.growth.note(seen.now, queues);
         self.refresh_proposal(&seen);
+        let disturbed = self.searches.is_measuring();
+        self.forecast.learn(&seen, disturbed);
         let matrix = self.engine.matrix();
         Snapshot {
             now: seen.now,

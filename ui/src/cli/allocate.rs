@@ -162,6 +162,7 @@ fn search(
         false => None,
     };
     let job = Job {
+        known: None,
         ensemble: Arc::clone(&opened.ensemble),
         devices: opened.devices.clone(),
         measured_on: opened.devices.clone(),
@@ -240,6 +241,7 @@ fn method(args: &AllocateArgs, opened: &Opened, seed: u64) -> Method {
         },
         restarts: args.restarts,
         finalists: args.finalists,
+        quiet: false,
         goal: Goal {
             objective: args.objective,
             p99: args.p99,

@@ -11,6 +11,8 @@ use divisi::ensemble::PolicyKind;
 use divisi::load::LoadPattern;
 use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
+use crate::console::demo::Stage;
+
 /// Serve ensembles of neural networks on this machine, watch and retune them.
 ///
 /// Without a command it opens the console on ENSEMBLE (the built-in digits).
@@ -133,6 +135,9 @@ pub enum Command {
         after_help = "Example:\n  divisi report digits --load closed:8x32 --for 5 --format json\n  divisi report digits.divisi --format csv"
     )]
     Report(ReportArgs),
+    /// Show what scheduling does: a guided demonstration with captions on the console
+    #[command(after_help = "Example:\n  divisi demo --on simulated")]
+    Demo(DemoArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -215,6 +220,19 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = number.ok().filter(|s| (0.1..=86_400.0).contains(s));
     let seconds = seconds.map(Duration::from_secs_f64);
     seconds.ok_or_else(|| format!("expected seconds, 0.1 to 86400, found `{text}`"))
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoArgs {
+    /// digits (this machine's devices) or simulated (imn12 on 16 simulated GPUs)
+    #[arg(long, value_name = "STAGE", default_value = "digits")]
+    pub on: Stage,
+    /// Go on by itself at the end of each scene, and begin again after the last
+    #[arg(long)]
+    pub auto: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -11,6 +11,7 @@ mod bench;
 mod builtin;
 mod check;
 mod console;
+mod demo;
 mod devices;
 mod open;
 mod output;
@@ -51,6 +52,7 @@ pub fn main() -> ExitCode {
         Some(Command::Stop(a)) => attach::stop(a),
         Some(Command::Replay(a)) => replay::run(a),
         Some(Command::Report(a)) => reporting::run(a),
+        Some(Command::Demo(a)) => demo::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

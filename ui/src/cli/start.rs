@@ -61,7 +61,13 @@ pub fn show(session: Box<dyn Session>, read_only: bool, mouse: bool) -> Result<(
         mouse,
         title: "divisi".into(),
         layouts: Vec::new(),
+        demo: None,
     };
+    show_with(session, options)
+}
+
+/// Shows a session as these options say, until the user leaves.
+pub fn show_with(session: Box<dyn Session>, options: Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -11,6 +11,7 @@ mod braille;
 mod change;
 pub mod commands;
 mod core;
+pub mod demo;
 mod dialogs;
 mod edit;
 mod effect;
@@ -47,4 +48,6 @@ pub struct Options {
     pub title: String,
     /// A user's layouts, beside the built-in ones.
     pub layouts: Vec<Layout>,
+    /// Begin with a demonstration.
+    pub demo: Option<demo::Wanted>,
 }

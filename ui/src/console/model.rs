@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 use serde::{Deserialize, Serialize};
 
 use super::change::Remembered;
+use super::demo::Demo;
 use super::dialogs::Dialog;
 use super::edit::Edit;
 use super::layout::{self, Arrangement};
@@ -110,6 +111,8 @@ pub struct Model {
     pub change: Remembered,
     /// What lies over the panels, the last on top.
     pub dialogs: Vec<Dialog>,
+    /// The demonstration under way.
+    pub demo: Option<Demo>,
     /// A line over the footer.
     pub message: Option<Message>,
     /// No command may change anything.
@@ -144,6 +147,7 @@ impl Model {
             edit: None,
             change: Remembered::default(),
             dialogs: Vec::new(),
+            demo: options.demo.map(Demo::new),
             message: None,
             read_only: options.read_only,
             mouse: options.mouse,

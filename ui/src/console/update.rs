@@ -12,6 +12,7 @@ use ratatui::layout::{Position, Rect};
 use super::actions;
 use super::change;
 use super::commands::{self, Id};
+use super::demo;
 use super::dialogs::{self, Dialog};
 use super::effect::{Effect, Event, News};
 use super::format;
@@ -36,13 +37,20 @@ fn take(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Mouse(mouse) => on_mouse(model, &mouse),
         Event::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
         Event::Spans { now, spans, lost } => on_spans(model, now, spans, lost),
-        Event::News(news) => return on_news(model, *news),
+        Event::News(news) => {
+            let mut effects = on_news(model, *news);
+            effects.extend(demo::on_news(model));
+            return effects;
+        }
         Event::Previewed(about, preview) => on_preview(model, &about, &preview),
         Event::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
         // Whoever goes on is told; the console leaves.
         Event::Accepted(Command::KeepServing) => return vec![Effect::Quit],
         Event::Accepted(command) => on_accepted(model, &command),
-        Event::Refused(reason) => model.say(reason, true),
+        Event::Refused(reason) => {
+            model.say(reason.as_str(), true);
+            demo::refused(model, &reason);
+        }
         Event::Wrote(wrote) => actions::wrote(model, wrote),
         Event::Looked(looked) => return actions::looked(model, looked),
         Event::Read(path, text) => return actions::read(model, &path, text),
@@ -214,7 +222,7 @@ fn on_accepted(model: &mut Model, command: &Command) {
             | Command::EndProbation(false)
             | Command::LoseDevice(_)
     );
-    if reloads {
+    if reloads && !demo::is_reload_of(model, command) {
         let before = model.snapshot.reload.clone();
         model.dialogs.push(Dialog::Reload { before });
     }

@@ -16,6 +16,7 @@ pub use stage::{bring_back, is_on_probation, stage};
 use divisi::session::{Command, SearchState};
 
 use super::commands::Id;
+use super::demo;
 use super::dialogs::{Confirm, Dialog, Form, Help, Palette, Then};
 use super::edit::Edit;
 use super::effect::Effect;
@@ -25,6 +26,7 @@ use super::model::{Model, Panel};
 pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
     match id {
         Id::Quit => return quit(model),
+        Id::DemoNext | Id::DemoBack | Id::DemoRepeat | Id::DemoLeave => demo::act(model, id),
         Id::Suspend => return vec![Effect::Suspend],
         Id::Mouse => return mouse(model),
         Id::Pause => return pause(model),
@@ -74,6 +76,9 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
 }
 
 fn quit(model: &mut Model) -> Vec<Effect> {
+    if demo::asked_to_quit(model) {
+        return Vec::new();
+    }
     if !model.has_staged() {
         return session::leave(model);
     }

@@ -161,6 +161,14 @@ pub enum Id {
     SeekBack,
     /// Go forward in the recording.
     SeekForward,
+    /// The demonstration's next scene.
+    DemoNext,
+    /// Its scene before.
+    DemoBack,
+    /// This scene again.
+    DemoRepeat,
+    /// No more of it.
+    DemoLeave,
 }
 
 /// Where a command can be reached by its keys.
@@ -176,6 +184,8 @@ pub enum Scope {
     Edit,
     /// While a recording is played.
     Replay,
+    /// During a demonstration.
+    Demo,
 }
 
 /// A key as the table writes it.
@@ -252,6 +262,10 @@ impl Entry {
 #[rustfmt::skip]
 pub static TABLE: &[Entry] = &[
     entry(Id::Help, Scope::Always, &[key('?')], "help", "help", "every command with its keys; type to search"),
+    entry(Id::DemoNext, Scope::Demo, &[key('n')], "next", "next scene", "on to the next scene"),
+    entry(Id::DemoBack, Scope::Demo, &[key('b')], "back", "scene before", "back to the scene before"),
+    entry(Id::DemoRepeat, Scope::Demo, &[key('r')], "repeat", "scene again", "this scene from its start"),
+    entry(Id::DemoLeave, Scope::Demo, &[of(KeyCode::Esc)], "leave", "leave the demonstration", "end it and stay in the console"),
     entry(Id::Compare, Scope::Edit, &[key('a')], "apply", "compare and apply", "show what the staged changes start, stop and book; y applies them, g on probation"),
     entry(Id::Raise, Scope::Edit, &[key('+'), key('='), of(KeyCode::PageUp)], "larger", "larger batch", "the next larger allowed batch size at the cursor"),
     entry(Id::Lower, Scope::Edit, &[key('-'), of(KeyCode::PageDown)], "smaller", "smaller batch", "the next smaller batch size at the cursor, last of all no worker"),
@@ -382,6 +396,7 @@ impl Entry {
             Scope::In(panel) => model.edit.is_none() && model.focus == panel,
             Scope::Edit => model.edit.is_some(),
             Scope::Replay => model.edit.is_none() && model.snapshot.playback.is_some(),
+            Scope::Demo => model.edit.is_none() && model.demo.is_some(),
         }
     }
 
@@ -392,6 +407,7 @@ impl Entry {
             Scope::Main | Scope::In(_) => model.edit.is_none(),
             Scope::Edit => model.edit.is_some(),
             Scope::Replay => model.edit.is_none() && model.snapshot.playback.is_some(),
+            Scope::Demo => model.edit.is_none() && model.demo.is_some(),
         }
     }
 

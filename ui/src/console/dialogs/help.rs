@@ -89,6 +89,7 @@ fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, two: bool, model: &Mo
     let place = match entry.scope {
         Scope::Edit => "editing: ",
         Scope::Replay => "in a recording: ",
+        Scope::Demo => "in a demonstration: ",
         Scope::In(_) => "in its panel: ",
         Scope::Always | Scope::Main => "",
     };

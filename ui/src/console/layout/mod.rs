@@ -31,6 +31,7 @@ pub struct Screen {
 
 /// The areas, unless the screen is too small for anything.
 pub fn arrange(area: Rect, model: &Model) -> Option<Screen> {
+    let area = super::demo::above(area, model);
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return None;
     }

@@ -20,12 +20,12 @@ pub use streams::{keys as stream_keys, rows_needed as stream_rows};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::dialogs;
 use super::format;
 use super::layout::{self, LEAST};
 use super::model::{Model, Panel};
 use super::pen::Pen;
 use super::theme::Role;
+use super::{demo, dialogs};
 
 /// Draws the whole screen.
 pub fn draw(model: &Model, buffer: &mut Buffer) {
@@ -34,6 +34,7 @@ pub fn draw(model: &Model, buffer: &mut Buffer) {
         Some(screen) => draw_screen(model, buffer, area, &screen),
         None => too_small(&mut Pen::new(buffer, area, model.look)),
     }
+    demo::draw(&mut Pen::new(buffer, area, model.look), model);
     model.look.finish(buffer);
 }
 

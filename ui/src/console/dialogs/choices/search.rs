@@ -9,6 +9,7 @@ use super::{Choice, Field, Form, Kind, optional, whole};
 
 const EVALUATORS: &[&str] = &["bench", "model"];
 const OBJECTIVES: &[&str] = &["throughput", "latency"];
+const SERVING: &[&str] = &["may rest", "undisturbed"];
 const MIB: f64 = 1024.0 * 1024.0;
 
 impl Form {
@@ -90,6 +91,7 @@ impl Form {
             _ => {}
         }
         method.goal = self.goal()?;
+        method.quiet = self.text("serving") == "undisturbed";
         method.check()?;
         Ok(Command::StartSearch(method))
     }
@@ -112,5 +114,6 @@ fn goal_fields() -> Vec<Field> {
         Field::number("p99", "", "ms at most; needs the model"),
         Field::number("rate", "", "samples/s to serve; needs the model"),
         Field::number("spare memory", "", "MiB free on every device"),
+        Field::one_of("serving", SERVING),
     ]
 }

@@ -1,0 +1,84 @@
+//! Batch times learnt from what was served: less exact than a profile, and free.
+
+use std::collections::HashMap;
+
+use super::measured::Measured;
+
+/// Batches remembered of each member on each kind of device; beyond it, old ones count
+/// half as much, and again.
+const MEMORY: f64 = 4096.0;
+/// Rows spread by less than this share of their mean say nothing of how time grows.
+const SPREAD: f64 = 0.05;
+
+/// What was seen, by member and kind of device.
+#[derive(Clone, Debug, Default)]
+pub struct Learnt {
+    seen: HashMap<(usize, usize), Sums>,
+}
+
+/// Weighted sums over batches: rows and seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    weight: f64,
+    rows: f64,
+    seconds: f64,
+    rows_rows: f64,
+    rows_seconds: f64,
+}
+
+impl Learnt {
+    /// `batches` of `member` on a device of `kind` (CPU partitions: their threads) had
+    /// so many rows and seconds on average.
+    pub fn see(&mut self, member: usize, kind: usize, batches: u64, rows: f64, seconds: f64) {
+        if batches == 0 || rows <= 0.0 || seconds <= 0.0 {
+            return;
+        }
+        let sums = self.seen.entry((member, kind)).or_default();
+        sums.add(batches as f64, rows, seconds);
+    }
+
+    /// What follows for batches of `sizes`: fixed seconds and seconds a row where
+    /// batches of several sizes were seen, else in proportion. None where none were.
+    pub fn measured(&self, member: usize, kind: usize, sizes: &[usize]) -> Option<Measured> {
+        let (fixed, each) = self.seen.get(&(member, kind))?.line()?;
+        let point = |rows: &usize| (*rows, fixed + each * *rows as f64);
+        Measured::new(sizes.iter().map(point).collect()).ok()
+    }
+}
+
+impl Sums {
+    fn add(&mut self, weight: f64, rows: f64, seconds: f64) {
+        if self.weight > MEMORY {
+            let sums = [
+                &mut self.weight,
+                &mut self.rows,
+                &mut self.seconds,
+                &mut self.rows_rows,
+                &mut self.rows_seconds,
+            ];
+            sums.into_iter().for_each(|sum| *sum /= 2.0);
+        }
+        self.weight += weight;
+        self.rows += weight * rows;
+        self.seconds += weight * seconds;
+        self.rows_rows += weight * rows * rows;
+        self.rows_seconds += weight * rows * seconds;
+    }
+
+    /// Fixed seconds, and seconds a row: least squares, neither below zero.
+    fn line(&self) -> Option<(f64, f64)> {
+        let mean = |sum: f64| sum / self.weight;
+        let (rows, seconds) = (mean(self.rows), mean(self.seconds));
+        if self.weight <= 0.0 || rows <= 0.0 {
+            return None;
+        }
+        let proportional = seconds / rows;
+        let variance = mean(self.rows_rows) - rows * rows;
+        if variance <= (SPREAD * rows).powi(2) {
+            return Some((0.0, proportional));
+        }
+        let slope = (mean(self.rows_seconds) - rows * seconds) / variance;
+        let each = slope.clamp(0.0, proportional);
+        Some((seconds - each * rows, each))
+    }
+}

@@ -1,0 +1,210 @@
+//! The demonstration goes by what is shown: no clock, no engine.
+
+use std::time::Duration;
+
+use crossterm::event::KeyCode;
+use divisi::ensemble::PolicyKind;
+use divisi::session::{Command, LoadPattern, SearchState};
+use divisi_console::console::Effect;
+use divisi_console::console::demo::{Stage, Wanted};
+
+use crate::fake::{Bench, PLAIN, many, search};
+
+fn demo(width: u16, height: u16, auto: bool) -> Bench {
+    let stage = Stage::Digits;
+    Bench::demonstrating(width, height, PLAIN, Wanted { stage, auto })
+}
+
+/// Does what was asked, and lets time and requests pass, until the scene is over.
+fn play(bench: &mut Bench) {
+    for _ in 0..400 {
+        if bench.text().contains('■') {
+            return;
+        }
+        pass(bench);
+    }
+    panic!("the scene does not end:\n{}", bench.text());
+}
+
+/// The fake does what was last asked of it; a second and fifty answers pass.
+fn pass(bench: &mut Bench) {
+    let asked = std::mem::take(&mut *bench.desk.sent.lock().unwrap());
+    bench.show(|shown| {
+        shown.now += Duration::from_secs(1);
+        shown.counters.answered += 50;
+        shown.members.iter_mut().for_each(|m| m.queued = 0);
+        for command in asked {
+            match command {
+                Command::Apply(setup, _) => shown.matrix = setup.matrix,
+                Command::SetPolicy(policy) => shown.policy = policy,
+                Command::StartLoad(pattern) => shown.load.pattern = Some(pattern),
+                Command::StopLoad => shown.load.pattern = None,
+                Command::StartSearch(_) => {
+                    let mut found = search();
+                    found.state = SearchState::Finished;
+                    shown.search = Some(found);
+                }
+                _ => {}
+            }
+        }
+    });
+}
+
+#[test]
+fn the_first_scene_sets_up_what_it_shows_and_ends_with_figures() {
+    let mut bench = demo(120, 40, false);
+    assert!(bench.text().contains("One worker alone"));
+    assert!(matches!(bench.sent()[..], [Command::Apply(..)]));
+    assert!(
+        bench.console.model().dialogs.is_empty(),
+        "nothing is hidden"
+    );
+    play(&mut bench);
+    let shown = bench.desk.shown.lock().unwrap().clone();
+    let rows = shown.matrix.rows();
+    let workers = |row: &Vec<usize>| row.iter().filter(|size| **size > 0).count();
+    assert_eq!((workers(&rows[0]), workers(&rows[1])), (1, 5));
+    let closed = LoadPattern::Closed {
+        clients: 16,
+        samples: 32,
+    };
+    assert_eq!(shown.load.pattern, Some(closed));
+    // 50 requests of 32 samples a second.
+    assert!(bench.text().contains("alone 1 600"), "{}", bench.text());
+    screen!("demo_scene_120x40", bench);
+}
+
+#[test]
+fn it_fits_on_a_small_screen() {
+    let mut bench = demo(80, 24, false);
+    play(&mut bench);
+    screen!("demo_scene_80x24", bench);
+}
+
+#[test]
+fn all_scenes_play_one_after_the_other_and_back() {
+    let mut bench = demo(120, 40, false);
+    for scene in 1..=6 {
+        assert!(bench.text().contains(&format!(" {scene}/6 ")));
+        play(&mut bench);
+        if scene < 6 {
+            bench.keys("n");
+        }
+    }
+    bench.keys("b");
+    assert!(bench.text().contains(" 5/6 ") && !bench.text().contains('■'));
+    bench.keys("nn");
+    assert!(
+        bench.console.model().demo.is_none(),
+        "after the last it is over"
+    );
+}
+
+#[test]
+fn four_policies_are_compared_side_by_side() {
+    let mut bench = demo(120, 40, false);
+    bench.keys("nnn");
+    play(&mut bench);
+    let text = bench.text();
+    for name in [
+        "p99 ms",
+        "no-wait 6.80",
+        "opt-wait 6.80",
+        "static 6.80",
+        "elastic 6.80",
+    ] {
+        assert!(text.contains(name), "{name}:\n{text}");
+    }
+    assert_eq!(bench.console.model().snapshot.policy, PolicyKind::NoWait);
+    let burst = bench.console.model().snapshot.load.pattern;
+    // 0.6 of the 50 × 32 samples a second that were gauged.
+    assert_eq!(burst, Some(LoadPattern::Burst { rate: 960.0 }));
+    screen!("demo_policies_120x40", bench);
+}
+
+#[test]
+fn a_scene_is_repeated_from_its_start_with_new_figures() {
+    let mut bench = demo(120, 40, false);
+    play(&mut bench);
+    bench.keys("r");
+    assert!(!bench.text().contains("alone 1 600"));
+    play(&mut bench);
+    assert!(bench.text().contains("alone 1 600"));
+}
+
+#[test]
+fn alone_it_goes_on_by_itself_and_begins_again() {
+    let mut bench = demo(120, 40, true);
+    let mut seen = Vec::new();
+    for _ in 0..1000 {
+        pass(&mut bench);
+        let text = bench.text();
+        let place = (1..=6).find(|scene| text.contains(&format!(" {scene}/6 ")));
+        if seen.last() != Some(&place) {
+            seen.push(place);
+        }
+    }
+    let first: Vec<_> = (1..=6).chain([1]).map(Some).collect();
+    assert_eq!(seen[..7], first);
+}
+
+#[test]
+fn escape_ends_it_and_stays_and_leaving_is_asked_first() {
+    let mut bench = demo(120, 40, false);
+    assert!(bench.press(KeyCode::Char('q')).is_empty());
+    assert!(bench.text().contains("leave the program?"));
+    bench.press(KeyCode::Esc);
+    assert!(bench.console.model().demo.is_some());
+    bench.press(KeyCode::Esc);
+    assert!(bench.console.model().demo.is_none());
+    assert!(bench.text().contains("the demonstration is over"));
+    assert_eq!(bench.press(KeyCode::Char('q')), [Effect::Quit]);
+}
+
+#[test]
+fn what_is_refused_is_said_and_the_next_scene_can_be_gone_to() {
+    let mut bench = demo(120, 40, false);
+    bench.keys("n");
+    *bench.desk.refusal.lock().unwrap() = Some("no room on cpu:0".into());
+    pass(&mut bench);
+    pass(&mut bench);
+    assert!(
+        bench
+            .text()
+            .contains("cannot be shown here: no room on cpu:0")
+    );
+    *bench.desk.refusal.lock().unwrap() = None;
+    bench.keys("n");
+    play(&mut bench);
+}
+
+#[test]
+fn the_console_can_be_used_meanwhile() {
+    let mut bench = demo(120, 40, false);
+    bench.keys("e+");
+    assert!(bench.console.model().edit.is_some());
+    bench.press(KeyCode::Esc);
+    bench.keys("y");
+    assert!(bench.console.model().edit.is_none() && bench.console.model().demo.is_some());
+}
+
+#[test]
+fn with_more_devices_than_members_the_rest_help_the_dearest() {
+    let wanted = Wanted {
+        stage: Stage::Simulated,
+        auto: false,
+    };
+    let mut bench = Bench::demonstrating(160, 50, PLAIN, wanted);
+    bench.show(many);
+    bench.keys("nnr");
+    // What was asked for before was for other devices.
+    bench.desk.sent.lock().unwrap().clear();
+    play(&mut bench);
+    let rows = bench.console.model().snapshot.matrix.rows();
+    let workers: usize = rows.iter().flatten().filter(|size| **size > 0).count();
+    assert_eq!(workers, 16);
+    assert!(
+        rows.iter()
+            .all(|row| row.iter().filter(|s| **s > 0).count() == 1)
+    );
+}

@@ -1,0 +1,202 @@
+//! A quiet search leaves the devices to what serves; predictions come from what is known.
+
+use std::sync::Arc;
+
+use divisi::allocation::{Footprints, Matrix};
+use divisi::device::Devices;
+use divisi::device::simulated::find_profile;
+use divisi::profile::Learnt;
+use divisi::search::{EvaluatorKind, worst_fit};
+use divisi::serving::{Engine, EngineOptions};
+use divisi::session::{
+    Command, LiveSession, LoadPattern, SearchOrder, SearchState, Session, Snapshot,
+};
+
+use crate::common::{digits, fakes, frame, start};
+
+fn session() -> LiveSession {
+    let ensemble = digits();
+    let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
+    LiveSession::new(engine, fakes(&ensemble), None)
+}
+
+fn until(session: &mut LiveSession, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
+    loop {
+        let snapshot = session.snapshot();
+        if there(&snapshot) {
+            return snapshot;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn quiet() -> Command {
+    let method = SearchOrder {
+        quiet: true,
+        ..SearchOrder::quick()
+    };
+    Command::StartSearch(method)
+}
+
+fn state(snapshot: &Snapshot) -> Option<&SearchState> {
+    snapshot.search.as_ref().map(|s| &s.state)
+}
+
+fn served(session: &mut LiveSession) {
+    let pattern = LoadPattern::Closed {
+        clients: 2,
+        samples: 16,
+    };
+    session
+        .command(Command::StartLoad(pattern))
+        .expect("starts");
+    let most = |s: &Snapshot| s.entries.iter().all(|e| e.batches > 2);
+    until(session, most);
+}
+
+#[test]
+fn a_quiet_search_never_measures_and_load_does_not_rest() {
+    let mut session = session();
+    served(&mut session);
+    session.command(quiet()).expect("starts");
+    let seen = until(&mut session, |s| {
+        let search = s.search.as_ref().expect("started");
+        assert!(!search.progress.measuring && !s.load.resting);
+        search.state != SearchState::Running
+    });
+    assert_eq!(state(&seen), Some(&SearchState::Finished));
+    let search = seen.search.expect("finished");
+    assert_eq!(
+        (search.evaluator.as_str(), search.progress.profiled),
+        ("model", 0)
+    );
+    assert!(search.progress.best.is_some());
+}
+
+#[test]
+fn a_quiet_search_of_what_nobody_knows_says_what_to_do() {
+    let mut session = session();
+    session.command(quiet()).expect("starts");
+    let over = |s: &Snapshot| state(s) != Some(&SearchState::Running);
+    let seen = until(&mut session, over);
+    let Some(SearchState::Failed(why)) = state(&seen) else {
+        panic!("{:?}", seen.search);
+    };
+    assert!(
+        why.contains("no") && why.contains("serve some load"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_quiet_search_takes_the_model() {
+    let mut session = session();
+    let method = SearchOrder {
+        quiet: true,
+        evaluator: EvaluatorKind::Bench,
+        ..SearchOrder::default()
+    };
+    let refused = session.command(Command::StartSearch(method));
+    assert!(refused.is_err_and(|r| r.0.contains("expected evaluator model")));
+}
+
+#[test]
+fn the_best_so_far_can_be_applied_while_the_search_goes_on() {
+    let mut session = session();
+    let pattern = LoadPattern::Closed {
+        clients: 2,
+        samples: 16,
+    };
+    session
+        .command(Command::StartLoad(pattern))
+        .expect("starts");
+    let search = Command::StartSearch(SearchOrder::default());
+    session.command(search).expect("starts");
+    let seen = until(&mut session, |s| {
+        let best = s.search.as_ref().and_then(|q| q.progress.best.as_ref());
+        best.is_some_and(|best| *best != s.matrix)
+    });
+    assert!(seen.load.resting, "it would be measured too");
+    let best = seen.search.as_ref().and_then(|s| s.progress.best.clone());
+    let best = best.expect("there is one");
+    let setup = seen.setup().with_matrix(best.clone());
+    let apply = Command::Apply(Box::new(setup), None);
+    session.command(apply).expect("starts");
+    until(&mut session, |s| s.matrix == best);
+    let evaluations = |s: &Snapshot| s.search.as_ref().map_or(0, |q| q.progress.evaluations);
+    let then = evaluations(&session.snapshot());
+    until(&mut session, |s| {
+        evaluations(s) > then || state(s) != Some(&SearchState::Running)
+    });
+    // It may have ended by itself.
+    let _ = session.command(Command::CancelSearch);
+    let after = until(&mut session, |s| {
+        state(s) != Some(&SearchState::Running) && !s.load.resting
+    });
+    assert_eq!(after.matrix, best);
+}
+
+#[test]
+fn without_a_profile_a_prediction_says_why_there_is_none_and_serving_teaches_it() {
+    let mut session = session();
+    let setup = session.snapshot().setup();
+    let before = session.preview(&setup).expect("fits").prediction;
+    assert_eq!((before.before, before.after), (None, None));
+    assert!(before.source.starts_with("no profile"), "{}", before.source);
+    served(&mut session);
+    let known = loop {
+        session.snapshot();
+        let prediction = session.preview(&setup).expect("fits").prediction;
+        if prediction.before.is_some() {
+            break prediction;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(known.source, "model: seen while serving");
+    assert!(known.after.is_some_and(|s| s > 0.0) && known.before == known.after);
+}
+
+#[test]
+fn simulated_devices_are_predicted_by_their_laws() {
+    let ensemble = digits();
+    let devices = Devices::simulated(&find_profile("v100").expect("built in"), 6);
+    let footprints = Footprints::of(&ensemble, &devices);
+    let all = worst_fit(&frame(&ensemble, &devices), &devices, &footprints).expect("fits");
+    let mut rows: Vec<Vec<i64>> = Vec::new();
+    for row in all.rows() {
+        rows.push(row.into_iter().map(|size| size as i64).collect());
+    }
+    let last = rows[5].clone();
+    rows[5].fill(0);
+    rows[4].iter_mut().zip(last).for_each(|(a, b)| *a += b);
+    let fewer = Matrix::from_rows(Arc::clone(all.frame()), &rows).expect("valid");
+    let engine = Engine::start(
+        Arc::clone(&ensemble),
+        devices,
+        &all,
+        fakes(&ensemble),
+        EngineOptions::default(),
+    );
+    let mut session = LiveSession::new(Arc::new(engine.expect("starts")), fakes(&ensemble), None);
+    let setup = session.snapshot().setup().with_matrix(fewer);
+    let said = session.preview(&setup).expect("fits").prediction;
+    assert_eq!(said.source, "model: laws of the devices");
+    assert!(
+        said.after <= said.before && said.after > Some(0.0),
+        "five devices do no more than six: {said:?}"
+    );
+}
+
+#[test]
+fn batch_times_are_learnt_as_a_line_through_what_was_seen() {
+    let mut learnt = Learnt::default();
+    assert_eq!(learnt.measured(0, 1, &[8]), None);
+    learnt.see(0, 1, 10, 8.0, 0.012);
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    let one = learnt.measured(0, 1, &[8, 128]).expect("seen");
+    assert!(close(one.seconds(128), 0.012 * 16.0), "in proportion");
+    learnt.see(0, 1, 10, 128.0, 0.132);
+    let two = learnt.measured(0, 1, &[8, 32, 128]).expect("seen");
+    assert!(close(two.seconds(32), 0.036) && close(two.seconds(8), 0.012));
+    assert_eq!(learnt.measured(0, 2, &[8]), None, "another kind of device");
+}

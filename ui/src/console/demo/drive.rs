@@ -1,0 +1,229 @@
+//! Goes through the script by what snapshots show.
+
+use std::time::Duration;
+
+use divisi::search::Bounds;
+use divisi::session::{
+    Command, LoadPattern, ReloadState, SearchOrder, SearchState, Setup, Snapshot,
+};
+
+use super::figures::{Note, rate};
+use super::plans::Plan;
+use super::script::{Load, Step, Watch};
+use super::{Demo, Mark};
+use crate::console::effect::Effect;
+use crate::console::model::{Model, Panel};
+
+/// How long the end of a scene stays where nobody goes on.
+const REST: Duration = Duration::from_secs(8);
+/// Below this height a panel alone shows more than all of them do.
+const SHORT: u16 = 34;
+
+/// What becomes of a step.
+enum Verdict {
+    /// Done: on to the next.
+    Done,
+    /// Not yet.
+    Wait,
+    /// This is to be asked for.
+    Ask(Command),
+    /// It cannot be done; says why.
+    Stuck(String),
+}
+
+/// Goes on as far as what is shown now allows.
+pub fn on_news(model: &mut Model) -> Vec<Effect> {
+    let Some(mut demo) = model.demo.take() else {
+        return Vec::new();
+    };
+    let effects = demo.proceed(model);
+    model.demo = Some(demo);
+    effects
+}
+
+/// The session would not do what the demonstration asked for.
+pub fn refused(model: &mut Model, reason: &str) {
+    let Some(demo) = model.demo.as_mut().filter(|d| d.asked) else {
+        return;
+    };
+    demo.trouble = Some(reason.to_owned());
+    model.message = None;
+}
+
+impl Demo {
+    fn proceed(&mut self, model: &mut Model) -> Vec<Effect> {
+        let now = model.snapshot.now;
+        while self.trouble.is_none() {
+            let Some(step) = self.scenes[self.scene].steps.get(self.step).copied() else {
+                return self.rest(now);
+            };
+            match self.step(step, model) {
+                Verdict::Done => {
+                    self.step += 1;
+                    self.asked = false;
+                    // Nobody presses a key that would take it away, and keys show there.
+                    model.message = model.message.take().filter(|m| m.bad);
+                }
+                Verdict::Wait => return Vec::new(),
+                Verdict::Ask(command) => {
+                    self.asked = true;
+                    return vec![Effect::Send(command)];
+                }
+                Verdict::Stuck(why) => self.trouble = Some(why),
+            }
+        }
+        Vec::new()
+    }
+
+    /// The scene is over: waits for a person, or goes on after a while.
+    fn rest(&mut self, now: Duration) -> Vec<Effect> {
+        let since = *self.ended.get_or_insert(now);
+        if self.auto && now >= since + REST {
+            let next = if self.is_last() { 0 } else { self.scene + 1 };
+            self.go_to(next);
+        }
+        Vec::new()
+    }
+
+    fn step(&mut self, step: Step, model: &mut Model) -> Verdict {
+        let shown = &model.snapshot;
+        match step {
+            Step::Say(caption) => self.caption = caption,
+            Step::Look(panel) => look(model, panel),
+            Step::Apply(plan) => return self.apply(plan, shown),
+            Step::Policy(policy) => {
+                let setup = Setup {
+                    policy,
+                    ..shown.setup()
+                };
+                let command = Command::Apply(Box::new(setup), None);
+                return self.until(shown.policy == policy, command);
+            }
+            Step::Load(load) => return self.load(load, shown),
+            Step::Drain if shown.members.iter().any(|m| m.queued > 0) => return Verdict::Wait,
+            Step::Drain => {}
+            Step::Clear => {
+                // What is lost counts from here as well.
+                self.began = Some(shown.counters);
+                return self.until(self.asked, Command::ClearLatency);
+            }
+            Step::Watch(watch) => return self.watch(watch, shown),
+            Step::Gauge => self.capacity = self.mark.and_then(|mark| rate(mark, shown)),
+            Step::Note(figure, name) => {
+                let scene = self.scene;
+                let taken = figure.of(self, shown).map(|value| Note {
+                    scene,
+                    figure,
+                    name,
+                    value,
+                });
+                self.notes
+                    .retain(|n| (n.figure, n.name) != (figure, name) || n.scene != scene);
+                self.notes.extend(taken);
+            }
+            Step::Search => return self.search(shown),
+        }
+        Verdict::Done
+    }
+
+    /// Asks once, and waits until it is so.
+    fn until(&self, is_so: bool, command: Command) -> Verdict {
+        match (is_so, self.asked) {
+            (true, _) => Verdict::Done,
+            (false, true) => Verdict::Wait,
+            (false, false) => Verdict::Ask(command),
+        }
+    }
+
+    fn apply(&self, plan: Plan, shown: &Snapshot) -> Verdict {
+        let matrix = match plan.matrix(shown) {
+            Ok(matrix) => matrix,
+            Err(why) => return Verdict::Stuck(why),
+        };
+        if shown.matrix == matrix {
+            return Verdict::Done;
+        }
+        let state = shown.reload.as_ref().map(|r| &r.state);
+        match (self.asked, state) {
+            // One that somebody else asked for.
+            (_, Some(ReloadState::Running)) => Verdict::Wait,
+            (true, Some(ReloadState::Failed(why))) => Verdict::Stuck(why.clone()),
+            (true, _) => Verdict::Wait,
+            (false, _) => {
+                let setup = shown.setup().with_matrix(matrix);
+                Verdict::Ask(Command::Apply(Box::new(setup), None))
+            }
+        }
+    }
+
+    fn load(&self, load: Load, shown: &Snapshot) -> Verdict {
+        let share = |share: f64| {
+            (share * self.capacity.unwrap_or(100.0))
+                .clamp(1.0, 1e5)
+                .round()
+        };
+        let pattern = match load {
+            Load::Stop => None,
+            Load::Full { clients, samples } => Some(LoadPattern::Closed { clients, samples }),
+            Load::Poisson(of) => Some(LoadPattern::Poisson { rate: share(of) }),
+            Load::Burst(of) => Some(LoadPattern::Burst { rate: share(of) }),
+        };
+        let command = pattern.map_or(Command::StopLoad, Command::StartLoad);
+        self.until(shown.load.pattern == pattern, command)
+    }
+
+    fn watch(&mut self, watch: Watch, shown: &Snapshot) -> Verdict {
+        let answered = shown.counters.answered;
+        if !self.asked {
+            // Nothing is asked of anybody; it is how a watch knows that it began.
+            self.asked = true;
+            let now = shown.now;
+            self.mark = Some(Mark { now, answered });
+        }
+        let Some(mark) = self.mark else {
+            return Verdict::Done;
+        };
+        let seen = answered.saturating_sub(mark.answered) >= watch.answered;
+        let lasted = shown.now.saturating_sub(mark.now) >= watch.lasts;
+        match seen && lasted {
+            true => Verdict::Done,
+            false => Verdict::Wait,
+        }
+    }
+
+    fn search(&self, shown: &Snapshot) -> Verdict {
+        let state = shown.search.as_ref().map(|s| &s.state);
+        match (self.asked, state) {
+            (_, Some(SearchState::Running | SearchState::Paused)) => Verdict::Wait,
+            (true, Some(SearchState::Failed(why))) => Verdict::Stuck(why.clone()),
+            (true, _) => Verdict::Done,
+            (false, _) => Verdict::Ask(Command::StartSearch(order(shown))),
+        }
+    }
+
+    /// Of the present watch: what is done of what has to be.
+    pub(super) fn watched(&self, shown: &Snapshot) -> Option<(u64, u64)> {
+        let Some(Step::Watch(watch)) = self.scenes[self.scene].steps.get(self.step) else {
+            return None;
+        };
+        let answered = shown.counters.answered.saturating_sub(self.mark?.answered);
+        Some((answered.min(watch.answered), watch.answered))
+    }
+}
+
+/// Another seed each time: a search that is kept from before would be over at once.
+fn order(shown: &Snapshot) -> SearchOrder {
+    let quick = SearchOrder::quick();
+    SearchOrder {
+        bounds: Bounds {
+            seed: shown.now.as_millis() as u64,
+            ..quick.bounds
+        },
+        ..quick
+    }
+}
+
+fn look(model: &mut Model, panel: Panel) {
+    model.focus = panel;
+    model.expanded = model.area.height < SHORT;
+}

@@ -1,0 +1,46 @@
+//! What the keys of a demonstration do.
+
+use divisi::session::Command;
+
+use crate::console::commands::Id;
+use crate::console::dialogs::{Confirm, Dialog, Then};
+use crate::console::model::Model;
+
+/// The next scene, the one before, this one again, or no more.
+pub fn act(model: &mut Model, id: Id) {
+    let Some(demo) = model.demo.as_mut() else {
+        return;
+    };
+    match id {
+        Id::DemoNext if demo.is_last() => leave(model),
+        Id::DemoNext => demo.go_to(demo.scene + 1),
+        Id::DemoBack => demo.go_to(demo.scene.saturating_sub(1)),
+        Id::DemoRepeat => demo.go_to(demo.scene),
+        _ => leave(model),
+    }
+}
+
+fn leave(model: &mut Model) {
+    model.demo = None;
+    model.expanded = false;
+    let text = "the demonstration is over; what it set up goes on, u brings back what ran before";
+    model.say(text, false);
+}
+
+/// Leaving the program from a demonstration is asked first.
+pub fn asked_to_quit(model: &mut Model) -> bool {
+    if model.demo.is_none() {
+        return false;
+    }
+    let text = "End the demonstration and leave the program? Esc alone ends the demonstration and stays in the console.";
+    let confirm = Confirm::new("quit", text, Then::Quit);
+    model.dialogs.push(Dialog::Confirm(confirm));
+    true
+}
+
+/// Whether the demonstration asked for this; its steps show in the footer, and a dialog
+/// would hide what is to be seen.
+pub fn is_reload_of(model: &Model, command: &Command) -> bool {
+    let asked = model.demo.as_ref().is_some_and(|demo| demo.asked);
+    asked && matches!(command, Command::Apply(..))
+}

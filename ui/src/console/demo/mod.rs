@@ -1,0 +1,103 @@
+//! A guided demonstration: scenes with captions on the real console.
+//!
+//! A script is data ([`script`]); [`drive`] goes through it by what snapshots show, never
+//! by a clock of its own, and asks for everything as a person does, so that it can be
+//! undone; [`bar`] draws captions and figures under the panels.
+
+mod bar;
+mod drive;
+mod figures;
+mod keys;
+mod plans;
+mod scenes;
+mod script;
+
+pub use bar::{above, draw};
+pub use drive::{on_news, refused};
+pub use keys::{act, asked_to_quit, is_reload_of};
+pub use scenes::Stage;
+
+use std::time::Duration;
+
+use divisi::session::Counters;
+
+use figures::Note;
+use script::Scene;
+
+/// Where a demonstration stands.
+#[derive(Clone, Debug)]
+pub struct Demo {
+    scenes: Vec<Scene>,
+    /// It goes on by itself at the end of a scene, and begins again after the last.
+    auto: bool,
+    scene: usize,
+    step: usize,
+    /// What this step asked for is under way.
+    asked: bool,
+    /// What is said now.
+    caption: &'static str,
+    /// When the last watch began, and what had been answered then.
+    mark: Option<Mark>,
+    /// Samples a second that what runs now was seen to serve at most.
+    capacity: Option<f64>,
+    /// Counters when the scene last began to count.
+    began: Option<Counters>,
+    notes: Vec<Note>,
+    /// Why the scene cannot go on.
+    trouble: Option<String>,
+    /// When the scene ended.
+    ended: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    now: Duration,
+    answered: u64,
+}
+
+/// How a demonstration is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What it is shown on.
+    pub stage: Stage,
+    /// It goes on by itself at the end of each scene.
+    pub auto: bool,
+}
+
+impl Demo {
+    /// At the start of the first scene.
+    pub fn new(wanted: Wanted) -> Self {
+        Demo {
+            scenes: scenes::of(wanted.stage),
+            auto: wanted.auto,
+            scene: 0,
+            step: 0,
+            asked: false,
+            caption: "",
+            mark: None,
+            capacity: None,
+            began: None,
+            notes: Vec::new(),
+            trouble: None,
+            ended: None,
+        }
+    }
+
+    /// To the start of scene number `scene`, whose figures are taken anew.
+    fn go_to(&mut self, scene: usize) {
+        self.notes.retain(|note| note.scene != scene);
+        *self = Demo {
+            scenes: std::mem::take(&mut self.scenes),
+            notes: std::mem::take(&mut self.notes),
+            scene,
+            ..Demo::new(Wanted {
+                stage: Stage::Digits,
+                auto: self.auto,
+            })
+        };
+    }
+
+    fn is_last(&self) -> bool {
+        self.scene + 1 >= self.scenes.len()
+    }
+}

@@ -1,0 +1,72 @@
+//! What a demonstration is made of.
+
+use std::time::Duration;
+
+use divisi::ensemble::PolicyKind;
+
+use super::figures::Figure;
+use super::plans::Plan;
+use crate::console::model::Panel;
+
+/// One part of it, ending with a pause.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// A few words.
+    pub title: &'static str,
+    /// Done one after the other.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a scene.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// Shows a caption from now on.
+    Say(&'static str),
+    /// Where to look.
+    Look(Panel),
+    /// Serves by another matrix.
+    Apply(Plan),
+    /// Batches otherwise.
+    Policy(PolicyKind),
+    /// Sends other requests.
+    Load(Load),
+    /// Waits until no queue has anything left.
+    Drain,
+    /// Forgets latencies so far.
+    Clear,
+    /// Lets the session go on until there is enough to tell.
+    Watch(Watch),
+    /// Takes what was served since the last watch began as the most that can be.
+    Gauge,
+    /// Writes down a figure under a name, to be compared with others of its kind.
+    Note(Figure, &'static str),
+    /// Searches, and waits for the end.
+    Search,
+}
+
+/// The requests that are sent.
+#[derive(Clone, Copy, Debug)]
+pub enum Load {
+    /// None.
+    Stop,
+    /// Clients that send again once they are answered: as much as can be served.
+    Full {
+        /// How many.
+        clients: usize,
+        /// In each request.
+        samples: usize,
+    },
+    /// At random moments, this share of what was gauged.
+    Poisson(f64),
+    /// Slowly, then fast at this share of what was gauged, and again.
+    Burst(f64),
+}
+
+/// How long to watch: until both are over, whatever the machine's speed.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    /// Requests answered.
+    pub answered: u64,
+    /// Time of the session.
+    pub lasts: Duration,
+}
