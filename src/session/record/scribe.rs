@@ -19,7 +19,7 @@ use super::block::Blocks;
 use super::file::create;
 
 /// States and batches that may wait for the disk.
-const QUEUE: usize = 256;
+const QUEUE: usize = 512;
 /// Spans that may wait, about 20 MB.
 const SPANS: usize = 200_000;
 /// How long ending waits for the disk.
