@@ -79,7 +79,7 @@ impl Window {
         for cell in (from + 1).max(self.first)..to.min(self.last()) {
             each(cell, 1.0);
         }
-        if inside.contains(&to) && end % self.cell > 0 {
+        if inside.contains(&to) && !end.is_multiple_of(self.cell) {
             each(to, share(end % self.cell));
         }
     }
