@@ -51,6 +51,7 @@ impl Screen {
             read_only: false,
             mouse: true,
             title: "divisi".into(),
+            layouts: Vec::new(),
         };
         crossterm::style::force_color_output(true);
         let mut console = Console::new(session, &options, look);

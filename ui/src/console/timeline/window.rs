@@ -57,7 +57,8 @@ impl Window {
 
     /// Whether it has any of the time between two moments, in nanoseconds.
     pub fn meets(&self, start: u64, end: u64) -> bool {
-        start < nanos(self.until()) && end >= nanos(self.from())
+        let last = self.last().saturating_mul(self.cell);
+        start < last && end >= self.first.saturating_mul(self.cell)
     }
 
     /// Calls `each` with the number of every cell between two moments, counted from the
@@ -78,7 +79,7 @@ impl Window {
         for cell in (from + 1).max(self.first)..to.min(self.last()) {
             each(cell, 1.0);
         }
-        if inside.contains(&to) && end % self.cell > 0 {
+        if inside.contains(&to) && !end.is_multiple_of(self.cell) {
             each(to, share(end % self.cell));
         }
     }
