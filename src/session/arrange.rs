@@ -112,7 +112,7 @@ impl Work<'_> {
 
     /// Moves the worker to the device with most free memory that takes it.
     fn send_away(&mut self, from: Cell, size: BatchSize) -> Result<(), Refusal> {
-        let hosts = self.hosts(from.device)?;
+        let hosts = self.hosts(from.device);
         let mut sizes: Vec<BatchSize> = self.setup.matrix.frame().batch_sizes.iter().collect();
         sizes.retain(|s| *s <= size);
         let mut refused = Refusal("there is no other device".into());
@@ -142,8 +142,12 @@ impl Work<'_> {
 
     /// Devices other than `but`: most free memory first, then fewest FLOPs of workers,
     /// then the lowest number.
-    fn hosts(&mut self, but: usize) -> Result<Vec<usize>, Refusal> {
-        let booked = self.session.preview(&self.setup)?.memory;
+    fn hosts(&mut self, but: usize) -> Vec<usize> {
+        // What is staged may be too much for the very device that is cleared.
+        let staged = self.session.preview(&self.setup).ok().map(|p| p.memory);
+        let devices = self.shown.devices.iter();
+        let running = || devices.map(|d| (0, d.memory_booked)).collect();
+        let booked: Vec<(u64, u64)> = staged.unwrap_or_else(running);
         let free = |device: usize| {
             let size = self.shown.devices[device].memory_bytes;
             size.saturating_sub(booked.get(device).map_or(0, |b| b.1))
@@ -153,7 +157,7 @@ impl Work<'_> {
             .filter(|d| *d != but && !self.is_lost(*d))
             .collect();
         hosts.sort_by_key(|d| (std::cmp::Reverse(free(*d)), self.flops(*d), *d));
-        Ok(hosts)
+        hosts
     }
 
     fn flops(&self, device: usize) -> u64 {

@@ -442,3 +442,14 @@ fn comparisons_say_the_same_in_little_room() {
     plain.keys("e+l8a");
     assert!(plain.text().is_ascii(), "{}", plain.text());
 }
+
+#[test]
+fn a_recorded_load_is_named_by_any_path() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("ljjjj");
+    bench.keys("jk my.csv");
+    assert!(bench.text().contains("● replay"));
+    assert!(bench.text().contains("jk my.csv"));
+    bench.press(KeyCode::Up);
+    assert!(bench.text().contains("● diurnal"));
+}

@@ -156,10 +156,8 @@ fn who_expects_a_matrix_is_told_that_it_is_a_setup() {
     let error = MatrixFile::parse(&text)
         .expect_err("it says more")
         .to_string();
-    assert!(
-        error.starts_with("line 1: `policy`: expected a matrix alone"),
-        "{error}"
-    );
+    assert!(error.starts_with("line "), "{error}");
+    assert!(error.contains("expected a matrix alone, found a whole setup"));
 }
 
 #[test]

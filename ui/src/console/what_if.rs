@@ -169,6 +169,16 @@ pub fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<Line> {
     lines
 }
 
+/// `812 MiB → 930 MiB`, or by how much where that would say the same twice.
+fn from_to(now: u64, after: u64) -> String {
+    let [from, to, by] = [now, after, now.abs_diff(after)].map(format::bytes);
+    match (from == to, after > now) {
+        (false, _) => format!("{from} → {to}"),
+        (true, true) => format!("{from} +{by}"),
+        (true, false) => format!("{from} −{by}"),
+    }
+}
+
 /// Only devices whose memory changes.
 fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> Line {
     let mut line = vec![("memory".to_owned(), Role::Dim)];
@@ -177,8 +187,7 @@ fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> Line {
         if now == after {
             continue;
         }
-        let (now, then) = (format::bytes(*now), format::bytes(*after));
-        let text = format!("  {} {now} → {then}", device.name);
+        let text = format!("  {} {}", device.name, from_to(*now, *after));
         used += format::width(&text);
         if used + 2 > width {
             line.push((" …".to_owned(), Role::Dim));
