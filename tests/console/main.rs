@@ -22,7 +22,11 @@ macro_rules! screen {
 mod cli;
 mod devices;
 mod fake;
+mod layouts;
+mod panels;
+mod rich;
 mod screens;
 mod simulated;
+mod streams;
 mod terminal;
 mod updates;

@@ -36,4 +36,5 @@ mod session;
 mod setups;
 mod simulation;
 mod standing;
+mod trace;
 mod voting;

@@ -7,6 +7,7 @@
 
 mod actions;
 mod app;
+mod braille;
 pub mod commands;
 mod core;
 mod dialogs;
@@ -16,8 +17,11 @@ mod files;
 mod format;
 mod layout;
 pub mod model;
+mod pace;
 mod panels;
 mod pen;
+mod scope;
+mod streams;
 mod terminal;
 mod theme;
 mod timeline;
@@ -26,6 +30,7 @@ mod update;
 pub use app::run;
 pub use core::Console;
 pub use effect::{Effect, Event};
+pub use layout::{Layout, Row};
 pub use theme::{Colours, Look, Role, colours};
 
 /// How the console starts.
@@ -37,4 +42,6 @@ pub struct Options {
     pub mouse: bool,
     /// The program's name in the header.
     pub title: String,
+    /// A user's layouts, beside the built-in ones.
+    pub layouts: Vec<Layout>,
 }

@@ -41,6 +41,8 @@ pub enum Role {
     Wait,
     /// Spans: copying in.
     Copy,
+    /// Spans: copying out.
+    CopyOut,
     /// Spans: computing.
     Compute,
     /// Spans: computing, every other batch, so that neighbours can be told apart.
@@ -105,6 +107,9 @@ impl Look {
 
     /// One pass over the finished picture: what this terminal cannot show is replaced.
     pub fn finish(self, buffer: &mut Buffer) {
+        if self.colours != Colours::None && !self.ascii {
+            return;
+        }
         for cell in &mut buffer.content {
             if self.colours == Colours::None {
                 cell.fg = Color::Reset;
@@ -154,6 +159,10 @@ fn paint(role: Role) -> Paint {
         Role::ComputeOther => (tone((38, 110, 162), 25, Color::Cyan), Modifier::empty()),
         Role::Good | Role::Send => (tone((62, 150, 92), 65, Color::Green), Modifier::empty()),
         Role::Copy => (tone((150, 110, 190), 97, Color::Magenta), Modifier::empty()),
+        Role::CopyOut => (
+            tone((196, 104, 148), 132, Color::LightMagenta),
+            Modifier::empty(),
+        ),
         Role::Warn => (tone((184, 128, 30), 136, Color::Yellow), Modifier::empty()),
         Role::Bad => (tone((206, 76, 70), 167, Color::Red), Modifier::BOLD),
         Role::Gone => (grey(), Modifier::CROSSED_OUT),
@@ -167,7 +176,10 @@ fn ascii(symbol: &str) -> Option<&'static str> {
     Some(match symbol {
         "╭" | "╮" | "╰" | "╯" | "┼" | "┴" | "├" | "┤" | "┬" => "+",
         "─" | "−" | "–" => "-",
-        "│" => "|",
+        "│" | "╎" | "▏" | "┆" | "┊" => "|",
+        "▞" => "/",
+        "µ" => "u",
+        "━" => "=",
         "·" | "▁" | "▂" | "░" => ".",
         "▃" | "▒" => ":",
         "▄" => "-",
@@ -178,12 +190,14 @@ fn ascii(symbol: &str) -> Option<&'static str> {
         "▓" => "%",
         "×" | "✗" => "x",
         "…" | "~" | "≈" => "~",
-        "→" | "›" | "▸" => ">",
+        "→" | "›" | "▸" | "▶" => ">",
         "▴" | "↑" => "^",
         "↓" => "v",
         "←" => "<",
         "‖" => "=",
         "≤" => "<",
+        "≥" => ">",
+        "±" => "~",
         _ => return None,
     })
 }
