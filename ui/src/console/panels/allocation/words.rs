@@ -16,7 +16,7 @@ type Line = (String, Role);
 
 /// Under the matrix, as far as there is room: queues and rates of members, then words.
 pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
-    let words = words(model);
+    let mut words = words(model);
     let room = inside.height().saturating_sub(y);
     let urgent = words.iter().filter(|w| urgent(w)).count() as u16;
     if room >= 2 + urgent.min(1) || urgent == 0 {
@@ -31,6 +31,8 @@ pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
     let left = inside.height().saturating_sub(y);
     if left > words.len() as u16 {
         y += 1;
+    } else if left < words.len() as u16 {
+        words.sort_by_key(|w| !self::urgent(w));
     }
     let room = inside.width().saturating_sub(1);
     for (i, (text, role)) in words.iter().enumerate() {
