@@ -125,6 +125,14 @@ fn lints_name_what_is_wrong_and_its_keys() {
     ] {
         assert!(bench.text().contains(lint), "{lint} in\n{}", bench.text());
     }
+    let mut narrow = crate::rich::bench(80, 24);
+    assert!(
+        narrow.text().contains("… · 4 latency, s search"),
+        "{}",
+        narrow.text()
+    );
+    narrow.keys("z");
+    assert!(narrow.text().contains("may · 4 latency, s search"));
     bench.show(|s| s.throughput.samples_per_s = 0.0);
     assert!(!bench.text().contains("! "), "{}", bench.text());
 }

@@ -68,14 +68,17 @@ impl Shape {
     }
 }
 
-/// As many details as fit beside queues, rates and a few words; all where the panel has
-/// the whole screen and devices can be scrolled.
+/// Rows for queues, rates and a few words. How many words there are just now does not
+/// count: rows must not come and go with them.
+const REST: u16 = 7;
+
+/// As many details as fit beside the rest; all where the panel has the whole screen and
+/// devices can be scrolled.
 fn details(model: &Model, devices: u16, room: u16) -> u16 {
     if model.edit.is_some() {
         return 0;
     }
-    let rest = 3 + u16::try_from(words::count(model).min(4)).unwrap_or(4);
-    let fits = |n: &u16| devices.saturating_mul(1 + n).saturating_add(rest) <= room;
+    let fits = |n: &u16| devices.saturating_mul(1 + n).saturating_add(REST) <= room;
     let all = DETAILS.len() as u16;
     match (0..=all).rev().find(fits) {
         Some(n) => n,
@@ -96,8 +99,7 @@ fn devices(model: &Model, all: u16, details: u16, room: u16) -> u16 {
 /// Rows that show everything.
 pub fn needed(model: &Model) -> u16 {
     let devices = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
-    let words = u16::try_from(words::count(model)).unwrap_or(u16::MAX);
     let details = 1 + DETAILS.len() as u16;
-    let rows = devices.saturating_mul(details);
-    rows.saturating_add(words.min(6)).saturating_add(8)
+    // The title, two rows of names, and two rows more for words.
+    devices.saturating_mul(details).saturating_add(REST + 5)
 }

@@ -19,13 +19,13 @@ pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
     if let Some(edit) = &model.edit {
         return staged::draw(inside, y, model, edit, columns);
     }
-    let words = words(model);
+    let mut words = words(model);
     let room = inside.height().saturating_sub(y);
     let urgent = words.iter().filter(|w| urgent(w)).count() as u16;
     if room >= 2 + urgent.min(1) || urgent == 0 {
         member_rows(inside, y, model, columns);
         y += 2;
-        if inside.height().saturating_sub(y) > words.len() as u16 + 1 {
+        if inside.height().saturating_sub(y) >= 5 {
             growth(inside, y, model, columns);
             y += 1;
         }
@@ -33,10 +33,25 @@ pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
     let left = inside.height().saturating_sub(y);
     if left > words.len() as u16 {
         y += 1;
+    } else if left < words.len() as u16 {
+        words.sort_by_key(|w| !self::urgent(w));
     }
     let room = inside.width().saturating_sub(1);
     for (i, (text, role)) in words.iter().enumerate() {
-        inside.text(0, y + i as u16, &format::fit(text, room), *role);
+        inside.text(0, y + i as u16, &cut(text, room), *role);
+    }
+}
+
+/// A lint that is too long loses words before it loses its keys.
+fn cut(text: &str, room: u16) -> String {
+    let (head, keys) = match text.rsplit_once(" · ") {
+        Some((head, keys)) if text.starts_with('!') => (head, keys),
+        _ => return format::fit(text, room),
+    };
+    let taken = format::width(keys).saturating_add(3);
+    match format::width(text) <= room || taken.saturating_add(12) > room {
+        true => format::fit(text, room),
+        false => format!("{} · {keys}", format::fit(head, room - taken)),
     }
 }
 
@@ -81,11 +96,6 @@ fn growth(inside: &mut Pen<'_>, y: u16, model: &Model, columns: Columns) {
             inside.text_right(columns.end(member) - 1, y, &text, role);
         }
     }
-}
-
-/// How many lines there are to say.
-pub fn count(model: &Model) -> usize {
-    words(model).len()
 }
 
 /// Whether something under the matrix should not be overlooked.
