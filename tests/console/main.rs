@@ -20,9 +20,14 @@ macro_rules! screen {
 }
 
 mod cli;
+mod conduct;
+mod config;
 mod devices;
 mod fake;
+mod linear;
+mod looks;
 mod screens;
 mod simulated;
+mod storm;
 mod terminal;
 mod updates;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,7 +17,7 @@ use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program in a pseudo-terminal of its own.
-struct Terminal {
+pub struct Terminal {
     screen: File,
     slave: OwnedFd,
     found: Termios,
@@ -30,7 +30,17 @@ fn cache() -> PathBuf {
 }
 
 impl Terminal {
-    fn start(columns: u16, rows: u16, arguments: &[&str]) -> Self {
+    pub fn start(columns: u16, rows: u16, arguments: &[&str]) -> Self {
+        Terminal::start_in(columns, rows, arguments, &[])
+    }
+
+    /// The same with more in the program's environment.
+    pub fn start_in(
+        columns: u16,
+        rows: u16,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&master).expect("granted");
         unlockpt(&master).expect("unlocked");
@@ -50,6 +60,10 @@ impl Terminal {
             .env("TERM", "xterm-256color")
             // What earlier searches found would end one at once.
             .env("XDG_CACHE_HOME", cache())
+            .env("XDG_CONFIG_HOME", cache())
+            .env("XDG_STATE_HOME", cache())
+            .env("LC_ALL", "C.UTF-8")
+            .envs(environment.iter().copied())
             .stdin(end())
             .stdout(end())
             .stderr(end())
@@ -64,7 +78,7 @@ impl Terminal {
     }
 
     /// Reads what is written until it contains `text`.
-    fn until(&mut self, text: &str) -> String {
+    pub fn until(&mut self, text: &str) -> String {
         let mut all = String::new();
         let mut bytes = [0; 4096];
         let started = Instant::now();
@@ -78,6 +92,55 @@ impl Terminal {
             all.push_str(&String::from_utf8_lossy(&bytes[..read]));
         }
         all
+    }
+
+    /// What is written next, as it comes.
+    pub fn read(&mut self, wanted: &str) -> Vec<u8> {
+        let mut bytes = [0; 4096];
+        self.await_output(wanted);
+        let read = self.screen.read(&mut bytes).expect("the program writes");
+        bytes[..read].to_vec()
+    }
+
+    /// Takes what was written so far, so that the program never waits to write.
+    pub fn discard(&mut self) {
+        let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        if poll(&mut ready, Some(&now)).expect("polls") > 0 {
+            self.read("anything");
+        }
+    }
+
+    /// All that is written until the program has ended, and how it ended.
+    pub fn rest(mut self) -> (Vec<u8>, ExitStatus) {
+        let mut all = Vec::new();
+        let started = Instant::now();
+        let status = loop {
+            let ended = self.program.try_wait().expect("it can be waited for");
+            let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
+            let moment = Timespec {
+                tv_sec: 0,
+                tv_nsec: 20_000_000,
+            };
+            if poll(&mut ready, Some(&moment)).expect("polls") > 0 {
+                all.extend(self.read("the rest"));
+            } else if let Some(status) = ended {
+                break status;
+            }
+            assert!(started.elapsed() < PATIENCE, "it never ended");
+        };
+        self.is_as_found();
+        (all, status)
+    }
+
+    fn is_as_found(&self) {
+        let left = tcgetattr(&self.slave).expect("attributes");
+        assert_eq!(left.local_modes, self.found.local_modes);
+        assert_eq!(left.input_modes, self.found.input_modes);
+        assert_eq!(left.output_modes, self.found.output_modes);
     }
 
     /// A program that says nothing for so long is a failed test, not a hanging one.
@@ -94,33 +157,31 @@ impl Terminal {
         }
     }
 
-    fn send(&mut self, keys: &str) {
+    pub fn send(&mut self, keys: &str) {
         self.screen.write_all(keys.as_bytes()).expect("typed");
     }
 
-    fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.program);
         kill_process(pid, signal).expect("sent");
     }
 
     /// The program ends by itself and the terminal is as it was.
-    fn ends_clean(mut self) {
+    pub fn ends_clean(mut self) {
         let last = self.until("\u{1b}[?1049l");
         assert!(last.contains("\u{1b}[?1049l"), "back from the other screen");
         let status = self.program.wait().expect("it ends");
         assert!(status.success(), "{status}");
-        let left = tcgetattr(&self.slave).expect("attributes");
-        assert_eq!(left.local_modes, self.found.local_modes);
-        assert_eq!(left.input_modes, self.found.input_modes);
-        assert_eq!(left.output_modes, self.found.output_modes);
+        self.is_as_found();
         assert!(
-            left.local_modes
+            self.found
+                .local_modes
                 .contains(LocalModes::ECHO | LocalModes::ICANON)
         );
     }
 }
 
-fn serving(columns: u16, rows: u16) -> Terminal {
+pub fn serving(columns: u16, rows: u16) -> Terminal {
     let mut terminal = Terminal::start(columns, rows, &["--load", "poisson:50"]);
     terminal.until("serving");
     terminal

@@ -15,15 +15,9 @@ use super::signals;
 use crate::console::{self, Options};
 
 pub fn run(args: &Args) -> Result<()> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        bail!(
-            "the console needs a terminal; without one try `divisi check`, `divisi bench`, \
-             `divisi predict` or `divisi allocate` (see --help)"
-        );
-    }
-    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
-        bail!("TERM=dumb cannot draw a screen; try `divisi bench` or `divisi check`");
-    }
+    let linear = linear(args)?;
+    // What is wrong with it is said before anything starts.
+    let settings = crate::config::load()?;
     let opened = open(&args.target)?;
     let matrix = opened.matrix(args.matrix.as_deref())?;
     let factory = opened.networks();
@@ -41,7 +35,34 @@ pub fn run(args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(console::run(Box::new(Parting(session)), options))
+    let session: Box<dyn Session> = Box::new(Parting(session));
+    #[cfg(debug_assertions)]
+    let session = match args.panic_for_test {
+        Some(panics) => Box::new(super::fragile::Fragile::new(session, panics)),
+        None => session,
+    };
+    if linear {
+        let every = args.every.unwrap_or(settings.config.every);
+        return runtime.block_on(crate::linear::run(session, options, every, &settings));
+    }
+    runtime.block_on(console::run(session, options))
+}
+
+/// Whether lines are wanted instead of a screen.
+fn linear(args: &Args) -> Result<bool> {
+    let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if args.linear || (dumb && terminal) {
+        return Ok(true);
+    }
+    if !terminal {
+        bail!(
+            "the console needs a terminal; without one try `divisi --linear` (changes as \
+             lines), `divisi check`, `divisi bench`, `divisi predict` or `divisi allocate` \
+             (see --help)"
+        );
+    }
+    Ok(false)
 }
 
 /// The session, which says what it waits for once the screen is gone.

@@ -8,10 +8,17 @@ mod args;
 mod bench;
 mod builtin;
 mod check;
+mod completions;
+mod config;
 mod console;
 mod devices;
+#[cfg(debug_assertions)]
+mod fragile;
+mod keys;
+mod man;
 mod open;
 mod output;
+mod picture;
 mod plan;
 mod predict;
 mod progress;
@@ -28,6 +35,7 @@ pub use args::{Args, Command};
 /// Runs the program.
 pub fn main() -> ExitCode {
     let args = Args::parse();
+    crate::config::begin(args.config.as_deref(), args.theme.as_deref());
     let done = match &args.command {
         None => console::run(&args),
         Some(Command::Check(a)) => check::run(a),
@@ -37,6 +45,11 @@ pub fn main() -> ExitCode {
         Some(Command::Bench(a)) => bench::run(a),
         Some(Command::Devices(a)) => devices::run(a),
         Some(Command::Plan(a)) => plan::run(a),
+        Some(Command::Config(a)) => config::run(a),
+        Some(Command::Keys) => keys::run(),
+        Some(Command::Completions { shell }) => completions::run(*shell),
+        Some(Command::Man { folder }) => man::run(folder.as_deref()),
+        Some(Command::Picture(a)) => picture::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

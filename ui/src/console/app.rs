@@ -18,6 +18,7 @@ use super::effect::{Effect, Event};
 use super::files;
 use super::terminal::Screen;
 use super::theme::Look;
+use crate::config;
 
 /// Between looks at the session while something moves: 20 frames a second.
 const LIVE: Duration = Duration::from_millis(50);
@@ -36,14 +37,18 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
             "the console needs a terminal on standard input and output; see `divisi --help` for reports without one"
         );
     }
-    let console = Console::new(session, &options, Look::from_env());
+    let settings = config::load()?;
+    let mut console = Console::new(session, &options, Look::from_env());
+    let mouse = options.mouse && settings.config.mouse;
+    console.configure(settings);
     let mut signals = Signals::new()?;
-    let screen = Screen::take(options.mouse)?;
+    let screen = Screen::take(mouse)?;
     let mut app = App {
         console,
         screen,
         dirty: true,
         still: 0,
+        config: config::Watch::begin(),
     };
     app.size()?;
     app.drive(&mut signals).await
@@ -98,6 +103,8 @@ struct App {
     dirty: bool,
     /// Ticks since something moved.
     still: u32,
+    /// Tells of changed files of configuration.
+    config: config::Watch,
 }
 
 impl App {
@@ -110,6 +117,7 @@ impl App {
                 biased;
                 ends = signals.next() => if ends { Next::Leave } else { self.come_back()? },
                 event = events.next() => self.inputs(event, &mut events).await?,
+                settings = self.config.changed() => self.take_in(Event::Configured(settings))?,
                 _ = ticks.tick() => self.tick(),
             };
             match next {
@@ -170,6 +178,10 @@ impl App {
             Input::Resize(width, height) => Event::Resize(width, height),
             _ => return Ok(Next::On),
         };
+        self.take_in(event)
+    }
+
+    fn take_in(&mut self, event: Event) -> anyhow::Result<Next> {
         self.dirty = true;
         self.still = 0;
         for effect in self.console.handle(event) {

@@ -7,6 +7,8 @@ use divisi::trace::Span;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use crate::config::Settings;
+
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -26,6 +28,8 @@ pub enum Event {
     Refused(String),
     /// A file was written, or why not.
     Wrote(Result<PathBuf, String>),
+    /// What is configured from now on, or what is wrong with it.
+    Configured(Result<Box<Settings>, String>),
 }
 
 /// What the session showed.

@@ -13,20 +13,29 @@ mod dialogs;
 mod edit;
 mod effect;
 mod files;
-mod format;
+pub mod format;
 mod layout;
 pub mod model;
 mod panels;
 mod pen;
+pub mod picture;
+mod reports;
 mod terminal;
 mod theme;
 mod timeline;
 mod update;
 
+use divisi::session::Snapshot;
+
 pub use app::run;
 pub use core::Console;
 pub use effect::{Effect, Event};
-pub use theme::{Colours, Look, Role, colours};
+pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
+
+/// What is worth acting on, in words.
+pub fn lint_texts(shown: &Snapshot) -> Vec<String> {
+    panels::lints(shown)
+}
 
 /// How the console starts.
 #[derive(Clone, Debug, PartialEq, Eq)]

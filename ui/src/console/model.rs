@@ -10,6 +10,7 @@ use super::dialogs::Dialog;
 use super::edit::Edit;
 use super::theme::Look;
 use super::timeline::Timeline;
+use crate::config::Settings;
 
 /// The panels, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,6 +117,8 @@ pub struct Model {
     pub title: String,
     /// What the terminal can show.
     pub look: Look,
+    /// What can be configured: keys, theme, options.
+    pub settings: Settings,
 }
 
 impl Model {
@@ -145,7 +148,14 @@ impl Model {
             mouse: options.mouse,
             title: options.title.clone(),
             look,
+            settings: Settings::default().seen_with(look),
         }
+    }
+
+    /// Takes what is configured.
+    pub fn configure(&mut self, settings: Settings) {
+        self.look = settings.look();
+        self.settings = settings;
     }
 
     /// Says something over the footer.

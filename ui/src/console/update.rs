@@ -27,6 +27,7 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Refused(reason) => model.say(reason, true),
         Event::Wrote(Ok(path)) => model.say(format!("wrote {}", path.display()), false),
         Event::Wrote(Err(why)) => model.say(why, true),
+        Event::Configured(settings) => actions::configured(model, settings),
     }
     Vec::new()
 }

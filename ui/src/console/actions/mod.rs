@@ -1,6 +1,9 @@
 //! What each command does to the model.
 
 mod devices;
+mod looks;
+
+pub use looks::configured;
 
 use divisi::allocation::Matrix;
 use divisi::session::{Command, SearchState};
@@ -18,6 +21,8 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::Quit => return quit(model),
         Id::Suspend => return vec![Effect::Suspend],
         Id::Mouse => return mouse(model),
+        Id::Picture => return looks::picture(model),
+        Id::Theme => looks::choose(model),
         Id::Pause => return pause(model),
         Id::Cancel => return vec![Effect::Send(Command::CancelSearch)],
         Id::Clear => return vec![Effect::Send(Command::ClearLatency)],

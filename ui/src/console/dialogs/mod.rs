@@ -8,12 +8,14 @@ mod forms;
 mod help;
 mod palette;
 mod reload;
+mod themes;
 
 pub use compare::Compare;
 pub use confirm::{Confirm, Then};
 pub use forms::Form;
 pub use help::Help;
 pub use palette::Palette;
+pub use themes::Themes;
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::session::{Command, EditPreview, ReloadView};
@@ -37,6 +39,8 @@ pub enum Dialog {
     Confirm(Confirm),
     /// Load, policy, search or a device, with their numbers.
     Form(Form),
+    /// How things look.
+    Themes(Themes),
     /// The steps of a reload.
     Reload {
         /// The reload shown before this one was asked for.
@@ -72,6 +76,7 @@ pub fn on_key(model: &mut Model, key: &KeyEvent) -> Option<Vec<Effect>> {
         Dialog::Compare(compare) => compare.on_key(key),
         Dialog::Confirm(confirm) => confirm.on_key(key),
         Dialog::Form(form) => form.on_key(key),
+        Dialog::Themes(themes) => themes.on_key(key, model),
         Dialog::Reload { .. } if key.code == KeyCode::Esc => Answer::Close,
         Dialog::Reload { .. } => Answer::Pass,
     };
@@ -110,6 +115,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
             Dialog::Compare(compare) => compare.draw(pen, model),
             Dialog::Confirm(confirm) => confirm.draw(pen),
             Dialog::Form(form) => form.draw(pen),
+            Dialog::Themes(themes) => themes.draw(pen, model),
             Dialog::Reload { before } => reload::draw(pen, model, before.as_ref()),
         }
     }

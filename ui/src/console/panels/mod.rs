@@ -11,6 +11,7 @@ mod search;
 mod streams;
 mod throughput;
 
+pub use lints::lints;
 pub use streams::rows_needed as stream_rows;
 
 use ratatui::buffer::Buffer;
@@ -28,13 +29,13 @@ pub fn draw(model: &Model, buffer: &mut Buffer) {
     let area = *buffer.area();
     match layout::arrange(area, model) {
         Some(screen) => draw_screen(model, buffer, area, &screen),
-        None => too_small(&mut Pen::new(buffer, area, model.look)),
+        None => too_small(&mut Pen::new(buffer, area, &model.settings.styles)),
     }
-    model.look.finish(buffer);
+    model.settings.styles.finish(model.look, buffer);
 }
 
 fn draw_screen(model: &Model, buffer: &mut Buffer, area: Rect, screen: &layout::Screen) {
-    let look = model.look;
+    let look = &model.settings.styles;
     header::draw(&mut Pen::new(buffer, screen.header, look), model);
     for (panel, place) in &screen.panels {
         draw_panel(&mut Pen::new(buffer, *place, look), *panel, model);
