@@ -6,7 +6,6 @@ use std::time::Duration;
 use crossterm::event::KeyCode;
 use divisi::ensemble::PolicyKind;
 use divisi::session::{Command, LoadPattern};
-use divisi::trace::{Span, SpanKind};
 use divisi_console::console::commands::TABLE;
 
 use crate::fake::{Bench, PLAIN};
@@ -244,28 +243,6 @@ fn a_steady_load_can_be_chosen() {
     bench.press(KeyCode::Enter);
     let steady = LoadPattern::Steady { rate: 800.0 };
     assert_eq!(bench.sent(), [Command::StartLoad(steady)]);
-}
-
-#[test]
-fn forgotten_spans_are_counted() {
-    let mut bench = bench(160, 50);
-    assert!(!bench.text().contains("dropped"));
-    let span = Span {
-        device: 0,
-        member: 0,
-        batch_size: 16,
-        lane: 0,
-        kind: SpanKind::Compute,
-        start: Duration::from_secs(41),
-        end: Duration::from_secs(42),
-        samples: 1,
-        batch: None,
-        request: 0,
-        requests: 1,
-    };
-    *bench.desk.spans.lock().unwrap() = vec![span; 60_000];
-    bench.show(|_| {});
-    assert!(bench.text().contains("spans dropped"), "{}", bench.text());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A session with a fixed state that records what it is asked for.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::Progress;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
-use divisi_console::console::{Colours, Console, Effect, Event, Look, Options};
+use divisi_console::console::{Colours, Console, Effect, Event, Layout, Look, Options};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -26,6 +27,7 @@ pub struct Desk {
     pub shown: Arc<Mutex<Snapshot>>,
     pub refusal: Arc<Mutex<Option<String>>>,
     pub spans: Arc<Mutex<Vec<Span>>>,
+    pub lost: Arc<AtomicU64>,
 }
 
 pub struct FakeSession {
@@ -50,7 +52,7 @@ impl Session for FakeSession {
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         into.append(&mut self.desk.spans.lock().unwrap());
-        0
+        self.desk.lost.load(Ordering::SeqCst)
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
@@ -93,17 +95,40 @@ impl Bench {
     }
 
     pub fn with(width: u16, height: u16, read_only: bool, look: Look) -> Self {
+<<<<<<< HEAD
+        Bench::opened(width, height, read_only, look, Vec::new())
+    }
+
+    /// With layouts of a user's own.
+    pub fn laid_out(width: u16, height: u16, layouts: Vec<Layout>) -> Self {
+        Bench::opened(width, height, false, PLAIN, layouts)
+    }
+
+    fn opened(width: u16, height: u16, read_only: bool, look: Look, layouts: Vec<Layout>) -> Self {
+=======
+        Bench::on(width, height, read_only, look, spans())
+    }
+
+    /// Nothing has run yet.
+    pub fn empty(width: u16, height: u16, look: Look) -> Self {
+        Bench::on(width, height, false, look, Vec::new())
+    }
+
+    fn on(width: u16, height: u16, read_only: bool, look: Look, spans: Vec<Span>) -> Self {
+>>>>>>> streams
         let desk = Desk {
             sent: Arc::default(),
             shown: Arc::new(Mutex::new(snapshot())),
             refusal: Arc::default(),
-            spans: Arc::new(Mutex::new(spans())),
+            spans: Arc::new(Mutex::new(spans)),
+            lost: Arc::default(),
         };
         let session = Box::new(FakeSession { desk: desk.clone() });
         let options = Options {
             read_only,
             mouse: false,
             title: "divisi".into(),
+            layouts,
         };
         let mut console = Console::new(session, &options, look);
         console.handle(Event::Resize(width, height));
@@ -119,6 +144,11 @@ impl Bench {
     pub fn show(&mut self, change: impl FnOnce(&mut Snapshot)) -> bool {
         change(&mut self.desk.shown.lock().unwrap());
         self.console.refresh()
+    }
+
+    /// Lets time pass, and nothing else.
+    pub fn pass(&mut self, time: Duration) {
+        self.desk.shown.lock().unwrap().now += time;
     }
 
     pub fn press(&mut self, code: KeyCode) -> Vec<Effect> {

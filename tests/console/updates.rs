@@ -345,11 +345,11 @@ fn the_mouse_focuses_and_scrolls() {
     };
     bench
         .console
-        .handle(mouse(MouseEventKind::Down(MouseButton::Left), 60, 15));
+        .handle(mouse(MouseEventKind::Down(MouseButton::Left), 60, 20));
     assert_eq!(bench.console.model().focus, Panel::Streams);
     bench
         .console
-        .handle(mouse(MouseEventKind::ScrollDown, 60, 15));
+        .handle(mouse(MouseEventKind::ScrollDown, 60, 20));
     assert_eq!(bench.console.model().streams.scroll, 1);
     bench
         .console

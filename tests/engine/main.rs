@@ -31,3 +31,4 @@ mod search_relief;
 mod serving;
 mod session;
 mod simulation;
+mod trace;

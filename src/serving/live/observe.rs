@@ -42,6 +42,11 @@ pub struct Observed {
 }
 
 impl Engine {
+    /// Time since the start.
+    pub fn now(&self) -> Duration {
+        self.shared.now()
+    }
+
     /// Counters and rates.
     pub fn observe(&self) -> Observed {
         let watched = &self.shared.watched;

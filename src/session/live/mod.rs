@@ -149,7 +149,7 @@ impl Session for LiveSession {
     }
 
     fn now(&mut self) -> Duration {
-        self.engine.observe().now
+        self.engine.now()
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {

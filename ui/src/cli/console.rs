@@ -31,6 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
         read_only: args.read_only,
         mouse: !args.no_mouse,
         title: "divisi".into(),
+        layouts: Vec::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

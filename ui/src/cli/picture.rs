@@ -149,6 +149,7 @@ fn start(args: &PictureArgs) -> Result<Console> {
         read_only: false,
         mouse: false,
         title: "divisi".into(),
+        layouts: Vec::new(),
     };
     let mut console = Console::new(Box::new(session), &options, look);
     console.configure(settings);

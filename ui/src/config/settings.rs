@@ -98,7 +98,7 @@ impl Settings {
             ascii: false,
         };
         Settings {
-            styles: theme.styles(terminal.colours),
+            styles: theme.styles(terminal),
             config,
             keys,
             theme,
@@ -111,7 +111,7 @@ impl Settings {
     #[must_use]
     pub fn seen_with(mut self, look: Look) -> Self {
         self.terminal = look;
-        self.styles = self.theme.styles(look.colours);
+        self.styles = self.theme.styles(self.look());
         self
     }
 
@@ -130,7 +130,7 @@ impl Settings {
 
     /// Takes another theme.
     pub fn wear(&mut self, theme: Theme) {
-        self.styles = theme.styles(self.terminal.colours);
+        self.styles = theme.styles(self.look());
         self.theme = theme;
     }
 

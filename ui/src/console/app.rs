@@ -1,7 +1,7 @@
 //! The loop: events, ticks and signals in, frames out.
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use crossterm::event::{Event as Input, EventStream};
@@ -10,20 +10,17 @@ use futures::StreamExt;
 use futures::future::poll_immediate;
 use rustix::process::{self, Signal as Kill};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use super::Options;
 use super::core::Console;
 use super::effect::{Effect, Event};
 use super::files;
+use super::pace::{Due, Pace};
 use super::terminal::Screen;
 use super::theme::Look;
 use crate::config;
 
-/// Between looks at the session while something moves: 20 frames a second.
-const LIVE: Duration = Duration::from_millis(50);
-/// Ticks left out while nothing moves: four looks a second.
-const IDLE_TICKS: u32 = 5;
 /// A stop takes effect within this, or was ignored.
 const STOP: Duration = Duration::from_millis(300);
 
@@ -47,8 +44,8 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
         console,
         screen,
         dirty: true,
-        still: 0,
         config: config::Watch::begin(),
+        pace: Pace::new(Instant::now()),
     };
     app.size()?;
     app.drive(&mut signals).await
@@ -101,24 +98,22 @@ struct App {
     console: Console,
     /// The picture differs from the screen.
     dirty: bool,
-    /// Ticks since something moved.
-    still: u32,
     /// Tells of changed files of configuration.
     config: config::Watch,
+    /// When to look at the session again.
+    pace: Pace,
 }
 
 impl App {
     async fn drive(&mut self, signals: &mut Signals) -> anyhow::Result<()> {
         let mut events = EventStream::new();
-        let mut ticks = interval(LIVE);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let next = tokio::select! {
                 biased;
                 ends = signals.next() => if ends { Next::Leave } else { self.come_back()? },
                 event = events.next() => self.inputs(event, &mut events).await?,
                 settings = self.config.changed() => self.take_in(Event::Configured(settings))?,
-                _ = ticks.tick() => self.tick(),
+                () = sleep_until(self.pace.next().into()) => self.tick(),
             };
             match next {
                 Next::Leave => return Ok(()),
@@ -136,17 +131,15 @@ impl App {
         Ok(())
     }
 
-    /// Looks at the session; seldom while nothing moves.
+    /// Looks at the session.
     fn tick(&mut self) -> Next {
-        self.still += 1;
-        let idle = self.still > IDLE_TICKS;
-        if idle && !self.still.is_multiple_of(IDLE_TICKS) {
-            return Next::On;
-        }
-        if self.console.refresh() {
-            self.dirty = true;
-            self.still = 0;
-        }
+        let changed = match self.pace.due(Instant::now()) {
+            Due::Spans => self.console.follow(),
+            Due::Everything => self.console.refresh(),
+        };
+        self.dirty |= changed;
+        self.pace
+            .after(Instant::now(), changed, self.console.model());
         Next::On
     }
 
@@ -183,7 +176,7 @@ impl App {
 
     fn take_in(&mut self, event: Event) -> anyhow::Result<Next> {
         self.dirty = true;
-        self.still = 0;
+        self.pace.touched(Instant::now());
         for effect in self.console.handle(event) {
             match effect {
                 Effect::Write {

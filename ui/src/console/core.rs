@@ -1,6 +1,6 @@
 //! The console without its terminal: a session, a model, and what ties them.
 
-use divisi::session::Session;
+use divisi::session::{Session, Snapshot};
 use ratatui::buffer::Buffer;
 
 use super::effect::{self, Effect, Event, News};
@@ -57,21 +57,49 @@ impl Console {
         let mut spans = Vec::new();
         let lost = self.session.drain_spans(&mut spans);
         let mut snapshot = self.session.snapshot();
+        rest(&mut self.model.snapshot, &snapshot);
         let now = std::mem::replace(&mut snapshot.now, self.model.snapshot.now);
-        let same =
-            snapshot == self.model.snapshot && spans.is_empty() && lost == self.model.lost_spans;
+        let same = snapshot == self.model.snapshot && lost == self.model.lost_spans;
         snapshot.now = now;
-        let moving = self.model.moving();
+        let differs = self.model.flows_until(snapshot.now, !spans.is_empty());
         self.handle(Event::News(Box::new(News {
             snapshot,
             spans,
             lost,
         })));
-        !same || moving
+        !same || differs
+    }
+
+    /// Asks the session for spans and the time alone, which come with every frame;
+    /// whether the picture differs now.
+    pub fn follow(&mut self) -> bool {
+        let mut spans = Vec::new();
+        let lost = self.session.drain_spans(&mut spans);
+        let now = self.session.now();
+        let differs = self.model.flows_until(now, !spans.is_empty())
+            || lost != self.model.lost_spans
+            || now < self.model.snapshot.now;
+        self.handle(Event::Spans { now, spans, lost });
+        differs
     }
 
     /// Draws the whole screen.
     pub fn draw(&self, buffer: &mut Buffer) {
         panels::draw(&self.model, buffer);
     }
+}
+
+/// Series of nothing grow with time and show nothing: that is no change.
+fn rest(before: &mut Snapshot, now: &Snapshot) {
+    if rests(before) && rests(now) && before.members.len() == now.members.len() {
+        before.throughput.series.clone_from(&now.throughput.series);
+        for (old, new) in before.members.iter_mut().zip(&now.members) {
+            old.series.clone_from(&new.series);
+        }
+    }
+}
+
+fn rests(shown: &Snapshot) -> bool {
+    let members = shown.members.iter().flat_map(|m| &m.series);
+    shown.throughput.series.iter().all(|s| *s == 0.0) && members.into_iter().all(|s| *s == 0.0)
 }

@@ -1,6 +1,7 @@
 //! What an update wants done outside of the model.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use divisi::session::{Command, EditPreview, Session, Setup, Snapshot};
 use divisi::trace::Span;
@@ -20,6 +21,15 @@ pub enum Event {
     Resize(u16, u16),
     /// News from the session.
     News(Box<News>),
+    /// Spans and the time alone: what comes with every frame.
+    Spans {
+        /// The session's time.
+        now: Duration,
+        /// Spans since the last look.
+        spans: Vec<Span>,
+        /// Spans lost since the start.
+        lost: u64,
+    },
     /// What a preview says, or why there is none.
     Previewed(Result<EditPreview, String>),
     /// The session took the command.

@@ -87,8 +87,34 @@ pub fn gain(start: f64, now: f64) -> Option<String> {
     (start > 0.0 && now.is_finite()).then(|| format!("{:+.0} %", (now / start - 1.0) * 100.0))
 }
 
+/// A time ago or to come, in whole seconds: `12 s`, `2 min 05 s`.
+pub fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        s if s < 60 => format!("{s} s"),
+        _ => duration(time),
+    }
+}
+
+/// A share of one with one digit, six characters: `  1.8%`.
+pub fn permille(share: f64) -> String {
+    let share = if share.is_finite() { share } else { 0.0 };
+    format!("{:>5.1}%", (share * 100.0).clamp(-99.9, 999.9))
+}
+
+/// A change of a share in points with its sign, six characters: `  +1.8`.
+pub fn points(share: f64) -> String {
+    let points = share * 100.0;
+    match points.abs() < 0.05 {
+        true => format!("{:>6}", "0.0"),
+        false => format!("{points:>+6.1}").replace('-', "−"),
+    }
+}
+
 /// Columns that `text` takes.
 pub fn width(text: &str) -> u16 {
+    if text.is_ascii() {
+        return u16::try_from(text.len()).unwrap_or(u16::MAX);
+    }
     u16::try_from(Span::raw(text).width()).unwrap_or(u16::MAX)
 }
 

@@ -7,6 +7,7 @@
 
 mod actions;
 mod app;
+mod braille;
 pub mod commands;
 mod core;
 mod dialogs;
@@ -16,26 +17,25 @@ mod files;
 pub mod format;
 mod layout;
 pub mod model;
+mod pace;
 mod panels;
 mod pen;
 pub mod picture;
 mod reports;
+mod scope;
+mod streams;
 mod terminal;
 mod theme;
 mod timeline;
 mod update;
 
-use divisi::session::Snapshot;
-
 pub use app::run;
 pub use core::Console;
 pub use effect::{Effect, Event};
+pub use layout::{Layout, Row};
+pub use panels::lint_texts;
 pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
 
-/// What is worth acting on, in words.
-pub fn lint_texts(shown: &Snapshot) -> Vec<String> {
-    panels::lints(shown)
-}
 
 /// How the console starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,4 +46,6 @@ pub struct Options {
     pub mouse: bool,
     /// The program's name in the header.
     pub title: String,
+    /// A user's layouts, beside the built-in ones.
+    pub layouts: Vec<Layout>,
 }

@@ -5,15 +5,21 @@ use std::time::Duration;
 use divisi::allocation::{Cell, Matrix};
 use divisi::session::{SearchState, Snapshot};
 use ratatui::layout::Rect;
+use serde::{Deserialize, Serialize};
 
 use super::dialogs::Dialog;
 use super::edit::Edit;
+use super::layout::{self, Arrangement};
+use super::scope::Scopes;
 use super::theme::Look;
 use super::timeline::Timeline;
 use crate::config::Settings;
 
+pub use super::streams::{Streams, ZOOMS};
+
 /// The panels, by their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Panel {
     /// 1
     Allocation,
@@ -27,28 +33,38 @@ pub enum Panel {
     Throughput,
     /// 6
     Log,
+    /// 7
+    Members,
 }
 
 impl Panel {
     /// In the order of the focus.
-    pub const ALL: [Panel; 6] = [
+    pub const ALL: [Panel; 7] = [
         Panel::Allocation,
         Panel::Search,
         Panel::Streams,
         Panel::Latency,
         Panel::Throughput,
         Panel::Log,
+        Panel::Members,
     ];
+
+    /// As its title and a layout write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Panel::Allocation => "allocation",
+            Panel::Search => "search",
+            Panel::Streams => "streams",
+            Panel::Latency => "latency",
+            Panel::Throughput => "throughput",
+            Panel::Log => "log",
+            Panel::Members => "members",
+        }
+    }
 
     /// Its place in the order, from 0.
     pub fn index(self) -> usize {
         Panel::ALL.iter().position(|p| *p == self).unwrap_or(0)
-    }
-
-    /// The one `step` places on, round and round.
-    pub fn neighbour(self, step: isize) -> Panel {
-        let count = Panel::ALL.len() as isize;
-        Panel::ALL[(self.index() as isize + step).rem_euclid(count) as usize]
     }
 }
 
@@ -59,27 +75,6 @@ pub struct Message {
     pub text: String,
     /// Something was refused or failed.
     pub bad: bool,
-}
-
-/// The part of time that the streams show.
-#[derive(Clone, Debug)]
-pub struct Streams {
-    /// Index into [`ZOOMS`].
-    pub zoom: usize,
-    /// First row shown.
-    pub scroll: usize,
-    /// The picture held, and the moment at its right edge.
-    pub frozen: Option<(Timeline, Duration)>,
-}
-
-/// Milliseconds that the timeline can show.
-pub const ZOOMS: [u64; 11] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000];
-
-impl Streams {
-    /// How much time is shown.
-    pub fn length(&self) -> Duration {
-        Duration::from_millis(ZOOMS[self.zoom.min(ZOOMS.len() - 1)])
-    }
 }
 
 /// The console's whole state.
@@ -97,6 +92,12 @@ pub struct Model {
     pub focus: Panel,
     /// The focused panel has the whole screen.
     pub expanded: bool,
+    /// The layouts, and the one that is shown.
+    pub arrangement: Arrangement,
+    /// Whose latencies and rates are shown.
+    pub scopes: Scopes,
+    /// Steps of the search scrolled back.
+    pub search_back: usize,
     /// The entry that is looked at.
     pub cursor: Cell,
     /// The view of the timeline.
@@ -131,15 +132,14 @@ impl Model {
             area: Rect::default(),
             focus: Panel::Allocation,
             expanded: false,
+            arrangement: Arrangement::new(&options.layouts),
+            scopes: Scopes::default(),
+            search_back: 0,
             cursor: Cell {
                 device: 0,
                 member: 0,
             },
-            streams: Streams {
-                zoom: 5,
-                scroll: 0,
-                frozen: None,
-            },
+            streams: Streams::default(),
             log_back: 0,
             edit: None,
             dialogs: Vec::new(),
@@ -188,10 +188,34 @@ impl Model {
         self.edit.as_ref().is_some_and(changed)
     }
 
-    /// Something on the timeline moves although nothing new happens.
-    pub fn moving(&self) -> bool {
+    /// How long a column of the streams is while they move: some span is still in the
+    /// picture, which is on the screen and not held.
+    pub fn flow(&self) -> Option<Duration> {
         let shown = self.streams.length() + Duration::from_secs(1);
         let newest = self.timeline.newest();
-        self.streams.frozen.is_none() && newest.is_some_and(|n| n + shown >= self.snapshot.now)
+        let seen = newest.is_some_and(|n| n + shown >= self.snapshot.now);
+        let live = seen && self.streams.frozen.is_none() && self.shows_streams();
+        live.then(|| self.column())
+    }
+
+    /// Whether the streams look different once it is `now` and spans came or did not.
+    pub fn flows_until(&self, now: Duration, spans: bool) -> bool {
+        if self.streams.frozen.is_some() || !self.shows_streams() {
+            return false;
+        }
+        let column = |at: Duration| at.as_nanos() / self.column().as_nanos();
+        spans || (self.flow().is_some() && column(now) != column(self.snapshot.now))
+    }
+
+    /// No cell of the picture is narrower.
+    fn column(&self) -> Duration {
+        let columns = u32::from(self.area.width.max(1));
+        (self.streams.length() / columns).max(Duration::from_nanos(100))
+    }
+
+    /// The streams are on the screen.
+    fn shows_streams(&self) -> bool {
+        let screen = layout::arrange(self.area, self);
+        screen.is_some_and(|s| s.panels.iter().any(|(p, _)| *p == Panel::Streams))
     }
 }

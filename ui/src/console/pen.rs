@@ -73,6 +73,19 @@ impl<'a> Pen<'a> {
         after
     }
 
+    /// Writes one sign of one column: what fills pictures, without measuring text.
+    pub fn sign(&mut self, x: u16, y: u16, sign: &str, role: Role) {
+        if x >= self.area.width || y >= self.area.height {
+            return;
+        }
+        let place = (self.area.x + x, self.area.y + y);
+        if let Some(cell) = self.buffer.cell_mut(place) {
+            // Nothing is left of what it covers.
+            cell.reset();
+            cell.set_symbol(sign).set_style(self.styles.of(role));
+        }
+    }
+
     /// Writes text that ends before column `end`.
     pub fn text_right(&mut self, end: u16, y: u16, text: &str, role: Role) {
         self.text(end.saturating_sub(format::width(text)), y, text, role);
@@ -102,6 +115,34 @@ impl<'a> Pen<'a> {
         }
     }
 
+    /// Puts the same sign into `width` cells of a row.
+    pub fn run(&mut self, x: u16, y: u16, width: u16, sign: &str, role: Role) {
+        for x in x..x.saturating_add(width).min(self.area.width) {
+            self.sign(x, y, sign, role);
+        }
+    }
+
+    /// Only the characters of ASCII are shown.
+    pub fn is_ascii(&self) -> bool {
+        self.styles.ascii
+    }
+
+    /// A title, what is noted beside it, and a rule over the rest of the first row.
+    pub fn ruled(&mut self, title: &str, note: &str, focused: bool) {
+        let end = self.width().saturating_sub(1);
+        let (sign, rule, name) = match focused {
+            true => ("━", Role::Focus, Role::Focus),
+            false => ("─", Role::Border, Role::Strong),
+        };
+        let title = format::fit(title, end.saturating_sub(2));
+        let mut x = self.text(1, 0, &title, name);
+        if !note.is_empty() {
+            x = self.pieces(x, 0, &[(" · ", Role::Dim), (note, Role::Dim)]);
+        }
+        x += 1;
+        self.run(x, 0, end.saturating_sub(x), sign, rule);
+    }
+
     /// Draws a frame with a title and gives the pen for what is inside.
     pub fn framed(&mut self, title: &str, focused: bool) -> Pen<'_> {
         let (w, h) = (self.width(), self.height());
@@ -109,12 +150,14 @@ impl<'a> Pen<'a> {
             return self.part(0, 0, 0, 0);
         }
         let role = if focused { Role::Focus } else { Role::Border };
-        let line = "─".repeat(usize::from(w - 2));
-        self.text(0, 0, &format!("╭{line}╮"), role);
-        self.text(0, h - 1, &format!("╰{line}╯"), role);
+        for (y, left, right) in [(0, "╭", "╮"), (h - 1, "╰", "╯")] {
+            self.sign(0, y, left, role);
+            self.run(1, y, w - 2, "─", role);
+            self.sign(w - 1, y, right, role);
+        }
         for y in 1..h - 1 {
-            self.text(0, y, "│", role);
-            self.text(w - 1, y, "│", role);
+            self.sign(0, y, "│", role);
+            self.sign(w - 1, y, "│", role);
         }
         self.title(title, focused);
         self.part(1, 1, w - 2, h - 2)
@@ -128,10 +171,9 @@ impl<'a> Pen<'a> {
 
     /// A bar of `share` (0 to 1) over `width` columns, the rest dotted.
     pub fn meter(&mut self, x: u16, y: u16, width: u16, share: f64, role: Role) {
-        let full = (share.clamp(0.0, 1.0) * f64::from(width)).round() as usize;
-        let rest = usize::from(width).saturating_sub(full);
-        let after = self.text(x, y, &"█".repeat(full), role);
-        self.text(after, y, &"░".repeat(rest), Role::Dim);
+        let full = (share.clamp(0.0, 1.0) * f64::from(width)).round() as u16;
+        self.run(x, y, full, "█", role);
+        self.run(x + full, y, width.saturating_sub(full), "░", Role::Dim);
     }
 
     /// A column standing on the row `bottom`, `share` (0 to 1) of `height` rows tall.
@@ -151,7 +193,7 @@ impl<'a> Pen<'a> {
             if here == 0 || row > bottom {
                 return;
             }
-            self.text(x, bottom - row, EIGHTHS[here], role);
+            self.sign(x, bottom - row, EIGHTHS[here], role);
         }
     }
 }

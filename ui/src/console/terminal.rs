@@ -1,6 +1,6 @@
 //! The terminal: taken once, given back exactly once on every way out.
 
-use std::io::{self, Stdout, Write};
+use std::io::{self, BufWriter, Stdout, Write};
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
@@ -32,7 +32,8 @@ const MOST_REPORTS: usize = 8;
 
 /// The terminal while the console has it.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    // Standard output alone writes at every line end and every kilobyte.
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     mouse: bool,
 }
 
@@ -46,7 +47,10 @@ impl Screen {
         // Colours are dropped by the console itself; crossterm's own way of doing that
         // also resets bold and reverse.
         crossterm::style::force_color_output(true);
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
+        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(
+            1 << 16,
+            io::stdout(),
+        )));
         let terminal = terminal.context("cannot read the terminal's size")?;
         let mut screen = Screen { terminal, mouse };
         screen.enter()?;

@@ -1,9 +1,12 @@
 //! Events to a new model and effects: no clock, no session, no terminal.
 
+use std::time::Duration;
+
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use divisi::session::{Command, ReloadState};
+use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
 use super::actions;
@@ -13,6 +16,10 @@ use super::effect::{Effect, Event, News};
 use super::format;
 use super::layout;
 use super::model::{Model, Panel};
+use super::timeline::Timeline;
+
+/// Time that goes back by less has not been set back.
+const SET_BACK: Duration = Duration::from_millis(100);
 
 /// Takes one event into the model.
 pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
@@ -22,6 +29,7 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Mouse(mouse) => on_mouse(model, &mouse),
         Event::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
         Event::News(news) => on_news(model, *news),
+        Event::Spans { now, spans, lost } => on_spans(model, now, spans, lost),
         Event::Previewed(preview) => dialogs::previewed(model, preview),
         Event::Accepted(command) => on_accepted(model, &command),
         Event::Refused(reason) => model.say(reason, true),
@@ -44,6 +52,9 @@ fn on_key(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     if let Some(effects) = dialogs::on_key(model, key) {
         return effects;
     }
+    if actions::streams::on_key(model, key) {
+        return Vec::new();
+    }
     if let (Some(edit), KeyCode::Char(c @ '0'..='9')) = (&mut model.edit, key.code) {
         edit.digit(model.cursor, c);
         return Vec::new();
@@ -59,10 +70,11 @@ fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     if key.code != KeyCode::Esc {
         return Vec::new();
     }
-    if model.expanded {
-        model.expanded = false;
-    } else {
-        model.streams.frozen = None;
+    if model.focus == Panel::Streams && actions::streams::back(model) {
+        return Vec::new();
+    }
+    if !actions::leave_alone(model) {
+        actions::streams::go_live(model);
     }
     Vec::new()
 }
@@ -84,11 +96,18 @@ fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
     let at = Position::new(mouse.column, mouse.row);
     let screen = layout::arrange(model.area, model);
     let hit = screen.and_then(|s| s.panels.into_iter().find(|(_, r)| r.contains(at)));
-    let (Some((panel, _)), true) = (hit, model.dialogs.is_empty()) else {
+    let (Some((panel, place)), true) = (hit, model.dialogs.is_empty()) else {
         return;
     };
+    let streams = panel == Panel::Streams && model.edit.is_none();
+    if streams && actions::streams::on_mouse(model, place, mouse) {
+        if matches!(mouse.kind, MouseEventKind::Down(_)) {
+            model.focus = panel;
+        }
+        return;
+    }
     match mouse.kind {
-        MouseEventKind::Down(MouseButton::Left) if model.edit.is_none() => model.focus = panel,
+        MouseEventKind::Down(MouseButton::Left) => actions::look_at(model, panel, place, at),
         MouseEventKind::ScrollUp => actions::scroll(model, panel, -1),
         MouseEventKind::ScrollDown => actions::scroll(model, panel, 1),
         _ => {}
@@ -96,13 +115,24 @@ fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
 }
 
 fn on_news(model: &mut Model, news: News) {
+    on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
-    model.lost_spans = news.lost;
-    model.timeline.extend(news.spans);
     let reload = model.snapshot.reload.clone();
     if let Some(reload) = reload.filter(|r| Some(r) != before.reload.as_ref()) {
         on_reload(model, &reload);
     }
+}
+
+fn on_spans(model: &mut Model, now: Duration, spans: Vec<Span>, lost: u64) {
+    // A recording was set back: what comes now came before. A clock across a socket may
+    // be a little off.
+    if now + SET_BACK < model.snapshot.now {
+        model.timeline = Timeline::default();
+        actions::streams::go_live(model);
+    }
+    model.snapshot.now = now;
+    model.lost_spans = lost;
+    model.timeline.extend(spans);
 }
 
 fn on_reload(model: &mut Model, reload: &divisi::session::ReloadView) {

@@ -2,8 +2,11 @@
 
 mod devices;
 mod looks;
+mod panels;
+pub mod streams;
 
 pub use looks::configured;
+pub use panels::{leave_alone, look_at, settle};
 
 use divisi::allocation::Matrix;
 use divisi::session::{Command, SearchState};
@@ -12,8 +15,7 @@ use super::commands::Id;
 use super::dialogs::{Compare, Confirm, Dialog, Form, Help, Palette, Then};
 use super::edit::Edit;
 use super::effect::Effect;
-use super::model::{Model, Panel, ZOOMS};
-use super::panels::stream_rows;
+use super::model::{Model, Panel};
 
 /// Does the command, which is known to be possible now.
 pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
@@ -32,9 +34,24 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::RegainDevice => return vec![Effect::Send(Command::RegainDevice(model.cursor.device))],
         Id::LoseDevice | Id::SlowDevice | Id::MaxInf => devices::open(model, id),
         Id::NextDevice | Id::PreviousDevice => devices::step(model, id),
+        Id::Vote => return panels::vote(model),
+        Id::Next | Id::Previous | Id::NextLayout | Id::Panels => panels::arrange(model, id),
+        Id::LatencyScope | Id::ThroughputScope => panels::deeper(model),
         Id::Help | Id::Palette | Id::Undo | Id::Redo | Id::Search | Id::Load | Id::Policy => {
             open(model, id);
         }
+        Id::Freeze
+        | Id::ZoomIn
+        | Id::ZoomOut
+        | Id::PageBack
+        | Id::PageOn
+        | Id::Oldest
+        | Id::Latest
+        | Id::SpanBefore
+        | Id::SpanAfter
+        | Id::SortRows
+        | Id::FilterRows
+        | Id::ExportTrace => return streams::act(model, id),
         Id::Up | Id::Down | Id::Left | Id::Right => shift(model, id),
         Id::Edit | Id::Raise | Id::Lower | Id::Empty | Id::Unstage | Id::Restage | Id::Leave => {
             edit(model, id);
@@ -165,22 +182,10 @@ fn leave(model: &mut Model) {
 
 fn view(model: &mut Model, id: Id) {
     match id {
-        Id::Next => model.focus = model.focus.neighbour(1),
-        Id::Previous => model.focus = model.focus.neighbour(-1),
         Id::Focus(panel) => model.focus = panel,
         Id::Expand => model.expanded = !model.expanded,
-        Id::Freeze => freeze(model),
-        Id::ZoomIn => model.streams.zoom = model.streams.zoom.saturating_sub(1),
-        Id::ZoomOut => model.streams.zoom = (model.streams.zoom + 1).min(ZOOMS.len() - 1),
         _ => {}
     }
-}
-
-fn freeze(model: &mut Model) {
-    model.streams.frozen = match model.streams.frozen.take() {
-        Some(_) => None,
-        None => Some((model.timeline.clone(), model.snapshot.now)),
-    };
 }
 
 fn shift(model: &mut Model, id: Id) {
@@ -191,7 +196,10 @@ fn shift(model: &mut Model, id: Id) {
     };
     let sideways = matches!(id, Id::Left | Id::Right);
     match model.focus {
-        Panel::Streams if sideways && model.edit.is_none() => pan(model, step),
+        Panel::Streams if sideways && model.edit.is_none() => {
+            streams::pan(model, step as f64 / 4.0)
+        }
+        panel @ (Panel::Latency | Panel::Throughput) => panels::step(model, panel, step),
         panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
         Panel::Allocation => walk(model, step, sideways),
         _ => {}
@@ -202,12 +210,11 @@ fn shift(model: &mut Model, id: Id) {
 pub fn scroll(model: &mut Model, panel: Panel, step: isize) {
     match panel {
         Panel::Allocation => walk(model, step, false),
-        Panel::Streams => {
-            let rows = stream_rows(model);
-            model.streams.scroll = moved(model.streams.scroll, step, rows);
-        }
+        Panel::Streams => streams::choose(model, step),
+        Panel::Members => walk(model, step, true),
+        Panel::Search => panels::scroll_search(model, step),
+        Panel::Latency | Panel::Throughput => panels::step(model, panel, step),
         Panel::Log => model.log_back = moved(model.log_back, -step, model.snapshot.log.len()),
-        _ => {}
     }
 }
 
@@ -220,24 +227,6 @@ fn walk(model: &mut Model, step: isize, sideways: bool) {
     }
     if let Some(edit) = &mut model.edit {
         edit.settle();
-    }
-}
-
-/// A quarter of the picture back or forward; looking back holds the picture.
-fn pan(model: &mut Model, step: isize) {
-    if model.streams.frozen.is_none() {
-        if step > 0 {
-            return;
-        }
-        freeze(model);
-    }
-    let quarter = model.streams.length() / 4;
-    if let Some((timeline, at)) = &mut model.streams.frozen {
-        let latest = timeline.newest().unwrap_or(*at).max(*at);
-        *at = match step < 0 {
-            true => at.saturating_sub(quarter),
-            false => (*at + quarter).min(latest + quarter),
-        };
     }
 }
 

@@ -37,6 +37,16 @@ pub enum Id {
     Focus(Panel),
     /// The focused panel over the whole screen, and back.
     Expand,
+    /// The next layout.
+    NextLayout,
+    /// Hide panels, or show them.
+    Panels,
+    /// Whose latencies are shown.
+    LatencyScope,
+    /// Whose rates are shown.
+    ThroughputScope,
+    /// Whether the member under the cursor votes.
+    Vote,
     /// Up in the focused panel.
     Up,
     /// Down in the focused panel.
@@ -65,6 +75,24 @@ pub enum Id {
     Policy,
     /// Hold the timeline.
     Freeze,
+    /// A page back in time.
+    PageBack,
+    /// A page forward in time.
+    PageOn,
+    /// The oldest that is remembered.
+    Oldest,
+    /// The picture goes on with time.
+    Latest,
+    /// Read out the span before.
+    SpanBefore,
+    /// Read out the span after.
+    SpanAfter,
+    /// Another order of the rows.
+    SortRows,
+    /// Only rows with some name.
+    FilterRows,
+    /// Write spans for trace viewers.
+    ExportTrace,
     /// Less time on the timeline.
     ZoomIn,
     /// More time on the timeline.
@@ -187,6 +215,15 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Clear, Scope::Main, &[key('c')], "", "clear latencies", "forget latencies so far, to see what comes").changing(),
     entry(Id::NextDevice, Scope::In(Panel::Streams), &[key(']')], "device", "next device", "the cursor to the next device, whose lanes are shown"),
     entry(Id::PreviousDevice, Scope::In(Panel::Streams), &[key('[')], "", "device before", "the cursor to the device before, whose lanes are shown"),
+    entry(Id::SpanBefore, Scope::In(Panel::Streams), &[key(',')], "", "span before", "read the span before out: member, batch, requests, times"),
+    entry(Id::SpanAfter, Scope::In(Panel::Streams), &[key('.')], "", "span after", "read the next span out"),
+    entry(Id::PageBack, Scope::In(Panel::Streams), &[key('{')], "", "page back in time", "all that is shown moves out of the picture"),
+    entry(Id::PageOn, Scope::In(Panel::Streams), &[key('}')], "", "page forward in time", "as far as now"),
+    entry(Id::Oldest, Scope::In(Panel::Streams), &[of(KeyCode::Home)], "", "oldest spans", "the start of what is remembered"),
+    entry(Id::Latest, Scope::In(Panel::Streams), &[of(KeyCode::End)], "", "go live", "the picture goes on with time"),
+    entry(Id::SortRows, Scope::In(Panel::Streams), &[key('o')], "", "sort rows", "by device, by member, busiest first, by name"),
+    entry(Id::FilterRows, Scope::In(Panel::Streams), &[key('/')], "filter", "filter rows", "only rows whose device or member has what is typed"),
+    entry(Id::ExportTrace, Scope::In(Panel::Streams), &[key('t')], "", "export the timeline", "a Perfetto trace of what is held, or of all there is"),
     entry(Id::Freeze, Scope::Main, &[key('f')], "freeze", "freeze the streams", "hold the timeline while serving goes on; again to go live"),
     entry(Id::ZoomIn, Scope::Main, &[key('+'), key('=')], "", "zoom in", "less time on the timeline"),
     entry(Id::ZoomOut, Scope::Main, &[key('-')], "", "zoom out", "more time on the timeline"),
@@ -199,6 +236,12 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Focus(Panel::Latency), Scope::Main, &[key('4')], "", "focus latency", "distribution and percentiles"),
     entry(Id::Focus(Panel::Throughput), Scope::Main, &[key('5')], "", "focus throughput", "samples answered over time"),
     entry(Id::Focus(Panel::Log), Scope::Main, &[key('6')], "", "focus log", "what the program reports"),
+    entry(Id::Focus(Panel::Members), Scope::Main, &[key('7')], "", "focus members", "what each member brings to the ensemble"),
+    entry(Id::Vote, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way").changing(),
+    entry(Id::LatencyScope, Scope::In(Panel::Latency), &[key('g')], "scope", "whose latency", "of the ensemble, a member or a worker; ← and → step through them"),
+    entry(Id::ThroughputScope, Scope::In(Panel::Throughput), &[key('g')], "scope", "whose throughput", "of the ensemble or a member; ← and → step through them"),
+    entry(Id::NextLayout, Scope::Main, &[key('L')], "layout", "next layout", "other panels, or with other room for each"),
+    entry(Id::Panels, Scope::Main, &[key('H')], "", "hide or show panels", "choose the panels of the layout from a list"),
     entry(Id::Up, Scope::Always, &[of(KeyCode::Up), key('k')], "", "up", "move or scroll in the focused panel"),
     entry(Id::Down, Scope::Always, &[of(KeyCode::Down), key('j')], "", "down", "move or scroll in the focused panel"),
     entry(Id::Left, Scope::Edit, &[of(KeyCode::Left), key('h')], "", "left", "move the cursor"),

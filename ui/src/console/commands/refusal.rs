@@ -18,10 +18,20 @@ impl Entry {
             Id::ApplyProposal if shown.proposal.is_none() => {
                 "nothing is proposed: no worker is so much slower than its profile"
             }
+            Id::Vote if is_last_voter(model) => {
+                "the last member that votes stays: an ensemble needs one"
+            }
             id => return device_refusal(id, model),
         };
         Some(reason.to_owned())
     }
+}
+
+/// Nobody would be left to vote without the member under the cursor.
+fn is_last_voter(model: &Model) -> bool {
+    let voting = &model.snapshot.combination.voting;
+    let votes = voting.get(model.cursor.member).copied().unwrap_or(false);
+    votes && voting.iter().filter(|v| **v).count() < 2
 }
 
 /// Why the device under the cursor cannot have that done to it.

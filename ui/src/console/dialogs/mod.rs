@@ -7,6 +7,7 @@ mod field;
 mod forms;
 mod help;
 mod palette;
+mod panels;
 mod reload;
 mod themes;
 
@@ -15,6 +16,7 @@ pub use confirm::{Confirm, Then};
 pub use forms::Form;
 pub use help::Help;
 pub use palette::Palette;
+pub use panels::PanelList;
 pub use themes::Themes;
 
 use crossterm::event::{KeyCode, KeyEvent};
@@ -37,6 +39,8 @@ pub enum Dialog {
     Compare(Box<Compare>),
     /// Yes or no.
     Confirm(Confirm),
+    /// The panels that are shown, and the others.
+    Panels(PanelList),
     /// Load, policy, search or a device, with their numbers.
     Form(Form),
     /// How things look.
@@ -73,6 +77,7 @@ pub fn on_key(model: &mut Model, key: &KeyEvent) -> Option<Vec<Effect>> {
     let answer = match &mut dialog {
         Dialog::Help(help) => help.on_key(key),
         Dialog::Palette(palette) => palette.on_key(key, model),
+        Dialog::Panels(list) => list.on_key(key, model),
         Dialog::Compare(compare) => compare.on_key(key),
         Dialog::Confirm(confirm) => confirm.on_key(key),
         Dialog::Form(form) => form.on_key(key),
@@ -112,6 +117,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         match dialog {
             Dialog::Help(help) => help.draw(pen, model),
             Dialog::Palette(palette) => palette.draw(pen, model),
+            Dialog::Panels(list) => list.draw(pen, model),
             Dialog::Compare(compare) => compare.draw(pen, model),
             Dialog::Confirm(confirm) => confirm.draw(pen),
             Dialog::Form(form) => form.draw(pen),

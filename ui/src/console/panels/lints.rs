@@ -1,9 +1,12 @@
-//! What is worth acting on in the running allocation.
+//! What is worth acting on, and which key shows it or changes it.
 
 use divisi::allocation::Cell;
-use divisi::session::Snapshot;
+use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, Snapshot};
 
+use super::keys;
+use crate::console::commands::Id;
 use crate::console::format;
+use crate::console::model::{Model, Panel};
 
 /// Under this share a device counts as idle.
 const IDLE: f64 = 0.5;
@@ -13,92 +16,194 @@ const UNFILLED: f64 = 0.5;
 const PRESSED: f64 = 0.7;
 /// Fewer batches say nothing yet.
 const ENOUGH: u64 = 20;
+/// Queues this long matter, in samples.
+const LONG: usize = 32;
 
-/// Sentences, the gravest first; none while nothing is asked of the ensemble.
-pub fn lints(shown: &Snapshot) -> Vec<String> {
-    let lost = retired(shown);
-    if shown.throughput.samples_per_s < 1.0 {
-        return lost.collect();
+/// What is wrong, and the keys that show or change it.
+type Lint = (String, &'static [(Id, &'static str)]);
+
+const EDIT: (Id, &str) = (Id::Edit, "edit");
+const SEARCH: (Id, &str) = (Id::Search, "search");
+const STREAMS: (Id, &str) = (Id::Focus(Panel::Streams), "streams");
+const LATENCY: (Id, &str) = (Id::Focus(Panel::Latency), "latency");
+const THROUGHPUT: (Id, &str) = (Id::Focus(Panel::Throughput), "throughput");
+const LOG: (Id, &str) = (Id::Focus(Panel::Log), "log");
+const POLICY: (Id, &str) = (Id::Policy, "policy");
+const LOAD: (Id, &str) = (Id::Load, "load");
+
+/// Sentences with their keys, the gravest first; of what depends on requests, none while
+/// nothing is asked of the ensemble.
+pub fn lints(model: &Model) -> Vec<String> {
+    let say = |(text, hints): Lint| format!("{text} · {}", keys::words(model, hints));
+    found(&model.snapshot).into_iter().map(say).collect()
+}
+
+/// The same without keys, where there is no screen.
+pub fn texts(shown: &Snapshot) -> Vec<String> {
+    found(shown).into_iter().map(|(text, _)| text).collect()
+}
+
+fn found(shown: &Snapshot) -> Vec<Lint> {
+    let mut found: Vec<Lint> = retired(shown).chain(failed(shown)).collect();
+    if shown.throughput.samples_per_s >= 1.0 {
+        found.extend(missed(shown));
+        found.extend(interfered(shown));
+        found.extend(growing(shown));
+        found.extend(holding_up(shown));
+        found.extend(copying(shown));
+        found.extend(idle(shown));
+        found.extend(unfilled(shown));
     }
-    lost.chain(interfered(shown))
-        .chain(holding_up(shown))
-        .chain(idle(shown))
-        .chain(unfilled(shown))
-        .collect()
+    found
+}
+
+/// Workers with their place in words.
+fn workers(shown: &Snapshot) -> impl Iterator<Item = (&DeviceView, &MemberView, &EntryView)> + '_ {
+    let cells = shown.matrix.cells().zip(&shown.entries);
+    cells.filter_map(|(Cell { device, member }, entry)| {
+        let (device, member) = (shown.devices.get(device)?, shown.members.get(member)?);
+        Some((device, member, entry))
+    })
 }
 
 /// Workers that panicked too often; applying any matrix starts them again.
-fn retired(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
-    let cells = shown.matrix.cells().zip(&shown.entries);
-    cells
-        .filter(|(_, entry)| entry.retired)
-        .filter_map(|(cell, _)| {
-            let device = shown.devices.get(cell.device)?;
-            let member = shown.members.get(cell.member)?;
-            Some(format!(
-                "{} × {}: its worker is retired, see the log",
-                device.name, member.name
-            ))
-        })
+fn retired(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let retired = workers(shown).filter(|w| w.2.retired);
+    retired.map(|(device, member, _)| {
+        let text = format!("{} × {}: its worker is retired", device.name, member.name);
+        (text, &[LOG, EDIT][..])
+    })
+}
+
+/// What was applied did worse than stated.
+fn failed(shown: &Snapshot) -> Option<Lint> {
+    match &shown.probation.as_ref()?.state {
+        ProbationState::Failed(why) => Some((format!("rolled back: {why}"), &[LOG, LATENCY])),
+        _ => None,
+    }
+}
+
+/// More requests than the target allows took longer.
+fn missed(shown: &Snapshot) -> Option<Lint> {
+    let (target, missed) = (shown.target?, shown.latency.missed?);
+    let allowed = 1.0 - target.share;
+    (missed > allowed + 1e-9).then(|| {
+        let text = format!(
+            "{} of requests miss the target of {} ms; {} may",
+            format::permille(missed).trim(),
+            format::millis(target.latency.as_micros() as u64),
+            format::permille(allowed).trim()
+        );
+        (text, &[LATENCY, SEARCH][..])
+    })
 }
 
 /// Workers that suffer from others on their device, or from the device.
-fn interfered(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
-    let cells = shown.matrix.cells().zip(&shown.entries);
-    cells.filter_map(|(cell, entry)| {
-        let slower = entry.interfered?;
-        let device = shown.devices.get(cell.device)?;
-        let member = shown.members.get(cell.member)?;
-        Some(format!(
-            "{} × {} takes {} its profile's time",
-            device.name,
-            member.name,
-            format::times(slower)
-        ))
+fn interfered(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    workers(shown).filter_map(|(device, member, entry)| {
+        let slower = format::times(entry.interfered?);
+        let text = format!(
+            "{} × {} takes {slower} its profile's time",
+            device.name, member.name
+        );
+        Some((text, &[STREAMS, EDIT][..]))
+    })
+}
+
+/// Whether a member's queue grows so fast that it matters: by a tenth of what it serves.
+pub fn grows(member: &MemberView) -> bool {
+    member.queued > LONG && member.growth > (member.samples_per_s * 0.1).max(1.0)
+}
+
+fn growing(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let growing = shown.members.iter().filter(|m| grows(m));
+    growing.map(|m| {
+        let text = format!(
+            "{}'s queue grows by {} samples a second, {} wait",
+            m.name,
+            format::short(m.growth),
+            format::grouped(m.queued as u64)
+        );
+        (text, &[THROUGHPUT, LOAD, EDIT][..])
     })
 }
 
 /// One member's queue is longer than all the others' together.
-fn holding_up(shown: &Snapshot) -> Option<String> {
+fn holding_up(shown: &Snapshot) -> Option<Lint> {
     let member = shown.members.iter().max_by_key(|m| m.queued)?;
     let all: usize = shown.members.iter().map(|m| m.queued).sum();
-    let alone = shown.members.len() > 1 && member.queued > 32 && member.queued * 2 > all;
+    let alone = shown.members.len() > 1 && member.queued > LONG && member.queued * 2 > all;
     alone.then(|| {
-        format!(
+        let text = format!(
             "{} holds everyone up: {} samples wait for it",
-            member.name, member.queued
-        )
+            member.name,
+            format::grouped(member.queued as u64)
+        );
+        (text, &[STREAMS, EDIT, SEARCH][..])
     })
 }
 
-fn idle(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
-    let busy = shown.devices.iter().any(|d| d.busy > 0.9);
-    let idle = shown
-        .devices
-        .iter()
-        .filter(move |d| busy && !d.lost && d.busy < IDLE);
-    idle.map(|d| {
-        format!(
-            "{} is idle {:.0} % of the time",
-            d.name,
-            (1.0 - d.busy) * 100.0
-        )
-    })
+/// Copying takes longer than computing; a device whose workers all do is said once.
+fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let slow = |d: &DeviceView| !d.lost && d.copying > d.busy && d.copying > 0.05;
+    let devices = shown.devices.iter().filter(move |d| slow(d)).map(|d| {
+        let (copies, computes) = (d.copying * 100.0, d.busy * 100.0);
+        let text = format!(
+            "{} copies {copies:.0} % of the time and computes {computes:.0} %",
+            d.name
+        );
+        (text, &[STREAMS, EDIT][..])
+    });
+    let rest = workers(shown).filter(move |w| !slow(w.0));
+    let rest = rest.filter(|w| w.2.copying > 1.0 && w.2.batches >= ENOUGH);
+    let entries = rest.map(|(device, member, entry)| {
+        let text = format!(
+            "{} × {} copies {} as long as it computes",
+            device.name,
+            member.name,
+            format::times(entry.copying)
+        );
+        (text, &[STREAMS, EDIT][..])
+    });
+    devices.chain(entries)
 }
 
-fn unfilled(shown: &Snapshot) -> impl Iterator<Item = String> + '_ {
-    let members = shown.members.len().max(1);
-    let workers = shown.matrix.workers();
-    workers.filter_map(move |(Cell { device, member }, size)| {
-        let entry = shown.entries.get(device * members + member)?;
-        let (device, member) = (shown.devices.get(device)?, shown.members.get(member)?);
-        let poor = size.get() > 1 && entry.batches >= ENOUGH && entry.fill < UNFILLED;
-        (poor && device.busy > PRESSED).then(|| {
-            let fill = entry.fill * 100.0;
-            format!(
-                "{} × {}: batches of {size} are {fill:.0} % full",
-                device.name, member.name
-            )
+/// Devices with time to spare while others or queues have none.
+fn idle(shown: &Snapshot) -> Vec<Lint> {
+    let there = || shown.devices.iter().filter(|d| !d.lost);
+    let pressed = there().any(|d| d.busy > PRESSED) || shown.members.iter().any(grows);
+    let idle: Vec<&DeviceView> = there().filter(|d| pressed && d.busy < IDLE).collect();
+    let hints = &[EDIT, SEARCH][..];
+    match idle.as_slice() {
+        [] => Vec::new(),
+        few if few.len() <= 2 => few.iter().map(|d| (idle_words(d), hints)).collect(),
+        many => {
+            let (count, all) = (many.len(), there().count());
+            let text = format!("{count} of {all} devices idle more than half the time");
+            vec![(text, hints)]
+        }
+    }
+}
+
+fn idle_words(device: &DeviceView) -> String {
+    let share = (1.0 - device.busy) * 100.0;
+    format!("{} idle {share:.0} % of the time", device.name)
+}
+
+fn unfilled(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let sizes = shown.matrix.cells().map(|c| shown.matrix.get(c));
+    workers(shown)
+        .zip(sizes)
+        .filter_map(|((device, member, entry), size)| {
+            let size = size?;
+            let poor = size.get() > 1 && entry.batches >= ENOUGH && entry.fill < UNFILLED;
+            (poor && device.busy > PRESSED).then(|| {
+                let fill = entry.fill * 100.0;
+                let text = format!(
+                    "{} × {}: batches of {size} are {fill:.0} % full",
+                    device.name, member.name
+                );
+                (text, &[POLICY, EDIT][..])
+            })
         })
-    })
 }

@@ -2,7 +2,7 @@
 
 use divisi::session::{LogEntry, LogLevel};
 
-use super::framed;
+use super::headed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::pen::Pen;
@@ -14,7 +14,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         0 => String::new(),
         n => format!("{n} lines back"),
     };
-    let mut inside = framed(pen, Panel::Log, &note, model);
+    let mut inside = headed(pen, Panel::Log, &note, model);
     let entries = &model.snapshot.log;
     if entries.is_empty() {
         inside.text(1, 0, "nothing to report", Role::Dim);

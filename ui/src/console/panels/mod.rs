@@ -3,16 +3,20 @@
 mod allocation;
 mod footer;
 mod header;
+mod keys;
 mod latency;
 mod lints;
 mod log;
+mod members;
 mod proposal;
 mod search;
 mod streams;
 mod throughput;
 
-pub use lints::lints;
-pub use streams::rows_needed as stream_rows;
+pub use allocation::{cell_at, rows_needed as allocation_rows};
+pub use lints::texts as lint_texts;
+pub use streams::{Row as StreamRow, View as StreamView};
+pub use streams::{keys as stream_keys, rows_needed as stream_rows};
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -59,6 +63,7 @@ fn draw_panel(pen: &mut Pen<'_>, panel: Panel, model: &Model) {
         Panel::Latency => latency::draw(pen, model),
         Panel::Throughput => throughput::draw(pen, model),
         Panel::Log => log::draw(pen, model),
+        Panel::Members => members::draw(pen, model),
     }
 }
 
@@ -73,23 +78,29 @@ fn too_small(pen: &mut Pen<'_>) {
     }
 }
 
-/// A panel's frame: its number and name, what it shows just now, and the focus.
+/// A panel's title and the pen for what is under it: its number and name, what it shows
+/// just now, and the focus. The last row is left to the panel, outside of that pen.
 fn framed<'a>(pen: &'a mut Pen<'_>, panel: Panel, note: &str, model: &Model) -> Pen<'a> {
-    let name = match panel {
-        Panel::Allocation => "allocation",
-        Panel::Search => "search",
-        Panel::Streams => "streams",
-        Panel::Latency => "latency",
-        Panel::Throughput => "throughput",
-        Panel::Log => "log",
-    };
-    let number = panel.index() + 1;
-    let mut title = format!("{number} {name}");
+    let (width, height) = (pen.width(), pen.height());
+    title(pen, panel, note, model);
+    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
+}
+
+/// The same with the last row.
+fn headed<'a>(pen: &'a mut Pen<'_>, panel: Panel, note: &str, model: &Model) -> Pen<'a> {
+    let (width, height) = (pen.width(), pen.height());
+    title(pen, panel, note, model);
+    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
+}
+
+fn title(pen: &mut Pen<'_>, panel: Panel, note: &str, model: &Model) {
+    let title = format!("{} {}", panel.index() + 1, panel.name());
     // A note is given whole or not at all.
-    let room = pen.width().saturating_sub(9 + format::width(&title));
-    if !note.is_empty() && format::width(note) <= room {
-        title.push_str(" · ");
-        title.push_str(note);
-    }
-    pen.framed(&title, model.focus == panel)
+    let room = pen.width().saturating_sub(5 + format::width(&title));
+    let note = if format::width(note) <= room {
+        note
+    } else {
+        ""
+    };
+    pen.ruled(&title, note, model.focus == panel);
 }

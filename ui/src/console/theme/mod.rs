@@ -47,6 +47,8 @@ pub enum Role {
     Wait,
     /// Spans: copying in.
     Copy,
+    /// Spans: copying out.
+    CopyOut,
     /// Spans: computing.
     Compute,
     /// Spans: computing, every other batch, so that neighbours can be told apart.
@@ -65,7 +67,7 @@ pub enum Role {
 
 impl Role {
     /// All of them with their names in theme files, and what they are for.
-    pub const ALL: [(Role, &'static str, &'static str); 16] = [
+    pub const ALL: [(Role, &'static str, &'static str); 17] = [
         (Role::Text, "text", "plain text"),
         (
             Role::Strong,
@@ -83,6 +85,7 @@ impl Role {
         (Role::Bad, "bad", "wrong"),
         (Role::Wait, "wait", "spans: waiting in a queue"),
         (Role::Copy, "copy", "spans: copying in"),
+        (Role::CopyOut, "copy-out", "spans: copying out"),
         (Role::Compute, "compute", "spans: computing"),
         (
             Role::ComputeOther,

@@ -46,10 +46,12 @@ impl Theme {
         }
     }
 
-    /// What it comes to with so many colours.
-    pub fn styles(&self, colours: Colours) -> Styles {
+    /// What it comes to on a terminal.
+    pub fn styles(&self, look: Look) -> Styles {
+        let colours = look.colours;
         let text = self.paint(Role::Text).style(colours);
         Styles {
+            ascii: look.ascii,
             styles: self.paints.iter().map(|p| p.style(colours)).collect(),
             behind: self.background.on(colours),
             text: text.fg.unwrap_or(Color::Reset),
@@ -65,6 +67,8 @@ pub struct Styles {
     styles: Vec<Style>,
     behind: Color,
     text: Color,
+    /// Only the characters of ASCII are shown.
+    pub ascii: bool,
     /// The colour that an empty cell has in a picture.
     pub ground: Rgb,
     /// The colour that text without one has in a picture.

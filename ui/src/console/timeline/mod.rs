@@ -1,95 +1,127 @@
 //! What workers did lately: a bounded history of spans, and spans as cells.
 
-mod raster;
+mod canvas;
+mod history;
+mod packed;
 mod rows;
+mod union;
 mod window;
 
-pub use raster::{Mark, Raster};
-pub use rows::{Rows, Sum};
+pub use canvas::{Canvas, Mark};
+pub use rows::{RowKey, Rows, Sum};
 pub use window::Window;
 
-use std::collections::{HashMap, VecDeque};
+use std::cell::{Ref, RefCell};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use divisi::trace::{Span, SpanKind};
 
-use raster::Canvas;
+use history::History;
+use packed::Packed;
 
-/// Spans older than this against the newest are forgotten.
-const HISTORY: Duration = Duration::from_secs(30);
-/// More spans than this are never kept.
-const MOST: usize = 50_000;
-/// Spans come in the order of their ends but for this much.
-const DISORDER: Duration = Duration::from_secs(1);
+/// How far from a span the others of its batch are looked for, in spans: they come in
+/// one look at the engine, in the order of their ends.
+const NEAR: u64 = 8192;
 
-/// The latest spans, oldest first.
+/// The latest spans.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    spans: VecDeque<Kept>,
+    history: History,
     parity: HashMap<(usize, usize, usize), bool>,
-    crowded_out: u64,
-}
-
-/// A span, and whether its batch is every other one of its lane.
-#[derive(Clone, Copy, Debug)]
-struct Kept {
-    span: Span,
-    other: bool,
+    newest: Option<Duration>,
+    /// What was painted last, to go on from. What is drawn does not depend on it.
+    canvas: RefCell<Canvas>,
 }
 
 impl Timeline {
-    /// Adds spans, and forgets those that are too old or too many.
+    /// Adds spans; the oldest make room.
     pub fn extend(&mut self, mut spans: Vec<Span>) {
-        // Each device's are in order; the picture wants all of them so.
+        // Each device's are in order; who looks from one to the next wants all of them so.
         spans.sort_by_key(|s| s.end);
-        for span in spans {
-            let lane = (span.device, span.member, span.lane);
-            let parity = self.parity.entry(lane).or_default();
-            if span.kind == SpanKind::Compute {
-                *parity = !*parity;
-            }
-            let other = *parity;
-            self.spans.push_back(Kept { span, other });
+        for span in &spans {
+            let other = self.other(span);
+            self.newest = self.newest.max(Some(span.end));
+            self.history.push(Packed::new(span, other));
         }
-        self.forget();
     }
 
-    fn forget(&mut self) {
-        let newest = self.newest().unwrap_or_default();
-        while let Some(oldest) = self.spans.front() {
-            let recent = oldest.span.end + HISTORY >= newest;
-            if recent && self.spans.len() <= MOST {
-                break;
-            }
-            self.crowded_out += u64::from(recent);
-            self.spans.pop_front();
+    /// Whether a batch is every other one of its lane.
+    fn other(&mut self, span: &Span) -> bool {
+        if span.kind != SpanKind::Compute {
+            return false;
         }
+        let lane = (span.device, span.member, span.lane);
+        let parity = self.parity.entry(lane).or_default();
+        *parity = !*parity;
+        *parity
     }
 
     /// The end of the newest span.
     pub fn newest(&self) -> Option<Duration> {
-        self.spans.back().map(|k| k.span.end)
+        self.newest
     }
 
-    /// How many spans made room for newer ones although they were recent.
+    /// The earliest moment that is known of.
+    pub fn earliest(&self) -> Option<Duration> {
+        self.history.earliest()
+    }
+
+    /// How many spans made room for newer ones.
     pub fn crowded_out(&self) -> u64 {
-        self.crowded_out
+        self.history.gone()
     }
 
-    /// What the rows show in the window.
-    pub fn raster(&self, rows: &Rows, window: Window) -> Raster {
-        let mut canvas = Canvas::new(rows, window);
-        for kept in self.within(window) {
-            canvas.add(rows, kept);
+    /// From when on every span is there, where some are gone.
+    pub fn whole_since(&self) -> Option<Duration> {
+        self.history.whole_since()
+    }
+
+    /// Bytes that the spans take.
+    pub fn bytes(&self) -> usize {
+        self.history.bytes()
+    }
+
+    /// The picture of a window.
+    pub fn picture(&self, rows: &Rows, window: Window) -> Ref<'_, Canvas> {
+        let mut kept = self.canvas.borrow_mut();
+        if !kept.follow(&self.history, rows, window) {
+            *kept = Canvas::of(&self.history, rows, window);
         }
-        canvas.raster()
+        drop(kept);
+        self.canvas.borrow()
     }
 
-    /// Only as far back as the window reaches: there may be many more spans.
-    fn within(&self, window: Window) -> impl Iterator<Item = &Kept> {
-        let latest = self.spans.iter().rev();
-        latest
-            .take_while(move |k| k.span.end + DISORDER >= window.from)
-            .filter(move |k| k.span.end >= window.from && k.span.start < window.until())
+    /// The spans that have to do with a part of time, by their numbers.
+    pub fn within(&self, from: Duration, until: Duration) -> impl Iterator<Item = (u64, Span)> {
+        let met = self.history.within(from, until);
+        met.map(|(number, span)| (number, span.span()))
+    }
+
+    /// The next span after `number` that is wanted.
+    pub fn next(&self, number: u64, wanted: impl Fn(&Span) -> bool) -> Option<(u64, Span)> {
+        let spans = self.history.from(number.saturating_add(1));
+        spans.map(|(n, s)| (n, s.span())).find(|(_, s)| wanted(s))
+    }
+
+    /// The last span before `number` that is wanted.
+    pub fn previous(&self, number: u64, wanted: impl Fn(&Span) -> bool) -> Option<(u64, Span)> {
+        let spans = self.history.before(number);
+        spans.map(|(n, s)| (n, s.span())).find(|(_, s)| wanted(s))
+    }
+
+    /// All steps of the batch of a span, as far as they are there.
+    pub fn batch_of(&self, number: u64, span: &Span) -> Vec<Span> {
+        let Some(batch) = span.batch else {
+            return vec![*span];
+        };
+        let near = self.history.from(number.saturating_sub(NEAR));
+        let near = near.take_while(|(n, _)| *n <= number + NEAR);
+        let mut steps: Vec<Span> = near
+            .filter(|(_, s)| s.is_of(batch))
+            .map(|(_, s)| s.span())
+            .collect();
+        steps.sort_by_key(|s| s.start);
+        steps
     }
 }

@@ -1,7 +1,5 @@
 //! Which rows of the picture show what.
 
-use std::collections::HashMap;
-
 use divisi::trace::{Span, SpanKind};
 
 /// What a row shows of a whole device: when it did this at all.
@@ -27,34 +25,70 @@ impl Sum {
     }
 }
 
-/// Where lanes of workers and sums of devices are in a raster.
-#[derive(Clone, Debug, Default)]
-pub struct Rows {
-    workers: HashMap<(usize, usize), Lanes>,
-    sums: HashMap<(usize, Sum), usize>,
-    lanes: usize,
+/// A row by what it shows, wherever it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowKey {
+    /// A worker's lane.
+    Lane {
+        /// Row of the matrix.
+        device: usize,
+        /// Column of the matrix.
+        member: usize,
+        /// Counted from the smallest.
+        lane: usize,
+    },
+    /// A whole device.
+    Sum {
+        /// Row of the matrix.
+        device: usize,
+        /// What is summed.
+        sum: Sum,
+    },
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Lanes {
-    first: usize,
-    count: usize,
+/// Where lanes of workers and sums of devices are in a picture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Members of the matrix.
+    members: usize,
+    /// By device and member: the first row and how many.
+    workers: Vec<Option<(usize, usize)>>,
+    /// By device.
+    sums: Vec<[Option<usize>; 3]>,
+    lanes: usize,
+    summed: usize,
 }
 
 impl Rows {
+    /// No rows yet for a matrix of so many devices and members.
+    pub fn new(devices: usize, members: usize) -> Self {
+        Rows {
+            members,
+            workers: vec![None; devices * members],
+            sums: vec![[None; 3]; devices],
+            ..Rows::default()
+        }
+    }
+
     /// Rows for the lanes of a worker, at least one; gives the first.
     pub fn worker(&mut self, device: usize, member: usize, lanes: usize) -> usize {
         let (first, count) = (self.lanes, lanes.max(1));
-        self.workers
-            .insert((device, member), Lanes { first, count });
-        self.lanes += count;
+        if let Some(place) = self.workers.get_mut(device * self.members + member) {
+            *place = Some((first, count));
+            self.lanes += count;
+        }
         first
     }
 
     /// A row for a sum of a device.
     pub fn sum(&mut self, device: usize, sum: Sum) -> usize {
-        let next = self.sums.len();
-        *self.sums.entry((device, sum)).or_insert(next)
+        let next = self.summed;
+        let Some(place) = self.sums.get_mut(device) else {
+            return next;
+        };
+        let at = place[sum as usize].get_or_insert(next);
+        self.summed = self.summed.max(*at + 1);
+        *at
     }
 
     /// Rows of lanes.
@@ -64,22 +98,36 @@ impl Rows {
 
     /// Rows of sums.
     pub fn sums(&self) -> usize {
-        self.sums.len()
+        self.summed
     }
 
     /// The lane's row that shows the span. Lanes that another policy had are shown in
     /// the last one; what is copied ahead belongs to no lane yet.
     pub fn lane_of(&self, span: &Span) -> Option<usize> {
-        if span.kind == SpanKind::CopyAhead {
+        self.lane(span.kind, span.device, span.member, span.lane)
+    }
+
+    pub(super) fn lane(
+        &self,
+        kind: SpanKind,
+        device: usize,
+        member: usize,
+        lane: usize,
+    ) -> Option<usize> {
+        if kind == SpanKind::CopyAhead || member >= self.members {
             return None;
         }
-        let lanes = self.workers.get(&(span.device, span.member))?;
-        Some(lanes.first + span.lane.min(lanes.count - 1))
+        let (first, count) = (*self.workers.get(device * self.members + member)?)?;
+        Some(first + lane.min(count - 1))
     }
 
     /// The sum's row that shows the span.
     pub fn sum_of(&self, span: &Span) -> Option<usize> {
-        let sum = Sum::of(span.kind)?;
-        self.sums.get(&(span.device, sum)).copied()
+        self.summed(span.kind, span.device)
+    }
+
+    pub(super) fn summed(&self, kind: SpanKind, device: usize) -> Option<usize> {
+        let sum = Sum::of(kind)?;
+        self.sums.get(device)?[sum as usize]
     }
 }

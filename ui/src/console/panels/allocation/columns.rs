@@ -10,6 +10,8 @@ use crate::console::model::Model;
 pub enum Side {
     /// Two shares in percent.
     Narrow,
+    /// Three.
+    Middle,
     /// A meter, and memory in bytes.
     Wide,
 }
@@ -19,7 +21,8 @@ impl Side {
     pub fn width(self) -> u16 {
         match self {
             Side::Narrow => 10,
-            Side::Wide => 36,
+            Side::Middle => 16,
+            Side::Wide => 42,
         }
     }
 }
@@ -49,9 +52,14 @@ impl Columns {
     pub fn new(model: &Model, width: u16) -> Self {
         let members = model.snapshot.members.len().max(1);
         let (label, short) = label(model, width);
-        let side = match width >= label + members as u16 * 7 + Side::Wide.width() {
-            true => Side::Wide,
-            false => Side::Narrow,
+        let fits = |side: Side, cell| {
+            let cells = (members as u16).saturating_mul(cell);
+            width >= label.saturating_add(cells).saturating_add(side.width())
+        };
+        let side = match (fits(Side::Wide, 7), fits(Side::Middle, LEAST)) {
+            (true, _) => Side::Wide,
+            (false, true) => Side::Middle,
+            (false, false) => Side::Narrow,
         };
         let room = width.saturating_sub(label + side.width());
         let cell = (room / members as u16).clamp(LEAST, MOST);
@@ -76,6 +84,12 @@ impl Columns {
     pub fn end(&self, member: usize) -> u16 {
         let place = member.saturating_sub(self.first) as u16 + 1;
         self.label.saturating_add(self.cell.saturating_mul(place))
+    }
+
+    /// The member whose column this is, where it is one.
+    pub fn member(&self, x: u16) -> Option<usize> {
+        let place = usize::from(x.checked_sub(self.label)? / self.cell);
+        (place < self.shown).then_some(self.first + place)
     }
 
     /// The column where the right side starts.

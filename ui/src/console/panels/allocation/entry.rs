@@ -6,6 +6,7 @@ use divisi::session::EntryView;
 
 use super::columns::Columns;
 use super::selecting;
+use super::shape::Detail;
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::pen::{Pen, bar};
@@ -16,19 +17,11 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, cell: Cell, model: &Model, columns: Co
     let end = columns.end(cell.member);
     let (text, role) = entry_text(model, cell);
     inside.text_right(end - 1, y, &text, role);
-    let seen = view(model, cell);
+    let load = view(model, cell).map_or(0.0, |v| v.load);
     let running = model.snapshot.matrix.get(cell).is_some();
     if running && model.edit.is_none() {
-        let role = if seen.load < 0.02 {
-            Role::Dim
-        } else {
-            Role::Accent
-        };
-        let glyph = if seen.load < 0.06 {
-            "▁"
-        } else {
-            bar(seen.load)
-        };
+        let role = if load < 0.02 { Role::Dim } else { Role::Accent };
+        let glyph = if load < 0.06 { "▁" } else { bar(load) };
         inside.text(end - 1, y, glyph, role);
     }
     if model.cursor == cell && selecting(model) {
@@ -49,7 +42,7 @@ fn entry_text(model: &Model, cell: Cell) -> (String, Role) {
     }
     match (old, new) {
         (None, None) => (number(None), Role::Dim),
-        (old, new) if old == new && view(model, cell).interfered.is_some() => {
+        (old, new) if old == new && suffers(model, cell) => {
             (format!("!{}", number(new)), Role::Warn)
         }
         (old, new) if old == new => (number(new), Role::Text),
@@ -59,10 +52,45 @@ fn entry_text(model: &Model, cell: Cell) -> (String, Role) {
     }
 }
 
+fn suffers(model: &Model, cell: Cell) -> bool {
+    view(model, cell).is_some_and(|v| v.interfered.is_some())
+}
+
 /// What the session says of it.
-pub fn view(model: &Model, cell: Cell) -> EntryView {
+pub fn view(model: &Model, cell: Cell) -> Option<&EntryView> {
     let at = cell.device * model.snapshot.members.len() + cell.member;
-    model.snapshot.entries.get(at).cloned().unwrap_or_default()
+    model.snapshot.entries.get(at)
+}
+
+/// One row under a device's: the same detail of each of its workers.
+pub fn details(
+    inside: &mut Pen<'_>,
+    y: u16,
+    device: usize,
+    detail: Detail,
+    model: &Model,
+    columns: Columns,
+) {
+    let name = match detail {
+        Detail::Fill => " fill",
+        Detail::Wait => " wait",
+        Detail::Load => " load",
+    };
+    inside.text(0, y, name, Role::Dim);
+    for member in columns.members() {
+        let cell = Cell { device, member };
+        let running = model.snapshot.matrix.get(cell).is_some();
+        let Some(view) = view(model, cell).filter(|_| running) else {
+            continue;
+        };
+        // The sign of percent lies under the bar, so that digits stand under digits.
+        let text = match detail {
+            Detail::Fill => format::percent(view.fill),
+            Detail::Wait => format!("{} ", format::short(view.waiting as f64)),
+            Detail::Load => format::percent(view.load),
+        };
+        inside.text_right(columns.end(member), y, &text, Role::Dim);
+    }
 }
 
 /// Why the last change was not entered, right under the entry (over it at the end).

@@ -2,50 +2,63 @@
 
 mod columns;
 mod entry;
+mod shape;
 mod side;
 mod words;
 
 use divisi::allocation::{Cell, Difference};
+use ratatui::layout::{Position, Rect};
 
-use super::framed;
+use super::headed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 use columns::Columns;
+use shape::{DETAILS, Shape};
+
+pub use shape::needed as rows_needed;
 
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let columns = Columns::new(model, pen.width().saturating_sub(2));
-    let (height, devices) = (pen.height().saturating_sub(2), devices(model));
-    let stagger = height >= devices.saturating_add(2).min(6) && !columns.names_fit(model);
-    let head = 1 + u16::from(stagger);
-    let rows = rows(height.saturating_sub(head), model);
-    let note = note(model, columns, rows, pen.width().saturating_sub(21));
-    let mut inside = framed(pen, Panel::Allocation, &note, model);
-    names(&mut inside, model, columns, stagger);
-    let first = (model.cursor.device + 1).saturating_sub(usize::from(rows));
-    for row in 0..rows {
-        let device = first + usize::from(row);
-        device_row(&mut inside, head + row, device, model, columns);
+    let shape = Shape::new(model, columns, pen.height().saturating_sub(1));
+    let note = note(model, columns, shape, pen.width().saturating_sub(21));
+    let mut inside = headed(pen, Panel::Allocation, &note, model);
+    names(&mut inside, model, columns, shape.stagger);
+    for row in 0..shape.devices {
+        let device = shape.first + usize::from(row);
+        let y = shape.head + row * shape.each();
+        device_row(&mut inside, y, device, model, columns);
+        for (i, detail) in DETAILS.iter().take(usize::from(shape.details)).enumerate() {
+            entry::details(
+                &mut inside,
+                y + 1 + i as u16,
+                device,
+                *detail,
+                model,
+                columns,
+            );
+        }
     }
-    words::draw(&mut inside, head + rows, model, columns);
-    let at = head + (model.cursor.device.saturating_sub(first)) as u16;
+    words::draw(&mut inside, shape.under(), model, columns);
+    let row = model.cursor.device.saturating_sub(shape.first) as u16;
+    let at = shape.head + row * shape.each();
     entry::error(&mut inside, at, model, columns);
 }
 
-fn devices(model: &Model) -> u16 {
-    u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX)
-}
-
-/// Rows for devices out of `room`: what is urgent has a line of its own.
-fn rows(room: u16, model: &Model) -> u16 {
-    let spare = u16::from(room > 2 && words::is_urgent(model));
-    room.saturating_sub(spare).min(devices(model))
+/// The entry at a place of the screen, for the panel in `area`.
+pub fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
+    let columns = Columns::new(model, area.width.saturating_sub(2));
+    let shape = Shape::new(model, columns, area.height.saturating_sub(1));
+    let device = shape.device(at.y.checked_sub(area.y + 1)?)?;
+    let x = at.x.checked_sub(area.x + 1)?;
+    let member = columns.member(x)?;
+    Some(Cell { device, member })
 }
 
 /// What is staged, or what is hidden; the longest of its forms that fits in `room`.
-fn note(model: &Model, columns: Columns, rows: u16, room: u16) -> String {
+fn note(model: &Model, columns: Columns, shape: Shape, room: u16) -> String {
     if let Some(edit) = &model.edit {
         let difference = Difference::between(&model.snapshot.matrix, edit.staged());
         return format!("EDITING · {} staged", difference.changed().count());
@@ -53,7 +66,8 @@ fn note(model: &Model, columns: Columns, rows: u16, room: u16) -> String {
     let hidden = |shown: usize, all: usize, what: &str| {
         (shown < all).then(|| format!("{shown} of {all} {what}"))
     };
-    let devices = hidden(usize::from(rows), model.snapshot.devices.len(), "devices");
+    let all = model.snapshot.devices.len();
+    let devices = hidden(usize::from(shape.devices), all, "devices");
     let members = hidden(columns.shown, model.snapshot.members.len(), "members");
     match (devices, members) {
         (None, None) => "batch sizes and load".to_owned(),

@@ -12,9 +12,11 @@ pub fn names(inside: &mut Pen<'_>, y: u16, columns: Columns) {
     let x = columns.side_start();
     match columns.side {
         Side::Narrow => inside.text(x, y, " busy  mem", Role::Dim),
+        Side::Middle => inside.text(x, y, "  busy copy  mem", Role::Dim),
         Side::Wide => {
-            inside.text_right(x + 25, y, "memory", Role::Dim);
-            inside.text_right(x + 35, y, "of", Role::Dim);
+            inside.text_right(x + 20, y, "copy", Role::Dim);
+            inside.text_right(x + 31, y, "memory", Role::Dim);
+            inside.text_right(x + 41, y, "of", Role::Dim);
             inside.text(x + 2, y, "busy", Role::Dim)
         }
     };
@@ -25,7 +27,7 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, view: &DeviceView, columns: Columns) {
     let x = columns.side_start();
     match columns.side {
         _ if view.lost => lost(inside, y, x),
-        Side::Narrow => narrow(inside, y, view, x),
+        Side::Narrow | Side::Middle => narrow(inside, y, view, x, columns.side),
         Side::Wide => wide(inside, y, view, x + 2),
     }
 }
@@ -49,24 +51,38 @@ fn busy_role(view: &DeviceView) -> Role {
     }
 }
 
-fn narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
-    let role = if memory_share(view) > 0.95 {
+/// Copying that takes longer than computing holds the device up.
+fn copy_role(view: &DeviceView) -> Role {
+    if view.copying > view.busy && view.copying > 0.05 {
         Role::Warn
     } else {
         Role::Text
-    };
-    let x = inside.text(x + 1, y, &format::percent(view.busy), busy_role(view));
-    inside.text(x + 1, y, &format::percent(memory_share(view)), role);
+    }
+}
+
+fn memory_role(view: &DeviceView) -> Role {
+    if memory_share(view) > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    }
+}
+
+fn narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16, side: Side) {
+    let x = x + u16::from(side == Side::Middle);
+    let mut x = inside.text(x + 1, y, &format::percent(view.busy), busy_role(view));
+    if side == Side::Middle {
+        x = inside.text(x + 1, y, &format::percent(view.copying), copy_role(view));
+    }
+    let memory = format::percent(memory_share(view));
+    inside.text(x + 1, y, &memory, memory_role(view));
 }
 
 fn wide(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
     inside.meter(x, y, 8, view.busy, Role::Accent);
     inside.text(x + 9, y, &format::percent(view.busy), busy_role(view));
-    let role = if memory_share(view) > 0.95 {
-        Role::Warn
-    } else {
-        Role::Text
-    };
-    inside.text_right(x + 23, y, &format::bytes(view.memory_booked), role);
-    inside.text_right(x + 33, y, &format::bytes(view.memory_bytes), Role::Dim);
+    inside.text(x + 14, y, &format::percent(view.copying), copy_role(view));
+    let booked = format::bytes(view.memory_booked);
+    inside.text_right(x + 29, y, &booked, memory_role(view));
+    inside.text_right(x + 39, y, &format::bytes(view.memory_bytes), Role::Dim);
 }

@@ -5,9 +5,10 @@ use divisi::session::{DeviceView, MemberView, ReloadState};
 
 use super::columns::Columns;
 use super::entry;
+use crate::console::commands::Id;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::panels::{lints, proposal};
+use crate::console::panels::{header, keys, lints, proposal};
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
@@ -22,6 +23,10 @@ pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
         member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
         member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
         y += 2;
+        if inside.height().saturating_sub(y) > words.len() as u16 + 1 {
+            growth(inside, y, model, columns);
+            y += 1;
+        }
     }
     let left = inside.height().saturating_sub(y);
     if left > words.len() as u16 {
@@ -50,6 +55,31 @@ fn member_row(
     }
 }
 
+/// Samples a second that queues grow by.
+fn growth(inside: &mut Pen<'_>, y: u16, model: &Model, columns: Columns) {
+    inside.text(0, y, "grows", Role::Dim);
+    for member in columns.members() {
+        if let Some(view) = model.snapshot.members.get(member) {
+            let sign = match view.growth {
+                g if g >= 0.5 => "+",
+                g if g <= -0.5 => "−",
+                _ => "",
+            };
+            let text = format!("{sign}{}", format::short(view.growth.abs()));
+            let role = match lints::grows(view) {
+                true => Role::Warn,
+                false => Role::Dim,
+            };
+            inside.text_right(columns.end(member) - 1, y, &text, role);
+        }
+    }
+}
+
+/// How many lines there are to say.
+pub fn count(model: &Model) -> usize {
+    words(model).len()
+}
+
 /// Whether something under the matrix should not be overlooked.
 pub fn is_urgent(model: &Model) -> bool {
     words(model).iter().any(urgent)
@@ -66,12 +96,15 @@ fn words(model: &Model) -> Vec<Line> {
         return vec![(text, Role::Dim)];
     }
     let mut words: Vec<Line> = reload(model).into_iter().collect();
+    let watched = header::probation(model).filter(|p| p.1 == Role::Warn);
+    words.extend(watched.map(|(text, role)| (format!("› {text}"), role)));
     let proposed = proposal::words(&model.snapshot);
-    words.extend(proposed.map(|p| (format!("› M: {p}"), Role::Accent)));
+    let key = keys::label(model, Id::ApplyProposal);
+    words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
     if model.focus == Panel::Allocation {
         words.extend(details(model).map(|text| (text, Role::Dim)));
     }
-    let lints = lints::lints(&model.snapshot).into_iter();
+    let lints = lints::lints(model).into_iter();
     words.extend(lints.map(|l| (format!("! {l}"), Role::Warn)));
     words
 }
@@ -104,7 +137,9 @@ fn entry_detail(model: &Model) -> String {
     let Some(size) = model.snapshot.matrix.get(cell) else {
         return format!("{device} × {member}: no worker");
     };
-    let view = entry::view(model, cell);
+    let Some(view) = entry::view(model, cell) else {
+        return String::new();
+    };
     let slower = view.interfered.map(format::times);
     let slower = slower.map_or(String::new(), |s| format!(" · {s} its profile's time"));
     let restarts = match view.restarts {
@@ -112,9 +147,12 @@ fn entry_detail(model: &Model) -> String {
         n => format!(" · {n} restarts"),
     };
     format!(
-        "{device} × {member}: batch {size}{slower} · load {} · filled {} · {} batches{restarts}",
+        "{device} × {member}: batch {size}{slower} · load {} · filled {} · {} wait · \
+         copies {} · {} batches{restarts}",
         format::percent(view.load).trim(),
         format::percent(view.fill).trim(),
+        format::grouped(view.waiting as u64),
+        format::percent(view.copying).trim(),
         format::grouped(view.batches)
     )
 }

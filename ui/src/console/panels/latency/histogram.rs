@@ -1,25 +1,45 @@
 //! Bars over a logarithmic axis.
 
 use divisi::metrics::Bucket;
+use divisi::session::{LatencyView, Target};
 
-use crate::console::format;
+use super::marks;
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
 /// The axis: logarithms of microseconds to columns.
 #[derive(Clone, Copy)]
-struct Axis {
+pub struct Axis {
     low: f64,
     high: f64,
     width: u16,
 }
 
 impl Axis {
-    fn new(buckets: &[Bucket], width: u16) -> Option<Self> {
-        let low = buckets.first()?.micros.max(1) as f64;
-        let high = buckets.last()?.micros.max(1) as f64;
+    /// Over both distributions and the target, in `width` columns.
+    pub fn new(
+        now: &LatencyView,
+        before: Option<&LatencyView>,
+        target: Option<Target>,
+        width: u16,
+    ) -> Option<Self> {
+        let buckets = || {
+            now.buckets
+                .iter()
+                .chain(before.iter().flat_map(|b| &b.buckets))
+        };
+        let goal = target.map(|t| t.latency.as_micros() as u64);
+        let micros = || {
+            buckets()
+                .map(|b| b.micros)
+                .chain(goal)
+                .map(|m| m.max(1) as f64)
+        };
+        buckets().next()?;
+        let low = micros().fold(f64::INFINITY, f64::min);
+        let high = micros().fold(low, f64::max);
         // A single value still gets an axis around it.
-        let (low, high) = (low / 1.5, high.max(low * 2.0));
+        let (low, high) = (low / 1.5, (high * 1.1).max(low * 2.0));
         Some(Axis { low, high, width })
     }
 
@@ -29,33 +49,81 @@ impl Axis {
         self.low * (self.high / self.low).powf(share)
     }
 
-    fn column(self, micros: f64) -> Option<u16> {
+    /// The column of so many microseconds, where it is on the axis.
+    pub fn column(self, micros: f64) -> Option<u16> {
         let share = (micros / self.low).ln() / (self.high / self.low).ln();
         let column = share * f64::from(self.width);
         (column >= 0.0 && column < f64::from(self.width)).then_some(column as u16)
     }
+
+    /// The same, or the end that is nearer.
+    pub fn nearest(self, micros: f64) -> u16 {
+        let end = if micros < self.low {
+            0
+        } else {
+            self.width.saturating_sub(1)
+        };
+        self.column(micros).unwrap_or(end)
+    }
 }
 
-/// Draws the bars in `height` rows and the axis under them.
-pub fn draw(inside: &mut Pen<'_>, y: u16, height: u16, buckets: &[Bucket], p99: u64) {
-    let width = inside.width().saturating_sub(2);
-    let Some(axis) = Axis::new(buckets, width) else {
-        return;
-    };
-    let most = buckets.iter().map(|b| b.count).max().unwrap_or(1).max(1);
-    let bottom = y + height - 1;
-    for x in 0..width {
-        let (from, to) = (axis.micros(x), axis.micros(x + 1));
-        let share = tallest(buckets, from, to) as f64 / most as f64;
-        // The slowest hundredth stands out.
-        let role = if from >= p99 as f64 {
-            Role::Warn
-        } else {
-            Role::Accent
-        };
-        inside.column(1 + x, bottom, height, share, role);
+/// One histogram.
+pub struct Bars<'a> {
+    pub view: &'a LatencyView,
+    pub axis: Axis,
+    pub target: Option<Target>,
+    /// What is written in its corner.
+    pub name: &'static str,
+}
+
+impl Bars<'_> {
+    /// Draws bars, percentiles and the axis, as far as there is room.
+    pub fn draw(&self, area: &mut Pen<'_>) {
+        let rows = area.height();
+        let marked = rows >= 4;
+        let height = rows.saturating_sub(1 + u16::from(marked));
+        if height == 0 {
+            return;
+        }
+        self.columns(area, height);
+        self.goal(area, height);
+        area.text(1, 0, self.name, Role::Dim);
+        if marked {
+            marks::draw(area, height, self.axis, &self.view.summary);
+        }
+        marks::ticks(area, rows - 1, self.axis);
     }
-    ticks(inside, y + height, axis);
+
+    fn columns(&self, area: &mut Pen<'_>, height: u16) {
+        let buckets = &self.view.buckets;
+        let most = buckets.iter().map(|b| b.count).max().unwrap_or(1).max(1);
+        let slow = self.view.summary.p99 as f64;
+        for x in 0..self.axis.width {
+            let (from, to) = (self.axis.micros(x), self.axis.micros(x + 1));
+            let share = tallest(buckets, from, to) as f64 / most as f64;
+            // The slowest hundredth stands out.
+            let role = if from >= slow {
+                Role::Warn
+            } else {
+                Role::Accent
+            };
+            area.column(1 + x, height - 1, height, share, role);
+        }
+    }
+
+    /// A line at the target, through the bars too.
+    fn goal(&self, area: &mut Pen<'_>, height: u16) {
+        let Some(target) = self.target else {
+            return;
+        };
+        let micros = target.latency.as_micros() as f64;
+        let Some(x) = self.axis.column(micros) else {
+            return;
+        };
+        for y in 0..height {
+            area.sign(1 + x, y, "┆", Role::Strong);
+        }
+    }
 }
 
 /// The highest bar over a part of the axis; a bar reaches down to the one before it.
@@ -70,24 +138,4 @@ fn tallest(buckets: &[Bucket], from: f64, to: f64) -> u64 {
         below = upper;
     }
     most
-}
-
-/// 1, 2 and 5 of each decade, where there is room, and the unit at the end.
-fn ticks(inside: &mut Pen<'_>, y: u16, axis: Axis) {
-    let end = inside.width().saturating_sub(4);
-    inside.text_right(inside.width().saturating_sub(1), y, "ms", Role::Dim);
-    let mut free = 0;
-    for decade in 0..9 {
-        for step in [1.0, 2.0, 5.0] {
-            let micros = step * 10f64.powi(decade);
-            let Some(column) = axis.column(micros) else {
-                continue;
-            };
-            let text = format!("{}", micros / 1e3);
-            let x = (1 + column).saturating_sub(format::width(&text) / 2);
-            if x >= free && x + format::width(&text) < end {
-                free = inside.text(x, y, &text, Role::Dim) + 2;
-            }
-        }
-    }
 }

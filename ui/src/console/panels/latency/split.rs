@@ -36,33 +36,53 @@ fn parts(split: &SplitMeans) -> [Part; 5] {
     ]
 }
 
-/// Draws the bar and the numbers in at most `room` rows; gives how many it took.
-pub fn draw(inside: &mut Pen<'_>, y: u16, room: u16, split: &SplitMeans) -> u16 {
+/// Draws the bars and the numbers in at most `room` rows; gives how many it took.
+pub fn draw(
+    inside: &mut Pen<'_>,
+    y: u16,
+    room: u16,
+    split: &SplitMeans,
+    before: Option<&SplitMeans>,
+) -> u16 {
     let parts = parts(split);
-    let total: f64 = parts.iter().map(|p| p.micros).sum();
-    if room < 2 || total <= 0.0 {
+    let now = total(&parts);
+    if room < 2 || now <= 0.0 {
         return 0;
     }
-    bar(inside, y, &parts, total);
-    1 + numbers(inside, y + 1, (room - 1).min(MOST), &parts)
+    let before = before
+        .map(self::parts)
+        .filter(|b| room > 4 && total(b) > 0.0);
+    // Both over one scale, so that the shorter bar is the shorter time.
+    let whole = before.as_ref().map_or(now, |b| total(b).max(now));
+    bar(inside, y, "mean", &parts, whole);
+    let mut rows = 1;
+    if let Some(before) = &before {
+        bar(inside, y + 1, "was", before, whole);
+        rows = 2;
+    }
+    rows + numbers(inside, y + rows, (room - rows).min(MOST), &parts)
 }
 
-fn bar(inside: &mut Pen<'_>, y: u16, parts: &[Part], total: f64) {
-    let x = inside.text(0, y, "mean ", Role::Dim);
-    let width = inside.width().saturating_sub(x + 1);
+fn total(parts: &[Part]) -> f64 {
+    parts.iter().map(|p| p.micros).sum()
+}
+
+fn bar(inside: &mut Pen<'_>, y: u16, name: &str, parts: &[Part], whole: f64) {
+    inside.text(0, y, name, Role::Dim);
+    let x = 5;
+    let width = inside.width().saturating_sub(x);
     let (mut so_far, mut from) = (0.0, 0);
     for part in parts {
         so_far += part.micros;
-        let to = (so_far / total * f64::from(width)).round() as u16;
-        let signs = part.sign.repeat(usize::from(to.saturating_sub(from)));
-        inside.text(x + from, y, &signs, part.role);
+        let to = (so_far / whole * f64::from(width)).round() as u16;
+        inside.run(x + from, y, to.saturating_sub(from), part.sign, part.role);
         from = to;
     }
 }
 
 /// Words that fit: whole ones, or short ones, or only the largest parts.
 fn numbers(inside: &mut Pen<'_>, y: u16, rows: u16, parts: &[Part]) -> u16 {
-    let width = inside.width().saturating_sub(2);
+    let width = inside.width();
     let all: Vec<&Part> = parts.iter().collect();
     for name in [whole, short] {
         let lines = lines(&all, name, width);

@@ -24,7 +24,7 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, height: u16, search: &SearchView) {
     let bottom = y + height - 1;
     let line = bottom.saturating_sub((share(best) * f64::from(height - 1)).round() as u16);
     if height > 1 {
-        inside.text(AXIS, line, &"─".repeat(usize::from(width)), Role::Good);
+        inside.run(AXIS, line, width, "─", Role::Good);
     }
     for (x, score) in bars.iter().enumerate() {
         let role = if *score >= best {

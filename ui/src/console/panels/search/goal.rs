@@ -13,32 +13,40 @@ use crate::console::theme::Role;
 type Fact = (&'static str, String, Role);
 
 /// Draws what there is room for under the numbers; gives the row after it.
-pub fn draw(inside: &mut Pen<'_>, mut y: u16, search: &SearchView, model: &Model) -> u16 {
+pub fn draw(
+    inside: &mut Pen<'_>,
+    mut y: u16,
+    search: &SearchView,
+    next: Option<String>,
+    model: &Model,
+) -> u16 {
     let wide = inside.width() >= 46;
     // The keys and a line of the chart stay.
     let room = inside.height().saturating_sub(y + 2);
-    for (name, text, role) in facts(search, model, wide)
+    for (name, text, role) in facts(search, next, model, wide)
         .into_iter()
         .take(usize::from(room))
     {
-        let x = inside.text(1, y, name, Role::Dim);
-        let room = inside.width().saturating_sub(x + 1);
+        let x = inside.text(0, y, name, Role::Dim);
+        let room = inside.width().saturating_sub(x);
         inside.text(x, y, &format::fit(&text, room), role);
         y += 1;
     }
     y
 }
 
-fn facts(search: &SearchView, model: &Model, wide: bool) -> Vec<Fact> {
+fn facts(search: &SearchView, next: Option<String>, model: &Model, wide: bool) -> Vec<Fact> {
     let shortfall = search
         .shortfall
         .clone()
         .map(|s| ("✗ not met: ", s, Role::Bad));
     let goal = search.goal.clone().map(|g| ("goal ", g, Role::Text));
     let bound = bound(search, wide).map(|b| ("", b, Role::Text));
-    let change = change(search, model).map(|c| ("now → best ", c, Role::Text));
+    let change =
+        change(search, model).map(|c| (if wide { "now → best " } else { "best " }, c, Role::Text));
     let history = history(search).map(|h| ("by iteration ", h, Role::Text));
-    let facts = [shortfall, goal, bound, change, history];
+    let next = next.map(|n| (if wide { "next " } else { "" }, n, Role::Good));
+    let facts = [shortfall, next, change, goal, bound, history];
     facts.into_iter().flatten().collect()
 }
 

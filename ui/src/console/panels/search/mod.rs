@@ -1,13 +1,17 @@
 //! The search: where it is, what it has found, and the scores it sees.
 
 mod chart;
+mod curve;
 mod goal;
-
-use std::time::Duration;
+mod heat;
+mod steps;
 
 use divisi::session::{SearchState, SearchView};
 
-use super::framed;
+use heat::Heat;
+
+use super::{headed, keys};
+use crate::console::commands::Id;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::pen::Pen;
@@ -20,36 +24,80 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         .search
         .as_ref()
         .map_or("", |s| s.algorithm.as_str());
-    let mut inside = framed(pen, Panel::Search, note, model);
+    let mut inside = headed(pen, Panel::Search, note, model);
     let Some(search) = &model.snapshot.search else {
-        inside.text(1, 0, "no search yet", Role::Dim);
-        inside.pieces(1, 1, &[("s", Role::Accent), (" starts one", Role::Dim)]);
+        inside.text(0, 0, "no search yet", Role::Dim);
+        keys::draw(&mut inside, 0, 1, model, &[(Id::Search, "starts one")]);
         return;
     };
-    let y = facts(&mut inside, search, model);
+    let heat = Heat::new(search, model);
+    let y = facts(&mut inside, search, heat.as_ref(), model);
     let hints = u16::from(inside.height() > y + 1);
     let height = inside.height().saturating_sub(y + hints);
-    chart::draw(&mut inside, y, height, search);
+    pictures(
+        &mut inside.part(0, y, u16::MAX, height),
+        search,
+        heat,
+        model,
+    );
     if hints > 0 {
         let y = inside.height() - 1;
-        keys(&mut inside, y, search, model);
+        hint(&mut inside, y, search, model);
+    }
+}
+
+/// The curve, the heat map and the steps taken, as far as there is room.
+fn pictures(area: &mut Pen<'_>, search: &SearchView, heat: Option<Heat>, model: &Model) {
+    let (width, height) = (area.width(), area.height());
+    let steps = u16::try_from(search.progress.accepted.len()).unwrap_or(u16::MAX);
+    let steps = match height > 11 && steps > 0 {
+        true => steps.saturating_add(1).min(height / 3),
+        false => 0,
+    };
+    let above = height - steps;
+    let used = match heat {
+        Some(heat) if width >= 76 => {
+            let left = width / 2 - 2;
+            let mut right = area.part(left + 3, 0, width - left - 3, above);
+            let rows = heat.draw(&mut right, model);
+            plot(&mut area.part(0, 0, left, above.min(rows.max(10))), search);
+            above.min(rows.max(10))
+        }
+        Some(heat) if above >= heat.rows() + 3 => {
+            let rows = heat.draw(&mut area.part(0, 0, width, above), model);
+            plot(&mut area.part(0, rows, width, above - rows), search);
+            above
+        }
+        _ => {
+            plot(&mut area.part(0, 0, width, above), search);
+            above
+        }
+    };
+    steps::draw(&mut area.part(0, used, width, height - used), search, model);
+}
+
+/// The best so far; a search that keeps no curve shows the scores it sees.
+fn plot(area: &mut Pen<'_>, search: &SearchView) {
+    match search.progress.curve.is_empty() {
+        true => chart::draw(area, 0, area.height(), search),
+        false => curve::draw(area, search),
     }
 }
 
 /// As many lines as there are facts and room, the weightier first.
-fn facts(inside: &mut Pen<'_>, search: &SearchView, model: &Model) -> u16 {
+fn facts(inside: &mut Pen<'_>, search: &SearchView, heat: Option<&Heat>, model: &Model) -> u16 {
     first_line(inside, search);
     progress(inside, 1, search);
     let y = best(inside, 2, search);
-    goal::draw(inside, y, search, model)
+    goal::draw(inside, y, search, heat.and_then(|h| h.best(model)), model)
 }
 
 fn first_line(inside: &mut Pen<'_>, search: &SearchView) {
-    let end = inside.width().saturating_sub(1);
+    let end = inside.width();
     let (state, role) = state(search);
-    let x = inside.text(1, 0, &format::fit(&state, end.saturating_sub(1)), role);
+    let x = inside.text(0, 0, &format::fit(&state, end), role);
     let time = match (&search.state, search.left) {
-        (SearchState::Running, Some(left)) => format!("{} left", left_in_words(left)),
+        (SearchState::Running, Some(left)) => format!("{} left", format::seconds(left)),
         _ => format!(
             "{} · {} scores",
             format::duration(search.elapsed),
@@ -103,7 +151,7 @@ fn progress(inside: &mut Pen<'_>, y: u16, search: &SearchView) {
         pieces.extend([(words[2], Role::Dim), (coverage.trim(), Role::Text)]);
         pieces.push((after, Role::Dim));
     }
-    inside.pieces(1, y, &pieces);
+    inside.pieces(0, y, &pieces);
 }
 
 /// `3/10`, or `3` of nobody knows how many.
@@ -133,7 +181,7 @@ fn best(inside: &mut Pen<'_>, y: u16, search: &SearchView) -> u16 {
         " from "
     };
     let x = inside.pieces(
-        1,
+        0,
         y,
         &[
             ("best ", Role::Dim),
@@ -146,43 +194,24 @@ fn best(inside: &mut Pen<'_>, y: u16, search: &SearchView) -> u16 {
     y + 1
 }
 
-fn left_in_words(left: Duration) -> String {
-    match left.as_secs() {
-        s if s < 60 => format!("{s} s"),
-        _ => format::duration(left),
-    }
-}
-
-fn keys(inside: &mut Pen<'_>, y: u16, search: &SearchView, model: &Model) {
-    let gap = if inside.width() < 40 { " " } else { "   " };
-    let mut x = 1;
+fn hint(inside: &mut Pen<'_>, y: u16, search: &SearchView, model: &Model) {
+    let pause = match search.state {
+        SearchState::Paused => "resume",
+        _ => "pause",
+    };
+    let mut hints = Vec::new();
     if model.searching() {
-        let word = if search.state == SearchState::Paused {
-            " resume"
-        } else {
-            " pause"
-        };
-        let role = if model.focus == Panel::Search {
-            Role::Accent
-        } else {
-            Role::Dim
-        };
-        x = inside.pieces(
-            x,
-            y,
-            &[("space", role), (word, Role::Dim), (gap, Role::Dim)],
-        );
-        x = inside.pieces(
-            x,
-            y,
-            &[
-                ("x", Role::Accent),
-                (" cancel", Role::Dim),
-                (gap, Role::Dim),
-            ],
-        );
+        hints.extend([(Id::Pause, pause), (Id::Cancel, "cancel")]);
     }
     if search.progress.best.is_some() {
-        inside.pieces(x, y, &[("b", Role::Accent), (" apply", Role::Dim)]);
+        let narrow = inside.width() < 44;
+        hints.push((
+            Id::ApplyBest,
+            if narrow { "apply" } else { "take the best" },
+        ));
     }
+    if !model.searching() {
+        hints.push((Id::Search, "search again"));
+    }
+    keys::draw(inside, 0, y, model, &hints);
 }

@@ -1,65 +1,71 @@
 //! The live timeline: a row a lane, and rows for whole devices and their copies.
 
+mod axis;
+mod order;
+mod readout;
 mod rows;
-
-use divisi::trace::SpanKind;
+mod scale;
+mod signs;
+mod view;
 
 use super::framed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::pen::{EIGHTHS, Pen};
+use crate::console::streams::{Order, Reading};
 use crate::console::theme::Role;
-use crate::console::timeline::{Mark, Raster, Sum, Timeline, Window};
-use rows::{Plan, Row};
+use crate::console::timeline::{Canvas, RowKey, Sum};
+use rows::Plan;
+pub use rows::Row;
+pub use view::View;
 
 /// Draws the panel.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
-    let room = usize::from(pen.height().saturating_sub(2));
-    let plan = Plan::new(model, room);
-    let note = note(model, &plan, room, note_room(pen.width()));
+    let view = View::new(model, pen.width(), pen.height());
+    let note = note(model, &view, signs::note_room(pen.width()));
     let mut inside = framed(pen, Panel::Streams, &note, model);
-    let (label, short) = labels(model, &plan, inside.width());
-    let cells = usize::from(inside.width().saturating_sub(label));
-    let raster = source(model).raster(&plan.places, window(model, cells));
-    let first = first_row(model, plan.rows.len(), room);
-    for (y, row) in plan.rows.iter().skip(first).take(room).enumerate() {
-        let name = rows::label(model, row, short);
-        let name = format::fit_name(&name, label.saturating_sub(1));
-        draw_row(&mut inside, y as u16, &name, row, &raster, label);
+    let picture = model.timeline.picture(&view.plan.places, view.window);
+    let rows = view.plan.rows.iter().zip(&view.names).skip(view.first);
+    for (y, (row, name)) in rows.take(view.room).enumerate() {
+        draw_row(&mut inside, y as u16, name, row, &picture, &view);
+        draw_choice(&mut inside, y as u16, row, &view, model);
     }
-    legend(pen, format::width(&note) + 16);
-    axis(pen, label + 1, model);
+    foot(&mut inside, &view, model);
+    signs::draw_legend(pen, format::width(&note) + 16);
+    axis::draw(pen, &view, model);
 }
 
 /// The rows that show everything, for the panel's height.
 pub fn rows_needed(model: &Model) -> usize {
-    Plan::new(model, usize::MAX).rows.len()
-}
-
-fn first_row(model: &Model, rows: usize, room: usize) -> usize {
-    model.streams.scroll.min(rows.saturating_sub(room))
-}
-
-/// Beside the panel's name and the legend, where there is room for one.
-fn note_room(width: u16) -> u16 {
-    let legend = if width < 72 { 0 } else { legend_width() };
-    width.saturating_sub(legend + 20)
+    let reading = if model.streams.reading.is_some() {
+        2
+    } else {
+        0
+    };
+    let typing = usize::from(model.streams.typing);
+    Plan::new(model, usize::MAX).rows.len() + reading + typing
 }
 
 /// How much time, then what else there is room to say.
-fn note(model: &Model, plan: &Plan, room: usize, width: u16) -> String {
-    let length = model.streams.length();
-    let mut note = match length.as_millis() {
-        ms if ms < 1000 => format!("{ms} ms"),
-        ms => format!("{} s", ms / 1000),
-    };
-    let frozen = model.streams.frozen.as_ref().map(|_| "FROZEN".to_owned());
-    let rows = plan.rows.len();
-    let hidden = (rows > room).then(|| format!("{room} of {rows} rows"));
-    let crowded = Some(source(model).crowded_out()).filter(|n| *n > 0);
-    let crowded = crowded.map(|n| format!("{} spans dropped", format::short(n as f64)));
-    let folded = plan.folded.then(|| "[ ] other device".to_owned());
-    for part in [frozen, crowded, hidden, folded].into_iter().flatten() {
+fn note(model: &Model, view: &View, width: u16) -> String {
+    let streams = &model.streams;
+    let mut note = scale::round(streams.length());
+    let many = |n: u64| format::short(n as f64);
+    let counted = |n: u64, what: &str| (n > 0).then(|| format!("{} {what}", many(n)));
+    let rows = view.plan.rows.len();
+    let parts = [
+        streams.frozen.map(|_| "FROZEN".to_owned()),
+        counted(model.lost_spans, "spans lost"),
+        (streams.order != Order::Device).then(|| streams.order.words().to_owned()),
+        (!streams.filter.is_empty()).then(|| format!("/{}", streams.filter)),
+        (rows > view.room).then(|| format!("{} of {rows} rows", view.room)),
+        model.timeline.whole_since().map(|since| {
+            let gone = many(model.timeline.crowded_out());
+            format!("since {:.0} s, {gone} older gone", since.as_secs_f64())
+        }),
+        view.plan.folded.then(|| "[ ] other device".to_owned()),
+    ];
+    for part in parts.into_iter().flatten() {
         if format::width(&note) + format::width(&part) + 3 <= width {
             note = format!("{note} · {part}");
         }
@@ -67,62 +73,34 @@ fn note(model: &Model, plan: &Plan, room: usize, width: u16) -> String {
     note
 }
 
-fn source(model: &Model) -> &Timeline {
-    let frozen = model.streams.frozen.as_ref();
-    frozen.map_or(&model.timeline, |f| &f.0)
-}
-
-fn window(model: &Model, cells: usize) -> Window {
-    let frozen = model.streams.frozen.as_ref();
-    let end = frozen.map_or(model.snapshot.now, |f| f.1);
-    Window::ending(end, model.streams.length(), cells)
-}
-
-/// Columns of labels, and whether names of devices are short in them.
-fn labels(model: &Model, plan: &Plan, width: u16) -> (u16, bool) {
-    let most = (width / 3).min(28);
-    let widest = |short| {
-        let rows = plan.rows.iter();
-        let widths = rows.map(|r| format::width(&rows::label(model, r, short)));
-        widths.max().unwrap_or(0).saturating_add(1)
-    };
-    let long = widest(false);
-    match long <= width / 6 {
-        true => (long, false),
-        false => (widest(true).min(most), true),
-    }
-}
-
-fn draw_row(inside: &mut Pen<'_>, y: u16, name: &str, row: &Row, raster: &Raster, width: u16) {
+fn draw_row(inside: &mut Pen<'_>, y: u16, name: &str, row: &Row, picture: &Canvas, view: &View) {
     match *row {
         Row::Lane { at, .. } => {
             inside.text(0, y, name, Role::Text);
-            for (x, mark) in raster.lanes.get(at).into_iter().flatten().enumerate() {
-                draw_mark(inside, width + x as u16, y, *mark);
-            }
+            draw_lane(inside, y, at, picture, view);
         }
         Row::Sum { at, sum, .. } => {
             inside.text(0, y, name, Role::Dim);
-            for (x, share) in raster.sums.get(at).into_iter().flatten().enumerate() {
-                draw_share(inside, width + x as u16, y, *share, sum);
+            for x in 0..view.window.cells {
+                let share = picture.share(at, x);
+                draw_share(inside, view.label + x as u16, y, share, sum);
             }
         }
     }
 }
 
-fn draw_mark(inside: &mut Pen<'_>, x: u16, y: u16, mark: Mark) {
-    let (sign, role) = match mark.kind {
-        None => return,
-        Some(SpanKind::Wait) => ("░", Role::Wait),
-        Some(SpanKind::CopyIn | SpanKind::CopyAhead | SpanKind::CopyOut) => ("▒", Role::Copy),
-        Some(SpanKind::Compute) if mark.other => ("█", Role::ComputeOther),
-        Some(SpanKind::Compute) => ("█", Role::Compute),
-        Some(SpanKind::Send) => ("▓", Role::Send),
-    };
-    match mark.digit {
-        Some(digit) => inside.text(x, y, digit.encode_utf8(&mut [0; 4]), Role::Strong),
-        None => inside.text(x, y, sign, role),
-    };
+fn draw_lane(inside: &mut Pen<'_>, y: u16, at: usize, picture: &Canvas, view: &View) {
+    for x in 0..view.window.cells {
+        let mark = picture.mark(at, x);
+        let Some((sign, role)) = signs::of_mark(mark) else {
+            continue;
+        };
+        let column = view.label + x as u16;
+        match mark.digit {
+            Some(digit) => inside.sign(column, y, digit.encode_utf8(&mut [0; 4]), Role::Strong),
+            None => inside.sign(column, y, sign, role),
+        }
+    }
 }
 
 /// As high as the share of the time; copies are short, and show all the same.
@@ -132,50 +110,61 @@ fn draw_share(inside: &mut Pen<'_>, x: u16, y: u16, share: f64, sum: Sum) {
     }
     let role = match sum {
         Sum::Compute => Role::Dim,
-        Sum::ToDevice | Sum::FromDevice => Role::Copy,
+        Sum::ToDevice => Role::Copy,
+        Sum::FromDevice => Role::CopyOut,
     };
     let eighths = (share.min(1.0) * 8.0).round().max(1.0) as usize;
-    inside.text(x, y, EIGHTHS[eighths], role);
+    inside.sign(x, y, EIGHTHS[eighths], role);
 }
 
-/// What the signs mean.
-const LEGEND: [(&str, Role); 8] = [
-    (" ░", Role::Wait),
-    (" wait ", Role::Dim),
-    (" ▒", Role::Copy),
-    (" copy ", Role::Dim),
-    (" █", Role::Compute),
-    (" compute ", Role::Dim),
-    (" ▓", Role::Send),
-    (" send ", Role::Dim),
-];
-
-fn legend_width() -> u16 {
-    LEGEND.iter().map(|p| format::width(p.0)).sum()
-}
-
-/// In the frame's upper line, beside a title of width `title`.
-fn legend(pen: &mut Pen<'_>, title: u16) {
-    let width = legend_width();
-    if title + width + 3 <= pen.width() {
-        pen.pieces(pen.width() - width - 3, 0, &LEGEND);
+/// The chosen row's name stands out, and on it the span that is read out.
+fn draw_choice(inside: &mut Pen<'_>, y: u16, row: &Row, view: &View, model: &Model) {
+    let streams = &model.streams;
+    if streams.selected != Some(row.key()) {
+        return;
+    }
+    inside.restyle(0, y, view.label.saturating_sub(1), Role::Cursor);
+    if let Some((first, last)) = streams.reading.as_ref().and_then(|r| cells(r, view)) {
+        let x = view.label + first as u16;
+        inside.restyle(x, y, (last - first) as u16 + 1, Role::Cursor);
     }
 }
 
-/// The time axis lies in the frame's lower line.
-fn axis(pen: &mut Pen<'_>, start: u16, model: &Model) {
-    let y = pen.height().saturating_sub(1);
-    let width = pen.width().saturating_sub(start + 1);
-    let length = model.streams.length();
-    let left = format!(" −{} ", format::duration(length));
-    let middle = format!(" −{} ", format::duration(length / 2));
-    pen.text(start, y, &left, Role::Dim);
-    if width > 40 {
-        pen.text((start + width / 2).saturating_sub(1), y, &middle, Role::Dim);
+/// The first and last cell of the span that is read out.
+fn cells(reading: &Reading, view: &View) -> Option<(usize, usize)> {
+    let (span, window) = (&reading.span, view.window);
+    if span.start >= window.until() || span.end < window.from() {
+        return None;
     }
-    let end = match &model.streams.frozen {
-        Some((_, at)) => format!(" at {:.3} s ", at.as_secs_f64()),
-        None => " now ".to_owned(),
-    };
-    pen.text_right(pen.width().saturating_sub(1), y, &end, Role::Dim);
+    let first = window.cell_of(span.start).unwrap_or(0);
+    // An end at a cell's start leaves that cell alone.
+    let end = span.end.saturating_sub(std::time::Duration::from_nanos(1));
+    let last = window.cell_of(end.max(span.start));
+    Some((first, last.unwrap_or(window.cells - 1)))
+}
+
+/// What is read out, and the filter while it is typed.
+fn foot(inside: &mut Pen<'_>, view: &View, model: &Model) {
+    let typed = u16::from(model.streams.typing).min(view.foot);
+    let y = inside.height().saturating_sub(view.foot);
+    if let Some(reading) = &model.streams.reading {
+        let width = inside.width();
+        readout::draw(
+            &mut inside.part(0, y, width, view.foot - typed),
+            model,
+            reading,
+        );
+    }
+    if typed > 0 {
+        let y = inside.height().saturating_sub(1);
+        let x = inside.text(0, y, "rows with / ", Role::Dim);
+        let x = inside.text(x, y, &model.streams.filter, Role::Strong);
+        let x = inside.text(x, y, "▏", Role::Accent);
+        inside.text(x + 2, y, "Enter keeps them, Esc shows all rows", Role::Dim);
+    }
+}
+
+/// The rows in their order, as they are on the screen.
+pub fn keys(view: &View) -> Vec<RowKey> {
+    view.plan.rows.iter().map(Row::key).collect()
 }

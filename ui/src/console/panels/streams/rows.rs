@@ -10,7 +10,9 @@ use divisi::serving::lane_sizes;
 
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::timeline::{Rows, Sum};
+use crate::console::timeline::{RowKey, Rows, Sum};
+
+use super::order;
 
 /// One row of the panel, and where the raster has it.
 #[derive(Clone, Copy, Debug)]
@@ -23,10 +25,31 @@ pub enum Row {
         size: usize,
         /// One of several that run side by side.
         side_by_side: bool,
+        /// Counted from the smallest.
+        lane: usize,
         at: usize,
     },
     /// A whole device.
     Sum { device: usize, sum: Sum, at: usize },
+}
+
+impl Row {
+    /// What it shows, wherever it stands.
+    pub fn key(&self) -> RowKey {
+        match *self {
+            Row::Lane {
+                device,
+                member,
+                lane,
+                ..
+            } => RowKey::Lane {
+                device,
+                member,
+                lane,
+            },
+            Row::Sum { device, sum, .. } => RowKey::Sum { device, sum },
+        }
+    }
 }
 
 /// All rows in their order.
@@ -53,7 +76,11 @@ impl Plan {
     /// The rows for a panel with room for `room` of them.
     pub fn new(model: &Model, room: usize) -> Self {
         let devices = 0..model.snapshot.devices.len();
-        let all = Plan::of(model, devices.clone().map(|d| (d, Detail::All)));
+        let mut all = Plan::of(model, devices.clone().map(|d| (d, Detail::All)));
+        if order::arranged(model) {
+            order::arrange(model, &mut all.rows);
+            return all;
+        }
         if all.rows.len() <= room {
             return all;
         }
@@ -82,7 +109,11 @@ impl Plan {
     }
 
     fn of(model: &Model, devices: impl Iterator<Item = (usize, Detail)>) -> Self {
-        let mut plan = Plan::default();
+        let shown = &model.snapshot;
+        let mut plan = Plan {
+            places: Rows::new(shown.devices.len(), shown.members.len()),
+            ..Plan::default()
+        };
         for (device, detail) in devices {
             plan.device(model, device, detail);
         }
@@ -120,6 +151,7 @@ impl Plan {
             member,
             size: *size,
             side_by_side: lanes.len() > 1,
+            lane,
             at: first + lane,
         });
         self.rows.extend(rows);

@@ -1,15 +1,6 @@
 //! Serving throughput with the console open and without, in turn, in this terminal.
 //!
-//! `benches/console.sh` runs it in a terminal of 160×50.
-
-#![allow(
-    clippy::expect_used,
-    clippy::print_stderr,
-    reason = "tests, benchmarks and examples stop at the first surprise"
-)]
-
-#[path = "common/mod.rs"]
-mod common;
+//! `benches/console/throughput.sh` runs it in a terminal of 160×50.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -17,19 +8,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use common::Bed;
 use divisi::load::{Generator, LoadPattern, Tally};
 use divisi::metrics::stats::{median, quantile};
 use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 use divisi_console::console::{self, Options};
 
+use crate::common::Bed;
+
 const PAIRS: usize = 20;
 const WINDOW: Duration = Duration::from_secs(3);
 /// Before a window begins, so that the screen is up and the queues are full.
 const SETTLE: Duration = Duration::from_millis(700);
 
-fn main() -> Result<()> {
+pub fn run() -> Result<()> {
     let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
     let engine = Arc::new(bed.start(&bed.everywhere(8)?, bed.networks())?);
     let samples = bed
@@ -81,6 +73,7 @@ fn options() -> Options {
         read_only: false,
         mouse: false,
         title: "digits".into(),
+        layouts: Vec::new(),
     }
 }
 

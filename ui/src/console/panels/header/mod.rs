@@ -1,5 +1,9 @@
 //! What serves, how it goes, and what is not as it should be.
 
+mod signs;
+
+pub use signs::probation;
+
 use divisi::session::Health;
 
 use crate::console::format;
@@ -7,13 +11,14 @@ use crate::console::model::Model;
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
-type Piece = (String, Role);
+pub type Piece = (String, Role);
 
 /// Draws one or two lines, as many pieces as fit.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     if pen.height() < 2 {
         let mut pieces = vec![identity(model, false), simulated(model)];
         pieces.extend([health(model), rate(model)]);
+        pieces.extend(signs::signs(model));
         pieces.extend(troubles(model));
         return line(pen, 0, &pieces);
     }
@@ -26,7 +31,8 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     ];
     first.extend([rate(model), latency(model)]);
     line(pen, 0, &first);
-    let mut second = troubles(model);
+    let mut second = signs::signs(model);
+    second.extend(troubles(model));
     second.extend(settings(model));
     line(pen, 1, &second);
 }
@@ -112,14 +118,24 @@ fn settings(model: &Model) -> Vec<Piece> {
         )
     });
     vec![
-        (load, Role::Text),
         (format!("policy {}", shown.policy), Role::Text),
+        (load, Role::Text),
+        (layout(model), Role::Dim),
         (accuracy.unwrap_or_default(), Role::Text),
         (
             format!("{} answered", format::grouped(shown.counters.answered)),
             Role::Dim,
         ),
     ]
+}
+
+/// Which layout is shown, where it is not the first.
+fn layout(model: &Model) -> String {
+    let first = model.arrangement.layouts().first();
+    match first.is_some_and(|l| l.name == model.arrangement.name()) {
+        true => String::new(),
+        false => format!("layout {}", model.arrangement.name()),
+    }
 }
 
 /// What should not be overlooked: made-up weights and counters that are not zero.

@@ -1,0 +1,532 @@
+//! The streams: rows, time, the span cursor, what is kept and what is written.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use divisi::session::{Mark, MarkKind};
+use divisi::trace::{Span, SpanKind};
+use divisi_console::console::{Colours, Effect, Event, Look, Role};
+use ratatui::style::Modifier;
+
+use crate::fake::{Bench, PLAIN};
+use crate::simulated;
+
+const MILLI: Duration = Duration::from_millis(1);
+
+/// A batch of `cpu:0 × mlp` from 41.9 s on, with all five steps.
+fn batch() -> Vec<Span> {
+    let steps = [
+        (SpanKind::Wait, 41_900, 41_920),
+        (SpanKind::CopyIn, 41_920, 41_930),
+        (SpanKind::Compute, 41_930, 41_980),
+        (SpanKind::CopyOut, 41_980, 41_990),
+        (SpanKind::Send, 41_990, 41_999),
+    ];
+    let span = |(kind, start, end)| Span {
+        device: 0,
+        member: 0,
+        batch_size: 16,
+        lane: 0,
+        kind,
+        start: MILLI * start,
+        end: MILLI * end,
+        samples: 12,
+        batch: Some(812),
+        request: 4711,
+        requests: 3,
+    };
+    steps.map(span).to_vec()
+}
+
+/// A console whose only spans are those of one batch, 200 ms shown.
+fn one_batch(width: u16, height: u16, look: Look) -> Bench {
+    let mut bench = Bench::empty(width, height, look);
+    *bench.desk.spans.lock().unwrap() = batch();
+    bench.console.refresh();
+    bench.keys("3++");
+    bench.show(|s| s.now = MILLI * 42_000);
+    bench.keys("z");
+    bench
+}
+
+fn line<'a>(text: &'a str, with: &str) -> &'a str {
+    text.lines().find(|l| l.contains(with)).unwrap()
+}
+
+#[test]
+fn five_steps_have_five_signs() {
+    let look = |colours, ascii| Look { colours, ascii };
+    for (colours, ascii, signs) in [
+        (Colours::None, false, ['░', '▒', '█', '▞', '▓']),
+        (Colours::None, true, ['.', ':', '#', '/', '%']),
+    ] {
+        let bench = one_batch(80, 24, look(colours, ascii));
+        let text = bench.text();
+        let row = line(&text, "mlp/16").split_once("mlp/16").unwrap().1;
+        let at: Vec<usize> = signs.iter().map(|s| row.find(*s).unwrap()).collect();
+        assert!(at.is_sorted(), "{row}");
+        assert!(row.contains("12"), "{row}");
+    }
+    let look = look(Colours::True, false);
+    let buffer = one_batch(80, 24, look).buffer();
+    for (sign, role) in [
+        ("░", Role::Wait),
+        ("▒", Role::Copy),
+        ("▞", Role::CopyOut),
+        ("▓", Role::Send),
+    ] {
+        let row = buffer.content.chunks(80).nth(3).unwrap();
+        let cell = row.iter().find(|c| c.symbol() == sign).unwrap();
+        assert_eq!(cell.fg, look.style(role).fg.unwrap(), "{sign}");
+    }
+}
+
+#[test]
+fn sizes_and_looks() {
+    screen!("streams_batch_80x24", one_batch(80, 24, PLAIN));
+    screen!("streams_batch_160x50", one_batch(160, 50, PLAIN));
+    let ascii = Look {
+        colours: Colours::None,
+        ascii: true,
+    };
+    let mut bench = one_batch(80, 24, ascii);
+    bench.keys(".");
+    assert!(bench.text().is_ascii(), "{}", bench.text());
+    let text = bench.text();
+    assert!(text.contains("batch 812: 12/16 . rq 4711+2"), "{text}");
+    assert!(text.contains("/ out 10.0 ms % send 9.00 ms"), "{text}");
+    screen!("streams_ascii_80x24", bench);
+}
+
+#[test]
+fn the_cursor_reads_a_span_out() {
+    let mut bench = one_batch(160, 50, PLAIN);
+    bench.keys(".");
+    assert!(bench.text().contains("FROZEN"));
+    let text = bench.text();
+    assert!(
+        text.contains("▓ send 9.00 ms from 41.990000 s · cpu:0 × mlp lane 0 · batch 812: 12 of 16 samples · request 4711 and 2 more"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "░ wait 20.0 ms  ▒ in 10.0 ms  █ compute 50.0 ms  ▞ out 10.0 ms  ▓ send 9.00 ms"
+        ),
+        "{text}"
+    );
+    bench.keys(",,");
+    assert!(bench.text().contains("█ compute 50.0 ms from 41.930000 s"));
+    // Nothing before the first: the cursor stays.
+    bench.keys(",,,,,,");
+    assert!(bench.text().contains("░ wait 20.0 ms from 41.900000 s"));
+    bench.keys(".");
+    assert!(bench.text().contains("▒ copy in 10.0 ms from"));
+    screen!("streams_cursor_160x50", bench);
+    bench.press(KeyCode::Esc);
+    assert!(bench.console.model().streams.reading.is_none());
+    assert!(bench.text().contains("FROZEN"));
+}
+
+#[test]
+fn the_span_that_is_read_out_is_marked() {
+    let mut bench = one_batch(80, 24, PLAIN);
+    bench.keys(".,,");
+    let buffer = bench.buffer();
+    let row = buffer.content.chunks(80).nth(3).unwrap();
+    let marked = |c: &&ratatui::buffer::Cell| c.modifier.contains(Modifier::REVERSED);
+    let marked: String = row.iter().filter(marked).map(|c| c.symbol()).collect();
+    assert!(marked.starts_with("cpu:0 mlp/16"), "{marked}");
+    assert!(marked.contains("█12█"), "{marked}");
+    assert!(!marked.contains('▓'), "{marked}");
+}
+
+#[test]
+fn the_cursor_brings_its_span_into_the_picture() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    bench.keys(".");
+    for _ in 0..7 {
+        bench.keys("+");
+    }
+    // A window of 500 µs; the wait began 90 ms before.
+    bench.keys(",,,,");
+    let model = bench.console.model();
+    let (end, length) = (model.streams.frozen.unwrap(), model.streams.length());
+    assert_eq!(length, Duration::from_micros(500));
+    let wait = model.streams.reading.as_ref().unwrap().span;
+    assert_eq!(wait.kind, SpanKind::Wait);
+    assert!(wait.start < end && wait.end > end - length);
+    let text = bench.text();
+    assert!(line(&text, "mlp/16").contains("░░░░░░░"), "{text}");
+}
+
+#[test]
+fn rows_are_chosen_and_scrolled_into_view() {
+    let mut bench = simulated::bench(80, 24);
+    bench.keys("3");
+    for _ in 0..11 {
+        bench.press(KeyCode::Down);
+    }
+    let selected = |bench: &Bench| {
+        let buffer = bench.buffer();
+        let mut rows = buffer.content.chunks(80);
+        let row = rows.find(|r| {
+            let marked = |c: &ratatui::buffer::Cell| c.modifier.contains(Modifier::REVERSED);
+            r[1..8].iter().all(marked)
+        });
+        row.map(|r| r.iter().map(|c| c.symbol()).collect::<String>())
+    };
+    assert!(selected(&bench).is_some());
+    for _ in 0..30 {
+        bench.press(KeyCode::Up);
+    }
+    assert!(selected(&bench).unwrap().contains("v100:0 resnet50·1"));
+}
+
+#[test]
+fn zoom_goes_from_microseconds_to_minutes() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    for _ in 0..30 {
+        bench.keys("+");
+    }
+    assert!(bench.text().contains("3 streams · 100 µs"));
+    assert!(bench.text().contains("−50 µs"));
+    for _ in 0..30 {
+        bench.keys("-");
+    }
+    assert!(bench.text().contains("3 streams · 30 min"));
+    bench.keys("++");
+    assert!(bench.text().contains("3 streams · 5 min"));
+}
+
+#[test]
+fn a_held_picture_zooms_around_its_middle() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    bench.keys("f");
+    let middle = |bench: &Bench| {
+        let streams = &bench.console.model().streams;
+        streams.frozen.unwrap() - streams.length() / 2
+    };
+    let before = middle(&bench);
+    bench.keys("++");
+    assert_eq!(middle(&bench), before);
+}
+
+#[test]
+fn time_is_gone_through_by_quarters_pages_and_ends() {
+    let mut bench = Bench::new(120, 40);
+    bench.keys("3");
+    let end = |bench: &Bench| bench.console.model().streams.frozen;
+    bench.press(KeyCode::Left);
+    assert_eq!(end(&bench), Some(MILLI * 41_875));
+    // The oldest span begins at 40.988 s.
+    bench.keys("{");
+    assert_eq!(end(&bench), Some(MILLI * 41_488));
+    bench.keys("}");
+    assert_eq!(end(&bench), Some(MILLI * 41_988));
+    bench.keys("}}}");
+    assert_eq!(end(&bench), Some(MILLI * 42_000));
+    bench.press(KeyCode::Home);
+    assert_eq!(end(&bench), Some(MILLI * 41_488));
+    assert!(bench.text().contains("at 41.488 s"));
+    bench.press(KeyCode::End);
+    assert_eq!(end(&bench), None);
+}
+
+#[test]
+fn a_held_picture_stays_while_history_goes_on() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    bench.keys("f");
+    let before = bench.text();
+    let later = batch().into_iter().map(|s| Span {
+        start: s.start + MILLI * 500,
+        end: s.end + MILLI * 500,
+        ..s
+    });
+    bench.desk.spans.lock().unwrap().extend(later);
+    bench.show(|s| s.now += MILLI * 500);
+    assert_eq!(bench.text(), before);
+    bench.press(KeyCode::End);
+    bench.keys("{}");
+    let text = bench.text();
+    assert!(line(&text, "mlp/16").contains('▞'), "{text}");
+}
+
+#[test]
+fn what_was_painted_before_does_not_change_the_picture() {
+    let mut bench = Bench::new(160, 50);
+    let mut step = Duration::ZERO;
+    for i in 0..40u32 {
+        step += MILLI * (i % 7 * 9);
+        let moved = batch().into_iter().map(|s| Span {
+            member: [0, 2, 4][i as usize % 3],
+            start: s.start + step,
+            end: s.end + step,
+            ..s
+        });
+        bench.desk.spans.lock().unwrap().extend(moved);
+        bench.show(|s| s.now = MILLI * 42_000 + step);
+        let followed = bench.text();
+        // Another width and back: painted from nothing.
+        bench.console.handle(Event::Resize(120, 50));
+        bench.size.0 = 120;
+        bench.text();
+        bench.console.handle(Event::Resize(160, 50));
+        bench.size.0 = 160;
+        assert_eq!(bench.text(), followed, "after {i}");
+    }
+}
+
+#[test]
+fn rows_are_filtered_by_what_is_typed() {
+    let mut bench = Bench::new(120, 40);
+    bench.keys("3/res");
+    assert!(bench.text().contains("rows with / res"));
+    // Letters are text now, not commands.
+    assert!(bench.sent().is_empty() && bench.console.model().dialogs.is_empty());
+    let rows = |bench: &Bench| {
+        let text = bench.text();
+        let rows = text
+            .lines()
+            .filter(|l| l.starts_with("│cpu:") && !l.contains('%'));
+        rows.map(|l| l[3..17].trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&bench), ["cpu:0 res-m/32", "cpu:1 res-s/16"]);
+    bench.press(KeyCode::Enter);
+    assert!(bench.text().contains("/res"));
+    bench.press(KeyCode::Esc);
+    assert_eq!(rows(&bench).len(), 8);
+    bench.keys("/cpu:1");
+    assert_eq!(rows(&bench).len(), 4);
+    bench.press(KeyCode::Esc);
+    assert_eq!(rows(&bench).len(), 8);
+}
+
+#[test]
+fn rows_are_sorted() {
+    let mut bench = Bench::new(120, 40);
+    bench.keys("3");
+    let first = |bench: &Bench| {
+        let text = bench.text();
+        let mut rows = text.lines().skip_while(|l| !l.contains("3 streams"));
+        rows.nth(1).unwrap()[3..17].trim().to_owned()
+    };
+    for (words, row) in [
+        ("by member", "cpu:0 mlp/16"),
+        ("busiest first", "cpu:0 all"),
+        ("by name", "cpu:0 all"),
+    ] {
+        bench.keys("o");
+        assert!(bench.text().contains(&format!("500 ms · {words}")));
+        assert_eq!(first(&bench), row, "{words}");
+    }
+    bench.keys("o");
+    assert_eq!(first(&bench), "cpu:0 mlp/16");
+}
+
+#[test]
+fn losses_are_counted_in_the_title() {
+    let mut bench = Bench::new(160, 50);
+    assert!(!bench.text().contains("spans lost"));
+    bench
+        .desk
+        .lost
+        .store(12_345, std::sync::atomic::Ordering::SeqCst);
+    assert!(bench.console.follow());
+    assert!(bench.text().contains("12k spans lost"));
+}
+
+#[test]
+fn changes_are_marked_on_the_axis() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    let mark = |at: u32, kind| Mark {
+        at: MILLI * at,
+        kind,
+        text: "elastic".into(),
+    };
+    bench.show(|s| {
+        s.marks = vec![
+            mark(20_000, MarkKind::Load),
+            mark(41_925, MarkKind::Policy),
+            mark(41_960, MarkKind::Reload),
+        ];
+    });
+    let text = bench.text();
+    let axis = line(&text, "now");
+    assert!(
+        axis.contains("╎policy") && axis.contains("╎reload"),
+        "{axis}"
+    );
+    assert!(!axis.contains("╎load"), "{axis}");
+}
+
+#[test]
+fn the_mouse_chooses_spans_scrolls_and_zooms() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    let mouse = |bench: &mut Bench, kind, column, row, modifiers| {
+        bench.console.handle(Event::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers,
+        }));
+    };
+    let text = bench.text();
+    let row = text.lines().position(|l| l.contains("mlp/16")).unwrap() as u16;
+    let column = line(&text, "mlp/16")
+        .chars()
+        .position(|c| c == '▞')
+        .unwrap() as u16;
+    let plain = KeyModifiers::NONE;
+    let down = MouseEventKind::Down(MouseButton::Left);
+    mouse(&mut bench, down, column, row, plain);
+    assert!(bench.text().contains("▞ copy out 10.0 ms"));
+    let length = bench.console.model().streams.length();
+    mouse(
+        &mut bench,
+        MouseEventKind::ScrollUp,
+        column,
+        row,
+        KeyModifiers::CONTROL,
+    );
+    assert!(bench.console.model().streams.length() < length);
+    mouse(&mut bench, MouseEventKind::ScrollDown, column, 38, plain);
+    assert_eq!(bench.console.model().streams.length(), length);
+}
+
+#[test]
+fn what_is_held_is_exported() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    let effects = bench.press(KeyCode::Char('t'));
+    let [
+        Effect::Write {
+            path,
+            bytes,
+            replace: false,
+        },
+    ] = effects.as_slice()
+    else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(path.to_str(), Some("digits-trace.json"));
+    let all: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+    let kinds = |trace: &serde_json::Value, ph: &str| {
+        let events = trace["traceEvents"].as_array().unwrap();
+        let named = events.iter().filter(|e| e["ph"] == ph);
+        named
+            .map(|e| e["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&all, "X"), ["copy in", "compute", "copy out", "send"]);
+    // The wait and the copy in are over at the right edge.
+    bench.keys("f++++++");
+    bench.press(KeyCode::Home);
+    bench.press(KeyCode::Right);
+    let effects = bench.press(KeyCode::Char('t'));
+    let [Effect::Write { bytes, .. }] = effects.as_slice() else {
+        panic!("{effects:?}");
+    };
+    let held: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+    assert_eq!(kinds(&held, "b"), ["wait"]);
+    assert!(kinds(&held, "X").is_empty());
+}
+
+#[test]
+fn nothing_to_export_is_said() {
+    let mut bench = Bench::empty(120, 40, PLAIN);
+    bench.keys("3t");
+    assert!(bench.text().contains("no span to export"));
+}
+
+/// Five minutes of 48 lanes at 2 000 spans a second.
+#[test]
+fn five_minutes_fit_in_64_mib() {
+    let mut bench = Bench::empty(160, 50, PLAIN);
+    let span = |i: u64| Span {
+        device: (i % 4) as usize,
+        member: (i % 12) as usize,
+        lane: 0,
+        start: Duration::from_micros(i * 500),
+        end: Duration::from_micros(i * 500 + 900),
+        ..batch()[2]
+    };
+    for part in 0..600 {
+        let spans = (part * 1000..(part + 1) * 1000).map(span);
+        bench.desk.spans.lock().unwrap().extend(spans);
+        bench.show(|s| s.now = Duration::from_micros((part + 1) * 500_000));
+    }
+    let timeline = &bench.console.model().timeline;
+    assert_eq!(timeline.crowded_out(), 0);
+    assert_eq!(timeline.earliest(), Some(Duration::ZERO));
+    assert!(timeline.bytes() <= 64 << 20, "{}", timeline.bytes());
+    bench.keys("3-------");
+    bench.press(KeyCode::Home);
+    bench.buffer();
+    // Twice as much: the oldest go, the bound holds, and the title says so.
+    for part in 600..1200 {
+        let spans = (part * 1000..(part + 1) * 1000).map(span);
+        bench.desk.spans.lock().unwrap().extend(spans);
+        bench.show(|s| s.now = Duration::from_micros((part + 1) * 500_000));
+    }
+    let timeline = &bench.console.model().timeline;
+    assert!(timeline.crowded_out() > 0);
+    assert!(timeline.bytes() <= 64 << 20, "{}", timeline.bytes());
+    assert!(bench.text().contains(" older gone"), "{}", bench.text());
+}
+
+#[test]
+fn frames_are_drawn_only_where_they_differ() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    // Less than a column of the picture passes.
+    bench.pass(Duration::from_micros(100));
+    assert!(!bench.console.follow());
+    bench.pass(MILLI * 5);
+    assert!(bench.console.follow());
+    bench.keys("f");
+    bench.pass(MILLI * 500);
+    assert!(!bench.console.follow());
+    bench.keys("f");
+    // The last span leaves the picture, then time stops scrolling.
+    bench.pass(Duration::from_secs(60));
+    bench.console.follow();
+    for _ in 0..100 {
+        bench.pass(MILLI * 33);
+        assert!(!bench.console.follow() && !bench.console.refresh());
+    }
+}
+
+#[test]
+fn hidden_streams_do_not_draw() {
+    let mut bench = one_batch(120, 40, PLAIN);
+    bench.keys("6");
+    bench.pass(MILLI * 50);
+    assert!(!bench.console.follow());
+}
+
+#[test]
+fn series_of_nothing_are_nothing_to_draw() {
+    let mut bench = Bench::empty(120, 40, PLAIN);
+    let rest = |bench: &mut Bench, moments: usize| {
+        bench.show(|s| {
+            s.throughput.series = vec![0.0; moments];
+            s.members
+                .iter_mut()
+                .for_each(|m| m.series = vec![0.0; moments]);
+        })
+    };
+    assert!(rest(&mut bench, 4));
+    assert!(!rest(&mut bench, 5));
+    assert!(bench.show(|s| s.throughput.series[4] = 1.0));
+}
+
+#[test]
+fn no_size_panics() {
+    for width in (0..210).step_by(13) {
+        for height in (0..62).step_by(5) {
+            let mut bench = simulated::bench(width, height);
+            for keys in ["3.", ",o", "z-", "/v1", "z++++++", "}{"] {
+                bench.keys(keys);
+                bench.buffer();
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Where things are on the screen, for any size.
+
+mod arrangement;
+mod preset;
+mod split;
+
+pub use arrangement::Arrangement;
+pub use preset::{Layout, Row};
+
+use ratatui::layout::Rect;
+
+use super::model::{Model, Panel};
+use super::panels;
+use split::{Part, share};
+
+/// The least that shows the essentials.
+pub const LEAST: (u16, u16) = (40, 12);
+
+/// Areas of one frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Screen {
+    /// One or two lines at the top.
+    pub header: Rect,
+    /// The panels that are shown.
+    pub panels: Vec<(Panel, Rect)>,
+    /// One line of percentiles, where there is no room for the panel.
+    pub latency: Option<Rect>,
+    /// Messages and keys.
+    pub footer: Rect,
+}
+
+/// The areas, unless the screen is too small for anything.
+pub fn arrange(area: Rect, model: &Model) -> Option<Screen> {
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        return None;
+    }
+    let roomy = area.width >= 76 && area.height >= 20;
+    let header = if roomy { 2 } else { 1 };
+    let (header, rest) = cut_top(area, header);
+    let (body, footer) = cut_bottom(rest, 1);
+    let (body, latency) = match roomy {
+        true => (body, None),
+        false => {
+            let (body, line) = cut_bottom(body, 1);
+            (body, Some(line))
+        }
+    };
+    let panels = match roomy && !is_alone(model) {
+        true => grid(body, model),
+        false => vec![(shown_alone(model), body)],
+    };
+    Some(Screen {
+        header,
+        panels,
+        latency,
+        footer,
+    })
+}
+
+/// One panel has the whole screen: by wish, or because the layout has no place for it.
+fn is_alone(model: &Model) -> bool {
+    model.expanded || !model.arrangement.shows(shown_alone(model))
+}
+
+fn shown_alone(model: &Model) -> Panel {
+    match model.edit {
+        Some(_) => Panel::Allocation,
+        None => model.focus,
+    }
+}
+
+/// The layout's rows, each with its panels side by side.
+fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
+    let rows = rows(model);
+    let parts: Vec<Part> = rows.iter().map(|r| height(r, model, body.height)).collect();
+    let mut rest = body;
+    let mut panels = Vec::with_capacity(Panel::ALL.len());
+    for (row, height) in rows.iter().zip(share(body.height, &parts)) {
+        let (here, below) = cut_top(rest, height);
+        columns(here, row, &mut panels);
+        rest = below;
+    }
+    panels
+}
+
+/// Editing has the whole width: errors and changes need it.
+fn rows(model: &Model) -> Vec<Row> {
+    let mut rows = model.arrangement.rows();
+    let edits = |row: &&mut Row| row.panels.iter().any(|p| p.0 == Panel::Allocation);
+    if model.edit.is_some()
+        && let Some(row) = rows.iter_mut().find(edits)
+    {
+        row.panels = vec![(Panel::Allocation, 1)];
+    }
+    rows
+}
+
+fn columns(row: Rect, wanted: &Row, panels: &mut Vec<(Panel, Rect)>) {
+    let part = |(panel, weight): &(Panel, u16)| Part {
+        weight: *weight,
+        least: least_width(*panel).min(row.width / wanted.panels.len() as u16),
+        most: u16::MAX,
+    };
+    let parts: Vec<Part> = wanted.panels.iter().map(part).collect();
+    let mut rest = row;
+    for ((panel, _), width) in wanted.panels.iter().zip(share(row.width, &parts)) {
+        let (here, beside) = cut_left(rest, width);
+        panels.push((*panel, here));
+        rest = beside;
+    }
+}
+
+fn least_width(panel: Panel) -> u16 {
+    match panel {
+        Panel::Allocation | Panel::Streams => 44,
+        Panel::Search => 28,
+        _ => 24,
+    }
+}
+
+/// A row is as high as the highest of its panels needs.
+fn height(row: &Row, model: &Model, body: u16) -> Part {
+    let of = |panel: &(Panel, u16)| bounds(panel.0, model, body);
+    let bounds = row.panels.iter().map(of);
+    let (least, most) = bounds.fold((3, 0), |all, b| (all.0.max(b.0), all.1.max(b.1)));
+    Part {
+        weight: row.height,
+        least,
+        most,
+    }
+}
+
+/// Rows that a panel is useless without, and those it can use.
+fn bounds(panel: Panel, model: &Model, body: u16) -> (u16, u16) {
+    let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+    let members = count(model.snapshot.members.len());
+    match panel {
+        Panel::Allocation => {
+            let devices = count(model.snapshot.devices.len());
+            let least = devices.saturating_add(7).clamp(7, (body * 2 / 5).max(7));
+            (least, panels::allocation_rows(model).max(least))
+        }
+        Panel::Streams => {
+            let rows = count(panels::stream_rows(model)).saturating_add(2);
+            (rows.clamp(6, (body * 2 / 5).max(6)), rows.max(6))
+        }
+        Panel::Members => (6, members.saturating_add(7).max(6)),
+        Panel::Search => (7, body),
+        _ => (6, body),
+    }
+}
+
+fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
+    let height = height.min(area.height);
+    let top = Rect { height, ..area };
+    let rest = Rect {
+        y: area.y.saturating_add(height),
+        height: area.height - height,
+        ..area
+    };
+    (top, rest)
+}
+
+fn cut_bottom(area: Rect, height: u16) -> (Rect, Rect) {
+    cut_top(area, area.height.saturating_sub(height))
+}
+
+fn cut_left(area: Rect, width: u16) -> (Rect, Rect) {
+    let width = width.min(area.width);
+    let left = Rect { width, ..area };
+    let rest = Rect {
+        x: area.x.saturating_add(width),
+        width: area.width - width,
+        ..area
+    };
+    (left, rest)
+}

@@ -1,0 +1,37 @@
+//! Keys as hints name them, from the table of commands.
+
+use crate::console::commands::{Id, TABLE};
+use crate::console::format;
+use crate::console::model::Model;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// The first key of a command, as the footer writes it; empty where it has none.
+pub fn label(model: &Model, id: Id) -> String {
+    let entry = TABLE.iter().find(|e| e.id == id);
+    entry.map_or(String::new(), |e| e.key_label(&model.settings.keys))
+}
+
+/// Keys with a word each: `e edit, s search`.
+pub fn words(model: &Model, hints: &[(Id, &str)]) -> String {
+    let word = |(id, word): &(Id, &str)| format!("{} {word}", label(model, *id));
+    hints.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// Draws keys with a word each, as many as fit; gives the column after them.
+pub fn draw(pen: &mut Pen<'_>, mut x: u16, y: u16, model: &Model, hints: &[(Id, &str)]) -> u16 {
+    let gap = if pen.width() < 44 { 1 } else { 3 };
+    for (id, word) in hints {
+        let key = label(model, *id);
+        let taken = format::width(&key) + 1 + format::width(word);
+        if x + taken > pen.width() {
+            break;
+        }
+        // A key that means nothing just now is there, but quiet.
+        let entry = TABLE.iter().find(|e| e.id == *id);
+        let works = entry.is_some_and(|e| e.reachable(model));
+        let role = if works { Role::Accent } else { Role::Dim };
+        x = pen.pieces(x, y, &[(&key, role), (" ", Role::Dim), (word, Role::Dim)]) + gap;
+    }
+    x
+}

@@ -1,0 +1,265 @@
+//! Spans as cells: what each lane did, and how much of the time a device did something.
+//!
+//! A canvas is kept from frame to frame. Its cells stand in a ring by their number since
+//! the engine's start: when the window moves on, the cells that come in are emptied and
+//! only spans that are new are painted, at any zoom.
+
+use std::collections::VecDeque;
+
+use divisi::trace::SpanKind;
+
+use super::history::History;
+use super::packed::{Packed, nanos};
+use super::rows::Rows;
+use super::union::Union;
+use super::window::Window;
+
+/// A step that covers less of a cell does not show there.
+const LEAST: f32 = 0.02;
+
+/// One cell of a lane's row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// What the lane did for most of the cell.
+    pub kind: Option<SpanKind>,
+    /// Of every other batch.
+    pub other: bool,
+    /// A character of the batch's number of samples.
+    pub digit: Option<char>,
+}
+
+/// How much of a cell each kind covers: wait, copy in, compute, copy out, send.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cover {
+    parts: [f32; 5],
+    other: bool,
+}
+
+/// A batch that is long enough for its size to be written on it.
+#[derive(Clone, Copy, Debug)]
+struct Label {
+    row: usize,
+    start: u64,
+    end: u64,
+    samples: usize,
+}
+
+/// All rows as cells.
+#[derive(Clone, Debug, Default)]
+pub struct Canvas {
+    rows: Rows,
+    window: Window,
+    /// Spans painted: the number of the next one.
+    seen: u64,
+    /// The latest end among them.
+    latest: u64,
+    cover: Vec<Cover>,
+    shares: Vec<f32>,
+    unions: Vec<Union>,
+    labels: VecDeque<Label>,
+    /// Digits of labels, by row and place in the window.
+    digits: Vec<u8>,
+    /// When each row last had samples copied in.
+    copied: Vec<u64>,
+}
+
+impl Canvas {
+    /// The picture of a window, painted from nothing.
+    pub fn of(history: &History, rows: &Rows, window: Window) -> Self {
+        let lanes = rows.lanes() * window.cells;
+        let mut canvas = Canvas {
+            rows: rows.clone(),
+            window,
+            seen: history.next(),
+            latest: 0,
+            cover: vec![Cover::default(); lanes],
+            shares: vec![0.0; rows.sums() * window.cells],
+            unions: vec![Union::default(); rows.sums()],
+            labels: VecDeque::new(),
+            digits: vec![0; lanes],
+            copied: vec![0; rows.lanes()],
+        };
+        for (_, span) in history.within(window.from(), window.until()) {
+            canvas.add(span);
+        }
+        canvas.write();
+        canvas
+    }
+
+    /// Moves on to the window and paints what is new; false where it has to be painted
+    /// from nothing.
+    pub fn follow(&mut self, history: &History, rows: &Rows, window: Window) -> bool {
+        let like = self.window.cell == window.cell && self.window.cells == window.cells;
+        let cut = self.latest > nanos(self.window.until()) && window.first > self.window.first;
+        if !like || cut || window.first < self.window.first || self.rows != *rows {
+            return false;
+        }
+        let still = self.window == window && self.seen == history.next();
+        self.advance(window);
+        let new = history.from(self.seen).map(|(_, span)| span);
+        new.for_each(|span| self.add(span));
+        self.seen = history.next();
+        if !still {
+            self.write();
+        }
+        true
+    }
+
+    fn advance(&mut self, window: Window) {
+        let from = self.window.last().max(window.first);
+        self.window = window;
+        for cell in from..window.last() {
+            let column = self.column(cell);
+            for row in 0..self.rows.lanes() {
+                self.cover[row * window.cells + column] = Cover::default();
+            }
+            for row in 0..self.rows.sums() {
+                self.shares[row * window.cells + column] = 0.0;
+            }
+        }
+        let start = nanos(window.from());
+        while self.labels.front().is_some_and(|l| l.end <= start) {
+            self.labels.pop_front();
+        }
+    }
+
+    fn column(&self, cell: u64) -> usize {
+        (cell % self.window.cells as u64) as usize
+    }
+
+    fn add(&mut self, span: &Packed) {
+        self.latest = self.latest.max(span.end);
+        if !self.window.meets(span.start, span.end) {
+            return;
+        }
+        let (window, cells) = (self.window, self.window.cells as u64);
+        if let Some(row) = self.rows.summed(span.kind(), span.device()) {
+            let (start, shares) = (row * window.cells, &mut self.shares);
+            self.unions[row].add(span.start, span.end, |from, to| {
+                window.cover(from, to, |cell, part| {
+                    shares[start + (cell % cells) as usize] += part;
+                });
+            });
+        }
+        let lane = self
+            .rows
+            .lane(span.kind(), span.device(), span.member(), span.lane());
+        if let Some(row) = lane {
+            self.paint(row, span);
+        }
+    }
+
+    fn paint(&mut self, row: usize, span: &Packed) {
+        let Some(kind) = part_of(span.kind()) else {
+            return;
+        };
+        let (window, cells) = (self.window, self.window.cells as u64);
+        let (start, cover) = (row * window.cells, &mut self.cover);
+        // Shorter ones cannot be told from their neighbours.
+        let whole = kind == COMPUTE && span.end - span.start >= window.cell;
+        window.cover(span.start, span.end, |cell, part| {
+            let cover = &mut cover[start + (cell % cells) as usize];
+            cover.parts[kind] += part;
+            if whole {
+                cover.other = span.other;
+            }
+        });
+        if kind == COPY_IN {
+            self.copied[row] = self.copied[row].max(span.end);
+        }
+        if kind == COMPUTE && span.end - span.start >= 3 * window.cell {
+            self.labels.push_back(Label {
+                row,
+                start: span.start,
+                end: span.end,
+                samples: span.samples(),
+            });
+        }
+    }
+
+    /// Writes the sizes of batches where they fit.
+    fn write(&mut self) {
+        self.digits.fill(0);
+        let window = self.window;
+        for i in 0..self.labels.len() {
+            let label = self.labels[i];
+            let first = label.start.div_ceil(window.cell).max(window.first);
+            let last = (label.end / window.cell).min(window.last());
+            let room = last.saturating_sub(first) as usize;
+            let digits = label.samples.checked_ilog10().unwrap_or(0) as usize + 1;
+            if room < digits + 2 {
+                continue;
+            }
+            let place = label.row * window.cells + (first - window.first) as usize;
+            let mut rest = label.samples;
+            for digit in self.digits[place + 1..=place + digits].iter_mut().rev() {
+                *digit = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+            self.spare_for_copy(&label, first);
+        }
+    }
+
+    /// Copying in is often shorter than a cell; a long batch can spare one for it.
+    fn spare_for_copy(&mut self, label: &Label, first: u64) {
+        let copies = self.copied[label.row] >= nanos(self.window.from());
+        if !copies || first <= self.window.first {
+            return;
+        }
+        let at = label.row * self.window.cells + self.column(first - 1);
+        let cover = &mut self.cover[at];
+        if kind_of(&cover.parts) != Some(SpanKind::Wait) {
+            cover.parts[COPY_IN] = 9.0;
+        }
+    }
+
+    /// A lane's cell, counted from the window's first.
+    pub fn mark(&self, row: usize, cell: usize) -> Mark {
+        let start = row * self.window.cells;
+        let at = start + self.column(self.window.first + cell as u64);
+        let cover = &self.cover[at];
+        let digit = self.digits[start + cell];
+        Mark {
+            kind: kind_of(&cover.parts),
+            other: cover.other,
+            digit: (digit > 0).then_some(digit as char),
+        }
+    }
+
+    /// The share of a sum's cell, counted from the window's first.
+    pub fn share(&self, row: usize, cell: usize) -> f64 {
+        let column = self.column(self.window.first + cell as u64);
+        f64::from(self.shares[row * self.window.cells + column].min(1.0))
+    }
+}
+
+const COPY_IN: usize = 1;
+const COMPUTE: usize = 2;
+
+fn part_of(kind: SpanKind) -> Option<usize> {
+    match kind {
+        SpanKind::Wait => Some(0),
+        SpanKind::CopyIn => Some(COPY_IN),
+        SpanKind::Compute => Some(COMPUTE),
+        SpanKind::CopyOut => Some(3),
+        SpanKind::Send => Some(4),
+        SpanKind::CopyAhead => None,
+    }
+}
+
+/// Work before waiting: a batch waits while the one before it computes.
+fn kind_of(parts: &[f32; 5]) -> Option<SpanKind> {
+    let work = [
+        (parts[COMPUTE], SpanKind::Compute),
+        (parts[COPY_IN], SpanKind::CopyIn),
+        (parts[3], SpanKind::CopyOut),
+        (parts[4], SpanKind::Send),
+    ];
+    let (mut most, mut best) = (LEAST, None);
+    for (part, kind) in work {
+        if part > most {
+            (most, best) = (part, Some(kind));
+        }
+    }
+    best.or((parts[0] > LEAST).then_some(SpanKind::Wait))
+}
