@@ -7,6 +7,7 @@ use toml::de::DeTable;
 
 use super::page::{Page, Wrong, unknown};
 use super::values::{Expects, Value};
+use crate::console::Layout;
 
 /// Which signs are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,8 +46,8 @@ pub struct Config {
     pub on_probation: bool,
     /// What a probation asks where nothing else is typed.
     pub terms: Terms,
-    /// The user's own layouts, as they stand in the file (`[[layouts]]`).
-    pub layouts: Vec<toml::Table>,
+    /// The user's own layouts (`[[layouts]]`).
+    pub layouts: Vec<Layout>,
 }
 
 impl Default for Config {
@@ -221,13 +222,15 @@ impl Config {
 
 const LAYOUTS: &str = "layouts";
 
-/// The user's layouts, which the console reads when it knows its panels.
-fn layouts(page: &Page<'_>, span: std::ops::Range<usize>) -> Result<Vec<toml::Table>, Wrong> {
+/// The user's layouts.
+fn layouts(page: &Page<'_>, span: std::ops::Range<usize>) -> Result<Vec<Layout>, Wrong> {
     let wrong = |what: &str| page.wrong(span.clone(), LAYOUTS, what);
     let whole: toml::Table = toml::from_str(page.text).map_err(|e| wrong(e.message()))?;
-    let list = whole.get(LAYOUTS).and_then(toml::Value::as_array);
-    let tables = list.map(|l| l.iter().map(|v| v.as_table().cloned()).collect());
-    tables
-        .flatten()
-        .ok_or_else(|| wrong("expected tables: [[layouts]]"))
+    let list = whole.get(LAYOUTS).cloned();
+    let list = list.ok_or_else(|| wrong("expected tables: [[layouts]]"))?;
+    let read: Vec<Layout> = list.try_into().map_err(|e| wrong(e.message()))?;
+    for layout in &read {
+        layout.check().map_err(|why| wrong(&why.to_string()))?;
+    }
+    Ok(read)
 }

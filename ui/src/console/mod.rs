@@ -36,7 +36,6 @@ pub use layout::{Layout, Row};
 pub use panels::lint_texts;
 pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
 
-
 /// How the console starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {

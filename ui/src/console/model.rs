@@ -155,6 +155,13 @@ impl Model {
     /// Takes what is configured.
     pub fn configure(&mut self, settings: Settings) {
         self.look = settings.look();
+        let (before, now) = (&self.settings.config, &settings.config);
+        if before.layouts != now.layouts {
+            self.arrangement.take(&now.layouts);
+        }
+        if before.layout != now.layout {
+            self.arrangement.choose(&now.layout);
+        }
         self.settings = settings;
     }
 
