@@ -98,10 +98,10 @@ fn network(name: &str, ensemble: &Arc<Ensemble>) {
             },
         ),
     ];
-    let reference = (half_means(&bed.run(wait(30), burst, 400)), best.0);
+    let reference = (half_means(&bed.run(wait(30), burst.clone(), 400)), best.0);
     for (label, policy) in policies {
-        let halves = half_means(&bed.run(policy, burst, 400));
-        let p50 = bed.run(policy, low, 400).latency.p50 as f64 / 1e3;
+        let halves = half_means(&bed.run(policy, burst.clone(), 400));
+        let p50 = bed.run(policy, low.clone(), 400).latency.p50 as f64 / 1e3;
         let rate = bed.throughput(policy);
         println!(
             "  {label:<16} low load p50 {p50:>6.1} ms, burst: slow part {:>6.1} ms ({:+.0} %), fast part {:>6.1} ms ({:+.0} %), {rate:>6.0} samples/s ({:+.0} % on the best opt-wait{})",

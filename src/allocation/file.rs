@@ -19,6 +19,22 @@ use thiserror::Error;
 
 use super::matrix::{Frame, InvalidMatrix, Matrix};
 
+/// What a file of a whole setup has beside the matrix (`session::SetupFile`).
+const SETUP_FIELDS: [&str; 3] = ["policy", "combination", "segment_size"];
+
+/// A field of a whole setup is no slip of the pen.
+fn explained(message: &str) -> String {
+    let unknown = |field: &&&str| message.contains(&format!("unknown field `{field}`"));
+    match SETUP_FIELDS.iter().find(unknown) {
+        Some(field) => format!(
+            "`{field}`: expected a matrix alone, found a whole setup: open it in the console, \
+             or leave out {}",
+            SETUP_FIELDS.join(", ")
+        ),
+        None => message.to_owned(),
+    }
+}
+
 /// A matrix with what it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +62,18 @@ pub enum MatrixFileError {
     Matrix(InvalidMatrix),
 }
 
+impl MatrixFileError {
+    /// What is wrong with `text`, with the line.
+    pub(crate) fn of(error: &toml::de::Error, text: &str) -> Self {
+        let offset = error.span().map_or(0, |s| s.start).min(text.len());
+        let before = text.as_bytes()[..offset].iter();
+        MatrixFileError::Syntax {
+            line: 1 + before.filter(|&&b| b == b'\n').count(),
+            message: error.message().replace('\n', " "),
+        }
+    }
+}
+
 impl MatrixFile {
     /// The file for `matrix` of the ensemble called `ensemble`.
     pub fn new(ensemble: &str, matrix: &Matrix) -> Self {
@@ -67,14 +95,11 @@ impl MatrixFile {
     /// The line where it is not a matrix file.
     pub fn parse(text: &str) -> Result<Self, MatrixFileError> {
         toml::from_str(text).map_err(|e| {
-            let offset = e.span().map_or(0, |s| s.start).min(text.len());
-            MatrixFileError::Syntax {
-                line: 1 + text.as_bytes()[..offset]
-                    .iter()
-                    .filter(|&&b| b == b'\n')
-                    .count(),
-                message: e.message().replace('\n', " "),
+            let mut error = MatrixFileError::of(&e, text);
+            if let MatrixFileError::Syntax { message, .. } = &mut error {
+                *message = explained(message);
             }
+            error
         })
     }
 

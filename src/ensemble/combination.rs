@@ -19,6 +19,12 @@ pub trait CombinationRule: Send + Sync {
     /// Makes scores (`[n, classes]`) of the state (`[n, state_width]`) of samples that
     /// every member was folded into.
     fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32>;
+
+    /// Whether a member's rows count. Those of one that does not are not to be folded.
+    fn counts(&self, member: usize) -> bool {
+        let _ = member;
+        true
+    }
 }
 
 /// The rules a manifest can name.
@@ -48,43 +54,53 @@ impl RuleKind {
         }
     }
 
-    /// The rule for members with these vote weights.
+    /// The rule for members with these vote weights, all of whom vote.
     pub fn build(
         self,
         classes: usize,
         vote_weights: impl ExactSizeIterator<Item = f64>,
     ) -> Arc<dyn CombinationRule> {
-        let members = vote_weights.len();
+        let weights: Vec<f64> = vote_weights.collect();
+        let voting = vec![true; weights.len()];
+        self.build_for(classes, &weights, &voting)
+    }
+
+    /// The rule for members with these vote weights, of whom those vote that are said to.
+    pub fn build_for(
+        self,
+        classes: usize,
+        weights: &[f64],
+        voting: &[bool],
+    ) -> Arc<dyn CombinationRule> {
+        let even = vec![1.0; voting.len()];
         match self {
-            RuleKind::Average => Arc::new(Average::even(classes, members)),
-            RuleKind::WeightedAverage => Arc::new(Average::weighted(classes, vote_weights)),
-            RuleKind::MajorityVote => Arc::new(MajorityVote { classes, members }),
+            RuleKind::Average => Arc::new(Average::of(classes, &even, voting)),
+            RuleKind::WeightedAverage => Arc::new(Average::of(classes, weights, voting)),
+            RuleKind::MajorityVote => Arc::new(MajorityVote::of(classes, voting)),
         }
     }
 }
 
-/// Mean or weighted mean of probabilities.
+/// Mean or weighted mean of probabilities, over the members that vote.
 pub struct Average {
     classes: usize,
-    shares: Vec<f32>,
+    /// Of each member; none for one that does not vote.
+    shares: Vec<Option<f32>>,
 }
 
 impl Average {
-    /// Every member counts the same.
-    pub fn even(classes: usize, members: usize) -> Self {
+    /// Weights of those that vote are normalised to a sum of one.
+    pub fn of(classes: usize, weights: &[f64], voting: &[bool]) -> Self {
+        let cast = weights
+            .iter()
+            .zip(voting)
+            .map(|(w, votes)| votes.then_some(*w));
+        let cast: Vec<Option<f64>> = cast.collect();
+        let total: f64 = cast.iter().flatten().sum();
+        let share = |w: Option<f64>| w.map(|w| (w / total) as f32);
         Average {
             classes,
-            shares: vec![1.0 / members as f32; members],
-        }
-    }
-
-    /// Weights are normalised to a sum of one.
-    pub fn weighted(classes: usize, weights: impl Iterator<Item = f64>) -> Self {
-        let weights: Vec<f64> = weights.collect();
-        let total: f64 = weights.iter().sum();
-        Average {
-            classes,
-            shares: weights.iter().map(|w| (w / total) as f32).collect(),
+            shares: cast.into_iter().map(share).collect(),
         }
     }
 }
@@ -95,7 +111,9 @@ impl CombinationRule for Average {
     }
 
     fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
-        let share = self.shares[member];
+        let Some(share) = self.shares[member] else {
+            return;
+        };
         for (sum, p) in state.iter_mut().zip(rows) {
             *sum += share * p;
         }
@@ -103,6 +121,10 @@ impl CombinationRule for Average {
 
     fn finish(&self, state: Vec<f32>, _classes: usize) -> Vec<f32> {
         state
+    }
+
+    fn counts(&self, member: usize) -> bool {
+        self.shares[member].is_some()
     }
 }
 
@@ -113,7 +135,19 @@ impl CombinationRule for Average {
 /// float above, so that it is the only highest. A row with a NaN makes the answer NaN.
 pub struct MajorityVote {
     classes: usize,
-    members: usize,
+    voting: Vec<bool>,
+    voters: usize,
+}
+
+impl MajorityVote {
+    /// Of those members that are said to vote.
+    pub fn of(classes: usize, voting: &[bool]) -> Self {
+        MajorityVote {
+            classes,
+            voting: voting.to_vec(),
+            voters: voting.iter().filter(|votes| **votes).count(),
+        }
+    }
 }
 
 impl CombinationRule for MajorityVote {
@@ -121,7 +155,10 @@ impl CombinationRule for MajorityVote {
         2 * self.classes
     }
 
-    fn fold(&self, _member: usize, rows: &[f32], state: &mut [f32]) {
+    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+        if !self.voting[member] {
+            return;
+        }
         let states = state.chunks_exact_mut(2 * self.classes);
         for (row, state) in rows.chunks_exact(self.classes).zip(states) {
             let (votes, sums) = state.split_at_mut(self.classes);
@@ -136,16 +173,20 @@ impl CombinationRule for MajorityVote {
     }
 
     fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
-        let members = self.members as f32;
+        let voters = self.voters as f32;
         let mut scores = Vec::with_capacity(state.len() / 2);
         for sample in state.chunks_exact(2 * classes) {
             let (votes, sums) = sample.split_at(classes);
             let first = scores.len();
-            scores.extend(votes.iter().map(|v| v / members));
+            scores.extend(votes.iter().map(|v| v / voters));
             let winner = &mut scores[first + winner(votes, sums)];
             *winner = winner.next_up();
         }
         scores
+    }
+
+    fn counts(&self, member: usize) -> bool {
+        self.voting[member]
     }
 }
 

@@ -10,6 +10,7 @@ mod member;
 mod npy;
 mod policy;
 pub mod samples;
+mod scales;
 mod validate;
 mod vote;
 
@@ -23,6 +24,7 @@ pub use input::{Input, Transforms};
 pub use member::{Member, Outputs};
 pub use policy::PolicyKind;
 pub use samples::Samples;
+pub use scales::{Scales, Weighed};
 pub use vote::Combination;
 
 /// A validated ensemble, weights read and checked.

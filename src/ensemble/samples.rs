@@ -166,6 +166,23 @@ impl Samples {
         Cow::Owned(rows.copied().collect())
     }
 
+    /// Labels of `count` samples from `first` on, counted round and round, where they are
+    /// known; copied only where they are not neighbours.
+    pub fn labels_of(&self, first: usize, count: usize) -> Option<Cow<'_, [usize]>> {
+        let labels = self.labels()?;
+        let first = first % labels.len();
+        Some(match labels.get(first..first + count) {
+            Some(neighbours) => Cow::Borrowed(neighbours),
+            None => labels
+                .iter()
+                .cycle()
+                .skip(first)
+                .take(count)
+                .copied()
+                .collect(),
+        })
+    }
+
     /// The label of sample `index`, counted round and round.
     pub fn label(&self, index: usize) -> Option<usize> {
         self.labels.as_ref().map(|l| l[index % l.len()])

@@ -47,7 +47,49 @@ impl Combination {
 
     /// The rule, ready to fold rows of `classes` probabilities.
     pub fn build(&self, classes: usize) -> Arc<dyn CombinationRule> {
-        // Who is left out comes with the engine's support for it.
-        self.rule.build(classes, self.weights.iter().copied())
+        self.rule.build_for(classes, &self.weights, &self.voting)
+    }
+
+    /// The same with a member that votes, or does not.
+    ///
+    /// # Errors
+    /// There is no such member, or nobody would vote any more.
+    pub fn with_vote(&self, member: usize, votes: bool) -> Result<Self, String> {
+        let mut new = self.clone();
+        let members = new.voting.len();
+        let Some(vote) = new.voting.get_mut(member) else {
+            return Err(format!(
+                "expected a member from 0 to {}, found {member}",
+                members.saturating_sub(1)
+            ));
+        };
+        *vote = votes;
+        new.check(members)?;
+        Ok(new)
+    }
+
+    /// What differs in `new`, in words: `combination: average → majority-vote`,
+    /// `mlp no longer votes`.
+    pub fn changes(&self, new: &Combination, names: &[String]) -> Vec<String> {
+        let mut said = Vec::new();
+        if self.rule != new.rule {
+            said.push(format!(
+                "combination: {} → {}",
+                self.rule.name(),
+                new.rule.name()
+            ));
+        }
+        for (member, name) in names.iter().enumerate() {
+            let (old, now) = (self.weights[member], new.weights[member]);
+            if (old - now).abs() > f64::EPSILON {
+                said.push(format!("weight of {name}: {old} → {now}"));
+            }
+            match (self.voting[member], new.voting[member]) {
+                (true, false) => said.push(format!("{name} no longer votes")),
+                (false, true) => said.push(format!("{name} votes again")),
+                _ => {}
+            }
+        }
+        said
     }
 }

@@ -8,10 +8,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::ensemble::Samples;
-use crate::serving::{Engine, Outcome, Refused, Request};
+use crate::serving::{Engine, Graded, Outcome, Refused, Request};
 
 use super::arrivals::Arrivals;
 use super::pattern::LoadPattern;
+use super::replay::LoadError;
 
 /// What a generator has done so far.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn count(&self, outcome: &Outcome, samples: &Samples, first: usize) {
+    fn count(&self, outcome: &Outcome, samples: &Samples, first: usize, graded: &Graded) {
         let Ok(answer) = outcome else {
             self.failed.fetch_add(1, Ordering::Relaxed);
             return;
@@ -39,6 +40,9 @@ impl Tally {
         self.answered
             .fetch_add(answer.len() as u64, Ordering::Relaxed);
         self.right.fetch_add(right as u64, Ordering::Relaxed);
+        if samples.labels().is_some() {
+            graded.count(answer.len(), right);
+        }
     }
 }
 
@@ -60,16 +64,31 @@ impl Generator {
     /// until so many samples were sent and their requests are over.
     ///
     /// # Errors
-    /// The thread could not be started.
+    /// A recording could not be read, or the thread not be started.
     pub fn start(
         engine: Arc<Engine>,
         samples: Arc<Samples>,
         pattern: LoadPattern,
         seed: u64,
         limit: Option<usize>,
-    ) -> std::io::Result<Self> {
+    ) -> Result<Self, LoadError> {
+        Generator::go_on(engine, samples, pattern, seed, limit, Arc::default())
+    }
+
+    /// The same, counting on in `tally`.
+    ///
+    /// # Errors
+    /// As [`Generator::start`].
+    pub fn go_on(
+        engine: Arc<Engine>,
+        samples: Arc<Samples>,
+        pattern: LoadPattern,
+        seed: u64,
+        limit: Option<usize>,
+        tally: Arc<Tally>,
+    ) -> Result<Self, LoadError> {
+        let arrivals = Arrivals::new(&pattern, seed)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let tally = Arc::new(Tally::default());
         let sender = SenderLoop {
             engine,
             samples,
@@ -80,7 +99,8 @@ impl Generator {
         };
         let thread = thread::Builder::new()
             .name("load".into())
-            .spawn(move || sender.run(pattern, seed))?;
+            .spawn(move || sender.run(arrivals, &pattern))
+            .map_err(|e| LoadError::Thread(e.to_string()))?;
         Ok(Generator {
             stop,
             tally,
@@ -127,12 +147,12 @@ struct SenderLoop {
 }
 
 impl SenderLoop {
-    fn run(mut self, pattern: LoadPattern, seed: u64) {
+    fn run(mut self, arrivals: Option<Arrivals>, pattern: &LoadPattern) {
         let (done, answers) = channel();
-        match (Arrivals::new(pattern, seed), pattern) {
+        match (arrivals, pattern) {
             (Some(arrivals), _) => self.run_open(arrivals, &done, &answers),
             (None, LoadPattern::Closed { clients, samples }) => {
-                self.run_closed(clients, samples, &done, &answers);
+                self.run_closed(*clients, *samples, &done, &answers);
             }
             (None, _) => {}
         }
@@ -206,15 +226,19 @@ impl SenderLoop {
         let first = self.next;
         let (tally, samples) = (Arc::clone(&self.tally), Arc::clone(&self.samples));
         let done = done.clone();
+        let graded = Arc::clone(self.engine.graded());
         let reply = move |outcome: Outcome| {
-            tally.count(&outcome, &samples, first);
+            tally.count(&outcome, &samples, first, &graded);
             // The generator may have stopped listening.
             let _ = done.send(());
         };
         let values = self.samples.rows(first, count);
-        let sent = self
-            .engine
-            .submit_with(Request::new(&values), Box::new(reply));
+        let labels = self.samples.labels_of(first, count);
+        let request = Request {
+            labels: labels.as_deref(),
+            ..Request::new(&values)
+        };
+        let sent = self.engine.submit_with(request, Box::new(reply));
         let counter = match sent {
             Ok(()) => &self.tally.sent,
             Err(_) => &self.tally.refused,

@@ -3,9 +3,11 @@
 mod arrivals;
 mod generator;
 mod pattern;
+mod replay;
 mod saturate;
 
 pub use arrivals::Arrivals;
 pub use generator::{Generator, Tally};
 pub use pattern::LoadPattern;
+pub use replay::LoadError;
 pub use saturate::{Run, RunError, Until, saturate};

@@ -45,6 +45,15 @@ pub struct Bucket {
     pub count: u64,
 }
 
+/// All that is shown of a distribution, from one pass over it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencyWhole {
+    pub summary: LatencySummary,
+    pub buckets: Vec<Bucket>,
+    /// Share that took longer than asked about.
+    pub above: Option<f64>,
+}
+
 impl Latency {
     /// An empty distribution.
     pub fn new() -> Self {
@@ -79,29 +88,86 @@ impl Latency {
     /// Bars on a logarithmic axis, `per_octave` for each doubling, from the first
     /// to the last that is not empty.
     pub fn buckets(&self, per_octave: u32) -> Vec<Bucket> {
-        let mut bars: Vec<Bucket> = Vec::new();
-        let step = 2f64.powf(1.0 / f64::from(per_octave.max(1)));
-        let mut edge = 1.0f64;
+        self.whole(per_octave, None).buckets
+    }
+
+    /// Percentiles, bars, and the share above `limit`, in one pass.
+    pub fn whole(&self, per_octave: u32, limit: Option<Duration>) -> LatencyWhole {
+        let total = self.histogram.len();
+        if total == 0 {
+            return LatencyWhole::default();
+        }
+        let limit = limit.map(|l| l.as_micros() as u64);
+        let mut bars = Bars::new(per_octave);
+        let (mut seen, mut within) = (0, 0);
+        let mut found = [0; QUANTILES.len()];
         for value in self.histogram.iter_recorded() {
             let micros = value.value_iterated_to();
-            while edge < micros as f64 {
-                edge *= step;
-                if !bars.is_empty() {
-                    bars.push(Bucket {
-                        micros: edge as u64,
-                        count: 0,
-                    });
+            let count = value.count_at_value();
+            bars.add(micros, count);
+            seen += count;
+            within += if limit.is_some_and(|l| micros <= l) {
+                count
+            } else {
+                0
+            };
+            for (found, q) in found.iter_mut().zip(QUANTILES) {
+                if *found == 0 && seen as f64 >= q * total as f64 {
+                    *found = micros;
                 }
             }
-            let count = value.count_at_value();
-            match bars.last_mut() {
-                Some(bar) => bar.count += count,
-                None => bars.push(Bucket {
-                    micros: edge.ceil() as u64,
-                    count,
-                }),
+        }
+        let [p50, p90, p99, p999] = found;
+        LatencyWhole {
+            summary: LatencySummary {
+                count: total,
+                p50,
+                p90,
+                p99,
+                p999,
+                max: self.histogram.max(),
+            },
+            buckets: bars.bars,
+            above: limit.map(|_| 1.0 - within as f64 / total as f64),
+        }
+    }
+}
+
+const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+
+/// Bars under construction.
+struct Bars {
+    step: f64,
+    edge: f64,
+    bars: Vec<Bucket>,
+}
+
+impl Bars {
+    fn new(per_octave: u32) -> Self {
+        Bars {
+            step: 2f64.powf(1.0 / f64::from(per_octave.max(1))),
+            edge: 1.0,
+            bars: Vec::new(),
+        }
+    }
+
+    /// Values come ascending.
+    fn add(&mut self, micros: u64, count: u64) {
+        while self.edge < micros as f64 {
+            self.edge *= self.step;
+            if !self.bars.is_empty() {
+                self.bars.push(Bucket {
+                    micros: self.edge as u64,
+                    count: 0,
+                });
             }
         }
-        bars
+        match self.bars.last_mut() {
+            Some(bar) => bar.count += count,
+            None => self.bars.push(Bucket {
+                micros: self.edge.ceil() as u64,
+                count,
+            }),
+        }
     }
 }

@@ -60,6 +60,19 @@ impl SplitTally {
         self.count += 1;
     }
 
+    /// Counts `times` that took the same.
+    pub fn add_times(&mut self, split: LatencySplit, times: u64) {
+        let factor = u32::try_from(times).unwrap_or(u32::MAX);
+        self.sum += LatencySplit {
+            queueing: split.queueing * factor,
+            batching: split.batching * factor,
+            copying: split.copying * factor,
+            computing: split.computing * factor,
+            combining: split.combining * factor,
+        };
+        self.count += times;
+    }
+
     /// Means over the requests so far; zeros where there are none.
     pub fn means(&self) -> SplitMeans {
         let mean = |sum: Duration| sum.as_secs_f64() * 1e6 / self.count.max(1) as f64;

@@ -33,6 +33,9 @@ impl Part {
         rows: &[f32],
         classes: usize,
     ) {
+        if !rule.counts(member) {
+            return;
+        }
         let width = rule.state_width();
         let samples = rows.len() / classes.max(1);
         let mut state = lock(&self.state);

@@ -24,19 +24,20 @@ mod supervision;
 pub use accumulator::{Answer, Part};
 pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
-    Admission, Core, CoreConfig, DeviceStats, Finished, MemberStats, Next, Stamps, WorkerStats,
+    Admission, Core, CoreConfig, DeviceStats, Finished, LagStats, Latencies, MemberStats, Next,
+    Stamps, WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
 pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
-    BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, NetworkFactory, Observed,
-    Outcome, Pending, PredictorFactory, ReloadError, Reply, Request, SPAN_BOUND, Staged,
+    BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, Graded, NetworkFactory,
+    Observed, Outcome, Pending, PredictorFactory, ReloadError, Reply, Request, SPAN_BOUND, Staged,
 };
 pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;
 pub use queue::MemberQueue;
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
-pub use scheduler::{Discipline, Over, Pick, Scheduler, Start, WorkerSpec};
+pub use scheduler::{Discipline, Duty, Over, Pick, Scheduler, Start, WorkerSpec};
 pub use segmenter::Segmenter;
 pub use simulated::{Happened, SimulatedDevice};
 pub use spans::{batch_spans, transfer_span};

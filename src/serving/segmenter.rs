@@ -27,6 +27,17 @@ impl Segmenter {
         }
     }
 
+    /// Samples in a segment at most.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Another size for segments to come; gives the open one, closed as it is.
+    pub fn resize(&mut self, size: usize) -> Vec<Range> {
+        self.size = size.max(1);
+        self.close()
+    }
+
     /// Adds a range; gives the segments that became full.
     pub fn push(&mut self, now: Duration, mut range: Range) -> Vec<Range> {
         let mut closed = Vec::new();

@@ -1,22 +1,28 @@
 //! What a console may see and ask. The console never touches the engine: it reads
 //! a [`Session`] and sends it [`Command`]s.
 
+mod arrange;
 mod command;
 mod guard;
 mod history;
+mod judge;
 mod live;
 mod setup;
+mod setup_file;
 mod snapshot;
 mod standing;
 mod watching;
 
 pub use crate::load::LoadPattern;
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
+pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Refusal};
 pub use guard::{Measured, Probation, ProbationState, Target, Terms};
 pub use history::{Mark, MarkKind, Ran};
+pub use judge::{Judge, Verdict};
 pub use live::LiveSession;
 pub use setup::Setup;
+pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
     Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, LogEntry, LogLevel,
     MemberView, Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot,

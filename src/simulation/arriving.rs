@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::load::{Arrivals, LoadPattern};
+use crate::load::{Arrivals, LoadError, LoadPattern};
 
 use super::Workload;
 
@@ -27,16 +27,19 @@ enum Kind {
 
 impl Arriving {
     /// `segment`: samples of a request where the workload leaves it open.
-    pub fn new(workload: Workload, segment: usize) -> Self {
+    ///
+    /// # Errors
+    /// A recording that is to be replayed cannot be read.
+    pub fn new(workload: &Workload, segment: usize) -> Result<Self, LoadError> {
         let (left, kind) = match workload {
-            Workload::Saturate { samples } => (samples, Kind::Eager { samples: segment }),
+            Workload::Saturate { samples } => (*samples, Kind::Eager { samples: segment }),
             Workload::Pattern {
                 pattern,
                 samples,
                 seed,
-            } => (samples, of_pattern(pattern, seed)),
+            } => (*samples, of_pattern(pattern, *seed)?),
         };
-        Arriving { left, kind }
+        Ok(Arriving { left, kind })
     }
 
     /// Whether everything was sent.
@@ -88,16 +91,16 @@ impl Arriving {
     }
 }
 
-fn of_pattern(pattern: LoadPattern, seed: u64) -> Kind {
-    match (pattern, Arrivals::new(pattern, seed)) {
+fn of_pattern(pattern: &LoadPattern, seed: u64) -> Result<Kind, LoadError> {
+    Ok(match (pattern, Arrivals::new(pattern, seed)?) {
         (LoadPattern::Closed { clients, samples }, _) => Kind::Closed {
-            idle: clients,
-            samples,
+            idle: *clients,
+            samples: *samples,
         },
         (_, Some(arrivals)) => Kind::Open {
             arrivals: Box::new(arrivals),
             next: Duration::ZERO,
         },
         (_, None) => Kind::Eager { samples: 1 },
-    }
+    })
 }

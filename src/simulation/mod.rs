@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::allocation::Matrix;
 use crate::device::Devices;
 use crate::ensemble::{Ensemble, PolicyKind};
-use crate::load::LoadPattern;
+use crate::load::{LoadError, LoadPattern};
 use crate::profile::Costs;
 
 pub use report::{Report, Served};
@@ -31,7 +31,7 @@ pub struct Scene {
 }
 
 /// What is asked of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Workload {
     /// So many samples as fast as they are served, as benchmark mode sends them.
     Saturate { samples: usize },
@@ -57,6 +57,8 @@ pub enum Incident {
 /// Why a run gave no figures.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SimulationError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
     #[error("a request of {samples} samples is larger than the pool of {most}")]
     TooLarge { samples: usize, most: usize },
     #[error("what `{member}` costs on `{device}` is not known: it was never measured")]

@@ -121,7 +121,7 @@ impl Simulation {
     /// # Errors
     /// A request is larger than the pool, or nothing can serve what waits.
     pub fn run(mut self, workload: Workload) -> Result<Report, SimulationError> {
-        let mut arriving = Arriving::new(workload, self.segment);
+        let mut arriving = Arriving::new(&workload, self.segment)?;
         loop {
             self.befall();
             self.knock(&mut arriving)?;

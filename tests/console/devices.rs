@@ -213,6 +213,7 @@ fn all_six_policies_can_be_chosen() {
             bench.press(KeyCode::Down);
         }
         bench.press(KeyCode::Enter);
+        bench.keys("y");
     }
     bench.keys("p");
     for _ in PolicyKind::NAMES {
@@ -220,18 +221,24 @@ fn all_six_policies_can_be_chosen() {
     }
     bench.keys("48");
     bench.press(KeyCode::Enter);
+    bench.keys("y");
     let wait = Duration::from_millis(5);
-    let elastic = |max_inf| Command::SetPolicy(PolicyKind::Elastic { max_inf });
+    let policies = bench.sent().into_iter().map(|command| match command {
+        Command::Apply(setup, None) => setup.policy,
+        other => panic!("{other:?}"),
+    });
     assert_eq!(
-        bench.sent(),
+        policies.collect::<Vec<_>>(),
         [
-            Command::SetPolicy(PolicyKind::NoWait),
-            Command::SetPolicy(PolicyKind::OptWait { wait }),
-            Command::SetPolicy(PolicyKind::PipelinedOptWait { wait }),
-            Command::SetPolicy(PolicyKind::Static { wait }),
-            Command::SetPolicy(PolicyKind::Segment { wait }),
-            elastic(None),
-            elastic(NonZeroU32::new(48)),
+            // no-wait is what runs.
+            PolicyKind::OptWait { wait },
+            PolicyKind::PipelinedOptWait { wait },
+            PolicyKind::Static { wait },
+            PolicyKind::Segment { wait },
+            PolicyKind::Elastic { max_inf: None },
+            PolicyKind::Elastic {
+                max_inf: NonZeroU32::new(48)
+            },
         ]
     );
 }

@@ -69,10 +69,29 @@ impl Session for FakeSession {
             difference: Difference::between(&shown.matrix, &setup.matrix),
             memory: memory(&shown.devices),
             paused_members: Vec::new(),
-            settings: Vec::new(),
-            prediction: Prediction::default(),
+            settings: settings(&shown.setup(), setup),
+            prediction: Prediction {
+                before: Some(4812.0),
+                after: Some(5210.0),
+                source: "by profiles".into(),
+            },
         })
     }
+}
+
+/// In words, what differs beside the matrix.
+fn settings(now: &Setup, then: &Setup) -> Vec<String> {
+    let policy =
+        (now.policy != then.policy).then(|| format!("policy: {} → {}", now.policy, then.policy));
+    let segment = (now.segment_size != then.segment_size)
+        .then(|| format!("segment size: {} → {}", now.segment_size, then.segment_size));
+    let (rule, other) = (now.combination.rule, then.combination.rule);
+    let combination = (now.combination != then.combination)
+        .then(|| format!("combination: {} → {}", rule.name(), other.name()));
+    [policy, segment, combination]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// A little more on the first device, as much on the others.
@@ -95,27 +114,27 @@ impl Bench {
     }
 
     pub fn with(width: u16, height: u16, read_only: bool, look: Look) -> Self {
-<<<<<<< HEAD
-        Bench::opened(width, height, read_only, look, Vec::new())
+        Bench::opened(width, height, read_only, look, spans(), Vec::new())
     }
 
     /// With layouts of a user's own.
     pub fn laid_out(width: u16, height: u16, layouts: Vec<Layout>) -> Self {
-        Bench::opened(width, height, false, PLAIN, layouts)
-    }
-
-    fn opened(width: u16, height: u16, read_only: bool, look: Look, layouts: Vec<Layout>) -> Self {
-=======
-        Bench::on(width, height, read_only, look, spans())
+        Bench::opened(width, height, false, PLAIN, spans(), layouts)
     }
 
     /// Nothing has run yet.
     pub fn empty(width: u16, height: u16, look: Look) -> Self {
-        Bench::on(width, height, false, look, Vec::new())
+        Bench::opened(width, height, false, look, Vec::new(), Vec::new())
     }
 
-    fn on(width: u16, height: u16, read_only: bool, look: Look, spans: Vec<Span>) -> Self {
->>>>>>> streams
+    fn opened(
+        width: u16,
+        height: u16,
+        read_only: bool,
+        look: Look,
+        spans: Vec<Span>,
+        layouts: Vec<Layout>,
+    ) -> Self {
         let desk = Desk {
             sent: Arc::default(),
             shown: Arc::new(Mutex::new(snapshot())),

@@ -19,14 +19,16 @@ macro_rules! screen {
     };
 }
 
+mod change;
 mod cli;
 mod conduct;
 mod config;
 mod devices;
 mod fake;
+mod files;
+mod layouts;
 mod linear;
 mod looks;
-mod layouts;
 mod panels;
 mod rich;
 mod screens;

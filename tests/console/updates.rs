@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::search::{Bounds, EvaluatorKind, Goal, Objective};
-use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState};
+use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState, Setup};
 use divisi_console::console::model::Panel;
 use divisi_console::console::{Colours, Effect, Event, Look, colours};
 use ratatui::style::{Color, Modifier};
@@ -137,14 +137,25 @@ fn load_and_policy_are_chosen() {
     bench.press(KeyCode::Backspace);
     bench.keys("30");
     bench.press(KeyCode::Enter);
+    assert!(bench.text().contains("~ policy: no-wait → opt-wait:30ms"));
+    bench.keys("y");
     let wait = Duration::from_millis(30);
     assert_eq!(
         bench.sent(),
         [
             Command::StartLoad(LoadPattern::Poisson { rate: 805.0 }),
-            Command::SetPolicy(PolicyKind::OptWait { wait }),
+            policy(PolicyKind::OptWait { wait }),
         ]
     );
+}
+
+/// Applies the policy and changes nothing else.
+fn policy(policy: PolicyKind) -> Command {
+    let setup = Setup {
+        policy,
+        ..snapshot().setup()
+    };
+    Command::Apply(Box::new(setup), None)
 }
 
 #[test]

@@ -144,13 +144,13 @@ fn load_patterns_are_read_and_their_gaps_are_as_said() {
     ] {
         assert!(nonsense.parse::<LoadPattern>().is_err(), "{nonsense}");
     }
-    let mut poisson = Arrivals::new(LoadPattern::Poisson { rate: 100.0 }, 1).expect("open");
+    let mut poisson = open(&LoadPattern::Poisson { rate: 100.0 });
     let mean = (0..20_000)
         .map(|_| poisson.next_gap().as_secs_f64())
         .sum::<f64>()
         / 20_000.0;
     assert!((0.0097..0.0103).contains(&mean), "{mean}");
-    let mut burst = Arrivals::new(LoadPattern::Burst { rate: 100.0 }, 1).expect("open");
+    let mut burst = open(&LoadPattern::Burst { rate: 100.0 });
     let gaps: Vec<u64> = (0..800)
         .map(|_| burst.next_gap().as_millis() as u64)
         .collect();
@@ -160,5 +160,10 @@ fn load_patterns_are_read_and_their_gaps_are_as_said() {
         clients: 1,
         samples: 1,
     };
-    assert!(Arrivals::new(closed, 1).is_none());
+    assert!(Arrivals::new(&closed, 1).is_ok_and(|a| a.is_none()));
+}
+
+fn open(pattern: &LoadPattern) -> Arrivals {
+    let arrivals = Arrivals::new(pattern, 1).expect("nothing to read");
+    arrivals.expect("open")
 }

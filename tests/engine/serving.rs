@@ -195,8 +195,8 @@ fn a_panic_fails_its_batch_and_the_worker_is_restarted_until_it_is_retired() {
     assert_eq!(engine.pooled(), 0);
     let notices = engine.take_notices();
     assert!(
-        notices.iter().any(|n| n.contains("it was restarted"))
-            && notices.iter().any(|n| n.contains("it is retired"))
+        notices.iter().any(|n| n.1.contains("it was restarted"))
+            && notices.iter().any(|n| n.1.contains("it is retired"))
     );
     // A reload that brings a worker opens the door again.
     let next = engine

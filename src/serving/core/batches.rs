@@ -6,7 +6,7 @@ use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Tr
 use crate::serving::scheduler::{Over, Pick, Start};
 
 use super::split::{Stamps, split};
-use super::{Core, Entry, Finished};
+use super::{Core, Entry, Finished, lags};
 
 /// What a device with room does next.
 #[derive(Clone, Debug)]
@@ -84,7 +84,9 @@ impl<T: Clone> Core<T> {
 
     /// A part was copied to a device's memory.
     pub fn copied(&mut self, now: Duration, device: usize, part: PartKey) {
-        self.scheduler.copied(now, device, part);
+        if let Some(asked) = self.scheduler.copied(now, device, part) {
+            self.copies[device].copied(now, asked);
+        }
     }
 
     fn place(&mut self, start: Start) -> Batch<T> {
@@ -150,10 +152,13 @@ impl<T: Clone> Core<T> {
         if !self.close_batch(now, batch) {
             return Vec::new();
         }
+        let done = &mut self.member_done[batch.member];
+        done.samples.add(now, batch.samples as f64);
+        done.device += stamps.busy;
         if let Some(tally) = self.tallies.get_mut(&batch.worker) {
             tally.finished(now, batch, &stamps);
+            lags::record(now, batch, &stamps, [&mut tally.lags, &mut done.lags]);
         }
-        self.member_rates[batch.member].add(now, batch.samples as f64);
         let mut finished = Vec::new();
         for placed in &batch.ranges {
             let Some(entry) = self.settle(&placed.range) else {

@@ -6,6 +6,7 @@
 mod batches;
 mod devices;
 mod failing;
+mod lags;
 mod split;
 mod stats;
 mod workers;
@@ -14,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
-use crate::metrics::{LatencySplit, RateRing};
+use crate::metrics::LatencySplit;
 
 use crate::serving::batch::{BatchId, Range, RequestKey, Slice, WorkerId};
 use crate::serving::door::{Door, DoorState, Refused};
@@ -24,9 +25,10 @@ use crate::serving::supervision::Watch;
 
 pub use batches::Next;
 use batches::Running;
+pub use lags::LagStats;
 pub use split::Stamps;
-pub use stats::{DeviceStats, MemberStats, WorkerStats};
-use stats::{Tally, rates};
+use stats::{CopyEngine, Done, Tally};
+pub use stats::{DeviceStats, Latencies, MOMENT, MOMENTS, MemberStats, WorkerStats};
 
 /// What a core is made for.
 #[derive(Clone, Debug)]
@@ -88,7 +90,8 @@ pub struct Core<T> {
     restarts: HashMap<(usize, usize), u32>,
     /// Devices asleep, and until when.
     asleep: Vec<Option<Option<Duration>>>,
-    member_rates: Vec<RateRing>,
+    member_done: Vec<Done>,
+    copies: Vec<CopyEngine>,
     next_request: u64,
     next_worker: u64,
     next_order: u64,
@@ -119,7 +122,8 @@ impl<T: Clone> Core<T> {
             watches: HashMap::new(),
             restarts: HashMap::new(),
             asleep: vec![None; config.devices.len()],
-            member_rates: vec![rates(); config.transforms.len()],
+            member_done: config.transforms.iter().map(|_| Done::new()).collect(),
+            copies: config.devices.iter().map(|_| CopyEngine::new()).collect(),
             next_request: 0,
             next_worker: 0,
             next_order: 0,
@@ -244,6 +248,17 @@ impl<T: Clone> Core<T> {
     /// Another policy from now on.
     pub fn set_policy(&mut self, now: Duration, policy: PolicyKind) {
         self.scheduler.set_policy(now, policy);
+    }
+
+    /// Samples in a segment at most, under `segment`.
+    pub fn segment(&self) -> usize {
+        self.scheduler.segment()
+    }
+
+    /// Segments of so many samples from now on. The pool's extents keep their size: a
+    /// segment may span several, or less than one.
+    pub fn set_segment(&mut self, size: usize) {
+        self.scheduler.set_segment(size);
     }
 
     /// Closes the door for good.

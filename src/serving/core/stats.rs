@@ -1,13 +1,15 @@
 //! What workers, devices and members did lately.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::metrics::RateRing;
 
+use super::lags::{LagStats, Lags};
 use super::{Core, Stamps};
-use crate::serving::batch::Batch;
-use crate::serving::scheduler::WorkerSpec;
+use crate::serving::batch::{Batch, WorkerId};
+use crate::serving::scheduler::{Duty, WorkerSpec};
 
 /// What one worker did so far.
 #[derive(Clone, Debug)]
@@ -22,6 +24,12 @@ pub struct WorkerStats {
     /// Time its batches took over what a profile says they take alone, lately; none
     /// where there is no profile.
     pub slowdown: Option<f64>,
+    /// Samples that it has taken and not started.
+    pub waiting: usize,
+    /// Seconds spent copying over seconds spent computing, lately.
+    pub copying: f64,
+    /// Seconds it copied a second, lately.
+    pub copied: f64,
 }
 
 /// What one device did lately.
@@ -29,6 +37,8 @@ pub struct WorkerStats {
 pub struct DeviceStats {
     /// Share of the time it ran batches.
     pub busy: f64,
+    /// Share of the time it copied.
+    pub copying: f64,
     /// Samples in execution.
     pub alive: usize,
     /// What was set for it.
@@ -36,11 +46,27 @@ pub struct DeviceStats {
 }
 
 /// What one member did lately.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemberStats {
     pub queued: usize,
     pub samples_per_s: f64,
+    /// Samples a second in each [`MOMENT`], oldest first.
+    pub series: Vec<f32>,
+    /// Seconds of devices that it took since the start.
+    pub device_s: f64,
 }
+
+/// Latencies of what a core serves, by worker and by member.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latencies {
+    pub workers: Vec<(WorkerId, LagStats)>,
+    pub members: Vec<LagStats>,
+}
+
+/// Width of a moment of the throughput series.
+pub const MOMENT: Duration = Duration::from_millis(250);
+/// How many moments are kept.
+pub const MOMENTS: usize = 480;
 
 /// Counters of one worker.
 pub(super) struct Tally {
@@ -50,6 +76,8 @@ pub(super) struct Tally {
     /// Seconds that computing took, and would have taken undisturbed.
     computed: RateRing,
     expected: RateRing,
+    copying: RateRing,
+    pub lags: Lags,
 }
 
 impl Tally {
@@ -61,6 +89,8 @@ impl Tally {
             busy: rates(),
             computed: rates(),
             expected: rates(),
+            copying: rates(),
+            lags: Lags::default(),
         }
     }
 
@@ -69,10 +99,21 @@ impl Tally {
         self.batches += 1;
         self.samples += batch.samples as u64;
         self.busy.add(now, stamps.busy.as_secs_f64());
+        let took = stamps.computed.saturating_sub(stamps.copied);
+        self.computed.add(now, took.as_secs_f64());
+        self.copying.add(now, copying(stamps).as_secs_f64());
         if let Some(expected) = stamps.expected {
-            let took = stamps.computed.saturating_sub(stamps.copied);
-            self.computed.add(now, took.as_secs_f64());
             self.expected.add(now, expected.as_secs_f64());
+        }
+    }
+
+    /// Seconds copying over seconds computing, lately; and the former a second.
+    fn copying(&mut self, now: Duration) -> (f64, f64) {
+        let copied = self.copying.rate(now, LATELY);
+        let computed = self.computed.rate(now, LATELY);
+        match computed > 0.0 {
+            true => (copied / computed, copied),
+            false => (0.0, copied),
         }
     }
 
@@ -82,10 +123,56 @@ impl Tally {
     }
 }
 
+/// What a member did since the start.
+pub(super) struct Done {
+    pub samples: RateRing,
+    pub device: Duration,
+    pub lags: Lags,
+}
+
+impl Done {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Done {
+            samples: RateRing::new(MOMENT, MOMENTS),
+            device: Duration::ZERO,
+            lags: Lags::default(),
+        }
+    }
+}
+
+/// What copies a device's inputs ahead, one after another.
+pub(super) struct CopyEngine {
+    pub busy: RateRing,
+    until: Duration,
+}
+
+impl CopyEngine {
+    /// It has copied nothing.
+    pub fn new() -> Self {
+        CopyEngine {
+            busy: rates(),
+            until: Duration::ZERO,
+        }
+    }
+
+    /// A copy was there at `now` that was `asked` for.
+    pub fn copied(&mut self, now: Duration, asked: Duration) {
+        let from = asked.max(self.until);
+        self.busy.add(now, now.saturating_sub(from).as_secs_f64());
+        self.until = self.until.max(now);
+    }
+}
+
 /// Rates are kept in buckets of this width, and shown over [`LATELY`].
 const BUCKET: Duration = Duration::from_millis(200);
 const BUCKETS: usize = 8;
 const LATELY: Duration = Duration::from_secs(1);
+
+fn copying(stamps: &Stamps) -> Duration {
+    let to = stamps.copied.saturating_sub(stamps.started);
+    to + stamps.returned.saturating_sub(stamps.computed)
+}
 
 pub(super) fn rates() -> RateRing {
     RateRing::new(BUCKET, BUCKETS)
@@ -94,30 +181,36 @@ pub(super) fn rates() -> RateRing {
 impl<T: Clone> Core<T> {
     /// Workers with what they did; draining ones are left out.
     pub fn worker_stats(&mut self, now: Duration) -> Vec<WorkerStats> {
-        let specs: Vec<WorkerSpec> = self.scheduler.staying().collect();
-        let stats = specs.into_iter().filter_map(|spec| {
-            let tally = self.tallies.get_mut(&spec.id)?;
+        let staying: Vec<Duty> = self.scheduler.duties().collect();
+        let stats = staying.into_iter().filter_map(|at| {
+            let tally = self.tallies.get_mut(&at.spec.id)?;
+            let (copying, copied) = tally.copying(now);
             Some(WorkerStats {
-                spec,
+                spec: at.spec,
                 batches: tally.batches,
                 samples: tally.samples,
                 load: tally.busy.rate(now, LATELY),
                 slowdown: tally.slowdown(now),
-                alive: self.scheduler.alive_of(spec.id),
+                alive: at.alive,
+                waiting: at.waiting,
+                copying,
+                copied,
             })
         });
         stats.collect()
     }
 
-    /// How busy each device was lately.
-    pub fn device_stats(&mut self, now: Duration) -> Vec<DeviceStats> {
+    /// How busy each device was lately, where its workers did what `workers` say.
+    pub fn device_stats(&mut self, now: Duration, workers: &[WorkerStats]) -> Vec<DeviceStats> {
         let mut devices = vec![DeviceStats::default(); self.asleep.len()];
-        for stats in self.worker_stats(now) {
+        for stats in workers {
             let device = &mut devices[stats.spec.device];
             device.busy += stats.load;
+            device.copying += stats.copied;
             device.alive += stats.alive;
         }
         for (index, device) in devices.iter_mut().enumerate() {
+            device.copying += self.copies[index].busy.rate(now, LATELY);
             device.max_inf = self.scheduler.max_inf(index);
         }
         devices
@@ -127,19 +220,44 @@ impl<T: Clone> Core<T> {
     pub fn member_stats(&mut self, now: Duration) -> Vec<MemberStats> {
         let queues = (0..self.members).map(|m| self.scheduler.queued(m));
         let queued: Vec<usize> = queues.collect();
-        let rates = self.member_rates.iter_mut();
+        let done = self.member_done.iter_mut();
         queued
             .into_iter()
-            .zip(rates)
-            .map(|(queued, rate)| MemberStats {
+            .zip(done)
+            .map(|(queued, done)| MemberStats {
                 queued,
-                samples_per_s: rate.rate(now, LATELY),
+                samples_per_s: done.samples.rate(now, LATELY),
+                series: done.samples.series(now).iter().map(|v| *v as f32).collect(),
+                device_s: done.device.as_secs_f64(),
             })
             .collect()
     }
 
-    /// Restarts of the worker at a place.
-    pub fn restarts(&self, device: usize, member: usize) -> u32 {
-        self.restarts.get(&(device, member)).copied().unwrap_or(0)
+    /// From arrival to a member's answer, by worker and by member; and the share that
+    /// took longer than `limit`.
+    pub fn latencies(&self, limit: Option<Duration>) -> Latencies {
+        let workers = self.tallies.iter();
+        let members = self.member_done.iter();
+        Latencies {
+            workers: workers
+                .map(|(id, tally)| (*id, tally.lags.stats(limit)))
+                .collect(),
+            members: members.map(|done| done.lags.stats(limit)).collect(),
+        }
+    }
+
+    /// Forgets latencies so far.
+    pub fn clear_latencies(&mut self) {
+        for tally in self.tallies.values_mut() {
+            tally.lags = Lags::default();
+        }
+        for done in &mut self.member_done {
+            done.lags = Lags::default();
+        }
+    }
+
+    /// Restarts of the worker at each place (device, member) where there were any.
+    pub fn restarts(&self) -> &HashMap<(usize, usize), u32> {
+        &self.restarts
     }
 }

@@ -23,6 +23,11 @@ impl<T: Clone> Core<T> {
         self.scheduler.add(now, spec);
     }
 
+    /// Workers that are to stay.
+    pub fn staying(&self) -> impl Iterator<Item = WorkerSpec> + '_ {
+        self.scheduler.staying()
+    }
+
     /// A worker starts nothing new.
     pub fn drain_worker(&mut self, id: WorkerId) {
         self.scheduler.drain(id);

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::device::{DeviceKind, Devices, thread_pool};
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Combination, Ensemble, RuleKind};
 use crate::serving::core::{Core, CoreConfig};
 use crate::serving::scheduler::Discipline;
 use crate::serving::storage::Storage;
@@ -61,8 +61,14 @@ const STRETCH: u64 = 4;
 /// Extents of the pool: as many as fit in its bounds, or two where those need more, up
 /// to [`STRETCH`] times the bound in bytes.
 fn extents(ensemble: &Ensemble, options: &EngineOptions) -> Result<usize, EngineError> {
-    let values = ensemble.transforms().values()
-        + ensemble.combination().build(ensemble.classes).state_width();
+    // The rule may change while serving: room for whichever takes most.
+    let combination = ensemble.combination();
+    let rules = RuleKind::ALL.map(|rule| Combination {
+        rule,
+        ..combination.clone()
+    });
+    let widths = rules.map(|c| c.build(ensemble.classes).state_width());
+    let values = ensemble.transforms().values() + widths.into_iter().max().unwrap_or(0);
     let fitting = |bytes: u64| (bytes / (4 * values as u64)) as usize;
     let segment = ensemble.segment_size;
     let most = options.pool_bytes.saturating_mul(STRETCH);

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::ensemble::CombinationRule;
 use crate::lock::lock;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::RequestKey;
 
+use super::ballots::Ballot;
 use super::shared::Shared;
 
 /// Why a request has no answer although it was admitted.
@@ -36,6 +38,8 @@ pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
 pub struct Request<'a> {
     pub values: &'a [f32],
     pub deadline: Option<Duration>,
+    /// The samples' classes, where they are known: members are weighed by them.
+    pub labels: Option<&'a [usize]>,
 }
 
 impl<'a> Request<'a> {
@@ -44,6 +48,7 @@ impl<'a> Request<'a> {
         Request {
             values,
             deadline: None,
+            labels: None,
         }
     }
 
@@ -60,23 +65,34 @@ impl<'a> Request<'a> {
 /// What the engine keeps of a request while it is under way.
 pub struct RequestData {
     pub parts: Vec<Part>,
+    /// Taken when it was let in, so that one rule combines all of it.
+    pub rule: Arc<dyn CombinationRule>,
+    /// Where members' answers are kept, for the few requests by which they are weighed.
+    pub ballot: Option<Ballot>,
     reply: Mutex<Option<Reply>>,
 }
 
 impl RequestData {
-    pub(super) fn new(parts: Vec<Part>, reply: Reply) -> Self {
+    pub(super) fn new(
+        parts: Vec<Part>,
+        rule: Arc<dyn CombinationRule>,
+        ballot: Option<Ballot>,
+        reply: Reply,
+    ) -> Self {
         RequestData {
             parts,
+            rule,
+            ballot,
             reply: Mutex::new(Some(reply)),
         }
     }
 
     /// Answers; a second call does nothing.
-    pub(super) fn answer(&self, outcome: impl FnOnce(&[Part]) -> Outcome) {
+    pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) {
         let reply = lock(&self.reply).take();
         let Some(reply) = reply else { return };
         // A caller's reply that panics must not take the device's thread with it.
-        let told = catch_unwind(AssertUnwindSafe(|| reply(outcome(&self.parts))));
+        let told = catch_unwind(AssertUnwindSafe(|| reply(outcome(self))));
         drop(told);
     }
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::allocation::{Cell, DoesNotFit, Footprints, Matrix};
 use crate::device::{Devices, Ledger, format_bytes};
-use crate::ensemble::{Ensemble, PolicyKind};
+use crate::ensemble::{Combination, Ensemble, PolicyKind};
 use crate::lock::lock;
 use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
@@ -57,6 +57,10 @@ pub enum EngineError {
     },
     #[error("policy: {0}")]
     Policy(String),
+    #[error("combination: {0}")]
+    Combination(String),
+    #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
+    SegmentSize { size: usize, most: usize },
     #[error("a thread could not be started: {0}")]
     Thread(String),
     #[error(
@@ -255,10 +259,68 @@ impl Engine {
     /// # Errors
     /// It does not suit the ensemble's batch sizes.
     pub fn set_policy(&self, policy: PolicyKind) -> Result<(), EngineError> {
-        policy
-            .check(&self.shared.ensemble.batch_sizes)
-            .map_err(EngineError::Policy)?;
+        self.check_policy(policy)?;
         self.follow_policy(policy);
+        Ok(())
+    }
+
+    /// Whether workers could follow a policy.
+    ///
+    /// # Errors
+    /// It does not suit the ensemble's batch sizes.
+    pub fn check_policy(&self, policy: PolicyKind) -> Result<(), EngineError> {
+        let sizes = &self.shared.ensemble.batch_sizes;
+        policy.check(sizes).map_err(EngineError::Policy)
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> PolicyKind {
+        self.shared.core().policy()
+    }
+
+    /// How requests that are let in now are combined.
+    pub fn combination(&self) -> Combination {
+        self.shared.combination()
+    }
+
+    /// Combines requests otherwise that are let in from now on; those under way keep
+    /// their rule.
+    ///
+    /// # Errors
+    /// It does not suit the ensemble.
+    pub fn set_combination(&self, combination: Combination) -> Result<(), EngineError> {
+        combination
+            .check(self.shared.ensemble.members.len())
+            .map_err(EngineError::Combination)?;
+        self.shared.combine_by(combination);
+        Ok(())
+    }
+
+    /// Samples in a segment at most, under `segment`.
+    pub fn segment_size(&self) -> usize {
+        self.shared.core().segment()
+    }
+
+    /// Whether segments may have so many samples: the pool must hold one.
+    ///
+    /// # Errors
+    /// It may not; says how many.
+    pub fn check_segment_size(&self, size: usize) -> Result<(), EngineError> {
+        match self.capacity() {
+            most if (1..=most).contains(&size) => Ok(()),
+            most => Err(EngineError::SegmentSize { size, most }),
+        }
+    }
+
+    /// Segments of so many samples from now on; an open one closes as it is.
+    ///
+    /// # Errors
+    /// The pool does not hold one.
+    pub fn set_segment_size(&self, size: usize) -> Result<(), EngineError> {
+        self.check_segment_size(size)?;
+        self.shared.core().set_segment(size);
+        self.shared.wake();
+        self.shared.poke_timer();
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! The core driven live: one thread a device, one for timers, the caller's for the rest.
 
 mod assembly;
+mod ballots;
+mod checkpoints;
 mod client;
 mod engine;
 mod factory;
@@ -17,4 +19,4 @@ pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory};
 pub use observe::Observed;
 pub use reloader::ReloadError;
-pub use shared::SPAN_BOUND;
+pub use shared::{Graded, SPAN_BOUND};

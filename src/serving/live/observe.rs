@@ -1,18 +1,19 @@
 //! What a running engine shows of itself.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::allocation::Cell;
-use crate::ensemble::PolicyKind;
+use crate::ensemble::{PolicyKind, Weighed};
 use crate::lock::lock;
-use crate::metrics::{Bucket, Latency, LatencySummary, SplitMeans, SplitTally};
-use crate::serving::core::{DeviceStats, MemberStats, WorkerStats};
+use crate::metrics::{Bucket, Latency, LatencySummary, Reading, SplitMeans, SplitTally};
+use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
 use crate::serving::door::DoorState;
 use crate::trace::Span;
 
 use super::engine::Engine;
-use super::shared::{MOMENT, Watched};
+use super::shared::{Graded, Watched};
 
 /// Counters and rates of a running engine, for whoever shows them.
 #[derive(Clone, Debug)]
@@ -34,27 +35,73 @@ pub struct Observed {
     /// Samples a second in each moment of [`Observed::moment`], oldest first.
     pub series: Vec<f64>,
     pub moment: Duration,
+    /// Samples in a segment at most, under `segment`.
+    pub segment_size: usize,
     pub latency: LatencySummary,
+    /// Bars on a logarithmic axis.
+    pub buckets: Vec<Bucket>,
+    /// Share of requests that took longer than asked about.
+    pub missed: Option<f64>,
+    /// From arrival to a member's answer.
+    pub latencies: Latencies,
     /// Mean microseconds that requests spent where.
     pub split: SplitMeans,
     /// Devices that are gone.
     pub lost: Vec<bool>,
 }
 
+/// Bars that latencies are shown in, for each doubling.
+const BARS_PER_OCTAVE: u32 = 4;
+
 impl Engine {
-    /// Time since the start.
+    /// Time since the engine's start.
     pub fn now(&self) -> Duration {
         self.shared.now()
     }
 
+    /// Requests admitted and not yet over.
+    pub fn in_flight(&self) -> usize {
+        self.shared.core().in_flight()
+    }
+
+    /// What was done since the start.
+    pub fn reading(&self) -> Reading {
+        self.shared.reading()
+    }
+
+    /// What had been done at about `at`: the newest reading kept from before, one every
+    /// few seconds of the last ten minutes in which anything was answered.
+    pub fn reading_before(&self, at: Duration) -> Option<Reading> {
+        let checkpoints = lock(&self.shared.watched.checkpoints);
+        checkpoints.before(at).cloned()
+    }
+
+    /// What each member brings to the ensemble, of the requests weighed lately; none
+    /// where answers mean nothing or too few were weighed.
+    pub fn standings(&self) -> Vec<Option<Weighed>> {
+        self.shared.weighing.standings()
+    }
+
+    /// Where answers are counted whose label is known.
+    pub fn graded(&self) -> &Arc<Graded> {
+        &self.shared.watched.graded
+    }
+
     /// Counters and rates.
     pub fn observe(&self) -> Observed {
+        self.observe_against(None)
+    }
+
+    /// Counters and rates, and the share of latencies above `limit`. It looks at every
+    /// distribution: for whoever shows them, not for whoever wants to know the time.
+    pub fn observe_against(&self, limit: Option<Duration>) -> Observed {
         let watched = &self.shared.watched;
         let now = self.shared.now();
-        let latency = lock(&watched.latency).summary();
+        let whole = lock(&watched.latency).whole(BARS_PER_OCTAVE, limit);
         let split = lock(&watched.split).means();
         let (answered, requests_per_s, samples_per_s, series) = rates(watched, now);
         let mut core = self.shared.core();
+        let workers = core.worker_stats(now);
         Observed {
             now,
             door: core.door().state().clone(),
@@ -65,14 +112,18 @@ impl Engine {
             answered,
             in_flight: core.in_flight(),
             policy: core.policy(),
-            workers: core.worker_stats(now),
-            devices: core.device_stats(now),
+            segment_size: core.segment(),
+            latencies: core.latencies(limit),
+            devices: core.device_stats(now, &workers),
+            workers,
             members: core.member_stats(now),
             requests_per_s,
             samples_per_s,
             series,
             moment: MOMENT,
-            latency,
+            latency: whole.summary,
+            buckets: whole.buckets,
+            missed: whole.above,
             split,
             lost: (0..self.shared.devices.count())
                 .map(|d| core.is_lost(d))
@@ -80,20 +131,16 @@ impl Engine {
         }
     }
 
-    /// Bars of the latency distribution on a logarithmic axis.
-    pub fn latency_buckets(&self, per_octave: u32) -> Vec<Bucket> {
-        lock(&self.shared.watched.latency).buckets(per_octave)
-    }
-
     /// Forgets latencies so far; gives what they were.
     pub fn clear_latency(&self) -> Latency {
+        self.shared.core().clear_latencies();
         *lock(&self.shared.watched.split) = SplitTally::default();
         std::mem::take(&mut *lock(&self.shared.watched.latency))
     }
 
-    /// Restarts of the worker at a place.
-    pub fn restarts(&self, cell: Cell) -> u32 {
-        self.shared.core().restarts(cell.device, cell.member)
+    /// Restarts of the worker at each place where there were any.
+    pub fn restarts(&self) -> HashMap<(usize, usize), u32> {
+        self.shared.core().restarts().clone()
     }
 
     /// Moves the spans since the last call to `into`, by device, oldest first; gives
@@ -103,8 +150,8 @@ impl Engine {
         lanes.map(|lane| lane.spans.drain(into)).sum()
     }
 
-    /// Takes what an operator should read.
-    pub fn take_notices(&self) -> Vec<String> {
+    /// Takes what an operator should read, and when it was said.
+    pub fn take_notices(&self) -> Vec<(Duration, String)> {
         std::mem::take(&mut *lock(&self.shared.watched.notices))
     }
 }

@@ -71,9 +71,7 @@ fn run_batch(shared: &Arc<Shared>, batch: &LiveBatch) {
     };
     // A network that panics must not take the device with it. Its own state may be
     // broken afterwards, so the worker is thrown away and built anew.
-    let ran = catch_unwind(AssertUnwindSafe(|| {
-        lock(&body).run(batch, &shared.storage, shared.rule.as_ref())
-    }));
+    let ran = catch_unwind(AssertUnwindSafe(|| lock(&body).run(batch, &shared.storage)));
     match ran {
         Ok(Ok(timing)) => finish(shared, batch, start, timing),
         Ok(Err(error)) => failed(shared, batch, &describe(&error)),

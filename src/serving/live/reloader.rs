@@ -1,5 +1,6 @@
 //! Drives a reload: the steps of the plan, while serving goes on.
 
+use std::collections::HashSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -59,15 +60,15 @@ impl Engine {
 
     /// Entries of the running matrix whose worker was retired.
     pub fn retired(&self, matrix: &Matrix) -> Vec<Cell> {
-        let staying = self.shared.core().worker_stats(self.shared.now());
-        let place = |cell: Cell| (cell.device, cell.member);
+        let staying: HashSet<(usize, usize)> = {
+            let core = self.shared.core();
+            let staying = core.staying();
+            staying.map(|spec| (spec.device, spec.member)).collect()
+        };
         matrix
             .workers()
             .map(|(cell, _)| cell)
-            .filter(|&cell| {
-                let mut specs = staying.iter().map(|w| (w.spec.device, w.spec.member));
-                specs.all(|at| at != place(cell))
-            })
+            .filter(|cell| !staying.contains(&(cell.device, cell.member)))
             .collect()
     }
 
@@ -178,9 +179,8 @@ impl Engine {
     fn drain(&self, cell: Cell, built: &[WorkerSpec]) {
         let old: Vec<WorkerId> = {
             let mut core = self.shared.core();
-            let now = self.shared.now();
-            let here = core.worker_stats(now).into_iter().map(|w| w.spec);
-            let old: Vec<WorkerId> = here
+            let old: Vec<WorkerId> = core
+                .staying()
                 .filter(|s| s.device == cell.device && s.member == cell.member)
                 .map(|s| s.id)
                 .filter(|id| built.iter().all(|b| b.id != *id))

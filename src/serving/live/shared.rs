@@ -9,17 +9,19 @@ use std::time::{Duration, Instant};
 use rayon::ThreadPool;
 
 use crate::device::Devices;
-use crate::ensemble::{CombinationRule, Ensemble};
+use crate::ensemble::{Combination, CombinationRule, Ensemble};
 use crate::lock::lock;
-use crate::metrics::{Latency, RateRing, SplitTally};
+use crate::metrics::{Latency, RateRing, Reading, SplitTally};
 use crate::profile::Costs;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::{RequestKey, WorkerId};
-use crate::serving::core::{Core, Finished};
+use crate::serving::core::{Core, Finished, MOMENT, MOMENTS};
 use crate::serving::door::Refused;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
 
+use super::ballots::Weighing;
+use super::checkpoints::Checkpoints;
 use super::client::{Failure, Reply, Request, RequestData};
 use super::factory::PredictorFactory;
 use super::simulated::Fate;
@@ -35,7 +37,8 @@ pub struct Shared {
     pub factory: Arc<dyn PredictorFactory>,
     /// What batches cost on simulated devices.
     pub costs: Arc<Costs>,
-    pub rule: Arc<dyn CombinationRule>,
+    running: RwLock<Running>,
+    pub weighing: Weighing,
     pub storage: Storage,
     pub start: Instant,
     pub lanes: Vec<DeviceLane>,
@@ -44,6 +47,21 @@ pub struct Shared {
     bodies: RwLock<HashMap<WorkerId, Arc<Mutex<Body>>>>,
     pub watched: Watched,
     core: Mutex<Core<Arc<RequestData>>>,
+}
+
+/// How requests that are let in now are combined.
+struct Running {
+    combination: Combination,
+    rule: Arc<dyn CombinationRule>,
+}
+
+impl Running {
+    fn new(combination: Combination, classes: usize) -> Self {
+        Running {
+            rule: combination.build(classes),
+            combination,
+        }
+    }
 }
 
 /// One device's thread, as others see it.
@@ -66,12 +84,31 @@ pub struct Watched {
     pub cancelled: AtomicU64,
     pub restarts: AtomicU64,
     /// Things an operator should read, drained by whoever shows them.
-    pub notices: Mutex<Vec<String>>,
+    pub notices: Mutex<Vec<(Duration, String)>>,
+    pub checkpoints: Mutex<Checkpoints>,
+    pub graded: Arc<Graded>,
 }
 
-/// Width of a moment of the throughput series, and how many are kept.
-pub const MOMENT: Duration = Duration::from_millis(250);
-const MOMENTS: usize = 480;
+/// Answers whose label was known, by whoever sent their requests.
+#[derive(Debug, Default)]
+pub struct Graded {
+    labelled: AtomicU64,
+    right: AtomicU64,
+}
+
+impl Graded {
+    /// Counts samples, and those of them that were answered rightly.
+    pub fn count(&self, labelled: usize, right: usize) {
+        self.labelled.fetch_add(labelled as u64, Ordering::Relaxed);
+        self.right.fetch_add(right as u64, Ordering::Relaxed);
+    }
+
+    /// Samples so far, and those answered rightly.
+    pub fn so_far(&self) -> (u64, u64) {
+        let right = self.right.load(Ordering::Relaxed);
+        (self.labelled.load(Ordering::Relaxed), right)
+    }
+}
 
 impl Watched {
     pub fn new() -> Self {
@@ -84,6 +121,8 @@ impl Watched {
             cancelled: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
             notices: Mutex::default(),
+            checkpoints: Mutex::default(),
+            graded: Arc::default(),
         }
     }
 }
@@ -100,8 +139,13 @@ impl Shared {
         storage: Storage,
         lanes: Vec<DeviceLane>,
     ) -> Self {
+        let running = Running::new(ensemble.combination(), ensemble.classes);
+        // What simulated devices or made-up weights answer says nothing of members.
+        let means = !ensemble.is_synthetic() && !devices.is_simulated();
+        let (by, rule) = (&running.combination, &running.rule);
         Shared {
-            rule: ensemble.combination().build(ensemble.classes),
+            weighing: Weighing::new(means, by, rule, ensemble.classes),
+            running: RwLock::new(running),
             costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
             ensemble,
             devices,
@@ -135,6 +179,26 @@ impl Shared {
         bodies.remove(&id);
     }
 
+    /// The rule for requests that are let in now.
+    pub fn rule(&self) -> Arc<dyn CombinationRule> {
+        let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&running.rule)
+    }
+
+    /// How requests that are let in now are combined.
+    pub fn combination(&self) -> Combination {
+        let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+        running.combination.clone()
+    }
+
+    /// Combines requests otherwise that are let in from now on.
+    pub fn combine_by(&self, combination: Combination) {
+        let new = Running::new(combination, self.ensemble.classes);
+        self.weighing.restart(&new.combination, &new.rule);
+        let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
+        *running = new;
+    }
+
     /// Time since the engine's start.
     pub fn now(&self) -> Duration {
         since(self.start, Instant::now())
@@ -149,10 +213,11 @@ impl Shared {
     }
 
     pub fn notice(&self, text: String) {
+        let now = self.now();
         let mut notices = lock(&self.watched.notices);
         if notices.len() < MOST_NOTICES {
-            notices.push(text);
-        } else if let Some(last) = notices.last_mut() {
+            notices.push((now, text));
+        } else if let Some((_, last)) = notices.last_mut() {
             // The first ones tell most; the last says that there were more.
             *last = "warning: there were more notices than are kept".into();
         }
@@ -175,9 +240,12 @@ impl Shared {
         let now = self.now();
         let deadline = request.deadline.map(|within| now.saturating_add(within));
         let samples = request.values.len() / width;
+        let rule = self.rule();
+        let ballot = self.weighing.ballot(now, samples, request.labels);
         let admission = self.core().admit(now, samples, deadline, |slices| {
             let parts = slices.iter().map(|s| Part::new(s.len)).collect();
-            Arc::new(RequestData::new(parts, reply))
+            let ballot = ballot.map(|b| b.within(slices[0].len));
+            Arc::new(RequestData::new(parts, rule, ballot, reply))
         })?;
         self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
@@ -237,17 +305,43 @@ impl Shared {
             let mut latency = lock(&self.watched.latency);
             let mut split = lock(&self.watched.split);
             let mut answered = lock(&self.watched.answered);
+            let mut checkpoints = lock(&self.watched.checkpoints);
             for done in &finished {
+                checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
                 split.record(done.split);
                 answered.0.add(now, 1.0);
                 answered.1.add(now, done.samples as f64);
             }
         }
+        self.keep_reading(now);
         let classes = self.ensemble.classes;
         for done in finished {
             done.payload
-                .answer(|parts| Ok(Answer::finish(self.rule.as_ref(), parts, classes)));
+                .answer(|d| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes)));
+            if let Some(ballot) = &done.payload.ballot {
+                self.weighing.weigh(ballot, &done.payload.rule);
+            }
+        }
+    }
+
+    /// What was done since the start.
+    pub fn reading(&self) -> Reading {
+        let (labelled, right) = self.watched.graded.so_far();
+        Reading {
+            at: self.now(),
+            failed: self.watched.failed.load(Ordering::Relaxed),
+            refused: self.core().door().refused(),
+            labelled,
+            right,
+            ..lock(&self.watched.checkpoints).answers()
+        }
+    }
+
+    fn keep_reading(&self, now: Duration) {
+        if lock(&self.watched.checkpoints).is_due(now) {
+            let reading = self.reading();
+            lock(&self.watched.checkpoints).keep(reading);
         }
     }
 

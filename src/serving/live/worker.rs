@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use candle_core::Tensor;
 
 use crate::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
-use crate::ensemble::CombinationRule;
 use crate::serving::batch::Batch;
 use crate::serving::scheduler::WorkerSpec;
 use crate::serving::storage::Storage;
@@ -54,14 +53,13 @@ impl Body {
         &mut self,
         batch: &Batch<Arc<RequestData>>,
         storage: &Storage,
-        rule: &dyn CombinationRule,
     ) -> Result<Timing, ComputeError> {
         self.copy_in(batch, storage)?;
         let copied = Instant::now();
         self.predictor
             .predict(batch.rows, &self.input, &self.output)?;
         let computed = Instant::now();
-        self.send(batch, rule)?;
+        self.send(batch)?;
         Ok(Timing { copied, computed })
     }
 
@@ -80,28 +78,24 @@ impl Body {
         })
     }
 
-    fn send(
-        &self,
-        batch: &Batch<Arc<RequestData>>,
-        rule: &dyn CombinationRule,
-    ) -> Result<(), ComputeError> {
-        read_rows(&self.output, |rows| fold(batch, rule, rows, self.classes))
+    fn send(&self, batch: &Batch<Arc<RequestData>>) -> Result<(), ComputeError> {
+        read_rows(&self.output, |rows| fold(batch, rows, self.classes))
     }
 }
 
 /// Folds a batch's answers, `[samples, classes]` row after row.
-pub(super) fn fold(
-    batch: &Batch<Arc<RequestData>>,
-    rule: &dyn CombinationRule,
-    rows: &[f32],
-    classes: usize,
-) {
+pub(super) fn fold(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize) {
     let mut at = 0;
     for placed in &batch.ranges {
         let range = placed.range;
         let end = at + range.len * classes;
-        let part = &placed.payload.parts[range.part];
-        part.fold(rule, batch.member, range.first, &rows[at..end], classes);
+        let data = &placed.payload;
+        let rows = &rows[at..end];
+        if let Some(ballot) = &data.ballot {
+            ballot.keep(batch.member, &range, rows);
+        }
+        let part = &data.parts[range.part];
+        part.fold(data.rule.as_ref(), batch.member, range.first, rows, classes);
         at = end;
     }
 }

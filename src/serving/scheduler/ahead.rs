@@ -127,15 +127,16 @@ impl Scheduler {
     }
 
     /// A part is in the memory of a device.
-    pub fn copied(&mut self, now: Duration, device: usize, part: PartKey) {
+    pub fn copied(&mut self, now: Duration, device: usize, part: PartKey) -> Option<Duration> {
         let row = &mut self.rows[device];
-        row.pool.copied(now, part);
+        let asked = row.pool.copied(now, part);
         for worker in &mut row.workers {
             let transform = self.transforms[worker.spec.member];
             if transform == part.transform {
                 worker.ready = row.pool.ready(&worker.current, transform);
             }
         }
+        asked
     }
 
     /// A request is over: its parts leave every device.

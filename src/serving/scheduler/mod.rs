@@ -20,6 +20,16 @@ use row::Row;
 pub use row::{Discipline, Over, WorkerSpec};
 use worker::Worker;
 
+/// What a worker has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duty {
+    pub spec: WorkerSpec,
+    /// Samples of its batches in execution.
+    pub alive: usize,
+    /// Samples that it has taken and not started.
+    pub waiting: usize,
+}
+
 /// The scheduler of all devices.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
@@ -158,6 +168,17 @@ impl Scheduler {
         }
     }
 
+    /// Samples in a segment at most.
+    pub fn segment(&self) -> usize {
+        self.segmenter.size()
+    }
+
+    /// Other segments from now on; an open one closes as it is.
+    pub fn set_segment(&mut self, size: usize) {
+        let closed = self.segmenter.resize(size);
+        self.broadcast(closed);
+    }
+
     /// At most so many samples alive on a device under `elastic`; none: the policy's.
     pub fn set_max_inf(&mut self, device: usize, most: Option<NonZeroU32>) {
         let row = &mut self.rows[device];
@@ -176,9 +197,14 @@ impl Scheduler {
         self.rows[device].max_inf
     }
 
-    /// Samples of a worker's batches in execution.
-    pub fn alive_of(&self, id: WorkerId) -> usize {
-        self.find(id).map_or(0, |w| w.lanes.alive())
+    /// Workers that are to stay, with what they have to do.
+    pub fn duties(&self) -> impl Iterator<Item = Duty> + '_ {
+        let staying = self.workers().filter(|w| !w.draining);
+        staying.map(|w| Duty {
+            spec: w.spec,
+            alive: w.lanes.alive(),
+            waiting: w.current.samples(),
+        })
     }
 
     /// A batch is over, whatever became of it.

@@ -60,11 +60,11 @@ impl Pool {
         }
     }
 
-    /// A part is there.
-    pub fn copied(&mut self, now: Duration, key: PartKey) {
-        if let Some(part) = self.parts.get_mut(&key) {
-            part.there = Some(now);
-        }
+    /// A part is there; gives when it was asked for.
+    pub fn copied(&mut self, now: Duration, key: PartKey) -> Option<Duration> {
+        let part = self.parts.get_mut(&key)?;
+        part.there = Some(now);
+        Some(part.asked)
     }
 
     /// Lets the oldest parts that nobody holds go while there are more than `most`

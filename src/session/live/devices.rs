@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::allocation::{Cell, Matrix};
 use crate::search::propose_move;
 use crate::serving::{DoorState, Observed, WorkerStats};
-use crate::session::{Health, Proposal, Refusal};
+use crate::session::{Health, MarkKind, Proposal, Refusal};
 
 use super::LiveSession;
 
@@ -36,7 +36,10 @@ impl LiveSession {
     pub(super) fn regain(&mut self, device: usize) -> Result<(), Refusal> {
         self.device(device)?;
         let regained = self.engine.regain_device(device);
-        regained.map_err(|e| Refusal(e.to_string()))
+        regained.map_err(|e| Refusal(e.to_string()))?;
+        let name = &self.engine.devices().get(device).name;
+        self.reloads.mark(MarkKind::Device, format!("{name} back"));
+        Ok(())
     }
 
     pub(super) fn slow(&mut self, device: usize, factor: f64) -> Result<(), Refusal> {
@@ -51,6 +54,8 @@ impl LiveSession {
         self.slowdown[device] = factor;
         let name = &self.engine.devices().get(device).name;
         self.note(format!("`{name}` takes {factor} times as long"));
+        let text = format!("{name} at {factor} times its time");
+        self.reloads.mark(MarkKind::Device, text);
         Ok(())
     }
 
@@ -72,14 +77,13 @@ impl LiveSession {
     }
 
     /// Looks again, once a second, which change would relieve a worker that suffers.
-    pub(super) fn refresh_proposal(&mut self) {
-        let seen = self.engine.observe();
+    pub(super) fn refresh_proposal(&mut self, seen: &Observed) {
         let due = self
             .proposed_at
             .is_none_or(|at| seen.now >= at + LOOK_EVERY);
         if due {
             self.proposed_at = Some(seen.now);
-            self.proposal = self.work_out_proposal(&seen, &self.engine.matrix());
+            self.proposal = self.work_out_proposal(seen, &self.engine.matrix());
         }
     }
 

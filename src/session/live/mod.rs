@@ -1,23 +1,33 @@
 //! A session with the engine in this process.
 
+mod change;
+mod chronicle;
 mod devices;
+mod load;
 mod log;
 mod reloads;
 mod searches;
+mod trial;
 mod view;
+mod watch;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::ensemble::{Ensemble, Samples};
-use crate::load::{Generator, LoadPattern};
+use crate::load::LoadPattern;
+use crate::lock::lock;
+use crate::metrics::Growth;
 use crate::search::Cache;
 use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    Command, EditPreview, LogLevel, Prediction, Proposal, Refusal, Session, Setup, Snapshot,
+    Command, EditPreview, LogLevel, MarkKind, Prediction, Proposal, Refusal, Session, Setup,
+    Snapshot, Target,
 };
+use load::Load;
 use log::Log;
 use reloads::Reloads;
 use searches::Searches;
@@ -30,14 +40,16 @@ pub struct LiveSession {
     log: Arc<Log>,
     reloads: Reloads,
     searches: Searches,
-    load: Option<Generator>,
-    pattern: Option<LoadPattern>,
-    seed: u64,
+    load: Arc<Mutex<Load>>,
+    /// Lets the load rest while a search measures.
+    rest: Option<JoinHandle<()>>,
     members: Vec<view::MemberFacts>,
     /// How many times as long each device was told to take.
     slowdown: Vec<f64>,
     proposal: Option<Proposal>,
     proposed_at: Option<Duration>,
+    target: Option<Target>,
+    growth: Growth,
 }
 
 impl LiveSession {
@@ -51,7 +63,7 @@ impl LiveSession {
         let ensemble = Arc::clone(engine.ensemble());
         let log = Arc::new(Log::new());
         log.add(
-            engine.observe().now,
+            engine.now(),
             LogLevel::Info,
             format!(
                 "serving `{}` with {} workers",
@@ -66,9 +78,10 @@ impl LiveSession {
             slowdown: vec![1.0; engine.devices().count()],
             proposal: None,
             proposed_at: None,
-            load: None,
-            pattern: None,
-            seed: 1,
+            target: None,
+            growth: Growth::default(),
+            load: Arc::new(Mutex::new(Load::new(Arc::clone(&engine), Arc::clone(&log)))),
+            rest: None,
             engine,
             ensemble,
             log,
@@ -77,7 +90,7 @@ impl LiveSession {
 
     /// Whether leaving now means waiting: requests or a search are under way.
     pub fn is_busy(&self) -> bool {
-        self.engine.observe().in_flight > 0 || self.searches.is_measuring()
+        self.engine.in_flight() > 0 || self.searches.is_measuring()
     }
 
     fn samples(&self) -> Result<Arc<Samples>, Refusal> {
@@ -87,63 +100,87 @@ impl LiveSession {
     }
 
     fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
-        let samples = self.samples()?;
-        if let LoadPattern::Closed { samples, .. } = pattern {
-            let most = self.engine.capacity();
-            if samples > most {
-                return Err(Refusal(format!(
-                    "a request of {samples} samples is larger than the pool of {most}"
-                )));
-            }
-        }
-        self.load = None; // The old generator ends before the new one begins.
-        self.pattern = Some(pattern);
-        self.seed += 1;
-        let started = Generator::start(Arc::clone(&self.engine), samples, pattern, self.seed, None);
-        self.load = Some(started.map_err(|e| Refusal(e.to_string()))?);
-        self.note(format!("load: {pattern}"));
+        let text = pattern.to_string();
+        lock(&self.load).start(pattern)?;
+        self.reloads.mark(MarkKind::Load, text);
+        self.rest_load_while_measuring();
         Ok(())
     }
 
     fn stop_load(&mut self) {
-        self.load = None;
-        if self.pattern.take().is_some() {
-            self.note("load stopped".into());
+        if lock(&self.load).stop() {
+            self.reloads.mark(MarkKind::Load, "load stopped".into());
         }
+    }
+
+    fn rest_load_while_measuring(&self) {
+        lock(&self.load).follow(self.searches.is_measuring());
+    }
+
+    /// Looks after the load while the search runs that was just started.
+    fn look_after_load(&mut self) -> Result<(), Refusal> {
+        self.rest_load_while_measuring();
+        self.join_rest();
+        if let Some(measuring) = self.searches.watcher() {
+            let rest = load::look_after(Arc::clone(&self.load), measuring);
+            self.rest = Some(rest.map_err(|e| Refusal(e.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the thread that looked after the load in a search that is over.
+    fn join_rest(&mut self) {
+        if let Some(rest) = self.rest.take() {
+            rest.thread().unpark();
+            // It only waits for the search.
+            let _ = rest.join();
+        }
+    }
+
+    /// Where a setup that is applied comes from, for history.
+    fn origin(&self, setup: &Setup) -> &'static str {
+        let best = self.searches.view().and_then(|s| s.progress.best);
+        match best.is_some_and(|best| best == setup.matrix) {
+            true => "search",
+            false => "applied",
+        }
+    }
+
+    fn set_vote(&mut self, member: usize, votes: bool) -> Result<(), Refusal> {
+        let old = reloads::running(&self.engine);
+        let combination = old.combination.with_vote(member, votes);
+        let setup = Setup {
+            combination: combination.map_err(Refusal)?,
+            ..old
+        };
+        let name = &self.ensemble.members[member].name;
+        let said = if votes { "votes" } else { "does not vote" };
+        self.reloads.adjust(&setup, format!("{name} {said}"))
+    }
+
+    fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
+        if let Some(wrong) =
+            target.filter(|t| t.latency.is_zero() || !(0.0..=1.0).contains(&t.share))
+        {
+            return Err(Refusal(format!(
+                "expected a latency above 0 and a share from 0 to 1, found {:?} and {}",
+                wrong.latency, wrong.share
+            )));
+        }
+        self.target = target;
+        Ok(())
     }
 
     fn note(&self, text: String) {
-        self.log
-            .add(self.engine.observe().now, LogLevel::Info, text);
-    }
-
-    /// The built-in load rests while a search measures: it would be measured too.
-    fn rest_load_while_measuring(&mut self) {
-        match (
-            self.searches.is_measuring(),
-            self.load.is_some(),
-            self.pattern,
-        ) {
-            (true, true, _) => {
-                self.load = None;
-                self.note("load rests while the search measures".into());
-            }
-            (false, false, Some(pattern)) => {
-                if let Err(refusal) = self.start_load(pattern) {
-                    self.note(format!("load did not start again: {refusal}"));
-                }
-            }
-            _ => {}
-        }
+        self.log.add(self.engine.now(), LogLevel::Info, text);
     }
 }
 
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
         self.rest_load_while_measuring();
-        self.refresh_proposal();
-        for notice in self.engine.take_notices() {
-            self.log.add_notice(self.engine.observe().now, notice);
+        for (at, notice) in self.engine.take_notices() {
+            self.log.add_notice(at, notice);
         }
         self.view()
     }
@@ -158,15 +195,22 @@ impl Session for LiveSession {
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
         match command {
-            Command::Apply(setup, _) => self.reloads.apply(setup.matrix),
+            Command::Apply(setup, terms) => {
+                let why = self.origin(&setup);
+                self.reloads.apply(*setup, terms, why.into())
+            }
+            Command::EndProbation(keep) => self.reloads.end_probation(keep),
             Command::Undo => self.reloads.undo(),
             Command::Redo => self.reloads.redo(),
             Command::SetPolicy(policy) => {
-                let followed = self.engine.set_policy(policy);
-                followed.map_err(|e| Refusal(e.to_string()))?;
-                self.note(format!("policy: {policy}"));
-                Ok(())
+                let setup = Setup {
+                    policy,
+                    ..reloads::running(&self.engine)
+                };
+                self.reloads.adjust(&setup, format!("policy: {policy}"))
             }
+            Command::SetVote(member, votes) => self.set_vote(member, votes),
+            Command::SetTarget(target) => self.set_target(target),
             Command::SetMaxInf(device, most) => {
                 self.device(device)?;
                 self.engine.set_max_inf(device, most);
@@ -189,8 +233,7 @@ impl Session for LiveSession {
                     false => self.ensemble.calibration.clone(),
                 };
                 self.searches.start(method, samples)?;
-                self.rest_load_while_measuring();
-                Ok(())
+                self.look_after_load()
             }
             Command::PauseSearch => self.searches.pause(true),
             Command::ResumeSearch => self.searches.pause(false),
@@ -204,11 +247,13 @@ impl Session for LiveSession {
     }
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        self.reloads.check(setup)?;
         let matrix = &setup.matrix;
         let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
         let plan = self.engine.plan_reload(matrix).map_err(|e| refuse(&e))?;
-        let old = self.engine.matrix();
-        let before = self.engine.ledger(&old).map_err(|e| refuse(&e))?;
+        let running = reloads::running(&self.engine);
+        let old = &running.matrix;
+        let before = self.engine.ledger(old).map_err(|e| refuse(&e))?;
         let after = self.engine.ledger(matrix).map_err(|e| refuse(&e))?;
         let names = &old.frame().members;
         Ok(EditPreview {
@@ -216,11 +261,11 @@ impl Session for LiveSession {
                 .map(|d| (before.booked(d), after.booked(d)))
                 .collect(),
             paused_members: plan
-                .paused_members(&old)
+                .paused_members(old)
                 .into_iter()
                 .map(|m| names[m].clone())
                 .collect(),
-            settings: Vec::new(),
+            settings: change::settings(&self.engine, &running, setup),
             prediction: Prediction::default(),
             difference: plan.difference,
         })
@@ -229,8 +274,9 @@ impl Session for LiveSession {
 
 impl Drop for LiveSession {
     fn drop(&mut self) {
-        self.load = None;
+        lock(&self.load).stop();
         self.searches.end();
+        self.join_rest();
         self.reloads.end();
         self.engine.shutdown();
     }
@@ -239,6 +285,3 @@ impl Drop for LiveSession {
 /// How long a finished reload or search stays on the screen is the console's choice;
 /// the log keeps this many lines.
 const LOG_LINES: usize = 500;
-
-/// Width of the bars that latencies are shown in: so many for each doubling.
-const BARS_PER_OCTAVE: u32 = 4;

@@ -1,213 +1,345 @@
-//! Reloads in the background, with their history.
+//! Changes of what runs: in the background, as one step of a history, on probation where
+//! that was asked for.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
-use crate::allocation::{History, Matrix};
 use crate::lock::lock;
-use crate::search::evacuate;
-use crate::serving::{Engine, ReloadError, ReloadPlan};
-use crate::session::{LatencyView, LogLevel, Refusal, ReloadState, ReloadView};
+use crate::serving::{Engine, ReloadError};
+use crate::session::{
+    LatencyView, LogLevel, Mark, MarkKind, Measured, Probation, ProbationState, Ran, Refusal,
+    ReloadState, ReloadView, Setup, Terms,
+};
 
+use super::change::{self, Change, Changed, Order, Way, refuge, settle};
+use super::chronicle::Chronicle;
 use super::log::Log;
-use super::view::latency;
+use super::trial::Trial;
+use super::watch;
 
-/// Applies matrices one after another and remembers what ran.
+/// Applies setups one after another and remembers what ran.
 pub(super) struct Reloads {
-    engine: Arc<Engine>,
-    log: Arc<Log>,
-    state: Arc<Mutex<State>>,
-    thread: Option<JoinHandle<()>>,
+    inner: Arc<Inner>,
+    change: Option<JoinHandle<()>>,
+    watch: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
-struct State {
-    view: Option<ReloadView>,
-    history: History<Matrix>,
-    latency_before: Option<LatencyView>,
+/// What the threads of a session share.
+pub(super) struct Inner {
+    pub engine: Arc<Engine>,
+    pub log: Arc<Log>,
+    pub state: Mutex<State>,
+    /// There is something to watch, or it is over.
+    pub changed: Condvar,
 }
 
-/// How a reload changes the history once it is done.
-#[derive(Clone, Copy)]
-enum Way {
-    New,
-    Back,
-    Forth,
+pub(super) struct State {
+    pub view: Option<ReloadView>,
+    /// A change is under way.
+    pub busy: bool,
+    pub latency_before: Option<LatencyView>,
+    pub chronicle: Chronicle,
+    pub trial: Option<Trial>,
+    pub over: bool,
+}
+
+/// All that is shown of changes.
+pub(super) struct Told {
+    pub reload: Option<ReloadView>,
+    pub latency_before: Option<LatencyView>,
+    pub can_undo: bool,
+    pub can_redo: bool,
+    pub marks: Vec<Mark>,
+    pub history: Vec<Ran>,
+    pub probation: Option<Probation>,
+}
+
+/// What runs.
+pub(super) fn running(engine: &Engine) -> Setup {
+    Setup {
+        matrix: engine.matrix(),
+        policy: engine.policy(),
+        combination: engine.combination(),
+        segment_size: engine.segment_size(),
+    }
 }
 
 impl Reloads {
     pub fn new(engine: Arc<Engine>, log: Arc<Log>) -> Self {
-        Reloads {
+        let graded = !engine.ensemble().is_synthetic() && !engine.devices().is_simulated();
+        let chronicle = Chronicle::new(running(&engine), engine.reading(), graded);
+        let inner = Arc::new(Inner {
             engine,
             log,
-            state: Arc::default(),
-            thread: None,
+            state: Mutex::new(State {
+                view: None,
+                busy: false,
+                latency_before: None,
+                chronicle,
+                trial: None,
+                over: false,
+            }),
+            changed: Condvar::new(),
+        });
+        Reloads {
+            inner,
+            change: None,
+            watch: None,
         }
     }
 
-    pub fn apply(&mut self, matrix: Matrix) -> Result<(), Refusal> {
-        self.start(matrix, Way::New)
+    /// Whether `setup` can run.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check(&self, setup: &Setup) -> Result<(), Refusal> {
+        let engine = &self.inner.engine;
+        let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
+        engine.plan_reload(&setup.matrix).map_err(|e| refuse(&e))?;
+        engine.check_policy(setup.policy).map_err(|e| refuse(&e))?;
+        let members = engine.ensemble().members.len();
+        setup.combination.check(members).map_err(|e| refuse(&e))?;
+        let segment = engine.check_segment_size(setup.segment_size);
+        segment.map_err(|e| refuse(&e))
+    }
+
+    pub fn apply(
+        &mut self,
+        setup: Setup,
+        terms: Option<Terms>,
+        why: String,
+    ) -> Result<(), Refusal> {
+        if let Some(terms) = &terms {
+            check_terms(terms)?;
+        }
+        self.start(setup, Order::new(why).on(terms))
     }
 
     pub fn undo(&mut self) -> Result<(), Refusal> {
-        let before = lock(&self.state).history.before().cloned();
-        let matrix = before.ok_or_else(|| Refusal("nothing ran before this matrix".into()))?;
-        self.start(matrix, Way::Back)
+        let before = lock(&self.inner.state).chronicle.undo.before().cloned();
+        let setup = before.ok_or_else(|| Refusal("nothing ran before this".into()))?;
+        self.start(setup, Order::new("undo".into()).going(Way::Back))
     }
 
     pub fn redo(&mut self) -> Result<(), Refusal> {
-        let after = lock(&self.state).history.after().cloned();
-        let matrix = after.ok_or_else(|| Refusal("nothing was undone".into()))?;
-        self.start(matrix, Way::Forth)
+        let after = lock(&self.inner.state).chronicle.undo.after().cloned();
+        let setup = after.ok_or_else(|| Refusal("nothing was undone".into()))?;
+        self.start(setup, Order::new("redo".into()).going(Way::Forth))
+    }
+
+    /// Changes what needs no reload, at once.
+    pub fn adjust(&mut self, setup: &Setup, why: String) -> Result<(), Refusal> {
+        self.check(setup)?;
+        let old = running(&self.inner.engine);
+        if *setup == old {
+            return Ok(());
+        }
+        self.take_turn(&why)?;
+        settle(&self.inner, &old, setup, Order::new(why));
+        Ok(())
     }
 
     /// Lets a device disappear and evacuates it.
     pub fn lose(&mut self, device: usize) -> Result<(), Refusal> {
-        if self.is_running() {
-            return Err(Refusal("a reload is under way".into()));
-        }
         let (simulated, lost) = {
-            let kind = &self.engine.devices().get(device).kind;
-            let lost = self.engine.lost_devices().contains(&device);
+            let engine = &self.inner.engine;
+            let kind = &engine.devices().get(device).kind;
+            let lost = engine.lost_devices().contains(&device);
             (kind.profile().is_some(), lost)
         };
         match (simulated, lost) {
-            (false, _) => Err(Refusal("only simulated devices disappear".into())),
-            (_, true) => Err(Refusal("it is gone already".into())),
-            _ => self.begin(move |engine, watch| {
-                let lost = engine.lose_device(device, |running| refuge(engine, running), watch);
-                lost.map_err(|error| ReloadError::NoRefuge(error.to_string()))
-            }),
+            (false, _) => return Err(Refusal("only simulated devices disappear".into())),
+            (_, true) => return Err(Refusal("it is gone already".into())),
+            _ => {}
         }
+        let name = &self.inner.engine.devices().get(device).name;
+        let text = format!("{name} lost");
+        self.take_turn(&text)?;
+        self.mark(MarkKind::Device, text);
+        self.begin(Order::new("evacuation".into()), move |engine, watch| {
+            let lost = engine.lose_device(device, |running| refuge(engine, running), watch);
+            lost.map_err(|error| ReloadError::NoRefuge(error.to_string()))
+        })
     }
 
-    fn start(&mut self, matrix: Matrix, way: Way) -> Result<(), Refusal> {
-        if self.is_running() {
-            return Err(Refusal("a reload is under way".into()));
+    /// Ends a probation: what was applied stays, or goes.
+    pub fn end_probation(&mut self, keep: bool) -> Result<(), Refusal> {
+        if keep {
+            return match lock(&self.inner.state).end_trial(ProbationState::Kept) {
+                Some(_) => {
+                    self.note("probation ended: what was applied stays".into());
+                    Ok(())
+                }
+                None => Err(Refusal("nothing is on probation".into())),
+            };
         }
-        let plan = self.engine.plan_reload(&matrix);
+        let refuge = {
+            let mut state = lock(&self.inner.state);
+            if state.busy {
+                return Err(Refusal("a change is under way".into()));
+            }
+            let why = "an operator took it back";
+            let ended = state.end_trial(ProbationState::Failed(why.into()));
+            ended.ok_or_else(|| Refusal("nothing is on probation".into()))?
+        };
+        let order = Order::new("rolled back: an operator took it back".into());
+        self.start(refuge, order.going(Way::Refuge))
+    }
+
+    fn start(&mut self, setup: Setup, order: Order) -> Result<(), Refusal> {
+        self.check(&setup)?;
+        let engine = &self.inner.engine;
+        let plan = engine.plan_reload(&setup.matrix);
         let plan = plan.map_err(|e| Refusal(e.to_string()))?;
-        if plan.is_empty() {
-            return Err(Refusal("this matrix already runs".into()));
+        if plan.is_empty() && setup == running(engine) {
+            return Err(Refusal("this already runs".into()));
         }
-        self.begin_way(way, move |engine, watch| engine.reload(&matrix, watch))
+        // What goes back shows why, whoever sent it back.
+        if order.way != Way::Refuge {
+            self.take_turn(&order.why)?;
+        }
+        self.begin(order, Change::to(setup))
     }
 
-    fn begin(&mut self, change: impl Change) -> Result<(), Refusal> {
-        self.begin_way(Way::New, change)
-    }
-
-    /// Changes the matrix in the background.
-    fn begin_way(&mut self, way: Way, change: impl Change) -> Result<(), Refusal> {
-        self.end();
-        lock(&self.state).view = Some(ReloadView {
-            steps: Vec::new(),
-            state: ReloadState::Running,
-            elapsed: std::time::Duration::ZERO,
-        });
-        let (engine, log) = (Arc::clone(&self.engine), Arc::clone(&self.log));
-        let state = Arc::clone(&self.state);
-        let work = move || reload(&engine, &log, &state, change, way);
-        let thread = thread::Builder::new().name("reload".into()).spawn(work);
-        self.thread = Some(thread.map_err(|e| Refusal(e.to_string()))?);
+    /// Only one change at a time; who comes next ends the probation of the last.
+    fn take_turn(&mut self, why: &str) -> Result<(), Refusal> {
+        let ended = {
+            let mut state = lock(&self.inner.state);
+            if state.busy {
+                return Err(Refusal("a reload is under way".into()));
+            }
+            let ended = state.end_trial(ProbationState::Kept).is_some();
+            if !ended {
+                state.trial = None;
+            }
+            ended
+        };
+        if ended {
+            self.note(format!(
+                "probation ended before its time ({why}): what was on it was kept"
+            ));
+        }
         Ok(())
     }
 
-    /// What shows as done is done, though its thread may take a moment more to end.
-    fn is_running(&self) -> bool {
-        let view = lock(&self.state).view.as_ref().map(|v| v.state.clone());
-        let thread = self.thread.as_ref();
-        view == Some(ReloadState::Running) && thread.is_some_and(|t| !t.is_finished())
+    /// Changes what runs in the background.
+    fn begin(
+        &mut self,
+        order: Order,
+        change: impl FnOnce(&Engine, &mut dyn FnMut(&str)) -> Changed + Send + 'static,
+    ) -> Result<(), Refusal> {
+        self.join_change();
+        self.watch()?;
+        lock(&self.inner.state).begin();
+        let inner = Arc::clone(&self.inner);
+        let work = move || change::run(&inner, order, change);
+        let spawned = thread::Builder::new().name("reload".into()).spawn(work);
+        match spawned {
+            Ok(thread) => self.change = Some(thread),
+            Err(error) => {
+                lock(&self.inner.state).busy = false;
+                return Err(Refusal(error.to_string()));
+            }
+        }
+        Ok(())
     }
 
-    pub fn view(&self) -> Option<ReloadView> {
-        lock(&self.state).view.clone()
+    /// Starts the thread that looks after probations, once there is a change.
+    fn watch(&mut self) -> Result<(), Refusal> {
+        if self.watch.is_none() {
+            let inner = Arc::clone(&self.inner);
+            let work = move || watch::run(&inner);
+            let thread = thread::Builder::new().name("watch".into()).spawn(work);
+            self.watch = Some(thread.map_err(|e| Refusal(e.to_string()))?);
+        }
+        Ok(())
     }
 
-    pub fn latency_before(&self) -> Option<LatencyView> {
-        lock(&self.state).latency_before.clone()
+    /// Leaves a mark.
+    pub fn mark(&self, kind: MarkKind, text: String) {
+        let now = self.inner.engine.now();
+        lock(&self.inner.state).chronicle.mark(now, kind, text);
     }
 
-    /// Whether there is something to undo, and to redo.
-    pub fn can_go(&self) -> (bool, bool) {
-        let state = lock(&self.state);
-        (
-            state.history.before().is_some(),
-            state.history.after().is_some(),
-        )
+    fn note(&self, text: String) {
+        let now = self.inner.engine.now();
+        self.inner.log.add(now, LogLevel::Info, text);
     }
 
-    /// Waits for a reload under way.
-    pub fn end(&mut self) {
-        if let Some(thread) = self.thread.take() {
+    pub fn tell(&self) -> Told {
+        let reading = self.inner.engine.reading();
+        let state = lock(&self.inner.state);
+        Told {
+            reload: state.view.clone(),
+            latency_before: state.latency_before.clone(),
+            can_undo: state.chronicle.undo.before().is_some(),
+            can_redo: state.chronicle.undo.after().is_some(),
+            marks: state.chronicle.marks(),
+            history: state.chronicle.history(&reading),
+            probation: state.trial.as_ref().map(|t| t.view.clone()),
+        }
+    }
+
+    fn join_change(&mut self) {
+        if let Some(thread) = self.change.take() {
             // It catches its own failures; a panic in it is already reported.
+            let _ = thread.join();
+        }
+    }
+
+    /// Waits for a change under way; nothing is watched any more.
+    pub fn end(&mut self) {
+        self.join_change();
+        lock(&self.inner.state).over = true;
+        self.inner.changed.notify_all();
+        if let Some(thread) = self.watch.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// What changes the matrix, telling each step.
-trait Change: FnOnce(&Engine, &mut dyn FnMut(&str)) -> Changed + Send + 'static {}
+impl State {
+    /// A change begins.
+    pub fn begin(&mut self) {
+        self.busy = true;
+        self.view = Some(ReloadView {
+            steps: Vec::new(),
+            state: ReloadState::Running,
+            elapsed: std::time::Duration::ZERO,
+        });
+    }
 
-impl<F: FnOnce(&Engine, &mut dyn FnMut(&str)) -> Changed + Send + 'static> Change for F {}
+    /// Ends a probation that is watched; gives what would have come back.
+    pub fn end_trial(&mut self, state: ProbationState) -> Option<Setup> {
+        let trial = self.trial.as_mut().filter(|t| t.is_watching())?;
+        trial.view.state = state;
+        Some(trial.view.refuge.clone())
+    }
 
-type Changed = Result<ReloadPlan, ReloadError>;
-
-/// Where the workers of lost devices go.
-fn refuge(engine: &Engine, running: &Matrix) -> Result<Matrix, String> {
-    let (lost, devices) = (engine.lost_devices(), engine.devices());
-    evacuate(running, &lost, devices, engine.footprints()).map_err(|e| e.to_string())
+    /// What ran did lately: over a time as long as `terms` ask for, or since its start.
+    pub fn baseline(&self, engine: &Engine, terms: &Terms) -> Measured {
+        let now = engine.reading();
+        let start = self.chronicle.since();
+        let window = engine.reading_before(now.at.saturating_sub(terms.lasts));
+        let from = window.filter(|w| w.at > start.at);
+        let period = now.since(from.as_ref().unwrap_or(start));
+        self.chronicle.measured(&period)
+    }
 }
 
-fn reload(engine: &Engine, log: &Log, state: &Mutex<State>, change: impl Change, way: Way) {
-    let started = Instant::now();
-    let old = engine.matrix();
-    let before = latency(engine);
-    let result = change(engine, &mut |step| {
-        if let Some(view) = &mut lock(state).view {
-            view.steps.push(step.to_owned());
-            view.elapsed = started.elapsed();
-        }
-    });
-    let elapsed = started.elapsed();
-    let now = engine.observe().now;
-    let mut state = lock(state);
-    let (outcome, level, text) = match result {
-        Ok(plan) => {
-            engine.clear_latency();
-            state.latency_before = (before.summary.count > 0).then_some(before);
-            // Bringing retired workers back is no change of matrix.
-            if old != engine.matrix() {
-                remember(&mut state.history, old, way);
-            }
-            let changed = plan.difference.changed().count();
-            let millis = elapsed.as_secs_f64() * 1e3;
-            let entries = if changed == 1 { "entry" } else { "entries" };
-            let text = format!("reload: {changed} {entries} changed in {millis:.1} ms");
-            (ReloadState::Done, LogLevel::Info, text)
-        }
-        Err(error) => {
-            // After a loss nothing can be said of what ran before.
-            let why = match error {
-                ReloadError::NoRefuge(why) => why,
-                other => format!("{other}; the old matrix serves"),
-            };
-            let text = format!("reload failed: {why}");
-            (ReloadState::Failed(why), LogLevel::Error, text)
-        }
+fn check_terms(terms: &Terms) -> Result<(), Refusal> {
+    let share = |share: Option<f64>| share.is_none_or(|s| (0.0..=1.0).contains(&s));
+    let wrong = if terms.lasts.is_zero() {
+        "a probation lasts longer than no time"
+    } else if !terms
+        .p99
+        .is_none_or(|factor| factor.is_finite() && factor > 0.0)
+    {
+        "p99: expected a factor above 0"
+    } else if !share(terms.failures) || !share(terms.accuracy) {
+        "failures and accuracy: expected shares from 0 to 1"
+    } else {
+        return Ok(());
     };
-    if let Some(view) = &mut state.view {
-        view.state = outcome;
-        view.elapsed = elapsed;
-    }
-    log.add(now, level, text);
-}
-
-fn remember(history: &mut History<Matrix>, old: Matrix, way: Way) {
-    match way {
-        Way::New => history.replaced(old),
-        Way::Back => history.went_back(old),
-        Way::Forth => history.went_forth(old),
-    }
+    Err(Refusal(wrong.into()))
 }

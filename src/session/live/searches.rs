@@ -67,7 +67,7 @@ impl Searches {
         let booked = booked.map_err(|e| Refusal(e.to_string()))?;
         let job = Job {
             ensemble: Arc::new(Ensemble {
-                policy: self.engine.observe().policy,
+                policy: self.engine.policy(),
                 ..Ensemble::clone(self.engine.ensemble())
             }),
             measured_on: devices.beside(&booked),
@@ -123,6 +123,16 @@ impl Searches {
     pub fn is_measuring(&self) -> bool {
         self.running()
             .is_ok_and(|r| !r.control.is_waiting() && r.control.progress().measuring)
+    }
+
+    /// Tells whether the search occupies the devices; none once it is over.
+    pub fn watcher(&self) -> Option<impl Fn() -> Option<bool> + Send + 'static> {
+        let running = self.running().ok()?;
+        let (control, end) = (Arc::clone(&running.control), Arc::clone(&running.end));
+        Some(move || {
+            let measures = !control.is_waiting() && control.progress().measuring;
+            lock(&end).is_none().then_some(measures)
+        })
     }
 
     pub fn view(&self) -> Option<SearchView> {
@@ -184,7 +194,7 @@ fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &
     let (state, level, text) = describe(&result);
     let cached = result.as_ref().is_ok_and(|o| o.cached);
     let shortfall = result.as_ref().ok().and_then(|o| o.found.shortfall.clone());
-    log.add(engine.observe().now, level, text);
+    log.add(engine.now(), level, text);
     *lock(end) = Some(End {
         state,
         elapsed,

@@ -1,18 +1,20 @@
 //! The snapshot of a live engine.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
-use crate::ensemble::Ensemble;
-use crate::serving::{Engine, Observed, WorkerStats};
+use crate::ensemble::{Ensemble, Weighed};
+use crate::lock::lock;
+use crate::serving::{Engine, LagStats, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, LoadView, MemberView,
-    ReloadState, ReloadView, Snapshot, ThroughputView,
+    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, MemberView, ReloadState,
+    ReloadView, Snapshot, Standing, ThroughputView,
 };
 
+use super::LiveSession;
 use super::devices::INTERFERED;
-use super::{BARS_PER_OCTAVE, LiveSession};
 
 /// What never changes about a member, worked out once.
 pub(super) struct MemberFacts {
@@ -35,11 +37,15 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
 }
 
 impl LiveSession {
-    pub(super) fn view(&self) -> Snapshot {
-        // Before the matrix: a reload that is shown as done is then also in it.
-        let reload = self.reloads.view();
-        let (can_undo, can_redo) = self.reloads.can_go();
-        let seen = self.engine.observe();
+    pub(super) fn view(&mut self) -> Snapshot {
+        // Before the rest: a change that is shown as done is then also in it.
+        let told = self.reloads.tell();
+        let load = lock(&self.load).view();
+        let limit = self.target.map(|t| t.latency);
+        let seen = self.engine.observe_against(limit);
+        let queues = seen.members.iter().map(|m| m.queued);
+        self.growth.note(seen.now, queues);
+        self.refresh_proposal(&seen);
         let matrix = self.engine.matrix();
         Snapshot {
             now: seen.now,
@@ -48,37 +54,30 @@ impl LiveSession {
             simulated: self.engine.devices().is_simulated(),
             health: self.health(&seen),
             policy: seen.policy,
-            combination: self.ensemble.combination(),
-            segment_size: self.ensemble.segment_size,
-            target: None,
-            marks: Vec::new(),
-            history: Vec::new(),
-            probation: None,
+            combination: self.engine.combination(),
+            segment_size: seen.segment_size,
+            target: self.target,
+            marks: told.marks,
+            history: told.history,
+            probation: told.probation,
             audience: Audience::default(),
             playback: None,
             recording: None,
             devices: self.devices(&seen, &matrix),
             members: self.members(&seen),
-            entries: self.entries(&seen, &matrix, reload.as_ref()),
-            latency: latency(&self.engine),
-            latency_before: self.reloads.latency_before(),
+            entries: self.entries(&seen, &matrix, told.reload.as_ref()),
+            latency: of_requests(&seen),
+            latency_before: told.latency_before,
             throughput: throughput(&seen),
             accuracy: self.accuracy(),
             counters: self.counters(&seen),
-            load: LoadView {
-                pattern: self.pattern,
-                resting: self.pattern.is_some() && self.load.is_none(),
-                sent: self
-                    .load
-                    .as_ref()
-                    .map_or(0, |l| l.tally().sent.load(Ordering::Relaxed)),
-            },
+            load,
             search: self.searches.view(),
-            reload,
+            reload: told.reload,
             proposal: self.proposal.clone().filter(|p| p.matrix != matrix),
             log: self.log.lines(),
-            can_undo,
-            can_redo,
+            can_undo: told.can_undo,
+            can_redo: told.can_redo,
             matrix,
         }
     }
@@ -94,7 +93,7 @@ impl LiveSession {
                 name: device.name.clone(),
                 kind: device.kind.name().to_owned(),
                 busy: stats.busy.min(1.0),
-                copying: 0.0,
+                copying: stats.copying,
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
                 memory_bytes: devices.memory_bytes(index),
                 side_by_side: device.kind.is_concurrent(),
@@ -107,19 +106,23 @@ impl LiveSession {
     }
 
     fn members(&self, seen: &Observed) -> Vec<MemberView> {
+        let standings = self.engine.standings();
+        let all: f64 = seen.members.iter().map(|m| m.device_s).sum();
+        let cost = |member: usize| seen.members[member].device_s / all.max(f64::MIN_POSITIVE);
         self.members
             .iter()
             .zip(&seen.members)
-            .map(|(facts, stats)| MemberView {
+            .enumerate()
+            .map(|(member, (facts, stats))| MemberView {
                 name: facts.name.clone(),
                 flops: facts.flops,
                 parameters: facts.parameters,
                 synthetic: facts.synthetic,
                 queued: stats.queued,
-                growth: 0.0,
-                series: Vec::new(),
-                latency: LatencyView::default(),
-                standing: None,
+                growth: self.growth.of(member),
+                series: stats.series.clone(),
+                latency: of_samples(&seen.latencies.members[member]),
+                standing: standings[member].map(|w| standing(w, cost(member))),
                 samples_per_s: stats.samples_per_s,
             })
             .collect()
@@ -136,41 +139,34 @@ impl LiveSession {
             Some(reload) if reload.state == ReloadState::Running => Vec::new(),
             _ => self.engine.retired(matrix),
         };
-        matrix
-            .cells()
-            .map(|cell| {
-                let mut at = seen
-                    .workers
-                    .iter()
-                    .filter(|w| (w.spec.device, w.spec.member) == (cell.device, cell.member));
-                match at.next_back() {
-                    Some(stats) => self.entry(stats, cell),
-                    None => EntryView {
-                        retired: retired.contains(&cell),
-                        ..EntryView::default()
-                    },
-                }
-            })
-            .collect()
-    }
-
-    fn entry(&self, stats: &WorkerStats, cell: Cell) -> EntryView {
-        let room = stats.batches as f64 * stats.spec.size.get() as f64;
-        EntryView {
-            load: stats.load.min(1.0),
-            fill: if room > 0.0 {
-                stats.samples as f64 / room
-            } else {
-                0.0
-            },
-            waiting: 0,
-            copying: 0.0,
-            latency: LatencyView::default(),
-            batches: stats.batches,
-            restarts: self.engine.restarts(cell),
-            retired: false,
-            interfered: stats.slowdown.filter(|s| *s > INTERFERED),
-        }
+        let restarts = self.engine.restarts();
+        let workers: HashMap<(usize, usize), &WorkerStats> = seen
+            .workers
+            .iter()
+            .map(|w| ((w.spec.device, w.spec.member), w))
+            .collect();
+        let lags: HashMap<WorkerId, &LagStats> = {
+            let lags = seen.latencies.workers.iter();
+            lags.map(|(id, stats)| (*id, stats)).collect()
+        };
+        let entry = |cell: Cell| {
+            let place = (cell.device, cell.member);
+            match workers.get(&place) {
+                Some(stats) => EntryView {
+                    restarts: restarts.get(&place).copied().unwrap_or(0),
+                    latency: lags
+                        .get(&stats.spec.id)
+                        .map(|l| of_samples(l))
+                        .unwrap_or_default(),
+                    ..entry(stats)
+                },
+                None => EntryView {
+                    retired: retired.contains(&cell),
+                    ..EntryView::default()
+                },
+            }
+        };
+        matrix.cells().map(entry).collect()
     }
 
     fn accuracy(&self) -> Option<Accuracy> {
@@ -179,12 +175,7 @@ impl LiveSession {
         if !labelled || made_up {
             return None;
         }
-        let tally = self.load.as_ref()?.tally();
-        let answered = tally.answered.load(Ordering::Relaxed);
-        (answered > 0).then(|| Accuracy {
-            right: tally.right.load(Ordering::Relaxed),
-            answered,
-        })
+        lock(&self.load).accuracy()
     }
 
     fn counters(&self, seen: &Observed) -> Counters {
@@ -198,14 +189,56 @@ impl LiveSession {
     }
 }
 
+fn standing(weighed: Weighed, cost: f64) -> Standing {
+    Standing {
+        weighed: weighed.weighed,
+        agreement: weighed.agreement,
+        accuracy: weighed.accuracy,
+        disagreement: weighed.disagreement,
+        entropy: weighed.entropy,
+        cost,
+        flips: weighed.flips,
+        accuracy_change: weighed.accuracy_change,
+    }
+}
+
+fn entry(stats: &WorkerStats) -> EntryView {
+    let room = stats.batches as f64 * stats.spec.size.get() as f64;
+    EntryView {
+        load: stats.load.min(1.0),
+        fill: if room > 0.0 {
+            stats.samples as f64 / room
+        } else {
+            0.0
+        },
+        waiting: stats.waiting,
+        copying: stats.copying,
+        batches: stats.batches,
+        interfered: stats.slowdown.filter(|s| *s > INTERFERED),
+        ..EntryView::default()
+    }
+}
+
 /// The ensemble's latencies.
-pub(super) fn latency(engine: &Engine) -> LatencyView {
-    let seen = engine.observe();
+pub(super) fn latency(engine: &Engine, limit: Option<Duration>) -> LatencyView {
+    of_requests(&engine.observe_against(limit))
+}
+
+fn of_requests(seen: &Observed) -> LatencyView {
     LatencyView {
         summary: seen.latency,
-        buckets: engine.latency_buckets(BARS_PER_OCTAVE),
+        buckets: seen.buckets.clone(),
         split: seen.split,
-        missed: None,
+        missed: seen.missed,
+    }
+}
+
+fn of_samples(lags: &LagStats) -> LatencyView {
+    LatencyView {
+        summary: lags.summary,
+        buckets: lags.buckets.clone(),
+        split: lags.split,
+        missed: lags.above,
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Args {
 }
 
 /// The load a console begins with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum StartLoad {
     None,
     Pattern(LoadPattern),
@@ -153,6 +153,9 @@ pub enum Command {
         after_help = "Example:\n  divisi picture digits --size 160x50 --after 3s --keys \"s enter wait:5s 2\" --out search.svg"
     )]
     Picture(PictureArgs),
+    /// The desktop's own file dialog, for the console
+    #[command(name = "__pick", hide = true)]
+    Pick(super::pick::PickArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -23,7 +23,8 @@ pub fn run(args: &Args) -> Result<()> {
     let factory = opened.networks();
     let engine = Arc::new(opened.start(&matrix, Arc::clone(&factory))?);
     let mut session = LiveSession::new(engine, factory, Cache::of_user());
-    if let (StartLoad::Pattern(pattern), true) = (args.load, opened.ensemble.calibration.is_some())
+    if let (StartLoad::Pattern(pattern), true) =
+        (args.load.clone(), opened.ensemble.calibration.is_some())
     {
         session.command(Command::StartLoad(pattern))?;
     }

@@ -18,6 +18,7 @@ mod keys;
 mod man;
 mod open;
 mod output;
+mod pick;
 mod picture;
 mod plan;
 mod predict;
@@ -50,6 +51,7 @@ pub fn main() -> ExitCode {
         Some(Command::Completions { shell }) => completions::run(*shell),
         Some(Command::Man { folder }) => man::run(folder.as_deref()),
         Some(Command::Picture(a)) => picture::run(a),
+        Some(Command::Pick(a)) => pick::run(a),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -141,7 +141,8 @@ fn start(args: &PictureArgs) -> Result<Console> {
     let factory = opened.networks();
     let engine = opened.start(&matrix, factory.clone())?;
     let mut session = LiveSession::new(engine.into(), factory, Cache::of_user());
-    if let (StartLoad::Pattern(pattern), true) = (args.load, opened.ensemble.calibration.is_some())
+    if let (StartLoad::Pattern(pattern), true) =
+        (args.load.clone(), opened.ensemble.calibration.is_some())
     {
         session.command(Command::StartLoad(pattern))?;
     }

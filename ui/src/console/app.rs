@@ -1,5 +1,6 @@
 //! The loop: events, ticks and signals in, frames out.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use super::Options;
 use super::core::Console;
 use super::effect::{Effect, Event};
 use super::files;
+use super::native::Native;
 use super::pace::{Due, Pace};
 use super::terminal::Screen;
 use super::theme::Look;
@@ -46,6 +48,7 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
         dirty: true,
         config: config::Watch::begin(),
         pace: Pace::new(Instant::now()),
+        native: Native::default(),
     };
     app.size()?;
     app.drive(&mut signals).await
@@ -102,6 +105,8 @@ struct App {
     config: config::Watch,
     /// When to look at the session again.
     pace: Pace,
+    /// The desktop's own dialog, while it is open.
+    native: Native,
 }
 
 impl App {
@@ -112,7 +117,8 @@ impl App {
                 biased;
                 ends = signals.next() => if ends { Next::Leave } else { self.come_back()? },
                 event = events.next() => self.inputs(event, &mut events).await?,
-                settings = self.config.changed() => self.take_in(Event::Configured(settings))?,
+                settings = self.config.changed() => self.take(Event::Configured(settings))?,
+                event = self.native.answer() => self.take(event)?,
                 () = sleep_until(self.pace.next().into()) => self.tick(),
             };
             match next {
@@ -171,27 +177,24 @@ impl App {
             Input::Resize(width, height) => Event::Resize(width, height),
             _ => return Ok(Next::On),
         };
-        self.take_in(event)
+        self.take(event)
     }
 
-    fn take_in(&mut self, event: Event) -> anyhow::Result<Next> {
+    /// Gives the event to the console and does what that asks for.
+    fn take(&mut self, event: Event) -> anyhow::Result<Next> {
         self.dirty = true;
         self.pace.touched(Instant::now());
-        for effect in self.console.handle(event) {
-            match effect {
-                Effect::Write {
-                    path,
-                    bytes,
-                    replace,
-                } => {
-                    let wrote = files::write(&path, &bytes, replace);
-                    self.console.handle(Event::Wrote(wrote));
-                }
-                Effect::Quit => return Ok(Next::Leave),
-                Effect::Suspend => return Ok(Next::Suspend),
-                Effect::Mouse(on) => self.screen.set_mouse(on)?,
-                // The console has sent these to the session.
-                Effect::Send(_) | Effect::Preview(_) => {}
+        let mut effects = VecDeque::from(self.console.handle(event));
+        while let Some(effect) = effects.pop_front() {
+            match files::perform(effect) {
+                Ok(answer) => effects.extend(self.console.handle(answer)),
+                Err(Effect::Quit) => return Ok(Next::Leave),
+                Err(Effect::Suspend) => return Ok(Next::Suspend),
+                Err(Effect::Mouse(on)) => self.screen.set_mouse(on)?,
+                Err(Effect::Pick(pick)) => self.native.ask(&pick),
+                Err(Effect::StopPick) => self.native.stop(),
+                // The console has sent the others to the session.
+                Err(_) => {}
             }
         }
         Ok(Next::On)

@@ -1,38 +1,125 @@
-//! Staged changes of the matrix: a copy, its history, and what is being typed.
+//! Staged changes of what serves: a copy, its history, and what is being typed.
 
 use divisi::allocation::{Cell, Matrix};
 use divisi::ensemble::BatchSize;
+use divisi::session::{EditPreview, Setup};
 
-/// A matrix being edited. Only valid matrices are ever staged.
+/// A setup being edited. Only valid matrices are ever staged.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    staged: Matrix,
-    past: Vec<Matrix>,
-    future: Vec<Matrix>,
+    staged: Setup,
+    past: Vec<Setup>,
+    future: Vec<Setup>,
     /// Digits typed at the cursor so far.
     typed: String,
     /// The last step of the history came from `typed`.
     typing: bool,
     /// Why the last change was not entered.
     error: Option<String>,
+    /// The worker that is to be put on another device.
+    mark: Option<Mark>,
+    /// What the session was asked about last.
+    asked: Option<Setup>,
+    /// Its answer.
+    preview: Option<Result<EditPreview, String>>,
+}
+
+/// A worker to be put on another device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Where it is.
+    pub from: Cell,
+    /// Its batch size.
+    pub size: BatchSize,
+    /// It leaves its place.
+    pub moves: bool,
 }
 
 impl Edit {
-    /// Starts from the running matrix.
-    pub fn new(matrix: Matrix) -> Self {
+    /// Starts from what runs.
+    pub fn new(running: Setup) -> Self {
         Edit {
-            staged: matrix,
+            staged: running,
             past: Vec::new(),
             future: Vec::new(),
             typed: String::new(),
             typing: false,
             error: None,
+            mark: None,
+            asked: None,
+            preview: None,
         }
     }
 
     /// The matrix as staged.
     pub fn staged(&self) -> &Matrix {
+        &self.staged.matrix
+    }
+
+    /// All that is staged.
+    pub fn setup(&self) -> &Setup {
         &self.staged
+    }
+
+    /// The worker that is to be put on another device.
+    pub fn mark(&self) -> Option<Mark> {
+        self.mark
+    }
+
+    /// Marks the worker at `cell`, to be copied or moved; says where there is none.
+    pub fn take(&mut self, cell: Cell, moves: bool) {
+        self.settle();
+        match self.staged.matrix.get(cell) {
+            Some(size) => {
+                let from = cell;
+                self.mark = Some(Mark { from, size, moves });
+            }
+            None => self.error = Some("no worker here to take: choose an entry with one".into()),
+        }
+    }
+
+    /// Forgets the mark; whether there was one.
+    pub fn unmark(&mut self) -> bool {
+        self.mark.take().is_some()
+    }
+
+    /// Says why a change was not entered.
+    pub fn refuse(&mut self, why: impl Into<String>) {
+        self.settle();
+        self.error = Some(why.into());
+    }
+
+    /// Stages all of it as one step.
+    pub fn stage(&mut self, setup: Setup) {
+        self.settle();
+        self.mark = None;
+        self.step(setup, false);
+    }
+
+    /// What the session says of what is staged, once it has.
+    pub fn preview(&self) -> Option<&Result<EditPreview, String>> {
+        self.preview.as_ref()
+    }
+
+    /// The setup that the session is to be asked about, once for each.
+    pub fn question(&mut self) -> Option<Setup> {
+        if self.asked.as_ref() == Some(&self.staged) {
+            return None;
+        }
+        self.asked = Some(self.staged.clone());
+        self.asked.clone()
+    }
+
+    /// Takes an answer; one about what is no longer staged is dropped.
+    pub fn answered(&mut self, about: &Setup, preview: &Result<EditPreview, String>) {
+        if *about == self.staged {
+            self.preview = Some(preview.clone());
+        }
+    }
+
+    /// What runs has changed: what was said of the staged setup no longer holds.
+    pub fn ask_again(&mut self) {
+        self.asked = None;
     }
 
     /// Why the last change was not entered, until the next key.
@@ -62,9 +149,9 @@ impl Edit {
     /// break a rule are not entered and say so.
     pub fn cycle(&mut self, cell: Cell, step: isize) {
         let sizes: Vec<Option<BatchSize>> = std::iter::once(None)
-            .chain(self.staged.frame().batch_sizes.iter().map(Some))
+            .chain(self.staged.matrix.frame().batch_sizes.iter().map(Some))
             .collect();
-        let current = self.staged.get(cell);
+        let current = self.staged.matrix.get(cell);
         let at = sizes.iter().position(|s| *s == current).unwrap_or(0) as isize;
         let next = (at + step).rem_euclid(sizes.len() as isize);
         self.set(cell, sizes[next as usize]);
@@ -109,13 +196,13 @@ impl Edit {
     }
 
     fn allowed(&self, size: BatchSize) -> bool {
-        self.staged.frame().batch_sizes.contains(size)
+        self.staged.matrix.frame().batch_sizes.contains(size)
     }
 
     /// Some allowed size begins with these digits.
     fn promising(&self, text: &str) -> bool {
         let starts = |s: BatchSize| s.to_string().starts_with(text);
-        text == "0" || self.staged.frame().batch_sizes.iter().any(starts)
+        text == "0" || self.staged.matrix.frame().batch_sizes.iter().any(starts)
     }
 
     fn enter(&mut self, cell: Cell, entry: Option<BatchSize>) {
@@ -125,23 +212,23 @@ impl Edit {
     /// Gives whether it was entered. `amend` adds no step to the history: `1` and then
     /// `6` is one change.
     fn replace(&mut self, cell: Cell, entry: Option<BatchSize>, amend: bool) -> bool {
-        match self.staged.with(cell, entry) {
+        match self.staged.matrix.with(cell, entry) {
             Err(error) => {
                 self.error = Some(error.to_string());
                 false
             }
             Ok(matrix) => {
-                self.step(matrix, amend);
+                self.step(self.staged.with_matrix(matrix), amend);
                 true
             }
         }
     }
 
-    fn step(&mut self, matrix: Matrix, amend: bool) {
-        if matrix == self.staged {
+    fn step(&mut self, setup: Setup, amend: bool) {
+        if setup == self.staged {
             return;
         }
-        let before = std::mem::replace(&mut self.staged, matrix);
+        let before = std::mem::replace(&mut self.staged, setup);
         if !amend {
             self.past.push(before);
         }
@@ -151,10 +238,10 @@ impl Edit {
     /// Takes the last change back; whether there was one.
     pub fn undo(&mut self) -> bool {
         self.settle();
-        let Some(matrix) = self.past.pop() else {
+        let Some(setup) = self.past.pop() else {
             return false;
         };
-        let after = std::mem::replace(&mut self.staged, matrix);
+        let after = std::mem::replace(&mut self.staged, setup);
         self.future.push(after);
         true
     }
@@ -162,10 +249,10 @@ impl Edit {
     /// Makes it again; whether there was one.
     pub fn redo(&mut self) -> bool {
         self.settle();
-        let Some(matrix) = self.future.pop() else {
+        let Some(setup) = self.future.pop() else {
             return false;
         };
-        let before = std::mem::replace(&mut self.staged, matrix);
+        let before = std::mem::replace(&mut self.staged, setup);
         self.past.push(before);
         true
     }

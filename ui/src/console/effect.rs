@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::session::{Command, EditPreview, Session, Setup, Snapshot};
+use divisi::session::{
+    Arranged, Arrangement, Command, EditPreview, Session, Setup, Snapshot, arrange,
+};
 use divisi::trace::Span;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use super::files::Folder;
+use super::native::Pick;
 use crate::config::Settings;
 
 /// What happened.
@@ -30,8 +34,10 @@ pub enum Event {
         /// Spans lost since the start.
         lost: u64,
     },
-    /// What a preview says, or why there is none.
-    Previewed(Result<EditPreview, String>),
+    /// What a preview says of the setup that it was asked about, or why there is none.
+    Previewed(Box<Setup>, Result<EditPreview, String>),
+    /// What an arrangement makes of the setup that it was asked about, or why it cannot.
+    Arranged(Box<Setup>, Result<Arranged, String>),
     /// The session took the command.
     Accepted(Command),
     /// The session refused a command; says why.
@@ -40,6 +46,12 @@ pub enum Event {
     Wrote(Result<PathBuf, String>),
     /// What is configured from now on, or what is wrong with it.
     Configured(Result<Box<Settings>, String>),
+    /// What is at a path: a folder's files, or a file's place.
+    Looked(Result<Folder, String>),
+    /// A file's text, or why it cannot be read.
+    Read(PathBuf, Result<String, String>),
+    /// What was chosen in the desktop's own dialog, if anything, or why it cannot ask.
+    Picked(Result<Option<PathBuf>, String>),
 }
 
 /// What the session showed.
@@ -60,6 +72,16 @@ pub enum Effect {
     Send(Command),
     /// Ask the session what a setup would change.
     Preview(Box<Setup>),
+    /// Ask the session for several changes of a setup's matrix at once, where they fit.
+    Arrange(Box<Setup>, Arrangement),
+    /// See what is at a path.
+    Look(PathBuf),
+    /// Read a file.
+    Read(PathBuf),
+    /// Let the desktop's own dialog choose a file.
+    Pick(Pick),
+    /// End that dialog.
+    StopPick,
     /// Write a file; where it must not replace one, a free name beside it is taken.
     Write {
         path: PathBuf,
@@ -83,7 +105,11 @@ pub fn perform(effect: Effect, session: &mut dyn Session) -> Result<Event, Effec
         }),
         Effect::Preview(setup) => {
             let preview = session.preview(&setup);
-            Ok(Event::Previewed(preview.map_err(|r| r.to_string())))
+            Ok(Event::Previewed(setup, preview.map_err(|r| r.to_string())))
+        }
+        Effect::Arrange(setup, arrangement) => {
+            let arranged = arrange(session, &setup, arrangement);
+            Ok(Event::Arranged(setup, arranged.map_err(|r| r.to_string())))
         }
         other => Err(other),
     }

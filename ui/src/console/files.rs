@@ -1,11 +1,135 @@
-//! Files that the console writes.
+//! Files that the console writes, reads and lists: the effects that are about them.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+
+use super::effect::{Effect, Event};
+use super::native;
 
 /// Names tried before giving up.
 const MOST: usize = 10_000;
+/// Files of a folder that are listed; who has more types the name.
+const MOST_LISTED: usize = 5_000;
+/// A setup file of 1 000 devices and members is smaller.
+const MOST_READ: u64 = 16 << 20;
+
+/// A folder's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// Its whole path.
+    pub path: PathBuf,
+    /// Folders first, then by name; hidden ones too.
+    pub items: Vec<Item>,
+    /// Files that are not listed since there are too many.
+    pub left_out: usize,
+    /// The file in it that was asked about, where it was no folder, and whether it is
+    /// there.
+    pub about: Option<(String, bool)>,
+    /// The desktop has a dialog of its own.
+    pub desktop: bool,
+}
+
+/// One file of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its name.
+    pub name: String,
+    /// It is a folder.
+    pub folder: bool,
+    /// Its size; none where that cannot be told.
+    pub bytes: Option<u64>,
+}
+
+/// Does what concerns files and gives its answer; the rest is others'.
+///
+/// # Errors
+/// The effect, where it is about something else.
+pub fn perform(effect: Effect) -> Result<Event, Effect> {
+    match effect {
+        Effect::Look(path) => Ok(Event::Looked(look(&path))),
+        Effect::Read(path) => {
+            let text = read(&path);
+            Ok(Event::Read(path, text))
+        }
+        Effect::Write {
+            path,
+            bytes,
+            replace,
+        } => Ok(Event::Wrote(write(&path, &bytes, replace))),
+        other => Err(other),
+    }
+}
+
+/// What is at `path`; `~` is the home folder. Of a file, or what is not there yet, the
+/// folder that it is in.
+///
+/// # Errors
+/// Neither it nor its folder can be read: the path and why.
+pub fn look(path: &Path) -> Result<Folder, String> {
+    let path = at_home(path);
+    let whole = std::path::absolute(&path).unwrap_or(path);
+    if whole.is_dir() {
+        return list(&whole, None);
+    }
+    let (Some(folder), Some(name)) = (whole.parent(), whole.file_name()) else {
+        return Err(format!("expected a file, found {}", whole.display()));
+    };
+    let about = (name.to_string_lossy().into_owned(), whole.exists());
+    list(folder, Some(about))
+}
+
+fn at_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+fn list(path: &Path, about: Option<(String, bool)>) -> Result<Folder, String> {
+    let wrong = |e: io::Error| format!("cannot read {}: {e}", path.display());
+    // `a/../b` and links, as a person would name it.
+    let path = path.canonicalize().map_err(wrong)?;
+    let mut all = fs::read_dir(&path).map_err(wrong)?;
+    let mut items: Vec<Item> = all.by_ref().flatten().take(MOST_LISTED).map(item).collect();
+    items.sort_by(|a, b| (!a.folder, &a.name).cmp(&(!b.folder, &b.name)));
+    Ok(Folder {
+        path,
+        items,
+        left_out: all.count(),
+        about,
+        desktop: native::is_offered(),
+    })
+}
+
+fn item(entry: fs::DirEntry) -> Item {
+    // Through a link: who opens it opens what it leads to.
+    let facts = fs::metadata(entry.path()).ok();
+    Item {
+        name: entry.file_name().to_string_lossy().into_owned(),
+        folder: facts.as_ref().is_some_and(fs::Metadata::is_dir),
+        bytes: facts.filter(fs::Metadata::is_file).map(|f| f.len()),
+    }
+}
+
+/// A file's text.
+///
+/// # Errors
+/// It cannot be read, or is no text of a reasonable size: the path and why.
+pub fn read(path: &Path) -> Result<String, String> {
+    let wrong = |e: io::Error| format!("cannot read {}: {e}", path.display());
+    let facts = fs::metadata(path).map_err(wrong)?;
+    // A pipe would be waited for.
+    if !facts.is_file() || facts.len() > MOST_READ {
+        let most = "expected a text file of at most 16 MiB";
+        return Err(format!("cannot read {}: {most}", path.display()));
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(wrong)?;
+    let taken = file.take(MOST_READ).read_to_string(&mut text);
+    taken.map(|_| text).map_err(wrong)
+}
 
 /// Writes a file and gives where it is. Without `replace` one that is there stays, and
 /// the new one is called `name-2`, `name-3`, ….

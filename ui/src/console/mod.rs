@@ -8,15 +8,17 @@
 mod actions;
 mod app;
 mod braille;
+mod change;
 pub mod commands;
 mod core;
 mod dialogs;
 mod edit;
 mod effect;
-mod files;
+pub mod files;
 pub mod format;
 mod layout;
 pub mod model;
+pub mod native;
 mod pace;
 mod panels;
 mod pen;
@@ -28,6 +30,7 @@ mod terminal;
 mod theme;
 mod timeline;
 mod update;
+mod what_if;
 
 pub use app::run;
 pub use core::Console;

@@ -7,6 +7,7 @@ use divisi::session::{SearchState, Snapshot};
 use ratatui::layout::Rect;
 use serde::{Deserialize, Serialize};
 
+use super::change::Remembered;
 use super::dialogs::Dialog;
 use super::edit::Edit;
 use super::layout::{self, Arrangement};
@@ -106,6 +107,8 @@ pub struct Model {
     pub log_back: usize,
     /// Staged changes, while editing.
     pub edit: Option<Edit>,
+    /// What was last said in dialogs of change.
+    pub change: Remembered,
     /// What lies over the panels, the last on top.
     pub dialogs: Vec<Dialog>,
     /// A line over the footer.
@@ -142,6 +145,7 @@ impl Model {
             streams: Streams::default(),
             log_back: 0,
             edit: None,
+            change: Remembered::default(),
             dialogs: Vec::new(),
             message: None,
             read_only: options.read_only,
@@ -191,7 +195,7 @@ impl Model {
 
     /// Staged changes would be lost.
     pub fn has_staged(&self) -> bool {
-        let changed = |e: &Edit| e.staged() != &self.snapshot.matrix;
+        let changed = |e: &Edit| *e.setup() != self.snapshot.setup();
         self.edit.as_ref().is_some_and(changed)
     }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use divisi::session::{Command, ReloadState};
+use divisi::session::{Command, EditPreview, ReloadState, Setup, Snapshot};
 use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
 use super::actions;
+use super::change;
 use super::commands::{self, Id};
 use super::dialogs::{self, Dialog};
 use super::effect::{Effect, Event, News};
@@ -23,19 +24,28 @@ const SET_BACK: Duration = Duration::from_millis(100);
 
 /// Takes one event into the model.
 pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
+    let mut effects = take(model, event);
+    effects.extend(change::question(model));
+    effects
+}
+
+fn take(model: &mut Model, event: Event) -> Vec<Effect> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => return on_key(model, &key),
         Event::Key(_) => {}
         Event::Mouse(mouse) => on_mouse(model, &mouse),
         Event::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
-        Event::News(news) => on_news(model, *news),
         Event::Spans { now, spans, lost } => on_spans(model, now, spans, lost),
-        Event::Previewed(preview) => dialogs::previewed(model, preview),
+        Event::News(news) => return on_news(model, *news),
+        Event::Previewed(about, preview) => on_preview(model, &about, &preview),
+        Event::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
         Event::Accepted(command) => on_accepted(model, &command),
         Event::Refused(reason) => model.say(reason, true),
-        Event::Wrote(Ok(path)) => model.say(format!("wrote {}", path.display()), false),
-        Event::Wrote(Err(why)) => model.say(why, true),
         Event::Configured(settings) => actions::configured(model, settings),
+        Event::Wrote(wrote) => actions::wrote(model, wrote),
+        Event::Looked(looked) => return actions::looked(model, looked),
+        Event::Read(path, text) => return actions::read(model, &path, text),
+        Event::Picked(picked) => return actions::picked(model, picked),
     }
     Vec::new()
 }
@@ -114,13 +124,43 @@ fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
     }
 }
 
-fn on_news(model: &mut Model, news: News) {
+fn on_preview(model: &mut Model, about: &Setup, preview: &Result<EditPreview, String>) {
+    if let Some(edit) = &mut model.edit {
+        edit.answered(about, preview);
+    }
+    dialogs::previewed(model, about, preview);
+}
+
+fn on_news(model: &mut Model, news: News) -> Vec<Effect> {
     on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
     let reload = model.snapshot.reload.clone();
     if let Some(reload) = reload.filter(|r| Some(r) != before.reload.as_ref()) {
         on_reload(model, &reload);
     }
+    match serves_otherwise(&before, &model.snapshot) {
+        true => ask_again(model),
+        false => Vec::new(),
+    }
+}
+
+fn serves_otherwise(before: &Snapshot, now: &Snapshot) -> bool {
+    before.matrix != now.matrix
+        || before.policy != now.policy
+        || before.combination != now.combination
+        || before.segment_size != now.segment_size
+}
+
+/// What was said of setups was against something that no longer runs.
+fn ask_again(model: &mut Model) -> Vec<Effect> {
+    if let Some(edit) = &mut model.edit {
+        edit.ask_again();
+    }
+    let compared = model.dialogs.iter().filter_map(|d| match d {
+        Dialog::Compare(compare) => Some(compare.setup.clone()),
+        _ => None,
+    });
+    compared.map(|s| Effect::Preview(Box::new(s))).collect()
 }
 
 fn on_spans(model: &mut Model, now: Duration, spans: Vec<Span>, lost: u64) {
@@ -154,12 +194,19 @@ fn on_reload(model: &mut Model, reload: &divisi::session::ReloadView) {
 }
 
 fn on_accepted(model: &mut Model, command: &Command) {
-    if matches!(command, Command::Apply(..)) {
+    if let Command::Apply(_, terms) = command {
         model.edit = None;
+        model.change.terms = terms.unwrap_or(model.change.terms);
+        let over = |d: &Dialog| matches!(d, Dialog::Compare(_) | Dialog::History(_));
+        model.dialogs.retain(|d| !over(d));
     }
     let reloads = matches!(
         command,
-        Command::Apply(..) | Command::Undo | Command::Redo | Command::LoseDevice(_)
+        Command::Apply(..)
+            | Command::Undo
+            | Command::Redo
+            | Command::EndProbation(false)
+            | Command::LoseDevice(_)
     );
     if reloads {
         let before = model.snapshot.reload.clone();

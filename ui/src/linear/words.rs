@@ -55,7 +55,8 @@ pub fn cell(shown: &Snapshot, cell: Cell) -> String {
 /// All there is to say, a line each: what runs, devices, members, load.
 pub fn status(shown: &Snapshot) -> Vec<String> {
     let simulated = if shown.simulated { ", simulated" } else { "" };
-    let load = shown.load.pattern.map_or("none".into(), |p| p.to_string());
+    let load = shown.load.pattern.as_ref();
+    let load = load.map_or("none".into(), ToString::to_string);
     let mut lines = vec![
         format!(
             "{}: {}{simulated}; {}",

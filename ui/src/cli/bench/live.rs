@@ -73,7 +73,7 @@ fn runs(
     let mut progress = Progress::new();
     let mut done = Vec::new();
     for run in 0..=args.runs {
-        let run_of = match args.load {
+        let run_of = match args.load.clone() {
             None => saturating(args, engine, &samples, expected.as_deref(), stopped)?,
             Some(pattern) => patterned(args, engine, &samples, pattern, stopped)?,
         };

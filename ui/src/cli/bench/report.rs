@@ -57,7 +57,7 @@ impl Report {
         let rates: Vec<f64> = figures.runs.iter().map(rate).collect();
         let seconds: Vec<f64> = figures.runs.iter().map(|(_, s)| *s).collect();
         let answered: Vec<f64> = figures.runs.iter().map(|(n, _)| *n as f64).collect();
-        let load = args.load.map(|p| p.to_string());
+        let load = args.load.as_ref().map(|p| p.to_string());
         Report {
             ensemble: opened.ensemble.name.clone(),
             samples: args.samples,

@@ -31,7 +31,7 @@ pub fn measure(
         simulation = simulation.with_max_inf(opened.device(&limit.device)?, limit.samples);
     }
     let samples = args.samples;
-    let run = simulation.run(match args.load {
+    let run = simulation.run(match args.load.clone() {
         None => Workload::Saturate { samples },
         Some(pattern) => Workload::Pattern {
             pattern,

@@ -1,18 +1,23 @@
 //! What each command does to the model.
 
 mod devices;
+mod files;
 mod looks;
+mod matrix;
 mod panels;
+mod stage;
 pub mod streams;
 
+pub use files::{looked, picked, read, wrote};
 pub use looks::configured;
+pub use matrix::arranged;
 pub use panels::{leave_alone, look_at, settle};
+pub use stage::{bring_back, is_on_probation, stage};
 
-use divisi::allocation::Matrix;
 use divisi::session::{Command, SearchState};
 
 use super::commands::Id;
-use super::dialogs::{Compare, Confirm, Dialog, Form, Help, Palette, Then};
+use super::dialogs::{Confirm, Dialog, Form, Help, Palette, Then};
 use super::edit::Edit;
 use super::effect::Effect;
 use super::model::{Model, Panel};
@@ -29,7 +34,7 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::Cancel => return vec![Effect::Send(Command::CancelSearch)],
         Id::Clear => return vec![Effect::Send(Command::ClearLatency)],
         Id::ApplyBest => return apply_best(model),
-        Id::Compare => return compare(model),
+        Id::Compare => return stage::compare(model),
         Id::ApplyProposal => return apply_proposal(model),
         Id::RegainDevice => return vec![Effect::Send(Command::RegainDevice(model.cursor.device))],
         Id::LoseDevice | Id::SlowDevice | Id::MaxInf => devices::open(model, id),
@@ -37,8 +42,9 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::Vote => return panels::vote(model),
         Id::Next | Id::Previous | Id::NextLayout | Id::Panels => panels::arrange(model, id),
         Id::LatencyScope | Id::ThroughputScope => panels::deeper(model),
-        Id::Help | Id::Palette | Id::Undo | Id::Redo | Id::Search | Id::Load | Id::Policy => {
-            open(model, id);
+        Id::Help | Id::Palette | Id::Undo | Id::Redo | Id::Search | Id::Load => open(model, id),
+        Id::Policy | Id::Combination | Id::SegmentSize | Id::Target | Id::History => {
+            stage::open(model, id);
         }
         Id::Freeze
         | Id::ZoomIn
@@ -52,6 +58,11 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         | Id::SortRows
         | Id::FilterRows
         | Id::ExportTrace => return streams::act(model, id),
+        Id::Keep => stage::end_probation(model, true),
+        Id::RollBack => stage::end_probation(model, false),
+        Id::Open | Id::Write => return files::open(model, id),
+        Id::Copy | Id::Cut | Id::Put | Id::Spread => return matrix::act(model, id),
+        Id::ClearDevice | Id::SameRow | Id::SameColumn => return matrix::act(model, id),
         Id::Up | Id::Down | Id::Left | Id::Right => shift(model, id),
         Id::Edit | Id::Raise | Id::Lower | Id::Empty | Id::Unstage | Id::Restage | Id::Leave => {
             edit(model, id);
@@ -65,7 +76,7 @@ fn quit(model: &mut Model) -> Vec<Effect> {
     if !model.has_staged() {
         return vec![Effect::Quit];
     }
-    let text = "Staged changes of the allocation are not applied. Leave without them?";
+    let text = "Staged changes are not applied. Leave without them?";
     let confirm = Confirm::new("quit", text, Then::Quit);
     model.dialogs.push(Dialog::Confirm(confirm));
     Vec::new()
@@ -99,7 +110,7 @@ fn apply_best(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     // The matrix that is compared, not a better one found meanwhile.
-    ask(model, "apply the best found", best)
+    stage::ask_matrix(model, "apply the best found", best)
 }
 
 fn apply_proposal(model: &mut Model) -> Vec<Effect> {
@@ -108,27 +119,7 @@ fn apply_proposal(model: &mut Model) -> Vec<Effect> {
     };
     // The matrix that is compared: another may be proposed meanwhile.
     let matrix = proposal.matrix.clone();
-    ask(model, "apply the proposed move", matrix)
-}
-
-/// Shows what `matrix` would change, to be applied from there.
-fn ask(model: &mut Model, title: &'static str, matrix: Matrix) -> Vec<Effect> {
-    let setup = Box::new(model.snapshot.setup().with_matrix(matrix.clone()));
-    let command = Command::Apply(setup.clone(), None);
-    let compare = Compare::new(title, matrix, command);
-    model.dialogs.push(Dialog::Compare(Box::new(compare)));
-    vec![Effect::Preview(setup)]
-}
-
-fn compare(model: &mut Model) -> Vec<Effect> {
-    // The same matrix brings retired workers back.
-    let retired = model.snapshot.entries.iter().any(|e| e.retired);
-    if !model.has_staged() && !retired {
-        model.say("nothing is staged: the matrix is as it runs", false);
-        return Vec::new();
-    }
-    let staged = model.matrix().clone();
-    ask(model, "apply staged changes", staged)
+    stage::ask_matrix(model, "apply the proposed move", matrix)
 }
 
 fn open(model: &mut Model, id: Id) {
@@ -137,17 +128,16 @@ fn open(model: &mut Model, id: Id) {
         Id::Palette => Dialog::Palette(Palette::default()),
         Id::Undo => Dialog::Confirm(Confirm::new(
             "undo",
-            "Bring back the matrix that ran before the last change?",
+            "Bring back what ran before the last change, matrix and settings?",
             Then::Send(Command::Undo),
         )),
         Id::Redo => Dialog::Confirm(Confirm::new(
             "redo",
-            "Run the matrix again that the last undo took back?",
+            "Run again what the last undo took back?",
             Then::Send(Command::Redo),
         )),
         Id::Search => Dialog::Form(Form::search()),
-        Id::Load => Dialog::Form(Form::load(model.snapshot.load.pattern)),
-        _ => Dialog::Form(Form::policy(model.snapshot.policy)),
+        _ => Dialog::Form(Form::load(model.snapshot.load.pattern.as_ref())),
     };
     model.dialogs.push(dialog);
 }
@@ -155,7 +145,7 @@ fn open(model: &mut Model, id: Id) {
 fn edit(model: &mut Model, id: Id) {
     let cursor = model.cursor;
     let Some(edit) = &mut model.edit else {
-        model.edit = Some(Edit::new(model.snapshot.matrix.clone()));
+        model.edit = Some(Edit::new(model.snapshot.setup()));
         model.focus = Panel::Allocation;
         return;
     };
@@ -171,11 +161,15 @@ fn edit(model: &mut Model, id: Id) {
 }
 
 fn leave(model: &mut Model) {
+    // What was taken is let go first.
+    if model.edit.as_mut().is_some_and(Edit::unmark) {
+        return;
+    }
     if !model.has_staged() {
         model.edit = None;
         return;
     }
-    let text = "Drop the staged changes? The running matrix stays as it is.";
+    let text = "Drop the staged changes? What runs stays as it is.";
     let confirm = Confirm::new("leave editing", text, Then::DropEdit);
     model.dialogs.push(Dialog::Confirm(confirm));
 }

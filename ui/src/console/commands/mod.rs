@@ -113,6 +113,36 @@ pub enum Id {
     PreviousDevice,
     /// Forget latencies.
     Clear,
+    /// The combination rule, weights and votes.
+    Combination,
+    /// Samples in a segment.
+    SegmentSize,
+    /// The service objective.
+    Target,
+    /// What ran when and how it did.
+    History,
+    /// A setup from a file.
+    Open,
+    /// A setup to a file.
+    Write,
+    /// End a probation and keep what was applied.
+    Keep,
+    /// End a probation and bring back what ran before.
+    RollBack,
+    /// Take a worker, to be copied.
+    Copy,
+    /// Take a worker, to be moved.
+    Cut,
+    /// Put it on the cursor's device.
+    Put,
+    /// The member on all devices.
+    Spread,
+    /// No worker on the device.
+    ClearDevice,
+    /// One batch size on the device.
+    SameRow,
+    /// One batch size of the member.
+    SameColumn,
     /// Next larger batch size.
     Raise,
     /// Next smaller batch size.
@@ -191,22 +221,38 @@ impl Entry {
 #[rustfmt::skip]
 pub static TABLE: &[Entry] = &[
     entry(Id::Help, Scope::Always, &[key('?')], "help", "help", "every command with its keys; type to search"),
-    entry(Id::Compare, Scope::Edit, &[key('a')], "apply", "compare and apply", "show what the staged changes start, stop and book; y applies them"),
+    entry(Id::Compare, Scope::Edit, &[key('a')], "apply", "compare and apply", "show what the staged changes start, stop and book; y applies them, g on probation"),
     entry(Id::Raise, Scope::Edit, &[key('+'), key('='), of(KeyCode::PageUp)], "larger", "larger batch", "the next larger allowed batch size at the cursor"),
     entry(Id::Lower, Scope::Edit, &[key('-'), of(KeyCode::PageDown)], "smaller", "smaller batch", "the next smaller batch size at the cursor, last of all no worker"),
     entry(Id::Empty, Scope::Edit, &[key('d'), of(KeyCode::Delete)], "", "no worker", "take the worker at the cursor away, as 0 does"),
     entry(Id::Unstage, Scope::Edit, &[key('u')], "undo", "undo staged change", "take the last staged change back"),
     entry(Id::Restage, Scope::Edit, &[key('r'), key('U'), control('r')], "redo", "redo staged change", "stage again what undo took back"),
     entry(Id::Leave, Scope::Edit, &[of(KeyCode::Esc)], "leave", "leave editing", "back to watching; staged changes are dropped after a question"),
+    entry(Id::Copy, Scope::Edit, &[key('y')], "copy", "copy a worker", "take the worker at the cursor; Enter puts another like it on the cursor's device"),
+    entry(Id::Cut, Scope::Edit, &[key('x')], "move", "move a worker", "take the worker at the cursor; Enter moves it to the cursor's device"),
+    entry(Id::Put, Scope::Edit, &[of(KeyCode::Enter), key('p')], "", "put the worker here", "the worker taken by y or x to the device under the cursor"),
+    entry(Id::Spread, Scope::Edit, &[key('s')], "spread", "spread the member", "a worker of it on every device with room, of the batch size here"),
+    entry(Id::ClearDevice, Scope::Edit, &[key('c')], "clear", "clear the device", "take all workers off this device; members with no other go where most memory is free"),
+    entry(Id::SameRow, Scope::Edit, &[key('R')], "", "same batch size on the device", "every worker of this device takes the batch size at the cursor"),
+    entry(Id::SameColumn, Scope::Edit, &[key('C')], "", "same batch size of the member", "every worker of this member takes the batch size at the cursor"),
+    entry(Id::Policy, Scope::Edit, &[key('P')], "", "stage a batching policy", "the policy and its parameters, staged with the matrix").changing(),
     entry(Id::Edit, Scope::Main, &[key('e')], "edit", "edit the allocation", "stage changes of the matrix on a copy; nothing runs until applied").changing(),
-    entry(Id::Undo, Scope::Main, &[key('u')], "undo", "undo the last change", "bring back the matrix that ran before").changing(),
-    entry(Id::Redo, Scope::Main, &[key('U'), control('r')], "", "redo", "run again the matrix that undo took back").changing(),
+    entry(Id::Undo, Scope::Main, &[key('u')], "undo", "undo the last change", "bring back what ran before, matrix and settings").changing(),
+    entry(Id::Redo, Scope::Main, &[key('U'), control('r')], "", "redo", "run again what undo took back").changing(),
     entry(Id::Search, Scope::Main, &[key('s')], "search", "search a better allocation", "choose an algorithm, what scores and the goal; the built-in load rests while it measures").changing(),
     entry(Id::Pause, Scope::In(Panel::Search), &[key(' ')], "pause", "pause or resume the search", "hold the running search, or let it go on").changing(),
     entry(Id::Cancel, Scope::Main, &[key('x')], "", "cancel the search", "end the search; the best found so far stays").changing(),
     entry(Id::ApplyBest, Scope::Main, &[key('b')], "", "apply the best found", "show what the best matrix of the search changes; y applies it").changing(),
-    entry(Id::Load, Scope::Main, &[key('l')], "load", "change the load", "closed loop, Poisson, steady, burst or none").changing(),
-    entry(Id::Policy, Scope::Main, &[key('p')], "policy", "change the batching policy", "no-wait, opt-wait, pipelined, static, segment or elastic, with wait or MaxInf").changing(),
+    entry(Id::Load, Scope::Main, &[key('l')], "load", "change the load", "closed loop, Poisson, steady, burst, diurnal, a recorded file or none").changing(),
+    entry(Id::Policy, Scope::Main, &[key('p')], "policy", "change the batching policy", "no-wait, opt-wait, pipelined, static, segment or elastic, with wait or MaxInf; compared first").changing(),
+    entry(Id::Combination, Scope::Always, &[key('V')], "", "change the combination", "the rule, a weight for each member and who votes; staged and compared").changing(),
+    entry(Id::SegmentSize, Scope::Always, &[key('N')], "", "change the segment size", "samples in a segment at most; staged and compared").changing(),
+    entry(Id::Target, Scope::Main, &[key('T')], "", "set the service objective", "the time in which a share of requests is to be answered").changing(),
+    entry(Id::History, Scope::Always, &[key('Y')], "", "history", "what ran when and how it did; Enter brings it back"),
+    entry(Id::Open, Scope::Always, &[key('O')], "", "open a setup", "read a matrix and settings from a file: staged and compared").changing(),
+    entry(Id::Write, Scope::Always, &[key('W')], "", "write the setup", "the matrix and settings that are staged, or run, to a file"),
+    entry(Id::Keep, Scope::Main, &[key('K')], "", "keep what is on probation", "end the probation: what was applied stays").changing(),
+    entry(Id::RollBack, Scope::Main, &[key('B')], "", "roll back what is on probation", "end the probation: what ran before comes back").changing(),
     entry(Id::ApplyProposal, Scope::Main, &[key('M')], "", "apply the proposed move", "show the change that relieves an interfered worker; y applies it").changing(),
     entry(Id::LoseDevice, Scope::Main, &[key('D')], "", "lose the device", "let the simulated device under the cursor disappear: it is evacuated").changing(),
     entry(Id::RegainDevice, Scope::Main, &[key('R')], "", "bring the device back", "let the lost device under the cursor come back, empty").changing(),

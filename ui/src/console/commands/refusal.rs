@@ -1,6 +1,7 @@
 //! Why a command cannot be done just now.
 
 use super::{Entry, Id};
+use crate::console::actions;
 use crate::console::model::Model;
 
 impl Entry {
@@ -20,6 +21,9 @@ impl Entry {
             }
             Id::Vote if is_last_voter(model) => {
                 "the last member that votes stays: an ensemble needs one"
+            }
+            Id::Keep | Id::RollBack if !actions::is_on_probation(model) => {
+                "nothing is on probation"
             }
             id => return device_refusal(id, model),
         };

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The longest text.
-const MOST: usize = 60;
+const MOST: usize = 1000;
 
 /// Takes the key into the text; whether it did.
 pub fn typed(text: &mut String, key: &KeyEvent) -> bool {

@@ -1,27 +1,35 @@
 //! What lies over the panels. The dialog on top has all keys.
 
 mod choices;
+mod combination;
 mod compare;
 mod confirm;
 mod field;
 mod forms;
 mod help;
+mod history;
 mod palette;
 mod panels;
+mod picker;
 mod reload;
 mod themes;
 
+pub use combination::Voters;
 pub use compare::Compare;
 pub use confirm::{Confirm, Then};
 pub use forms::Form;
 pub use help::Help;
+pub use history::History;
 pub use palette::Palette;
 pub use panels::PanelList;
+pub use picker::{Picker, Purpose};
 pub use themes::Themes;
 
 use crossterm::event::{KeyCode, KeyEvent};
-use divisi::session::{Command, EditPreview, ReloadView};
+use divisi::session::{Command, EditPreview, ReloadView, Setup, Terms};
 
+use super::actions;
+use super::change::Setting;
 use super::commands::Id;
 use super::effect::Effect;
 use super::model::Model;
@@ -45,6 +53,12 @@ pub enum Dialog {
     Form(Form),
     /// How things look.
     Themes(Themes),
+    /// The combination rule, weights and votes.
+    Voters(Voters),
+    /// What ran when.
+    History(History),
+    /// A file to read or write.
+    Picker(Box<Picker>),
     /// The steps of a reload.
     Reload {
         /// The reload shown before this one was asked for.
@@ -65,6 +79,21 @@ pub enum Answer {
     Send(Command),
     /// It closes, and a command of the console runs.
     Run(Id),
+    /// It closes, and a setting is staged, or compared where nothing is being edited.
+    Stage(Setting),
+    /// It stays, and asks for the terms of a probation.
+    Guard,
+    /// It closes, and the comparison below is applied on these terms.
+    Apply(Terms),
+    /// It closes, and a setup that ran is compared with what runs.
+    BringBack {
+        /// Its number in the history.
+        number: u64,
+        /// All of it.
+        setup: Box<Setup>,
+    },
+    /// It stays and wants something done.
+    Ask(Effect),
     /// Staged changes are dropped.
     DropEdit,
     /// The program ends.
@@ -82,6 +111,9 @@ pub fn on_key(model: &mut Model, key: &KeyEvent) -> Option<Vec<Effect>> {
         Dialog::Confirm(confirm) => confirm.on_key(key),
         Dialog::Form(form) => form.on_key(key),
         Dialog::Themes(themes) => themes.on_key(key, model),
+        Dialog::Voters(voters) => voters.on_key(key),
+        Dialog::History(history) => history.on_key(key, model),
+        Dialog::Picker(picker) => picker.on_key(key),
         Dialog::Reload { .. } if key.code == KeyCode::Esc => Answer::Close,
         Dialog::Reload { .. } => Answer::Pass,
     };
@@ -95,20 +127,55 @@ fn follow(model: &mut Model, dialog: Dialog, answer: Answer) -> Option<Vec<Effec
         Answer::Pass => return None,
         Answer::Send(command) => return Some(vec![Effect::Send(command)]),
         Answer::Run(id) => return Some(update::run(model, id)),
+        Answer::Stage(setting) => return Some(actions::stage(model, setting)),
+        Answer::Apply(terms) => return Some(guarded(model, terms)),
+        Answer::BringBack { number, setup } => {
+            model.dialogs.push(dialog);
+            return Some(actions::bring_back(model, number, *setup));
+        }
+        Answer::Guard => {
+            model.dialogs.push(dialog);
+            let form = Form::terms(&model.change.terms);
+            model.dialogs.push(Dialog::Form(form));
+        }
+        Answer::Ask(effect) => {
+            model.dialogs.push(dialog);
+            return Some(vec![effect]);
+        }
         Answer::DropEdit => model.edit = None,
         Answer::Quit => return Some(vec![Effect::Quit]),
     }
     Some(Vec::new())
 }
 
-/// A preview has come for the comparison that asked for it.
-pub fn previewed(model: &mut Model, preview: Result<EditPreview, String>) {
-    for dialog in model.dialogs.iter_mut().rev() {
-        if let Dialog::Compare(compare) = dialog {
-            compare.preview = Some(preview);
-            return;
+/// What is compared is applied, to come back where the terms are not kept.
+fn guarded(model: &Model, terms: Terms) -> Vec<Effect> {
+    match model.dialogs.last() {
+        Some(Dialog::Compare(compare)) => {
+            let setup = Box::new(compare.setup.clone());
+            vec![Effect::Send(Command::Apply(setup, Some(terms)))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A preview has come for whatever asked about this setup; nobody else is told.
+pub fn previewed(model: &mut Model, about: &Setup, preview: &Result<EditPreview, String>) {
+    for dialog in &mut model.dialogs {
+        if let Dialog::Compare(compare) = dialog
+            && compare.setup == *about
+        {
+            compare.preview = Some(preview.clone());
         }
     }
+}
+
+/// The picker, where it is open.
+pub fn picker(model: &mut Model) -> Option<&mut Picker> {
+    model.dialogs.iter_mut().rev().find_map(|d| match d {
+        Dialog::Picker(picker) => Some(picker.as_mut()),
+        _ => None,
+    })
 }
 
 /// Draws all of them, the last on top.
@@ -122,6 +189,9 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
             Dialog::Confirm(confirm) => confirm.draw(pen),
             Dialog::Form(form) => form.draw(pen),
             Dialog::Themes(themes) => themes.draw(pen, model),
+            Dialog::Voters(voters) => voters.draw(pen),
+            Dialog::History(history) => history.draw(pen, model),
+            Dialog::Picker(picker) => picker.draw(pen),
             Dialog::Reload { before } => reload::draw(pen, model, before.as_ref()),
         }
     }

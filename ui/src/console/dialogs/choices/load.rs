@@ -1,67 +1,144 @@
-//! The built-in load.
+//! The built-in load, as the text that the engine's own parser reads.
 
 use divisi::session::{Command, LoadPattern};
 
 use super::{Choice, Field, Form, Kind};
 
+/// What stands in the fields to begin with.
+struct Values {
+    clients: String,
+    samples: String,
+    rate: String,
+    fast: String,
+    peak: String,
+    period: String,
+    file: String,
+    speed: String,
+}
+
 impl Form {
     /// The load, starting from the one that runs.
-    pub fn load(now: Option<LoadPattern>) -> Self {
-        let (mut clients, mut samples, mut rate, mut fast) = (16, 32, 800.0, 400.0);
-        let mut name = "closed";
-        match now {
-            Some(LoadPattern::Closed {
-                clients: c,
-                samples: s,
-            }) => (clients, samples) = (c, s),
-            Some(LoadPattern::Poisson { rate: r }) => (rate, name) = (r, "poisson"),
-            Some(LoadPattern::Steady { rate: r }) => (rate, name) = (r, "steady"),
-            Some(LoadPattern::Burst { rate: r }) => (fast, name) = (r, "burst"),
-            None => {}
-        }
-        let closed = vec![
-            Field::number("clients", clients, ""),
-            Field::number("samples", samples, "a request"),
-        ];
-        let rated = |rate, unit| vec![Field::number("rate", rate, unit)];
-        let choices = vec![
-            Choice::new(
-                "closed",
-                "each client sends again as soon as it is answered",
-                closed,
-            ),
-            Choice::new(
-                "poisson",
-                "one-sample requests at random moments",
-                rated(rate, "requests/s"),
-            ),
-            Choice::new(
-                "steady",
-                "one-sample requests at even intervals",
-                rated(rate, "requests/s"),
-            ),
-            Choice::new(
-                "burst",
-                "150 requests slowly, then 250 fast, and again",
-                rated(fast, "requests/s when fast"),
-            ),
-            Choice::new("stop", "send nothing", Vec::new()),
-        ];
-        Form::new(Kind::Load, "load", choices).choosing(name)
+    pub fn load(now: Option<&LoadPattern>) -> Self {
+        let text = now.map_or("closed".to_owned(), ToString::to_string);
+        let (name, numbers) = text.split_once(':').unwrap_or((&text, ""));
+        let values = Values::of(name, numbers);
+        Form::new(Kind::Load, "load", choices(&values)).choosing(name)
     }
 
     /// The engine's own parser knows the bounds.
     pub(super) fn load_command(&self, name: &str) -> Result<Command, String> {
+        let field = |name| self.text(name);
         let text = match name {
             "stop" => return Ok(Command::StopLoad),
-            "closed" => format!("closed:{}x{}", self.text("clients"), self.text("samples")),
-            open => format!("{open}:{}", self.text("rate")),
+            "closed" => format!("closed:{}x{}", field("clients"), field("samples")),
+            "diurnal" => format!("diurnal:{}:{}", field("peak"), seconds(field("period"))),
+            "replay" if field("file").is_empty() => return Err("file: expected a path".into()),
+            "replay" => format!("replay:{}:{}", field("file"), field("speed")),
+            open => format!("{open}:{}", field("rate")),
         };
         let wrong = |_: String| match name {
             "closed" => "clients: expected 1 to 4096; samples: 1 to 65536",
+            "diurnal" => "peak: expected 0.001 to 1000000; period: 0.1 to 604800 s",
+            "replay" => "speed: expected 0.001 to 1000",
             _ => "rate: expected 0.001 to 1000000",
         };
         let pattern = text.parse().map_err(wrong)?;
         Ok(Command::StartLoad(pattern))
     }
+}
+
+fn seconds(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        number => format!("{number}s"),
+    }
+}
+
+impl Values {
+    /// Those of the load called `name` are in `numbers`, as it is written.
+    fn of(name: &str, numbers: &str) -> Self {
+        let mut values = Values {
+            clients: "16".into(),
+            samples: "32".into(),
+            rate: "800".into(),
+            fast: "400".into(),
+            peak: "800".into(),
+            period: "60".into(),
+            file: String::new(),
+            speed: "1".into(),
+        };
+        let halves = |at: char| numbers.split_once(at).unwrap_or((numbers, ""));
+        match name {
+            _ if numbers.is_empty() => {}
+            "closed" => {
+                let (clients, samples) = halves('x');
+                (values.clients, values.samples) = (clients.into(), samples.into());
+            }
+            "burst" => values.fast = numbers.into(),
+            "diurnal" => {
+                let (peak, period) = halves(':');
+                let period = period.trim_end_matches('s');
+                (values.peak, values.period) = (peak.into(), period.into());
+            }
+            "replay" => values.replay(numbers),
+            _ => values.rate = numbers.into(),
+        }
+        values
+    }
+
+    /// A file's name may have colons: only a number after the last one is a speed.
+    fn replay(&mut self, numbers: &str) {
+        let last = numbers.rsplit_once(':');
+        let (file, speed) = match last.filter(|(_, s)| s.parse::<f64>().is_ok()) {
+            Some((file, speed)) => (file, speed),
+            None => (numbers, "1"),
+        };
+        (self.file, self.speed) = (file.into(), speed.into());
+    }
+}
+
+fn choices(values: &Values) -> Vec<Choice> {
+    let rated = |rate: &String, unit| vec![Field::number("rate", rate, unit)];
+    vec![
+        Choice::new(
+            "closed",
+            "each client sends again as soon as it is answered",
+            vec![
+                Field::number("clients", &values.clients, ""),
+                Field::number("samples", &values.samples, "a request"),
+            ],
+        ),
+        Choice::new(
+            "poisson",
+            "one-sample requests at random moments",
+            rated(&values.rate, "requests/s"),
+        ),
+        Choice::new(
+            "steady",
+            "one-sample requests at even intervals",
+            rated(&values.rate, "requests/s"),
+        ),
+        Choice::new(
+            "burst",
+            "150 requests slowly, then 250 fast, and again",
+            rated(&values.fast, "requests/s when fast"),
+        ),
+        Choice::new(
+            "diurnal",
+            "the rate rises and falls as over a day",
+            vec![
+                Field::number("peak", &values.peak, "requests/s at most"),
+                Field::number("period", &values.period, "s a day"),
+            ],
+        ),
+        Choice::new(
+            "replay",
+            "requests as a file recorded their arrivals",
+            vec![
+                Field::free("file", &values.file),
+                Field::number("speed", &values.speed, "times as fast"),
+            ],
+        ),
+        Choice::new("stop", "send nothing", Vec::new()),
+    ]
 }

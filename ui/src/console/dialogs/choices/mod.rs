@@ -1,25 +1,30 @@
 //! What forms ask for, and the commands they become.
 
 mod device;
+mod guard;
 mod load;
 mod policy;
 mod search;
+mod segment;
 
-use divisi::session::Command;
-
+use super::Answer;
 use super::forms::{Choice, Field, Form, Kind};
 
 impl Form {
-    /// The command that is filled in, or what is wrong with it.
-    pub(super) fn command(&self) -> Result<Command, String> {
+    /// What is filled in, or what is wrong with it.
+    pub(super) fn answer(&self) -> Result<Answer, String> {
         let name = self.choices[self.chosen].name;
-        match self.kind {
+        let command = match self.kind {
             Kind::Load => self.load_command(name),
-            Kind::Policy => self.policy_command(name),
+            Kind::Policy => return self.policy_setting(name).map(Answer::Stage),
+            Kind::SegmentSize => return self.segment_setting().map(Answer::Stage),
+            Kind::Terms => return self.terms_filled().map(Answer::Apply),
             Kind::Search => self.search_command(name),
             Kind::MaxInf(device) => self.max_inf_command(device),
             Kind::Slow(device) => self.slow_command(device),
-        }
+            Kind::Target => self.target_command(),
+        };
+        command.map(Answer::Send)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The batching policy.
 
 use divisi::ensemble::PolicyKind;
-use divisi::session::Command;
 
 use super::{Choice, Field, Form, Kind};
+use crate::console::change::Setting;
 
 /// When it helps, said where it is chosen.
 const ELASTIC: &str = "Helps where lanes run side by side (GPUs); on CPU partitions it is no-wait. \
@@ -12,14 +12,14 @@ const PIPELINED: &str = "Tells what overlapping copies brings from what elastic 
      on CPU partitions it is opt-wait.";
 
 impl Form {
-    /// The batching policy, starting from the one that runs.
+    /// The batching policy, starting from the one that is staged or runs.
     pub fn policy(now: PolicyKind) -> Self {
         let choices = PolicyKind::NAMES.map(|name| choice(name, now));
         Form::new(Kind::Policy, "batching policy", choices.into()).choosing(now.name())
     }
 
     /// The engine's own parser knows the bounds.
-    pub(super) fn policy_command(&self, name: &str) -> Result<Command, String> {
+    pub(super) fn policy_setting(&self, name: &str) -> Result<Setting, String> {
         let (wait, most) = (self.text("wait"), self.text("MaxInf"));
         let text = match name {
             "no-wait" => name.to_owned(),
@@ -27,7 +27,7 @@ impl Form {
             "elastic" => format!("{name}:{most}"),
             _ => format!("{name}:{wait}ms"),
         };
-        text.parse().map(Command::SetPolicy)
+        text.parse().map(Setting::Policy)
     }
 }
 

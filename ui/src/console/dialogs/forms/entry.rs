@@ -1,4 +1,4 @@
-//! A field of a form: a number to type, or one of a few words.
+//! A field of a form: a number or a text to type, or one of a few words.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -13,6 +13,8 @@ pub struct Field {
     pub unit: &'static str,
     /// The words that can be chosen; none where a number is typed.
     words: &'static [&'static str],
+    /// Anything can be typed.
+    pub free: bool,
 }
 
 impl Field {
@@ -22,6 +24,15 @@ impl Field {
             text: value.to_string(),
             unit,
             words: &[],
+            free: false,
+        }
+    }
+
+    /// Any text.
+    pub fn free(name: &'static str, value: impl ToString) -> Self {
+        Field {
+            free: true,
+            ..Field::number(name, value, "")
         }
     }
 
@@ -32,12 +43,16 @@ impl Field {
             text: words.first().map_or(String::new(), |w| (*w).to_owned()),
             unit: "space: other",
             words,
+            free: false,
         }
     }
 
     pub fn on_key(&mut self, key: &KeyEvent) {
         match (key.code, self.words.is_empty()) {
             (KeyCode::Char(' '), false) => self.turn(),
+            _ if self.free => {
+                field::typed(&mut self.text, key);
+            }
             (_, true) => self.type_number(key),
             _ => {}
         }

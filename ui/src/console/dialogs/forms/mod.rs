@@ -45,6 +45,12 @@ pub(super) enum Kind {
     MaxInf(usize),
     /// How many times as long a device takes.
     Slow(usize),
+    /// Samples in a segment at most.
+    SegmentSize,
+    /// What latencies are judged by.
+    Target,
+    /// What a probation watches.
+    Terms,
 }
 
 /// A dialog of choices.
@@ -97,17 +103,24 @@ impl Form {
         match key.code {
             KeyCode::Esc => return Answer::Close,
             KeyCode::Enter => return self.submit(),
+            KeyCode::Char(_) if self.is_free() => self.give(key),
             KeyCode::Up | KeyCode::Char('k') => self.choose(-1),
             KeyCode::Down | KeyCode::Char('j') => self.choose(1),
             KeyCode::Tab | KeyCode::Right => self.next(1),
             KeyCode::BackTab | KeyCode::Left => self.next(-1),
-            _ => {
-                if let Some(field) = self.field_mut() {
-                    field.on_key(key);
-                }
-            }
+            _ => self.give(key),
         }
         Answer::Stay
+    }
+
+    fn is_free(&mut self) -> bool {
+        self.field_mut().is_some_and(|f| f.free)
+    }
+
+    fn give(&mut self, key: &KeyEvent) {
+        if let Some(field) = self.field_mut() {
+            field.on_key(key);
+        }
     }
 
     fn choose(&mut self, step: isize) {
@@ -128,8 +141,8 @@ impl Form {
     }
 
     fn submit(&mut self) -> Answer {
-        match self.command() {
-            Ok(command) => Answer::Send(command),
+        match self.answer() {
+            Ok(answer) => answer,
             Err(error) => {
                 self.error = Some(error);
                 Answer::Stay

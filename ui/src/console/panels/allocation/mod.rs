@@ -4,9 +4,10 @@ mod columns;
 mod entry;
 mod shape;
 mod side;
+mod staged;
 mod words;
 
-use divisi::allocation::{Cell, Difference};
+use divisi::allocation::Cell;
 use ratatui::layout::{Position, Rect};
 
 use super::headed;
@@ -60,8 +61,7 @@ pub fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
 /// What is staged, or what is hidden; the longest of its forms that fits in `room`.
 fn note(model: &Model, columns: Columns, shape: Shape, room: u16) -> String {
     if let Some(edit) = &model.edit {
-        let difference = Difference::between(&model.snapshot.matrix, edit.staged());
-        return format!("EDITING · {} staged", difference.changed().count());
+        return staged::note(model, edit);
     }
     let hidden = |shown: usize, all: usize, what: &str| {
         (shown < all).then(|| format!("{shown} of {all} {what}"))

@@ -4,7 +4,7 @@ use divisi::ensemble::PolicyKind;
 use divisi::session::{DeviceView, MemberView, ReloadState};
 
 use super::columns::Columns;
-use super::entry;
+use super::{entry, staged};
 use crate::console::commands::Id;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
@@ -16,12 +16,14 @@ type Line = (String, Role);
 
 /// Under the matrix, as far as there is room: queues and rates of members, then words.
 pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
+    if let Some(edit) = &model.edit {
+        return staged::draw(inside, y, model, edit, columns);
+    }
     let words = words(model);
     let room = inside.height().saturating_sub(y);
     let urgent = words.iter().filter(|w| urgent(w)).count() as u16;
     if room >= 2 + urgent.min(1) || urgent == 0 {
-        member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
-        member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
+        member_rows(inside, y, model, columns);
         y += 2;
         if inside.height().saturating_sub(y) > words.len() as u16 + 1 {
             growth(inside, y, model, columns);
@@ -36,6 +38,12 @@ pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
     for (i, (text, role)) in words.iter().enumerate() {
         inside.text(0, y + i as u16, &format::fit(text, room), *role);
     }
+}
+
+/// Queues and rates, on two lines.
+pub fn member_rows(inside: &mut Pen<'_>, y: u16, model: &Model, columns: Columns) {
+    member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
+    member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
 }
 
 fn member_row(
@@ -91,9 +99,7 @@ fn urgent(line: &Line) -> bool {
 
 fn words(model: &Model) -> Vec<Line> {
     if model.edit.is_some() {
-        let sizes = &model.snapshot.matrix.frame().batch_sizes;
-        let text = format!("0 or {sizes} · + start  − stop  ~ resize");
-        return vec![(text, Role::Dim)];
+        return Vec::new();
     }
     let mut words: Vec<Line> = reload(model).into_iter().collect();
     let watched = header::probation(model).filter(|p| p.1 == Role::Warn);

@@ -1,0 +1,152 @@
+//! A bounded sample of requests whose members' answers are kept, to weigh members by.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::ensemble::{Combination, CombinationRule, Scales, Weighed};
+use crate::lock::lock;
+use crate::serving::batch::Range;
+
+/// What the members answered to the first samples of a request.
+pub struct Ballot {
+    samples: usize,
+    members: usize,
+    classes: usize,
+    labels: Option<Vec<usize>>,
+    /// `[members, samples, classes]`.
+    rows: Mutex<Vec<f32>>,
+}
+
+impl Ballot {
+    /// Only samples of the first part are kept.
+    pub fn within(mut self, part: usize) -> Self {
+        self.samples = self.samples.min(part);
+        self
+    }
+
+    /// Keeps what is wanted of `member`'s rows for a range.
+    pub fn keep(&self, member: usize, range: &Range, rows: &[f32]) {
+        if range.part > 0 || range.first >= self.samples {
+            return;
+        }
+        let wanted = range.len.min(self.samples - range.first) * self.classes;
+        let at = (member * self.samples + range.first) * self.classes;
+        lock(&self.rows)[at..at + wanted].copy_from_slice(&rows[..wanted]);
+    }
+}
+
+/// Decides which requests are weighed, and weighs them.
+pub(super) struct Weighing {
+    /// Answers mean something here.
+    enabled: bool,
+    members: usize,
+    classes: usize,
+    /// Nanoseconds since the start before which nothing more is kept.
+    next: AtomicU64,
+    scales: Mutex<Scales>,
+}
+
+/// Samples of one request at most.
+const MOST: usize = 8;
+
+/// Samples a second at most, and the share of a core that weighing may take.
+const RATE: f64 = 200.0;
+const SHARE: f64 = 0.01;
+
+/// About what weighing costs for each member and class: its entropy, and its part in one
+/// combination for each member.
+const ENTROPY_S: f64 = 15e-9;
+const FOLD_S: f64 = 1e-9;
+
+impl Weighing {
+    /// Weighs by `rule`, which `combination` builds, where that means something.
+    pub fn new(
+        enabled: bool,
+        combination: &Combination,
+        rule: &Arc<dyn CombinationRule>,
+        classes: usize,
+    ) -> Self {
+        Weighing {
+            enabled,
+            members: combination.voting.len(),
+            classes,
+            next: AtomicU64::new(0),
+            scales: Mutex::new(Scales::new(combination, Arc::clone(rule), classes)),
+        }
+    }
+
+    /// Another combination: what was weighed under the last says nothing of it.
+    pub fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
+        *lock(&self.scales) = Scales::new(combination, Arc::clone(rule), self.classes);
+    }
+
+    /// Where the answers to a request of `samples` are kept, if they are to be.
+    pub fn ballot(
+        &self,
+        now: Duration,
+        samples: usize,
+        labels: Option<&[usize]>,
+    ) -> Option<Ballot> {
+        if !self.enabled {
+            return None;
+        }
+        let now = now.as_nanos() as u64;
+        let next = self.next.load(Ordering::Relaxed);
+        if now < next {
+            return None;
+        }
+        let samples = samples.min(MOST);
+        let later = now + (self.pause(samples) * jitter(now) * 1e9) as u64;
+        let mine = self
+            .next
+            .compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed);
+        mine.ok()?;
+        let labels = labels.and_then(|all| all.get(..samples));
+        Some(Ballot {
+            samples,
+            members: self.members,
+            classes: self.classes,
+            labels: labels.map(<[usize]>::to_vec),
+            rows: Mutex::new(vec![0.0; self.members * samples * self.classes]),
+        })
+    }
+
+    /// Seconds until the next request after one of so many samples.
+    fn pause(&self, samples: usize) -> f64 {
+        let values = (self.members * self.classes) as f64;
+        let cost = values * (ENTROPY_S + FOLD_S * self.members as f64);
+        samples as f64 * (1.0 / RATE).max(cost / SHARE)
+    }
+
+    /// Weighs what was answered by `rule`.
+    pub fn weigh(&self, ballot: &Ballot, rule: &Arc<dyn CombinationRule>) {
+        let mut scales = lock(&self.scales);
+        if !scales.is_for(rule) {
+            return;
+        }
+        let rows = lock(&ballot.rows);
+        let stride = ballot.samples * ballot.classes;
+        for sample in 0..ballot.samples {
+            let row = |member: usize| {
+                let at = member * stride + sample * ballot.classes;
+                &rows[at..at + ballot.classes]
+            };
+            let of_members: Vec<&[f32]> = (0..ballot.members).map(row).collect();
+            let label = ballot.labels.as_ref().map(|labels| labels[sample]);
+            scales.weigh(&of_members, label);
+        }
+    }
+
+    /// Each member's figures; none while too few samples were weighed.
+    pub fn standings(&self) -> Vec<Option<Weighed>> {
+        let scales = lock(&self.scales);
+        (0..self.members).map(|member| scales.of(member)).collect()
+    }
+}
+
+/// From a half to one and a half, so that no rhythm of requests is followed.
+fn jitter(seed: u64) -> f64 {
+    let mixed = (seed ^ (seed >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    0.5 + (mixed >> 11) as f64 / (1u64 << 53) as f64
+}

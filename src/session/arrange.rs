@@ -1,0 +1,187 @@
+//! Several changes of a matrix at once, as far as memory reaches: what an operator does
+//! to a whole row or column. What fits is asked of the session, whoever that is.
+
+use crate::allocation::{Cell, Matrix};
+use crate::ensemble::BatchSize;
+
+use super::Session;
+use super::command::Refusal;
+use super::setup::Setup;
+use super::snapshot::Snapshot;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrangement {
+    /// A worker of the member on every device that has room for one of this batch size;
+    /// workers that it has stay as they are.
+    Spread { member: usize, size: BatchSize },
+    /// No worker on the device. Members that have no other worker get one where most
+    /// memory is free, of the same batch size or the next smaller one that fits.
+    Clear { device: usize },
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arranged {
+    pub matrix: Matrix,
+    /// What was left out and why, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Changes the matrix of `setup`; nothing runs by it until it is applied.
+///
+/// # Errors
+/// Nothing of it could be done; says why.
+pub fn arrange(
+    session: &mut dyn Session,
+    setup: &Setup,
+    arrangement: Arrangement,
+) -> Result<Arranged, Refusal> {
+    let shown = session.snapshot();
+    let mut work = Work {
+        session,
+        shown: &shown,
+        setup: setup.clone(),
+        notes: Vec::new(),
+    };
+    match arrangement {
+        Arrangement::Spread { member, size } => work.spread(member, size)?,
+        Arrangement::Clear { device } => work.clear(device)?,
+    }
+    Ok(Arranged {
+        matrix: work.setup.matrix,
+        notes: work.notes,
+    })
+}
+
+struct Work<'a> {
+    session: &'a mut dyn Session,
+    shown: &'a Snapshot,
+    setup: Setup,
+    notes: Vec<String>,
+}
+
+impl Work<'_> {
+    fn spread(&mut self, member: usize, size: BatchSize) -> Result<(), Refusal> {
+        let mut added = 0;
+        for device in 0..self.shown.devices.len() {
+            let cell = Cell { device, member };
+            if self.is_lost(device) || self.setup.matrix.get(cell).is_some() {
+                continue;
+            }
+            let wider = self.changed(&[(cell, Some(size))])?;
+            match self.take(wider) {
+                Ok(()) => added += 1,
+                Err(why) => self.notes.push(why.to_string()),
+            }
+        }
+        match (added, self.notes.first()) {
+            (0, Some(why)) => Err(Refusal(why.clone())),
+            (0, None) => Err(Refusal(format!(
+                "`{}` has a worker on every device already",
+                self.setup.matrix.frame().members[member]
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn clear(&mut self, device: usize) -> Result<(), Refusal> {
+        let here = |matrix: &Matrix| {
+            let workers = matrix.workers().filter(move |w| w.0.device == device);
+            workers.collect::<Vec<_>>()
+        };
+        if here(&self.setup.matrix).is_empty() {
+            let name = &self.setup.matrix.frame().devices[device];
+            return Err(Refusal(format!("{name} has no worker")));
+        }
+        // Those who are served elsewhere make room first.
+        for (cell, _) in here(&self.setup.matrix) {
+            if let Ok(less) = self.setup.matrix.with(cell, None) {
+                self.setup.matrix = less;
+            }
+        }
+        let mut left = here(&self.setup.matrix);
+        let members = &self.shown.members;
+        let weight = |member: usize| members.get(member).map_or(0, |m| m.parameters);
+        left.sort_by_key(|(cell, _)| std::cmp::Reverse(weight(cell.member)));
+        for (cell, size) in left {
+            self.send_away(cell, size)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the worker to the device with most free memory that takes it.
+    fn send_away(&mut self, from: Cell, size: BatchSize) -> Result<(), Refusal> {
+        let hosts = self.hosts(from.device)?;
+        let mut sizes: Vec<BatchSize> = self.setup.matrix.frame().batch_sizes.iter().collect();
+        sizes.retain(|s| *s <= size);
+        let mut refused = Refusal("there is no other device".into());
+        for &smaller in sizes.iter().rev() {
+            for &device in &hosts {
+                let to = Cell { device, ..from };
+                let moved = self.changed(&[(from, None), (to, Some(smaller))])?;
+                match self.take(moved) {
+                    Ok(()) => return self.sent(to, size, smaller),
+                    Err(why) => refused = why,
+                }
+            }
+        }
+        let name = &self.setup.matrix.frame().members[from.member];
+        Err(Refusal(format!("`{name}` fits nowhere else: {refused}")))
+    }
+
+    fn sent(&mut self, to: Cell, size: BatchSize, given: BatchSize) -> Result<(), Refusal> {
+        if given != size {
+            let frame = self.setup.matrix.frame();
+            let (device, member) = (&frame.devices[to.device], &frame.members[to.member]);
+            let note = format!("`{member}` has batch size {given} on {device}, not {size}");
+            self.notes.push(note);
+        }
+        Ok(())
+    }
+
+    /// Devices other than `but`: most free memory first, then fewest FLOPs of workers,
+    /// then the lowest number.
+    fn hosts(&mut self, but: usize) -> Result<Vec<usize>, Refusal> {
+        let booked = self.session.preview(&self.setup)?.memory;
+        let free = |device: usize| {
+            let size = self.shown.devices[device].memory_bytes;
+            size.saturating_sub(booked.get(device).map_or(0, |b| b.1))
+        };
+        let count = self.shown.devices.len();
+        let mut hosts: Vec<usize> = (0..count)
+            .filter(|d| *d != but && !self.is_lost(*d))
+            .collect();
+        hosts.sort_by_key(|d| (std::cmp::Reverse(free(*d)), self.flops(*d), *d));
+        Ok(hosts)
+    }
+
+    fn flops(&self, device: usize) -> u64 {
+        let workers = self.setup.matrix.workers();
+        let here = workers.filter(|(cell, _)| cell.device == device);
+        let flops = |member: usize| self.shown.members.get(member).map_or(0, |m| m.flops);
+        here.map(|(cell, _)| flops(cell.member)).sum()
+    }
+
+    fn is_lost(&self, device: usize) -> bool {
+        self.shown.devices.get(device).is_some_and(|d| d.lost)
+    }
+
+    fn changed(&self, changes: &[(Cell, Option<BatchSize>)]) -> Result<Matrix, Refusal> {
+        let matrix = &self.setup.matrix;
+        let entries = matrix.cells().map(|cell| {
+            let change = changes.iter().find(|c| c.0 == cell);
+            change.map_or(matrix.get(cell), |c| c.1)
+        });
+        let changed = Matrix::new(matrix.frame().clone(), entries.collect());
+        changed.map_err(|e| Refusal(e.to_string()))
+    }
+
+    /// Goes on with `matrix` where it fits.
+    fn take(&mut self, matrix: Matrix) -> Result<(), Refusal> {
+        let wanted = self.setup.with_matrix(matrix);
+        self.session.preview(&wanted)?;
+        self.setup = wanted;
+        Ok(())
+    }
+}

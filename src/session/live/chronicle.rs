@@ -1,0 +1,98 @@
+//! What ran when, how it did, and what changed.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::allocation::History;
+use crate::metrics::Reading;
+use crate::session::{Mark, MarkKind, Measured, Ran, Setup};
+
+/// Marks, setups that ran, and what can be brought back. All bounded.
+pub(super) struct Chronicle {
+    marks: VecDeque<Mark>,
+    ran: VecDeque<Ran>,
+    /// When what runs began.
+    since: Reading,
+    /// Answers mean something, so that labels do.
+    graded: bool,
+    pub undo: History<Setup>,
+}
+
+const MOST_MARKS: usize = 64;
+const MOST_RAN: usize = 32;
+
+impl Chronicle {
+    pub fn new(setup: Setup, since: Reading, graded: bool) -> Self {
+        let mut new = Chronicle {
+            marks: VecDeque::new(),
+            ran: VecDeque::new(),
+            since: Reading::default(),
+            graded,
+            undo: History::default(),
+        };
+        new.runs(setup, since, "start".into());
+        new
+    }
+
+    pub fn mark(&mut self, at: Duration, kind: MarkKind, text: String) {
+        if self.marks.len() >= MOST_MARKS {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(Mark { at, kind, text });
+    }
+
+    pub fn marks(&self) -> Vec<Mark> {
+        self.marks.iter().cloned().collect()
+    }
+
+    /// Another setup runs from now on.
+    pub fn runs(&mut self, setup: Setup, now: Reading, why: String) {
+        let did = self.measured(&now.since(&self.since));
+        let mut number = 1;
+        if let Some(last) = self.ran.back_mut() {
+            number = last.number + 1;
+            last.until = Some(now.at);
+            last.did = did;
+        }
+        if self.ran.len() >= MOST_RAN {
+            self.ran.pop_front();
+        }
+        self.ran.push_back(Ran {
+            number,
+            setup,
+            from: now.at,
+            until: None,
+            why,
+            did: Measured::default(),
+        });
+        self.since = now;
+    }
+
+    /// What ran, oldest first; the last one runs, and did what it did until `now`.
+    pub fn history(&self, now: &Reading) -> Vec<Ran> {
+        let mut ran: Vec<Ran> = self.ran.iter().cloned().collect();
+        if let Some(last) = ran.last_mut() {
+            last.did = self.measured(&now.since(&self.since));
+        }
+        ran
+    }
+
+    /// When what runs began.
+    pub fn since(&self) -> &Reading {
+        &self.since
+    }
+
+    /// What happened in a time, as history remembers it.
+    pub fn measured(&self, period: &Reading) -> Measured {
+        let [p50, p99] = period.latency.quantiles([0.5, 0.99]);
+        let answered = period.answered > 0;
+        Measured {
+            answered: period.answered,
+            failed: period.failed + period.refused,
+            samples_per_s: period.samples_per_s(),
+            p50: answered.then_some(p50),
+            p99: answered.then_some(p99),
+            accuracy: period.accuracy().filter(|_| self.graded),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What was applied on probation.
+
+use std::time::Duration;
+
+use crate::metrics::Reading;
+use crate::session::judge::{Judge, Verdict};
+use crate::session::{Measured, Probation, ProbationState, Setup, Terms};
+
+use super::chronicle::Chronicle;
+
+/// A probation and what it is measured from.
+pub(super) struct Trial {
+    pub view: Probation,
+    judge: Judge,
+    /// What was done before it began to count.
+    start: Option<Reading>,
+}
+
+/// What waited while the change was made is not the new setup's: it counts after a tenth
+/// of its time, at most this.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// How often it is looked at: so many times, within bounds.
+const LOOKS: u32 = 50;
+const OFTEN: Duration = Duration::from_millis(20);
+const SELDOM: Duration = Duration::from_millis(250);
+
+impl Trial {
+    /// Begins now, where `before` is what ran before did.
+    pub fn new(terms: Terms, before: Measured, refuge: Setup, now: Duration) -> Self {
+        Trial {
+            judge: Judge::new(terms, before, now),
+            start: None,
+            view: Probation {
+                terms,
+                since: now,
+                state: ProbationState::Watching,
+                before,
+                after: Measured::default(),
+                refuge,
+            },
+        }
+    }
+
+    pub fn is_watching(&self) -> bool {
+        self.view.state == ProbationState::Watching
+    }
+
+    /// How long to wait before it is looked at again.
+    pub fn pause(&self) -> Duration {
+        (self.view.terms.lasts / LOOKS).clamp(OFTEN, SELDOM)
+    }
+
+    /// Looks at what was done by now.
+    pub fn look(&mut self, now: &Reading, in_flight: usize, chronicle: &Chronicle) -> Verdict {
+        let settle = (self.view.terms.lasts / 10).min(SETTLE);
+        if self.start.is_none() && now.at < self.view.since + settle {
+            return Verdict::Watching;
+        }
+        let start = self.start.get_or_insert_with(|| now.clone());
+        self.view.after = chronicle.measured(&now.since(start));
+        self.judge.step(now.at, &self.view.after, in_flight)
+    }
+}

@@ -1,0 +1,166 @@
+//! Setups in files: a matrix file that may say more.
+//!
+//! ```toml
+//! policy = "opt-wait:5ms"
+//! segment_size = 128
+//! ensemble = "digits"
+//! devices = ["cpu:0"]
+//! members = ["mlp", "cnn-s"]
+//! matrix = [
+//!     [16, 8],
+//! ]
+//!
+//! [combination]
+//! rule = "weighted-average"
+//! weights = [1.0, 2.0]
+//! voting = [true, true]
+//! ```
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::allocation::{MatrixFile, MatrixFileError};
+use crate::ensemble::{Combination, PolicyKind, RuleKind};
+
+use super::setup::Setup;
+
+/// What a file says; a plain matrix file says nothing but the matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetupFile {
+    pub matrix: MatrixFile,
+    pub policy: Option<PolicyKind>,
+    pub combination: Option<Combination>,
+    pub segment_size: Option<usize>,
+}
+
+/// Why a file gives no setup for this ensemble.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SetupFileError {
+    #[error(transparent)]
+    Matrix(#[from] MatrixFileError),
+    #[error("policy: {0}")]
+    Policy(String),
+    #[error("combination: {0}")]
+    Combination(String),
+    #[error("segment_size: expected a whole number from 1 to {most}, found {found}", most = SetupFile::MOST_SEGMENT)]
+    Segment { found: i64 },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    ensemble: String,
+    devices: Vec<String>,
+    members: Vec<String>,
+    matrix: Vec<Vec<i64>>,
+    policy: Option<String>,
+    segment_size: Option<i64>,
+    combination: Option<WrittenCombination>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCombination {
+    rule: RuleKind,
+    weights: Option<Vec<f64>>,
+    voting: Option<Vec<bool>>,
+}
+
+impl SetupFile {
+    /// Samples in a segment at most, as in a manifest.
+    pub const MOST_SEGMENT: usize = 1 << 20;
+
+    /// The file for `setup` of the ensemble called `ensemble`.
+    pub fn new(ensemble: &str, setup: &Setup) -> Self {
+        SetupFile {
+            matrix: MatrixFile::new(ensemble, &setup.matrix),
+            policy: Some(setup.policy),
+            combination: Some(setup.combination.clone()),
+            segment_size: Some(setup.segment_size),
+        }
+    }
+
+    /// Reads a file's text, of a setup or of a matrix alone.
+    ///
+    /// # Errors
+    /// The line where it is neither, or the field that is wrong.
+    pub fn parse(text: &str) -> Result<Self, SetupFileError> {
+        let written: Written = toml::from_str(text).map_err(|e| MatrixFileError::of(&e, text))?;
+        let segment = written.segment_size.map(segment_size).transpose()?;
+        let policy = written.policy.map(|p| p.parse()).transpose();
+        let members = written.members.len();
+        let combination = written.combination.map(|c| c.value(members)).transpose();
+        Ok(SetupFile {
+            policy: policy.map_err(SetupFileError::Policy)?,
+            combination: combination.map_err(SetupFileError::Combination)?,
+            segment_size: segment,
+            matrix: MatrixFile {
+                ensemble: written.ensemble,
+                devices: written.devices,
+                members: written.members,
+                matrix: written.matrix,
+            },
+        })
+    }
+
+    /// The file's text, to be read and edited by hand.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        if let Some(policy) = self.policy {
+            let _ = writeln!(text, "policy = \"{policy}\"");
+        }
+        if let Some(size) = self.segment_size {
+            let _ = writeln!(text, "segment_size = {size}");
+        }
+        text.push_str(&self.matrix.to_text());
+        if let Some(combination) = &self.combination {
+            let (rule, voting) = (combination.rule.name(), &combination.voting);
+            let weights = &combination.weights;
+            let _ = writeln!(
+                text,
+                "\n[combination]\nrule = \"{rule}\"\nweights = {weights:?}\nvoting = {voting:?}"
+            );
+        }
+        text
+    }
+
+    /// The setup: what the file does not say stays as in `running`.
+    ///
+    /// # Errors
+    /// What belongs to something else, or the rule that is broken.
+    pub fn setup_for(&self, ensemble: &str, running: &Setup) -> Result<Setup, SetupFileError> {
+        let frame = running.matrix.frame();
+        let matrix = self.matrix.matrix_for(ensemble, frame)?;
+        let policy = self.policy.unwrap_or(running.policy);
+        let fits = policy.check(&frame.batch_sizes);
+        fits.map_err(SetupFileError::Policy)?;
+        let combination = self.combination.as_ref().unwrap_or(&running.combination);
+        Ok(Setup {
+            matrix,
+            policy,
+            combination: combination.clone(),
+            segment_size: self.segment_size.unwrap_or(running.segment_size),
+        })
+    }
+}
+
+fn segment_size(found: i64) -> Result<usize, SetupFileError> {
+    let size = usize::try_from(found).ok();
+    let size = size.filter(|n| (1..=SetupFile::MOST_SEGMENT).contains(n));
+    size.ok_or(SetupFileError::Segment { found })
+}
+
+impl WrittenCombination {
+    fn value(self, members: usize) -> Result<Combination, String> {
+        let combination = Combination {
+            rule: self.rule,
+            weights: self.weights.unwrap_or_else(|| vec![1.0; members]),
+            voting: self.voting.unwrap_or_else(|| vec![true; members]),
+        };
+        combination.check(members)?;
+        Ok(combination)
+    }
+}

@@ -1,0 +1,132 @@
+//! Members weighed: against what is worked out by hand, and live.
+
+use std::sync::Arc;
+
+use divisi::ensemble::{Combination, RuleKind, Scales, Weighed};
+use divisi::session::{Command, LiveSession, LoadPattern, Session};
+
+use crate::common::{digits, networks, start};
+
+const CLASSES: usize = 3;
+
+fn scales(combination: &Combination) -> Scales {
+    Scales::new(combination, combination.build(CLASSES), CLASSES)
+}
+
+/// The figures of each member after `rounds` of the same samples.
+fn weighed(combination: &Combination, samples: &[(Vec<[f32; 3]>, Option<usize>)]) -> Vec<Weighed> {
+    let mut scales = scales(combination);
+    for _ in 0..100 {
+        for (rows, label) in samples {
+            let rows: Vec<&[f32]> = rows.iter().map(|r| &r[..]).collect();
+            scales.weigh(&rows, *label);
+        }
+    }
+    let members = 0..combination.voting.len();
+    members.map(|m| scales.of(m).expect("enough")).collect()
+}
+
+fn is(found: f64, expected: f64) -> bool {
+    (found - expected).abs() < 0.02
+}
+
+const A: [f32; 3] = [0.8, 0.1, 0.1];
+const B: [f32; 3] = [0.1, 0.8, 0.1];
+
+#[test]
+fn who_alone_is_right_is_worth_what_it_changes() {
+    // The second is always right; in the first sample the others outvote it.
+    let combination = Combination::new(RuleKind::MajorityVote, vec![1.0; 3]);
+    let samples = [(vec![A, B, A], Some(1)), (vec![A, B, B], Some(1))];
+    let found = weighed(&combination, &samples);
+    assert!(is(found[0].agreement, 0.5) && is(found[1].agreement, 0.5));
+    assert!(is(found[2].agreement, 1.0));
+    assert!(is(found[0].accuracy.expect("labels"), 0.0));
+    assert!(is(found[1].accuracy.expect("labels"), 1.0));
+    // Without the first: a tie in the first sample, which the lowest class wins.
+    assert!(is(found[0].flips, 0.0));
+    // Without the second, the second sample is a tie that class 0 wins.
+    assert!(is(found[1].flips, 0.5));
+    assert!(is(found[1].accuracy_change.expect("labels"), -0.5));
+}
+
+#[test]
+fn who_does_not_vote_is_weighed_by_what_it_would_change() {
+    let combination = Combination::new(RuleKind::Average, vec![1.0; 3]);
+    let combination = combination.with_vote(0, false).expect("two are left");
+    let samples = [(
+        vec![[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.4, 0.6, 0.0]],
+        Some(0),
+    )];
+    let found = weighed(&combination, &samples);
+    assert!(is(found[0].agreement, 0.0) && is(found[0].flips, 1.0));
+    assert!(is(found[0].accuracy_change.expect("labels"), 1.0));
+    assert!(is(found[0].disagreement, 0.6) && is(found[0].entropy, 0.0));
+    assert!(is(found[1].disagreement, 0.0) && found[1].entropy > 0.5);
+}
+
+#[test]
+fn without_labels_nothing_is_said_of_accuracy() {
+    let combination = Combination::new(RuleKind::Average, vec![1.0; 2]);
+    let found = weighed(&combination, &[(vec![A, A], None)]);
+    assert_eq!((found[0].accuracy, found[0].accuracy_change), (None, None));
+    assert!(is(found[0].agreement, 1.0));
+}
+
+#[test]
+fn the_only_voter_is_all_there_is_and_few_samples_say_nothing() {
+    let combination = Combination::new(RuleKind::Average, vec![1.0; 2]);
+    let combination = combination.with_vote(1, false).expect("one is left");
+    let found = weighed(&combination, &[(vec![A, B], Some(0))]);
+    assert!(is(found[0].flips, 1.0));
+    assert_eq!(found[0].accuracy_change, None);
+    let mut few = scales(&combination);
+    few.weigh(&[&A, &B], Some(0));
+    assert_eq!(few.of(0), None);
+}
+
+#[test]
+fn what_came_long_ago_counts_less() {
+    let combination = Combination::new(RuleKind::Average, vec![1.0; 2]);
+    let mut scales = scales(&combination);
+    for sample in 0..20_000 {
+        let row = if sample < 10_000 { &A } else { &B };
+        scales.weigh(&[row, row], Some(0));
+    }
+    let found = scales.of(0).expect("enough");
+    assert_eq!(found.weighed, 20_000);
+    assert!(found.accuracy.expect("labels") < 0.01);
+}
+
+#[test]
+fn members_that_serve_are_weighed_by_what_they_answer() {
+    let ensemble = digits();
+    let factory = networks(&ensemble);
+    let engine = Arc::new(start(&ensemble, Arc::clone(&factory)));
+    let mut session = LiveSession::new(engine, factory, None);
+    let seen = session.snapshot();
+    assert!(seen.members.iter().all(|m| m.standing.is_none()));
+    let pattern = LoadPattern::Closed {
+        clients: 4,
+        samples: 8,
+    };
+    session
+        .command(Command::StartLoad(pattern))
+        .expect("starts");
+    let seen = loop {
+        let seen = session.snapshot();
+        if seen.members.iter().all(|m| m.standing.is_some()) {
+            break seen;
+        }
+        std::thread::yield_now();
+    };
+    let standings: Vec<_> = seen.members.iter().filter_map(|m| m.standing).collect();
+    let cost: f64 = standings.iter().map(|s| s.cost).sum();
+    assert!((cost - 1.0).abs() < 1e-6);
+    for standing in standings {
+        assert!(standing.agreement > 0.7 && standing.disagreement < 0.4);
+        assert!(standing.accuracy.is_some_and(|a| a > 0.6));
+        assert!(standing.flips < 0.3 && (0.0..=1.0).contains(&standing.entropy));
+        assert!(standing.accuracy_change.is_some());
+    }
+}

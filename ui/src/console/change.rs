@@ -1,0 +1,72 @@
+//! What the console remembers between its dialogs of change.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use divisi::session::{Setup, Terms};
+
+use super::edit::Edit;
+use super::effect::Effect;
+use super::model::Model;
+
+/// What was said last, to be offered the next time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remembered {
+    /// Of a probation.
+    pub terms: Terms,
+    /// Where files were last chosen.
+    pub folder: PathBuf,
+    /// Hidden files are listed too.
+    pub hidden: bool,
+}
+
+impl Default for Remembered {
+    fn default() -> Self {
+        Remembered {
+            terms: Terms {
+                lasts: Duration::from_secs(60),
+                p99: Some(1.5),
+                failures: Some(0.01),
+                accuracy: Some(0.02),
+            },
+            folder: PathBuf::from("."),
+            hidden: false,
+        }
+    }
+}
+
+/// The settings of a setup that are no matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// How workers form batches.
+    Policy(divisi::ensemble::PolicyKind),
+    /// How members are combined.
+    Combination(divisi::ensemble::Combination),
+    /// Samples in a segment at most.
+    SegmentSize(usize),
+}
+
+impl Setting {
+    /// The setup with it.
+    pub fn of(self, setup: &Setup) -> Setup {
+        let mut setup = setup.clone();
+        match self {
+            Setting::Policy(policy) => setup.policy = policy,
+            Setting::Combination(combination) => setup.combination = combination,
+            Setting::SegmentSize(size) => setup.segment_size = size,
+        }
+        setup
+    }
+}
+
+/// What is staged, or what runs where nothing is being edited.
+pub fn setup(model: &Model) -> Setup {
+    let staged = model.edit.as_ref().map(|e| e.setup().clone());
+    staged.unwrap_or_else(|| model.snapshot.setup())
+}
+
+/// Asks about what is staged now, where that has not been done.
+pub fn question(model: &mut Model) -> Option<Effect> {
+    let setup = model.edit.as_mut().and_then(Edit::question)?;
+    Some(Effect::Preview(Box::new(setup)))
+}

@@ -1,0 +1,199 @@
+//! How members are combined: the rule, a weight for each, and who votes.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use divisi::ensemble::{Combination, RuleKind};
+
+use super::{Answer, field};
+use crate::console::change::Setting;
+use crate::console::format;
+use crate::console::pen::Pen;
+use crate::console::theme::Role;
+
+/// The dialog's state.
+#[derive(Clone, Debug)]
+pub struct Voters {
+    rule: RuleKind,
+    rows: Vec<Row>,
+    /// 0 is the rule, then the members.
+    at: usize,
+    error: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    name: String,
+    weight: String,
+    votes: bool,
+}
+
+impl Voters {
+    /// Starts from what is staged, or runs.
+    pub fn new(now: &Combination, names: &[String]) -> Self {
+        let row = |(i, name): (usize, &String)| Row {
+            name: name.clone(),
+            weight: now.weights.get(i).unwrap_or(&1.0).to_string(),
+            votes: now.voting.get(i).copied().unwrap_or(true),
+        };
+        Voters {
+            rule: now.rule,
+            rows: names.iter().enumerate().map(row).collect(),
+            at: 0,
+            error: None,
+        }
+    }
+
+    /// Arrows choose a row, space turns it, digits are a weight, `Enter` stages.
+    pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
+        self.error = None;
+        match key.code {
+            KeyCode::Esc => return Answer::Close,
+            KeyCode::Enter => return self.submit(),
+            KeyCode::Up | KeyCode::BackTab | KeyCode::Char('k') => self.walk(-1),
+            KeyCode::Down | KeyCode::Tab | KeyCode::Char('j') => self.walk(1),
+            KeyCode::PageUp => self.walk(-10),
+            KeyCode::PageDown => self.walk(10),
+            KeyCode::Char(' ') => self.turn(1),
+            KeyCode::Right => self.turn(1),
+            KeyCode::Left => self.turn(-1),
+            _ => self.type_weight(key),
+        }
+        Answer::Stay
+    }
+
+    fn walk(&mut self, step: isize) {
+        self.at = self.at.saturating_add_signed(step).min(self.rows.len());
+    }
+
+    /// The next rule, or whether the member votes.
+    fn turn(&mut self, step: isize) {
+        if let Some(row) = self.row() {
+            row.votes = !row.votes;
+            return;
+        }
+        let all = RuleKind::ALL;
+        let at = all.iter().position(|r| *r == self.rule).unwrap_or(0) as isize;
+        self.rule = all[(at + step).rem_euclid(all.len() as isize) as usize];
+    }
+
+    fn row(&mut self) -> Option<&mut Row> {
+        self.rows.get_mut(self.at.checked_sub(1)?)
+    }
+
+    fn type_weight(&mut self, key: &KeyEvent) {
+        let part = |c: char| c.is_ascii_digit() || c == '.';
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let other = matches!(key.code, KeyCode::Char(c) if !control && !part(c));
+        if let (Some(row), false) = (self.row(), other) {
+            field::typed(&mut row.weight, key);
+        }
+    }
+
+    fn submit(&mut self) -> Answer {
+        match self.combination() {
+            Ok(combination) => Answer::Stage(Setting::Combination(combination)),
+            Err(error) => {
+                self.error = Some(error);
+                Answer::Stay
+            }
+        }
+    }
+
+    fn combination(&self) -> Result<Combination, String> {
+        let weight = |row: &Row| {
+            let number = row
+                .weight
+                .parse()
+                .ok()
+                .filter(|w: &f64| *w > 0.0 && *w <= 1e6);
+            number.ok_or_else(|| {
+                let (name, found) = (&row.name, &row.weight);
+                format!("weight of {name}: expected a number above 0, found `{found}`")
+            })
+        };
+        let combination = Combination {
+            rule: self.rule,
+            weights: self.rows.iter().map(weight).collect::<Result<_, _>>()?,
+            voting: self.rows.iter().map(|r| r.votes).collect(),
+        };
+        combination.check(self.rows.len())?;
+        Ok(combination)
+    }
+
+    /// Draws it in the middle.
+    pub fn draw(&self, pen: &mut Pen<'_>) {
+        let width = pen.width().saturating_sub(2).min(64);
+        let height = (self.rows.len() as u16).saturating_add(6).min(pen.height());
+        let mut window = pen.centred(width, height);
+        let mut inside = window.framed("combination", true);
+        self.draw_rule(&mut inside);
+        let head = [("  votes  member", Role::Dim)];
+        inside.pieces(1, 1, &head);
+        let end = inside.width().saturating_sub(2);
+        inside.text_right(end, 1, "weight", Role::Dim);
+        let room = usize::from(inside.height().saturating_sub(4)).max(1);
+        let first = self.at.saturating_sub(room);
+        for (y, i) in (first..self.rows.len()).take(room).enumerate() {
+            self.draw_row(&mut inside, y as u16 + 2, i);
+        }
+        self.draw_words(&mut inside);
+    }
+
+    fn draw_rule(&self, inside: &mut Pen<'_>) {
+        let chosen = self.at == 0;
+        let sign = if chosen { "▸" } else { " " };
+        let pieces = [
+            (sign, Role::Accent),
+            ("rule  ", Role::Text),
+            (self.rule.name(), Role::Strong),
+        ];
+        let x = inside.pieces(1, 0, &pieces);
+        if chosen {
+            inside.text(x + 2, 0, "space: other", Role::Dim);
+        }
+    }
+
+    fn draw_row(&self, inside: &mut Pen<'_>, y: u16, i: usize) {
+        let row = &self.rows[i];
+        let chosen = self.at == i + 1;
+        let sign = if chosen { "▸" } else { " " };
+        let vote = if row.votes { "● yes " } else { "○ no  " };
+        let role = if row.votes { Role::Text } else { Role::Dim };
+        let x = inside.pieces(1, y, &[(sign, Role::Accent), (" ", role), (vote, role)]);
+        let end = inside.width().saturating_sub(2);
+        let name = format::fit_name(&row.name, end.saturating_sub(x + 9));
+        inside.text(x + 1, y, &name, role);
+        // A weight counts in one rule only.
+        let counts = self.rule == RuleKind::WeightedAverage && row.votes;
+        let role = if counts { Role::Text } else { Role::Dim };
+        inside.text_right(end, y, &row.weight, role);
+        if chosen {
+            inside.text(end, y, " ", Role::Cursor);
+        }
+    }
+
+    fn draw_words(&self, inside: &mut Pen<'_>) {
+        let last = inside.height().saturating_sub(1);
+        let room = inside.width().saturating_sub(2);
+        if let Some(error) = &self.error {
+            let text = format::fit(&format!("✗ {error}"), room);
+            inside.text(1, last.saturating_sub(1), &text, Role::Bad);
+        } else if self.rule != RuleKind::WeightedAverage {
+            let text = "weights count under weighted-average";
+            inside.text(
+                1,
+                last.saturating_sub(1),
+                &format::fit(text, room),
+                Role::Dim,
+            );
+        }
+        let keys = [
+            ("space", Role::Accent),
+            (" turn  ", Role::Dim),
+            ("Enter", Role::Accent),
+            (" stage  ", Role::Dim),
+            ("Esc", Role::Accent),
+            (" back", Role::Dim),
+        ];
+        inside.pieces(1, last, &keys);
+    }
+}

@@ -1,0 +1,141 @@
+//! The desktop's own file dialog, in a child process that can hang, die or be killed.
+
+use std::env;
+use std::ffi::OsString;
+use std::future::{Future, pending};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::Command;
+
+use super::effect::Event;
+
+/// What is to be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// Where to write; otherwise, what to read.
+    pub save: bool,
+    /// Where to begin.
+    pub folder: PathBuf,
+    /// What it is called to begin with.
+    pub name: String,
+}
+
+/// Whether there is a desktop that can show a dialog to whoever sits here.
+pub fn is_offered() -> bool {
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let socket = runtime.is_some_and(|r| r.join("bus").exists());
+    has_desktop(
+        |name| env::var_os(name).is_some_and(|v| !v.is_empty()),
+        socket,
+    )
+}
+
+/// The same from which variables are set and whether the session bus has its socket at
+/// the usual place. A dialog over ssh would open on a screen far away.
+pub fn has_desktop(set: impl Fn(&str) -> bool, socket: bool) -> bool {
+    let far = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].into_iter();
+    let screen = set("DISPLAY") || set("WAYLAND_DISPLAY");
+    let bus = set("DBUS_SESSION_BUS_ADDRESS") || socket;
+    screen && bus && !far.into_iter().any(set)
+}
+
+type Answer = Pin<Box<dyn Future<Output = Event> + Send>>;
+
+/// The child, while there is one.
+#[derive(Default)]
+pub struct Native {
+    running: Option<(Group, Answer)>,
+}
+
+impl Native {
+    /// Starts this program's dialog, in the place of one that is still open.
+    pub fn ask(&mut self, pick: &Pick) {
+        match env::current_exe() {
+            Ok(program) => self.ask_program(&program, pick),
+            Err(e) => self.fail(format!("this program does not know where it is: {e}")),
+        }
+    }
+
+    /// Starts `program` as the dialog: it writes the path that was chosen, or nothing.
+    pub fn ask_program(&mut self, program: &Path, pick: &Pick) {
+        self.stop();
+        match start(program, pick) {
+            Ok(running) => self.running = Some(running),
+            Err(e) => self.fail(format!("it cannot be started: {e}")),
+        }
+    }
+
+    fn fail(&mut self, why: String) {
+        let answer = Box::pin(async move { picked(Err(why)) });
+        self.running = Some((Group(None), answer));
+    }
+
+    /// Ends the dialog.
+    pub fn stop(&mut self) {
+        self.running = None;
+    }
+
+    /// Waits for its answer; without a dialog for ever. Nothing is lost where this is
+    /// given up and asked again.
+    pub async fn answer(&mut self) -> Event {
+        let Some((_, answer)) = &mut self.running else {
+            return pending().await;
+        };
+        let event = answer.await;
+        self.running = None;
+        event
+    }
+}
+
+/// The child's process group, ended with all that the child started.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0 {
+            // It may have ended by itself.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+fn start(program: &Path, pick: &Pick) -> std::io::Result<(Group, Answer)> {
+    let child = Command::new(program)
+        .arg("__pick")
+        .arg(if pick.save { "--save" } else { "--open" })
+        .arg("--")
+        .arg(&pick.folder)
+        .arg(&pick.name)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let pid = child.id().and_then(|id| i32::try_from(id).ok());
+    let group = Group(pid.and_then(Pid::from_raw));
+    let answer = async move {
+        let output = child.wait_with_output().await;
+        picked(output.map_err(|e| e.to_string()).and_then(chosen))
+    };
+    Ok((group, Box::pin(answer)))
+}
+
+fn picked(chosen: Result<Option<PathBuf>, String>) -> Event {
+    let again = |why| format!("the desktop's dialog failed: {why}; choose here instead");
+    Event::Picked(chosen.map_err(again))
+}
+
+fn chosen(output: Output) -> Result<Option<PathBuf>, String> {
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().rev().find(|l| !l.trim().is_empty());
+        return Err(last.map_or(output.status.to_string(), str::to_owned));
+    }
+    let path = output.stdout;
+    Ok((!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path))))
+}
