@@ -52,6 +52,7 @@ impl Screen {
             mouse: true,
             title: "divisi".into(),
             layouts: Vec::new(),
+            demo: None,
         };
         crossterm::style::force_color_output(true);
         let mut console = Console::new(session, &options, look);

@@ -228,7 +228,9 @@ fn without_a_terminal_the_console_says_what_to_run_instead() {
     let (code, error) = fails(&[]);
     assert_eq!(code, Some(1));
     assert!(
-        error.contains("the console needs a terminal") && error.contains("divisi bench"),
+        error.contains("the console needs a terminal")
+            && error.contains("divisi bench")
+            && error.contains("--linear"),
         "{error}"
     );
 }

@@ -35,6 +35,13 @@ pub struct FakeSession {
     desk: Desk,
 }
 
+impl FakeSession {
+    /// Another session on the same desk.
+    pub fn at(desk: Desk) -> Self {
+        FakeSession { desk }
+    }
+}
+
 impl Session for FakeSession {
     fn snapshot(&mut self) -> Snapshot {
         self.desk.shown.lock().unwrap().clone()

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,13 +31,29 @@ fn cache() -> PathBuf {
 
 impl Terminal {
     pub fn start(columns: u16, rows: u16, arguments: &[&str]) -> Self {
-        // What earlier searches found would end one at once.
-        let cache = cache();
-        Terminal::with(columns, rows, arguments, &[("XDG_CACHE_HOME", &cache)])
+        Terminal::start_in(columns, rows, arguments, &[])
     }
 
     /// The same with these variables.
     pub fn with(columns: u16, rows: u16, arguments: &[&str], variables: &[(&str, &Path)]) -> Self {
+        let variables: Vec<(String, String)> = variables
+            .iter()
+            .map(|(name, path)| ((*name).to_owned(), path.to_str().unwrap().to_owned()))
+            .collect();
+        let borrowed: Vec<(&str, &str)> = variables
+            .iter()
+            .map(|(name, path)| (name.as_str(), path.as_str()))
+            .collect();
+        Terminal::start_in(columns, rows, arguments, &borrowed)
+    }
+
+    /// The same with more in the program's environment.
+    pub fn start_in(
+        columns: u16,
+        rows: u16,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&master).expect("granted");
         unlockpt(&master).expect("unlocked");
@@ -55,7 +71,12 @@ impl Terminal {
         let program = Command::new(env!("CARGO_BIN_EXE_divisi"))
             .args(arguments)
             .env("TERM", "xterm-256color")
-            .envs(variables.iter().copied())
+            // What earlier searches found would end one at once.
+            .env("XDG_CACHE_HOME", cache())
+            .env("XDG_CONFIG_HOME", cache())
+            .env("XDG_STATE_HOME", cache())
+            .env("LC_ALL", "C.UTF-8")
+            .envs(environment.iter().copied())
             .stdin(end())
             .stdout(end())
             .stderr(end())
@@ -84,6 +105,55 @@ impl Terminal {
             all.push_str(&String::from_utf8_lossy(&bytes[..read]));
         }
         all
+    }
+
+    /// What is written next, as it comes.
+    pub fn read(&mut self, wanted: &str) -> Vec<u8> {
+        let mut bytes = [0; 4096];
+        self.await_output(wanted);
+        let read = self.screen.read(&mut bytes).expect("the program writes");
+        bytes[..read].to_vec()
+    }
+
+    /// Takes what was written so far, so that the program never waits to write.
+    pub fn discard(&mut self) {
+        let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        if poll(&mut ready, Some(&now)).expect("polls") > 0 {
+            self.read("anything");
+        }
+    }
+
+    /// All that is written until the program has ended, and how it ended.
+    pub fn rest(mut self) -> (Vec<u8>, ExitStatus) {
+        let mut all = Vec::new();
+        let started = Instant::now();
+        let status = loop {
+            let ended = self.program.try_wait().expect("it can be waited for");
+            let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
+            let moment = Timespec {
+                tv_sec: 0,
+                tv_nsec: 20_000_000,
+            };
+            if poll(&mut ready, Some(&moment)).expect("polls") > 0 {
+                all.extend(self.read("the rest"));
+            } else if let Some(status) = ended {
+                break status;
+            }
+            assert!(started.elapsed() < PATIENCE, "it never ended");
+        };
+        self.is_as_found();
+        (all, status)
+    }
+
+    fn is_as_found(&self) {
+        let left = tcgetattr(&self.slave).expect("attributes");
+        assert_eq!(left.local_modes, self.found.local_modes);
+        assert_eq!(left.input_modes, self.found.input_modes);
+        assert_eq!(left.output_modes, self.found.output_modes);
     }
 
     /// A program that says nothing for so long is a failed test, not a hanging one.
@@ -120,18 +190,16 @@ impl Terminal {
         assert!(last.contains("\u{1b}[?1049l"), "back from the other screen");
         let status = self.program.wait().expect("it ends");
         assert!(status.success(), "{status}");
-        let left = tcgetattr(&self.slave).expect("attributes");
-        assert_eq!(left.local_modes, self.found.local_modes);
-        assert_eq!(left.input_modes, self.found.input_modes);
-        assert_eq!(left.output_modes, self.found.output_modes);
+        self.is_as_found();
         assert!(
-            left.local_modes
+            self.found
+                .local_modes
                 .contains(LocalModes::ECHO | LocalModes::ICANON)
         );
     }
 }
 
-fn serving(columns: u16, rows: u16) -> Terminal {
+pub fn serving(columns: u16, rows: u16) -> Terminal {
     let mut terminal = Terminal::start(columns, rows, &["--load", "poisson:50"]);
     terminal.until("serving");
     terminal

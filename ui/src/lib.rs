@@ -1,7 +1,10 @@
 //! The console and command line of Divisi.
 //!
-//! `cli` is what is said on the command line, `console` the screen. Both ask the
-//! engine library and hold none of its decisions.
+//! `cli` is what is said on the command line, `console` the screen, `linear` the same
+//! as lines, `config` what can be configured. They ask the engine library and hold none
+//! of its decisions.
 
 pub mod cli;
+pub mod config;
 pub mod console;
+pub mod linear;

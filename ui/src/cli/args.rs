@@ -11,6 +11,9 @@ use divisi::ensemble::PolicyKind;
 use divisi::load::LoadPattern;
 use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
+use super::config::ConfigArgs;
+use super::picture::PictureArgs;
+use crate::config::time;
 use crate::console::demo::Stage;
 
 /// Serve ensembles of neural networks on this machine, watch and retune them.
@@ -42,6 +45,23 @@ pub struct Args {
     /// Leave the mouse to the terminal, to select text
     #[arg(long)]
     pub no_mouse: bool,
+    /// No screen: changes as lines, for screen readers and logs; commands are read as
+    /// lines (also where TERM is dumb)
+    #[arg(long)]
+    pub linear: bool,
+    /// Between summaries in linear mode, such as 5s (default: as configured)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub every: Option<Duration>,
+    /// Panic after a while, on the console's thread or another
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true, value_enum)]
+    pub panic_for_test: Option<super::fragile::Panics>,
+    /// How things look: auto, dark, light, high-contrast or a file in themes/
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// The folder of configuration, instead of the user's own
+    #[arg(long, value_name = "DIR", global = true)]
+    pub config: Option<PathBuf>,
 }
 
 /// The load a console begins with.
@@ -51,7 +71,7 @@ pub enum StartLoad {
     Pattern(LoadPattern),
 }
 
-fn parse_start_load(text: &str) -> Result<StartLoad, String> {
+pub fn parse_start_load(text: &str) -> Result<StartLoad, String> {
     match text {
         "none" => Ok(StartLoad::None),
         text => text.parse().map(StartLoad::Pattern),
@@ -111,6 +131,32 @@ pub enum Command {
         after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
     )]
     Plan(PlanArgs),
+    /// Options, keys and themes: default files, what is in force, what is wrong
+    #[command(after_help = "Example:\n  divisi config init\n  divisi config check")]
+    Config(ConfigArgs),
+    /// The keys of the console, as they are configured
+    Keys,
+    /// Completions for a shell, to standard output
+    #[command(
+        after_help = "Example:\n  divisi completions bash > ~/.local/share/bash-completion/completions/divisi"
+    )]
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Manual pages: one to standard output, or all of them into a folder
+    #[command(
+        after_help = "Example:\n  divisi man | man -l -\n  divisi man ~/.local/share/man/man1"
+    )]
+    Man {
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Pictures of the console without a terminal: runs it, types keys, writes the screen
+    #[command(
+        after_help = "Example:\n  divisi picture digits --size 160x50 --after 3s --keys \"s enter wait:5s 2\" --out search.svg"
+    )]
+    Picture(PictureArgs),
     /// The desktop's own file dialog, for the console
     #[command(name = "__pick", hide = true)]
     Pick(super::pick::PickArgs),
@@ -169,6 +215,9 @@ pub struct AttachArgs {
     /// Leave the mouse to the terminal, to select text
     #[arg(long)]
     pub no_mouse: bool,
+    /// Print changes as lines instead of drawing a screen
+    #[arg(long)]
+    pub linear: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -186,6 +235,9 @@ pub struct ReplayArgs {
     /// Leave the mouse to the terminal, to select text
     #[arg(long)]
     pub no_mouse: bool,
+    /// Print changes as lines instead of drawing a screen
+    #[arg(long)]
+    pub linear: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]

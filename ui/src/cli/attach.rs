@@ -11,9 +11,10 @@ use super::start;
 
 pub fn run(args: &AttachArgs) -> Result<()> {
     let path = path(args.name.as_deref())?;
-    start::need_terminal()?;
+    let way = start::way(args.linear)?;
     let session = join(&path, args.read_only)?;
-    start::show(Box::new(session), args.read_only, !args.no_mouse)
+    let options = start::options(args.read_only, !args.no_mouse);
+    start::show(Box::new(session), options, way, None)
 }
 
 /// Lists servers, a line each.

@@ -12,27 +12,40 @@ use divisi::trace::Span;
 use super::args::Args;
 use super::background;
 use super::signals;
-use super::start::{self, Own};
+use super::start::{self, Own, Way};
 
 /// Signals that come within this of the first came along with it: one to the group,
 /// one passed on.
 const TOGETHER: Duration = Duration::from_millis(300);
 
 pub fn run(args: &Args) -> Result<()> {
-    start::need_terminal()?;
+    let way = start::way(args.linear)?;
     let child = background::child_of_parent();
-    if !child && let Some(code) = background::run_in_child() {
+    let screen = way == Way::Screen;
+    if screen
+        && !child
+        && let Some(code) = background::run_in_child()
+    {
         std::process::exit(code);
     }
+    // What is wrong with it is said before anything starts.
+    crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let session = start::session(&args.target, matrix, args.load, record)?;
+    let session = start::session(&args.target, matrix, args.load.clone(), record)?;
     let kept = Kept::default();
     let parting = Parting {
         session: Some(session),
         may_stay: child && !args.read_only,
         kept: Arc::clone(&kept),
     };
-    start::show(Box::new(parting), args.read_only, !args.no_mouse)?;
+    let session: Box<dyn Session> = Box::new(parting);
+    #[cfg(debug_assertions)]
+    let session = match args.panic_for_test {
+        Some(panics) => Box::new(super::fragile::Fragile::new(session, panics)),
+        None => session,
+    };
+    let options = start::options(args.read_only, !args.no_mouse);
+    start::show(session, options, way, args.every)?;
     let left = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
     match left {
         (Some(door), Some(session)) => background::go_on(session, door),

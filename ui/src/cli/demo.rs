@@ -1,14 +1,16 @@
 //! `divisi demo`: a guided demonstration on the console.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::args::{DemoArgs, StartLoad, Target};
-use super::start;
+use super::start::{self, Way};
 use crate::console::Options;
 use crate::console::demo::{Stage, Wanted};
 
 pub fn run(args: &DemoArgs) -> Result<()> {
-    start::need_terminal()?;
+    if start::way(false)? == Way::Lines {
+        bail!("the demonstration needs a terminal that can draw a screen");
+    }
     let (ensemble, devices) = match args.on {
         Stage::Digits => ("digits", Vec::new()),
         Stage::Simulated => ("imn12", vec!["sim:v100*16".to_owned()]),
@@ -19,15 +21,12 @@ pub fn run(args: &DemoArgs) -> Result<()> {
         memory: None,
     };
     let options = Options {
-        read_only: false,
-        mouse: !args.no_mouse,
-        title: "divisi".into(),
-        layouts: Vec::new(),
         demo: Some(Wanted {
             stage: args.on,
             auto: args.auto,
         }),
+        ..start::options(false, !args.no_mouse)
     };
     let session = start::session(&target, None, StartLoad::None, None)?;
-    start::show_with(Box::new(session), options)
+    start::show(Box::new(session), options, Way::Screen, None)
 }

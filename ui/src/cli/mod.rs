@@ -10,12 +10,19 @@ mod background;
 mod bench;
 mod builtin;
 mod check;
+mod completions;
+mod config;
 mod console;
 mod demo;
 mod devices;
+#[cfg(debug_assertions)]
+mod fragile;
+mod keys;
+mod man;
 mod open;
 mod output;
 mod pick;
+mod picture;
 mod plan;
 mod predict;
 mod progress;
@@ -36,6 +43,7 @@ pub use args::{Args, Command};
 /// Runs the program.
 pub fn main() -> ExitCode {
     let args = Args::parse();
+    crate::config::begin(args.config.as_deref(), args.theme.as_deref());
     let done = match &args.command {
         None => console::run(&args),
         Some(Command::Check(a)) => check::run(a),
@@ -45,6 +53,11 @@ pub fn main() -> ExitCode {
         Some(Command::Bench(a)) => bench::run(a),
         Some(Command::Devices(a)) => devices::run(a),
         Some(Command::Plan(a)) => plan::run(a),
+        Some(Command::Config(a)) => config::run(a),
+        Some(Command::Keys) => keys::run(),
+        Some(Command::Completions { shell }) => completions::run(*shell),
+        Some(Command::Man { folder }) => man::run(folder.as_deref()),
+        Some(Command::Picture(a)) => picture::run(a),
         Some(Command::Pick(a)) => pick::run(a),
         Some(Command::Serve(a)) => serve::run(a),
         Some(Command::Attach(a)) => attach::run(a),

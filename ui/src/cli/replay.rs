@@ -9,6 +9,6 @@ use super::start;
 pub fn run(args: &ReplayArgs) -> Result<()> {
     let opened = ReplaySession::open(&args.file);
     let session = opened.with_context(|| args.file.display().to_string())?;
-    start::need_terminal()?;
-    start::show(Box::new(session), false, !args.no_mouse)
+    let options = start::options(false, !args.no_mouse);
+    start::show(Box::new(session), options, start::way(args.linear)?, None)
 }

@@ -12,7 +12,7 @@ use super::start;
 
 pub fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let mut session = start::session(&args.target, matrix, args.load, record)?;
+    let mut session = start::session(&args.target, matrix, args.load.clone(), record)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use divisi::search::Cache;
@@ -40,38 +41,62 @@ pub fn session(
     Ok(session)
 }
 
-/// Says what to run instead where there is no terminal to draw on.
-pub fn need_terminal() -> Result<()> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        bail!(
-            "the console needs a terminal; without one try `divisi serve`, `divisi report`, \
-             `divisi check`, `divisi bench`, `divisi predict` or `divisi allocate` (see --help)"
-        );
-    }
-    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
-        bail!("TERM=dumb cannot draw a screen; try `divisi report` or `divisi bench`");
-    }
-    Ok(())
+/// How a session is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Screen,
+    /// Changes as lines, for screen readers and logs.
+    Lines,
 }
 
-/// Shows a session until the user leaves.
-pub fn show(session: Box<dyn Session>, read_only: bool, mouse: bool) -> Result<()> {
-    let options = Options {
+/// A screen where there is a terminal that can draw one, lines where they are wanted or
+/// the terminal can nothing else.
+///
+/// # Errors
+/// There is no terminal; says what to run instead.
+pub fn way(linear: bool) -> Result<Way> {
+    let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    match (linear || (dumb && terminal), terminal) {
+        (true, _) => Ok(Way::Lines),
+        (false, true) => Ok(Way::Screen),
+        (false, false) => bail!(
+            "the console needs a terminal; without one try `divisi --linear` (changes as \
+             lines), `divisi serve`, `divisi report`, `divisi check`, `divisi bench`, \
+             `divisi predict` or `divisi allocate` (see --help)"
+        ),
+    }
+}
+
+/// A console as it is opened.
+pub fn options(read_only: bool, mouse: bool) -> Options {
+    Options {
         read_only,
         mouse,
         title: "divisi".into(),
         layouts: Vec::new(),
         demo: None,
-    };
-    show_with(session, options)
+    }
 }
 
-/// Shows a session as these options say, until the user leaves.
-pub fn show_with(session: Box<dyn Session>, options: Options) -> Result<()> {
+/// Shows a session until the user leaves; as lines, at most one summary every `every`.
+pub fn show(
+    session: Box<dyn Session>,
+    options: Options,
+    way: Way,
+    every: Option<Duration>,
+) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(console::run(session, options))
+    match way {
+        Way::Screen => runtime.block_on(console::run(session, options)),
+        Way::Lines => {
+            let settings = crate::config::load()?;
+            let every = every.unwrap_or(settings.config.every);
+            runtime.block_on(crate::linear::run(session, options, every, &settings))
+        }
+    }
 }
 
 /// What a server of the ensemble is called: its name, as far as that can be one.

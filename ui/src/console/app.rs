@@ -21,6 +21,7 @@ use super::native::Native;
 use super::pace::{Due, Pace};
 use super::terminal::Screen;
 use super::theme::Look;
+use crate::config;
 
 /// A stop takes effect within this, or was ignored.
 const STOP: Duration = Duration::from_millis(300);
@@ -35,13 +36,17 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
             "the console needs a terminal on standard input and output; see `divisi --help` for reports without one"
         );
     }
-    let console = Console::new(session, &options, Look::from_env());
+    let settings = config::load()?;
+    let mut console = Console::new(session, &options, Look::from_env());
+    let mouse = options.mouse && settings.config.mouse;
+    console.configure(settings);
     let mut signals = Signals::new()?;
-    let screen = Screen::take(options.mouse)?;
+    let screen = Screen::take(mouse)?;
     let mut app = App {
         console,
         screen,
         dirty: true,
+        config: config::Watch::begin(),
         pace: Pace::new(Instant::now()),
         native: Native::default(),
     };
@@ -96,6 +101,8 @@ struct App {
     console: Console,
     /// The picture differs from the screen.
     dirty: bool,
+    /// Tells of changed files of configuration.
+    config: config::Watch,
     /// When to look at the session again.
     pace: Pace,
     /// The desktop's own dialog, while it is open.
@@ -110,6 +117,7 @@ impl App {
                 biased;
                 ends = signals.next() => if ends { Next::Leave } else { self.come_back()? },
                 event = events.next() => self.inputs(event, &mut events).await?,
+                settings = self.config.changed() => self.take(Event::Configured(settings))?,
                 event = self.native.answer() => self.take(event)?,
                 () = sleep_until(self.pace.next().into()) => self.tick(),
             };

@@ -8,6 +8,7 @@ use super::model::Model;
 use super::theme::Look;
 use super::update::update;
 use super::{Options, panels};
+use crate::config::Settings;
 
 /// A console on some session, drawn wherever the caller wants.
 pub struct Console {
@@ -20,6 +21,11 @@ impl Console {
     pub fn new(mut session: Box<dyn Session>, options: &Options, look: Look) -> Self {
         let model = Model::new(session.snapshot(), options, look);
         Console { session, model }
+    }
+
+    /// Takes what is configured, at the start.
+    pub fn configure(&mut self, settings: Settings) {
+        self.model.configure(settings);
     }
 
     /// What is drawn.

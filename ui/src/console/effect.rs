@@ -12,6 +12,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::files::Folder;
 use super::native::Pick;
+use crate::config::Settings;
 
 /// What happened.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub enum Event {
     Refused(String),
     /// A file was written, or why not.
     Wrote(Result<PathBuf, String>),
+    /// What is configured from now on, or what is wrong with it.
+    Configured(Result<Box<Settings>, String>),
     /// What is at a path: a folder's files, or a file's place.
     Looked(Result<Folder, String>),
     /// A file's text, or why it cannot be read.

@@ -16,13 +16,15 @@ mod dialogs;
 mod edit;
 mod effect;
 pub mod files;
-mod format;
+pub mod format;
 mod layout;
 pub mod model;
 pub mod native;
 mod pace;
 mod panels;
 mod pen;
+pub mod picture;
+mod reports;
 mod scope;
 mod streams;
 mod terminal;
@@ -35,7 +37,8 @@ pub use app::run;
 pub use core::Console;
 pub use effect::{Effect, Event};
 pub use layout::{Layout, Row};
-pub use theme::{Colours, Look, Role, colours};
+pub use panels::lint_texts;
+pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
 
 /// How the console starts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use super::layout::{self, Arrangement};
 use super::scope::Scopes;
 use super::theme::Look;
 use super::timeline::Timeline;
+use crate::config::Settings;
 
 pub use super::streams::{Streams, ZOOMS};
 
@@ -123,6 +124,8 @@ pub struct Model {
     pub title: String,
     /// What the terminal can show.
     pub look: Look,
+    /// What can be configured: keys, theme, options.
+    pub settings: Settings,
 }
 
 impl Model {
@@ -153,7 +156,21 @@ impl Model {
             mouse: options.mouse,
             title: options.title.clone(),
             look,
+            settings: Settings::default().seen_with(look),
         }
+    }
+
+    /// Takes what is configured.
+    pub fn configure(&mut self, settings: Settings) {
+        self.look = settings.look();
+        let (before, now) = (&self.settings.config, &settings.config);
+        if before.layouts != now.layouts {
+            self.arrangement.take(&now.layouts);
+        }
+        if before.layout != now.layout {
+            self.arrangement.choose(&now.layout);
+        }
+        self.settings = settings;
     }
 
     /// Says something over the footer.

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::format;
-use super::theme::{Look, Role};
+use super::theme::{Role, Styles};
 
 /// The eight heights of a bar in one cell, and none.
 pub const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -13,14 +13,18 @@ pub const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "
 pub struct Pen<'a> {
     buffer: &'a mut Buffer,
     area: Rect,
-    look: Look,
+    styles: &'a Styles,
 }
 
 impl<'a> Pen<'a> {
     /// A pen for the part of `area` that is on the screen.
-    pub fn new(buffer: &'a mut Buffer, area: Rect, look: Look) -> Self {
+    pub fn new(buffer: &'a mut Buffer, area: Rect, styles: &'a Styles) -> Self {
         let area = area.intersection(*buffer.area());
-        Pen { buffer, area, look }
+        Pen {
+            buffer,
+            area,
+            styles,
+        }
     }
 
     /// Columns.
@@ -42,7 +46,7 @@ impl<'a> Pen<'a> {
             height,
         };
         let area = part.intersection(self.area);
-        Pen::new(self.buffer, area, self.look)
+        Pen::new(self.buffer, area, self.styles)
     }
 
     /// A pen for a part in the middle of this one, emptied.
@@ -62,7 +66,7 @@ impl<'a> Pen<'a> {
             return after;
         }
         let room = self.area.width - x;
-        let style = self.look.style(role);
+        let style = self.styles.of(role);
         let (x, y) = (self.area.x + x, self.area.y + y);
         self.buffer
             .set_stringn(x, y, text, usize::from(room), style);
@@ -78,7 +82,7 @@ impl<'a> Pen<'a> {
         if let Some(cell) = self.buffer.cell_mut(place) {
             // Nothing is left of what it covers.
             cell.reset();
-            cell.set_symbol(sign).set_style(self.look.style(role));
+            cell.set_symbol(sign).set_style(self.styles.of(role));
         }
     }
 
@@ -97,7 +101,7 @@ impl<'a> Pen<'a> {
 
     /// Gives cells of one row another style, leaving their text.
     pub fn restyle(&mut self, x: u16, y: u16, width: u16, role: Role) {
-        let style = self.look.style(role);
+        let style = self.styles.of(role);
         let area = self.part(x, y, width, 1).area;
         self.buffer.set_style(area, style);
     }
@@ -120,7 +124,7 @@ impl<'a> Pen<'a> {
 
     /// Only the characters of ASCII are shown.
     pub fn is_ascii(&self) -> bool {
-        self.look.ascii
+        self.styles.ascii
     }
 
     /// A title, what is noted beside it, and a rule over the rest of the first row.

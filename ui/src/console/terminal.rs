@@ -19,6 +19,7 @@ use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::layout::Rect;
 
 use super::core::Console;
+use super::reports;
 
 /// The terminal is ours now. Whoever makes it false gives the terminal back.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -144,8 +145,12 @@ fn restore() {
 
 fn tell_reports() {
     let reports = REPORTS.lock().map(|mut r| std::mem::take(&mut *r));
-    for report in reports.unwrap_or_default() {
+    let told = reports.unwrap_or_default();
+    for report in &told {
         let _ = writeln!(io::stderr(), "{report}");
+    }
+    if !told.is_empty() {
+        reports::leave(&told.join("\n\n"));
     }
 }
 
@@ -161,15 +166,15 @@ fn watch_panics() {
             }
             restore();
             before(info);
+            reports::leave(&reports::describe(info));
         }));
     });
 }
 
 fn keep_report(info: &PanicHookInfo<'_>) {
-    if let Ok(mut reports) = REPORTS.lock()
-        && reports.len() < MOST_REPORTS
+    if let Ok(mut kept) = REPORTS.lock()
+        && kept.len() < MOST_REPORTS
     {
-        let name = thread::current().name().unwrap_or("unnamed").to_owned();
-        reports.push(format!("thread `{name}`: {info}"));
+        kept.push(reports::describe(info));
     }
 }

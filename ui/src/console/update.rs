@@ -51,6 +51,7 @@ fn take(model: &mut Model, event: Event) -> Vec<Effect> {
             model.say(reason.as_str(), true);
             demo::refused(model, &reason);
         }
+        Event::Configured(settings) => actions::configured(model, settings),
         Event::Wrote(wrote) => actions::wrote(model, wrote),
         Event::Looked(looked) => return actions::looked(model, looked),
         Event::Read(path, text) => return actions::read(model, &path, text),

@@ -48,7 +48,12 @@ fn shown(args: &ReportArgs) -> Result<Snapshot> {
 
 fn serve(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
-    let mut session = start::session(&args.target, args.matrix.as_deref(), args.load, None)?;
+    let mut session = start::session(
+        &args.target,
+        args.matrix.as_deref(),
+        args.load.clone(),
+        None,
+    )?;
     let until = Instant::now() + args.lasts;
     while Instant::now() < until && !stop.load(Ordering::Acquire) {
         // What the session does on the way: load that rests, notices that become log.

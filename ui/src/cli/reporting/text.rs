@@ -33,7 +33,7 @@ fn head(shown: &Snapshot) -> String {
         Health::Degraded(why) => format!("degraded: {why}"),
         Health::Closed(why) => format!("closed: {why}"),
     };
-    let load = shown.load.pattern.map(|p| p.to_string());
+    let load = shown.load.pattern.as_ref().map(|p| p.to_string());
     format!(
         "{} · {health} · {:.1} s\n{:.0} samples/s · {:.0} requests/s · load {} · policy {}",
         shown.ensemble,

@@ -2,6 +2,7 @@
 
 mod devices;
 mod files;
+mod looks;
 mod matrix;
 mod panels;
 mod session;
@@ -9,6 +10,7 @@ mod stage;
 pub mod streams;
 
 pub use files::{looked, picked, read, wrote};
+pub use looks::configured;
 pub use matrix::arranged;
 pub use panels::{leave_alone, look_at, settle};
 pub use stage::{bring_back, is_on_probation, stage};
@@ -29,6 +31,8 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::DemoNext | Id::DemoBack | Id::DemoRepeat | Id::DemoLeave => demo::act(model, id),
         Id::Suspend => return vec![Effect::Suspend],
         Id::Mouse => return mouse(model),
+        Id::Picture => return looks::picture(model),
+        Id::Theme => looks::choose(model),
         Id::Pause => return pause(model),
         Id::Cancel => return vec![Effect::Send(Command::CancelSearch)],
         Id::Clear => return vec![Effect::Send(Command::ClearLatency)],

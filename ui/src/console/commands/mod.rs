@@ -1,8 +1,14 @@
 //! The one table of commands: keys, footer, help and palette are all read from it.
 
+mod keymap;
+mod keys;
 mod refusal;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+pub use keymap::{Clash, Keymap};
+pub use keys::{EXPECTED as KEY_NAMES, Key};
+
+use crossterm::event::{KeyCode, KeyEvent};
+use keys::{control, key, of};
 
 use super::model::{Model, Panel};
 
@@ -19,6 +25,10 @@ pub enum Id {
     Suspend,
     /// Take the mouse, or leave it to the terminal.
     Mouse,
+    /// Write the screen to files.
+    Picture,
+    /// Choose how things look.
+    Theme,
     /// Focus the next panel.
     Next,
     /// Focus the panel before.
@@ -188,13 +198,6 @@ pub enum Scope {
     Demo,
 }
 
-/// A key as the table writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
-    code: KeyCode,
-    control: bool,
-}
-
 /// One command.
 #[derive(Debug)]
 pub struct Entry {
@@ -212,24 +215,6 @@ pub struct Entry {
     pub help: &'static str,
     /// Changes what the engine does: refused when read-only.
     pub changes: bool,
-}
-
-const fn key(c: char) -> Key {
-    of(KeyCode::Char(c))
-}
-
-const fn control(c: char) -> Key {
-    Key {
-        code: KeyCode::Char(c),
-        control: true,
-    }
-}
-
-const fn of(code: KeyCode) -> Key {
-    Key {
-        code,
-        control: false,
-    }
 }
 
 const fn entry(
@@ -348,43 +333,21 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Right, Scope::Main, &[of(KeyCode::Right)], "", "right", "move in the matrix; in the streams, forward in time"),
     entry(Id::Palette, Scope::Always, &[key(':')], "command", "command palette", "find a command by typing a part of it"),
     entry(Id::Mouse, Scope::Always, &[key('m')], "", "mouse on or off", "off leaves the mouse to the terminal, to select text"),
+    entry(Id::Picture, Scope::Always, &[key('P')], "", "picture of the screen", "write the screen as text, ANSI and SVG to files"),
+    entry(Id::Theme, Scope::Always, &[], "", "theme", "choose how things look; shown while choosing"),
     entry(Id::Suspend, Scope::Always, &[control('z')], "", "suspend", "stop until fg"),
     entry(Id::Quit, Scope::Always, &[key('q'), control('c')], "quit", "quit", "drain and leave"),
 ];
 
 /// The command of a key, if there is one just now.
 pub fn of_key(event: &KeyEvent, model: &Model) -> Option<&'static Entry> {
-    let pressed = Key::of(event);
-    TABLE
-        .iter()
-        .find(|e| e.reachable(model) && e.keys.contains(&pressed))
+    model.settings.keys.find(event, model)
 }
 
-impl Key {
-    fn of(event: &KeyEvent) -> Self {
-        Key {
-            code: event.code,
-            control: event.modifiers.contains(KeyModifiers::CONTROL),
-        }
-    }
-
-    /// As a footer or the help writes it.
-    pub fn label(self) -> String {
-        let name = match self.code {
-            KeyCode::Char(' ') => "space".to_owned(),
-            KeyCode::Char(c) => c.to_string(),
-            KeyCode::Up => "↑".to_owned(),
-            KeyCode::Down => "↓".to_owned(),
-            KeyCode::Left => "←".to_owned(),
-            KeyCode::Right => "→".to_owned(),
-            KeyCode::BackTab => "Shift-Tab".to_owned(),
-            other => other.to_string(),
-        };
-        match self.control {
-            true => format!("Ctrl-{name}"),
-            false => name,
-        }
-    }
+/// The command called `name`, while nothing is edited or, else, while editing.
+pub fn named(name: &str, editing: bool) -> Option<&'static Entry> {
+    let right = |e: &&Entry| e.name() == name && (e.scope == Scope::Edit) == editing;
+    TABLE.iter().find(right)
 }
 
 impl Entry {
@@ -411,15 +374,26 @@ impl Entry {
         }
     }
 
+    /// Its name in key maps, the palette and linear mode: `apply-best`.
+    pub fn name(&self) -> String {
+        keys::kebab(&format!("{:?}", self.id))
+    }
+
     /// All its keys, as the help writes them.
-    pub fn key_labels(&self) -> String {
-        let labels: Vec<String> = self.keys.iter().map(|k| k.label()).collect();
+    pub fn key_labels(&self, keys: &Keymap) -> String {
+        let labels: Vec<String> = keys.of(self).iter().map(|k| k.label()).collect();
         labels.join(" ")
     }
 
+    /// The key to show first; nothing where it has none.
+    pub fn key_label(&self, keys: &Keymap) -> String {
+        keys.of(self).first().map_or(String::new(), |k| k.label())
+    }
+
     /// Whether every word of `query` is somewhere in it.
-    pub fn matches(&self, query: &str) -> bool {
-        let text = format!("{} {} {}", self.title, self.help, self.key_labels()).to_lowercase();
+    pub fn matches(&self, query: &str, keys: &Keymap) -> bool {
+        let (name, keys) = (self.name(), self.key_labels(keys));
+        let text = format!("{} {name} {} {keys}", self.title, self.help).to_lowercase();
         query
             .to_lowercase()
             .split_whitespace()

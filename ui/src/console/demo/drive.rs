@@ -168,8 +168,9 @@ impl Demo {
             Load::Poisson(of) => Some(LoadPattern::Poisson { rate: share(of) }),
             Load::Burst(of) => Some(LoadPattern::Burst { rate: share(of) }),
         };
+        let there = shown.load.pattern == pattern;
         let command = pattern.map_or(Command::StopLoad, Command::StartLoad);
-        self.until(shown.load.pattern == pattern, command)
+        self.until(there, command)
     }
 
     fn watch(&mut self, watch: Watch, shown: &Snapshot) -> Verdict {

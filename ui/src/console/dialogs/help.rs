@@ -69,8 +69,9 @@ impl Help {
 
     /// What can be reached now comes first.
     fn found(&self, model: &Model) -> Vec<&'static Entry> {
-        let mut found: Vec<&'static Entry> =
-            TABLE.iter().filter(|e| e.matches(&self.query)).collect();
+        let keys = &model.settings.keys;
+        let found = TABLE.iter().filter(|e| e.matches(&self.query, keys));
+        let mut found: Vec<&'static Entry> = found.collect();
         found.sort_by_key(|e| !e.reachable(model));
         found
     }
@@ -84,7 +85,8 @@ fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, two: bool, model: &Mo
     } else {
         Role::Dim
     };
-    inside.text(1, y, &format::fit(&entry.key_labels(), keys - 1), role);
+    let labels = entry.key_labels(&model.settings.keys);
+    inside.text(1, y, &format::fit(&labels, keys - 1), role);
     inside.text(1 + keys, y, entry.title, Role::Strong);
     let place = match entry.scope {
         Scope::Edit => "editing: ",

@@ -13,6 +13,7 @@ mod palette;
 mod panels;
 mod picker;
 mod reload;
+mod themes;
 
 pub use combination::Voters;
 pub use compare::Compare;
@@ -24,6 +25,7 @@ pub use leave::Leave;
 pub use palette::Palette;
 pub use panels::PanelList;
 pub use picker::{Picker, Purpose};
+pub use themes::Themes;
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::session::{Command, EditPreview, ReloadView, Setup, Terms};
@@ -53,6 +55,8 @@ pub enum Dialog {
     Leave(Leave),
     /// Load, policy, search or a device, with their numbers.
     Form(Form),
+    /// How things look.
+    Themes(Themes),
     /// The combination rule, weights and votes.
     Voters(Voters),
     /// What ran when.
@@ -111,6 +115,7 @@ pub fn on_key(model: &mut Model, key: &KeyEvent) -> Option<Vec<Effect>> {
         Dialog::Confirm(confirm) => confirm.on_key(key),
         Dialog::Leave(leave) => leave.on_key(key),
         Dialog::Form(form) => form.on_key(key),
+        Dialog::Themes(themes) => themes.on_key(key, model),
         Dialog::Voters(voters) => voters.on_key(key),
         Dialog::History(history) => history.on_key(key, model),
         Dialog::Picker(picker) => picker.on_key(key),
@@ -189,6 +194,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
             Dialog::Confirm(confirm) => confirm.draw(pen),
             Dialog::Leave(leave) => leave.draw(pen),
             Dialog::Form(form) => form.draw(pen),
+            Dialog::Themes(themes) => themes.draw(pen, model),
             Dialog::Voters(voters) => voters.draw(pen),
             Dialog::History(history) => history.draw(pen, model),
             Dialog::Picker(picker) => picker.draw(pen),

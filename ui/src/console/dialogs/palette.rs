@@ -38,9 +38,10 @@ impl Palette {
 
     fn found(&self, model: &Model) -> Vec<&'static Entry> {
         let movement = |id| matches!(id, Id::Up | Id::Down | Id::Left | Id::Right | Id::Palette);
+        let matches = |e: &Entry| e.matches(&self.query, &model.settings.keys);
         let mut found: Vec<&'static Entry> = TABLE
             .iter()
-            .filter(|e| e.offered(model) && !movement(e.id) && e.matches(&self.query))
+            .filter(|e| e.offered(model) && !movement(e.id) && matches(e))
             .collect();
         // A name that begins with what was typed is what was meant.
         let query = self.query.to_lowercase();
@@ -78,7 +79,7 @@ fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, chosen: bool, model: 
     };
     let sign = if chosen { "▸" } else { " " };
     let x = inside.pieces(0, y, &[(sign, Role::Accent), (entry.title, role)]);
-    let keys = entry.keys.first().map_or(String::new(), |k| k.label());
+    let keys = entry.key_label(&model.settings.keys);
     let end = inside.width().saturating_sub(1);
     inside.text_right(end, y, &keys, Role::Accent);
     if let Some(reason) = refusal {

@@ -40,13 +40,14 @@ fn step(model: &Model) -> Option<&str> {
 /// As many keys as fit; how to leave is always there.
 fn keys(pen: &mut Pen<'_>, model: &Model) {
     let quit = TABLE.iter().find(|e| e.id == Id::Quit);
-    let end = pen.width().saturating_sub(quit.map_or(0, |e| taken(e) + 1));
+    let end = pen.width();
+    let end = end.saturating_sub(quit.map_or(0, |e| taken(e, model) + 1));
     let mut x = 1;
     let listed = TABLE
         .iter()
         .filter(|e| !e.footer.is_empty() && e.id != Id::Quit);
     for entry in listed.filter(|e| e.reachable(model)) {
-        if x + taken(entry) < end {
+        if x + taken(entry, model) < end {
             x = hint(pen, x, entry, model) + 2;
         }
     }
@@ -61,14 +62,18 @@ fn hint(pen: &mut Pen<'_>, x: u16, entry: &Entry, model: &Model) -> u16 {
     pen.pieces(
         x,
         0,
-        &[(&key(entry), role), (" ", role), (entry.footer, Role::Dim)],
+        &[
+            (&key(entry, model), role),
+            (" ", role),
+            (entry.footer, Role::Dim),
+        ],
     )
 }
 
-fn taken(entry: &Entry) -> u16 {
-    format::width(&key(entry)) + 1 + format::width(entry.footer)
+fn taken(entry: &Entry, model: &Model) -> u16 {
+    format::width(&key(entry, model)) + 1 + format::width(entry.footer)
 }
 
-fn key(entry: &Entry) -> String {
-    entry.keys.first().map_or(String::new(), |k| k.label())
+fn key(entry: &Entry, model: &Model) -> String {
+    entry.key_label(&model.settings.keys)
 }

@@ -7,10 +7,9 @@ use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
 /// The first key of a command, as the footer writes it; empty where it has none.
-pub fn label(_model: &Model, id: Id) -> String {
+pub fn label(model: &Model, id: Id) -> String {
     let entry = TABLE.iter().find(|e| e.id == id);
-    let key = entry.and_then(|e| e.keys.first());
-    key.map_or(String::new(), |k| k.label())
+    entry.map_or(String::new(), |e| e.key_label(&model.settings.keys))
 }
 
 /// Keys with a word each: `e edit, s search`.

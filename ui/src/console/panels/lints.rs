@@ -34,7 +34,16 @@ const LOAD: (Id, &str) = (Id::Load, "load");
 /// Sentences with their keys, the gravest first; of what depends on requests, none while
 /// nothing is asked of the ensemble.
 pub fn lints(model: &Model) -> Vec<String> {
-    let shown = &model.snapshot;
+    let say = |(text, hints): Lint| format!("{text} · {}", keys::words(model, hints));
+    found(&model.snapshot).into_iter().map(say).collect()
+}
+
+/// The same without keys, where there is no screen.
+pub fn texts(shown: &Snapshot) -> Vec<String> {
+    found(shown).into_iter().map(|(text, _)| text).collect()
+}
+
+fn found(shown: &Snapshot) -> Vec<Lint> {
     let mut found: Vec<Lint> = retired(shown).chain(failed(shown)).collect();
     if shown.throughput.samples_per_s >= 1.0 {
         found.extend(missed(shown));
@@ -45,8 +54,7 @@ pub fn lints(model: &Model) -> Vec<String> {
         found.extend(idle(shown));
         found.extend(unfilled(shown));
     }
-    let say = |(text, hints): Lint| format!("{text} · {}", keys::words(model, hints));
-    found.into_iter().map(say).collect()
+    found
 }
 
 /// Workers with their place in words.

@@ -14,6 +14,7 @@ mod streams;
 mod throughput;
 
 pub use allocation::{cell_at, rows_needed as allocation_rows};
+pub use lints::texts as lint_texts;
 pub use streams::{Row as StreamRow, View as StreamView};
 pub use streams::{keys as stream_keys, rows_needed as stream_rows};
 
@@ -32,14 +33,15 @@ pub fn draw(model: &Model, buffer: &mut Buffer) {
     let area = *buffer.area();
     match layout::arrange(area, model) {
         Some(screen) => draw_screen(model, buffer, area, &screen),
-        None => too_small(&mut Pen::new(buffer, area, model.look)),
+        None => too_small(&mut Pen::new(buffer, area, &model.settings.styles)),
     }
-    demo::draw(&mut Pen::new(buffer, area, model.look), model);
-    model.look.finish(buffer);
+    let mut over = Pen::new(buffer, area, &model.settings.styles);
+    demo::draw(&mut over, model);
+    model.settings.styles.finish(model.look, buffer);
 }
 
 fn draw_screen(model: &Model, buffer: &mut Buffer, area: Rect, screen: &layout::Screen) {
-    let look = model.look;
+    let look = &model.settings.styles;
     header::draw(&mut Pen::new(buffer, screen.header, look), model);
     for (panel, place) in &screen.panels {
         draw_panel(&mut Pen::new(buffer, *place, look), *panel, model);

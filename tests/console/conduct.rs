@@ -1,0 +1,334 @@
+//! What is expected of a terminal program, in a real pseudo-terminal: editing and rolling
+//! back, suspending, panics, colours, ASCII, the mouse, configuration while it runs.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+
+use crate::storm::Dice;
+use crate::terminal::{Terminal, serving};
+
+/// The screen as the terminal would show it: moves, clearing and text; no colours.
+struct Shown {
+    terminal: Terminal,
+    cells: Vec<Vec<char>>,
+    at: (usize, usize),
+    /// Bytes that wait for the rest of their sequence.
+    left: Vec<u8>,
+}
+
+impl Shown {
+    fn new(terminal: Terminal, columns: usize, rows: usize) -> Self {
+        Shown {
+            terminal,
+            cells: vec![vec![' '; columns]; rows],
+            at: (0, 0),
+            left: Vec::new(),
+        }
+    }
+
+    /// Waits until the screen has `text` in one line.
+    fn shows(&mut self, text: &str) {
+        while !self.lines().iter().any(|l| l.contains(text)) {
+            let bytes = self.terminal.read(text);
+            self.left.extend(bytes);
+            self.take();
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.cells.iter().map(|row| row.iter().collect()).collect()
+    }
+
+    fn take(&mut self) {
+        let bytes = std::mem::take(&mut self.left);
+        let whole = std::str::from_utf8(&bytes).map_or_else(|e| e.valid_up_to(), str::len);
+        let text = String::from_utf8_lossy(&bytes[..whole]).into_owned();
+        let mut rest = text.as_str();
+        while let Some(first) = rest.chars().next() {
+            if first != '\u{1b}' {
+                self.put(first);
+                rest = &rest[first.len_utf8()..];
+                continue;
+            }
+            let Some(end) = rest.find(|c: char| c.is_ascii_alphabetic()) else {
+                break;
+            };
+            self.code(&rest[2..=end]);
+            rest = &rest[end + 1..];
+        }
+        self.left = [rest.as_bytes(), &bytes[whole..]].concat();
+    }
+
+    fn put(&mut self, sign: char) {
+        let (row, column) = self.at;
+        if let Some(cell) = self.cells.get_mut(row).and_then(|r| r.get_mut(column)) {
+            *cell = sign;
+        }
+        self.at.1 += 1;
+    }
+
+    fn code(&mut self, code: &str) {
+        if let Some(place) = code.strip_suffix('H') {
+            let mut numbers = place
+                .split(';')
+                .map(|n| n.parse::<usize>().unwrap_or(1) - 1);
+            self.at = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        } else if code == "2J" {
+            self.cells.iter_mut().for_each(|row| row.fill(' '));
+        }
+    }
+}
+
+/// A folder of this test's own.
+fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("divisi-conduct-{}-{name}", std::process::id()));
+    fs::create_dir_all(&path).expect("creates");
+    path
+}
+
+#[test]
+fn an_edit_is_applied_and_rolled_back() {
+    let terminal = Terminal::start(120, 40, &["--load", "poisson:50"]);
+    let mut shown = Shown::new(terminal, 120, 40);
+    shown.shows("allocation");
+    shown.terminal.send("e+");
+    shown.shows("larger");
+    shown.terminal.send("a");
+    shown.shows("memory");
+    shown.terminal.send("y");
+    shown.shows("reload done in");
+    shown.terminal.send("u");
+    shown.shows("Bring back");
+    shown.terminal.send("y");
+    // The dialog has taken the first one off the screen.
+    shown.shows("reload done in");
+    shown.terminal.send("q");
+    shown.terminal.ends_clean();
+}
+
+#[test]
+fn suspending_gives_the_terminal_back_and_resuming_takes_it() {
+    let mut terminal = serving(80, 24);
+    terminal.send("\u{1a}");
+    terminal.until("\u{1b}[?1049l");
+    terminal.signal(Signal::CONT);
+    let again = terminal.until("serving");
+    assert!(again.contains("\u{1b}[?1049h"));
+    terminal.send("q");
+    terminal.ends_clean();
+}
+
+/// Everything that was set is unset, in this order and once.
+#[test]
+fn the_last_that_is_written_restores_the_terminal() {
+    let mut terminal = serving(80, 24);
+    terminal.send("q");
+    let (bytes, status) = terminal.rest();
+    assert!(status.success());
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let restore = "\u{1b}[?2026l\u{1b}[?1006l\u{1b}[?1015l\u{1b}[?1003l\u{1b}[?1002l\u{1b}[?1000l\
+                   \u{1b}[?7h\u{1b}[?1049l\u{1b}[?25h";
+    let at = text.find(restore).expect("the sequence that restores");
+    let after = &text[at + restore.len()..];
+    // Showing the cursor once more is all that may follow.
+    assert_eq!(after.replace("\u{1b}[?25h", "").trim(), "");
+    assert_eq!(text.matches("\u{1b}[?1049l").count(), 1);
+}
+
+/// What a report says, by the path that the terminal was told.
+fn report(text: &str) -> String {
+    let (_, path) = text.split_once("a report is in ").expect("a path");
+    let path = path.lines().next().expect("a line").trim();
+    fs::read_to_string(path).expect("the report")
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_leaves_the_terminal_usable_and_a_report() {
+    let terminal = Terminal::start(80, 24, &["--load", "none", "--panic-for-test", "console"]);
+    let (bytes, status) = terminal.rest();
+    assert!(!status.success());
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (_, after) = text.split_once("\u{1b}[?1049l").expect("back");
+    assert!(after.contains("as asked for by a test"), "{after}");
+    assert!(report(after).contains("as asked for by a test"));
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_elsewhere_is_told_afterwards() {
+    let state = scratch("elsewhere");
+    let mut terminal = Terminal::start_in(
+        80,
+        24,
+        &["--load", "poisson:50", "--panic-for-test", "other"],
+        &[("XDG_STATE_HOME", &state.to_string_lossy())],
+    );
+    let before = terminal.until("serving");
+    assert!(!before.contains("asked for by a test"));
+    // The log's clock moves on: the screen is alive.
+    terminal.until("\u{1b}[?2026l");
+    terminal.send("?");
+    terminal.until("help");
+    terminal.send("\u{3}");
+    let (bytes, status) = terminal.rest();
+    assert!(status.success());
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (_, after) = text.split_once("\u{1b}[?1049l").expect("back");
+    assert!(after.contains("elsewhere, as asked for"), "{after}");
+    assert!(report(after).contains("elsewhere, as asked for"));
+    fs::remove_dir_all(state).expect("removes");
+}
+
+#[test]
+fn no_colour_and_ascii_are_kept_to() {
+    let environment = [("NO_COLOR", "1"), ("DIVISI_ASCII", "1")];
+    let mut terminal = Terminal::start_in(120, 40, &["--load", "none"], &environment);
+    let text = terminal.until("serving");
+    assert!(text.is_ascii(), "{text}");
+    for code in ["38;", "48;", "[31m", "[32m", "[34m", "[;m"] {
+        assert!(!text.contains(code), "{code}");
+    }
+    terminal.send("q");
+    terminal.ends_clean();
+}
+
+#[test]
+fn the_mouse_is_left_alone_where_it_is_off() {
+    let mut terminal = Terminal::start(80, 24, &["--load", "none", "--no-mouse"]);
+    let text = terminal.until("serving");
+    assert!(!text.contains("\u{1b}[?1000h"));
+    terminal.send("m");
+    terminal.until("\u{1b}[?1000h");
+    terminal.send("m");
+    terminal.until("\u{1b}[?1000l");
+    terminal.send("q");
+    terminal.ends_clean();
+}
+
+#[test]
+fn a_running_console_takes_changes_of_its_files() {
+    let folder = scratch("config");
+    let path = folder.to_string_lossy();
+    let arguments = ["--load", "none", "--config", &path];
+    let terminal = Terminal::start(120, 40, &arguments);
+    let mut shown = Shown::new(terminal, 120, 40);
+    shown.shows("allocation");
+    // As editors save: beside it, then renamed.
+    let save = |text: &str| {
+        fs::write(folder.join(".config.toml.swp"), text).expect("writes");
+        fs::rename(folder.join(".config.toml.swp"), folder.join("config.toml")).expect("renames");
+    };
+    save("[console]\nglyphs = \"ascii\"\n");
+    shown.shows("configuration read again");
+    assert!(shown.lines().concat().is_ascii());
+    save("[console]\nglyps = \"unicode\"\n");
+    shown.shows("glyps: no such key; did you mean `glyphs`?");
+    assert!(shown.lines().concat().is_ascii());
+    shown.terminal.send("q");
+    shown.terminal.ends_clean();
+    fs::remove_dir_all(folder).expect("removes");
+}
+
+#[test]
+fn what_is_wrong_with_the_configuration_is_said_before_anything_starts() {
+    let folder = scratch("wrong");
+    fs::write(folder.join("config.toml"), "[console]\ntheme = \"drak\"\n").expect("writes");
+    let path = folder.to_string_lossy();
+    let terminal = Terminal::start(80, 24, &["--config", &path]);
+    let (bytes, status) = terminal.rest();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    assert_eq!(status.code(), Some(1));
+    assert!(
+        text.contains("config.toml:2:9: console.theme: expected"),
+        "{text}"
+    );
+    assert!(!text.contains('\u{1b}'), "{text}");
+    fs::remove_dir_all(folder).expect("removes");
+}
+
+#[test]
+fn a_dumb_terminal_gets_lines() {
+    let environment = [("TERM", "dumb")];
+    let mut terminal = Terminal::start_in(80, 24, &["--load", "none"], &environment);
+    terminal.until("serving");
+    terminal.send("policy elastic\n");
+    terminal.until("taken");
+    // The end of the input of a terminal ends the program.
+    terminal.send("\u{4}");
+    let (bytes, status) = terminal.rest();
+    assert!(status.success());
+    assert!(!bytes.contains(&0x1b));
+}
+
+#[test]
+fn lines_from_a_pipe_are_followed() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_divisi"))
+        .args(["digits", "--linear", "--load", "none", "--every", "1s"])
+        .env("XDG_CACHE_HOME", scratch("pipe"))
+        .env("XDG_CONFIG_HOME", scratch("pipe"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut input = program.stdin.take().expect("a pipe");
+    input
+        .write_all(b"status\nfrobnicate\nload poisson:100\nquit\n")
+        .expect("typed");
+    let output = program.wait_with_output().expect("it ends");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success());
+    assert!(!text.contains('\u{1b}'));
+    for said in ["policy no-wait", "no: no command `frobnicate`", "taken"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+/// Random keys, without those that leave or stop.
+fn storm(seed: u64, events: u32) {
+    let mut terminal = serving(100, 30);
+    let mut dice = Dice::seeded(seed);
+    let escapes = [
+        "\u{1b}[A", "\u{1b}[B", "\u{1b}[C", "\u{1b}[D", "\t", "\r", "\u{1b}",
+    ];
+    for _ in 0..events {
+        let sign = char::from(b' ' + dice.below(95) as u8);
+        match (dice.below(8), sign) {
+            (0, _) => terminal.send(escapes[dice.below(7) as usize]),
+            (1, _) => {
+                let (x, y) = (dice.below(100) + 1, dice.below(30) + 1);
+                terminal.send(&format!("\u{1b}[<0;{x};{y}M"));
+            }
+            // Leaving, files and devices that are lost are tried elsewhere.
+            (_, 'q' | 'y' | 'P' | 'O' | 'W' | 'r') => {}
+            (_, sign) => terminal.send(&sign.to_string()),
+        }
+        terminal.discard();
+    }
+    terminal.send("\u{3}");
+    let (bytes, status) = terminal.rest();
+    assert!(status.success(), "seed {seed}");
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(text.contains("\u{1b}[?1049l"), "seed {seed}");
+    assert!(!text.contains("panicked"), "seed {seed}: {text}");
+}
+
+#[test]
+fn random_keys_leave_the_terminal_as_it_was() {
+    storm(7, 300);
+}
+
+#[test]
+#[ignore = "a minute of it: cargo test -p divisi-console --test console -- --ignored conduct"]
+fn a_minute_of_random_keys_leaves_the_terminal_as_it_was() {
+    let began = std::time::Instant::now();
+    let mut seed = 100;
+    while began.elapsed().as_secs() < 60 {
+        storm(seed, 2_000);
+        seed += 1;
+    }
+}

@@ -1,0 +1,221 @@
+//! Linear mode: what changed as lines, commands as lines.
+
+use std::time::Duration;
+
+use divisi::session::*;
+use divisi_console::config::Config;
+use divisi_console::linear::{COMMANDS, Desk, Watcher};
+
+use crate::fake::{Bench, FakeSession, applied, better, matrix, search, snapshot};
+
+fn news(watcher: &mut Watcher, shown: &Snapshot) -> Vec<String> {
+    let lines = watcher.news(shown);
+    for line in &lines {
+        assert!(!line.contains('\u{1b}'), "no escape codes: {line}");
+    }
+    lines
+}
+
+fn has(lines: &[String], text: &str) {
+    assert!(
+        lines.iter().any(|l| l.contains(text)),
+        "{text} in {lines:#?}"
+    );
+}
+
+#[test]
+fn the_state_comes_first_and_then_only_what_changes() {
+    let mut watcher = Watcher::new(Duration::from_secs(5));
+    let mut shown = snapshot();
+    let first = news(&mut watcher, &shown);
+    has(&first, "serving");
+    has(&first, "samples/s");
+    assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());
+    // Numbers wait for the next summary.
+    shown.throughput.samples_per_s += 1000.0;
+    shown.now += Duration::from_secs(1);
+    assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());
+    shown.now += Duration::from_secs(5);
+    assert_eq!(news(&mut watcher, &shown).len(), 1);
+    shown.now += Duration::from_secs(5);
+    assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());
+}
+
+#[test]
+fn the_log_is_said_once() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    has(&news(&mut watcher, &shown), "error: worker cpu:1 × dense");
+    shown.log.push(LogEntry {
+        at: shown.now,
+        level: LogLevel::Warn,
+        text: "a disk is full".into(),
+    });
+    let lines = news(&mut watcher, &shown);
+    assert_eq!(lines.len(), 1);
+    has(&lines, "warning: a disk is full");
+}
+
+#[test]
+fn a_reload_is_said_step_by_step() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    news(&mut watcher, &shown);
+    let mut view = ReloadView {
+        steps: vec!["start cpu:1 × res-m, batch 16".into()],
+        state: ReloadState::Running,
+        elapsed: Duration::from_millis(10),
+    };
+    shown.reload = Some(view.clone());
+    has(&news(&mut watcher, &shown), "reload: start cpu:1 × res-m");
+    view.steps.push("drain cpu:0 × mlp".into());
+    view.state = ReloadState::Done;
+    shown.reload = Some(view.clone());
+    let lines = news(&mut watcher, &shown);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    has(&lines, "reload: done in 10 ms");
+    // Another one that did the same.
+    shown.reload.as_mut().unwrap().state = ReloadState::Running;
+    assert!(!news(&mut watcher, &shown).is_empty());
+}
+
+#[test]
+fn a_search_is_said_from_its_start_to_its_end() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    news(&mut watcher, &shown);
+    shown.search = Some(search());
+    let lines = news(&mut watcher, &shown);
+    has(&lines, "search: greedy begins, scored by model");
+    has(&lines, "search: best 5210 samples/s, +38 % on the start");
+    let running = shown.search.as_mut().unwrap();
+    running.progress.best_score = Some(5600.0);
+    running.state = SearchState::Finished;
+    let lines = news(&mut watcher, &shown);
+    has(&lines, "best 5600");
+    has(&lines, "search: finished in");
+    assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());
+}
+
+#[test]
+fn lints_come_and_go() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    shown.devices.iter_mut().for_each(|d| d.busy = 0.8);
+    news(&mut watcher, &shown);
+    shown.devices[0].busy = 0.97;
+    shown.devices[1].busy = 0.22;
+    has(&news(&mut watcher, &shown), "look: cpu:1 is idle 78 %");
+    shown.devices[1].busy = 0.25;
+    assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());
+    shown.devices[1].busy = 0.9;
+    has(&news(&mut watcher, &shown), "no longer: cpu:1 is idle");
+}
+
+#[test]
+fn a_probation_is_said() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    news(&mut watcher, &shown);
+    shown.probation = Some(Probation {
+        terms: Config::default().terms,
+        since: shown.now,
+        state: ProbationState::Watching,
+        before: Measured::default(),
+        after: Measured::default(),
+        refuge: shown.setup(),
+    });
+    has(
+        &news(&mut watcher, &shown),
+        "probation: 1 min 00 s to prove itself",
+    );
+    let state = ProbationState::Failed("p99 14 ms, at most 10 ms".into());
+    shown.probation.as_mut().unwrap().state = state;
+    has(
+        &news(&mut watcher, &shown),
+        "probation: rolled back: p99 14 ms",
+    );
+}
+
+/// A desk on the fake of a bench.
+fn desk(read_only: bool) -> (Desk, FakeSession, Bench) {
+    let bench = Bench::new(80, 24);
+    let session = FakeSession::at(bench.desk.clone());
+    (
+        Desk::new(read_only, Config::default().terms),
+        session,
+        bench,
+    )
+}
+
+#[test]
+fn lines_stage_compare_and_apply() {
+    let (mut desk, mut session, bench) = desk(false);
+    let mut say = |line: &str| desk.line(line, &mut session).lines;
+    has(&say("apply"), "no: nothing is staged");
+    has(
+        &say("set cpu:1 res-m 16"),
+        "staged: cpu:1 × res-m: batches of 16",
+    );
+    has(&say("compare"), "start cpu:1 × res-m, batch 16");
+    assert!(bench.sent().is_empty());
+    has(&say("apply"), "taken");
+    assert_eq!(bench.sent(), [applied(better())]);
+    has(&say("set cpu:0 mlp 0"), "no: ");
+    has(&say("set cpu:0 mlp 7"), "expected a size of 0, 8, 16");
+    has(
+        &say("set cpu:9 mlp 8"),
+        "no device `cpu:9`: expected one of cpu:0, cpu:1",
+    );
+}
+
+#[test]
+fn lines_can_ask_for_what_keys_can() {
+    let (mut desk, mut session, bench) = desk(false);
+    bench.desk.shown.lock().unwrap().search = Some(search());
+    for line in [
+        "policy elastic",
+        "load poisson:800",
+        "load none",
+        "undo",
+        "apply best",
+        "target 50ms 99.9",
+        "vote mlp off",
+        ":clear",
+        "",
+    ] {
+        let answer = desk.line(line, &mut session);
+        assert!(
+            !answer.lines.iter().any(|l| l.starts_with("no")),
+            "{line}: {answer:?}"
+        );
+    }
+    let sent = bench.sent();
+    assert_eq!(sent.len(), 8, "{sent:?}");
+    assert_eq!(sent[4], applied(better()));
+    assert_eq!(sent[6], Command::SetVote(0, false));
+    assert!(desk.line("quit", &mut session).leave);
+    assert_eq!(matrix(), bench.console.model().snapshot.matrix);
+}
+
+#[test]
+fn a_wrong_line_says_what_was_expected() {
+    let (mut desk, mut session, _bench) = desk(false);
+    let mut say = |line: &str| desk.line(line, &mut session).lines;
+    has(&say("polcy elastic"), "did you mean `policy`?");
+    has(&say("policy sometimes"), "no: ");
+    has(&say("set cpu:0"), "expected: set DEVICE MEMBER SIZE");
+    has(&say("undo twice"), "expected: undo");
+    assert_eq!(say("help").len(), COMMANDS.len());
+}
+
+#[test]
+fn read_only_refuses_lines_too() {
+    let (mut desk, mut session, bench) = desk(true);
+    let mut say = |line: &str| desk.line(line, &mut session).lines;
+    for line in ["undo", "load none", "set cpu:0 mlp 8", "apply", "clear"] {
+        has(&say(line), "read-only");
+    }
+    assert!(say("status").len() > 6);
+    assert!(bench.sent().is_empty());
+}

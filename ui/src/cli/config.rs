@@ -1,0 +1,132 @@
+//! `divisi config`: default files, what is in force, what is wrong, schemas.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use clap::{Subcommand, ValueEnum};
+
+use super::keys::table;
+use super::report::{print, print_json};
+use crate::config::{
+    self, CONFIG, Config, Folder, KEYS, Settings, THEMES, config_file, keys_file, theme_file,
+};
+use crate::console::commands::Keymap;
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum Action {
+    /// Write commented files with what is so by default; files that are there stay
+    Init {
+        /// Replace files that are there
+        #[arg(long)]
+        force: bool,
+    },
+    /// The folder of configuration
+    Path,
+    /// What is in force
+    Show {
+        #[arg(value_enum, default_value_t = Part::Config)]
+        part: Part,
+    },
+    /// Read all files and say what is wrong
+    Check,
+    /// A JSON schema, for editors
+    Schema {
+        #[arg(value_enum, default_value_t = Part::Config)]
+        part: Part,
+    },
+}
+
+/// A file of configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    Config,
+    Keys,
+    Theme,
+}
+
+pub fn run(args: &ConfigArgs) -> Result<()> {
+    match &args.action {
+        Action::Init { force } => init(&folder()?, *force),
+        Action::Path => print(&folder()?.path.display().to_string()),
+        Action::Show { part } => show(*part),
+        Action::Check => check(),
+        Action::Schema { part } => print_json(&config::schema(part.name())),
+    }
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Part::Config => "config",
+            Part::Keys => "keys",
+            Part::Theme => "theme",
+        }
+    }
+}
+
+fn folder() -> Result<Folder> {
+    let found = config::folder();
+    found.context("no folder of configuration: set DIVISI_CONFIG_DIR or HOME")
+}
+
+/// Writes the default files; the theme's is an example that changes nothing by itself.
+fn init(folder: &Folder, force: bool) -> Result<()> {
+    let themes = folder.file(THEMES);
+    fs::create_dir_all(&themes).with_context(|| themes.display().to_string())?;
+    let files = [
+        (CONFIG.to_owned(), config_file(&Config::default())),
+        (KEYS.to_owned(), keys_file(&Keymap::default())),
+        (
+            format!("{THEMES}/mine.toml"),
+            theme_file("dark").unwrap_or_default(),
+        ),
+    ];
+    for (name, text) in files {
+        let path = folder.file(&name);
+        let done = write(&path, &text, force)?;
+        print(&format!("{} {}", done, path.display()))?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str, force: bool) -> Result<&'static str> {
+    if path.exists() && !force {
+        return Ok("kept ");
+    }
+    fs::write(path, text).with_context(|| path.display().to_string())?;
+    Ok("wrote")
+}
+
+fn show(part: Part) -> Result<()> {
+    let settings = config::load()?;
+    match part {
+        Part::Config => print(&config_file(&settings.config)),
+        Part::Keys => print(&table(&settings.keys)),
+        Part::Theme => print(&config::theme_text(&settings.theme)),
+    }
+}
+
+/// All files are read; the first thing that is wrong is said.
+fn check() -> Result<()> {
+    let folder = folder()?;
+    if !folder.path.is_dir() {
+        bail!(
+            "{}: no such folder; `divisi config init` makes it",
+            folder.path.display()
+        );
+    }
+    let settings = Settings::read(Some(&folder))?;
+    let themes: Vec<&str> = settings.themes.iter().map(|t| t.name.as_str()).collect();
+    print(&format!(
+        "{}: all is well; themes: {}",
+        folder.path.display(),
+        themes.join(", ")
+    ))
+}

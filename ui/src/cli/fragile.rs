@@ -1,0 +1,76 @@
+//! A session that panics after a while, so that tests see what a panic leaves behind.
+//! Only in builds with debug assertions.
+
+use std::thread;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
+use divisi::trace::Span;
+
+/// Which thread panics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Panics {
+    Console,
+    Other,
+}
+
+/// The look at which it happens: the first one with a screen.
+const LOOKS: u32 = 2;
+
+pub struct Fragile {
+    session: Box<dyn Session>,
+    panics: Panics,
+    left: u32,
+}
+
+impl Fragile {
+    pub fn new(session: Box<dyn Session>, panics: Panics) -> Self {
+        Fragile {
+            session,
+            panics,
+            left: LOOKS,
+        }
+    }
+
+    #[expect(clippy::panic, reason = "this is what it is for")]
+    fn break_down(&self) {
+        match self.panics {
+            Panics::Console => panic!("as asked for by a test"),
+            Panics::Other => {
+                // Whoever waits for it would learn of it; nobody does.
+                let _ = thread::spawn(|| panic!("elsewhere, as asked for by a test")).join();
+            }
+        }
+    }
+}
+
+impl Session for Fragile {
+    fn snapshot(&mut self) -> Snapshot {
+        match self.left {
+            0 => {}
+            1 => {
+                self.left = 0;
+                self.break_down();
+            }
+            _ => self.left -= 1,
+        }
+        self.session.snapshot()
+    }
+
+    fn now(&mut self) -> Duration {
+        self.session.now()
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        self.session.drain_spans(into)
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        self.session.command(command)
+    }
+
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        self.session.preview(setup)
+    }
+}

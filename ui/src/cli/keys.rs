@@ -1,0 +1,39 @@
+//! `divisi keys`: every command of the console with its keys.
+
+use anyhow::Result;
+
+use super::report::print;
+use crate::config;
+use crate::console::commands::{Entry, Keymap, Scope, TABLE};
+
+pub fn run() -> Result<()> {
+    print(&table(&config::load()?.keys))
+}
+
+/// The table as text: keys, name, what it does.
+pub fn table(keys: &Keymap) -> String {
+    let mut text = String::new();
+    for entry in TABLE {
+        let labels = labels(entry, keys);
+        let (name, help) = (entry.name(), entry.help);
+        text += &format!("{labels:<18}  {name:<22}  {}{help}\n", place(entry));
+    }
+    text
+}
+
+/// The keys as files write them.
+pub fn labels(entry: &Entry, keys: &Keymap) -> String {
+    let keys = keys.of(entry).iter().map(ToString::to_string);
+    keys.collect::<Vec<_>>().join(" ")
+}
+
+/// Where its keys work, if not everywhere.
+pub fn place(entry: &Entry) -> String {
+    match entry.scope {
+        Scope::Edit => "editing: ".into(),
+        Scope::In(panel) => format!("in {}: ", format!("{panel:?}").to_lowercase()),
+        Scope::Replay => "in a recording: ".into(),
+        Scope::Demo => "in a demonstration: ".into(),
+        Scope::Always | Scope::Main => String::new(),
+    }
+}

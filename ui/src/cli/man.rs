@@ -1,0 +1,160 @@
+//! `divisi man`: manual pages from the command line's and the console's tables.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+
+use super::args::Args;
+use super::keys;
+use crate::config::{CONFIG, KEYS};
+use crate::console::commands::{Keymap, TABLE};
+
+/// What the program reads from its environment.
+pub const ENVIRONMENT: [(&str, &str); 9] = [
+    (
+        "DIVISI_CONFIG_DIR",
+        "The folder of configuration, instead of $XDG_CONFIG_HOME/divisi.",
+    ),
+    (
+        "DIVISI_ASCII",
+        "Only signs of ASCII are drawn, unless it is empty or 0.",
+    ),
+    ("NO_COLOR", "No colours, where it is not empty."),
+    (
+        "COLORTERM",
+        "truecolor or 24bit: the terminal has all colours.",
+    ),
+    (
+        "TERM",
+        "How many colours there are; dumb: lines instead of a screen (linear mode).",
+    ),
+    (
+        "COLORFGBG",
+        "Where the theme is auto: light where it says that the background is.",
+    ),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "Only ASCII is drawn where the first that is set is not UTF-8.",
+    ),
+    (
+        "XDG_CONFIG_HOME",
+        "Where folders of configuration are (~/.config).",
+    ),
+    (
+        "XDG_CACHE_HOME",
+        "Where results of searches and profiles are kept (~/.cache).",
+    ),
+];
+
+pub fn run(folder: Option<&Path>) -> Result<()> {
+    let mut command = Args::command().name("divisi");
+    command.build();
+    let Some(folder) = folder else {
+        let mut out = io::stdout().lock();
+        out.write_all(&main_page(&command)?)?;
+        return Ok(out.flush()?);
+    };
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    write(folder, "divisi", &main_page(&command)?)?;
+    pages(folder, "divisi", &command)
+}
+
+/// A page for each command below, and for those below them.
+fn pages(folder: &Path, prefix: &str, command: &Command) -> Result<()> {
+    for below in command.get_subcommands().filter(|c| c.get_name() != "help") {
+        let name = format!("{prefix}-{}", below.get_name());
+        let mut text = Vec::new();
+        Man::new(below.clone()).render(&mut text)?;
+        write(folder, &name, &text)?;
+        pages(folder, &name, below)?;
+    }
+    Ok(())
+}
+
+fn write(folder: &Path, name: &str, page: &[u8]) -> Result<()> {
+    let path = folder.join(format!("{name}.1"));
+    fs::write(&path, page).with_context(|| path.display().to_string())
+}
+
+/// The program's own page: also the console's keys, files, environment, exit codes.
+fn main_page(command: &Command) -> Result<Vec<u8>> {
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    man.render_subcommands_section(&mut page)?;
+    page.extend(key_section().bytes());
+    page.extend(other_sections().bytes());
+    man.render_extra_section(&mut page)?;
+    man.render_version_section(&mut page)?;
+    Ok(page)
+}
+
+fn key_section() -> String {
+    let keymap = Keymap::default();
+    let entries = TABLE.iter().map(|entry| {
+        let labels = keys::labels(entry, &keymap);
+        let head = format!("{labels}  ({})", entry.name());
+        let text = format!("{}{}", keys::place(entry), entry.help);
+        (head, text)
+    });
+    section(
+        "KEYS OF THE CONSOLE",
+        "As they are by default; keys.toml changes them.",
+        entries,
+    )
+}
+
+fn other_sections() -> String {
+    let environment = ENVIRONMENT.map(|(name, help)| (name.to_owned(), help.to_owned()));
+    let files = [
+        (CONFIG, "Options; divisi config init writes one."),
+        (KEYS, "Keys of the console."),
+        (
+            "themes/NAME.toml",
+            "Themes, beside dark, light and high-contrast.",
+        ),
+    ];
+    let files = files.map(|(name, help)| {
+        let path = format!("$XDG_CONFIG_HOME/divisi/{name}");
+        (path, help.to_owned())
+    });
+    let codes = [
+        ("0", "Done."),
+        ("1", "Failed; standard error says why."),
+        ("2", "Misuse."),
+    ];
+    let codes = codes.map(|(code, help)| (code.to_owned(), help.to_owned()));
+    section("ENVIRONMENT", "", environment.into_iter())
+        + &section("FILES", "", files.into_iter())
+        + &section("EXIT STATUS", "", codes.into_iter())
+}
+
+/// A section of names with what they are.
+fn section(name: &str, text: &str, entries: impl Iterator<Item = (String, String)>) -> String {
+    let mut page = format!(".SH \"{name}\"\n");
+    if !text.is_empty() {
+        page += &format!("{}\n", escaped(text));
+    }
+    for (head, text) in entries {
+        page += &format!(".TP\n\\fB{}\\fR\n{}\n", escaped(&head), escaped(&text));
+    }
+    page
+}
+
+/// Text that roff takes as it is.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    // A dot or quote at the start of a line would be a command.
+    match text.starts_with(['.', '\'']) {
+        true => format!("\\&{text}"),
+        false => text,
+    }
+}

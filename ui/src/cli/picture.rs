@@ -1,0 +1,160 @@
+//! `divisi picture`: the console without a terminal, its screen as files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::args::{StartLoad, Target};
+use super::start;
+use crate::config::{self, time};
+use crate::console::commands::Key;
+use crate::console::{Colours, Console, Event, Look, picture};
+
+/// Between looks at the session, as on a screen.
+const LOOK: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct PictureArgs {
+    #[command(flatten)]
+    pub target: Target,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Load to begin with, as for the console
+    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = super::args::parse_start_load)]
+    pub load: StartLoad,
+    /// Columns and rows
+    #[arg(long, value_name = "WxH", default_value = "160x50")]
+    pub size: Size,
+    /// Serve so long before keys are typed
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time)]
+    pub after: Duration,
+    /// What is typed, split by spaces: keys by their names, and pauses as wait:2s
+    #[arg(long, value_name = "KEYS", default_value = "", value_parser = parse_steps)]
+    pub keys: Steps,
+    /// How things look: dark, light, high-contrast or a file in themes/
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// Only signs of ASCII
+    #[arg(long)]
+    pub ascii: bool,
+    /// Where to write: .svg, .ans or .txt; may be given several times
+    #[arg(long, value_name = "FILE", required = true)]
+    pub out: Vec<PathBuf>,
+}
+
+/// Columns and rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Size(u16, u16);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('x');
+        let parsed = parts.and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+        let right = parsed.filter(|(w, h)| (1..=500).contains(w) && (1..=300).contains(h));
+        let wrong = || format!("expected columns x rows, at most 500x300, found `{text}`");
+        right.map(|(w, h)| Size(w, h)).ok_or_else(wrong)
+    }
+}
+
+/// Keys and pauses, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Steps(Vec<Step>);
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Press(Key),
+    Wait(Duration),
+}
+
+fn parse_steps(text: &str) -> Result<Steps, String> {
+    let step = |word: &str| match word.strip_prefix("wait:") {
+        Some(pause) => time(pause).map(Step::Wait),
+        None => word.parse().map(Step::Press),
+    };
+    let steps: Result<Vec<Step>, String> = text.split_whitespace().map(step).collect();
+    steps.map(Steps)
+}
+
+pub fn run(args: &PictureArgs) -> Result<()> {
+    for path in &args.out {
+        ending(path)?;
+    }
+    let mut console = serving(args)?;
+    let Size(width, height) = args.size;
+    console.handle(Event::Resize(width, height));
+    watch(&mut console, args.after);
+    for step in &args.keys.0 {
+        match step {
+            Step::Press(key) => {
+                console.handle(Event::Key(key.event()));
+            }
+            Step::Wait(pause) => watch(&mut console, *pause),
+        }
+    }
+    watch(&mut console, LOOK);
+    let mut screen = Buffer::empty(Rect::new(0, 0, width, height));
+    console.draw(&mut screen);
+    for path in &args.out {
+        let text = match ending(path)? {
+            "txt" => picture::text(&screen),
+            "ans" => picture::ansi(&screen),
+            _ => picture::svg(&screen, &console.model().settings.styles),
+        };
+        fs::write(path, text).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn ending(path: &Path) -> Result<&str> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some(ending @ ("svg" | "ans" | "txt")) => Ok(ending),
+        _ => bail!(
+            "{}: expected a file that ends in .svg, .ans or .txt",
+            path.display()
+        ),
+    }
+}
+
+/// A console on an engine that serves, as `divisi` starts it.
+fn serving(args: &PictureArgs) -> Result<Console> {
+    let look = Look {
+        colours: Colours::True,
+        ascii: args.ascii,
+    };
+    let mut settings = config::load()?.seen_with(look);
+    if let Some(theme) = &args.theme {
+        settings.choose(theme)?;
+    }
+    let session = start::session(
+        &args.target,
+        args.matrix.as_deref(),
+        args.load.clone(),
+        None,
+    )?;
+    let options = start::options(false, false);
+    let mut console = Console::new(Box::new(session), &options, look);
+    console.configure(settings);
+    Ok(console)
+}
+
+/// Lets it serve for a while and sees all that happens.
+fn watch(console: &mut Console, pause: Duration) {
+    let began = Instant::now();
+    loop {
+        console.refresh();
+        let left = pause.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return;
+        }
+        sleep(left.min(LOOK));
+    }
+}

@@ -1,0 +1,236 @@
+//! The options of `config.toml`: one table says all there is to say about each.
+
+use std::time::Duration;
+
+use divisi::session::Terms;
+use toml::de::DeTable;
+
+use super::page::{Page, Wrong, unknown};
+use super::values::{Expects, Value};
+use crate::console::Layout;
+
+/// Which signs are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Glyphs {
+    /// As the locale says.
+    #[default]
+    Auto,
+    Unicode,
+    Ascii,
+}
+
+/// How reports are written where the command line does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// The options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// `auto`, or a theme's name.
+    pub theme: String,
+    pub glyphs: Glyphs,
+    /// The console takes the mouse.
+    pub mouse: bool,
+    /// Frames a second at most.
+    pub frames: u32,
+    /// The layout at the start; empty for the first.
+    pub layout: String,
+    pub format: ReportFormat,
+    /// Between summaries in linear mode.
+    pub every: Duration,
+    /// Changes are offered to be applied on probation.
+    pub on_probation: bool,
+    /// What a probation asks where nothing else is typed.
+    pub terms: Terms,
+    /// The user's own layouts (`[[layouts]]`).
+    pub layouts: Vec<Layout>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            theme: "auto".into(),
+            glyphs: Glyphs::Auto,
+            mouse: true,
+            frames: 30,
+            layout: String::new(),
+            format: ReportFormat::Text,
+            every: Duration::from_secs(5),
+            on_probation: false,
+            terms: Terms {
+                lasts: Duration::from_secs(60),
+                p99: Some(1.5),
+                failures: Some(0.01),
+                accuracy: Some(0.01),
+            },
+            layouts: Vec::new(),
+        }
+    }
+}
+
+/// One option.
+#[derive(Debug)]
+pub struct Field {
+    /// Its table.
+    pub section: &'static str,
+    pub key: &'static str,
+    pub help: &'static str,
+    pub expects: Expects,
+    /// What a configuration has there.
+    pub get: fn(&Config) -> Value,
+    set: fn(&mut Config, Value),
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::Text(text) => text,
+        other => other.to_string(),
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    if let Value::Number(number) = value {
+        *number
+    } else {
+        0.0
+    }
+}
+
+fn time(value: &Value) -> Duration {
+    if let Value::Time(time) = value {
+        *time
+    } else {
+        Duration::ZERO
+    }
+}
+
+fn flag(value: &Value) -> bool {
+    *value == Value::Flag(true)
+}
+
+/// A limit of 0 does not matter.
+fn limit(value: &Value) -> Option<f64> {
+    Some(number(value)).filter(|n| *n > 0.0)
+}
+
+/// Every option, in the order of the default file.
+#[rustfmt::skip]
+pub static FIELDS: &[Field] = &[
+    Field { section: "console", key: "theme", help: "How things look. auto: light where the terminal says that it is, else dark.", expects: Expects::Theme, get: |c| Value::Text(c.theme.clone()), set: |c, v| c.theme = text(v) },
+    Field { section: "console", key: "glyphs", help: "Which signs are drawn. auto: Unicode where the locale is UTF-8.", expects: Expects::Words(&["auto", "unicode", "ascii"]), get: |c| Value::Text(glyphs_name(c.glyphs).into()), set: |c, v| c.glyphs = glyphs(&text(v)) },
+    Field { section: "console", key: "mouse", help: "Take the mouse; without it text can be selected (the key m changes it).", expects: Expects::Flag, get: |c| Value::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
+    Field { section: "console", key: "frames", help: "Frames a second at most.", expects: Expects::Whole(1, 60), get: |c| Value::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
+    Field { section: "console", key: "layout", help: "The layout at the start; empty for the first.", expects: Expects::Text("the name of a layout"), get: |c| Value::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
+    Field { section: "reports", key: "format", help: "How reports are written where --format is not given.", expects: Expects::Words(&["text", "json"]), get: |c| Value::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
+    Field { section: "linear", key: "every", help: "Between summaries in linear mode, where something changed.", expects: Expects::Time(0.1, 3600.0), get: |c| Value::Time(c.every), set: |c, v| c.every = time(&v) },
+    Field { section: "probation", key: "on", help: "Whether changes are offered to be applied on probation.", expects: Expects::Flag, get: |c| Value::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
+    Field { section: "probation", key: "lasts", help: "How long what was applied has to prove itself.", expects: Expects::Time(1.0, 86_400.0), get: |c| Value::Time(c.terms.lasts), set: |c, v| c.terms.lasts = time(&v) },
+    Field { section: "probation", key: "p99", help: "It goes back where p99 gets more than so many times what it was; 0: does not matter.", expects: Expects::Number(0.0, 1000.0), get: |c| Value::Number(c.terms.p99.unwrap_or(0.0)), set: |c, v| c.terms.p99 = limit(&v) },
+    Field { section: "probation", key: "failures", help: "It goes back where the share of failed requests rises by more than this; 0: does not matter.", expects: Expects::Number(0.0, 1.0), get: |c| Value::Number(c.terms.failures.unwrap_or(0.0)), set: |c, v| c.terms.failures = limit(&v) },
+    Field { section: "probation", key: "accuracy", help: "It goes back where accuracy falls by more than this; 0: does not matter.", expects: Expects::Number(0.0, 1.0), get: |c| Value::Number(c.terms.accuracy.unwrap_or(0.0)), set: |c, v| c.terms.accuracy = limit(&v) },
+];
+
+fn glyphs(word: &str) -> Glyphs {
+    match word {
+        "unicode" => Glyphs::Unicode,
+        "ascii" => Glyphs::Ascii,
+        _ => Glyphs::Auto,
+    }
+}
+
+fn glyphs_name(glyphs: Glyphs) -> &'static str {
+    match glyphs {
+        Glyphs::Auto => "auto",
+        Glyphs::Unicode => "unicode",
+        Glyphs::Ascii => "ascii",
+    }
+}
+
+fn format(word: &str) -> ReportFormat {
+    match word {
+        "json" => ReportFormat::Json,
+        _ => ReportFormat::Text,
+    }
+}
+
+fn format_name(format: ReportFormat) -> &'static str {
+    match format {
+        ReportFormat::Text => "text",
+        ReportFormat::Json => "json",
+    }
+}
+
+/// The tables of the file, each once, in order.
+pub fn sections() -> Vec<&'static str> {
+    let mut sections: Vec<&str> = FIELDS.iter().map(|f| f.section).collect();
+    sections.dedup();
+    sections
+}
+
+impl Config {
+    /// Reads `config.toml`; what it does not say stays as it is by default.
+    ///
+    /// # Errors
+    /// What is wrong, with line, column and key.
+    pub fn read(page: &Page<'_>, themes: &[String]) -> Result<Self, Wrong> {
+        let mut config = Config::default();
+        for (name, table) in page.tables()? {
+            let section = name.get_ref().as_ref();
+            if section == LAYOUTS {
+                config.layouts = layouts(page, table.span())?;
+                continue;
+            }
+            if !sections().contains(&section) {
+                let known = sections().into_iter().chain([LAYOUTS]);
+                return Err(page.wrong(name.span(), section, unknown(section, known)));
+            }
+            let Some(entries) = table.get_ref().as_table() else {
+                let what = format!("expected a table: [{section}]");
+                return Err(page.wrong(table.span(), section, what));
+            };
+            config.read_section(page, section, entries, themes)?;
+        }
+        Ok(config)
+    }
+
+    fn read_section(
+        &mut self,
+        page: &Page<'_>,
+        section: &str,
+        entries: &DeTable<'_>,
+        themes: &[String],
+    ) -> Result<(), Wrong> {
+        let fields = || FIELDS.iter().filter(|f| f.section == section);
+        for (name, value) in entries {
+            let key = name.get_ref().as_ref();
+            let full = format!("{section}.{key}");
+            let Some(field) = fields().find(|f| f.key == key) else {
+                let what = unknown(key, fields().map(|f| f.key).collect::<Vec<_>>().into_iter());
+                return Err(page.wrong(name.span(), &full, what));
+            };
+            let read = field.expects.read(value.get_ref(), themes);
+            let read = read.map_err(|what| page.wrong(value.span(), &full, what))?;
+            (field.set)(self, read);
+        }
+        Ok(())
+    }
+}
+
+const LAYOUTS: &str = "layouts";
+
+/// The user's layouts.
+fn layouts(page: &Page<'_>, span: std::ops::Range<usize>) -> Result<Vec<Layout>, Wrong> {
+    let wrong = |what: &str| page.wrong(span.clone(), LAYOUTS, what);
+    let whole: toml::Table = toml::from_str(page.text).map_err(|e| wrong(e.message()))?;
+    let list = whole.get(LAYOUTS).cloned();
+    let list = list.ok_or_else(|| wrong("expected tables: [[layouts]]"))?;
+    let read: Vec<Layout> = list.try_into().map_err(|e| wrong(e.message()))?;
+    for layout in &read {
+        layout.check().map_err(|why| wrong(&why.to_string()))?;
+    }
+    Ok(read)
+}

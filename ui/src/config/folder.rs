@@ -1,0 +1,79 @@
+//! Where configuration lies.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+
+use super::page::Wrong;
+
+/// The options' file.
+pub const CONFIG: &str = "config.toml";
+/// The keys' file.
+pub const KEYS: &str = "keys.toml";
+/// The folder of themes.
+pub const THEMES: &str = "themes";
+
+/// The folder of configuration; it may not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    pub path: PathBuf,
+}
+
+impl Folder {
+    /// The one asked for, else `DIVISI_CONFIG_DIR`, else the user's own.
+    pub fn choose(asked: Option<&Path>) -> Option<Self> {
+        let named = std::env::var_os("DIVISI_CONFIG_DIR").filter(|d| !d.is_empty());
+        let path = match (asked, named) {
+            (Some(asked), _) => Some(asked.to_owned()),
+            (None, Some(named)) => Some(PathBuf::from(named)),
+            (None, None) => {
+                ProjectDirs::from("", "", "divisi").map(|dirs| dirs.config_dir().to_owned())
+            }
+        };
+        path.map(|path| Folder { path })
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The text of a file; nothing where it is not there.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn text(&self, name: &str) -> Result<Option<String>, Wrong> {
+        read(&self.file(name))
+    }
+
+    /// The themes' files, by name.
+    pub fn themes(&self) -> Vec<(String, PathBuf)> {
+        let entries = fs::read_dir(self.file(THEMES)).into_iter().flatten();
+        let paths = entries.flatten().map(|e| e.path());
+        let mut found: Vec<(String, PathBuf)> = paths.filter_map(named).collect();
+        found.sort();
+        found
+    }
+}
+
+fn named(path: PathBuf) -> Option<(String, PathBuf)> {
+    let name = path.file_stem()?.to_str()?.to_owned();
+    let right = path.extension()? == "toml" && !name.starts_with('.');
+    right.then_some((name, path))
+}
+
+/// The text of a file; nothing where it is not there.
+pub fn read(path: &Path) -> Result<Option<String>, Wrong> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Wrong {
+            path: path.to_owned(),
+            place: None,
+            key: String::new(),
+            what: e.to_string(),
+        }),
+    }
+}

@@ -1,0 +1,84 @@
+//! `keys.toml`: names of commands and their keys.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::page::{Page, Wrong, unknown};
+use crate::console::commands::{Key, Keymap, Scope, TABLE, named};
+
+/// The table of keys while nothing is edited, and wherever one works.
+pub const MAIN: &str = "keys";
+/// The table of keys while the allocation is edited.
+pub const EDIT: &str = "edit";
+
+/// Reads the file; commands it does not name keep their keys.
+///
+/// # Errors
+/// What is wrong, with line, column and key.
+pub fn read(page: &Page<'_>) -> Result<Keymap, Wrong> {
+    let mut keymap = Keymap::default();
+    let mut places = vec![None; TABLE.len()];
+    for (name, table) in page.tables()? {
+        let section = name.get_ref().as_ref();
+        if ![MAIN, EDIT].contains(&section) {
+            let what = unknown(section, [MAIN, EDIT].into_iter());
+            return Err(page.wrong(name.span(), section, what));
+        }
+        let Some(entries) = table.get_ref().as_table() else {
+            let what = format!("expected a table: [{section}]");
+            return Err(page.wrong(table.span(), section, what));
+        };
+        for (name, value) in entries {
+            let key = name.get_ref().as_ref();
+            let place = place(page, section, key, name.span())?;
+            let keys = keys(page, &format!("{section}.{key}"), value)?;
+            keymap = keymap.with(place, keys);
+            places[place] = Some((format!("{section}.{key}"), value.span()));
+        }
+    }
+    checked(page, keymap, &places)
+}
+
+fn checked(
+    page: &Page<'_>,
+    keymap: Keymap,
+    places: &[Option<(String, Range<usize>)>],
+) -> Result<Keymap, Wrong> {
+    let Err(clash) = keymap.check() else {
+        return Ok(keymap);
+    };
+    // The one that the file names is where to look; else its last one.
+    let stated = places.get(clash.entry).cloned().flatten();
+    let stated = stated.or_else(|| places.iter().flatten().last().cloned());
+    let (key, span) = stated.unwrap_or_default();
+    Err(page.wrong(span, &key, clash.to_string()))
+}
+
+/// The place in the table of the command called so.
+fn place(page: &Page<'_>, section: &str, key: &str, span: Range<usize>) -> Result<usize, Wrong> {
+    let editing = section == EDIT;
+    let entry = named(key, editing);
+    let at = entry.and_then(|e| TABLE.iter().position(|other| std::ptr::eq(e, other)));
+    at.ok_or_else(|| {
+        let here = TABLE.iter().filter(|e| (e.scope == Scope::Edit) == editing);
+        let names: Vec<String> = here.map(crate::console::commands::Entry::name).collect();
+        let what = unknown(key, names.iter().map(String::as_str));
+        page.wrong(span, &format!("{section}.{key}"), what)
+    })
+}
+
+/// A key, or a list of them.
+fn keys(page: &Page<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Key>, Wrong> {
+    let one = |value: &Spanned<DeValue<'_>>| {
+        let text = value.get_ref().as_str();
+        let text = text.ok_or("expected a key in quotes, or a list of them");
+        let parsed = text.map_err(String::from).and_then(str::parse::<Key>);
+        parsed.map_err(|what| page.wrong(value.span(), key, what))
+    };
+    match value.get_ref().as_array() {
+        Some(list) => list.iter().map(one).collect(),
+        None => Ok(vec![one(value)?]),
+    }
+}

@@ -1,0 +1,119 @@
+//! JSON schemas of the files, for editors that complete and check TOML.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::fields::{Config, FIELDS, Field, sections};
+use super::keys::{EDIT, MAIN};
+use super::themes::BUILT_IN;
+use super::values::{Expects, Value};
+use crate::console::Role;
+use crate::console::commands::{Entry, Scope, TABLE};
+
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The schema of a file: `config`, `keys` or `theme`.
+pub fn schema(file: &str) -> Option<Json> {
+    match file {
+        "config" => Some(config()),
+        "keys" => Some(keys()),
+        "theme" => Some(theme()),
+        _ => None,
+    }
+}
+
+fn object(properties: Map<String, Json>) -> Json {
+    json!({ "type": "object", "additionalProperties": false, "properties": properties })
+}
+
+fn document(title: &str, properties: Map<String, Json>) -> Json {
+    let mut schema = object(properties);
+    schema["$schema"] = json!(DRAFT);
+    schema["title"] = json!(title);
+    schema
+}
+
+fn config() -> Json {
+    let mut tables = Map::new();
+    for section in sections() {
+        let fields = FIELDS.iter().filter(|f| f.section == section);
+        let properties = fields.map(|f| (f.key.to_owned(), option(f)));
+        tables.insert(section.to_owned(), object(properties.collect()));
+    }
+    let layouts = json!({ "type": "array", "items": { "type": "object" } });
+    tables.insert("layouts".into(), layouts);
+    document("config.toml of Divisi", tables)
+}
+
+fn option(field: &Field) -> Json {
+    let mut schema = match field.expects {
+        Expects::Words(words) => json!({ "enum": words }),
+        Expects::Theme => json!({ "type": "string", "examples": themes() }),
+        Expects::Text(_) => json!({ "type": "string" }),
+        Expects::Flag => json!({ "type": "boolean" }),
+        Expects::Whole(least, most) => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        Expects::Number(least, most) => {
+            json!({ "type": "number", "minimum": least, "maximum": most })
+        }
+        Expects::Time(..) => {
+            json!({ "type": "string", "pattern": "^[0-9.]+ *(ms|s|min|m|h)$" })
+        }
+    };
+    schema["description"] = json!(field.help);
+    schema["default"] = match (field.get)(&Config::default()) {
+        Value::Text(text) => json!(text),
+        Value::Number(number) => json!(number),
+        Value::Flag(flag) => json!(flag),
+        time @ Value::Time(_) => json!(time.to_string().trim_matches('"')),
+    };
+    schema
+}
+
+fn themes() -> Vec<&'static str> {
+    let names = BUILT_IN.iter().map(|(name, _)| *name);
+    ["auto"].into_iter().chain(names).collect()
+}
+
+fn keys() -> Json {
+    let table = |editing: bool| {
+        let here = TABLE.iter().filter(|e| (e.scope == Scope::Edit) == editing);
+        object(here.map(|e| (e.name(), command(e))).collect())
+    };
+    let mut tables = Map::new();
+    tables.insert(MAIN.into(), table(false));
+    tables.insert(EDIT.into(), table(true));
+    document("keys.toml of Divisi", tables)
+}
+
+fn command(entry: &Entry) -> Json {
+    let keys: Vec<String> = entry.keys.iter().map(ToString::to_string).collect();
+    json!({
+        "description": entry.help,
+        "default": keys,
+        "anyOf": [
+            { "type": "string" },
+            { "type": "array", "items": { "type": "string" }, "uniqueItems": true },
+        ],
+    })
+}
+
+fn theme() -> Json {
+    let text = |help: &str| json!({ "type": "string", "description": help });
+    let roles = Role::ALL.iter();
+    let roles = roles.map(|(_, name, help)| ((*name).to_owned(), text(help)));
+    let mut tables = Map::new();
+    let bases: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+    tables.insert("base".into(), json!({ "enum": bases }));
+    tables.insert("background".into(), text("behind everything, or terminal"));
+    tables.insert(
+        "ground".into(),
+        text("what the terminal's own background is taken for"),
+    );
+    tables.insert(
+        "ink".into(),
+        text("what the terminal's own text is taken for"),
+    );
+    tables.insert("roles".into(), object(roles.collect()));
+    document("A theme of Divisi", tables)
+}

@@ -1,0 +1,103 @@
+//! Default files with comments, made from the tables that files are read by.
+
+use super::fields::{Config, FIELDS, sections};
+use super::keys::{EDIT, MAIN};
+use super::themes::BUILT_IN;
+use crate::console::commands::{Entry, KEY_NAMES, Keymap, Scope, TABLE};
+use crate::console::{Colour, Role, Theme};
+
+fn theme_names() -> Vec<String> {
+    BUILT_IN
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect()
+}
+
+/// `config.toml` with every option as `config` has it.
+pub fn config_file(config: &Config) -> String {
+    let mut text = String::from(
+        "# Divisi: options. A running console takes changes at once.\n\
+         # `divisi config check` says what is wrong; `divisi config schema` is for editors.\n",
+    );
+    for section in sections() {
+        text += &format!("\n[{section}]\n");
+        for field in FIELDS.iter().filter(|f| f.section == section) {
+            let expects = field.expects.words(&theme_names());
+            let value = (field.get)(config);
+            text += &format!("# {}\n# Expects {expects}.\n", field.help);
+            text += &format!("{} = {value}\n", field.key);
+        }
+    }
+    text
+}
+
+/// `keys.toml` with every command and the keys that `keymap` gives it.
+pub fn keys_file(keymap: &Keymap) -> String {
+    let mut text = format!(
+        "# Divisi: keys. NAME = \"KEY\" or [\"KEY\", …]; an empty list takes a command's keys away.\n\
+         # A key is {}.\n\
+         # Ctrl-C leaves and Ctrl-Z suspends whatever stands here; dialogs keep their keys.\n\
+         # What a panel does with a key while it has the focus goes before other meanings.\n",
+        KEY_NAMES
+    );
+    let edits = |e: &&Entry| e.scope == Scope::Edit;
+    text += &format!("\n[{MAIN}]\n");
+    for entry in TABLE.iter().filter(|e| !edits(e)) {
+        text += &line(entry, keymap);
+    }
+    text += &format!("\n# While the allocation is edited.\n[{EDIT}]\n");
+    for entry in TABLE.iter().filter(edits) {
+        text += &line(entry, keymap);
+    }
+    text
+}
+
+fn line(entry: &Entry, keymap: &Keymap) -> String {
+    let keys: Vec<String> = keymap
+        .of(entry)
+        .iter()
+        .map(|k| format!("{:?}", k.to_string()))
+        .collect();
+    let place = match entry.scope {
+        Scope::In(panel) => format!(" (in the panel {})", panel_name(panel)),
+        _ => String::new(),
+    };
+    let help = format!("{}{place}", entry.help);
+    format!("# {help}\n{} = [{}]\n", entry.name(), keys.join(", "))
+}
+
+fn panel_name(panel: crate::console::model::Panel) -> String {
+    format!("{panel:?}").to_lowercase()
+}
+
+/// A theme's file with what every role is for: a built-in one, to begin with.
+pub fn theme_file(name: &str) -> Option<String> {
+    let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    let mut commented = String::new();
+    for line in text.lines() {
+        let key = line.split(" = ").next().unwrap_or_default();
+        let role = Role::ALL.iter().find(|(_, name, _)| *name == key);
+        if let Some((_, _, help)) = role {
+            commented += &format!("# {help}\n");
+        }
+        commented += line;
+        commented.push('\n');
+    }
+    Some(commented)
+}
+
+/// A theme as its file would have it.
+pub fn theme_text(theme: &Theme) -> String {
+    let hex = |rgb| Colour::Rgb(rgb).to_string();
+    let mut text = format!(
+        "# {}\nbackground = \"{}\"\nground = \"{}\"\nink = \"{}\"\n\n[roles]\n",
+        theme.name,
+        theme.background,
+        hex(theme.ground),
+        hex(theme.ink)
+    );
+    for (role, name, help) in Role::ALL {
+        text += &format!("# {help}\n{name} = \"{}\"\n", theme.paint(role));
+    }
+    text
+}

@@ -1,0 +1,122 @@
+//! Theme files, and the themes that are built in (files themselves).
+
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::folder::{self, Folder};
+use super::page::{Page, Wrong, unknown};
+use crate::console::{Colour, Paint, Rgb, Role, Theme};
+
+/// The themes that are always there, as files.
+pub const BUILT_IN: [(&str, &str); 3] = [
+    ("dark", include_str!("themes/dark.toml")),
+    ("light", include_str!("themes/light.toml")),
+    ("high-contrast", include_str!("themes/high-contrast.toml")),
+];
+
+const KEYS: [&str; 5] = ["base", "background", "ground", "ink", "roles"];
+
+/// A built-in theme.
+pub fn built_in(name: &str) -> Option<Theme> {
+    let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    let path = Path::new(name);
+    read(&Page { path, text }, name).ok()
+}
+
+/// All themes that can be chosen: the built-in ones and the user's files, which may
+/// replace them.
+///
+/// # Errors
+/// What is wrong in a file.
+pub fn all(folder: Option<&Folder>) -> Result<Vec<Theme>, Wrong> {
+    let mut themes: Vec<Theme> = BUILT_IN.iter().filter_map(|(n, _)| built_in(n)).collect();
+    for (name, path) in folder.map(Folder::themes).unwrap_or_default() {
+        let text = folder::read(&path)?.unwrap_or_default();
+        let path = &path;
+        let theme = read(&Page { path, text: &text }, &name)?;
+        themes.retain(|t| t.name != name);
+        themes.push(theme);
+    }
+    Ok(themes)
+}
+
+/// Reads a theme; what it does not say is its base's (dark's, where it names none).
+///
+/// # Errors
+/// What is wrong, with line, column and key.
+pub fn read(page: &Page<'_>, name: &str) -> Result<Theme, Wrong> {
+    let tables = page.tables()?;
+    let mut theme = base(page, tables.get("base"), name)?;
+    name.clone_into(&mut theme.name);
+    for (key, value) in &tables {
+        let (key, span) = (key.get_ref().as_ref(), key.span());
+        match key {
+            "base" => {}
+            "background" => theme.background = text(page, key, value)?,
+            "ground" => theme.ground = rgb(page, key, value)?,
+            "ink" => theme.ink = rgb(page, key, value)?,
+            "roles" => roles(page, &mut theme, value)?,
+            _ => return Err(page.wrong(span, key, unknown(key, KEYS.into_iter()))),
+        }
+    }
+    Ok(theme)
+}
+
+fn base(
+    page: &Page<'_>,
+    stated: Option<&Spanned<DeValue<'_>>>,
+    name: &str,
+) -> Result<Theme, Wrong> {
+    let Some(value) = stated else {
+        // What dark does not say itself, nobody does.
+        let dark = (name != "dark").then(|| built_in("dark")).flatten();
+        return Ok(dark.unwrap_or_else(|| Theme::plain(name)));
+    };
+    let found = value.get_ref().as_str().and_then(built_in);
+    found.ok_or_else(|| {
+        let what = "expected dark, light or high-contrast";
+        page.wrong(value.span(), "base", what)
+    })
+}
+
+fn roles(page: &Page<'_>, theme: &mut Theme, value: &Spanned<DeValue<'_>>) -> Result<(), Wrong> {
+    let Some(table) = value.get_ref().as_table() else {
+        return Err(page.wrong(value.span(), "roles", "expected a table: [roles]"));
+    };
+    for (key, value) in table {
+        let full = format!("roles.{}", key.get_ref());
+        let role = role(page, key.get_ref(), key.span())?;
+        theme.set(role, text::<Paint>(page, &full, value)?);
+    }
+    Ok(())
+}
+
+fn role(page: &Page<'_>, name: &str, span: Range<usize>) -> Result<Role, Wrong> {
+    let found = Role::ALL.iter().find(|(_, known, _)| *known == name);
+    found.map(|(role, ..)| *role).ok_or_else(|| {
+        let known = Role::ALL.iter().map(|(_, name, _)| *name);
+        page.wrong(span, &format!("roles.{name}"), unknown(name, known))
+    })
+}
+
+fn text<T: std::str::FromStr<Err = String>>(
+    page: &Page<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<T, Wrong> {
+    let found = value.get_ref().as_str();
+    let found = found.ok_or("expected a text in quotes, such as \"#56a5e0 bold\"");
+    let parsed = found.map_err(String::from).and_then(str::parse);
+    parsed.map_err(|what| page.wrong(value.span(), key, what))
+}
+
+fn rgb(page: &Page<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Rgb, Wrong> {
+    let colour: Colour = text(page, key, value)?;
+    let what = "expected a colour that is known, such as #rrggbb";
+    colour
+        .rgb()
+        .ok_or_else(|| page.wrong(value.span(), key, what))
+}

@@ -1,0 +1,155 @@
+//! Values of options: what is expected, and what was found.
+
+use std::fmt;
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+/// A value as files have it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Text(String),
+    Number(f64),
+    Flag(bool),
+    Time(Duration),
+}
+
+/// What an option can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Expects {
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// The name of a theme, built in or in a file.
+    Theme,
+    /// Any text; what it is.
+    Text(&'static str),
+    Flag,
+    /// A whole number, from the least to the most.
+    Whole(u32, u32),
+    /// A number, from the least to the most.
+    Number(f64, f64),
+    /// A length of time in seconds, from the least to the most, with its unit.
+    Time(f64, f64),
+}
+
+impl Expects {
+    /// The value, where it is what is expected.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    pub fn read(self, found: &DeValue<'_>, themes: &[String]) -> Result<Value, String> {
+        let wrong = || format!("expected {}, found {}", self.words(themes), shown(found));
+        self.take(found, themes).ok_or_else(wrong)
+    }
+
+    fn take(self, found: &DeValue<'_>, themes: &[String]) -> Option<Value> {
+        let text = found.as_str();
+        let number = number(found);
+        let owned = |t: &str| Value::Text(t.to_owned());
+        match self {
+            Expects::Words(words) => text.filter(|t| words.contains(t)).map(owned),
+            Expects::Theme => text
+                .filter(|t| *t == "auto" || themes.iter().any(|n| n == t))
+                .map(owned),
+            Expects::Text(_) => text.map(owned),
+            Expects::Flag => found.as_bool().map(Value::Flag),
+            Expects::Whole(least, most) => number
+                .filter(|n| n.fract() == 0.0 && (f64::from(least)..=f64::from(most)).contains(n))
+                .map(Value::Number),
+            Expects::Number(least, most) => {
+                let within = number.filter(|n| (least..=most).contains(n));
+                within.map(Value::Number)
+            }
+            Expects::Time(least, most) => {
+                let time = text.and_then(|t| time(t).ok());
+                let within = time.filter(|t| (least..=most).contains(&t.as_secs_f64()));
+                within.map(Value::Time)
+            }
+        }
+    }
+
+    /// In words, for errors and default files.
+    pub fn words(self, themes: &[String]) -> String {
+        match self {
+            Expects::Words(words) => either(words),
+            Expects::Theme => {
+                let names: Vec<&str> = themes.iter().map(String::as_str).collect();
+                format!(
+                    "auto, {} or the name of a file in themes/",
+                    names.join(", ")
+                )
+            }
+            Expects::Text(what) => what.to_owned(),
+            Expects::Flag => "true or false".to_owned(),
+            Expects::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Expects::Number(least, most) => format!("a number from {least} to {most}"),
+            Expects::Time(least, most) => format!(
+                "a time such as \"30s\" or \"500ms\", from {} to {}",
+                Value::Time(Duration::from_secs_f64(least)),
+                Value::Time(Duration::from_secs_f64(most))
+            ),
+        }
+    }
+}
+
+fn either(words: &[&str]) -> String {
+    match words {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        words => words.join(", "),
+    }
+}
+
+fn number(found: &DeValue<'_>) -> Option<f64> {
+    match found {
+        DeValue::Integer(n) => n.to_string().replace('_', "").parse().ok(),
+        DeValue::Float(n) => n.as_str().replace('_', "").parse().ok(),
+        _ => None,
+    }
+}
+
+/// A value as an error shows it.
+fn shown(found: &DeValue<'_>) -> String {
+    match found {
+        DeValue::String(text) => format!("`{text}`"),
+        DeValue::Integer(n) => format!("`{n}`"),
+        DeValue::Float(n) => format!("`{}`", n.as_str()),
+        DeValue::Boolean(flag) => format!("`{flag}`"),
+        other => format!("a {}", other.type_str()),
+    }
+}
+
+/// A length of time: `30s`, `500ms`, `2min`.
+///
+/// # Errors
+/// It is no such text.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = text[..text.len() - unit.len()].parse::<f64>().ok();
+    let scale = match unit.trim() {
+        "ms" => Some(1e-3),
+        "s" => Some(1.0),
+        "min" | "m" => Some(60.0),
+        "h" => Some(3600.0),
+        _ => None,
+    };
+    let seconds = number.zip(scale).map(|(n, s)| n * s);
+    let seconds = seconds.filter(|s| (0.0..=1e9).contains(s));
+    let wrong = || format!("expected a time such as 30s, 500ms or 2min, found `{text}`");
+    seconds.map(Duration::from_secs_f64).ok_or_else(wrong)
+}
+
+impl fmt::Display for Value {
+    /// As files have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => write!(f, "{text:?}"),
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Flag(flag) => write!(f, "{flag}"),
+            Value::Time(time) if time.subsec_nanos() != 0 => {
+                write!(f, "\"{}ms\"", time.as_secs_f64() * 1e3)
+            }
+            Value::Time(time) => write!(f, "\"{}s\"", time.as_secs()),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! How things look: themes, what was configured, pictures of the screen.
+
+use std::path::PathBuf;
+
+use crate::config::Settings;
+use crate::console::dialogs::{Dialog, Themes};
+use crate::console::effect::Effect;
+use crate::console::model::Model;
+use crate::console::picture;
+
+/// Opens the choice of themes.
+pub fn choose(model: &mut Model) {
+    let themes = Themes::new(&model.settings);
+    model.dialogs.push(Dialog::Themes(themes));
+}
+
+/// Takes what is configured now; what is wrong is said and what was stays.
+pub fn configured(model: &mut Model, settings: Result<Box<Settings>, String>) {
+    match settings {
+        Ok(settings) => {
+            let (asked, worn) = (&model.settings.config.theme, &model.settings.theme.name);
+            // A theme that was chosen here is kept as long as the file says no other.
+            let kept = (*asked == settings.config.theme).then(|| worn.clone());
+            model.configure(*settings);
+            if let Some(worn) = kept {
+                // One that is gone is not missed: the configured one is there.
+                let _ = model.settings.choose(&worn);
+            }
+            model.say("configuration read again", false);
+        }
+        Err(wrong) => model.say(format!("{wrong} (kept as it was)"), true),
+    }
+}
+
+/// Writes the screen as it is, three times.
+pub fn picture(model: &mut Model) -> Vec<Effect> {
+    let screen = picture::of(model);
+    let styles = &model.settings.styles;
+    let name = format!(
+        "divisi-{}-{}s",
+        model.snapshot.ensemble,
+        model.snapshot.now.as_secs()
+    );
+    let written = [
+        ("txt", picture::text(&screen)),
+        ("ans", picture::ansi(&screen)),
+        ("svg", picture::svg(&screen, styles)),
+    ];
+    let effects = written.into_iter().map(|(ending, text)| Effect::Write {
+        path: PathBuf::from(format!("{name}.{ending}")),
+        bytes: text.into_bytes(),
+        replace: false,
+    });
+    effects.collect()
+}

@@ -1,0 +1,173 @@
+//! Keys: as the table writes them, as files write them, as the screen shows them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// A key with what is held down beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub(super) code: KeyCode,
+    control: bool,
+    alt: bool,
+}
+
+pub(super) const fn key(c: char) -> Key {
+    of(KeyCode::Char(c))
+}
+
+pub(super) const fn control(c: char) -> Key {
+    let plain = key(c);
+    Key {
+        control: true,
+        ..plain
+    }
+}
+
+pub(super) const fn of(code: KeyCode) -> Key {
+    Key {
+        code,
+        control: false,
+        alt: false,
+    }
+}
+
+/// Names of keys that are no signs, as files write them.
+const NAMES: [(&str, KeyCode); 16] = [
+    ("space", KeyCode::Char(' ')),
+    ("enter", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("tab", KeyCode::Tab),
+    ("shift-tab", KeyCode::BackTab),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("insert", KeyCode::Insert),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("page-up", KeyCode::PageUp),
+    ("page-down", KeyCode::PageDown),
+    ("up", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("left", KeyCode::Left),
+    ("right", KeyCode::Right),
+];
+
+/// What a key may be called, for errors.
+pub const EXPECTED: &str = "a sign, space, enter, esc, tab, shift-tab, backspace, delete, insert, \
+     home, end, page-up, page-down, up, down, left, right or f1 to f12, with ctrl- or alt- before it";
+
+impl Key {
+    /// The key of an event.
+    pub fn of(event: &KeyEvent) -> Self {
+        Key {
+            code: event.code,
+            control: event.modifiers.contains(KeyModifiers::CONTROL),
+            alt: event.modifiers.contains(KeyModifiers::ALT),
+        }
+    }
+
+    /// The event that pressing it is.
+    pub fn event(self) -> KeyEvent {
+        let mut held = KeyModifiers::NONE;
+        held.set(KeyModifiers::CONTROL, self.control);
+        held.set(KeyModifiers::ALT, self.alt);
+        KeyEvent::new(self.code, held)
+    }
+
+    /// As a footer or the help writes it.
+    pub fn label(self) -> String {
+        let name = match self.code {
+            KeyCode::Char(' ') => "space".to_owned(),
+            KeyCode::Char(c) => c.to_string(),
+            KeyCode::Up => "↑".to_owned(),
+            KeyCode::Down => "↓".to_owned(),
+            KeyCode::Left => "←".to_owned(),
+            KeyCode::Right => "→".to_owned(),
+            KeyCode::BackTab => "Shift-Tab".to_owned(),
+            other => other.to_string(),
+        };
+        let held = if self.control { "Ctrl-" } else { "" };
+        let alt = if self.alt { "Alt-" } else { "" };
+        format!("{held}{alt}{name}")
+    }
+}
+
+impl fmt::Display for Key {
+    /// As files write it: `ctrl-r`, `page-up`, `+`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = if self.control { "ctrl-" } else { "" };
+        let alt = if self.alt { "alt-" } else { "" };
+        write!(f, "{held}{alt}")?;
+        let named = NAMES.iter().find(|(_, code)| *code == self.code);
+        match (named, self.code) {
+            (Some((name, _)), _) => f.write_str(name),
+            (None, KeyCode::Char(c)) => write!(f, "{c}"),
+            (None, KeyCode::F(n)) => write!(f, "f{n}"),
+            (None, other) => write!(f, "{other}"),
+        }
+    }
+}
+
+impl FromStr for Key {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (control, rest) = held(text, &["ctrl-", "Ctrl-", "C-"]);
+        let (alt, rest) = held(rest, &["alt-", "Alt-", "A-"]);
+        let wrong = || format!("expected {EXPECTED}, found `{text}`");
+        let code = code(rest).ok_or_else(wrong)?;
+        // Terminals send these as something else, or not at all.
+        match code {
+            KeyCode::Char('i') if control => Err("ctrl-i is tab in a terminal".into()),
+            KeyCode::Char('m') if control => Err("ctrl-m is enter in a terminal".into()),
+            KeyCode::Char('A'..='Z') if control => {
+                Err(format!("write {} in small letters", text.trim()))
+            }
+            code => Ok(Key { code, control, alt }),
+        }
+    }
+}
+
+/// Whether one of `names` begins the text, and what is left.
+fn held<'a>(text: &'a str, names: &[&str]) -> (bool, &'a str) {
+    let rest = names.iter().find_map(|name| text.strip_prefix(name));
+    match rest {
+        Some(rest) if !rest.is_empty() => (true, rest),
+        _ => (false, text),
+    }
+}
+
+fn code(name: &str) -> Option<KeyCode> {
+    let mut signs = name.chars();
+    if let (Some(sign), None) = (signs.next(), signs.next()) {
+        return (!sign.is_control()).then_some(KeyCode::Char(sign));
+    }
+    let name = name.to_ascii_lowercase();
+    if let Some(number) = name.strip_prefix('f').and_then(|n| n.parse().ok()) {
+        return (1..=12).contains(&number).then_some(KeyCode::F(number));
+    }
+    let named = NAMES
+        .iter()
+        .find(|(known, _)| *known == name || known.replace('-', "") == name);
+    named.map(|(_, code)| *code)
+}
+
+/// `ApplyBest` as `apply-best`, `Focus(Log)` as `focus-log`.
+pub(super) fn kebab(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        match c {
+            'A'..='Z' => {
+                if !text.is_empty() && !text.ends_with('-') {
+                    text.push('-');
+                }
+                text.push(c.to_ascii_lowercase());
+            }
+            '(' => text.push('-'),
+            ')' => {}
+            c => text.push(c),
+        }
+    }
+    text
+}

@@ -1,0 +1,69 @@
+//! Signs of ASCII in the place of others.
+
+/// The stand-in for a sign of the program; ASCII is left as it is. Wide signs and those
+/// that are not known become a question mark, so that nothing but ASCII is written.
+pub fn ascii(symbol: &str) -> Option<&'static str> {
+    if symbol.is_ascii() {
+        return None;
+    }
+    let mut signs = symbol.chars();
+    let sign = signs.next()?;
+    Some(match sign {
+        '╭' | '╮' | '╰' | '╯' | '┌' | '┐' | '└' | '┘' | '┼' | '┴' | '├' | '┤' | '┬' => {
+            "+"
+        }
+        '▄' | '─' | '╌' | '┄' | '╴' | '╶' | '−' | '–' | '—' | '‐' | '‑' => {
+            "-"
+        }
+        '│' | '┃' | '╎' | '┆' | '┊' | '╵' | '╷' | '▏' | '▎' | '▍' | '▐' | '▕' => {
+            "|"
+        }
+        '·' | '•' | '▁' | '▂' | '░' | '⋯' | '∙' => ".",
+        '▃' | '▒' | '⋮' | '▖' | '▗' => ":",
+        '▅' | '▌' | '▋' | '━' | '═' | '‖' | '≡' => "=",
+        '▆' | '✓' | '✔' | '✚' => "+",
+        '▇' | '●' | '○' | '◆' | '◇' | '◉' | '◌' | '★' | '☆' | '⏺' => "*",
+        '█' | '■' | '▉' | '▊' => "#",
+        '▓' => "%",
+        '▀' | '▔' | '▘' | '▝' | '′' | '’' | '‘' => "'",
+        '×' | '✗' | '✘' | '✕' => "x",
+        '…' | '≈' | '∼' => "~",
+        '→' | '›' | '▸' | '▶' | '►' | '▷' | '»' | '⏵' | '≥' | '⟩' => ">",
+        '←' | '‹' | '◂' | '◀' | '◄' | '◁' | '«' | '≤' | '⟨' => "<",
+        '▴' | '↑' | '▲' | '△' => "^",
+        '↓' | '▾' | '▼' | '▽' => "v",
+        '↔' | '⇄' => "=",
+        '↕' | '⏸' => "|",
+        'µ' | 'μ' => "u",
+        'σ' => "s",
+        '∅' | '°' => "o",
+        '∑' | 'Σ' => "S",
+        'Δ' | '∆' => "d",
+        '∞' => "8",
+        '±' => "~",
+        '÷' | '▞' => "/",
+        '²' => "2",
+        '“' | '”' => "\"",
+        '\u{a0}' | '\u{202f}' | '\u{2009}' | '\u{2007}' => " ",
+        '\u{2800}'..='\u{28ff}' => braille(sign),
+        _ => "?",
+    })
+}
+
+/// Dots as a sign about as dark, that sits where most of the dots are.
+fn braille(sign: char) -> &'static str {
+    let dots = (sign as u32) & 0xff;
+    // Bits of the four rows from the top.
+    let rows = [0x09, 0x12, 0x24, 0xc0].map(|row| (dots & row).count_ones());
+    let (upper, lower) = (rows[0] + rows[1], rows[2] + rows[3]);
+    match (upper, lower) {
+        (0, 0) => " ",
+        (0, _) if rows[2] == 0 => "_",
+        (0, _) => ".",
+        (_, 0) if rows[1] == 0 => "`",
+        (_, 0) => "'",
+        (u, l) if u + l >= 6 => "#",
+        (u, l) if u + l >= 4 => "|",
+        _ => ":",
+    }
+}

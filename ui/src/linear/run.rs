@@ -1,0 +1,127 @@
+//! The loop of linear mode: looks, lines in, lines out.
+
+use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use divisi::session::Session;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::desk::Desk;
+use super::watch::Watcher;
+use crate::config::Settings;
+use crate::console::Options;
+
+/// Between looks at the session: twice a second.
+const LOOK: Duration = Duration::from_millis(500);
+/// Lines that wait to be done.
+const WAITING: usize = 16;
+
+/// Says what changes until `quit`, a signal, or the end of a terminal's input. The end
+/// of a pipe or file ends the commands and not the serving: a service has no input.
+///
+/// # Errors
+/// Signals cannot be listened to, or standard output fails.
+pub async fn run(
+    mut session: Box<dyn Session>,
+    options: Options,
+    every: Duration,
+    settings: &Settings,
+) -> Result<()> {
+    let mut desk = Desk::new(options.read_only, settings.config.terms);
+    let mut watcher = Watcher::new(every);
+    let mut lines = read_lines();
+    let mut reading = true;
+    let mut ends = Ends::new()?;
+    let mut looks = interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let mut said = Vec::new();
+        let mut leave = false;
+        tokio::select! {
+            biased;
+            () = ends.next() => leave = true,
+            line = lines.recv(), if reading => match line {
+                Some(line) => {
+                    let answer = desk.line(&line, session.as_mut());
+                    (said, leave) = (answer.lines, answer.leave);
+                }
+                None => {
+                    reading = false;
+                    leave = io::stdin().is_terminal();
+                }
+            },
+            _ = looks.tick() => {
+                drop_spans(session.as_mut());
+                said = watcher.news(&session.snapshot());
+            }
+        }
+        if !say(&said)? || leave {
+            return Ok(());
+        }
+    }
+}
+
+/// Spans are not said; who does not take them would count them as lost.
+fn drop_spans(session: &mut dyn Session) {
+    let _ = session.drain_spans(&mut Vec::new());
+}
+
+/// Writes lines at once; false where nobody reads any more.
+fn say(lines: &[String]) -> Result<bool> {
+    let mut out = io::stdout().lock();
+    let written = lines.iter().try_for_each(|line| writeln!(out, "{line}"));
+    match written.and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(e).context("cannot write"),
+    }
+}
+
+/// Lines of standard input, read by a thread of their own: reading cannot be stopped.
+fn read_lines() -> Receiver<String> {
+    let (sender, lines) = channel(WAITING);
+    // Without the thread there are no commands, as at the end of the input.
+    let _ = thread::Builder::new()
+        .name("lines".into())
+        .spawn(move || pass_on(&sender));
+    lines
+}
+
+fn pass_on(to: &Sender<String>) {
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { return };
+        if to.blocking_send(line).is_err() {
+            return;
+        }
+    }
+}
+
+/// The signals that end the program.
+struct Ends {
+    terminate: Signal,
+    hang_up: Signal,
+    interrupt: Signal,
+}
+
+impl Ends {
+    fn new() -> Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Ends {
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

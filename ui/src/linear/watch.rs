@@ -1,0 +1,220 @@
+//! Snapshots to lines: what is new since the one before.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use divisi::session::{
+    LogEntry, LogLevel, Probation, ProbationState, ReloadState, SearchState, SearchView, Snapshot,
+};
+
+use super::words;
+use crate::console::{format, lint_texts};
+
+/// What was said so far.
+#[derive(Debug)]
+pub struct Watcher {
+    before: Option<Snapshot>,
+    /// Time between summaries, and when the last one was given.
+    every: Duration,
+    last: Option<Duration>,
+    said: String,
+    /// Lints that were there, by what they say without its numbers.
+    lints: BTreeMap<String, String>,
+}
+
+impl Watcher {
+    /// Nothing was said yet; summaries come every so often where they differ.
+    pub fn new(every: Duration) -> Self {
+        Watcher {
+            before: None,
+            every,
+            last: None,
+            said: String::new(),
+            lints: BTreeMap::new(),
+        }
+    }
+
+    /// What to say about `now`, oldest first; nothing where nothing is new.
+    pub fn news(&mut self, now: &Snapshot) -> Vec<String> {
+        let mut lines = Vec::new();
+        let before = self.before.take();
+        let before = before.as_ref();
+        self.health(before, now, &mut lines);
+        log(before, now, &mut lines);
+        reload(before, now, &mut lines);
+        search(before, now, &mut lines);
+        probation(before, now, &mut lines);
+        audience(before, now, &mut lines);
+        self.lints(now, &mut lines);
+        self.summary(now, &mut lines);
+        self.before = Some(now.clone());
+        let at = format!("{:.1} s", now.now.as_secs_f64());
+        lines.into_iter().map(|l| format!("{at}: {l}")).collect()
+    }
+
+    fn health(&self, before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
+        if before.is_none_or(|b| b.health != now.health) {
+            let state = words::health(&now.health);
+            lines.push(format!("{}: {state}", now.ensemble));
+        }
+    }
+
+    fn lints(&mut self, now: &Snapshot, lines: &mut Vec<String>) {
+        let texts = lint_texts(now).into_iter();
+        let there: BTreeMap<String, String> = texts.map(|t| (without_numbers(&t), t)).collect();
+        for (key, text) in &there {
+            if !self.lints.contains_key(key) {
+                lines.push(format!("look: {text}"));
+            }
+        }
+        for (key, text) in &self.lints {
+            if !there.contains_key(key) {
+                lines.push(format!("no longer: {text}"));
+            }
+        }
+        // The numbers of when it was said are said again when it ends.
+        for (key, text) in there.clone() {
+            self.lints.entry(key).or_insert(text);
+        }
+        self.lints.retain(|key, _| there.contains_key(key));
+    }
+
+    fn summary(&mut self, now: &Snapshot, lines: &mut Vec<String>) {
+        // A recording that is played may go back.
+        let due = self
+            .last
+            .is_none_or(|l| now.now < l || now.now - l >= self.every);
+        if !due {
+            return;
+        }
+        self.last = Some(now.now);
+        let summary = words::summary(now);
+        if summary != self.said {
+            lines.push(summary.clone());
+            self.said = summary;
+        }
+    }
+}
+
+/// Words that are no numbers: what stays the same while the numbers move.
+fn without_numbers(text: &str) -> String {
+    let number = |w: &&str| !w.starts_with(|c: char| c.is_ascii_digit() || c == '×');
+    text.split_whitespace()
+        .filter(|w| number(w) || *w == "×")
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Lines of the log that came since.
+fn log(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
+    let last = before.and_then(|b| b.log.last());
+    let known = last.and_then(|l| now.log.iter().rposition(|e| e == l));
+    let new = &now.log[known.map_or(0, |at| at + 1)..];
+    lines.extend(new.iter().map(log_line));
+}
+
+fn log_line(entry: &LogEntry) -> String {
+    match entry.level {
+        LogLevel::Info => entry.text.clone(),
+        LogLevel::Warn => format!("warning: {}", entry.text),
+        LogLevel::Error => format!("error: {}", entry.text),
+    }
+}
+
+fn reload(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
+    let Some(reload) = &now.reload else { return };
+    let old = before.and_then(|b| b.reload.as_ref());
+    // Steps are only ever added; a shorter or different list is another reload's.
+    let same =
+        old.filter(|o| reload.steps.starts_with(&o.steps) && o.state == ReloadState::Running);
+    if old.is_some_and(|o| o.steps == reload.steps && o.state == reload.state) {
+        return;
+    }
+    let said = same.map_or(0, |o| o.steps.len());
+    lines.extend(reload.steps[said..].iter().map(|s| format!("reload: {s}")));
+    match &reload.state {
+        ReloadState::Running => {}
+        ReloadState::Done => {
+            lines.push(format!(
+                "reload: done in {}",
+                format::duration(reload.elapsed)
+            ));
+        }
+        ReloadState::Failed(why) => lines.push(format!("reload: failed: {why}")),
+    }
+}
+
+fn search(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
+    let Some(search) = &now.search else { return };
+    let old = before.and_then(|b| b.search.as_ref());
+    // The clock of another search begins anew.
+    let old = old.filter(|o| o.elapsed <= search.elapsed && o.algorithm == search.algorithm);
+    if old.is_none() {
+        let (name, scores) = (&search.algorithm, &search.evaluator);
+        lines.push(format!("search: {name} begins, scored by {scores}"));
+    }
+    if best(search) > old.and_then(best) {
+        lines.push(better(search));
+    }
+    if old.map(|o| &o.state) != Some(&search.state) {
+        lines.extend(ended(search));
+    }
+}
+
+fn best(search: &SearchView) -> Option<f64> {
+    search.progress.best_score
+}
+
+fn better(search: &SearchView) -> String {
+    let progress = &search.progress;
+    let score = progress.best_score.unwrap_or_default().round();
+    let gain = progress.start_score.zip(progress.best_score);
+    let gain = gain.and_then(|(start, best)| format::gain(start, best));
+    let gain = gain.map_or(String::new(), |g| format!(", {g} on the start"));
+    let count = progress.evaluations;
+    format!("search: best {score} samples/s{gain}, after {count} evaluations")
+}
+
+fn ended(search: &SearchView) -> Option<String> {
+    let took = format::duration(search.elapsed);
+    Some(match &search.state {
+        SearchState::Running => return None,
+        SearchState::Paused => "search: paused".into(),
+        SearchState::Finished => format!("search: finished in {took}; apply-best applies it"),
+        SearchState::Cancelled => format!("search: cancelled after {took}"),
+        SearchState::Failed(why) => format!("search: failed: {why}"),
+    })
+}
+
+fn probation(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
+    let Some(probation) = &now.probation else {
+        return;
+    };
+    let old = before.and_then(|b| b.probation.as_ref());
+    if old.is_some_and(|o| o.since == probation.since && o.state == probation.state) {
+        return;
+    }
+    lines.push(standing(probation));
+}
+
+fn standing(probation: &Probation) -> String {
+    match &probation.state {
+        ProbationState::Watching => format!(
+            "probation: {} to prove itself; keep or roll-back ends it",
+            format::duration(probation.terms.lasts)
+        ),
+        ProbationState::Passed => "probation: passed".into(),
+        ProbationState::Failed(why) => format!("probation: rolled back: {why}"),
+        ProbationState::Kept => "probation: ended, what was applied stays".into(),
+    }
+}
+
+fn audience(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
+    let editor = |s: &Snapshot| s.audience.editor.clone();
+    let Some(before) = before else { return };
+    match (editor(before), editor(now)) {
+        (old, new) if old == new => {}
+        (_, Some(name)) => lines.push(format!("{name} may change things now")),
+        (_, None) => lines.push("nobody has taken editing".into()),
+    }
+}

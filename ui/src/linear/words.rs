@@ -1,0 +1,95 @@
+//! Snapshots in words.
+
+use divisi::allocation::Cell;
+use divisi::session::{Health, Snapshot};
+
+use crate::console::format;
+
+/// How it goes, on one line.
+pub fn summary(shown: &Snapshot) -> String {
+    let rate = shown.throughput.samples_per_s.round().max(0.0) as u64;
+    let requests = shown.throughput.requests_per_s.round().max(0.0) as u64;
+    let latency = &shown.latency.summary;
+    let mut text = format!("{rate} samples/s, {requests} requests/s");
+    if latency.count > 0 {
+        let (p50, p99) = (format::millis(latency.p50), format::millis(latency.p99));
+        text += &format!("; p50 {p50} ms, p99 {p99} ms");
+    }
+    for (name, count) in counters(shown) {
+        if count > 0 {
+            text += &format!("; {count} {name}");
+        }
+    }
+    text
+}
+
+/// What was not answered.
+pub fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
+    let counters = &shown.counters;
+    [
+        ("refused", counters.refused),
+        ("failed", counters.failed),
+        ("cancelled", counters.cancelled),
+        ("worker restarts", counters.worker_restarts),
+    ]
+}
+
+/// How serving goes, in words.
+pub fn health(health: &Health) -> String {
+    match health {
+        Health::Starting => "starting".into(),
+        Health::Serving => "serving".into(),
+        Health::Degraded(why) => format!("serving, degraded: {why}"),
+        Health::Closed(why) => format!("closed: {why}"),
+    }
+}
+
+/// A place in the matrix: `cpu:0 × mlp`.
+pub fn cell(shown: &Snapshot, cell: Cell) -> String {
+    let frame = shown.matrix.frame();
+    let device = frame.devices.get(cell.device).map_or("?", String::as_str);
+    let member = frame.members.get(cell.member).map_or("?", String::as_str);
+    format!("{device} × {member}")
+}
+
+/// All there is to say, a line each: what runs, devices, members, load.
+pub fn status(shown: &Snapshot) -> Vec<String> {
+    let simulated = if shown.simulated { ", simulated" } else { "" };
+    let load = shown.load.pattern.as_ref();
+    let load = load.map_or("none".into(), ToString::to_string);
+    let mut lines = vec![
+        format!(
+            "{}: {}{simulated}; {}",
+            shown.ensemble,
+            health(&shown.health),
+            summary(shown)
+        ),
+        format!("policy {}; load {load}", shown.policy),
+    ];
+    for (i, device) in shown.devices.iter().enumerate() {
+        let workers = shown.matrix.workers().filter(|(c, _)| c.device == i);
+        let workers = workers.map(|(c, size)| format!("{} {size}", shown.members[c.member].name));
+        let workers: Vec<String> = workers.collect();
+        lines.push(format!(
+            "{}: {}busy {}, memory {} of {}; {}",
+            device.name,
+            if device.lost { "lost, " } else { "" },
+            format::percent(device.busy).trim(),
+            format::bytes(device.memory_booked),
+            format::bytes(device.memory_bytes),
+            if workers.is_empty() {
+                "no workers".into()
+            } else {
+                workers.join(", ")
+            }
+        ));
+    }
+    for member in &shown.members {
+        let rate = member.samples_per_s.round().max(0.0) as u64;
+        lines.push(format!(
+            "{}: {rate} samples/s, {} wait",
+            member.name, member.queued
+        ));
+    }
+    lines
+}
