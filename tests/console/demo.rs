@@ -116,7 +116,7 @@ fn four_policies_are_compared_side_by_side() {
         assert!(text.contains(name), "{name}:\n{text}");
     }
     assert_eq!(bench.console.model().snapshot.policy, PolicyKind::NoWait);
-    let burst = bench.console.model().snapshot.load.pattern;
+    let burst = bench.console.model().snapshot.load.pattern.clone();
     // 0.6 of the 50 × 32 samples a second that were gauged.
     assert_eq!(burst, Some(LoadPattern::Burst { rate: 960.0 }));
     screen!("demo_policies_120x40", bench);

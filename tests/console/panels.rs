@@ -53,7 +53,7 @@ fn style(bench: &Bench, after: &str, text: &str) -> Style {
 
 fn is(bench: &Bench, after: &str, text: &str, role: Role) {
     let found = style(bench, after, text);
-    let wanted = COLOURED.style(role);
+    let wanted = bench.console.model().settings.styles.of(role);
     assert_eq!(found.fg, wanted.fg.or(found.fg), "{text}");
     assert!(found.add_modifier.contains(wanted.add_modifier), "{text}");
 }
@@ -315,6 +315,7 @@ fn recording_playing_and_watching_are_signs_in_the_header() {
     bench.show(|s| {
         s.recording = None;
         s.playback = Some(Playback {
+            epoch: 0,
             path: "evening.divisi".into(),
             position: Duration::from_millis(62_500),
             length: Duration::from_secs(600),

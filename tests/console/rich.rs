@@ -171,12 +171,14 @@ pub fn on_probation(shown: &mut Snapshot) {
 /// Being recorded, and watched by three.
 pub fn recorded(shown: &mut Snapshot) {
     shown.recording = Some(RecordingView {
+        dropped: 0,
         path: PathBuf::from("/var/lib/evening.divisi"),
         since: Duration::from_secs(2),
         bytes: 1_310_720,
         failed: None,
     });
     shown.audience = Audience {
+        may_stay: false,
         viewers: 3,
         editor: Some("ada@pts/4".into()),
         you_edit: false,

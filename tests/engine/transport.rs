@@ -467,7 +467,9 @@ fn a_viewer_sees_steers_and_leaves_an_engine() {
         clients: 2,
         samples: 4,
     };
-    session.command(Command::StartLoad(pattern.clone())).expect("taken");
+    session
+        .command(Command::StartLoad(pattern.clone()))
+        .expect("taken");
     let shown = until(&mut session, |s| s.counters.answered > 50);
     assert_eq!(shown.load.pattern, Some(pattern));
     let mut spans = Vec::new();

@@ -84,6 +84,10 @@ impl Styles {
     /// One pass over the finished picture: the theme's ground under everything, and what
     /// this terminal cannot show is replaced.
     pub fn finish(&self, look: Look, buffer: &mut Buffer) {
+        let plain = self.behind == Color::Reset && self.text == Color::Reset;
+        if plain && look.colours != Colours::None && !look.ascii {
+            return;
+        }
         for cell in &mut buffer.content {
             if look.colours == Colours::None {
                 cell.fg = Color::Reset;
