@@ -24,6 +24,9 @@ pub struct Mark {
     pub kind: Option<SpanKind>,
     /// Of every other batch.
     pub other: bool,
+    /// Eighths of the cell that it computed, where batches are shorter than a cell; the
+    /// whole cell belongs to longer ones.
+    pub eighths: Option<u8>,
     /// A character of the batch's number of samples.
     pub digit: Option<char>,
 }
@@ -33,6 +36,15 @@ pub struct Mark {
 struct Cover {
     parts: [f32; 5],
     other: bool,
+    /// A batch that is longer than a cell computed here.
+    whole: bool,
+}
+
+impl Cover {
+    fn eighths(&self) -> Option<u8> {
+        let eighths = (self.parts[COMPUTE].min(1.0) * 8.0).ceil() as u8;
+        (!self.whole && (1..8).contains(&eighths)).then_some(eighths)
+    }
 }
 
 /// A batch that is long enough for its size to be written on it.
@@ -161,7 +173,7 @@ impl Canvas {
             let cover = &mut cover[start + (cell % cells) as usize];
             cover.parts[kind] += part;
             if whole {
-                cover.other = span.other;
+                (cover.other, cover.whole) = (span.other, true);
             }
         });
         if kind == COPY_IN {
@@ -222,6 +234,7 @@ impl Canvas {
         Mark {
             kind: kind_of(&cover.parts),
             other: cover.other,
+            eighths: cover.eighths(),
             digit: (digit > 0).then_some(digit as char),
         }
     }

@@ -90,9 +90,10 @@ fn draw_row(inside: &mut Pen<'_>, y: u16, name: &str, row: &Row, picture: &Canva
 }
 
 fn draw_lane(inside: &mut Pen<'_>, y: u16, at: usize, picture: &Canvas, view: &View) {
+    let ascii = inside.is_ascii();
     for x in 0..view.window.cells {
         let mark = picture.mark(at, x);
-        let Some((sign, role)) = signs::of_mark(mark) else {
+        let Some((sign, role)) = signs::of_mark(mark, ascii) else {
             continue;
         };
         let column = view.label + x as u16;

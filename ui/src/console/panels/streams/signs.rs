@@ -3,7 +3,7 @@
 use divisi::trace::SpanKind;
 
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::pen::{EIGHTHS, Pen};
 use crate::console::theme::Role;
 use crate::console::timeline::Mark;
 
@@ -30,12 +30,16 @@ pub fn name(kind: SpanKind) -> &'static str {
     }
 }
 
-/// Sign and role of a cell.
-pub fn of_mark(mark: Mark) -> Option<(&'static str, Role)> {
+/// Sign and role of a cell. Where batches are shorter than a cell, what computes is as
+/// high as its share of the time; signs of ASCII have no heights.
+pub fn of_mark(mark: Mark, ascii: bool) -> Option<(&'static str, Role)> {
     let (sign, role) = of_kind(mark.kind?);
-    match role {
-        Role::Compute if mark.other => Some((sign, Role::ComputeOther)),
-        role => Some((sign, role)),
+    match (role, mark.eighths) {
+        (Role::Compute, Some(eighths)) if !ascii => {
+            Some((EIGHTHS[usize::from(eighths)], Role::Compute))
+        }
+        (Role::Compute, _) if mark.other => Some((sign, Role::ComputeOther)),
+        _ => Some((sign, role)),
     }
 }
 
