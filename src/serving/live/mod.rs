@@ -10,8 +10,10 @@ mod fates;
 mod observe;
 mod partition;
 mod reloader;
+mod settings;
 mod shared;
 mod simulated;
+mod watched;
 mod worker;
 
 pub use client::{Failure, Outcome, Pending, Reply, Request, Staged};
@@ -19,4 +21,5 @@ pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory};
 pub use observe::Observed;
 pub use reloader::ReloadError;
-pub use shared::{Graded, SPAN_BOUND};
+pub use shared::SPAN_BOUND;
+pub use watched::Graded;

@@ -13,7 +13,7 @@ use crate::serving::door::DoorState;
 use crate::trace::Span;
 
 use super::engine::Engine;
-use super::shared::{Graded, Watched};
+use super::watched::{Graded, Watched};
 
 /// Counters and rates of a running engine, for whoever shows them.
 #[derive(Clone, Debug)]

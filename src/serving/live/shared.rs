@@ -1,7 +1,7 @@
 //! What all threads of an engine share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -11,20 +11,20 @@ use rayon::ThreadPool;
 use crate::device::Devices;
 use crate::ensemble::{Combination, CombinationRule, Ensemble};
 use crate::lock::lock;
-use crate::metrics::{Latency, RateRing, Reading, SplitTally};
+use crate::metrics::Reading;
 use crate::profile::Costs;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::{RequestKey, WorkerId};
-use crate::serving::core::{Core, Finished, MOMENT, MOMENTS};
+use crate::serving::core::{Core, Finished};
 use crate::serving::door::Refused;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
 
 use super::ballots::Weighing;
-use super::checkpoints::Checkpoints;
 use super::client::{Failure, Reply, Request, RequestData};
 use super::factory::PredictorFactory;
 use super::simulated::Fate;
+use super::watched::Watched;
 use super::worker::{Body, since};
 
 /// Spans kept for each device until somebody reads them.
@@ -73,62 +73,6 @@ pub struct DeviceLane {
     /// What befell it since its thread looked, where it is simulated.
     pub fates: Mutex<Vec<Fate>>,
 }
-
-/// What is counted outside the core.
-pub struct Watched {
-    pub latency: Mutex<Latency>,
-    /// Where the latencies went.
-    pub split: Mutex<SplitTally>,
-    pub answered: Mutex<(RateRing, RateRing)>,
-    pub failed: AtomicU64,
-    pub cancelled: AtomicU64,
-    pub restarts: AtomicU64,
-    /// Things an operator should read, drained by whoever shows them.
-    pub notices: Mutex<Vec<(Duration, String)>>,
-    pub checkpoints: Mutex<Checkpoints>,
-    pub graded: Arc<Graded>,
-}
-
-/// Answers whose label was known, by whoever sent their requests.
-#[derive(Debug, Default)]
-pub struct Graded {
-    labelled: AtomicU64,
-    right: AtomicU64,
-}
-
-impl Graded {
-    /// Counts samples, and those of them that were answered rightly.
-    pub fn count(&self, labelled: usize, right: usize) {
-        self.labelled.fetch_add(labelled as u64, Ordering::Relaxed);
-        self.right.fetch_add(right as u64, Ordering::Relaxed);
-    }
-
-    /// Samples so far, and those answered rightly.
-    pub fn so_far(&self) -> (u64, u64) {
-        let right = self.right.load(Ordering::Relaxed);
-        (self.labelled.load(Ordering::Relaxed), right)
-    }
-}
-
-impl Watched {
-    pub fn new() -> Self {
-        let ring = || RateRing::new(MOMENT, MOMENTS);
-        Watched {
-            latency: Mutex::new(Latency::new()),
-            split: Mutex::default(),
-            answered: Mutex::new((ring(), ring())),
-            failed: AtomicU64::new(0),
-            cancelled: AtomicU64::new(0),
-            restarts: AtomicU64::new(0),
-            notices: Mutex::default(),
-            checkpoints: Mutex::default(),
-            graded: Arc::default(),
-        }
-    }
-}
-
-/// Notices that wait for somebody to read them, at most.
-const MOST_NOTICES: usize = 256;
 
 impl Shared {
     pub fn new(
@@ -212,15 +156,9 @@ impl Shared {
         self.stopping.load(Ordering::Acquire)
     }
 
+    /// Keeps what an operator should read.
     pub fn notice(&self, text: String) {
-        let now = self.now();
-        let mut notices = lock(&self.watched.notices);
-        if notices.len() < MOST_NOTICES {
-            notices.push((now, text));
-        } else if let Some((_, last)) = notices.last_mut() {
-            // The first ones tell most; the last says that there were more.
-            *last = "warning: there were more notices than are kept".into();
-        }
+        self.watched.notice(self.now(), text);
     }
 
     /// Lets a request in and broadcasts it; `reply` gets its outcome exactly once.
