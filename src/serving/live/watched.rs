@@ -1,0 +1,78 @@
+//! What is counted outside the core.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::lock::lock;
+use crate::metrics::{Latency, RateRing, SplitTally};
+use crate::serving::core::{MOMENT, MOMENTS};
+
+use super::checkpoints::Checkpoints;
+
+/// What is counted outside the core.
+pub struct Watched {
+    pub latency: Mutex<Latency>,
+    /// Where the latencies went.
+    pub split: Mutex<SplitTally>,
+    pub answered: Mutex<(RateRing, RateRing)>,
+    pub failed: AtomicU64,
+    pub cancelled: AtomicU64,
+    pub restarts: AtomicU64,
+    /// Things an operator should read, drained by whoever shows them.
+    pub notices: Mutex<Vec<(Duration, String)>>,
+    pub checkpoints: Mutex<Checkpoints>,
+    pub graded: Arc<Graded>,
+}
+
+/// Answers whose label was known, by whoever sent their requests.
+#[derive(Debug, Default)]
+pub struct Graded {
+    labelled: AtomicU64,
+    right: AtomicU64,
+}
+
+impl Graded {
+    /// Counts samples, and those of them that were answered rightly.
+    pub fn count(&self, labelled: usize, right: usize) {
+        self.labelled.fetch_add(labelled as u64, Ordering::Relaxed);
+        self.right.fetch_add(right as u64, Ordering::Relaxed);
+    }
+
+    /// Samples so far, and those answered rightly.
+    pub fn so_far(&self) -> (u64, u64) {
+        let right = self.right.load(Ordering::Relaxed);
+        (self.labelled.load(Ordering::Relaxed), right)
+    }
+}
+
+impl Watched {
+    pub fn new() -> Self {
+        let ring = || RateRing::new(MOMENT, MOMENTS);
+        Watched {
+            latency: Mutex::new(Latency::new()),
+            split: Mutex::default(),
+            answered: Mutex::new((ring(), ring())),
+            failed: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
+            restarts: AtomicU64::new(0),
+            notices: Mutex::default(),
+            checkpoints: Mutex::default(),
+            graded: Arc::default(),
+        }
+    }
+
+    /// Keeps what an operator should read.
+    pub fn notice(&self, at: Duration, text: String) {
+        let mut notices = lock(&self.notices);
+        if notices.len() < MOST_NOTICES {
+            notices.push((at, text));
+        } else if let Some((_, last)) = notices.last_mut() {
+            // The first ones tell most; the last says that there were more.
+            *last = "warning: there were more notices than are kept".into();
+        }
+    }
+}
+
+/// Notices that wait for somebody to read them, at most.
+const MOST_NOTICES: usize = 256;
