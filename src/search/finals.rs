@@ -20,8 +20,9 @@ pub(super) struct Final {
     pub runs: usize,
 }
 
-/// Runs the start and every contender, then the better half of them again (successive
-/// halving). What wins was never seen to be slower than the start.
+/// Runs the start and every contender, then the start and the better half of them again
+/// (successive halving). What wins was faster than the start in runs beside the start's
+/// own, all taken together; else the start does.
 ///
 /// # Errors
 /// A run broke down, or the search was cancelled.
@@ -32,16 +33,13 @@ pub(super) fn finals(
     control: &Control,
 ) -> Result<Final, SearchError> {
     let others = contenders.into_iter().filter(|m| m != start);
-    let mut field: Vec<(Matrix, Vec<f64>)> = std::iter::once(start.clone())
-        .chain(others)
-        .map(|matrix| (matrix, Vec::new()))
-        .collect();
+    let mut field: Vec<Contender> = others.map(|m| (m, Vec::new())).collect();
+    let mut first: Contender = (start.clone(), Vec::new());
     let mut runs = 0;
-    control.update(|p| p.expect(field.len() + field.len().div_ceil(2)));
+    control.update(|p| p.expect(ROUNDS + field.len() + field.len().div_ceil(2)));
     control.begin_phase(0);
-    let mut start_score = Score::NONE;
-    for round in 0..ROUNDS {
-        for (matrix, rates) in &mut field {
+    for _ in 0..ROUNDS {
+        for (matrix, rates) in std::iter::once(&mut first).chain(&mut field) {
             control.checkpoint()?;
             rates.push(judge.glance(matrix, SAMPLES)?.samples_per_s);
             runs += 1;
@@ -52,23 +50,24 @@ pub(super) fn finals(
                 p.scores.push(rate);
             });
         }
-        if round == 0 {
-            start_score = score(&field[0].1);
-        }
         field.sort_by(|a, b| mean(&b.1).total_cmp(&mean(&a.1)));
         field.truncate(field.len().div_ceil(2));
-        if field.len() < 2 && round > 0 {
-            break;
-        }
     }
-    let (matrix, rates) = field.swap_remove(0);
+    let start = score(&first.1);
+    let best = field.into_iter().next();
+    let (matrix, rates) = best
+        .filter(|(_, rates)| mean(rates) > start.samples_per_s)
+        .unwrap_or(first);
     Ok(Final {
         matrix,
         score: score(&rates),
-        start: start_score,
+        start,
         runs,
     })
 }
+
+/// A matrix and the samples a second of its runs.
+type Contender = (Matrix, Vec<f64>);
 
 fn mean(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len().max(1) as f64

@@ -277,7 +277,7 @@ impl<'a> Modelled<'a> {
             // Beside what serves there is no room to measure in.
             return Ok(self.unmeasured(best, start));
         }
-        self.say(
+        self.say_run(
             &won.matrix,
             won.score.samples_per_s,
             won.start.samples_per_s,
@@ -343,7 +343,7 @@ impl<'a> Modelled<'a> {
         if score <= 0.0 {
             return Ok(unmeasured);
         }
-        self.say(matrix, score, start_score);
+        self.say_run(matrix, score, start_score);
         Ok(Found {
             evaluations: 2,
             score,
@@ -357,6 +357,13 @@ impl<'a> Modelled<'a> {
         let (ensemble, devices) = (Arc::clone(&self.job.ensemble), self.job.devices.clone());
         let costs = Arc::clone(&self.costs);
         VirtualBench::new(ensemble, devices, self.footprints.clone(), costs)
+    }
+
+    fn say_run(&self, best: &Matrix, score: f64, start_score: f64) {
+        self.control.update(|p| {
+            p.start_score = Some(start_score);
+            p.run(best, score);
+        });
     }
 
     fn say(&self, best: &Matrix, score: f64, start_score: f64) {

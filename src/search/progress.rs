@@ -26,8 +26,12 @@ pub struct Accepted {
     /// Evaluations until then.
     pub evaluations: usize,
     pub score: f64,
-    /// Entries that differ from the matrix before; empty at the start.
+    /// Entries that differ from the matrix before; empty at the start, and where what
+    /// was found is run.
     pub changes: Vec<(Cell, Option<BatchSize>)>,
+    /// It was run after predictions: its score is not to be compared with theirs.
+    #[serde(default)]
+    pub run: bool,
 }
 
 /// Where a search stands.
@@ -98,6 +102,15 @@ impl Progress {
         self.accept(changes, score);
     }
 
+    /// What predictions led to was run: the best is `matrix`, by another measure.
+    pub(super) fn run(&mut self, matrix: &Matrix, score: f64) {
+        self.curve.clear();
+        self.step_to(matrix, score);
+        if let Some(last) = self.accepted.last_mut() {
+            last.run = true;
+        }
+    }
+
     /// A step was taken.
     pub(super) fn accept(&mut self, changes: Vec<(Cell, Option<BatchSize>)>, score: f64) {
         if self.accepted.len() >= MOST_ACCEPTED {
@@ -107,6 +120,7 @@ impl Progress {
             evaluations: self.evaluations,
             score,
             changes,
+            run: false,
         });
     }
 

@@ -109,6 +109,7 @@ pub fn searching() -> SearchView {
         (108, 5100.0, vec![(cell(0, 4), BatchSize::new(32))]),
     ];
     let accepted = |(evaluations, score, changes)| Accepted {
+        run: false,
         evaluations,
         score,
         changes,

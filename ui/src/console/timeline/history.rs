@@ -2,8 +2,9 @@
 //!
 //! A span takes 56 bytes and a chunk holds 1 024 of them, so a chunk is 57 344 bytes and
 //! a few words. Five minutes at 2 000 spans a second are 600 000 spans: 586 chunks, 32.1
-//! MiB. The bound of 48 MiB holds 877 chunks, 898 000 spans: seven minutes and a half at
-//! that rate, whatever the number of lanes; at a tenth of it, more than an hour.
+//! MiB. Up to 48 MiB (898 000 spans) everything is kept: seven minutes and a half at that
+//! rate, more than an hour at a tenth of it. Beyond, five minutes are, up to 128 MiB: 8 000
+//! spans a second; only faster than that is less than five minutes kept.
 //!
 //! Chunks know the times that they cover, so a look at a part of time touches only the
 //! chunks that have to do with it. They are shared, not copied, when a history is cloned.
@@ -16,9 +17,13 @@ use super::packed::{Packed, nanos};
 
 /// Spans in a chunk.
 const CHUNK: usize = 1024;
-/// Bytes of spans at most.
-const MOST_BYTES: usize = 48 << 20;
+/// Beyond so many bytes only what is young enough is kept, and never more than so many.
+const ENOUGH_BYTES: usize = 48 << 20;
+const MOST_BYTES: usize = 128 << 20;
+const ENOUGH_CHUNKS: usize = ENOUGH_BYTES / (CHUNK * size_of::<Packed>());
 const MOST_CHUNKS: usize = MOST_BYTES / (CHUNK * size_of::<Packed>());
+/// Young enough: five minutes, and a little for what is late.
+const YOUNG: u64 = 305_000_000_000;
 
 #[derive(Clone, Debug)]
 struct Chunk {
@@ -66,13 +71,20 @@ impl History {
     }
 
     fn make_room(&mut self) {
-        if self.chunks.len() < MOST_CHUNKS {
-            return;
-        }
-        if let Some(oldest) = self.chunks.pop_front() {
+        while self.is_full()
+            && let Some(oldest) = self.chunks.pop_front()
+        {
             self.first += oldest.spans.len() as u64;
             self.gone_until = self.gone_until.max(Some(oldest.until));
         }
+    }
+
+    fn is_full(&self) -> bool {
+        let (Some(oldest), Some(newest)) = (self.chunks.front(), self.chunks.back()) else {
+            return false;
+        };
+        let old = oldest.until.saturating_add(YOUNG) < newest.until;
+        self.chunks.len() >= MOST_CHUNKS || (self.chunks.len() >= ENOUGH_CHUNKS && old)
     }
 
     /// How many spans made room for newer ones.

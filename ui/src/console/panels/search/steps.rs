@@ -40,7 +40,9 @@ pub fn draw(area: &mut Pen<'_>, search: &SearchView, model: &Model) {
 fn line(area: &mut Pen<'_>, y: u16, step: &Accepted, before: Option<&Accepted>, model: &Model) {
     let evaluations = format!("{:>7}", format::grouped(step.evaluations as u64));
     let score = format!("{:>8}", format::grouped(step.score.max(0.0).round() as u64));
-    let gain = before.and_then(|b| format::gain(b.score, step.score));
+    // Predictions and runs are not to be compared.
+    let like = before.filter(|b| b.run == step.run);
+    let gain = like.and_then(|b| format::gain(b.score, step.score));
     let gain = format!("{:>7}  ", gain.unwrap_or_default());
     let x = area.pieces(
         0,
@@ -52,9 +54,14 @@ fn line(area: &mut Pen<'_>, y: u16, step: &Accepted, before: Option<&Accepted>, 
         ],
     );
     let changes = match step.changes.as_slice() {
+        [] if step.run => "what was found, run".to_owned(),
         [] => "start".to_owned(),
         [(cell, to)] => change(model, *cell, *to),
         [(cell, to), rest @ ..] => format!("{}, {} more", change(model, *cell, *to), rest.len()),
+    };
+    let changes = match step.run && !step.changes.is_empty() {
+        true => format!("run: {changes}"),
+        false => changes,
     };
     let room = area.width().saturating_sub(x);
     area.text(x, y, &format::fit(&changes, room), Role::Text);

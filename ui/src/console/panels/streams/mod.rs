@@ -61,7 +61,8 @@ fn note(model: &Model, view: &View, width: u16) -> String {
         (rows > view.room).then(|| format!("{} of {rows} rows", view.room)),
         model.timeline.whole_since().map(|since| {
             let gone = many(model.timeline.crowded_out());
-            format!("since {:.0} s, {gone} older gone", since.as_secs_f64())
+            let kept = model.snapshot.now.saturating_sub(since);
+            format!("last {:.0} s kept, {gone} spans gone", kept.as_secs_f64())
         }),
         view.plan.folded.then(|| "[ ] other device".to_owned()),
     ];
