@@ -55,7 +55,8 @@ fn a_worker_is_copied_to_another_device() {
 #[test]
 fn a_worker_is_moved_in_one_step() {
     let mut bench = Bench::new(80, 24);
-    bench.keys("exjp");
+    bench.keys("exj");
+    bench.press(KeyCode::Enter);
     let moved = changed(|r| (r[0][0], r[1][0]) = (0, 16));
     assert_eq!(bench.console.model().matrix(), &moved);
     bench.keys("u");
@@ -67,14 +68,16 @@ fn a_worker_is_moved_in_one_step() {
 #[test]
 fn what_cannot_be_put_says_why_and_enters_nothing() {
     let mut bench = Bench::new(80, 24);
-    bench.keys("ep");
+    bench.keys("e");
+    bench.press(KeyCode::Enter);
     assert!(bench.text().contains("nothing to put"));
-    bench.keys("yp");
+    bench.keys("y");
+    bench.press(KeyCode::Enter);
     assert!(bench.text().contains("go to another one"));
     bench.keys("jjy");
     assert!(bench.text().contains("no worker here to take"));
     bench.show(|s| s.devices[1].lost = true);
-    bench.keys("p");
+    bench.press(KeyCode::Enter);
     assert!(bench.text().contains("the device is lost"));
     assert_eq!(bench.console.model().matrix(), &matrix());
 }
@@ -114,7 +117,8 @@ fn a_row_or_a_column_takes_one_batch_size() {
     bench.keys("R");
     assert!(bench.text().contains("all of them have this batch size"));
     bench.keys("y64");
-    bench.keys("jp");
+    bench.keys("j");
+    bench.press(KeyCode::Enter);
     bench.keys("C");
     assert_eq!((rows(&bench)[0][0], rows(&bench)[1][0]), (16, 16));
 }
@@ -165,7 +169,7 @@ fn an_answer_about_something_else_is_dropped() {
 #[test]
 fn settings_join_what_is_being_edited() {
     let mut bench = Bench::new(80, 24);
-    bench.keys("e+P");
+    bench.keys("e+p");
     bench.press(KeyCode::Down);
     bench.press(KeyCode::Enter);
     bench.keys("N");

@@ -179,6 +179,26 @@ impl Terminal {
         kill_process(pid, signal).expect("sent");
     }
 
+    /// Lets a stopped program go on until `text` comes. It may be stopped only after
+    /// the first time.
+    pub fn proceeds(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        let started = Instant::now();
+        while !all.contains(text) {
+            assert!(started.elapsed() < PATIENCE, "{text:?} never came");
+            let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
+            let moment = Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            };
+            match poll(&mut ready, Some(&moment)).expect("polls") {
+                0 => self.signal(Signal::CONT),
+                _ => all.push_str(&String::from_utf8_lossy(&self.read(text))),
+            }
+        }
+        all
+    }
+
     /// The program's end, however it comes.
     pub fn wait(mut self) {
         self.program.wait().expect("it ends");
