@@ -8,6 +8,7 @@ use divisi::ensemble::{PolicyKind, RuleKind};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
 };
+use divisi_console::config::Settings;
 use divisi_console::console::{Colours, Event, Look};
 use ratatui::style::Modifier;
 
@@ -456,4 +457,36 @@ fn a_recorded_load_is_named_by_any_path() {
     assert!(bench.text().contains("jk my.csv"));
     bench.press(KeyCode::Up);
     assert!(bench.text().contains("● diurnal"));
+}
+
+#[test]
+fn what_is_staged_is_dropped_where_devices_and_members_are_others() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(crate::fake::many);
+    bench.keys("ejjjj");
+    bench.press(KeyCode::Right);
+    bench.show(|s| *s = crate::fake::snapshot());
+    assert!(bench.console.model().edit.is_none());
+    assert!(bench.text().contains("what was staged is dropped"));
+    // The cursor is on a device that is there.
+    assert_eq!(bench.console.model().cursor.device, 1);
+    bench.keys("e+");
+}
+
+#[test]
+fn where_probation_is_configured_applying_asks_for_its_terms() {
+    let mut bench = Bench::new(120, 40);
+    let mut settings = Settings::default();
+    settings.config.on_probation = true;
+    settings.config.terms.lasts = Duration::from_secs(90);
+    bench.console.configure(settings);
+    bench.keys("e+ay");
+    assert!(bench.sent().is_empty());
+    assert!(bench.text().contains("apply on probation"));
+    bench.press(KeyCode::Enter);
+    let sent = bench.sent();
+    let Command::Apply(_, Some(terms)) = &sent[0] else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(terms.lasts, Duration::from_secs(90));
 }
