@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::allocation::Difference;
-use crate::ensemble::PolicyKind;
 use crate::load::LoadPattern;
 use crate::search::Method;
 
@@ -28,7 +27,6 @@ pub enum Command {
     Undo,
     /// Run again what the last undo took back.
     Redo,
-    SetPolicy(PolicyKind),
     /// What latencies are judged by.
     SetTarget(Option<Target>),
     /// Whether a member's answers count; it runs either way.

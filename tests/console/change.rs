@@ -8,6 +8,7 @@ use divisi::ensemble::{PolicyKind, RuleKind};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
 };
+use divisi_console::config::Settings;
 use divisi_console::console::{Colours, Event, Look};
 use ratatui::style::Modifier;
 
@@ -55,7 +56,8 @@ fn a_worker_is_copied_to_another_device() {
 #[test]
 fn a_worker_is_moved_in_one_step() {
     let mut bench = Bench::new(80, 24);
-    bench.keys("exjp");
+    bench.keys("exj");
+    bench.press(KeyCode::Enter);
     let moved = changed(|r| (r[0][0], r[1][0]) = (0, 16));
     assert_eq!(bench.console.model().matrix(), &moved);
     bench.keys("u");
@@ -67,14 +69,16 @@ fn a_worker_is_moved_in_one_step() {
 #[test]
 fn what_cannot_be_put_says_why_and_enters_nothing() {
     let mut bench = Bench::new(80, 24);
-    bench.keys("ep");
+    bench.keys("e");
+    bench.press(KeyCode::Enter);
     assert!(bench.text().contains("nothing to put"));
-    bench.keys("yp");
+    bench.keys("y");
+    bench.press(KeyCode::Enter);
     assert!(bench.text().contains("go to another one"));
     bench.keys("jjy");
     assert!(bench.text().contains("no worker here to take"));
     bench.show(|s| s.devices[1].lost = true);
-    bench.keys("p");
+    bench.press(KeyCode::Enter);
     assert!(bench.text().contains("the device is lost"));
     assert_eq!(bench.console.model().matrix(), &matrix());
 }
@@ -114,7 +118,8 @@ fn a_row_or_a_column_takes_one_batch_size() {
     bench.keys("R");
     assert!(bench.text().contains("all of them have this batch size"));
     bench.keys("y64");
-    bench.keys("jp");
+    bench.keys("j");
+    bench.press(KeyCode::Enter);
     bench.keys("C");
     assert_eq!((rows(&bench)[0][0], rows(&bench)[1][0]), (16, 16));
 }
@@ -165,7 +170,7 @@ fn an_answer_about_something_else_is_dropped() {
 #[test]
 fn settings_join_what_is_being_edited() {
     let mut bench = Bench::new(80, 24);
-    bench.keys("e+P");
+    bench.keys("e+p");
     bench.press(KeyCode::Down);
     bench.press(KeyCode::Enter);
     bench.keys("N");
@@ -452,4 +457,36 @@ fn a_recorded_load_is_named_by_any_path() {
     assert!(bench.text().contains("jk my.csv"));
     bench.press(KeyCode::Up);
     assert!(bench.text().contains("● diurnal"));
+}
+
+#[test]
+fn what_is_staged_is_dropped_where_devices_and_members_are_others() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(crate::fake::many);
+    bench.keys("ejjjj");
+    bench.press(KeyCode::Right);
+    bench.show(|s| *s = crate::fake::snapshot());
+    assert!(bench.console.model().edit.is_none());
+    assert!(bench.text().contains("what was staged is dropped"));
+    // The cursor is on a device that is there.
+    assert_eq!(bench.console.model().cursor.device, 1);
+    bench.keys("e+");
+}
+
+#[test]
+fn where_probation_is_configured_applying_asks_for_its_terms() {
+    let mut bench = Bench::new(120, 40);
+    let mut settings = Settings::default();
+    settings.config.on_probation = true;
+    settings.config.terms.lasts = Duration::from_secs(90);
+    bench.console.configure(settings);
+    bench.keys("e+ay");
+    assert!(bench.sent().is_empty());
+    assert!(bench.text().contains("apply on probation"));
+    bench.press(KeyCode::Enter);
+    let sent = bench.sent();
+    let Command::Apply(_, Some(terms)) = &sent[0] else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(terms.lasts, Duration::from_secs(90));
 }

@@ -35,8 +35,12 @@ fn pass(bench: &mut Bench) {
         shown.members.iter_mut().for_each(|m| m.queued = 0);
         for command in asked {
             match command {
-                Command::Apply(setup, _) => shown.matrix = setup.matrix,
-                Command::SetPolicy(policy) => shown.policy = policy,
+                Command::Apply(setup, _) => {
+                    shown.matrix = setup.matrix;
+                    shown.policy = setup.policy;
+                    shown.combination = setup.combination;
+                    shown.segment_size = setup.segment_size;
+                }
                 Command::StartLoad(pattern) => shown.load.pattern = Some(pattern),
                 Command::StopLoad => shown.load.pattern = None,
                 Command::StartSearch(_) => {

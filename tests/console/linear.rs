@@ -105,11 +105,14 @@ fn lints_come_and_go() {
     news(&mut watcher, &shown);
     shown.devices[0].busy = 0.97;
     shown.devices[1].busy = 0.22;
-    has(&news(&mut watcher, &shown), "look: cpu:1 is idle 78 %");
+    has(
+        &news(&mut watcher, &shown),
+        "look: cpu:1 idle 78 % of the time",
+    );
     shown.devices[1].busy = 0.25;
     assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());
     shown.devices[1].busy = 0.9;
-    has(&news(&mut watcher, &shown), "no longer: cpu:1 is idle");
+    has(&news(&mut watcher, &shown), "no longer: cpu:1 idle");
 }
 
 #[test]

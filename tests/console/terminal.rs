@@ -54,7 +54,8 @@ impl Terminal {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).expect("a pseudo-terminal");
         grantpt(&master).expect("granted");
         unlockpt(&master).expect("unlocked");
         let name = ptsname(&master, Vec::new()).expect("a name");
@@ -177,6 +178,26 @@ impl Terminal {
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.program);
         kill_process(pid, signal).expect("sent");
+    }
+
+    /// Lets a stopped program go on until `text` comes. It may be stopped only after
+    /// the first time.
+    pub fn proceeds(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        let started = Instant::now();
+        while !all.contains(text) {
+            assert!(started.elapsed() < PATIENCE, "{text:?} never came");
+            let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
+            let moment = Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            };
+            match poll(&mut ready, Some(&moment)).expect("polls") {
+                0 => self.signal(Signal::CONT),
+                _ => all.push_str(&String::from_utf8_lossy(&self.read(text))),
+            }
+        }
+        all
     }
 
     /// The program's end, however it comes.

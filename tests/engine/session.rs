@@ -9,7 +9,7 @@ use divisi::search::Bounds;
 use divisi::serving::{Engine, EngineOptions};
 use divisi::session::{
     Command, EditPreview, LiveSession, LoadPattern, Refusal, ReloadState, SearchKind, SearchOrder,
-    SearchState, Session, Snapshot,
+    SearchState, Session, Setup, Snapshot,
 };
 
 use crate::common::{apply, digits, everywhere, fakes, start};
@@ -95,9 +95,14 @@ fn load_is_generated_counted_and_stopped() {
     let mut spans = Vec::new();
     session.drain_spans(&mut spans);
     assert!(!spans.is_empty() && spans.iter().all(|s| s.start <= s.end));
-    session
-        .command(Command::SetPolicy(PolicyKind::NoWait))
-        .expect("any time");
+    let policy: PolicyKind = "elastic".parse().expect("a policy");
+    let setup = Setup {
+        policy,
+        ..session.snapshot().setup()
+    };
+    let command = Command::Apply(Box::new(setup), None);
+    session.command(command).expect("any time");
+    until(&mut session, |s| s.policy == policy);
     session.command(Command::StopLoad).expect("stops");
     assert_eq!(session.snapshot().load.pattern, None);
     let huge = LoadPattern::Closed {

@@ -205,13 +205,6 @@ impl Session for LiveSession {
             Command::EndProbation(keep) => self.reloads.end_probation(keep),
             Command::Undo => self.reloads.undo(),
             Command::Redo => self.reloads.redo(),
-            Command::SetPolicy(policy) => {
-                let setup = Setup {
-                    policy,
-                    ..reloads::running(&self.engine)
-                };
-                self.reloads.adjust(&setup, format!("policy: {policy}"))
-            }
             Command::SetVote(member, votes) => self.set_vote(member, votes),
             Command::SetTarget(target) => self.set_target(target),
             Command::SetMaxInf(device, most) => {

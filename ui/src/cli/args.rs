@@ -254,14 +254,14 @@ pub struct ReportArgs {
     /// Seconds that an ensemble is served for
     #[arg(long = "for", value_name = "SECONDS", default_value = "5s", value_parser = parse_seconds)]
     pub lasts: Duration,
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ReportFormat,
+    /// How it is written (default: as configured, or else text)
+    #[arg(long, value_enum)]
+    pub format: Option<ReportFormat>,
 }
 
 /// How a report of what the console shows is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
-    #[default]
     Text,
     Json,
     Csv,

@@ -42,7 +42,7 @@ pub struct Config {
     pub format: ReportFormat,
     /// Between summaries in linear mode.
     pub every: Duration,
-    /// Changes are offered to be applied on probation.
+    /// Whatever is applied goes on probation: its terms are asked for first.
     pub on_probation: bool,
     /// What a probation asks where nothing else is typed.
     pub terms: Terms,
@@ -65,7 +65,7 @@ impl Default for Config {
                 lasts: Duration::from_secs(60),
                 p99: Some(1.5),
                 failures: Some(0.01),
-                accuracy: Some(0.01),
+                accuracy: Some(0.02),
             },
             layouts: Vec::new(),
         }
@@ -125,9 +125,9 @@ pub static FIELDS: &[Field] = &[
     Field { section: "console", key: "mouse", help: "Take the mouse; without it text can be selected (the key m changes it).", expects: Expects::Flag, get: |c| Value::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
     Field { section: "console", key: "frames", help: "Frames a second at most.", expects: Expects::Whole(1, 60), get: |c| Value::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
     Field { section: "console", key: "layout", help: "The layout at the start; empty for the first.", expects: Expects::Text("the name of a layout"), get: |c| Value::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
-    Field { section: "reports", key: "format", help: "How reports are written where --format is not given.", expects: Expects::Words(&["text", "json"]), get: |c| Value::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
+    Field { section: "reports", key: "format", help: "How `divisi report` writes where --format is not given.", expects: Expects::Words(&["text", "json"]), get: |c| Value::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
     Field { section: "linear", key: "every", help: "Between summaries in linear mode, where something changed.", expects: Expects::Time(0.1, 3600.0), get: |c| Value::Time(c.every), set: |c, v| c.every = time(&v) },
-    Field { section: "probation", key: "on", help: "Whether changes are offered to be applied on probation.", expects: Expects::Flag, get: |c| Value::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
+    Field { section: "probation", key: "on", help: "Whether y in a comparison asks for the terms of a probation first, as g does.", expects: Expects::Flag, get: |c| Value::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
     Field { section: "probation", key: "lasts", help: "How long what was applied has to prove itself.", expects: Expects::Time(1.0, 86_400.0), get: |c| Value::Time(c.terms.lasts), set: |c, v| c.terms.lasts = time(&v) },
     Field { section: "probation", key: "p99", help: "It goes back where p99 gets more than so many times what it was; 0: does not matter.", expects: Expects::Number(0.0, 1000.0), get: |c| Value::Number(c.terms.p99.unwrap_or(0.0)), set: |c, v| c.terms.p99 = limit(&v) },
     Field { section: "probation", key: "failures", help: "It goes back where the share of failed requests rises by more than this; 0: does not matter.", expects: Expects::Number(0.0, 1.0), get: |c| Value::Number(c.terms.failures.unwrap_or(0.0)), set: |c, v| c.terms.failures = limit(&v) },

@@ -1,13 +1,13 @@
 //! What the console remembers between its dialogs of change.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use divisi::session::{Setup, Terms};
 
 use super::edit::Edit;
 use super::effect::Effect;
 use super::model::Model;
+use crate::config::Config;
 
 /// What was said last, to be offered the next time.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,12 +23,7 @@ pub struct Remembered {
 impl Default for Remembered {
     fn default() -> Self {
         Remembered {
-            terms: Terms {
-                lasts: Duration::from_secs(60),
-                p99: Some(1.5),
-                failures: Some(0.01),
-                accuracy: Some(0.02),
-            },
+            terms: Config::default().terms,
             folder: PathBuf::from("."),
             hidden: false,
         }

@@ -170,6 +170,10 @@ impl Model {
         if before.layout != now.layout {
             self.arrangement.choose(&now.layout);
         }
+        // What was typed since goes before what the file said all along.
+        if before.terms != now.terms {
+            self.change.terms = now.terms;
+        }
         self.settings = settings;
     }
 

@@ -4,8 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::model::Model;
 
-/// Between frames while the streams move: 30 a second.
-const FRAME: Duration = Duration::from_micros(33_300);
 /// Between looks at everything else while something happens.
 const LOOK: Duration = Duration::from_millis(100);
 /// Between looks while nothing does. The runtime's timer wakes up twice on the way to
@@ -27,6 +25,8 @@ pub enum Due {
 #[derive(Debug)]
 pub struct Pace {
     next: Instant,
+    /// Between frames at least, as configured.
+    frame: Duration,
     /// The last look at everything.
     looked: Option<Instant>,
     /// The last change of the picture, or the last key.
@@ -38,6 +38,7 @@ impl Pace {
     pub fn new(now: Instant) -> Self {
         Pace {
             next: now,
+            frame: LOOK,
             looked: None,
             changed: now,
         }
@@ -51,7 +52,8 @@ impl Pace {
     /// What to look at now.
     pub fn due(&mut self, now: Instant) -> Due {
         // Half a frame early is better than a frame late.
-        let fresh = |at: Instant| now.saturating_duration_since(at) + FRAME / 2 < LOOK;
+        let half = self.frame / 2;
+        let fresh = |at: Instant| now.saturating_duration_since(at) + half < LOOK;
         if self.looked.is_some_and(fresh) {
             return Due::Spans;
         }
@@ -64,11 +66,12 @@ impl Pace {
         if changed {
             self.changed = now;
         }
+        self.frame = Duration::from_secs(1) / model.settings.config.frames.max(1);
         let calm = now.saturating_duration_since(self.changed) >= CALM;
         let wait = match model.flow() {
             _ if calm => IDLE,
-            Some(cell) => cell.clamp(FRAME, LOOK),
-            None => LOOK,
+            Some(cell) => cell.min(LOOK).max(self.frame),
+            None => LOOK.max(self.frame),
         };
         // A look that came late does not make the next one late.
         self.next = (self.next + wait).max(now);

@@ -144,6 +144,9 @@ fn on_preview(model: &mut Model, about: &Setup, preview: &Result<EditPreview, St
 fn on_news(model: &mut Model, news: News) -> Vec<Effect> {
     on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
+    if before.matrix.frame() != model.snapshot.matrix.frame() {
+        on_frame(model);
+    }
     let reload = model.snapshot.reload.clone();
     if let Some(reload) = reload.filter(|r| Some(r) != before.reload.as_ref()) {
         on_reload(model, &reload);
@@ -151,6 +154,19 @@ fn on_news(model: &mut Model, news: News) -> Vec<Effect> {
     match serves_otherwise(&before, &model.snapshot) {
         true => ask_again(model),
         false => Vec::new(),
+    }
+}
+
+/// Other devices or members than before, as of another server: what was staged or is
+/// being compared is about places that are no more.
+fn on_frame(model: &mut Model) {
+    let frame = model.snapshot.matrix.frame();
+    let cursor = &mut model.cursor;
+    cursor.device = cursor.device.min(frame.devices.len().saturating_sub(1));
+    cursor.member = cursor.member.min(frame.members.len().saturating_sub(1));
+    model.dialogs.retain(|d| !d.is_of_frame());
+    if model.edit.take().is_some() {
+        model.say("other devices or members: what was staged is dropped", true);
     }
 }
 

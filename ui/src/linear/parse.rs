@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use divisi::allocation::{Cell, Frame};
-use divisi::ensemble::BatchSize;
-use divisi::session::{Command, SearchOrder, Snapshot, Target};
+use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::session::{Command, SearchOrder, Setup, Snapshot, Target};
 
 use super::ask::{Ask, COMMANDS};
 use crate::config::{nearest, time};
@@ -57,7 +57,7 @@ fn meant(name: &str, rest: &[&str], shown: &Snapshot) -> Option<Result<Ask, Stri
         ("set", [device, member, size]) => stage(frame, device, member, size),
         ("load", ["none"]) => Ok(Ask::Send(Command::StopLoad)),
         ("load", [pattern]) => pattern.parse().map(|p| Ask::Send(Command::StartLoad(p))),
-        ("policy", [policy]) => policy.parse().map(|p| Ask::Send(Command::SetPolicy(p))),
+        ("policy", [policy]) => policy.parse().map(|p| Ask::Send(with_policy(shown, p))),
         ("search", words) if words.len() < 3 => search(words),
         ("target", words @ ([_] | [_, _])) => target(words),
         ("vote", [member, vote]) => self::vote(frame, member, vote),
@@ -72,6 +72,15 @@ fn meant(name: &str, rest: &[&str], shown: &Snapshot) -> Option<Result<Ask, Stri
         _ => return None,
     };
     Some(asked)
+}
+
+/// All as it runs, under another policy.
+fn with_policy(shown: &Snapshot, policy: PolicyKind) -> Command {
+    let setup = Setup {
+        policy,
+        ..shown.setup()
+    };
+    Command::Apply(Box::new(setup), None)
 }
 
 /// Commands that take nothing.

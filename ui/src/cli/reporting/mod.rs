@@ -17,17 +17,30 @@ use super::attach;
 use super::report::{print, print_json};
 use super::signals;
 use super::start;
+use crate::config;
 
 /// Between looks at an ensemble that is served for a report.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &ReportArgs) -> Result<()> {
+    // What is wrong with it is said before anything starts.
+    let format = match args.format {
+        Some(format) => format,
+        None => configured()?,
+    };
     let shown = shown(args)?;
-    match args.format {
+    match format {
         ReportFormat::Text => print(&text::text(&shown)),
         ReportFormat::Json => print_json(&shown),
         ReportFormat::Csv => print(&csv::csv(&shown)?),
     }
+}
+
+fn configured() -> Result<ReportFormat> {
+    Ok(match config::load()?.config.format {
+        config::ReportFormat::Text => ReportFormat::Text,
+        config::ReportFormat::Json => ReportFormat::Json,
+    })
 }
 
 /// A recording's end, a server's state, or what a run of an ensemble comes to.

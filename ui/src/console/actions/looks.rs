@@ -34,6 +34,10 @@ pub fn configured(model: &mut Model, settings: Result<Box<Settings>, String>) {
 
 /// Writes the screen as it is, three times.
 pub fn picture(model: &mut Model) -> Vec<Effect> {
+    // A terminal without a row or a column has nothing to show.
+    if model.area.is_empty() {
+        return Vec::new();
+    }
     let screen = picture::of(model);
     let styles = &model.settings.styles;
     let name = format!(

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::Demo;
-use super::figures::Figure;
+use super::figures::{Figure, Note};
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::pen::Pen;
@@ -85,7 +85,7 @@ fn caption(bar: &mut Pen<'_>, demo: &Demo) {
 /// The kinds of figures last taken, no more than there is room for.
 fn compared(demo: &Demo, most: u16) -> Vec<Figure> {
     let mut kinds: Vec<Figure> = Vec::new();
-    for note in demo.notes.iter().rev() {
+    for note in demo.notes.iter().rev().filter(|n| n.stands_by(demo)) {
         if !kinds.contains(&note.figure) {
             kinds.push(note.figure);
         }
@@ -96,7 +96,8 @@ fn compared(demo: &Demo, most: u16) -> Vec<Figure> {
 
 /// One kind side by side, as many of the last as there is room for.
 fn figures(bar: &mut Pen<'_>, y: u16, demo: &Demo, figure: Figure) {
-    let notes = demo.notes.iter().filter(|n| n.figure == figure);
+    let stands = |n: &&Note| n.figure == figure && n.stands_by(demo);
+    let notes = demo.notes.iter().filter(stands);
     let all: Vec<(String, bool)> = notes
         .map(|n| {
             let text = format!("{} {}", n.name, figure.text(n.value));

@@ -27,6 +27,14 @@ pub(super) struct Note {
     pub value: f64,
 }
 
+impl Note {
+    /// Rates are taken at full load in every scene; latencies only say something beside
+    /// those under the same load.
+    pub fn stands_by(&self, demo: &Demo) -> bool {
+        matches!(self.figure, Figure::Throughput | Figure::PerDevice) || self.scene == demo.scene
+    }
+}
+
 impl Figure {
     /// Its name with its unit.
     pub fn title(self) -> &'static str {

@@ -70,6 +70,16 @@ pub enum Dialog {
     },
 }
 
+impl Dialog {
+    /// It speaks of devices and members, or changes what they do.
+    pub fn is_of_frame(&self) -> bool {
+        matches!(
+            self,
+            Dialog::Compare(_) | Dialog::Confirm(_) | Dialog::Form(_) | Dialog::Voters(_)
+        )
+    }
+}
+
 /// What a dialog makes of a key.
 #[derive(Clone, Debug)]
 pub enum Answer {
@@ -130,6 +140,9 @@ fn follow(model: &mut Model, dialog: Dialog, answer: Answer) -> Option<Vec<Effec
         Answer::Stay => model.dialogs.push(dialog),
         Answer::Close => {}
         Answer::Pass => return None,
+        Answer::Send(Command::Apply(..)) if model.settings.config.on_probation => {
+            guard(model, dialog);
+        }
         Answer::Send(command) => return Some(vec![Effect::Send(command)]),
         Answer::Run(id) => return Some(update::run(model, id)),
         Answer::Stage(setting) => return Some(actions::stage(model, setting)),
@@ -138,11 +151,7 @@ fn follow(model: &mut Model, dialog: Dialog, answer: Answer) -> Option<Vec<Effec
             model.dialogs.push(dialog);
             return Some(actions::bring_back(model, number, *setup));
         }
-        Answer::Guard => {
-            model.dialogs.push(dialog);
-            let form = Form::terms(&model.change.terms);
-            model.dialogs.push(Dialog::Form(form));
-        }
+        Answer::Guard => guard(model, dialog),
         Answer::Ask(effect) => {
             model.dialogs.push(dialog);
             return Some(vec![effect]);
@@ -151,6 +160,13 @@ fn follow(model: &mut Model, dialog: Dialog, answer: Answer) -> Option<Vec<Effec
         Answer::Quit => return Some(vec![Effect::Quit]),
     }
     Some(Vec::new())
+}
+
+/// Asks on what terms what is compared is applied.
+fn guard(model: &mut Model, compare: Dialog) {
+    model.dialogs.push(compare);
+    let form = Form::terms(&model.change.terms);
+    model.dialogs.push(Dialog::Form(form));
 }
 
 /// What is compared is applied, to come back where the terms are not kept.

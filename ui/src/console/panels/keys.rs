@@ -1,6 +1,6 @@
 //! Keys as hints name them, from the table of commands.
 
-use crate::console::commands::{Id, TABLE};
+use crate::console::commands::{Entry, Id, TABLE};
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::pen::Pen;
@@ -8,8 +8,13 @@ use crate::console::theme::Role;
 
 /// The first key of a command, as the footer writes it; empty where it has none.
 pub fn label(model: &Model, id: Id) -> String {
-    let entry = TABLE.iter().find(|e| e.id == id);
-    entry.map_or(String::new(), |e| e.key_label(&model.settings.keys))
+    entry(model, id).map_or(String::new(), |e| e.key_label(&model.settings.keys))
+}
+
+/// The command as it can be reached now: some have other keys while editing.
+fn entry(model: &Model, id: Id) -> Option<&'static Entry> {
+    let same = TABLE.iter().filter(|e| e.id == id);
+    same.min_by_key(|e| !e.reachable(model))
 }
 
 /// Keys with a word each: `e edit, s search`.
@@ -28,8 +33,7 @@ pub fn draw(pen: &mut Pen<'_>, mut x: u16, y: u16, model: &Model, hints: &[(Id, 
             break;
         }
         // A key that means nothing just now is there, but quiet.
-        let entry = TABLE.iter().find(|e| e.id == *id);
-        let works = entry.is_some_and(|e| e.reachable(model));
+        let works = entry(model, *id).is_some_and(|e| e.reachable(model));
         let role = if works { Role::Accent } else { Role::Dim };
         x = pen.pieces(x, y, &[(&key, role), (" ", Role::Dim), (word, Role::Dim)]) + gap;
     }
