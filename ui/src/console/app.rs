@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use crossterm::event::{Event as Input, EventStream};
 use divisi::session::Session;
 use futures::StreamExt;
-use futures::future::poll_immediate;
+use futures::future::poll_fn;
 use rustix::process::{self, Signal as Kill};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, sleep_until, timeout};
@@ -52,6 +53,16 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
     };
     app.size()?;
     app.drive(&mut signals).await
+}
+
+/// An event that has come already. It is asked for in the loop's own name: the stream
+/// wakes whoever asked first, and another would leave the next key lying until a tick.
+async fn waiting(events: &mut EventStream) -> Option<Option<io::Result<Input>>> {
+    poll_fn(|context| match events.poll_next_unpin(context) {
+        Poll::Ready(event) => Poll::Ready(Some(event)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// The signals that end or continue the program.
@@ -165,7 +176,7 @@ impl App {
                 Next::On => {}
                 other => return Ok(other),
             }
-            next = poll_immediate(events.next()).await;
+            next = waiting(events).await;
         }
         Ok(Next::On)
     }
