@@ -3,7 +3,8 @@
 //! `cargo bench -p divisi-console --bench console` measures `live`, `keys`, `flood`,
 //! `memory` and `idle` (two minutes; a machine that is otherwise idle);
 //! `… --bench console -- live` one of them. `throughput` needs a terminal:
-//! `benches/console/throughput.sh` gives it one.
+//! `benches/console/throughput.sh` gives it one; `attached` is the same with a console in
+//! another process (three minutes).
 
 #![allow(
     clippy::expect_used,
@@ -17,11 +18,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod attached;
 mod flood;
 mod idle;
 mod keys;
 mod live;
 mod memory;
+mod pty;
 mod screen;
 mod synthetic;
 mod throughput;
@@ -32,6 +35,9 @@ fn main() -> Result<()> {
     let names: Vec<String> = std::env::args().skip(1).collect();
     let named: Vec<&String> = names.iter().filter(|n| !n.starts_with("--")).collect();
     let asked = |name: &str| named.iter().any(|n| *n == name) || named.is_empty();
+    if named.iter().any(|n| *n == "attached") {
+        attached::run()?;
+    }
     if named.iter().any(|n| *n == "throughput") {
         throughput::run()?;
     }
