@@ -7,6 +7,8 @@ use super::measured::Measured;
 /// Batches remembered of each member on each kind of device; beyond it, old ones count
 /// half as much, and again.
 const MEMORY: f64 = 4096.0;
+/// Fewer batches say nothing of a pace.
+const ENOUGH: f64 = 32.0;
 /// Rows spread by less than this share of their mean say nothing of how time grows.
 const SPREAD: f64 = 0.05;
 
@@ -35,6 +37,15 @@ impl Learnt {
         }
         let sums = self.seen.entry((member, kind)).or_default();
         sums.add(batches as f64, rows, seconds);
+    }
+
+    /// How many times as long batches took as `profile` says of as many rows, on
+    /// average; none where too few were seen.
+    pub fn pace(&self, member: usize, kind: usize, profile: &Measured) -> Option<f64> {
+        let sums = self.seen.get(&(member, kind))?;
+        let rows = (sums.rows / sums.weight).round().max(1.0) as usize;
+        let seconds = sums.seconds / sums.weight;
+        (sums.weight >= ENOUGH).then(|| seconds / profile.seconds(rows))
     }
 
     /// What follows for batches of `sizes`: fixed seconds and seconds a row where

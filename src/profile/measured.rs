@@ -37,6 +37,15 @@ impl Measured {
         Ok(Measured { points })
     }
 
+    /// The same where every batch takes `pace` (above 0) times as long.
+    ///
+    /// # Errors
+    /// A time would make no sense.
+    pub fn at_pace(&self, pace: f64) -> Result<Self, NotMeasured> {
+        let points = self.points.iter().map(|(rows, s)| (*rows, s * pace));
+        Measured::new(points.collect())
+    }
+
     /// Seconds of a batch of `rows`: on the line between its neighbours, beyond the
     /// ends in proportion.
     pub fn seconds(&self, rows: usize) -> f64 {

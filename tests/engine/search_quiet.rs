@@ -5,7 +5,7 @@ use std::sync::Arc;
 use divisi::allocation::{Footprints, Matrix};
 use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
-use divisi::profile::Learnt;
+use divisi::profile::{Learnt, Measured};
 use divisi::search::{EvaluatorKind, worst_fit};
 use divisi::serving::{Engine, EngineOptions};
 use divisi::session::{
@@ -199,4 +199,18 @@ fn batch_times_are_learnt_as_a_line_through_what_was_seen() {
     let two = learnt.measured(0, 1, &[8, 32, 128]).expect("seen");
     assert!(close(two.seconds(32), 0.036) && close(two.seconds(8), 0.012));
     assert_eq!(learnt.measured(0, 2, &[8]), None, "another kind of device");
+}
+
+#[test]
+fn a_profile_goes_at_the_pace_that_serving_shows() {
+    let profile = Measured::new(vec![(8, 1e-3), (16, 2e-3)]).expect("sane");
+    let mut learnt = Learnt::default();
+    learnt.see(0, 1, 10, 8.0, 3e-3);
+    assert_eq!(learnt.pace(0, 1, &profile), None, "too few");
+    learnt.see(0, 1, 90, 8.0, 3e-3);
+    let pace = learnt.pace(0, 1, &profile).expect("seen");
+    assert!((pace - 3.0).abs() < 1e-9, "{pace}");
+    let now = profile.at_pace(pace).expect("sane");
+    assert!((now.seconds(16) - 6e-3).abs() < 1e-9);
+    assert_eq!(learnt.pace(1, 1, &profile), None, "never seen");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::allocation::Matrix;
 use crate::device::{DeviceKind, Devices};
-use crate::profile::{Costs, Learnt};
+use crate::profile::{CellCost, Costs, Learnt};
 use crate::search::model::{ModelEvaluator, Rates};
 use crate::search::profiling::Profiler;
 use crate::search::{Cache, Control};
@@ -121,8 +121,13 @@ impl Forecast {
             return (Some(laws), "model: laws of the devices".into(), true);
         }
         let mut costs = self.kept(devices);
+        let paced = self.pace(&mut costs);
         if costs.is_complete() {
-            return (Some(costs), "model: profiles".into(), true);
+            let source = match paced {
+                true => "model: profiles at the pace of serving",
+                false => "model: profiles",
+            };
+            return (Some(costs), source.into(), false);
         }
         costs.fill_from(&self.seen());
         match costs.unknown() {
@@ -150,6 +155,26 @@ impl Forecast {
             control: &Control::default(),
         };
         profiler.kept()
+    }
+
+    /// Profiles were measured some time ago, on a machine that may have been busier: what
+    /// serving shows says how long batches take now. Whether it showed anything.
+    fn pace(&self, costs: &mut Costs) -> bool {
+        let mut paced = false;
+        for (device, facts) in self.engine.devices().iter().enumerate() {
+            for member in 0..self.engine.ensemble().members.len() {
+                let CellCost::Measured(profile) = costs.cell(member, device) else {
+                    continue;
+                };
+                let pace = self.learnt.pace(member, facts.kind.threads(), profile);
+                let now = pace.and_then(|pace| profile.at_pace(pace).ok());
+                if let Some(now) = now {
+                    costs.set_measured(member, device, Arc::new(now));
+                    paced = true;
+                }
+            }
+        }
+        paced
     }
 
     fn seen(&self) -> Costs {
