@@ -1,0 +1,194 @@
+//! What can be said on the command line: commands here, what each takes in the files
+//! beside.
+
+mod reports;
+mod values;
+mod watching;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use divisi::device::parse_bytes;
+use divisi::load::LoadPattern;
+
+use super::config::ConfigArgs;
+use super::picture::PictureArgs;
+use crate::config::time;
+
+pub use reports::{
+    AccuracyArgs, AllocateArgs, BenchArgs, CheckArgs, DevicesArgs, PlanArgs, PredictArgs,
+};
+pub use watching::{
+    AttachArgs, DemoArgs, ReplayArgs, ReportArgs, ReportFormat, ServeArgs, StopArgs,
+};
+
+/// Serve ensembles of neural networks on this machine, watch and retune them.
+///
+/// Without a command it opens the console on ENSEMBLE (the built-in digits).
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi allocate digits --output best.toml"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub target: Target,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none
+    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
+    pub load: StartLoad,
+    /// Record all that is shown to a new FILE, to be played by `divisi replay`
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Watch only: nothing can be changed
+    #[arg(long)]
+    pub read_only: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
+    /// No screen: changes as lines, for screen readers and logs; commands are read as
+    /// lines (also where TERM is dumb)
+    #[arg(long)]
+    pub linear: bool,
+    /// Between summaries in linear mode, such as 5s (default: as configured)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub every: Option<Duration>,
+    /// Panic after a while, on the console's thread or another
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true, value_enum)]
+    pub panic_for_test: Option<super::fragile::Panics>,
+    /// How things look: auto, dark, light, high-contrast or a file in themes/
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// The folder of configuration, instead of the user's own
+    #[arg(long, value_name = "DIR", global = true)]
+    pub config: Option<PathBuf>,
+}
+
+/// The load a console begins with.
+#[derive(Clone, Debug)]
+pub enum StartLoad {
+    None,
+    Pattern(LoadPattern),
+}
+
+pub fn parse_start_load(text: &str) -> Result<StartLoad, String> {
+    match text {
+        "none" => Ok(StartLoad::None),
+        text => text.parse().map(StartLoad::Pattern),
+    }
+}
+
+/// What to serve and on what.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Target {
+    /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
+    #[arg(default_value = "digits", value_name = "ENSEMBLE")]
+    pub ensemble: PathBuf,
+    /// Devices, split by commas: cpu:0, cpu:0-1, sim:v100*16, sim:my_gpu.toml (default:
+    /// the manifest's, else one a core)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub devices: Vec<String>,
+    /// Memory that serving may take at most, such as 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory: Option<u64>,
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Validate an ensemble and describe it: members, costs, what fits where
+    #[command(after_help = "Example:\n  divisi check sample_ensembles/digits --format json")]
+    Check(CheckArgs),
+    /// Answer the samples in a file
+    #[command(
+        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv"
+    )]
+    Predict(PredictArgs),
+    /// Accuracy of each member and of the ensemble under each rule
+    #[command(after_help = "Example:\n  divisi accuracy digits")]
+    Accuracy(AccuracyArgs),
+    /// Find an allocation matrix
+    #[command(
+        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
+    )]
+    Allocate(AllocateArgs),
+    /// Measure how fast a matrix serves
+    #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
+    Bench(BenchArgs),
+    /// Profiles of simulated devices, with where each number comes from
+    #[command(after_help = "Example:\n  divisi devices v100")]
+    Devices(DevicesArgs),
+    /// Find the cheapest simulated devices that meet a goal
+    #[command(
+        after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
+    )]
+    Plan(PlanArgs),
+    /// Options, keys and themes: default files, what is in force, what is wrong
+    #[command(after_help = "Example:\n  divisi config init\n  divisi config check")]
+    Config(ConfigArgs),
+    /// The keys of the console, as they are configured
+    Keys,
+    /// Completions for a shell, to standard output
+    #[command(
+        after_help = "Example:\n  divisi completions bash > ~/.local/share/bash-completion/completions/divisi"
+    )]
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Manual pages: one to standard output, or all of them into a folder
+    #[command(
+        after_help = "Example:\n  divisi man | man -l -\n  divisi man ~/.local/share/man/man1"
+    )]
+    Man {
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Pictures of the console without a terminal: runs it, types keys, writes the screen
+    #[command(
+        after_help = "Example:\n  divisi picture digits --size 160x50 --after 3s --keys \"s enter wait:5s 2\" --out search.svg"
+    )]
+    Picture(PictureArgs),
+    /// The desktop's own file dialog, for the console
+    #[command(name = "__pick", hide = true)]
+    Pick(super::pick::PickArgs),
+    /// Serve without a screen, until `divisi stop` or a signal; `divisi attach` joins it
+    #[command(after_help = "Example:\n  divisi serve digits --load none")]
+    Serve(ServeArgs),
+    /// Open the console on a server that runs, and leave it without stopping anything
+    #[command(after_help = "Example:\n  divisi attach digits")]
+    Attach(AttachArgs),
+    /// List the servers that run
+    Servers,
+    /// End a server: it finishes what is under way
+    #[command(after_help = "Example:\n  divisi stop digits")]
+    Stop(StopArgs),
+    /// Play a recording in the console
+    #[command(
+        after_help = "Example:\n  divisi replay digits.divisi\n\nKeys: space pauses, < and > change the speed, ( and ) go back and forward."
+    )]
+    Replay(ReplayArgs),
+    /// Print once what the console shows: of a recording, a server or an ensemble
+    #[command(
+        after_help = "Example:\n  divisi report digits --load closed:8x32 --for 5 --format json\n  divisi report digits.divisi --format csv"
+    )]
+    Report(ReportArgs),
+    /// Show what scheduling does: a guided demonstration with captions on the console
+    #[command(after_help = "Example:\n  divisi demo --on simulated")]
+    Demo(DemoArgs),
+}

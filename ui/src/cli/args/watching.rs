@@ -1,0 +1,104 @@
+//! Consoles, servers, recordings and the demonstration.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::values::parse_seconds;
+use super::{StartLoad, Target, parse_start_load};
+use crate::console::demo::Stage;
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub target: Target,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Load to begin with, as for the console
+    #[arg(long, value_name = "PATTERN", default_value = "none", value_parser = parse_start_load)]
+    pub load: StartLoad,
+    /// What others call it (default: the ensemble's name)
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Record all that is shown to a new FILE
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct AttachArgs {
+    /// A server's name, or its socket's path (default: the only one that runs)
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Watch only: nothing can be changed
+    #[arg(long)]
+    pub read_only: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
+    /// Print changes as lines instead of drawing a screen
+    #[arg(long)]
+    pub linear: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct StopArgs {
+    /// A server's name, or its socket's path
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReplayArgs {
+    /// A recording
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
+    /// Print changes as lines instead of drawing a screen
+    #[arg(long)]
+    pub linear: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReportArgs {
+    /// A recording, a server that runs, or an ensemble, which is served for a moment
+    #[command(flatten)]
+    pub target: Target,
+    /// The matrix an ensemble is served by (default: worst-fit decreasing)
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Load that an ensemble is served with
+    #[arg(long, value_name = "PATTERN", default_value = "closed:8x32", value_parser = parse_start_load)]
+    pub load: StartLoad,
+    /// Seconds that an ensemble is served for
+    #[arg(long = "for", value_name = "SECONDS", default_value = "5s", value_parser = parse_seconds)]
+    pub lasts: Duration,
+    /// How it is written (default: as configured, or else text)
+    #[arg(long, value_enum)]
+    pub format: Option<ReportFormat>,
+}
+
+/// How a report of what the console shows is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    Text,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoArgs {
+    /// digits (this machine's devices) or simulated (imn12 on 16 simulated GPUs)
+    #[arg(long, value_name = "STAGE", default_value = "digits")]
+    pub on: Stage,
+    /// Go on by itself at the end of each scene, and begin again after the last
+    #[arg(long)]
+    pub auto: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    pub no_mouse: bool,
+}
