@@ -63,6 +63,7 @@ pub struct Measured {
     pub samples_per_s: f64,
     /// Microseconds; none while nothing was answered.
     pub p50: Option<u64>,
+    pub p90: Option<u64>,
     pub p99: Option<u64>,
     /// 0 to 1, where labels are known.
     pub accuracy: Option<f64>,

@@ -9,13 +9,17 @@ use super::guard::{Measured, Terms};
 ///
 /// Few requests decide nothing: a limit counts from [`Judge::LEAST`] requests on both
 /// sides. Before the time is over only what is clear decides: a share that is above its
-/// limit by three standard errors; half of the requests slower than p99 may be.
+/// limit by three standard errors; half of the requests slower than p99 may be, or a
+/// tenth of [`Judge::MANY`], ten times as many as may be.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge {
     terms: Terms,
     before: Measured,
     since: Duration,
 }
+
+/// What waited while a change was made is over in so long.
+const SETTLES: Duration = Duration::from_secs(3);
 
 /// What a [`Judge`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub enum Verdict {
 impl Judge {
     /// Requests under which nothing is decided.
     pub const LEAST: u64 = 30;
+    /// Requests of which a tenth is no accident.
+    pub const MANY: u64 = 100;
 
     /// Of a change that serves since `since` (after the engine's start).
     pub fn new(terms: Terms, before: Measured, since: Duration) -> Self {
@@ -79,10 +85,15 @@ impl Judge {
         let factor = self.terms.p99?;
         let limit = self.before.p99.filter(|_| self.compares(after))? as f64 * factor;
         // What waited while the change was made is over by then.
-        let settled = now >= self.since.saturating_add(self.terms.lasts / 4);
+        let settles = (self.terms.lasts / 4).min(SETTLES);
+        let settled = now >= self.since.saturating_add(settles);
+        let clear = match after.answered >= Self::MANY {
+            true => after.p90,
+            false => after.p50,
+        };
         let decides = match over {
             true => after.p99,
-            false => after.p50.filter(|_| settled),
+            false => clear.filter(|_| settled),
         };
         let p99 = after
             .p99

@@ -344,6 +344,7 @@ fn ran(number: u64, setup: Setup, from: u64, until: Option<u64>, why: &str) -> R
         until: until.map(Duration::from_secs),
         why: why.into(),
         did: Measured {
+            p90: None,
             answered: 12_000,
             failed: number,
             samples_per_s: 4000.0 + 100.0 * number as f64,

@@ -23,6 +23,7 @@ fn measured(answered: u64, failed: u64, p50: u64, p99: u64, accuracy: f64) -> Me
         failed,
         samples_per_s: 100.0,
         p50: (answered > 0).then_some(p50 * 1000),
+        p90: (answered > 0).then_some(p50 * 1000),
         p99: (answered > 0).then_some(p99 * 1000),
         accuracy: (answered > 0).then_some(accuracy),
     }
@@ -66,6 +67,16 @@ fn what_is_clearly_worse_fails_before_its_time() {
     let early = LASTS / 3;
     let slow = measured(40, 0, 16, 30, 0.98);
     assert!(fails_for(judged(good(), slow, early), "p99"));
+    let tenth = Measured {
+        p90: Some(16_000),
+        ..measured(100, 0, 5, 30, 0.98)
+    };
+    assert!(fails_for(judged(good(), tenth, early), "p99"));
+    let few = Measured {
+        answered: 60,
+        ..tenth
+    };
+    assert_eq!(judged(good(), few, early), Verdict::Watching);
     let broken = measured(0, 40, 5, 10, 0.98);
     assert!(fails_for(judged(good(), broken, early), "failed"));
     let wrong = measured(100, 0, 5, 10, 0.1);
@@ -90,7 +101,10 @@ fn what_may_be_noise_waits_for_the_end() {
 #[test]
 fn what_waited_while_the_change_was_made_is_not_held_against_it() {
     let slow = measured(100, 0, 50, 90, 0.98);
-    assert_eq!(judged(good(), slow, LASTS / 8), Verdict::Watching);
+    assert_eq!(
+        judged(good(), slow, Duration::from_secs(2)),
+        Verdict::Watching
+    );
 }
 
 #[test]

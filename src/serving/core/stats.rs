@@ -19,6 +19,8 @@ pub struct WorkerStats {
     pub samples: u64,
     /// Seconds of its device that its batches took so far.
     pub seconds: f64,
+    /// Mean share of its batch size that its batches filled, lately; 0 of none.
+    pub fill: f64,
     /// Seconds of its device a second, lately.
     pub load: f64,
     /// Samples of its batches in execution.
@@ -80,6 +82,9 @@ pub(super) struct Tally {
     computed: RateRing,
     expected: RateRing,
     copying: RateRing,
+    /// Samples of its batches, and as many as there was room for.
+    filled: RateRing,
+    room: RateRing,
     pub lags: Lags,
 }
 
@@ -94,6 +99,8 @@ impl Tally {
             computed: rates(),
             expected: rates(),
             copying: rates(),
+            filled: rates(),
+            room: rates(),
             lags: Lags::default(),
         }
     }
@@ -104,6 +111,8 @@ impl Tally {
         self.samples += batch.samples as u64;
         self.seconds += stamps.busy.as_secs_f64();
         self.busy.add(now, stamps.busy.as_secs_f64());
+        self.filled.add(now, batch.samples as f64);
+        self.room.add(now, batch.size.get() as f64);
         let took = stamps.computed.saturating_sub(stamps.copied);
         self.computed.add(now, took.as_secs_f64());
         self.copying.add(now, copying(stamps).as_secs_f64());
@@ -119,6 +128,13 @@ impl Tally {
         match computed > 0.0 {
             true => (copied / computed, copied),
             false => (0.0, copied),
+        }
+    }
+
+    fn fill(&mut self, now: Duration) -> f64 {
+        match self.room.rate(now, LATELY) {
+            room if room > 0.0 => self.filled.rate(now, LATELY) / room,
+            _ => 0.0,
         }
     }
 
@@ -196,6 +212,7 @@ impl<T: Clone> Core<T> {
                 samples: tally.samples,
                 seconds: tally.seconds,
                 load: tally.busy.rate(now, LATELY),
+                fill: tally.fill(now),
                 slowdown: tally.slowdown(now),
                 alive: at.alive,
                 waiting: at.waiting,

@@ -84,13 +84,14 @@ impl Chronicle {
 
     /// What happened in a time, as history remembers it.
     pub fn measured(&self, period: &Reading) -> Measured {
-        let [p50, p99] = period.latency.quantiles([0.5, 0.99]);
+        let [p50, p90, p99] = period.latency.quantiles([0.5, 0.9, 0.99]);
         let answered = period.answered > 0;
         Measured {
             answered: period.answered,
             failed: period.failed + period.refused,
             samples_per_s: period.samples_per_s(),
             p50: answered.then_some(p50),
+            p90: answered.then_some(p90),
             p99: answered.then_some(p99),
             accuracy: period.accuracy().filter(|_| self.graded),
         }

@@ -205,14 +205,9 @@ fn standing(weighed: Weighed, cost: f64) -> Standing {
 }
 
 fn entry(stats: &WorkerStats) -> EntryView {
-    let room = stats.batches as f64 * stats.spec.size.get() as f64;
     EntryView {
         load: stats.load.min(1.0),
-        fill: if room > 0.0 {
-            stats.samples as f64 / room
-        } else {
-            0.0
-        },
+        fill: stats.fill,
         waiting: stats.waiting,
         copying: stats.copying,
         batches: stats.batches,

@@ -65,7 +65,10 @@ pub fn run(folder: Option<&Path>) -> Result<()> {
 
 /// A page for each command below, and for those below them.
 fn pages(folder: &Path, prefix: &str, command: &Command) -> Result<()> {
-    for below in command.get_subcommands().filter(|c| c.get_name() != "help") {
+    for below in command
+        .get_subcommands()
+        .filter(|c| !c.is_hide_set() && c.get_name() != "help")
+    {
         let name = format!("{prefix}-{}", below.get_name());
         let mut text = Vec::new();
         Man::new(below.clone()).render(&mut text)?;

@@ -63,7 +63,7 @@ fn title(bar: &mut Pen<'_>, demo: &Demo, model: &Model) {
     );
     let state = match (demo.ended, demo.watched(&model.snapshot)) {
         _ if demo.trouble.is_some() => " ✗ n goes on ".to_owned(),
-        (Some(_), _) if demo.is_last() => " ■ the end: n leaves, b back ".to_owned(),
+        (Some(_), _) if demo.is_last() => " ■ the end: Esc leaves, b back ".to_owned(),
         (Some(_), _) => " ■ n next, r again ".to_owned(),
         (None, Some((done, all))) => format!(" ▶ {done}/{all} answered "),
         (None, None) => " ▶ ".to_owned(),

@@ -12,7 +12,8 @@ pub fn act(model: &mut Model, id: Id) {
         return;
     };
     match id {
-        Id::DemoNext if demo.is_last() => leave(model),
+        // A presenter's next key must not mean something else of a sudden.
+        Id::DemoNext if demo.is_last() => model.say("that was the last scene: Esc leaves", false),
         Id::DemoNext => demo.go_to(demo.scene + 1),
         Id::DemoBack => demo.go_to(demo.scene.saturating_sub(1)),
         Id::DemoRepeat => demo.go_to(demo.scene),

@@ -51,10 +51,22 @@ fn found(shown: &Snapshot) -> Vec<Lint> {
         found.extend(growing(shown));
         found.extend(holding_up(shown));
         found.extend(copying(shown));
-        found.extend(idle(shown));
         found.extend(unfilled(shown));
+        found.extend(idle(shown));
     }
+    found.extend(refused(shown));
     found
+}
+
+/// Requests that the door turned away, while it is still near its bound.
+fn refused(shown: &Snapshot) -> Option<Lint> {
+    let (refused, answered) = (shown.counters.refused, shown.counters.answered);
+    let many = refused > 0 && refused * 100 >= answered;
+    many.then(|| {
+        let count = format::short(refused as f64);
+        let text = format!("{count} requests were refused so far: more wait than the pool holds");
+        (text, &[LOAD, SEARCH][..])
+    })
 }
 
 /// Workers with their place in words.
@@ -169,13 +181,16 @@ fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
 }
 
 /// Devices with time to spare while others or queues have none.
+/// Devices that idle although others are pressed, or have nothing to do at all.
 fn idle(shown: &Snapshot) -> Vec<Lint> {
     let there = || shown.devices.iter().filter(|d| !d.lost);
     let pressed = there().any(|d| d.busy > PRESSED) || shown.members.iter().any(grows);
-    let idle: Vec<&DeviceView> = there().filter(|d| pressed && d.busy < IDLE).collect();
+    let empty = |d: &DeviceView| d.busy <= 0.0 && there().any(|other| other.busy > 0.0);
+    let idle = |d: &&DeviceView| d.busy < IDLE && (pressed || empty(d));
+    let idle: Vec<&DeviceView> = there().filter(idle).collect();
     let hints = &[EDIT, SEARCH][..];
     match idle.as_slice() {
-        [] => Vec::new(),
+        [] => unpressed(shown).into_iter().collect(),
         few if few.len() <= 2 => few.iter().map(|d| (idle_words(d), hints)).collect(),
         many => {
             let (count, all) = (many.len(), there().count());
@@ -183,6 +198,17 @@ fn idle(shown: &Snapshot) -> Vec<Lint> {
             vec![(text, hints)]
         }
     }
+}
+
+/// Nobody is pressed: all of them together have room for more.
+fn unpressed(shown: &Snapshot) -> Option<Lint> {
+    let there: Vec<&DeviceView> = shown.devices.iter().filter(|d| !d.lost).collect();
+    let busiest = there.iter().map(|d| d.busy).fold(0.0, f64::max);
+    (!there.is_empty() && busiest < IDLE).then(|| {
+        let share = (1.0 - busiest) * 100.0;
+        let text = format!("every device idle {share:.0} % of the time or more");
+        (text, &[LOAD][..])
+    })
 }
 
 fn idle_words(device: &DeviceView) -> String {

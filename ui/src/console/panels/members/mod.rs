@@ -118,7 +118,11 @@ fn words(inside: &mut Pen<'_>, y: u16, model: &Model) {
 
 fn missing(model: &Model) -> String {
     let weighed = model.snapshot.members.iter().any(|m| m.standing.is_some());
+    let made_up = model.snapshot.simulated || model.snapshot.synthetic;
     match weighed {
+        _ if made_up => {
+            "answers of simulated devices or made-up weights say nothing of members".into()
+        }
         true => "too few of its answers were weighed so far".to_owned(),
         false => format!(
             "no answers weighed yet: they are compared while requests are served · {} load",
