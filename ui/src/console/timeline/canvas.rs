@@ -135,8 +135,8 @@ impl Canvas {
         }
     }
 
-    fn column(&self, cell: u64) -> usize {
-        (cell % self.window.cells as u64) as usize
+    fn column(&self, cell: i64) -> usize {
+        column(cell, self.window.cells)
     }
 
     fn add(&mut self, span: &Packed) {
@@ -144,12 +144,12 @@ impl Canvas {
         if !self.window.meets(span.start, span.end) {
             return;
         }
-        let (window, cells) = (self.window, self.window.cells as u64);
+        let (window, cells) = (self.window, self.window.cells);
         if let Some(row) = self.rows.summed(span.kind(), span.device()) {
             let (start, shares) = (row * window.cells, &mut self.shares);
             self.unions[row].add(span.start, span.end, |from, to| {
                 window.cover(from, to, |cell, part| {
-                    shares[start + (cell % cells) as usize] += part;
+                    shares[start + column(cell, cells)] += part;
                 });
             });
         }
@@ -165,12 +165,12 @@ impl Canvas {
         let Some(kind) = part_of(span.kind()) else {
             return;
         };
-        let (window, cells) = (self.window, self.window.cells as u64);
+        let (window, cells) = (self.window, self.window.cells);
         let (start, cover) = (row * window.cells, &mut self.cover);
         // Shorter ones cannot be told from their neighbours.
         let whole = kind == COMPUTE && span.end - span.start >= window.cell;
         window.cover(span.start, span.end, |cell, part| {
-            let cover = &mut cover[start + (cell % cells) as usize];
+            let cover = &mut cover[start + column(cell, cells)];
             cover.parts[kind] += part;
             if whole {
                 (cover.other, cover.whole) = (span.other, true);
@@ -195,9 +195,9 @@ impl Canvas {
         let window = self.window;
         for i in 0..self.labels.len() {
             let label = self.labels[i];
-            let first = label.start.div_ceil(window.cell).max(window.first);
-            let last = (label.end / window.cell).min(window.last());
-            let room = last.saturating_sub(first) as usize;
+            let first = (label.start.div_ceil(window.cell) as i64).max(window.first);
+            let last = ((label.end / window.cell) as i64).min(window.last());
+            let room = usize::try_from(last.saturating_sub(first)).unwrap_or(0);
             let digits = label.samples.checked_ilog10().unwrap_or(0) as usize + 1;
             if room < digits + 2 {
                 continue;
@@ -213,7 +213,7 @@ impl Canvas {
     }
 
     /// Copying in is often shorter than a cell; a long batch can spare one for it.
-    fn spare_for_copy(&mut self, label: &Label, first: u64) {
+    fn spare_for_copy(&mut self, label: &Label, first: i64) {
         let copies = self.copied[label.row] >= nanos(self.window.from());
         if !copies || first <= self.window.first {
             return;
@@ -228,7 +228,7 @@ impl Canvas {
     /// A lane's cell, counted from the window's first.
     pub fn mark(&self, row: usize, cell: usize) -> Mark {
         let start = row * self.window.cells;
-        let at = start + self.column(self.window.first + cell as u64);
+        let at = start + self.column(self.window.first + cell as i64);
         let cover = &self.cover[at];
         let digit = self.digits[start + cell];
         Mark {
@@ -241,9 +241,14 @@ impl Canvas {
 
     /// The share of a sum's cell, counted from the window's first.
     pub fn share(&self, row: usize, cell: usize) -> f64 {
-        let column = self.column(self.window.first + cell as u64);
+        let column = self.column(self.window.first + cell as i64);
         f64::from(self.shares[row * self.window.cells + column].min(1.0))
     }
+}
+
+/// The place of a cell in the ring, by its number.
+fn column(cell: i64, cells: usize) -> usize {
+    cell.rem_euclid(cells as i64) as usize
 }
 
 const COPY_IN: usize = 1;
