@@ -43,9 +43,14 @@ impl Palette {
             .iter()
             .filter(|e| e.offered(model) && !movement(e.id) && matches(e))
             .collect();
-        // A name that begins with what was typed is what was meant.
+        // A name that begins with what was typed is what was meant, then one that has it;
+        // what only the help says comes last.
         let query = self.query.to_lowercase();
-        found.sort_by_key(|e| !e.title.starts_with(&query));
+        let named = |e: &Entry| {
+            let name = format!("{} {}", e.title.to_lowercase(), e.name());
+            query.split_whitespace().all(|word| name.contains(word))
+        };
+        found.sort_by_cached_key(|e| (!e.title.starts_with(&query), !named(e)));
         found
     }
 
