@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
 use divisi_console::console::model::Panel;
-use divisi_console::console::{Event, Layout, Row};
+use divisi_console::console::{Effect, Event, Layout, Row};
 
 use crate::fake::Bench;
 use crate::rich::bench;
@@ -180,4 +180,24 @@ fn a_layout_that_cannot_be_shown_says_why() {
     ] {
         assert_eq!(own(rows).check(), Err(why.to_owned()));
     }
+}
+
+#[test]
+fn a_layout_is_saved_under_a_name_of_its_own() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys(":save layout");
+    bench.press(KeyCode::Enter);
+    assert!(bench.text().contains("my-overview"), "{}", bench.text());
+    bench.control('u');
+    bench.keys("overview");
+    bench.press(KeyCode::Enter);
+    assert!(bench.text().contains("built in"), "{}", bench.text());
+    bench.control('u');
+    bench.keys("night");
+    let saved = bench.press(KeyCode::Enter);
+    let [Effect::SaveLayout(layout)] = &saved[..] else {
+        panic!("{saved:?}");
+    };
+    assert_eq!(layout.name, "night");
+    assert!(layout.check().is_ok());
 }

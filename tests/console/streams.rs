@@ -533,8 +533,8 @@ fn no_size_panics() {
 #[test]
 fn more_time_than_there_was_leaves_the_left_empty() {
     let mut bench = one_batch(80, 24, PLAIN);
-    // Two minutes shown, 42 s after the engine's start: the batch is next to now.
-    bench.keys("----------");
+    // A minute shown, 42 s after the engine's start: the batch is next to now.
+    bench.keys("--------");
     let text = bench.text();
     let row = line(&text, "mlp/16").split_once("mlp/16").unwrap().1;
     let signs = ['░', '▒', '█', '▞', '▓', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];

@@ -12,6 +12,8 @@ use super::page::Wrong;
 pub const CONFIG: &str = "config.toml";
 /// The keys' file.
 pub const KEYS: &str = "keys.toml";
+/// The folder of layouts.
+pub const LAYOUTS: &str = "layouts";
 /// The folder of themes.
 pub const THEMES: &str = "themes";
 
@@ -50,7 +52,16 @@ impl Folder {
 
     /// The themes' files, by name.
     pub fn themes(&self) -> Vec<(String, PathBuf)> {
-        let entries = fs::read_dir(self.file(THEMES)).into_iter().flatten();
+        self.files(THEMES)
+    }
+
+    /// The layouts' files, by name.
+    pub fn layouts(&self) -> Vec<(String, PathBuf)> {
+        self.files(LAYOUTS)
+    }
+
+    fn files(&self, folder: &str) -> Vec<(String, PathBuf)> {
+        let entries = fs::read_dir(self.file(folder)).into_iter().flatten();
         let paths = entries.flatten().map(|e| e.path());
         let mut found: Vec<(String, PathBuf)> = paths.filter_map(named).collect();
         found.sort();

@@ -8,6 +8,7 @@
 mod fields;
 mod folder;
 mod keys;
+mod layouts;
 mod page;
 mod schema;
 mod settings;
@@ -19,6 +20,7 @@ mod watch;
 pub use fields::{Config, FIELDS, Field, Glyphs, ReportFormat};
 pub use folder::{CONFIG, Folder, KEYS, THEMES};
 pub use keys::read as read_keys;
+pub use layouts::save_layout;
 pub use page::{Page, Wrong, nearest};
 pub use schema::schema;
 pub use settings::{Settings, begin, folder, load};

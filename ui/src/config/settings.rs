@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::fields::{Config, Glyphs};
 use super::folder::{CONFIG, Folder, KEYS};
 use super::page::{Page, Wrong};
-use super::{keys, themes};
+use super::{keys, layouts, themes};
 use crate::console::commands::Keymap;
 use crate::console::{Look, Styles, Theme};
 
@@ -84,11 +84,9 @@ impl Settings {
         };
         let config = with_page(folder, CONFIG, |page| Config::read(page, &names))?;
         let keys = with_page(folder, KEYS, keys::read)?;
-        Ok(Settings::of(
-            config.unwrap_or_default(),
-            keys.unwrap_or_default(),
-            themes,
-        ))
+        let mut config: Config = config.unwrap_or_default();
+        config.layouts.extend(layouts::all(folder)?);
+        Ok(Settings::of(config, keys.unwrap_or_default(), themes))
     }
 
     fn of(config: Config, keys: Keymap, themes: Vec<Theme>) -> Self {

@@ -11,6 +11,7 @@ use divisi::trace::Span;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::files::Folder;
+use super::layout::Layout;
 use super::native::Pick;
 use crate::config::Settings;
 
@@ -88,6 +89,8 @@ pub enum Effect {
         bytes: Vec<u8>,
         replace: bool,
     },
+    /// Keep a layout among the user's own.
+    SaveLayout(Layout),
     /// Take the mouse, or let it go.
     Mouse(bool),
     /// Give the terminal back until the program is continued.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::effect::{Effect, Event};
 use super::native;
+use crate::config;
 
 /// Names tried before giving up.
 const MOST: usize = 10_000;
@@ -48,6 +49,7 @@ pub struct Item {
 /// The effect, where it is about something else.
 pub fn perform(effect: Effect) -> Result<Event, Effect> {
     match effect {
+        Effect::SaveLayout(layout) => Ok(Event::Wrote(config::save_layout(&layout))),
         Effect::Look(path) => Ok(Event::Looked(look(&path))),
         Effect::Read(path) => {
             let text = read(&path);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::Settings;
-use crate::console::dialogs::{Dialog, Themes};
+use crate::console::dialogs::{Dialog, Form, Themes};
 use crate::console::effect::Effect;
 use crate::console::model::Model;
 use crate::console::picture;
@@ -12,6 +12,12 @@ use crate::console::picture;
 pub fn choose(model: &mut Model) {
     let themes = Themes::new(&model.settings);
     model.dialogs.push(Dialog::Themes(themes));
+}
+
+/// Asks what the layout that is shown is to be called.
+pub fn save_layout(model: &mut Model) {
+    let form = Form::layout(model.arrangement.name());
+    model.dialogs.push(Dialog::Form(form));
 }
 
 /// Takes what is configured now; what is wrong is said and what was stays.

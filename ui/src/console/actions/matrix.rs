@@ -13,7 +13,7 @@ use crate::console::model::Model;
 pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
     let cursor = model.cursor;
     let lost = model.snapshot.devices.get(cursor.device);
-    let lost = lost.is_some_and(|d| d.lost).then(|| cursor.device);
+    let lost = lost.is_some_and(|d| d.lost).then_some(cursor.device);
     let Some(edit) = &mut model.edit else {
         return Vec::new();
     };

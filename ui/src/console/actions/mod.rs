@@ -33,6 +33,7 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         Id::Mouse => return mouse(model),
         Id::Picture => return looks::picture(model),
         Id::Theme => looks::choose(model),
+        Id::SaveLayout => looks::save_layout(model),
         Id::Pause => return pause(model),
         Id::Cancel => return vec![Effect::Send(Command::CancelSearch)],
         Id::Clear => return vec![Effect::Send(Command::ClearLatency)],

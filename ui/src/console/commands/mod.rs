@@ -29,6 +29,8 @@ pub enum Id {
     Picture,
     /// Choose how things look.
     Theme,
+    /// Keep the layout that is shown.
+    SaveLayout,
     /// Focus the next panel.
     Next,
     /// Focus the panel before.
@@ -334,6 +336,7 @@ pub static TABLE: &[Entry] = &[
     entry(Id::Palette, Scope::Always, &[key(':')], "command", "command palette", "find a command by typing a part of it"),
     entry(Id::Mouse, Scope::Always, &[key('m')], "", "mouse on or off", "off leaves the mouse to the terminal, to select text"),
     entry(Id::Picture, Scope::Always, &[key('P')], "", "picture of the screen", "write the screen as text, ANSI and SVG to files"),
+    entry(Id::SaveLayout, Scope::Always, &[], "", "save layout", "keep the panels that are shown, and their sizes, as a layout of your own"),
     entry(Id::Theme, Scope::Always, &[], "", "theme", "choose how things look; shown while choosing"),
     entry(Id::Suspend, Scope::Always, &[control('z')], "", "suspend", "stop until fg"),
     entry(Id::Quit, Scope::Always, &[key('q'), control('c')], "quit", "quit", "drain and leave"),

@@ -106,6 +106,8 @@ pub enum Answer {
         /// All of it.
         setup: Box<Setup>,
     },
+    /// It closes, and what is shown is saved as a layout of this name.
+    SaveLayout(String),
     /// It stays and wants something done.
     Ask(Effect),
     /// Staged changes are dropped.
@@ -150,6 +152,10 @@ fn follow(model: &mut Model, dialog: Dialog, answer: Answer) -> Option<Vec<Effec
         Answer::BringBack { number, setup } => {
             model.dialogs.push(dialog);
             return Some(actions::bring_back(model, number, *setup));
+        }
+        Answer::SaveLayout(name) => {
+            let layout = model.arrangement.named(&name);
+            return Some(vec![Effect::SaveLayout(layout)]);
         }
         Answer::Guard => guard(model, dialog),
         Answer::Ask(effect) => {

@@ -30,6 +30,11 @@ pub struct Row {
 }
 
 impl Layout {
+    /// Whether a layout of that name comes with the program.
+    pub fn is_built_in(name: &str) -> bool {
+        built_in().iter().any(|l| l.name == name)
+    }
+
     /// Whether it can be shown.
     ///
     /// # Errors

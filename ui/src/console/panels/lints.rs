@@ -222,7 +222,10 @@ fn unfilled(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
         .zip(sizes)
         .filter_map(|((device, member, entry), size)| {
             let size = size?;
-            let poor = size.get() > 1 && entry.batches >= ENOUGH && entry.fill < UNFILLED;
+            let poor = size.get() > 1
+                && entry.batches >= ENOUGH
+                && entry.fill > 0.0
+                && entry.fill < UNFILLED;
             (poor && device.busy > PRESSED).then(|| {
                 let fill = entry.fill * 100.0;
                 let text = format!(

@@ -2,6 +2,7 @@
 
 mod device;
 mod guard;
+mod layout;
 mod load;
 mod policy;
 mod search;
@@ -22,6 +23,7 @@ impl Form {
             Kind::Search => self.search_command(name),
             Kind::MaxInf(device) => self.max_inf_command(device),
             Kind::Slow(device) => self.slow_command(device),
+            Kind::Layout => return self.layout_name().map(Answer::SaveLayout),
             Kind::Target => self.target_command(),
         };
         command.map(Answer::Send)

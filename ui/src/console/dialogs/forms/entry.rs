@@ -15,6 +15,9 @@ pub struct Field {
     words: &'static [&'static str],
     /// Anything can be typed.
     pub free: bool,
+    /// Something was typed since the field was come to: before, a digit takes the place
+    /// of all that stands there.
+    pub touched: bool,
 }
 
 impl Field {
@@ -25,6 +28,7 @@ impl Field {
             unit,
             words: &[],
             free: false,
+            touched: false,
         }
     }
 
@@ -44,6 +48,7 @@ impl Field {
             unit: "space: other",
             words,
             free: false,
+            touched: false,
         }
     }
 
@@ -67,8 +72,12 @@ impl Field {
     fn type_number(&mut self, key: &KeyEvent) {
         let part = |c: char| c.is_ascii_digit() || c == '.';
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if !matches!(key.code, KeyCode::Char(c) if !control && !part(c)) {
-            field::typed(&mut self.text, key);
+        let digit = matches!(key.code, KeyCode::Char(c) if !control && part(c));
+        if digit && !self.touched {
+            self.text.clear();
+        }
+        if digit || !matches!(key.code, KeyCode::Char(_) if !control) {
+            self.touched |= field::typed(&mut self.text, key);
         }
     }
 }

@@ -51,6 +51,8 @@ pub(super) enum Kind {
     Target,
     /// What a probation watches.
     Terms,
+    /// What a layout is called.
+    Layout,
 }
 
 /// A dialog of choices.
@@ -127,12 +129,20 @@ impl Form {
         let last = self.choices.len().saturating_sub(1);
         self.chosen = self.chosen.saturating_add_signed(step).min(last);
         self.field = 0;
+        self.come_to();
+    }
+
+    fn come_to(&mut self) {
+        if let Some(field) = self.field_mut() {
+            field.touched = false;
+        }
     }
 
     fn next(&mut self, step: isize) {
         let own = self.choices[self.chosen].fields.len();
         let count = (own + self.shared.len()).max(1) as isize;
         self.field = (self.field as isize + step).rem_euclid(count) as usize;
+        self.come_to();
     }
 
     fn field_mut(&mut self) -> Option<&mut Field> {

@@ -94,11 +94,12 @@ fn rate(model: &Model) -> Piece {
 
 fn latency(model: &Model) -> Piece {
     let latency = &model.snapshot.latency.summary;
-    let text = format!(
-        "p50 {:>4}  p99 {:>4} ms",
-        format::millis(latency.p50),
-        format::millis(latency.p99)
-    );
+    let value = |micros| match latency.count {
+        0 => "–".to_owned(),
+        _ => format::millis(micros),
+    };
+    let (p50, p99) = (value(latency.p50), value(latency.p99));
+    let text = format!("p50 {p50:>4}  p99 {p99:>4} ms");
     (text, Role::Text)
 }
 

@@ -86,7 +86,18 @@ fn short(name: &str) -> &str {
 }
 
 fn values(summary: &LatencySummary) -> [String; 5] {
-    micros(summary).map(format::millis)
+    match summary.count {
+        0 => std::array::from_fn(|_| "–".to_owned()),
+        _ => micros(summary).map(value),
+    }
+}
+
+/// Milliseconds, or seconds where those would not fit in a column.
+fn value(micros: u64) -> String {
+    match micros {
+        long if long >= 10_000_000 => format!("{} s", long / 1_000_000),
+        short => format::millis(short),
+    }
 }
 
 fn micros(summary: &LatencySummary) -> [u64; 5] {

@@ -23,15 +23,19 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Of the moments that fit in a panel of `width` columns.
-    pub fn new(mut series: Vec<f64>, moment: Duration, width: u16) -> Self {
+    /// Of all moments, in a panel of `width` columns: where there are more than dots, a
+    /// dot is the mean of a few.
+    pub fn new(series: Vec<f64>, moment: Duration, width: u16) -> Self {
         let width = width.saturating_sub(AXIS);
-        let most = usize::from(width) * 2;
-        let over = series.len().saturating_sub(most);
-        series.drain(..over);
+        let most = usize::from(width).max(1) * 2;
+        let each = series.len().div_ceil(most).max(1);
+        let mean = |few: &[f64]| few.iter().sum::<f64>() / few.len() as f64;
+        // From the newest on; the oldest few may be fewer.
+        let mut means: Vec<f64> = series.rchunks(each).map(mean).collect();
+        means.reverse();
         Curve {
-            series,
-            moment,
+            series: means,
+            moment: moment.saturating_mul(each as u32),
             width,
         }
     }
