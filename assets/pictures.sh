@@ -16,6 +16,6 @@ trap 'rmdir "$DIVISI_CONFIG_DIR"' EXIT
 "$divisi" picture digits --load poisson:800 --size 160x50 --after 4s \
     --theme light --out assets/light.svg
 "$divisi" picture imn4 --devices 'sim:v100*4' --load closed:64x4 --size 160x50 --after 5s \
-    --keys 'p down down down down down enter wait:4s 3' --out assets/simulated.svg
+    --keys 'p down down down down down enter wait:1s y wait:4s 3' --out assets/simulated.svg
 "$divisi" picture digits --load poisson:800 --size 120x40 --after 2s \
     --keys 's enter wait:8s 2 z' --out assets/search.svg
