@@ -155,7 +155,7 @@ pub struct MemberView {
 pub struct EntryView {
     /// Share of the last second its device spent on it, 0 to 1.
     pub load: f64,
-    /// Mean share of its batch size that batches of the last second filled, 0 to 1; 0
+    /// Mean share of their lanes that batches of the last second filled, 0 to 1; 0
     /// where there were none.
     pub fill: f64,
     /// Samples that it has taken and not started.

@@ -19,7 +19,7 @@ pub struct WorkerStats {
     pub samples: u64,
     /// Seconds of its device that its batches took so far.
     pub seconds: f64,
-    /// Mean share of its batch size that its batches filled, lately; 0 of none.
+    /// Mean share of their lanes that its batches filled, lately; 0 of none.
     pub fill: f64,
     /// Seconds of its device a second, lately.
     pub load: f64,
@@ -112,7 +112,7 @@ impl Tally {
         self.seconds += stamps.busy.as_secs_f64();
         self.busy.add(now, stamps.busy.as_secs_f64());
         self.filled.add(now, batch.samples as f64);
-        self.room.add(now, batch.size.get() as f64);
+        self.room.add(now, batch.lane.size as f64);
         let took = stamps.computed.saturating_sub(stamps.copied);
         self.computed.add(now, took.as_secs_f64());
         self.copying.add(now, copying(stamps).as_secs_f64());
