@@ -1,7 +1,7 @@
 //! A session with a server's engine.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -134,13 +134,23 @@ fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
     // A server that reads nothing must not hold this process up.
     stream.set_write_timeout(Some(ANSWER))?;
     let mut theirs = [0; 10];
-    stream.read_exact(&mut theirs)?;
+    stream.read_exact(&mut theirs).map_err(turned_away)?;
     read_hello(&theirs, Format::Connection)?;
     stream.write_all(&hello(Format::Connection))?;
     let (name, read_only) = (viewer.name, viewer.read_only);
     send(&mut stream, &Join { name, read_only })?;
     stream.set_read_timeout(None)?;
     Ok(stream)
+}
+
+/// A server that hangs up before it has said anything takes nobody more.
+fn turned_away(error: io::Error) -> RemoteError {
+    match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
+            RemoteError::Refused("it has as many viewers as it serves, or is ending".into())
+        }
+        _ => RemoteError::Io(error),
+    }
 }
 
 /// Takes in what the server says, until it says no more.

@@ -67,14 +67,17 @@ pub fn accept(door: Door, events: SyncSender<Event>, stop: &AtomicBool) {
         if !is_own(&stream) || open.load(Ordering::Relaxed) >= MOST {
             continue;
         }
-        let (events, open) = (events.clone(), Arc::clone(&open));
         open.fetch_add(1, Ordering::Relaxed);
+        let (events, left) = (events.clone(), Arc::clone(&open));
         let serve = move || {
             let _ = serve(stream, number, &events);
-            open.fetch_sub(1, Ordering::Relaxed);
+            left.fetch_sub(1, Ordering::Relaxed);
         };
         // Without a thread it is closed at once, and told by that.
-        let _ = thread::Builder::new().name("viewer".into()).spawn(serve);
+        let thread = thread::Builder::new().name("viewer".into()).spawn(serve);
+        if thread.is_err() {
+            open.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
