@@ -3,8 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
+
+/// Signals that come within this of the first came along with it.
+const TOGETHER: Duration = Duration::from_millis(500);
 
 /// A flag that is set at SIGINT, SIGTERM or SIGHUP.
 pub fn stop_flag() -> Arc<AtomicBool> {
@@ -35,9 +39,13 @@ fn on(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
             let Ok(runtime) = runtime else { return };
             if runtime.block_on(any(hang_up)).is_ok() {
                 stop();
-                // Whoever asks twice does not want to wait for order.
-                if runtime.block_on(any(hang_up)).is_ok() {
-                    std::process::exit(1);
+                // Whoever asks twice does not want to wait for order; one signal to the
+                // process and one to its group are asking once.
+                let asked = Instant::now();
+                while runtime.block_on(any(hang_up)).is_ok() {
+                    if asked.elapsed() >= TOGETHER {
+                        std::process::exit(1);
+                    }
                 }
             }
         });
