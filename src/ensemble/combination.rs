@@ -21,8 +21,7 @@ pub trait CombinationRule: Send + Sync {
     fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32>;
 
     /// Whether a member's rows count. Those of one that does not are not to be folded.
-    fn counts(&self, member: usize) -> bool {
-        let _ = member;
+    fn counts(&self, _member: usize) -> bool {
         true
     }
 }

@@ -107,7 +107,7 @@ enum Args {
 fn slice(span: &Span) -> Event<'static> {
     Event {
         ph: "X",
-        name: kind(span.kind),
+        name: span.kind.name(),
         pid: span.device,
         tid: thread(span.member, span.lane),
         cat: None,
@@ -125,10 +125,10 @@ fn overlapping(span: &Span, id: usize, begins: bool) -> Event<'static> {
     };
     Event {
         ph,
-        name: kind(span.kind),
+        name: span.kind.name(),
         pid: span.device,
         tid: thread(span.member, span.lane),
-        cat: Some(kind(span.kind)),
+        cat: Some(span.kind.name()),
         id: Some(id),
         ts: Some(micros(at)),
         dur: None,
@@ -188,15 +188,4 @@ fn thread(member: usize, lane: usize) -> usize {
 
 fn micros(time: std::time::Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
-}
-
-fn kind(kind: SpanKind) -> &'static str {
-    match kind {
-        SpanKind::Wait => "wait",
-        SpanKind::CopyIn => "copy in",
-        SpanKind::CopyAhead => "copy ahead",
-        SpanKind::Compute => "compute",
-        SpanKind::CopyOut => "copy out",
-        SpanKind::Send => "send",
-    }
 }

@@ -26,6 +26,20 @@ pub enum SpanKind {
     Send,
 }
 
+impl SpanKind {
+    /// Its name on the screen and in exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            SpanKind::Wait => "wait",
+            SpanKind::CopyIn => "copy in",
+            SpanKind::CopyAhead => "copy ahead",
+            SpanKind::Compute => "compute",
+            SpanKind::CopyOut => "copy out",
+            SpanKind::Send => "send",
+        }
+    }
+}
+
 /// One step of one batch. Times count from the engine's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {

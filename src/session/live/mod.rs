@@ -239,7 +239,13 @@ impl Session for LiveSession {
                 self.engine.clear_latency();
                 Ok(())
             }
-            other => Err(Refusal(format!("cannot do that yet: {other:?}"))),
+            // Whoever wraps this session does these.
+            Command::StartRecording(_) | Command::StopRecording => {
+                Err(Refusal("this session cannot be recorded".into()))
+            }
+            Command::Play(_) => Err(Refusal("this is no recording".into())),
+            Command::TakeEditing(_) => Err(Refusal("nobody else watches".into())),
+            Command::KeepServing => Err(Refusal("this session cannot be left running".into())),
         }
     }
 

@@ -14,10 +14,6 @@ use super::background;
 use super::signals;
 use super::start::{self, Own, Way};
 
-/// Signals that come within this of the first came along with it: one to the group,
-/// one passed on.
-const TOGETHER: Duration = Duration::from_millis(300);
-
 pub fn run(args: &Args) -> Result<()> {
     let way = start::way(args.linear)?;
     let child = background::child_of_parent();
@@ -131,7 +127,7 @@ impl Drop for Parting {
         // Leaving takes as long as the batches under way; who will not wait need not.
         let left = Instant::now();
         signals::on_end(move || {
-            if left.elapsed() > TOGETHER {
+            if left.elapsed() > signals::TOGETHER {
                 std::process::exit(1);
             }
         });

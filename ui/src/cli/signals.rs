@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Signals that come within this of the first came along with it.
-const TOGETHER: Duration = Duration::from_millis(500);
+pub const TOGETHER: Duration = Duration::from_millis(500);
 
 /// A flag that is set at SIGINT, SIGTERM or SIGHUP.
 pub fn stop_flag() -> Arc<AtomicBool> {

@@ -28,7 +28,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model, reading: &Reading) {
     let x = pen.text(0, 0, sign, role);
     let when = format!(
         " {} {} from {:.6} s",
-        signs::name(span.kind),
+        span.kind.name(),
         scale::taken(span.end.saturating_sub(span.start)),
         span.start.as_secs_f64(),
     );

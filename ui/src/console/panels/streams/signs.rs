@@ -18,18 +18,6 @@ pub fn of_kind(kind: SpanKind) -> (&'static str, Role) {
     }
 }
 
-/// Its name.
-pub fn name(kind: SpanKind) -> &'static str {
-    match kind {
-        SpanKind::Wait => "wait",
-        SpanKind::CopyIn => "copy in",
-        SpanKind::CopyAhead => "copy ahead",
-        SpanKind::Compute => "compute",
-        SpanKind::CopyOut => "copy out",
-        SpanKind::Send => "send",
-    }
-}
-
 /// Sign and role of a cell. Where batches are shorter than a cell, what computes is as
 /// high as its share of the time; signs of ASCII have no heights.
 pub fn of_mark(mark: Mark, ascii: bool) -> Option<(&'static str, Role)> {
