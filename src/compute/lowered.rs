@@ -3,6 +3,7 @@
 use crate::network::{Graph, Weights};
 
 use super::error::ComputeError;
+use super::family::Family;
 use super::fold::{StepWeights, fold};
 use super::kernels::{self, Context, Source};
 use super::plan::{Plan, PlannedStep};
@@ -14,6 +15,7 @@ use super::view::{Place, View};
 pub struct Lowered {
     plan: Plan,
     weights: Vec<StepWeights>,
+    family: Family,
     inputs: usize,
     outputs: usize,
 }
@@ -27,20 +29,37 @@ pub(super) struct Arena {
 }
 
 impl Lowered {
-    /// Lowers `graph` with its weights.
-    pub fn new(graph: &Graph, weights: &Weights) -> Self {
+    /// Lowers `graph` with its weights for the best kernels that this processor has.
+    ///
+    /// # Errors
+    /// [`ComputeError::OutOfMemory`].
+    pub fn new(graph: &Graph, weights: &Weights) -> Result<Self, ComputeError> {
+        Self::with(graph, weights, Family::best())
+    }
+
+    /// The same for the kernels of one family.
+    ///
+    /// # Errors
+    /// As [`Lowered::new`].
+    pub fn with(graph: &Graph, weights: &Weights, family: Family) -> Result<Self, ComputeError> {
         let plan = Plan::new(graph);
         let weights = plan
             .steps
             .iter()
             .map(|step| fold(graph, weights, &step.fused))
             .collect();
-        Lowered {
+        Ok(Lowered {
             plan,
             weights,
+            family,
             inputs: graph.input().elements(),
             outputs: graph.output().elements(),
-        }
+        })
+    }
+
+    /// The kernels it was lowered for.
+    pub fn family(&self) -> Family {
+        self.family
     }
 
     /// Values of one sample.

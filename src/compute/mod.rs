@@ -5,6 +5,7 @@
 
 mod error;
 mod fake;
+mod family;
 mod fold;
 mod footprint;
 mod fuse;
@@ -23,6 +24,7 @@ mod work;
 
 pub use error::ComputeError;
 pub use fake::{FakePredictor, constant_row};
+pub use family::Family;
 pub use footprint::{Footprint, FootprintModel, footprint};
 pub use lowered::Lowered;
 pub use op::NetworkOp;

@@ -53,7 +53,12 @@ pub(crate) fn difference(graph: &Graph, weights: &Weights, batch: usize) -> f32 
     .expect("tensor");
     let plain =
         reference::run(graph, &mut reference::Fixed::new(graph, weights), &x).expect("plain");
-    let op = NetworkOp::new(Arc::new(Lowered::new(graph, weights)), batch, None).expect("op");
+    let op = NetworkOp::new(
+        Arc::new(Lowered::new(graph, weights).expect("lowers")),
+        batch,
+        None,
+    )
+    .expect("op");
     let fused = x.apply_op1_no_bwd(&op).expect("fused");
     let (plain, fused): (Vec<f32>, Vec<f32>) = (
         plain
@@ -138,7 +143,7 @@ fn a_nan_in_one_sample_reaches_its_answer_and_no_other() {
     let graph = Builder::Resnet(net)
         .build(Shape::image(1, 8, 8), 10)
         .expect("builds");
-    let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)));
+    let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)).expect("lowers"));
     let mut predictor = CpuPredictor::new(lowered, 2, None).expect("predictor");
     let (input, output) = (
         host_rows(2, 64).expect("rows"),
@@ -160,7 +165,7 @@ fn a_pool_of_threads_gives_the_same_answers_for_any_batch() {
     })
     .build(Shape::image(1, 8, 8), 10)
     .expect("builds");
-    let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)));
+    let lowered = Arc::new(Lowered::new(&graph, &weights(&graph)).expect("lowers"));
     let pool = Arc::new(
         rayon::ThreadPoolBuilder::new()
             .num_threads(3)

@@ -260,7 +260,7 @@ fn made_up_weights_keep_values_in_bounds_however_deep_the_network() {
 }
 
 fn answers(graph: &Graph, batch: usize) -> Vec<f32> {
-    let lowered = Arc::new(Lowered::new(graph, &Weights::synthetic(graph, 1)));
+    let lowered = Arc::new(Lowered::new(graph, &Weights::synthetic(graph, 1)).expect("lowers"));
     let op = NetworkOp::new(lowered, batch, None).expect("op");
     let shape = (batch, graph.input().elements());
     let x = Tensor::from_vec(samples(batch, graph.input()), shape, &Device::Cpu).expect("x");

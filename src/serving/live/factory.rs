@@ -62,7 +62,7 @@ impl NetworkFactory {
             Outputs::Probabilities => Lowered::new(&network.graph, &network.weights),
             Outputs::Logits => Lowered::new(&network.graph.with_softmax()?, &network.weights),
         };
-        let lowered = Arc::new(lowered);
+        let lowered = Arc::new(lowered?);
         all[member] = Some(Arc::clone(&lowered));
         Ok(lowered)
     }

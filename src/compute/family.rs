@@ -1,0 +1,76 @@
+//! Which instructions the kernels may use: found at run time, one binary for all.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// A family of kernels, by the vector instructions it is written with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// 512-bit vectors (x86-64 with AVX-512 F).
+    Avx512,
+    /// 256-bit vectors with fused multiply-add (x86-64 with AVX2 and FMA).
+    Avx2,
+    /// 128-bit vectors (aarch64).
+    Neon,
+    /// No vector instructions asked for; what every other family is compared with.
+    Plain,
+}
+
+static FORCED: OnceLock<Family> = OnceLock::new();
+
+impl Family {
+    /// Every family with its name, the fastest first.
+    pub const ALL: [(Family, &'static str); 4] = [
+        (Family::Avx512, "avx512"),
+        (Family::Avx2, "avx2"),
+        (Family::Neon, "neon"),
+        (Family::Plain, "plain"),
+    ];
+
+    /// The family of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(_, known)| *known == name);
+        found.map(|(family, _)| *family)
+    }
+
+    /// Those that this processor has, the fastest first.
+    pub fn available() -> impl Iterator<Item = Family> {
+        let all = Self::ALL.into_iter().map(|(family, _)| family);
+        all.filter(|family| family.is_available())
+    }
+
+    /// Whether this processor has the instructions.
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Family::Avx512 => is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Family::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "aarch64")]
+            Family::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            Family::Plain => true,
+            #[allow(unreachable_patterns, reason = "each architecture leaves others over")]
+            _ => false,
+        }
+    }
+
+    /// What networks are lowered for where nothing else is said: the family forced, or
+    /// the fastest that this processor has.
+    pub fn best() -> Self {
+        let found = FORCED.get().copied().or_else(|| Self::available().next());
+        found.unwrap_or(Family::Plain)
+    }
+
+    /// Makes `family` the best one for the rest of the process, for tests and for finding
+    /// faults; false where the processor lacks it or another was forced before.
+    pub fn force(family: Family) -> bool {
+        family.is_available() && *FORCED.get_or_init(|| family) == family
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::ALL.iter().find(|(family, _)| family == self);
+        f.write_str(found.map_or("", |(_, name)| *name))
+    }
+}
