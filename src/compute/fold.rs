@@ -1,76 +1,118 @@
 //! Weights as the kernels want them: batch norms folded, layouts turned once.
 
-use crate::network::{Conv2d, Graph, Op, Shape, Weights};
+use crate::network::{Conv2d, Graph, Op, Weights};
 
-use super::fuse::{FusedStep, Kernel};
+use super::error::ComputeError;
+use super::fuse::Kernel;
+use super::kernels::{Buffer, Filters, LINE};
+use super::plan::PlannedStep;
 
 /// Folded weights of one step.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct StepWeights {
-    /// Convolution: per group `[kernel height·width·in, out]`; linear: `[in, out]`;
-    /// scale and shift: the scale.
-    pub matrix: Vec<f32>,
-    /// One value an output channel; empty where there is none.
+    /// Laid out as the step's method reads them; scale and shift: the scale.
+    pub packed: Buffer,
+    /// One value an output channel, and zeros up to a whole vector; empty where there is
+    /// none.
     pub bias: Vec<f32>,
 }
 
+/// Floats of a step's weights once they are folded.
+pub(super) fn floats(step: &PlannedStep) -> usize {
+    let packed = step.method.weight_floats().max(match step.fused.kernel {
+        Kernel::ScaleShift => step.output.channels,
+        _ => 0,
+    });
+    let biased = packed > 0;
+    packed + if biased { step.output.channels + LINE } else { 0 }
+}
+
 /// Folds the weights that `step` uses.
-pub(super) fn fold(graph: &Graph, weights: &Weights, step: &FusedStep) -> StepWeights {
-    let norm = step.norm.map(|node| Norm::read(graph, weights, node));
-    let mut folded = match step.weights {
-        Some(node) => weighted(graph, weights, step, node, norm.as_ref()),
-        None => unweighted(graph, step, norm),
-    };
-    if step.scale != 1.0 {
-        let values = folded.matrix.iter_mut().chain(&mut folded.bias);
-        values.for_each(|v| *v *= step.scale);
+///
+/// # Errors
+/// [`ComputeError::OutOfMemory`].
+pub(super) fn fold(
+    graph: &Graph,
+    weights: &Weights,
+    step: &PlannedStep,
+) -> Result<StepWeights, ComputeError> {
+    let fused = &step.fused;
+    let norm = fused.norm.map(|node| Norm::read(graph, weights, node));
+    match fused.weights {
+        Some(node) => weighted(graph, weights, step, node, norm),
+        None => unweighted(step, norm),
     }
-    folded
 }
 
 /// A step that is nothing but a norm, a scale, or neither.
-fn unweighted(graph: &Graph, step: &FusedStep, norm: Option<Norm>) -> StepWeights {
-    match (norm, step.kernel) {
-        (Some(norm), _) => StepWeights {
-            matrix: norm.scale,
-            bias: norm.shift,
-        },
-        (None, Kernel::ScaleShift) => StepWeights {
-            matrix: vec![1.0; channels(graph.nodes()[step.output - 1].shape)],
-            bias: Vec::new(),
-        },
-        (None, _) => StepWeights::default(),
+fn unweighted(step: &PlannedStep, norm: Option<Norm>) -> Result<StepWeights, ComputeError> {
+    let by = step.fused.scale;
+    let (scale, shift) = match (norm, step.fused.kernel) {
+        (Some(norm), _) => (norm.scale, norm.shift),
+        (None, Kernel::ScaleShift) => (vec![1.0; step.output.channels], Vec::new()),
+        (None, _) => (Vec::new(), Vec::new()),
+    };
+    let mut packed = Buffer::zeroed(scale.len())?;
+    for (to, s) in packed.values_mut().iter_mut().zip(scale) {
+        *to = s * by;
     }
-}
-
-fn channels(shape: Shape) -> usize {
-    match shape {
-        Shape::Image { channels, .. } => channels,
-        Shape::Vector { features } => features,
-    }
+    let shift = shift.iter().map(|s| s * by).collect();
+    Ok(StepWeights {
+        packed,
+        bias: padded(shift),
+    })
 }
 
 fn weighted(
     graph: &Graph,
     weights: &Weights,
-    step: &FusedStep,
+    step: &PlannedStep,
     node: usize,
-    norm: Option<&Norm>,
-) -> StepWeights {
+    norm: Option<Norm>,
+) -> Result<StepWeights, ComputeError> {
     let name = &graph.nodes()[node].name;
     let raw = weights.get(&format!("{name}.weight"));
     let bias = weights.get(&format!("{name}.bias"));
-    match step.kernel {
-        Kernel::Convolution(conv) => convolution(conv, raw, bias, norm),
-        _ => StepWeights {
-            matrix: transpose(raw, raw.len() / outputs(graph, node)),
-            bias: bias.to_vec(),
-        },
+    let scale = scale(step, norm.as_ref());
+    let filters = Filters {
+        conv: step.method.conv().unwrap_or(Conv2d::new(step.output.channels, 1)),
+        raw,
+        scale: scale.as_deref(),
+    };
+    let mut packed = Buffer::zeroed(step.method.weight_floats())?;
+    step.method.pack(filters, packed.values_mut());
+    Ok(StepWeights {
+        packed,
+        bias: padded(folded_bias(step, bias, norm.as_ref())),
+    })
+}
+
+/// What each output channel's weights are multiplied with.
+fn scale(step: &PlannedStep, norm: Option<&Norm>) -> Option<Vec<f32>> {
+    let by = step.fused.scale;
+    match norm {
+        Some(norm) => Some(norm.scale.iter().map(|s| s * by).collect()),
+        None if by != 1.0 => Some(vec![by; step.output.channels]),
+        None => None,
     }
 }
 
-fn outputs(graph: &Graph, node: usize) -> usize {
-    graph.nodes()[node].shape.elements().max(1)
+fn folded_bias(step: &PlannedStep, bias: &[f32], norm: Option<&Norm>) -> Vec<f32> {
+    let by = step.fused.scale;
+    match norm {
+        None => bias.iter().map(|b| b * by).collect(),
+        Some(norm) => (0..norm.shift.len())
+            .map(|c| (norm.shift[c] + norm.scale[c] * bias.get(c).copied().unwrap_or(0.0)) * by)
+            .collect(),
+    }
+}
+
+/// With zeros up to a whole vector after the last value.
+fn padded(mut bias: Vec<f32>) -> Vec<f32> {
+    if !bias.is_empty() {
+        bias.resize(bias.len() + LINE, 0.0);
+    }
+    bias
 }
 
 /// A batch norm as one scale and one shift a channel.
@@ -100,45 +142,4 @@ impl Norm {
             .collect();
         Norm { scale, shift }
     }
-}
-
-/// `[out, in, height, width]` to, for each group, `[height, width, in, out]`.
-fn convolution(conv: Conv2d, raw: &[f32], bias: &[f32], norm: Option<&Norm>) -> StepWeights {
-    let out = conv.channels / conv.groups;
-    let window = conv.kernel.area();
-    let per_output = raw.len() / conv.channels;
-    let input = per_output / window;
-    let mut matrix = vec![0.0; raw.len()];
-    for channel in 0..conv.channels {
-        let scale = norm.map_or(1.0, |n| n.scale[channel]);
-        let (group, column) = (channel / out, channel % out);
-        for i in 0..input {
-            for k in 0..window {
-                let row = k * input + i;
-                matrix[group * per_output * out + row * out + column] =
-                    scale * raw[channel * per_output + i * window + k];
-            }
-        }
-    }
-    StepWeights {
-        matrix,
-        bias: folded_bias(conv.channels, bias, norm),
-    }
-}
-
-fn folded_bias(channels: usize, bias: &[f32], norm: Option<&Norm>) -> Vec<f32> {
-    match norm {
-        None => bias.to_vec(),
-        Some(norm) => (0..channels)
-            .map(|c| norm.shift[c] + norm.scale[c] * bias.get(c).copied().unwrap_or(0.0))
-            .collect(),
-    }
-}
-
-/// `[out, in]` to `[in, out]`.
-fn transpose(raw: &[f32], columns: usize) -> Vec<f32> {
-    let rows = raw.len() / columns.max(1);
-    (0..columns)
-        .flat_map(|c| (0..rows).map(move |r| raw[r * columns + c]))
-        .collect()
 }

@@ -1,14 +1,16 @@
 //! A network ready to run: fused steps, folded weights, an arena's plan.
 
+use std::ops::Range;
+
 use crate::network::{Graph, Weights};
 
 use super::error::ComputeError;
 use super::family::Family;
 use super::fold::{StepWeights, fold};
-use super::kernels::{self, Context, Source};
-use super::plan::{Plan, PlannedStep};
-use super::rows::zeroed;
-use super::view::{Place, View};
+use super::kernels::{self, Call, Memory, TileShape};
+use super::plan::Plan;
+use super::team::Progress;
+use super::view::Place;
 
 /// What all workers of one member in one memory space share.
 #[derive(Debug)]
@@ -18,14 +20,15 @@ pub struct Lowered {
     family: Family,
     inputs: usize,
     outputs: usize,
+    flops: f64,
 }
 
-/// Intermediate values of one thread, for batches of up to its size.
-#[derive(Debug)]
-pub(super) struct Arena {
-    slots: Vec<Vec<f32>>,
-    tile: Vec<f32>,
-    batch: usize,
+/// One phase of one step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Phase {
+    step: usize,
+    phase: usize,
+    tasks: usize,
 }
 
 impl Lowered {
@@ -37,23 +40,28 @@ impl Lowered {
         Self::with(graph, weights, Family::best())
     }
 
-    /// The same for the kernels of one family.
+    /// The same for the kernels of one family; the plain ones where the processor lacks it.
     ///
     /// # Errors
     /// As [`Lowered::new`].
     pub fn with(graph: &Graph, weights: &Weights, family: Family) -> Result<Self, ComputeError> {
-        let plan = Plan::new(graph);
-        let weights = plan
-            .steps
-            .iter()
-            .map(|step| fold(graph, weights, &step.fused))
-            .collect();
+        let family = if family.is_available() {
+            family
+        } else {
+            Family::Plain
+        };
+        let plan = Plan::new(graph, TileShape::of(family));
+        let steps = plan.steps.iter();
+        let weights = steps
+            .map(|step| fold(graph, weights, step))
+            .collect::<Result<_, _>>()?;
         Ok(Lowered {
             plan,
             weights,
             family,
             inputs: graph.input().elements(),
             outputs: graph.output().elements(),
+            flops: graph.flops() as f64,
         })
     }
 
@@ -72,103 +80,70 @@ impl Lowered {
         self.outputs
     }
 
-    /// Memory for batches of up to `batch`.
+    /// Floating-point operations for one sample, as the direct algorithm.
+    pub(super) fn flops(&self) -> f64 {
+        self.flops
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What `samples` samples go through, in order.
+    pub(super) fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<Phase>) {
+        phases.clear();
+        for (step, planned) in self.plan.steps.iter().enumerate() {
+            let tasks = kernels::phases(planned, samples, threads);
+            let all = tasks.into_iter().enumerate().filter(|(_, tasks)| *tasks > 0);
+            phases.extend(all.map(|(phase, tasks)| Phase { step, phase, tasks }));
+        }
+    }
+
+    /// Goes through all phases as one of several threads; false where another panicked.
     ///
-    /// # Errors
-    /// [`ComputeError::OutOfMemory`] where the system gives no more.
-    pub(super) fn arena(&self, batch: usize) -> Result<Arena, ComputeError> {
-        let slots = self
-            .plan
-            .slots
-            .iter()
-            .map(|floats| zeroed(floats * batch))
-            .collect::<Result<_, _>>()?;
-        Ok(Arena {
-            slots,
-            tile: Vec::new(),
-            batch,
+    /// # Safety
+    /// `memory` was laid out for these samples and threads, `phases` are theirs and
+    /// `progress` began with them; nobody else uses the memory, and each thread has a
+    /// number of its own.
+    #[allow(unsafe_code, reason = "threads share one memory")]
+    pub(super) unsafe fn run(
+        &self,
+        phases: &[Phase],
+        progress: &Progress,
+        share: Share<'_>,
+    ) -> bool {
+        phases.iter().enumerate().all(|(at, phase)| {
+            progress.run(at, phase.tasks, |task| {
+                let mut call = Call {
+                    step: &self.plan.steps[phase.step],
+                    weights: &self.weights[phase.step],
+                    family: self.family,
+                    memory: share.memory,
+                    samples: share.samples,
+                    threads: share.threads,
+                    thread: share.thread,
+                    offsets: &mut *share.offsets,
+                };
+                // SAFETY: progress gives each task of a phase out once, and begins a
+                // phase when the one before is done.
+                unsafe { kernels::run(&mut call, phase.phase, task) };
+            })
         })
     }
 
-    /// Runs `batch` samples: `input` is `[batch, inputs]`, `output` `[batch, outputs]`.
-    ///
-    /// # Errors
-    /// The batch is larger than the arena, or a slice has another length.
-    pub(super) fn run(
-        &self,
-        arena: &mut Arena,
-        batch: usize,
-        input: &[f32],
-        output: &mut [f32],
-    ) -> Result<(), ComputeError> {
-        check("input", batch * self.inputs, input.len())?;
-        check("output", batch * self.outputs, output.len())?;
-        if batch > arena.batch {
-            return Err(ComputeError::BatchTooLarge {
-                found: batch,
-                most: arena.batch,
-            });
-        }
-        for (step, weights) in self.plan.steps.iter().zip(&self.weights) {
-            self.run_step(step, weights, arena, batch, input);
-        }
-        self.copy_answer(arena, batch, output);
-        Ok(())
-    }
-
-    fn run_step(
-        &self,
-        step: &PlannedStep,
-        weights: &StepWeights,
-        arena: &mut Arena,
-        batch: usize,
-        input: &[f32],
-    ) {
-        let Place::Slot(target) = step.output.place else {
-            return;
-        };
-        // The plan never lets a step read the slot it writes (but for values a
-        // concatenation finds in place), so the slot can leave the arena meanwhile.
-        let mut out = std::mem::take(&mut arena.slots[target]);
-        let source = |view: View| Source {
-            view,
-            data: match view.place {
-                Place::Input => input,
-                Place::Slot(slot) => &arena.slots[slot],
-            },
-        };
-        let inputs: Vec<Source<'_>> = step.inputs.iter().map(|&v| source(v)).collect();
-        let residual = step.residual.map(source);
-        let context = Context {
-            step,
-            weights,
-            batch,
-            tile: &mut arena.tile,
-        };
-        kernels::run(context, &inputs, residual, &mut out);
-        arena.slots[target] = out;
-    }
-
-    fn copy_answer(&self, arena: &Arena, batch: usize, output: &mut [f32]) {
+    /// Where sample `sample`'s answer lies in the arena.
+    pub(super) fn answer(&self, sample: usize) -> (Place, Range<usize>) {
         let view = self.plan.answer;
-        let Place::Slot(slot) = view.place else {
-            return;
-        };
-        let rows = arena.slots[slot].chunks_exact(view.sample_stride());
-        for (to, row) in output.chunks_exact_mut(self.outputs).zip(rows).take(batch) {
-            to.copy_from_slice(&row[view.first..view.first + view.channels]);
-        }
+        let first = sample * view.sample_stride() + view.first;
+        (view.place, first..first + view.channels)
     }
 }
 
-fn check(what: &'static str, expected: usize, found: usize) -> Result<(), ComputeError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(ComputeError::Shape {
-            what,
-            expected,
-            found,
-        })
-    }
+/// What one thread has of a batch.
+pub(super) struct Share<'a> {
+    pub memory: Memory<'a>,
+    pub samples: usize,
+    pub threads: usize,
+    pub thread: usize,
+    pub offsets: &'a mut Vec<usize>,
 }

@@ -3,6 +3,7 @@
 //! [`Lowered`] holds what workers of one member share (fused steps and folded
 //! weights); a [`Predictor`] holds what one worker needs for itself (the arena).
 
+mod arena;
 mod error;
 mod fake;
 mod family;
@@ -10,7 +11,9 @@ mod fold;
 mod footprint;
 mod fuse;
 mod homes;
+#[allow(unsafe_code, reason = "vectors, and threads that share one memory")]
 mod kernels;
+mod layout;
 mod lowered;
 mod op;
 mod plan;
@@ -19,6 +22,7 @@ pub mod reference;
 mod resize;
 mod rows;
 mod softmax;
+mod team;
 mod view;
 mod work;
 

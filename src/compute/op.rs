@@ -4,25 +4,24 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::{CpuStorage, CustomOp1, InplaceOp2, Layout, Shape};
 use rayon::ThreadPool;
-use rayon::prelude::*;
 
 use crate::lock::lock;
 
+use super::arena::Arena;
 use super::error::ComputeError;
-use super::lowered::{Arena, Lowered};
-use super::plan::split;
+use super::lowered::Lowered;
 use super::rows::{contiguous, contiguous_mut};
 
-/// One network with an arena a thread. Give it to `Tensor::inplace_op2` (answers
-/// into a tensor that exists) or `Tensor::apply_op1_no_bwd` (a fresh one).
+/// One network with an arena. Give it to `Tensor::inplace_op2` (answers into a tensor
+/// that exists) or `Tensor::apply_op1_no_bwd` (a fresh one).
 ///
-/// The batch is split evenly among the threads of its pool; without a pool it runs
-/// on the caller's thread. Rayon's global pool is never used.
+/// The threads of its pool work on each batch together; without a pool it runs on the
+/// caller's thread. Rayon's global pool is never used.
 pub struct NetworkOp {
     network: Arc<Lowered>,
     // An operation is shared by reference in Candle; nobody ever waits here, since
     // a worker runs one batch at a time.
-    arenas: Mutex<Vec<Arena>>,
+    arena: Mutex<Arena>,
     pool: Option<Arc<ThreadPool>>,
 }
 
@@ -37,58 +36,17 @@ impl NetworkOp {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Self, ComputeError> {
         let threads = pool.as_ref().map_or(1, |p| p.current_num_threads()).max(1);
-        let (arenas, share) = split(batch, threads);
-        let arenas = (0..arenas)
-            .map(|_| network.arena(share))
-            .collect::<Result<_, _>>()?;
         Ok(NetworkOp {
+            arena: Mutex::new(Arena::new(&network, batch, threads)?),
             network,
-            arenas: Mutex::new(arenas),
             pool,
         })
     }
 
     fn run(&self, input: &[f32], output: &mut [f32]) -> Result<(), ComputeError> {
         let batch = input.len() / self.network.inputs().max(1);
-        let mut guard = lock(&self.arenas);
-        let arenas = guard.as_mut_slice();
-        match &self.pool {
-            Some(pool) if arenas.len() > 1 && batch > 1 => {
-                pool.install(|| self.run_split(arenas, batch, input, output))
-            }
-            _ => self.run_whole(arenas, batch, input, output),
-        }
-    }
-
-    fn run_whole(
-        &self,
-        arenas: &mut [Arena],
-        batch: usize,
-        input: &[f32],
-        output: &mut [f32],
-    ) -> Result<(), ComputeError> {
-        match arenas.first_mut() {
-            Some(arena) => self.network.run(arena, batch, input, output),
-            None => Ok(()),
-        }
-    }
-
-    fn run_split(
-        &self,
-        arenas: &mut [Arena],
-        batch: usize,
-        input: &[f32],
-        output: &mut [f32],
-    ) -> Result<(), ComputeError> {
-        let share = batch.div_ceil(arenas.len());
-        arenas
-            .par_iter_mut()
-            .zip(input.par_chunks(share * self.network.inputs()))
-            .zip(output.par_chunks_mut(share * self.network.outputs()))
-            .try_for_each(|((arena, rows), answers)| {
-                let n = rows.len() / self.network.inputs().max(1);
-                self.network.run(arena, n, rows, answers)
-            })
+        let pool = self.pool.as_deref();
+        lock(&self.arena).run(&self.network, pool, batch, input, output)
     }
 }
 

@@ -4,11 +4,11 @@
 //! the inputs of a concatenation are written straight into its slot where that is
 //! safe, and slots are reused once their last reader is done.
 
-use crate::network::{Graph, Op, Shape};
+use crate::network::{Conv2d, Graph, Shape};
 
 use super::fuse::{FusedStep, Kernel, Value, fuse};
 use super::homes::{Homes, Slots};
-use super::kernels::tile_floats;
+use super::kernels::{self, Convolution, Filters, Scratch, TileShape};
 use super::view::View;
 
 /// A fused step with its operands placed.
@@ -18,6 +18,48 @@ pub(super) struct PlannedStep {
     pub inputs: Vec<View>,
     pub residual: Option<View>,
     pub output: View,
+    pub method: Method,
+}
+
+/// How a step is computed.
+#[derive(Clone, Debug)]
+pub(super) enum Method {
+    /// A pass over the output's pixels, whatever the kernel.
+    Simple,
+    Convolution(Box<Convolution>),
+}
+
+impl Method {
+    /// Floats of the step's weights as the method reads them.
+    pub fn weight_floats(&self) -> usize {
+        match self {
+            Method::Simple => 0,
+            Method::Convolution(c) => c.conv.groups * c.panels.floats(),
+        }
+    }
+
+    /// The convolution it computes, if it is one.
+    pub fn conv(&self) -> Option<Conv2d> {
+        match self {
+            Method::Simple => None,
+            Method::Convolution(c) => Some(c.conv),
+        }
+    }
+
+    /// Lays weights out; `packed` has [`Method::weight_floats`] zeros.
+    pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+        match self {
+            Method::Simple => {}
+            Method::Convolution(c) => filters.pack(c.panels, packed),
+        }
+    }
+
+    fn zeros(&self) -> usize {
+        match self {
+            Method::Simple => 0,
+            Method::Convolution(c) => c.zeros(),
+        }
+    }
 }
 
 /// The whole plan of one network, independent of the batch.
@@ -28,70 +70,102 @@ pub(super) struct Plan {
     pub slots: Vec<usize>,
     /// The network's answer.
     pub answer: View,
-}
-
-/// How a batch is split over threads: arenas, and rows of each.
-pub(super) fn split(batch: usize, threads: usize) -> (usize, usize) {
-    let share = batch.div_ceil(threads.max(1)).max(1);
-    (batch.div_ceil(share).max(1), share)
+    /// Zeros that steps read for what lies outside of an image.
+    pub zeros: usize,
 }
 
 impl Plan {
-    pub fn new(graph: &Graph) -> Self {
-        let steps = with_entry(graph, fuse(graph));
+    /// Plans `graph` for kernels whose tiles are of `shape`.
+    pub fn new(graph: &Graph, shape: TileShape) -> Self {
+        let mut steps = fuse(graph);
+        let entry = enter(graph, &mut steps);
         let answer = graph.nodes().len();
         let homes = Homes::new(graph, &steps);
         let slots = Slots::assign(&homes, &steps, answer);
         let view = |value: Value| homes.view(&slots, value);
-        let planned = steps
+        let planned: Vec<PlannedStep> = steps
             .iter()
-            .map(|fused| PlannedStep {
-                inputs: fused.inputs.iter().map(|&v| view(v)).collect(),
-                residual: fused.residual.map(view),
-                output: view(fused.output),
-                fused: fused.clone(),
+            .enumerate()
+            .map(|(at, fused)| {
+                let inputs: Vec<View> = fused.inputs.iter().map(|&v| view(v)).collect();
+                let output = view(fused.output);
+                PlannedStep {
+                    method: method(fused.kernel, &inputs, output, entry == Some(at), shape),
+                    inputs,
+                    residual: fused.residual.map(view),
+                    output,
+                    fused: fused.clone(),
+                }
             })
             .collect();
         Plan {
+            zeros: planned.iter().map(|s| s.method.zeros()).max().unwrap_or(0),
             steps: planned,
             answer: view(answer),
             slots: slots.sizes,
         }
     }
 
-    /// Floats of scratch that the widest convolution gathers a tile in.
-    pub fn tile(&self, graph: &Graph) -> usize {
-        let nodes = self.steps.iter().filter_map(|step| step.fused.weights);
-        let depths = nodes.filter_map(|node| match graph.nodes()[node].op {
-            Op::Conv2d(conv) => {
-                let input = graph.shape(graph.nodes()[node].inputs[0]);
-                let Shape::Image { channels, .. } = input else {
-                    return None;
-                };
-                Some(tile_floats(conv, channels))
-            }
-            _ => None,
-        });
-        depths.max().unwrap_or(0)
+    /// Scratch that is enough for every step.
+    pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
+        let each = self.steps.iter();
+        let each = each.map(|step| kernels::scratch(step, samples, threads));
+        each.fold(Scratch::default(), Scratch::or)
+    }
+
+    /// Floats of all weights once they are folded and laid out.
+    pub fn weight_floats(&self) -> usize {
+        self.steps.iter().map(super::fold::floats).sum()
     }
 }
 
-/// Samples arrive channels-first; where that differs from channels-last, a first
-/// step turns them and everybody reads its answer instead.
-fn with_entry(graph: &Graph, mut steps: Vec<FusedStep>) -> Vec<FusedStep> {
-    let turned = match graph.input() {
+fn method(
+    kernel: Kernel,
+    inputs: &[View],
+    output: View,
+    entry: bool,
+    shape: TileShape,
+) -> Method {
+    let conv = match kernel {
+        Kernel::Convolution(conv) => conv,
+        Kernel::Linear => Conv2d::new(output.channels, 1),
+        _ => return Method::Simple,
+    };
+    let convolution = Convolution::new(conv, inputs[0], output, entry, shape);
+    Method::Convolution(Box::new(convolution))
+}
+
+/// Inputs of at most this many channels are turned by the convolution that reads them.
+const ENTRY_CHANNELS: usize = 4;
+
+/// Samples arrive channels-first. Where that differs from channels-last, the one
+/// convolution that reads them turns them as it reads (its place is given back), or a
+/// first step turns them for everybody.
+fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
+    let channels = match graph.input() {
         Shape::Image {
             channels,
             height,
             width,
-        } => channels > 1 && height * width > 1,
-        Shape::Vector { .. } => false,
+        } if channels > 1 && height * width > 1 => channels,
+        _ => return None,
     };
-    if !turned {
-        return steps;
+    let mut readers = (0..steps.len()).filter(|&i| steps[i].reads().any(|v| v == 0));
+    if let (Some(only), None) = (readers.next(), readers.next()) {
+        let step = &steps[only];
+        let conv = matches!(step.kernel, Kernel::Convolution(c) if c.groups == 1);
+        if conv && step.residual != Some(0) && channels <= ENTRY_CHANNELS {
+            return Some(only);
+        }
     }
+    turn(graph, steps);
+    None
+}
+
+/// A first step that turns the samples, whose answer everybody reads instead.
+fn turn(graph: &Graph, steps: &mut Vec<FusedStep>) {
     let entered = graph.nodes().len() + 1;
-    for step in &mut steps {
+    for step in steps.iter_mut() {
         for value in step.inputs.iter_mut().chain(&mut step.residual) {
             if *value == 0 {
                 *value = entered;
@@ -111,5 +185,4 @@ fn with_entry(graph: &Graph, mut steps: Vec<FusedStep>) -> Vec<FusedStep> {
             output: entered,
         },
     );
-    steps
 }

@@ -29,4 +29,6 @@ impl View {
 pub(super) enum Place {
     Input,
     Slot(usize),
+    /// Scratch that all threads share.
+    Shared,
 }

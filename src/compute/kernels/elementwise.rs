@@ -1,12 +1,10 @@
 //! Steps that touch each value once, and the end that others are finished with.
 
-use std::ops::Range;
-
 use crate::network::Activation;
 
 use super::super::fold::StepWeights;
 use super::super::view::{Place, View};
-use super::Source;
+use super::memory::{Part, Source};
 
 /// What a step applies to its result while that is in cache.
 pub(super) struct Epilogue<'a> {
@@ -15,28 +13,27 @@ pub(super) struct Epilogue<'a> {
 }
 
 impl Epilogue<'_> {
-    /// Adds bias and residual to `pixels` of `out`, then applies the activation.
-    pub fn finish(&self, bias: &[f32], to: View, pixels: Range<usize>, out: &mut [f32]) {
-        for pixel in pixels {
-            let row = &mut out[pixel * to.pitch + to.first..][..to.channels];
-            for (value, b) in row.iter_mut().zip(bias) {
-                *value += b;
+    /// Adds bias and residual to pixel `pixel`, then applies the activation.
+    #[inline(always)]
+    pub fn finish(&self, bias: &[f32], pixel: usize, row: &mut [f32]) {
+        for (value, b) in row.iter_mut().zip(bias) {
+            *value += b;
+        }
+        if let Some(residual) = &self.residual {
+            for (value, r) in row.iter_mut().zip(residual.pixel(pixel)) {
+                *value += r;
             }
-            if let Some(residual) = &self.residual {
-                for (value, r) in row.iter_mut().zip(residual.pixel(pixel)) {
-                    *value += r;
-                }
-            }
-            match self.activation {
-                Some(Activation::Relu) => relu(row),
-                Some(Activation::Relu6) => relu6(row),
-                None => {}
-            }
+        }
+        match self.activation {
+            Some(Activation::Relu) => relu(row),
+            Some(Activation::Relu6) => relu6(row),
+            None => {}
         }
     }
 }
 
 /// Keeps NaN as NaN, which `f32::max` would not.
+#[inline(always)]
 fn relu(row: &mut [f32]) {
     for value in row {
         *value = if *value < 0.0 { 0.0 } else { *value };
@@ -44,82 +41,87 @@ fn relu(row: &mut [f32]) {
 }
 
 /// `clamp` keeps NaN as NaN.
+#[inline(always)]
 fn relu6(row: &mut [f32]) {
     for value in row {
         *value = value.clamp(0.0, 6.0);
     }
 }
 
+#[inline(always)]
 pub(super) fn scale_shift(
-    batch: usize,
     weights: &StepWeights,
     input: Source<'_>,
     end: &Epilogue<'_>,
-    to: View,
-    out: &mut [f32],
+    out: &mut Part<'_>,
 ) {
-    for pixel in 0..batch * to.pixels() {
-        let row = &mut out[pixel * to.pitch + to.first..][..to.channels];
-        for ((o, v), s) in row.iter_mut().zip(input.pixel(pixel)).zip(&weights.matrix) {
+    let scale = weights.packed.values();
+    for pixel in out.pixels.clone() {
+        let row = out.row(pixel);
+        for ((o, v), s) in row.iter_mut().zip(input.pixel(pixel)).zip(scale) {
             *o = v * s;
         }
-        end.finish(&weights.bias, to, pixel..pixel + 1, out);
+        end.finish(&weights.bias, pixel, row);
     }
 }
 
-pub(super) fn copy(batch: usize, input: Source<'_>, end: &Epilogue<'_>, to: View, out: &mut [f32]) {
-    for pixel in 0..batch * to.pixels() {
-        out[pixel * to.pitch + to.first..][..to.channels].copy_from_slice(input.pixel(pixel));
-        end.finish(&[], to, pixel..pixel + 1, out);
+#[inline(always)]
+pub(super) fn copy(input: Source<'_>, end: &Epilogue<'_>, out: &mut Part<'_>) {
+    for pixel in out.pixels.clone() {
+        let row = out.row(pixel);
+        row.copy_from_slice(input.pixel(pixel));
+        end.finish(&[], pixel, row);
     }
 }
 
 /// Copies the inputs that could not be written in place.
-pub(super) fn concat(batch: usize, inputs: &[Source<'_>], to: View, out: &mut [f32]) {
-    let mut first = to.first;
+#[inline(always)]
+pub(super) fn concat(inputs: &[Source<'_>], to: View, out: &mut Part<'_>) {
+    let mut first = 0;
     for input in inputs {
+        let channels = input.view.channels;
         let in_place = input.view.place == to.place && input.view.place != Place::Input;
         if !in_place {
-            for pixel in 0..batch * to.pixels() {
-                out[pixel * to.pitch + first..][..input.view.channels]
-                    .copy_from_slice(input.pixel(pixel));
+            for pixel in out.pixels.clone() {
+                out.row(pixel)[first..][..channels].copy_from_slice(input.pixel(pixel));
             }
         }
-        first += input.view.channels;
+        first += channels;
     }
 }
 
 /// Channels-first samples to channels-last.
-pub(super) fn enter(batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {
-    let (pixels, channels) = (to.pixels(), to.channels);
-    for sample in 0..batch {
-        let from = &input.data[sample * pixels * channels..][..pixels * channels];
-        for pixel in 0..pixels {
-            let row = &mut out[(sample * pixels + pixel) * to.pitch + to.first..][..channels];
-            for (c, value) in row.iter_mut().enumerate() {
-                *value = from[c * pixels + pixel];
-            }
+#[inline(always)]
+pub(super) fn enter(input: Source<'_>, out: &mut Part<'_>) {
+    let (pixels, channels) = (input.view.pixels(), input.view.channels);
+    for at in out.pixels.clone() {
+        let from = &input.data[at / pixels * pixels * channels + at % pixels..];
+        for (c, value) in out.row(at).iter_mut().enumerate() {
+            *value = from[c * pixels];
         }
     }
 }
 
-/// Channels-last images to vectors with channels slowest.
-pub(super) fn flatten(batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {
-    let (pixels, channels) = (input.view.pixels(), input.view.channels);
-    for sample in 0..batch {
-        let row = &mut out[sample * to.pitch + to.first..][..to.channels];
+/// Channels-last images to vectors with channels slowest; a pixel of the answer is a
+/// whole sample.
+#[inline(always)]
+pub(super) fn flatten(input: Source<'_>, out: &mut Part<'_>) {
+    let pixels = input.view.pixels();
+    for sample in out.pixels.clone() {
+        let row = out.row(sample);
         for pixel in 0..pixels {
             let from = input.pixel(sample * pixels + pixel);
-            for c in 0..channels {
-                row[c * pixels + pixel] = from[c];
+            for (c, &v) in from.iter().enumerate() {
+                row[c * pixels + pixel] = v;
             }
         }
     }
 }
 
-pub(super) fn softmax(batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {
-    for sample in 0..batch {
-        let row = &mut out[sample * to.pitch + to.first..][..to.channels];
+#[inline(always)]
+pub(super) fn softmax(input: Source<'_>, out: &mut Part<'_>) {
+    for sample in out.pixels.clone() {
+        let row = out.row(sample);
         row.copy_from_slice(input.pixel(sample));
         crate::compute::softmax_row(row);
     }

@@ -1,72 +1,154 @@
-//! The loops. Channels-last, one thread; all operands are views into the arena.
+//! The loops. Channels-last; operands are views into one arena.
+//!
+//! A step runs in phases, a phase in tasks that may run at once, on any threads.
 
 mod convolution;
 mod elementwise;
+mod memory;
+mod panels;
 mod pooling;
-mod product;
+mod split;
+mod tile;
 mod upscale;
+mod vector;
 
-pub(super) use convolution::tile_floats;
+pub(super) use convolution::{Convolution, Filters};
+pub(super) use memory::{Buffer, LINE, Memory};
+pub(super) use panels::TileShape;
 
+use memory::{Part, Source};
+use vector::{Vector, Vectorised};
+
+use super::family::Family;
 use super::fold::StepWeights;
 use super::fuse::Kernel;
-use super::plan::PlannedStep;
+use super::plan::{Method, PlannedStep};
 use super::view::View;
 
-/// A view with the floats it looks into: `batch` samples.
-#[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
-    pub view: View,
-    pub data: &'a [f32],
+/// Scratch of a step, in floats but for `offsets`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scratch {
+    /// For each thread.
+    pub own: usize,
+    /// For all threads together.
+    pub shared: usize,
+    /// Row offsets for each thread.
+    pub offsets: usize,
 }
 
-impl<'a> Source<'a> {
-    /// Channels of pixel `pixel`, counted over all samples.
-    fn pixel(&self, pixel: usize) -> &'a [f32] {
-        let at = pixel * self.view.pitch + self.view.first;
-        &self.data[at..at + self.view.channels]
+/// One task of one step.
+pub(super) struct Call<'a> {
+    pub step: &'a PlannedStep,
+    pub weights: &'a StepWeights,
+    pub family: Family,
+    pub memory: Memory<'a>,
+    pub samples: usize,
+    pub threads: usize,
+    /// The thread that runs it, for its scratch.
+    pub thread: usize,
+    /// That thread's row offsets.
+    pub offsets: &'a mut Vec<usize>,
+}
+
+/// Most phases of a step.
+pub(super) const MAX_PHASES: usize = 3;
+
+/// Tasks of each phase of `step`; 0 where there is no such phase.
+pub(super) fn phases(step: &PlannedStep, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+    match &step.method {
+        Method::Convolution(c) => c.phases(samples, threads),
+        Method::Simple => [split::pixels(step, samples, threads).tasks(), 0, 0],
     }
 }
 
-/// What a step needs besides its operands.
-pub(super) struct Context<'a> {
-    pub step: &'a PlannedStep,
-    pub weights: &'a StepWeights,
-    pub batch: usize,
-    /// Scratch for gathered tiles, grown once.
-    pub tile: &'a mut Vec<f32>,
+/// Scratch that `step` needs.
+pub(super) fn scratch(step: &PlannedStep, samples: usize, threads: usize) -> Scratch {
+    match &step.method {
+        Method::Convolution(c) => c.scratch(samples, threads),
+        Method::Simple => Scratch::default(),
+    }
 }
 
-/// Runs one step: reads `inputs` and `residual`, writes its view of `out`.
-pub(super) fn run(
-    ctx: Context<'_>,
-    inputs: &[Source<'_>],
-    residual: Option<Source<'_>>,
-    out: &mut [f32],
-) {
-    let step = ctx.step;
-    let (batch, to) = (ctx.batch, step.output);
-    let epilogue = elementwise::Epilogue {
-        residual,
-        activation: step.fused.activation,
+/// Runs task `task` of phase `phase`.
+///
+/// # Safety
+/// The call's family is available, its memory has room for `samples` and the step's
+/// scratch; the phases before are done, each task of this one runs once, and nothing else
+/// uses the memory.
+pub(super) unsafe fn run(call: &mut Call<'_>, phase: usize, task: usize) {
+    // SAFETY: handed on.
+    unsafe {
+        match &call.step.method {
+            Method::Convolution(c) => c.run(call, phase, task),
+            Method::Simple => simple(call, task),
+        }
+    }
+}
+
+/// Steps that go through their output pixel by pixel.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn simple(call: &Call<'_>, task: usize) {
+    let step = call.step;
+    let pixels = split::pixels(step, call.samples, call.threads).range(task);
+    let source = |view: View| {
+        // SAFETY: a step never reads the slot that it writes.
+        unsafe { call.memory.source(view) }
     };
-    match step.fused.kernel {
-        Kernel::Convolution(conv) => {
-            convolution::run(conv, ctx, inputs[0], &epilogue, out);
+    let inputs: Vec<Source<'_>> = step.inputs.iter().map(|&v| source(v)).collect();
+    let pass = Pass {
+        step,
+        weights: call.weights,
+        inputs: &inputs,
+        residual: step.residual.map(source),
+        // SAFETY: tasks have disjoint pixels.
+        out: unsafe { call.memory.part(step.output, pixels) },
+    };
+    // SAFETY: the family is available; the pass is written in safe code.
+    unsafe { vector::dispatch(call.family, pass) }
+}
+
+/// A pass over pixels. Its loops are plain; the dispatch lets the compiler vectorise
+/// them for the processor at hand.
+struct Pass<'a> {
+    step: &'a PlannedStep,
+    weights: &'a StepWeights,
+    inputs: &'a [Source<'a>],
+    residual: Option<Source<'a>>,
+    out: Part<'a>,
+}
+
+impl Vectorised for Pass<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Pass {
+            step,
+            weights,
+            inputs,
+            residual,
+            mut out,
+        } = self;
+        let end = elementwise::Epilogue {
+            residual,
+            activation: step.fused.activation,
+        };
+        let (input, to) = (inputs[0], step.output);
+        match step.fused.kernel {
+            Kernel::Convolution(_) | Kernel::Linear => {}
+            Kernel::ScaleShift => elementwise::scale_shift(weights, input, &end, &mut out),
+            Kernel::Copy => elementwise::copy(input, &end, &mut out),
+            Kernel::Enter => elementwise::enter(input, &mut out),
+            Kernel::Flatten => elementwise::flatten(input, &mut out),
+            Kernel::Softmax => elementwise::softmax(input, &mut out),
+            Kernel::Concat => elementwise::concat(inputs, to, &mut out),
+            Kernel::MaxPool(pool) => pooling::max(pool, input, to, &mut out),
+            Kernel::AvgPool(pool) => pooling::average(pool, input, to, &mut out),
+            Kernel::GlobalAvgPool => pooling::global(input, &mut out),
+            Kernel::AdaptiveAvgPool => pooling::adaptive(input, to, &mut out),
+            Kernel::Upscale => upscale::bilinear(input, to, &mut out),
         }
-        Kernel::Linear => convolution::linear(ctx, inputs[0], &epilogue, out),
-        Kernel::ScaleShift => {
-            elementwise::scale_shift(batch, ctx.weights, inputs[0], &epilogue, to, out);
-        }
-        Kernel::Copy => elementwise::copy(batch, inputs[0], &epilogue, to, out),
-        Kernel::Enter => elementwise::enter(batch, inputs[0], to, out),
-        Kernel::Flatten => elementwise::flatten(batch, inputs[0], to, out),
-        Kernel::Softmax => elementwise::softmax(batch, inputs[0], to, out),
-        Kernel::Concat => elementwise::concat(batch, inputs, to, out),
-        Kernel::MaxPool(pool) => pooling::max(pool, batch, inputs[0], to, out),
-        Kernel::AvgPool(pool) => pooling::average(pool, batch, inputs[0], to, out),
-        Kernel::GlobalAvgPool => pooling::global(batch, inputs[0], to, out),
-        Kernel::AdaptiveAvgPool => pooling::adaptive(batch, inputs[0], to, out),
-        Kernel::Upscale => upscale::bilinear(batch, inputs[0], to, out),
     }
 }

@@ -5,24 +5,24 @@ use std::ops::Range;
 use crate::network::Pool;
 
 use super::super::view::View;
-use super::Source;
+use super::memory::{Part, Source};
 
-pub(super) fn max(pool: Pool, batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {
-    each_window(batch, input.view, to, out, reach(pool), |row, window| {
+#[inline(always)]
+pub(super) fn max(pool: Pool, input: Source<'_>, to: View, out: &mut Part<'_>) {
+    each_window(input.view, to, out, reach(pool), |row, window| {
         row.fill(f32::NEG_INFINITY);
         for tap in window.taps() {
             for (best, &v) in row.iter_mut().zip(input.pixel(tap)) {
                 // A NaN wins over every number, so that it reaches the answer.
-                if v > *best || v.is_nan() {
-                    *best = v;
-                }
+                *best = if v > *best || v.is_nan() { v } else { *best };
             }
         }
     });
 }
 
-pub(super) fn average(pool: Pool, batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {
-    each_window(batch, input.view, to, out, reach(pool), |row, window| {
+#[inline(always)]
+pub(super) fn average(pool: Pool, input: Source<'_>, to: View, out: &mut Part<'_>) {
+    each_window(input.view, to, out, reach(pool), |row, window| {
         let count = if pool.count_include_pad {
             pool.kernel * pool.kernel
         } else {
@@ -33,29 +33,31 @@ pub(super) fn average(pool: Pool, batch: usize, input: Source<'_>, to: View, out
 }
 
 /// Windows `⌊i · from / to⌋ .. ⌈(i + 1) · from / to⌉` along each side.
-pub(super) fn adaptive(batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {
+#[inline(always)]
+pub(super) fn adaptive(input: Source<'_>, to: View, out: &mut Part<'_>) {
     let span = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from).div_ceil(to);
-    each_window(batch, input.view, to, out, span, |row, window| {
+    each_window(input.view, to, out, span, |row, window| {
         let count = window.len();
         mean(row, input, window, count);
     });
 }
 
-pub(super) fn global(batch: usize, input: Source<'_>, to: View, out: &mut [f32]) {
+#[inline(always)]
+pub(super) fn global(input: Source<'_>, out: &mut Part<'_>) {
     let from = input.view;
-    for sample in 0..batch {
-        let row = &mut out[sample * to.pitch + to.first..][..to.channels];
+    for sample in out.pixels.clone() {
         let window = Window {
             first: sample * from.pixels(),
             pitch: from.width,
             rows: 0..from.height,
             columns: 0..from.width,
         };
-        mean(row, input, window, from.pixels());
+        mean(out.row(sample), input, window, from.pixels());
     }
 }
 
 /// The sum over a window, divided by `count`.
+#[inline(always)]
 fn mean(row: &mut [f32], input: Source<'_>, window: Window, count: usize) {
     row.fill(0.0);
     for tap in window.taps() {
@@ -80,10 +82,12 @@ struct Window {
 }
 
 impl Window {
+    #[inline(always)]
     fn len(&self) -> usize {
         self.rows.len() * self.columns.len()
     }
 
+    #[inline(always)]
     fn taps(self) -> impl Iterator<Item = usize> {
         self.rows.flat_map(move |y| {
             let line = self.first + y * self.pitch;
@@ -93,6 +97,7 @@ impl Window {
 }
 
 /// Where a pool's window at one output position lies along a side, inside the image.
+#[inline(always)]
 fn reach(pool: Pool) -> impl Fn(usize, usize, usize) -> Range<usize> {
     move |at, side, _| {
         let start = (at * pool.stride).saturating_sub(pool.padding);
@@ -103,15 +108,15 @@ fn reach(pool: Pool) -> impl Fn(usize, usize, usize) -> Range<usize> {
 
 /// Calls `fill` with each output pixel and its window; `span` gives where a window lies
 /// along a side from the output's position, the input's side and the output's side.
+#[inline(always)]
 fn each_window(
-    batch: usize,
     from: View,
     to: View,
-    out: &mut [f32],
+    out: &mut Part<'_>,
     span: impl Fn(usize, usize, usize) -> Range<usize>,
     fill: impl Fn(&mut [f32], Window),
 ) {
-    for pixel in 0..batch * to.pixels() {
+    for pixel in out.pixels.clone() {
         let (sample, y, x) = (
             pixel / to.pixels(),
             pixel / to.width % to.height,
@@ -123,7 +128,6 @@ fn each_window(
             rows: span(y, from.height, to.height),
             columns: span(x, from.width, to.width),
         };
-        let row = &mut out[pixel * to.pitch + to.first..][..to.channels];
-        fill(row, window);
+        fill(out.row(pixel), window);
     }
 }

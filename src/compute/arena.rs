@@ -1,0 +1,138 @@
+//! What one worker needs to run a network: memory for its largest batch.
+
+use std::sync::Mutex;
+
+use rayon::ThreadPool;
+
+use crate::lock::lock;
+
+use super::error::ComputeError;
+use super::kernels::{Buffer, Memory};
+use super::layout::Layout;
+use super::lowered::{Lowered, Phase, Share};
+use super::team::Progress;
+use super::view::Place;
+
+/// Intermediate values for batches of up to its size, on up to its threads.
+#[derive(Debug)]
+pub(super) struct Arena {
+    batch: usize,
+    threads: usize,
+    layout: Layout,
+    buffer: Buffer,
+    /// Row offsets of each thread.
+    offsets: Vec<Mutex<Vec<usize>>>,
+    phases: Vec<Phase>,
+    progress: Progress,
+}
+
+/// Work below this is done faster by one thread than others are woken: they need some
+/// twenty microseconds.
+const WORTH_WAKING: f64 = 2e6;
+
+impl Arena {
+    /// # Errors
+    /// [`ComputeError::OutOfMemory`].
+    pub fn new(network: &Lowered, batch: usize, threads: usize) -> Result<Self, ComputeError> {
+        let layout = Layout::new(network.plan(), batch, threads);
+        let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
+        Ok(Arena {
+            batch,
+            threads,
+            buffer: Buffer::zeroed(layout.floats)?,
+            offsets: (0..threads).map(|_| offsets()).collect(),
+            layout,
+            phases: Vec::new(),
+            progress: Progress::default(),
+        })
+    }
+
+    /// Runs `samples` samples: `input` is `[samples, inputs]`, `output`
+    /// `[samples, outputs]`.
+    ///
+    /// # Errors
+    /// The batch is larger than the arena, or a slice has another length.
+    pub fn run(
+        &mut self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        samples: usize,
+        input: &[f32],
+        output: &mut [f32],
+    ) -> Result<(), ComputeError> {
+        check("input", samples * network.inputs(), input.len())?;
+        check("output", samples * network.outputs(), output.len())?;
+        if samples > self.batch {
+            return Err(ComputeError::BatchTooLarge {
+                found: samples,
+                most: self.batch,
+            });
+        }
+        let small = network.flops() * (samples as f64) < WORTH_WAKING;
+        let pool = pool.filter(|_| !small);
+        let threads = pool.map_or(1, |_| self.threads);
+        network.phases(samples, threads, &mut self.phases);
+        self.progress.begin(self.phases.len());
+        self.compute(network, pool, samples, threads, input);
+        self.answer(network, samples, output);
+        Ok(())
+    }
+
+    fn compute(
+        &mut self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        samples: usize,
+        threads: usize,
+        input: &[f32],
+    ) {
+        let memory = Memory::new(&mut self.buffer, &self.layout, input);
+        let (phases, progress, offsets) = (&self.phases, &self.progress, &self.offsets);
+        let work = |thread: usize| {
+            let share = Share {
+                memory,
+                samples,
+                threads,
+                thread,
+                offsets: &mut lock(&offsets[thread]),
+            };
+            #[allow(unsafe_code, reason = "threads share one memory")]
+            // SAFETY: the layout is for at least these samples and threads, the phases are
+            // theirs, and the buffer is borrowed mutably for as long as threads run.
+            unsafe {
+                network.run(phases, progress, share)
+            }
+        };
+        match pool {
+            Some(pool) => {
+                pool.broadcast(|thread| work(thread.index()));
+            }
+            None => {
+                work(0);
+            }
+        }
+    }
+
+    fn answer(&self, network: &Lowered, samples: usize, output: &mut [f32]) {
+        let rows = output.chunks_exact_mut(network.outputs().max(1));
+        for (sample, row) in (0..samples).zip(rows) {
+            let (place, range) = network.answer(sample);
+            if let Place::Slot(slot) = place {
+                let values = &self.buffer.values()[self.layout.slots[slot].clone()];
+                row.copy_from_slice(&values[range]);
+            }
+        }
+    }
+}
+
+fn check(what: &'static str, expected: usize, found: usize) -> Result<(), ComputeError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(ComputeError::Shape {
+            what,
+            expected,
+            found,
+        })
+    }
+}

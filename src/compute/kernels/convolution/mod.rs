@@ -1,0 +1,201 @@
+//! Convolutions and fully connected layers as one product over rows found by offsets.
+//!
+//! Nothing is gathered: a tile's rows are read where they lie, zeros stand for what is
+//! outside of the image. Only inputs of few channels (a network's first layer) are first
+//! copied into padded lines, so that a line of the kernel is one run of floats.
+
+mod blocks;
+mod filters;
+mod prepare;
+mod reads;
+
+pub(in crate::compute) use filters::Filters;
+
+use std::ops::Range;
+
+use crate::compute::view::{Place, View};
+use crate::network::Conv2d;
+
+use super::memory::Part;
+use super::panels::{Panels, TileShape, even_tiles};
+use super::tile::{Tile, tile_fn};
+use super::{Call, MAX_PHASES, Scratch};
+use blocks::Blocks;
+use reads::Reads;
+
+/// A convolution's way through its input, output and weights.
+#[derive(Clone, Debug)]
+pub(in crate::compute) struct Convolution {
+    pub conv: Conv2d,
+    /// What the step is given.
+    input: View,
+    /// What the product reads: the input, or its copy in padded lines.
+    read: View,
+    output: View,
+    /// Samples arrive channels-first.
+    entry: bool,
+    reads: Reads,
+    /// Weights of one group.
+    pub panels: Panels,
+}
+
+/// Inputs of fewer channels are copied into padded lines.
+const FEW_CHANNELS: usize = 16;
+
+impl Convolution {
+    /// `entry` says that the input is channels-first.
+    pub fn new(conv: Conv2d, input: View, output: View, entry: bool, shape: TileShape) -> Self {
+        let few = conv.groups == 1 && input.channels < FEW_CHANNELS && conv.kernel.area() > 1;
+        let outside = input.place == Place::Input && conv.padding.area() + conv.padding.height + conv.padding.width > 0;
+        let prepared = entry || few || outside;
+        let read = if prepared { prepare::padded(conv, input) } else { input };
+        let reads = Reads::new(conv, read, output, prepared);
+        Convolution {
+            conv,
+            input,
+            read,
+            output,
+            entry,
+            reads,
+            panels: Panels {
+                depth: reads.taps * reads.depth,
+                columns: conv.channels / conv.groups,
+                shape,
+            },
+        }
+    }
+
+    /// Whether the input is copied before it is read.
+    fn is_prepared(&self) -> bool {
+        self.read.place == Place::Shared
+    }
+
+    /// Floats of zeros that stand for a pixel outside of the image.
+    pub fn zeros(&self) -> usize {
+        self.read.channels
+    }
+
+    fn blocks(&self, samples: usize, threads: usize) -> Blocks {
+        let rows = samples * self.output.pixels();
+        let panels = self.conv.groups * self.panels.count();
+        Blocks::new(rows, panels, self.reads.touched(), threads)
+    }
+
+    pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+        let product = self.blocks(samples, threads).tasks();
+        if self.is_prepared() {
+            let copies = prepare::split(self.read, samples, threads).tasks();
+            [copies, product, 0]
+        } else {
+            [product, 0, 0]
+        }
+    }
+
+    pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
+        Scratch {
+            own: 0,
+            shared: if self.is_prepared() {
+                samples * self.read.sample_stride()
+            } else {
+                0
+            },
+            offsets: self.blocks(samples, threads).largest_rows() * self.reads.taps,
+        }
+    }
+
+    /// # Safety
+    /// As [`super::run`].
+        pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+        // SAFETY: handed on.
+        unsafe {
+            if self.is_prepared() && phase == 0 {
+                prepare::run(self.conv, self.entry, self.input, self.read, call, task);
+            } else {
+                self.product(call, task);
+            }
+        }
+    }
+
+    /// One block of output pixels and panels.
+    ///
+    /// # Safety
+    /// As [`super::run`].
+        unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
+        let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
+        let zeros = self.zero_offset(call);
+        self.reads.list(rows.clone(), zeros, call.offsets);
+        // SAFETY: blocks of a phase share pixels only where their panels differ, and a
+        // tile writes its panel's columns alone.
+        let out = unsafe { call.memory.part(self.output, rows.clone()) };
+        for panel in panels {
+            // SAFETY: the offsets were just listed for these rows.
+            unsafe { self.panel(call, panel, rows.clone(), &out) };
+        }
+    }
+
+    /// # Safety
+    /// As [`super::run`]; the call's offsets are those of `rows`.
+        unsafe fn panel(
+        &self,
+        call: &Call<'_>,
+        index: usize,
+        rows: Range<usize>,
+        out: &Part<'_>,
+    ) {
+        let (group, index) = (index / self.panels.count(), index % self.panels.count());
+        let panel = self.panels.panel(index);
+        let column = group * self.panels.columns + panel.column;
+        let weights = &call.weights.packed.values()[group * self.panels.floats()..][panel.at..];
+        // SAFETY: a step never reads the slot that it writes.
+        let residual = call.step.residual.map(|v| unsafe { call.memory.source(v) });
+        let count = rows.len();
+        let most = self.panels.shape.rows(panel.vectors);
+        for tile in even_tiles(count, most) {
+            let pixel = rows.start + tile.start;
+            let from = residual.map(|r| &r.pixel(pixel)[column..]);
+            let tile_rows = Tile {
+                base: self.base(call).wrapping_add(group * self.reads.depth),
+                rows: call.offsets[tile.start..].as_ptr(),
+                rows_stride: count,
+                taps: self.reads.taps,
+                depth: self.reads.depth,
+                panel: weights.as_ptr(),
+                bias: bias(call, column, panel.vectors * self.panels.shape.lanes),
+                residual: from.map_or(std::ptr::null(), <[f32]>::as_ptr),
+                residual_stride: residual.map_or(0, |r| r.view.pitch),
+                out: out.ptr(pixel).wrapping_add(column),
+                out_stride: out.pitch(),
+                last: panel.last,
+                activation: call.step.fused.activation,
+            };
+            let run = tile_fn(call.family, panel.vectors, tile.len());
+            // SAFETY: the offsets are those of pixels of the input (or of the zeros), the
+            // panel and the bias have their full width, and the rows of the residual and of
+            // the output exist for all pixels of the block.
+            unsafe { run(&tile_rows) };
+        }
+    }
+
+    /// What offsets count from: the arena, or the samples themselves.
+    fn base(&self, call: &Call<'_>) -> *const f32 {
+        match self.read.place {
+            Place::Input => call.memory.input().as_ptr(),
+            place => call.memory.start().wrapping_add(call.memory.offset(place)),
+        }
+    }
+
+    /// The zeros, counted from [`Convolution::base`]; the arena begins with them, so the
+    /// offset wraps around.
+    fn zero_offset(&self, call: &Call<'_>) -> usize {
+        call.memory.offset(self.read.place).wrapping_neg()
+    }
+}
+
+/// The bias from `column` on, which has `columns` values or (at the end of a group of few
+/// channels) is not read as vectors.
+fn bias(call: &Call<'_>, column: usize, columns: usize) -> *const f32 {
+    match call.weights.bias.get(column..column + columns) {
+        Some(bias) => bias.as_ptr(),
+        None => std::ptr::null(),
+    }
+}

@@ -1,0 +1,206 @@
+//! The memory that the threads of one batch work in together.
+//!
+//! One aligned allocation holds everything: zeros for what lies outside of an image, the
+//! slots of the plan, scratch that all threads share, scratch for each. While a phase of
+//! a step runs, its inputs are only read and the pixels it writes are divided among its
+//! tasks; that is what lets threads share it without locks.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use crate::compute::error::ComputeError;
+use crate::compute::layout::Layout;
+use crate::compute::view::{Place, View};
+
+/// Floats of a cache line, which is also the widest vector.
+pub(in crate::compute) const LINE: usize = 16;
+
+/// An allocation of floats that starts at a cache line.
+#[derive(Debug)]
+pub(in crate::compute) struct Buffer {
+    values: Vec<f32>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    /// Zeros.
+    ///
+    /// # Errors
+    /// [`ComputeError::OutOfMemory`].
+    pub fn zeroed(len: usize) -> Result<Self, ComputeError> {
+        let values = crate::compute::rows::zeroed(len + LINE)?;
+        let start = values.as_ptr().align_offset(4 * LINE).min(LINE);
+        Ok(Buffer { values, start, len })
+    }
+
+    pub fn values(&self) -> &[f32] {
+        &self.values[self.start..][..self.len]
+    }
+
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values[self.start..][..self.len]
+    }
+}
+
+/// One batch's memory, as every thread sees it.
+#[derive(Clone, Copy)]
+pub(in crate::compute) struct Memory<'a> {
+    start: *mut f32,
+    len: usize,
+    layout: &'a Layout,
+    input: &'a [f32],
+    buffer: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: threads reach the floats only through the unsafe methods below, whose callers
+// keep what is written disjoint from everything else that is read or written.
+unsafe impl Send for Memory<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Memory<'_> {}
+
+impl<'a> Memory<'a> {
+    /// `buffer` has room for `layout`.
+    pub fn new(buffer: &'a mut Buffer, layout: &'a Layout, input: &'a [f32]) -> Self {
+        let floats = buffer.values_mut();
+        assert!(layout.floats <= floats.len(), "a layout larger than its buffer");
+        Memory {
+            start: floats.as_mut_ptr(),
+            len: floats.len(),
+            layout,
+            input,
+            buffer: PhantomData,
+        }
+    }
+
+    /// The first float of all.
+    pub fn start(&self) -> *const f32 {
+        self.start
+    }
+
+    /// The samples.
+    pub fn input(&self) -> &'a [f32] {
+        self.input
+    }
+
+    /// Scratch of `thread`.
+    pub fn own(&self, thread: usize) -> Range<usize> {
+        self.layout.own[thread].clone()
+    }
+
+    /// Scratch of all threads.
+    pub fn shared(&self) -> Range<usize> {
+        self.layout.shared.clone()
+    }
+
+    fn range(&self, place: Place) -> Range<usize> {
+        match place {
+            Place::Input => 0..0,
+            Place::Slot(slot) => self.layout.slots[slot].clone(),
+            Place::Shared => self.layout.shared.clone(),
+        }
+    }
+
+    /// Where the floats of `place` begin, counted from [`Memory::start`].
+    pub fn offset(&self, place: Place) -> usize {
+        self.range(place).start
+    }
+
+    /// What a step reads.
+    ///
+    /// # Safety
+    /// Nobody writes to the view's slot while the source is used.
+    pub unsafe fn source(&self, view: View) -> Source<'a> {
+        let data = match view.place {
+            Place::Input => self.input,
+            // SAFETY: the layout's ranges lie inside the buffer; nobody writes there.
+            place => unsafe { self.floats(self.range(place)) },
+        };
+        Source { view, data }
+    }
+
+    /// The pixels of `view` that one task writes, counted over all samples.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes the view's channels of these pixels meanwhile.
+    pub unsafe fn part(&self, view: View, pixels: Range<usize>) -> Part<'a> {
+        let range = self.range(view.place);
+        let end = pixels.end * view.pitch;
+        assert!(end <= range.len() || pixels.is_empty(), "pixels outside of their slot");
+        Part {
+            // SAFETY: the layout's ranges lie inside the buffer.
+            start: unsafe { self.start.add(range.start) },
+            view,
+            pixels,
+            buffer: PhantomData,
+        }
+    }
+
+    /// Floats that nobody writes.
+    ///
+    /// # Safety
+    /// Nobody writes to them while the slice is used.
+    pub unsafe fn floats(&self, range: Range<usize>) -> &'a [f32] {
+        assert!(range.end <= self.len && range.start <= range.end);
+        // SAFETY: inside the buffer, by the assertion; unwritten, by the caller.
+        unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) }
+    }
+
+    /// Floats that one task alone uses.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes them while the slice is used.
+    pub unsafe fn floats_mut(&self, range: Range<usize>) -> &'a mut [f32] {
+        assert!(range.end <= self.len && range.start <= range.end);
+        // SAFETY: inside the buffer, by the assertion; unshared, by the caller.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+    }
+}
+
+/// A view with the floats it looks into.
+#[derive(Clone, Copy)]
+pub(in crate::compute) struct Source<'a> {
+    pub view: View,
+    pub data: &'a [f32],
+}
+
+impl<'a> Source<'a> {
+    /// Channels of pixel `pixel`, counted over all samples.
+    #[inline(always)]
+    pub fn pixel(&self, pixel: usize) -> &'a [f32] {
+        let at = pixel * self.view.pitch + self.view.first;
+        &self.data[at..at + self.view.channels]
+    }
+}
+
+/// Pixels that one task writes.
+pub(in crate::compute) struct Part<'a> {
+    start: *mut f32,
+    view: View,
+    pub pixels: Range<usize>,
+    buffer: PhantomData<&'a mut [f32]>,
+}
+
+impl Part<'_> {
+    /// Channels of pixel `pixel`, one of [`Part::pixels`].
+    #[inline(always)]
+    pub fn row(&mut self, pixel: usize) -> &mut [f32] {
+        let start = self.ptr(pixel);
+        // SAFETY: the pixel lies inside the slot, and the part alone may write its channels;
+        // `&mut self` hands out one row at a time.
+        unsafe { std::slice::from_raw_parts_mut(start, self.view.channels) }
+    }
+
+    /// Where the channels of pixel `pixel`, one of [`Part::pixels`], begin.
+    #[inline(always)]
+    pub fn ptr(&self, pixel: usize) -> *mut f32 {
+        assert!(self.pixels.contains(&pixel));
+        let at = pixel * self.view.pitch + self.view.first;
+        // SAFETY: inside the slot, as was checked when the part was made.
+        unsafe { self.start.add(at) }
+    }
+
+    pub fn pitch(&self) -> usize {
+        self.view.pitch
+    }
+}

@@ -1,0 +1,120 @@
+//! A matrix of weights laid out for the product: panels as wide as a tile, each with its
+//! lines one after the other.
+
+use std::ops::Range;
+
+use super::vector::{self, Vector, Vectorised};
+use crate::compute::family::Family;
+
+/// What a family's tiles are like.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::compute) struct TileShape {
+    pub lanes: usize,
+    pub vectors: usize,
+    rows: [usize; 5],
+}
+
+impl TileShape {
+        pub fn of(family: Family) -> Self {
+        struct Shape;
+        impl Vectorised for Shape {
+            type Output = TileShape;
+            #[inline(always)]
+            unsafe fn run<V: Vector>(self) -> TileShape {
+                TileShape {
+                    lanes: V::LANES,
+                    vectors: V::TILE_VECTORS,
+                    rows: V::TILE_ROWS,
+                }
+            }
+        }
+        if !family.is_available() {
+            return TileShape::of(Family::Plain);
+        }
+        // SAFETY: the family is available; reading constants asks for nothing else.
+        unsafe { vector::dispatch(family, Shape) }
+    }
+
+    /// Most rows of a tile that is `vectors` wide.
+    pub fn rows(&self, vectors: usize) -> usize {
+        self.rows[vectors]
+    }
+
+    /// Columns of the widest tile.
+    pub fn columns(&self) -> usize {
+        self.lanes * self.vectors
+    }
+}
+
+/// The layout of a `depth × columns` matrix as panels.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::compute) struct Panels {
+    pub depth: usize,
+    pub columns: usize,
+    pub shape: TileShape,
+}
+
+/// One panel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::compute) struct Panel {
+    /// First column.
+    pub column: usize,
+    pub vectors: usize,
+    /// Columns of the last vector that exist.
+    pub last: usize,
+    /// Floats before the panel.
+    pub at: usize,
+}
+
+impl Panels {
+    pub fn count(&self) -> usize {
+        self.columns.div_ceil(self.shape.columns())
+    }
+
+    /// Floats of the whole matrix, with the columns that fill up the last vector.
+    pub fn floats(&self) -> usize {
+        self.depth * self.padded_columns()
+    }
+
+    /// Columns with those that fill up the last vector.
+    pub fn padded_columns(&self) -> usize {
+        self.columns.next_multiple_of(self.shape.lanes)
+    }
+
+    pub fn panel(&self, index: usize) -> Panel {
+        let column = index * self.shape.columns();
+        let columns = (self.columns - column).min(self.shape.columns());
+        let vectors = columns.div_ceil(self.shape.lanes);
+        Panel {
+            column,
+            vectors,
+            last: columns - (vectors - 1) * self.shape.lanes,
+            at: column * self.depth,
+        }
+    }
+
+    /// Fills `packed` with the columns that `column` gives from their first line on.
+    pub fn pack<I: Iterator<Item = f32>>(
+        &self,
+        packed: &mut [f32],
+        column: impl Fn(usize) -> I,
+    ) {
+        for panel in (0..self.count()).map(|i| self.panel(i)) {
+            let width = panel.vectors * self.shape.lanes;
+            let columns = width - self.shape.lanes + panel.last;
+            let panel_floats = &mut packed[panel.at..][..width * self.depth];
+            for c in 0..columns {
+                let lines = panel_floats[c..].iter_mut().step_by(width);
+                for (to, value) in lines.zip(column(panel.column + c)) {
+                    *to = value;
+                }
+            }
+        }
+    }
+}
+
+/// `rows` cut into tiles of at most `most` rows, as even as can be.
+pub(super) fn even_tiles(rows: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let tiles = rows.div_ceil(most).max(1);
+    (0..tiles).map(move |i| i * rows / tiles..(i + 1) * rows / tiles)
+}

@@ -1,0 +1,218 @@
+//! The product's inner loop: a few rows times a panel, kept in registers until done.
+//!
+//! Rows are found through a table of offsets, so that a convolution multiplies its input
+//! where it lies (Dukhan, "The indirect convolution algorithm", arXiv 1907.02129), and
+//! leaves with bias, residual and activation applied.
+
+use super::vector::{Plain, Vector};
+use crate::compute::family::Family;
+use crate::network::Activation;
+
+/// One tile: `rows × (vectors · LANES)` results.
+pub(super) struct Tile {
+    /// What offsets count from.
+    pub base: *const f32,
+    /// Offsets of the rows, `rows_stride` from one tap to the next.
+    pub rows: *const usize,
+    pub rows_stride: usize,
+    pub taps: usize,
+    /// Floats of a row for one tap.
+    pub depth: usize,
+    /// `[taps · depth, vectors · LANES]`.
+    pub panel: *const f32,
+    /// One value a column, or null.
+    pub bias: *const f32,
+    /// First of the rows to add, or null.
+    pub residual: *const f32,
+    pub residual_stride: usize,
+    pub out: *mut f32,
+    pub out_stride: usize,
+    /// Columns of the last vector that are written; `LANES` for all.
+    pub last: usize,
+    pub activation: Option<Activation>,
+}
+
+/// A tile's function for one family and size.
+///
+/// # Safety
+/// The processor has the family's instructions. For all `rows` of each tap, `depth` floats
+/// can be read at `base` plus their offset; the panel has `taps · depth` lines; bias has
+/// a vector's worth for each vector; residual and out have `rows` rows of the columns
+/// written, and nobody else touches out meanwhile.
+pub(super) type TileFn = unsafe fn(&Tile);
+
+/// The function for `rows × vectors`, each at least 1 and within the family's bounds
+/// ([`Vector::TILE_ROWS`]).
+pub(super) fn tile_fn(family: Family, vectors: usize, rows: usize) -> TileFn {
+    match family {
+        #[cfg(target_arch = "x86_64")]
+        Family::Avx512 => x86::avx512(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        Family::Avx2 => x86::avx2(vectors, rows),
+        #[cfg(target_arch = "aarch64")]
+        Family::Neon => arm::neon(vectors, rows),
+        _ => plain(vectors, rows),
+    }
+}
+
+/// Matches vectors and rows to instances of a function `f::<ROWS, VECTORS>`.
+macro_rules! instances {
+    ($f:ident, $at:expr; $($vectors:literal: $($rows:literal)+;)+) => {
+        match $at {
+            $($(($vectors, $rows) => $f::<$rows, $vectors>,)+)+
+            (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
+        }
+    };
+}
+
+fn plain(vectors: usize, rows: usize) -> TileFn {
+    unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
+        // SAFETY: as `TileFn` says.
+        unsafe { run::<Plain, M, N>(tile) }
+    }
+    instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::super::vector::{Avx2, Avx512};
+    use super::{Tile, TileFn, run};
+
+    pub(super) fn avx512(vectors: usize, rows: usize) -> TileFn {
+        #[target_feature(enable = "avx512f")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
+            // SAFETY: as `TileFn` says.
+            unsafe { run::<Avx512, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn avx2(vectors: usize, rows: usize) -> TileFn {
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
+            // SAFETY: as `TileFn` says.
+            unsafe { run::<Avx2, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use super::super::vector::Neon;
+    use super::{Tile, TileFn, run};
+
+    pub(super) fn neon(vectors: usize, rows: usize) -> TileFn {
+        #[target_feature(enable = "neon")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
+            // SAFETY: as `TileFn` says.
+            unsafe { run::<Neon, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;)
+    }
+}
+
+#[inline(always)]
+unsafe fn run<V: Vector, const M: usize, const N: usize>(tile: &Tile) {
+    // SAFETY: as `TileFn` says.
+    unsafe {
+        let mut sums = start::<V, M, N>(tile);
+        multiply(tile, &mut sums);
+        finish(tile, sums);
+    }
+}
+
+#[inline(always)]
+unsafe fn start<V: Vector, const M: usize, const N: usize>(tile: &Tile) -> [[V; N]; M] {
+    // SAFETY: bias is null or has a vector's worth for each vector.
+    unsafe {
+        let mut bias = [V::splat(0.0); N];
+        if !tile.bias.is_null() {
+            for (n, b) in bias.iter_mut().enumerate() {
+                *b = V::load(tile.bias.add(n * V::LANES));
+            }
+        }
+        [bias; M]
+    }
+}
+
+#[inline(always)]
+unsafe fn multiply<V: Vector, const M: usize, const N: usize>(tile: &Tile, sums: &mut [[V; N]; M]) {
+    // SAFETY: `depth` floats at each row of each tap, and `taps · depth` lines of the panel.
+    unsafe {
+        let mut line = tile.panel;
+        for tap in 0..tile.taps {
+            let mut rows = [tile.base; M];
+            for (m, row) in rows.iter_mut().enumerate() {
+                // Offsets of zeros wrap around to before the base.
+                *row = tile.base.wrapping_add(*tile.rows.add(tap * tile.rows_stride + m));
+            }
+            for k in 0..tile.depth {
+                let mut weights = [V::splat(0.0); N];
+                for (n, w) in weights.iter_mut().enumerate() {
+                    *w = V::load(line.add(n * V::LANES));
+                }
+                line = line.add(N * V::LANES);
+                for m in 0..M {
+                    let value = V::splat(*rows[m].add(k));
+                    for n in 0..N {
+                        sums[m][n] = sums[m][n].mul_add(value, weights[n]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn finish<V: Vector, const M: usize, const N: usize>(tile: &Tile, mut sums: [[V; N]; M]) {
+    // SAFETY: residual (where there is one) and out have `M` rows of the columns written.
+    unsafe {
+        if !tile.residual.is_null() {
+            for (m, row) in sums.iter_mut().enumerate() {
+                let from = tile.residual.add(m * tile.residual_stride);
+                for (n, sum) in row.iter_mut().enumerate() {
+                    let at = from.add(n * V::LANES);
+                    let whole = n + 1 < N || tile.last == V::LANES;
+                    *sum = sum.add(if whole { V::load(at) } else { V::load_part(at, tile.last) });
+                }
+            }
+        }
+        for (m, row) in sums.iter().enumerate() {
+            let to = tile.out.add(m * tile.out_stride);
+            for (n, sum) in row.iter().enumerate() {
+                let value = activated(*sum, tile.activation);
+                let at = to.add(n * V::LANES);
+                if n + 1 < N || tile.last == V::LANES {
+                    value.store(at);
+                } else {
+                    value.store_part(at, tile.last);
+                }
+            }
+        }
+    }
+}
+
+/// `value` with the activation applied.
+///
+/// # Safety
+/// As [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn activated<V: Vector>(value: V, activation: Option<Activation>) -> V {
+    // SAFETY: handed on.
+    unsafe {
+        match activation {
+            None => value,
+            Some(Activation::Relu) => value.relu(),
+            Some(Activation::Relu6) => value.relu().at_most(6.0),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Eight floats (x86-64 with AVX2 and FMA).
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    reason = "each method is one instruction, whose conditions are the trait's"
+)]
+
+use std::arch::x86_64::*;
+
+use super::{Vector, Vectorised};
+
+#[derive(Clone, Copy)]
+pub(in crate::compute) struct Avx2(__m256);
+
+/// Runs `work` with these instructions turned on.
+///
+/// # Safety
+/// The processor has AVX2 and FMA; what `work` asks for.
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
+    work.run::<Avx2>()
+}
+
+/// Eight lanes from here, `8 - n` of them, start with `n` that are on.
+static LANES_ON: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+#[inline(always)]
+unsafe fn first(n: usize) -> __m256i {
+    _mm256_loadu_si256(LANES_ON.as_ptr().add(8 - n).cast())
+}
+
+impl Vector for Avx2 {
+    const LANES: usize = 8;
+    const TILE_VECTORS: usize = 2;
+    const TILE_ROWS: [usize; 5] = [0, 8, 6, 0, 0];
+
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        Avx2(_mm256_set1_ps(value))
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        Avx2(_mm256_loadu_ps(from))
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const f32, n: usize) -> Self {
+        Avx2(_mm256_maskload_ps(from, first(n)))
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        _mm256_storeu_ps(to, self.0);
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut f32, n: usize) {
+        _mm256_maskstore_ps(to, first(n), self.0);
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        Avx2(_mm256_add_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Avx2(_mm256_sub_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Avx2(_mm256_mul_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn mul_add(self, a: Self, b: Self) -> Self {
+        Avx2(_mm256_fmadd_ps(a.0, b.0, self.0))
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        // The instruction gives its second operand where either is NaN.
+        let larger = _mm256_max_ps(self.0, other.0);
+        let nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, self.0);
+        Avx2(_mm256_blendv_ps(larger, self.0, nan))
+    }
+    #[inline(always)]
+    unsafe fn relu(self) -> Self {
+        Avx2(_mm256_max_ps(_mm256_setzero_ps(), self.0))
+    }
+    #[inline(always)]
+    unsafe fn at_most(self, most: f32) -> Self {
+        Avx2(_mm256_min_ps(_mm256_set1_ps(most), self.0))
+    }
+    #[inline(always)]
+    unsafe fn spread(self, width: usize, i: usize) -> Self {
+        let lanes = _mm256_set1_epi32(i as i32);
+        if width == 4 {
+            Avx2(_mm256_permutevar_ps(self.0, lanes))
+        } else {
+            Avx2(_mm256_permutevar8x32_ps(self.0, lanes))
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Sixteen floats (x86-64 with AVX-512 F).
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    reason = "each method is one instruction, whose conditions are the trait's"
+)]
+
+use std::arch::x86_64::*;
+
+use super::{Vector, Vectorised};
+
+#[derive(Clone, Copy)]
+pub(in crate::compute) struct Avx512(__m512);
+
+/// Runs `work` with these instructions turned on.
+///
+/// # Safety
+/// The processor has AVX-512 F; what `work` asks for.
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
+    work.run::<Avx512>()
+}
+
+const fn first(n: usize) -> __mmask16 {
+    ((1u32 << n) - 1) as __mmask16
+}
+
+impl Vector for Avx512 {
+    const LANES: usize = 16;
+    const TILE_VECTORS: usize = 4;
+    const TILE_ROWS: [usize; 5] = [0, 12, 12, 8, 6];
+
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        Avx512(_mm512_set1_ps(value))
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        Avx512(_mm512_loadu_ps(from))
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const f32, n: usize) -> Self {
+        Avx512(_mm512_maskz_loadu_ps(first(n), from))
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        _mm512_storeu_ps(to, self.0);
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut f32, n: usize) {
+        _mm512_mask_storeu_ps(to, first(n), self.0);
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        Avx512(_mm512_add_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Avx512(_mm512_sub_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Avx512(_mm512_mul_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn mul_add(self, a: Self, b: Self) -> Self {
+        Avx512(_mm512_fmadd_ps(a.0, b.0, self.0))
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        // The instruction gives its second operand where either is NaN.
+        let larger = _mm512_max_ps(self.0, other.0);
+        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, self.0);
+        Avx512(_mm512_mask_mov_ps(larger, nan, self.0))
+    }
+    #[inline(always)]
+    unsafe fn relu(self) -> Self {
+        Avx512(_mm512_max_ps(_mm512_setzero_ps(), self.0))
+    }
+    #[inline(always)]
+    unsafe fn at_most(self, most: f32) -> Self {
+        Avx512(_mm512_min_ps(_mm512_set1_ps(most), self.0))
+    }
+    #[inline(always)]
+    unsafe fn spread(self, width: usize, i: usize) -> Self {
+        if width == 4 {
+            return Avx512(_mm512_permutevar_ps(self.0, _mm512_set1_epi32(i as i32)));
+        }
+        let (low, high) = (i as i32, i as i32 + 8);
+        let lanes = _mm512_mask_set1_epi32(_mm512_set1_epi32(low), 0xff00, high);
+        Avx512(_mm512_permutexvar_ps(lanes, self.0))
+    }
+}

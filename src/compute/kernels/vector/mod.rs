@@ -1,0 +1,87 @@
+//! A vector of floats, once for each family of kernels.
+//!
+//! Kernels are written once, over [`Vector`], and compiled for each family inside of a
+//! function that turns the family's instructions on ([`dispatch`]).
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod plain;
+
+#[cfg(target_arch = "x86_64")]
+pub(in crate::compute) use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub(in crate::compute) use avx512::Avx512;
+#[cfg(target_arch = "aarch64")]
+pub(in crate::compute) use neon::Neon;
+pub(in crate::compute) use plain::Plain;
+
+use crate::compute::family::Family;
+
+/// `LANES` floats that one instruction works on.
+///
+/// # Safety
+/// All methods: the processor has the family's instructions, and pointers reach as many
+/// floats as are read or written (`LANES`, or `n` of the partial ones).
+pub(in crate::compute) trait Vector: Copy {
+    /// Floats in a vector.
+    const LANES: usize;
+    /// Vectors side by side, and rows below each other, of a product's tile: as many as
+    /// the registers hold, `TILE_ROWS[n]` rows where `n` vectors are left.
+    const TILE_VECTORS: usize;
+    const TILE_ROWS: [usize; 5];
+
+    unsafe fn splat(value: f32) -> Self;
+    unsafe fn load(from: *const f32) -> Self;
+    /// The first `n < LANES` floats; zero in the others.
+    unsafe fn load_part(from: *const f32, n: usize) -> Self;
+    unsafe fn store(self, to: *mut f32);
+    /// The first `n < LANES` floats only.
+    unsafe fn store_part(self, to: *mut f32, n: usize);
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn sub(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
+    /// `self + a · b`.
+    unsafe fn mul_add(self, a: Self, b: Self) -> Self;
+    /// The larger one; NaN where either is.
+    unsafe fn max(self, other: Self) -> Self;
+    /// `max(self, 0)` that keeps NaN.
+    unsafe fn relu(self) -> Self;
+    /// `min(self, most)` that keeps NaN.
+    unsafe fn at_most(self, most: f32) -> Self;
+    /// In each run of `width` lanes (4 or 8, at most `LANES`), lane `i` in all of them.
+    unsafe fn spread(self, width: usize, i: usize) -> Self;
+}
+
+/// Something written over vectors; `run` must be `#[inline(always)]`, since it may use a
+/// family's instructions only where [`dispatch`] has turned them on.
+pub(in crate::compute) trait Vectorised {
+    /// What it gives.
+    type Output;
+
+    /// # Safety
+    /// The processor has the family's instructions; what the implementor asks for.
+    unsafe fn run<V: Vector>(self) -> Self::Output;
+}
+
+/// Runs `work` with the vectors of `family`.
+///
+/// # Safety
+/// `family.is_available()`, and what `work` asks for.
+pub(in crate::compute) unsafe fn dispatch<W: Vectorised>(family: Family, work: W) -> W::Output {
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match family {
+            #[cfg(target_arch = "x86_64")]
+            Family::Avx512 => avx512::with(work),
+            #[cfg(target_arch = "x86_64")]
+            Family::Avx2 => avx2::with(work),
+            #[cfg(target_arch = "aarch64")]
+            Family::Neon => neon::with(work),
+            _ => work.run::<Plain>(),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Four floats (aarch64).
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    reason = "each method is one instruction, whose conditions are the trait's"
+)]
+
+use std::arch::aarch64::*;
+
+use super::{Vector, Vectorised};
+
+#[derive(Clone, Copy)]
+pub(in crate::compute) struct Neon(float32x4_t);
+
+/// Runs `work` with these instructions turned on.
+///
+/// # Safety
+/// The processor has NEON; what `work` asks for.
+#[target_feature(enable = "neon")]
+pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
+    work.run::<Neon>()
+}
+
+impl Vector for Neon {
+    const LANES: usize = 4;
+    const TILE_VECTORS: usize = 4;
+    const TILE_ROWS: [usize; 5] = [0, 12, 12, 8, 6];
+
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        Neon(vdupq_n_f32(value))
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        Neon(vld1q_f32(from))
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const f32, n: usize) -> Self {
+        let mut lanes = [0.0; 4];
+        std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), n);
+        Neon(vld1q_f32(lanes.as_ptr()))
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        vst1q_f32(to, self.0);
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut f32, n: usize) {
+        let mut lanes = [0.0; 4];
+        vst1q_f32(lanes.as_mut_ptr(), self.0);
+        std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, n);
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        Neon(vaddq_f32(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Neon(vsubq_f32(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        Neon(vmulq_f32(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn mul_add(self, a: Self, b: Self) -> Self {
+        Neon(vfmaq_f32(self.0, a.0, b.0))
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        Neon(vmaxq_f32(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn relu(self) -> Self {
+        Neon(vmaxq_f32(self.0, vdupq_n_f32(0.0)))
+    }
+    #[inline(always)]
+    unsafe fn at_most(self, most: f32) -> Self {
+        Neon(vminq_f32(self.0, vdupq_n_f32(most)))
+    }
+    #[inline(always)]
+    unsafe fn spread(self, _width: usize, i: usize) -> Self {
+        let mut lanes = [0.0; 4];
+        vst1q_f32(lanes.as_mut_ptr(), self.0);
+        Neon(vdupq_n_f32(lanes[i & 3]))
+    }
+}

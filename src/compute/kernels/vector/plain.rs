@@ -1,0 +1,78 @@
+//! Four floats without any instruction asked for: the compiler makes of it what it may.
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    reason = "each method reads or writes what the trait allows"
+)]
+
+use super::Vector;
+
+#[derive(Clone, Copy)]
+pub(in crate::compute) struct Plain([f32; 4]);
+
+impl Plain {
+    #[inline(always)]
+    fn with(self, other: Self, each: impl Fn(f32, f32) -> f32) -> Self {
+        Plain(std::array::from_fn(|i| each(self.0[i], other.0[i])))
+    }
+}
+
+impl Vector for Plain {
+    const LANES: usize = 4;
+    const TILE_VECTORS: usize = 2;
+    const TILE_ROWS: [usize; 5] = [0, 6, 4, 0, 0];
+
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        Plain([value; 4])
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        Plain(from.cast::<[f32; 4]>().read_unaligned())
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const f32, n: usize) -> Self {
+        let mut lanes = [0.0; 4];
+        std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), n);
+        Plain(lanes)
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        to.cast::<[f32; 4]>().write_unaligned(self.0);
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut f32, n: usize) {
+        std::ptr::copy_nonoverlapping(self.0.as_ptr(), to, n);
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        self.with(other, |a, b| a * b)
+    }
+    #[inline(always)]
+    unsafe fn mul_add(self, a: Self, b: Self) -> Self {
+        self.add(a.mul(b))
+    }
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        self.with(other, |a, b| if a > b || a.is_nan() { a } else { b })
+    }
+    #[inline(always)]
+    unsafe fn relu(self) -> Self {
+        Plain(self.0.map(|v| if v < 0.0 { 0.0 } else { v }))
+    }
+    #[inline(always)]
+    unsafe fn at_most(self, most: f32) -> Self {
+        Plain(self.0.map(|v| if v > most { most } else { v }))
+    }
+    #[inline(always)]
+    unsafe fn spread(self, _width: usize, i: usize) -> Self {
+        Plain([self.0[i & 3]; 4])
+    }
+}

@@ -1,0 +1,64 @@
+//! Where everything lies in the one allocation that a batch is run in.
+
+use std::ops::Range;
+
+use super::kernels::{LINE, Scratch};
+use super::plan::Plan;
+
+/// Ranges of floats, each starting at a cache line.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Zeros that stand for what lies outside of an image; always first.
+    pub zeros: usize,
+    pub slots: Vec<Range<usize>>,
+    /// Scratch of all threads together.
+    pub shared: Range<usize>,
+    /// Scratch of each thread.
+    pub own: Vec<Range<usize>>,
+    /// Row offsets that each thread can note down.
+    pub offsets: usize,
+    /// Floats of everything.
+    pub floats: usize,
+}
+
+impl Layout {
+    /// For batches of up to `batch` on `threads`.
+    pub fn new(plan: &Plan, batch: usize, threads: usize) -> Self {
+        let scratch = plan.scratch(batch, threads);
+        let mut end = 0;
+        let mut take = |floats: usize| {
+            let start = end;
+            end = (start + floats).next_multiple_of(LINE);
+            start..start + floats
+        };
+        let zeros = take(plan.zeros).len();
+        let slots = plan.slots.iter().map(|s| take(s * batch)).collect();
+        let shared = take(scratch.shared);
+        let own = (0..threads).map(|_| take(scratch.own)).collect();
+        Layout {
+            zeros,
+            slots,
+            shared,
+            own,
+            offsets: scratch.offsets,
+            floats: end,
+        }
+    }
+
+    /// Bytes of the allocation and of the offsets.
+    pub fn bytes(&self) -> u64 {
+        let offsets = self.own.len() * self.offsets * size_of::<usize>();
+        (4 * (self.floats + LINE) + offsets) as u64
+    }
+}
+
+impl Scratch {
+    /// Enough for both, one after the other.
+    pub fn or(self, other: Scratch) -> Scratch {
+        Scratch {
+            own: self.own.max(other.own),
+            shared: self.shared.max(other.shared),
+            offsets: self.offsets.max(other.offsets),
+        }
+    }
+}
