@@ -24,7 +24,12 @@ pub(super) fn floats(step: &PlannedStep) -> usize {
         _ => 0,
     });
     let biased = packed > 0;
-    packed + if biased { step.output.channels + LINE } else { 0 }
+    packed
+        + if biased {
+            step.output.channels + LINE
+        } else {
+            0
+        }
 }
 
 /// Folds the weights that `step` uses.
@@ -75,7 +80,10 @@ fn weighted(
     let bias = weights.get(&format!("{name}.bias"));
     let scale = scale(step, norm.as_ref());
     let filters = Filters {
-        conv: step.method.conv().unwrap_or(Conv2d::new(step.output.channels, 1)),
+        conv: step
+            .method
+            .conv()
+            .unwrap_or(Conv2d::new(step.output.channels, 1)),
         raw,
         scale: scale.as_deref(),
     };

@@ -94,7 +94,10 @@ impl Lowered {
         phases.clear();
         for (step, planned) in self.plan.steps.iter().enumerate() {
             let tasks = kernels::phases(planned, samples, threads);
-            let all = tasks.into_iter().enumerate().filter(|(_, tasks)| *tasks > 0);
+            let all = tasks
+                .into_iter()
+                .enumerate()
+                .filter(|(_, tasks)| *tasks > 0);
             phases.extend(all.map(|(phase, tasks)| Phase { step, phase, tasks }));
         }
     }

@@ -8,7 +8,7 @@ use crate::network::{Conv2d, Graph, Shape};
 
 use super::fuse::{FusedStep, Kernel, Value, fuse};
 use super::homes::{Homes, Slots};
-use super::kernels::{self, Convolution, Filters, Scratch, TileShape};
+use super::kernels::{self, Convolution, Filters, Scratch, TileShape, Winograd};
 use super::view::View;
 
 /// A fused step with its operands placed.
@@ -27,6 +27,7 @@ pub(super) enum Method {
     /// A pass over the output's pixels, whatever the kernel.
     Simple,
     Convolution(Box<Convolution>),
+    Winograd(Box<Winograd>),
 }
 
 impl Method {
@@ -35,6 +36,7 @@ impl Method {
         match self {
             Method::Simple => 0,
             Method::Convolution(c) => c.conv.groups * c.panels.floats(),
+            Method::Winograd(w) => w.weight_floats(),
         }
     }
 
@@ -43,6 +45,7 @@ impl Method {
         match self {
             Method::Simple => None,
             Method::Convolution(c) => Some(c.conv),
+            Method::Winograd(w) => Some(w.conv),
         }
     }
 
@@ -51,12 +54,13 @@ impl Method {
         match self {
             Method::Simple => {}
             Method::Convolution(c) => filters.pack(c.panels, packed),
+            Method::Winograd(w) => w.pack(filters, packed),
         }
     }
 
     fn zeros(&self) -> usize {
         match self {
-            Method::Simple => 0,
+            Method::Simple | Method::Winograd(_) => 0,
             Method::Convolution(c) => c.zeros(),
         }
     }
@@ -119,18 +123,16 @@ impl Plan {
     }
 }
 
-fn method(
-    kernel: Kernel,
-    inputs: &[View],
-    output: View,
-    entry: bool,
-    shape: TileShape,
-) -> Method {
+fn method(kernel: Kernel, inputs: &[View], output: View, entry: bool, shape: TileShape) -> Method {
     let conv = match kernel {
         Kernel::Convolution(conv) => conv,
         Kernel::Linear => Conv2d::new(output.channels, 1),
         _ => return Method::Simple,
     };
+    let winograd = Winograd::new(conv, inputs[0], output, shape);
+    if let Some(winograd) = winograd.filter(|_| !entry) {
+        return Method::Winograd(Box::new(winograd));
+    }
     let convolution = Convolution::new(conv, inputs[0], output, entry, shape);
     Method::Convolution(Box::new(convolution))
 }

@@ -63,7 +63,10 @@ impl<'a> Memory<'a> {
     /// `buffer` has room for `layout`.
     pub fn new(buffer: &'a mut Buffer, layout: &'a Layout, input: &'a [f32]) -> Self {
         let floats = buffer.values_mut();
-        assert!(layout.floats <= floats.len(), "a layout larger than its buffer");
+        assert!(
+            layout.floats <= floats.len(),
+            "a layout larger than its buffer"
+        );
         Memory {
             start: floats.as_mut_ptr(),
             len: floats.len(),
@@ -106,6 +109,11 @@ impl<'a> Memory<'a> {
         self.range(place).start
     }
 
+    /// Float `at` of all.
+    pub fn ptr(&self, at: usize) -> *mut f32 {
+        self.start.wrapping_add(at)
+    }
+
     /// What a step reads.
     ///
     /// # Safety
@@ -126,7 +134,10 @@ impl<'a> Memory<'a> {
     pub unsafe fn part(&self, view: View, pixels: Range<usize>) -> Part<'a> {
         let range = self.range(view.place);
         let end = pixels.end * view.pitch;
-        assert!(end <= range.len() || pixels.is_empty(), "pixels outside of their slot");
+        assert!(
+            end <= range.len() || pixels.is_empty(),
+            "pixels outside of their slot"
+        );
         Part {
             // SAFETY: the layout's ranges lie inside the buffer.
             start: unsafe { self.start.add(range.start) },
@@ -170,6 +181,14 @@ impl<'a> Source<'a> {
     pub fn pixel(&self, pixel: usize) -> &'a [f32] {
         let at = pixel * self.view.pitch + self.view.first;
         &self.data[at..at + self.view.channels]
+    }
+}
+
+impl Source<'_> {
+    /// Where the channels of pixel `pixel` begin.
+    #[inline(always)]
+    pub fn ptr(&self, pixel: usize) -> *const f32 {
+        self.data[pixel * self.view.pitch + self.view.first..].as_ptr()
     }
 }
 

@@ -11,10 +11,12 @@ mod split;
 mod tile;
 mod upscale;
 mod vector;
+mod winograd;
 
 pub(super) use convolution::{Convolution, Filters};
 pub(super) use memory::{Buffer, LINE, Memory};
 pub(super) use panels::TileShape;
+pub(super) use winograd::Winograd;
 
 use memory::{Part, Source};
 use vector::{Vector, Vectorised};
@@ -57,6 +59,7 @@ pub(super) const MAX_PHASES: usize = 3;
 pub(super) fn phases(step: &PlannedStep, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
     match &step.method {
         Method::Convolution(c) => c.phases(samples, threads),
+        Method::Winograd(w) => w.phases(samples, threads),
         Method::Simple => [split::pixels(step, samples, threads).tasks(), 0, 0],
     }
 }
@@ -65,6 +68,7 @@ pub(super) fn phases(step: &PlannedStep, samples: usize, threads: usize) -> [usi
 pub(super) fn scratch(step: &PlannedStep, samples: usize, threads: usize) -> Scratch {
     match &step.method {
         Method::Convolution(c) => c.scratch(samples, threads),
+        Method::Winograd(w) => w.scratch(samples, threads),
         Method::Simple => Scratch::default(),
     }
 }
@@ -80,6 +84,7 @@ pub(super) unsafe fn run(call: &mut Call<'_>, phase: usize, task: usize) {
     unsafe {
         match &call.step.method {
             Method::Convolution(c) => c.run(call, phase, task),
+            Method::Winograd(w) => w.run(call, phase, task),
             Method::Simple => simple(call, task),
         }
     }

@@ -15,7 +15,7 @@ pub(in crate::compute) struct TileShape {
 }
 
 impl TileShape {
-        pub fn of(family: Family) -> Self {
+    pub fn of(family: Family) -> Self {
         struct Shape;
         impl Vectorised for Shape {
             type Output = TileShape;
@@ -94,11 +94,7 @@ impl Panels {
     }
 
     /// Fills `packed` with the columns that `column` gives from their first line on.
-    pub fn pack<I: Iterator<Item = f32>>(
-        &self,
-        packed: &mut [f32],
-        column: impl Fn(usize) -> I,
-    ) {
+    pub fn pack<I: Iterator<Item = f32>>(&self, packed: &mut [f32], column: impl Fn(usize) -> I) {
         for panel in (0..self.count()).map(|i| self.panel(i)) {
             let width = panel.vectors * self.shape.lanes;
             let columns = width - self.shape.lanes + panel.last;

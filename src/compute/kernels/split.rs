@@ -21,7 +21,11 @@ const GRAIN: usize = 4 * 1024;
 impl Split {
     /// Tasks of at least `grain` things each, for `threads`.
     pub fn new(total: usize, grain: usize, threads: usize) -> Self {
-        let most = if threads > 1 { threads * TASKS_A_THREAD } else { 1 };
+        let most = if threads > 1 {
+            threads * TASKS_A_THREAD
+        } else {
+            1
+        };
         Split {
             total,
             tasks: (total / grain.max(1)).clamp(1, most),

@@ -153,7 +153,9 @@ unsafe fn multiply<V: Vector, const M: usize, const N: usize>(tile: &Tile, sums:
             let mut rows = [tile.base; M];
             for (m, row) in rows.iter_mut().enumerate() {
                 // Offsets of zeros wrap around to before the base.
-                *row = tile.base.wrapping_add(*tile.rows.add(tap * tile.rows_stride + m));
+                *row = tile
+                    .base
+                    .wrapping_add(*tile.rows.add(tap * tile.rows_stride + m));
             }
             for k in 0..tile.depth {
                 let mut weights = [V::splat(0.0); N];
@@ -182,7 +184,11 @@ unsafe fn finish<V: Vector, const M: usize, const N: usize>(tile: &Tile, mut sum
                 for (n, sum) in row.iter_mut().enumerate() {
                     let at = from.add(n * V::LANES);
                     let whole = n + 1 < N || tile.last == V::LANES;
-                    *sum = sum.add(if whole { V::load(at) } else { V::load_part(at, tile.last) });
+                    *sum = sum.add(if whole {
+                        V::load(at)
+                    } else {
+                        V::load_part(at, tile.last)
+                    });
                 }
             }
         }

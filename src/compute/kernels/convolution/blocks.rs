@@ -31,7 +31,11 @@ impl Blocks {
             most = most.min(even.max(LEAST_ROWS));
         }
         let rows = Split::at_most(rows, most);
-        let wanted = if threads > 1 { threads * BLOCKS_A_THREAD } else { 1 };
+        let wanted = if threads > 1 {
+            threads * BLOCKS_A_THREAD
+        } else {
+            1
+        };
         let columns = wanted.div_ceil(rows.tasks());
         Blocks {
             rows,

@@ -46,9 +46,14 @@ impl Convolution {
     /// `entry` says that the input is channels-first.
     pub fn new(conv: Conv2d, input: View, output: View, entry: bool, shape: TileShape) -> Self {
         let few = conv.groups == 1 && input.channels < FEW_CHANNELS && conv.kernel.area() > 1;
-        let outside = input.place == Place::Input && conv.padding.area() + conv.padding.height + conv.padding.width > 0;
+        let outside = input.place == Place::Input
+            && conv.padding.area() + conv.padding.height + conv.padding.width > 0;
         let prepared = entry || few || outside;
-        let read = if prepared { prepare::padded(conv, input) } else { input };
+        let read = if prepared {
+            prepare::padded(conv, input)
+        } else {
+            input
+        };
         let reads = Reads::new(conv, read, output, prepared);
         Convolution {
             conv,
@@ -105,7 +110,7 @@ impl Convolution {
 
     /// # Safety
     /// As [`super::run`].
-        pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+    pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         // SAFETY: handed on.
         unsafe {
             if self.is_prepared() && phase == 0 {
@@ -120,7 +125,7 @@ impl Convolution {
     ///
     /// # Safety
     /// As [`super::run`].
-        unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
+    unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
         let zeros = self.zero_offset(call);
         self.reads.list(rows.clone(), zeros, call.offsets);
@@ -135,13 +140,7 @@ impl Convolution {
 
     /// # Safety
     /// As [`super::run`]; the call's offsets are those of `rows`.
-        unsafe fn panel(
-        &self,
-        call: &Call<'_>,
-        index: usize,
-        rows: Range<usize>,
-        out: &Part<'_>,
-    ) {
+    unsafe fn panel(&self, call: &Call<'_>, index: usize, rows: Range<usize>, out: &Part<'_>) {
         let (group, index) = (index / self.panels.count(), index % self.panels.count());
         let panel = self.panels.panel(index);
         let column = group * self.panels.columns + panel.column;

@@ -46,7 +46,10 @@ pub(super) unsafe fn run(
     let (to, from) = unsafe { (call.memory.floats_mut(range), call.memory.source(input)) };
     for (line, to) in lines.zip(to.chunks_exact_mut(line)) {
         let (sample, y) = (line / copy.height, line % copy.height);
-        match y.checked_sub(conv.padding.height).filter(|&y| y < input.height) {
+        match y
+            .checked_sub(conv.padding.height)
+            .filter(|&y| y < input.height)
+        {
             None => to.fill(0.0),
             Some(y) => {
                 let (left, rest) = to.split_at_mut(conv.padding.width * copy.pitch);

@@ -44,7 +44,11 @@ impl Reads {
 
     /// Floats of input that another output pixel brings into cache.
     pub fn touched(&self) -> usize {
-        let step = if self.conv.kernel.area() == 1 { 1 } else { self.conv.stride };
+        let step = if self.conv.kernel.area() == 1 {
+            1
+        } else {
+            self.conv.stride
+        };
         self.from.channels * step * step
     }
 
@@ -52,7 +56,11 @@ impl Reads {
     /// tap, counted from the slot's start; `zeros` for what is outside of the image.
     pub fn list(&self, rows: Range<usize>, zeros: usize, offsets: &mut Vec<usize>) {
         offsets.clear();
-        let columns = if self.by_line { 1 } else { self.conv.kernel.width };
+        let columns = if self.by_line {
+            1
+        } else {
+            self.conv.kernel.width
+        };
         for tap in 0..self.taps {
             self.list_tap(tap / columns, tap % columns, rows.clone(), zeros, offsets);
         }
@@ -68,10 +76,12 @@ impl Reads {
     ) {
         let (to, from) = (self.to, self.from);
         let line = rows.start / to.width;
-        let (mut sample, mut y, mut x) = (line / to.height, line % to.height, rows.start % to.width);
+        let (mut sample, mut y, mut x) =
+            (line / to.height, line % to.height, rows.start % to.width);
         let mut first = self.line(sample, y, ky);
         for _ in rows {
-            let at = first.and_then(|first| Some((first + self.column(x, kx)?) * from.pitch + from.first));
+            let at = first
+                .and_then(|first| Some((first + self.column(x, kx)?) * from.pitch + from.first));
             offsets.push(at.unwrap_or(zeros));
             x += 1;
             if x == to.width {
@@ -86,7 +96,11 @@ impl Reads {
 
     /// The first pixel of the input line under line `ky` of the kernel, where there is one.
     fn line(&self, sample: usize, y: usize, ky: usize) -> Option<usize> {
-        let padding = if self.padded { 0 } else { self.conv.padding.height };
+        let padding = if self.padded {
+            0
+        } else {
+            self.conv.padding.height
+        };
         let y = (y * self.conv.stride + ky * self.conv.dilation).checked_sub(padding)?;
         (y < self.from.height).then(|| (sample * self.from.height + y) * self.from.width)
     }
@@ -94,7 +108,11 @@ impl Reads {
     /// The input's column under column `kx` of the kernel, where there is one.
     #[inline]
     fn column(&self, x: usize, kx: usize) -> Option<usize> {
-        let padding = if self.padded { 0 } else { self.conv.padding.width };
+        let padding = if self.padded {
+            0
+        } else {
+            self.conv.padding.width
+        };
         let x = (x * self.conv.stride + kx * self.conv.dilation).checked_sub(padding)?;
         (x < self.from.width).then_some(x)
     }

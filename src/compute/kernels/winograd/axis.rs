@@ -1,0 +1,193 @@
+//! One side of a Winograd tile: the transforms along a line.
+//!
+//! Cook and Toom's algorithm for `outputs` values of a filter of `taps` multiplies as
+//! many times as it has points, 0, ±1, ±2, ±½ and infinity, as many of them as there are
+//! (Lavin and Gray, "Fast algorithms for convolutional neural networks", arXiv
+//! 1509.09308, section 4; Barabasz et al., arXiv 1803.10986, for the points). Points that
+//! come as ±p share all but the last step.
+
+use super::super::vector::Vector;
+
+/// How a line is cut: `points` values give `outputs` values of a filter of `taps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Axis {
+    pub points: usize,
+    pub outputs: usize,
+    pub taps: usize,
+}
+
+/// Most points of a line.
+pub(super) const MAX_POINTS: usize = 8;
+
+/// Points with their negatives, for up to 4, 6 and 8 points.
+const PAIRS: [f64; 3] = [1.0, 2.0, 0.5];
+
+impl Axis {
+    /// The ways to cut lines for a filter of `taps`; one tap is no filter.
+    pub fn all(taps: usize) -> impl Iterator<Item = Axis> {
+        let points: &[usize] = match taps {
+            1 => &[1],
+            3 => &[4, 6, 8],
+            5 => &[6, 8],
+            7 => &[8],
+            _ => &[],
+        };
+        points.iter().map(move |&points| Axis {
+            points,
+            outputs: points + 1 - taps,
+            taps,
+        })
+    }
+
+    /// Tiles along a side of `side` outputs.
+    pub fn tiles(self, side: usize) -> usize {
+        side.div_ceil(self.outputs)
+    }
+
+    /// The filter's transform: a row of `taps` factors for each point. With the points
+    /// p_i, row i is `p_i^j / Π(p_i - p_k)`, that of infinity the last tap.
+    pub fn filter(self) -> Vec<Vec<f64>> {
+        if self.points == 1 {
+            return vec![vec![1.0]];
+        }
+        let pairs = PAIRS[..self.points / 2 - 1].iter();
+        let mut points = vec![0.0];
+        points.extend(pairs.flat_map(|&p| [p, -p]));
+        let powers = |p: f64| (0..self.taps).map(move |j| p.powi(j as i32));
+        let mut rows: Vec<Vec<f64>> = points
+            .iter()
+            .map(|&p| {
+                let others = points.iter().filter(|&&q| q != p);
+                let norm: f64 = others.map(|q| p - q).product();
+                powers(p).map(|v| v / norm).collect()
+            })
+            .collect();
+        let last = (0..self.taps).map(|j| if j + 1 == self.taps { 1.0 } else { 0.0 });
+        rows.push(last.collect());
+        rows
+    }
+}
+
+/// Transforms a line of `N` values of input to its `N` points.
+///
+/// Written without closures: these would be compiled without the family's instructions.
+///
+/// # Safety
+/// As [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn forward<V: Vector, const N: usize>(d: [V; N]) -> [V; N] {
+    let mut p = d;
+    // SAFETY: handed on.
+    unsafe {
+        if N == 4 {
+            p[0] = d[2].sub(d[0]);
+            p[1] = d[2].add(d[1]);
+            p[2] = d[2].sub(d[1]);
+            p[3] = d[3].sub(d[1]);
+        } else if N == 6 {
+            p[0] = end6(d[0], d[2], d[4]);
+            (p[1], p[2]) = pair(weigh(d[4], d[2], -4.0), weigh(d[3], d[1], -4.0), 1.0);
+            (p[3], p[4]) = pair(d[4].sub(d[2]), d[3].sub(d[1]), 2.0);
+            p[5] = end6(d[1], d[3], d[5]);
+        } else if N == 8 {
+            p[0] = end8(d[0], d[2], d[4], d[6]);
+            let (even, odd) = ([d[2], d[4], d[6]], [d[1], d[3], d[5]]);
+            (p[1], p[2]) = pair(inner8(even, -4.25, 1.0), inner8(odd, -4.25, 1.0), 1.0);
+            (p[3], p[4]) = pair(inner8(even, -1.25, 0.25), inner8(odd, -1.25, 0.25), 2.0);
+            (p[5], p[6]) = pair(inner8(even, -5.0, 4.0), inner8(odd, -5.0, 4.0), 0.5);
+            p[7] = end8(d[1], d[3], d[5], d[7]);
+        }
+    }
+    p
+}
+
+/// `a + c · b`.
+#[inline(always)]
+unsafe fn weigh<V: Vector>(a: V, b: V, c: f32) -> V {
+    // SAFETY: handed on.
+    unsafe { a.mul_add(b, V::splat(c)) }
+}
+
+/// The two points ±p from the sums over even and odd places.
+#[inline(always)]
+unsafe fn pair<V: Vector>(even: V, odd: V, p: f32) -> (V, V) {
+    // SAFETY: handed on.
+    unsafe {
+        if p == 1.0 {
+            (even.add(odd), even.sub(odd))
+        } else {
+            (weigh(even, odd, p), weigh(even, odd, -p))
+        }
+    }
+}
+
+/// `4a - 5b + c`, which has the roots ±1 and ±2.
+#[inline(always)]
+unsafe fn end6<V: Vector>(a: V, b: V, c: V) -> V {
+    // SAFETY: handed on.
+    unsafe { weigh(weigh(c, b, -5.0), a, 4.0) }
+}
+
+/// `-a + 5.25b - 5.25c + d`, which has the roots ±1, ±2 and ±½.
+#[inline(always)]
+unsafe fn end8<V: Vector>(a: V, b: V, c: V, d: V) -> V {
+    // SAFETY: handed on.
+    unsafe { weigh(d.sub(a), c.sub(b), -5.25) }
+}
+
+/// `a · x0 + b · x1 + x2`.
+#[inline(always)]
+unsafe fn inner8<V: Vector>(x: [V; 3], b: f32, a: f32) -> V {
+    // SAFETY: handed on.
+    unsafe {
+        if a == 1.0 {
+            weigh(x[2].add(x[0]), x[1], b)
+        } else {
+            weigh(weigh(x[2], x[1], b), x[0], a)
+        }
+    }
+}
+
+/// Transforms a line of `N` points' products back to `M` outputs: output j is the sum of
+/// all products times `p^j`; 0 is in the first, infinity in the last.
+///
+/// # Safety
+/// As [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn back<V: Vector, const N: usize, const M: usize>(p: [V; N]) -> [V; M] {
+    let mut out = [p[0]; M];
+    if N == 1 {
+        return out;
+    }
+    // SAFETY: handed on.
+    unsafe {
+        for (j, value) in out.iter_mut().enumerate() {
+            let mut sum = term(p[1], p[2], j);
+            for i in 1..N / 2 - 1 {
+                let power = PAIRS[i].powi(j as i32) as f32;
+                sum = weigh(sum, term(p[2 * i + 1], p[2 * i + 2], j), power);
+            }
+            if j == 0 {
+                sum = sum.add(p[0]);
+            }
+            if j + 1 == M {
+                sum = sum.add(p[N - 1]);
+            }
+            *value = sum;
+        }
+    }
+    out
+}
+
+/// What a pair ±p gives to output `j`, but for the factor `|p|^j`.
+#[inline(always)]
+unsafe fn term<V: Vector>(plus: V, minus: V, j: usize) -> V {
+    // SAFETY: handed on.
+    unsafe {
+        if j % 2 == 0 {
+            plus.add(minus)
+        } else {
+            plus.sub(minus)
+        }
+    }
+}

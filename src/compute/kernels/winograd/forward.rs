@@ -1,0 +1,142 @@
+//! Tiles of the input to points.
+
+use std::ops::Range;
+
+use super::super::memory::Source;
+use super::super::vector::{Vector, Vectorised};
+use super::Points;
+use super::axis::forward;
+use super::grid::{Grid, Spot};
+
+/// Transforms tiles `tiles` of the input; the first goes to the first of `points`.
+pub(super) struct Forward<'a> {
+    pub grid: &'a Grid,
+    pub tiles: Range<usize>,
+    pub input: Source<'a>,
+    pub points: Points,
+}
+
+impl Vectorised for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // SAFETY: handed on.
+        unsafe {
+            match self.grid.sides.map(|side| side.points) {
+                [4, 4] => self.tiles::<V, 4, 4>(),
+                [4, 6] => self.tiles::<V, 4, 6>(),
+                [4, 8] => self.tiles::<V, 4, 8>(),
+                [6, 4] => self.tiles::<V, 6, 4>(),
+                [6, 6] => self.tiles::<V, 6, 6>(),
+                [6, 8] => self.tiles::<V, 6, 8>(),
+                [8, 4] => self.tiles::<V, 8, 4>(),
+                [8, 6] => self.tiles::<V, 8, 6>(),
+                [8, 8] => self.tiles::<V, 8, 8>(),
+                [1, 4] => self.tiles::<V, 1, 4>(),
+                [1, 6] => self.tiles::<V, 1, 6>(),
+                [1, 8] => self.tiles::<V, 1, 8>(),
+                [4, 1] => self.tiles::<V, 4, 1>(),
+                [6, 1] => self.tiles::<V, 6, 1>(),
+                [8, 1] => self.tiles::<V, 8, 1>(),
+                sides => unreachable!("no transform of {sides:?} points"),
+            }
+        }
+    }
+}
+
+/// What of a tile lies inside of the image.
+#[derive(Clone, Copy)]
+struct Inside {
+    rows: [usize; 2],
+    columns: [usize; 2],
+}
+
+impl Forward<'_> {
+    #[inline(always)]
+    unsafe fn tiles<V: Vector, const R: usize, const C: usize>(&self) {
+        let view = self.input.view;
+        let data = self.input.data.as_ptr();
+        for (at, tile) in self.tiles.clone().enumerate() {
+            let spot = self.grid.spot(tile);
+            let inside = self.inside(spot);
+            let whole = inside.rows == [0, R] && inside.columns == [0, C];
+            let pixel = self.grid.first_pixel(view, spot);
+            let from = data.wrapping_offset(pixel * view.pitch as isize + view.first as isize);
+            let to = self.points.start.wrapping_add(at * self.points.tile);
+            for channel in (0..view.channels).step_by(V::LANES) {
+                let lanes = V::LANES.min(view.channels - channel);
+                let (from, to) = (from.wrapping_add(channel), to.wrapping_add(channel));
+                // SAFETY: what is read lies inside of the image, and each point has a line
+                // of all channels for each tile.
+                unsafe {
+                    if whole && lanes == V::LANES {
+                        self.vector::<V, R, C, true>(from, to, inside, lanes);
+                    } else {
+                        self.vector::<V, R, C, false>(from, to, inside, lanes);
+                    }
+                }
+            }
+        }
+    }
+
+    fn inside(&self, spot: Spot) -> Inside {
+        Inside {
+            rows: self.grid.inside(0, spot.y),
+            columns: self.grid.inside(1, spot.x),
+        }
+    }
+
+    /// One vector of channels of one tile.
+    #[inline(always)]
+    unsafe fn vector<V: Vector, const R: usize, const C: usize, const WHOLE: bool>(
+        &self,
+        from: *const f32,
+        to: *mut f32,
+        inside: Inside,
+        lanes: usize,
+    ) {
+        let view = self.input.view;
+        let line = view.width * view.pitch;
+        // SAFETY: as the caller says.
+        unsafe {
+            let zero = V::splat(0.0);
+            let mut lines = [[zero; C]; R];
+            for x in 0..C {
+                let mut column = [zero; R];
+                for (y, value) in column.iter_mut().enumerate() {
+                    let at = from.wrapping_add(y * line + x * view.pitch);
+                    if WHOLE {
+                        *value = V::load(at);
+                    } else if is_in(inside.rows, y) && is_in(inside.columns, x) {
+                        *value = if lanes == V::LANES {
+                            V::load(at)
+                        } else {
+                            V::load_part(at, lanes)
+                        };
+                    }
+                }
+                let column = forward::<V, R>(column);
+                for y in 0..R {
+                    lines[y][x] = column[y];
+                }
+            }
+            for (y, line) in lines.iter().enumerate() {
+                let points = forward::<V, C>(*line);
+                for (x, point) in points.iter().enumerate() {
+                    let to = to.add((y * C + x) * self.points.point);
+                    if WHOLE || lanes == V::LANES {
+                        point.store(to);
+                    } else {
+                        point.store_part(to, lanes);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn is_in([first, end]: [usize; 2], at: usize) -> bool {
+    first <= at && at < end
+}

@@ -1,0 +1,80 @@
+//! Where a Winograd convolution's tiles lie.
+
+use crate::compute::view::View;
+
+use super::axis::Axis;
+
+/// The tiles of all samples, line by line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// Along height and width.
+    pub sides: [Axis; 2],
+    /// Zeros above and left of the image.
+    padding: [usize; 2],
+    /// Height and width of the input.
+    input: [usize; 2],
+    /// Tiles along height and width.
+    tiles: [usize; 2],
+}
+
+/// One tile: its sample and its first output pixel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    pub sample: usize,
+    pub y: usize,
+    pub x: usize,
+}
+
+impl Spot {
+    /// The output pixel `(y, x)` of the tile, counted over all samples.
+    #[inline(always)]
+    pub fn output(self, view: View, y: usize, x: usize) -> usize {
+        (self.sample * view.height + self.y + y) * view.width + self.x + x
+    }
+}
+
+impl Grid {
+    pub fn new(sides: [Axis; 2], padding: [usize; 2], input: View, output: View) -> Self {
+        Grid {
+            sides,
+            padding,
+            input: [input.height, input.width],
+            tiles: [sides[0].tiles(output.height), sides[1].tiles(output.width)],
+        }
+    }
+
+    /// Tiles of one sample.
+    pub fn tiles(&self) -> usize {
+        self.tiles[0] * self.tiles[1]
+    }
+
+    /// Points of one tile.
+    pub fn points(&self) -> usize {
+        self.sides[0].points * self.sides[1].points
+    }
+
+    pub fn spot(&self, tile: usize) -> Spot {
+        let (line, column) = (tile / self.tiles[1], tile % self.tiles[1]);
+        Spot {
+            sample: line / self.tiles[0],
+            y: line % self.tiles[0] * self.sides[0].outputs,
+            x: column * self.sides[1].outputs,
+        }
+    }
+
+    /// Which of a tile's points along a side (0 for height, 1 for width) lie inside of
+    /// the image, for the tile whose first output is at `at`: from, and up to.
+    pub fn inside(&self, side: usize, at: usize) -> [usize; 2] {
+        let (padding, points) = (self.padding[side], self.sides[side].points);
+        let end = (self.input[side] + padding).saturating_sub(at).min(points);
+        [padding.saturating_sub(at).min(end), end]
+    }
+
+    /// The input pixel under the first point, counted over all samples; it may lie outside
+    /// of the image.
+    pub fn first_pixel(&self, view: View, spot: Spot) -> isize {
+        let y = spot.y as isize - self.padding[0] as isize;
+        let x = spot.x as isize - self.padding[1] as isize;
+        ((spot.sample * view.height) as isize + y) * view.width as isize + x
+    }
+}

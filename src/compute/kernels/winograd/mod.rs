@@ -1,0 +1,273 @@
+//! Convolutions of stride 1 by Winograd's algorithm: fewer multiplications.
+//!
+//! Tiles of the input are transformed to points; for each point, the tiles times the
+//! transformed weights is a product of matrices; points are transformed back. Where there
+//! are many tiles, a task takes a run of them through all three, so that they stay in its
+//! core's cache; where there are few, all threads do each of the three together.
+
+mod axis;
+mod backward;
+mod choice;
+mod filters;
+mod forward;
+mod grid;
+
+use std::ops::Range;
+
+use crate::compute::view::View;
+use crate::network::Conv2d;
+
+use super::convolution::Filters;
+use super::memory::LINE;
+use super::panels::{Panels, TileShape, even_tiles};
+use super::split::Split;
+use super::tile::{Tile, tile_fn};
+use super::vector::dispatch;
+use super::{Call, MAX_PHASES, Scratch};
+use backward::Backward;
+use forward::Forward;
+use grid::Grid;
+
+/// A convolution's tiles, points and weights.
+#[derive(Clone, Debug)]
+pub(in crate::compute) struct Winograd {
+    pub conv: Conv2d,
+    grid: Grid,
+    input: View,
+    output: View,
+    /// Weights of one point.
+    panels: Panels,
+}
+
+/// Floats of points that a task works on: they stay in a core's cache between the
+/// transforms and the product.
+const BLOCK_FLOATS: usize = 256 * 1024;
+
+/// Tiles of a block, whatever they take: enough that a panel is used while it is in cache.
+const LEAST_TILES: usize = 24;
+
+impl Winograd {
+    /// Where the algorithm is expected to win; none where it cannot be used or does not.
+    pub fn new(conv: Conv2d, input: View, output: View, shape: TileShape) -> Option<Self> {
+        let sides = choice::sides(conv, input, output, shape)?;
+        let padding = [conv.padding.height, conv.padding.width];
+        Some(Winograd {
+            conv,
+            grid: Grid::new(sides, padding, input, output),
+            input,
+            output,
+            panels: Panels {
+                depth: input.channels,
+                columns: conv.channels,
+                shape,
+            },
+        })
+    }
+
+    pub fn weight_floats(&self) -> usize {
+        self.grid.points() * self.panels.floats()
+    }
+
+    pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+        filters::pack(filters, self.grid.sides, self.panels, packed);
+    }
+
+    fn tiles(&self, samples: usize) -> usize {
+        samples * self.grid.tiles()
+    }
+
+    /// Floats of one tile at one point, before and after the product.
+    fn depths(&self) -> [usize; 2] {
+        [self.input.channels, self.panels.padded_columns()]
+    }
+
+    /// Blocks of tiles that go through everything by themselves; none where threads do
+    /// better together.
+    fn blocks(&self, samples: usize, threads: usize) -> Option<Split> {
+        let tiles = self.tiles(samples);
+        let each = self.grid.points() * self.depths().iter().sum::<usize>();
+        let most = (BLOCK_FLOATS / each.max(1)).max(LEAST_TILES);
+        let blocks = Split::at_most(tiles, most.min(tiles.div_ceil(threads)));
+        (threads == 1 || tiles >= 2 * threads * LEAST_TILES).then_some(blocks)
+    }
+
+    pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+        match self.blocks(samples, threads) {
+            Some(blocks) => [blocks.tasks(), 0, 0],
+            None => {
+                let tiles = self.together(samples, threads).tasks();
+                [tiles, self.products(threads).tasks(), tiles]
+            }
+        }
+    }
+
+    /// Tiles that a task transforms, and products that it multiplies, together.
+    fn together(&self, samples: usize, threads: usize) -> Split {
+        Split::new(self.tiles(samples), 1, threads)
+    }
+
+    /// Panels of all points.
+    fn products(&self, threads: usize) -> Split {
+        Split::new(self.grid.points() * self.panels.count(), 1, threads)
+    }
+
+    pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
+        let blocks = self.blocks(samples, threads);
+        let tiles = blocks.map_or(self.tiles(samples), Split::largest);
+        let floats = Block::new(self, 0..tiles).floats();
+        Scratch {
+            own: if blocks.is_some() { floats } else { 0 },
+            shared: if blocks.is_some() { 0 } else { floats },
+            offsets: tiles,
+        }
+    }
+
+    /// # Safety
+    /// As [`super::run`].
+    pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+        let all = 0..self.grid.points() * self.panels.count();
+        // SAFETY: handed on; blocks have scratch of their own, and tasks that work together
+        // transform disjoint tiles or multiply into disjoint columns.
+        unsafe {
+            if let Some(blocks) = self.blocks(call.samples, call.threads) {
+                let range = call.memory.own(call.thread);
+                let block = Block::new(self, blocks.range(task));
+                let scratch = call.memory.ptr(range.start);
+                let tiles = block.tiles.clone();
+                block.forward(call, scratch, tiles.clone());
+                block.multiply(call, scratch, all);
+                block.back(call, scratch, tiles);
+                return;
+            }
+            let block = Block::new(self, 0..self.tiles(call.samples));
+            let scratch = call.memory.ptr(call.memory.shared().start);
+            let tiles = self.together(call.samples, call.threads);
+            match phase {
+                0 => block.forward(call, scratch, tiles.range(task)),
+                1 => block.multiply(call, scratch, self.products(call.threads).range(task)),
+                _ => block.back(call, scratch, tiles.range(task)),
+            }
+        }
+    }
+}
+
+/// Where points of tiles lie.
+#[derive(Clone, Copy)]
+struct Points {
+    /// The first tile's first channel at the first point.
+    start: *mut f32,
+    /// Floats from one point to the next, and from one tile to the next.
+    point: usize,
+    tile: usize,
+}
+
+/// A run of tiles with their points in scratch.
+struct Block<'a> {
+    of: &'a Winograd,
+    tiles: Range<usize>,
+    /// Floats from one point to the next, before and after the product.
+    strides: [usize; 2],
+}
+
+impl<'a> Block<'a> {
+    fn new(of: &'a Winograd, tiles: Range<usize>) -> Self {
+        // A line more, so that one tile's points do not all fall on the same cache sets.
+        let stride = |depth: usize| (tiles.len() * depth).next_multiple_of(LINE) + LINE;
+        Block {
+            strides: of.depths().map(stride),
+            of,
+            tiles,
+        }
+    }
+
+    fn floats(&self) -> usize {
+        self.of.grid.points() * self.strides.iter().sum::<usize>()
+    }
+
+    /// Points before (0) or after (1) the product, from tile `tile` on.
+    fn points(&self, scratch: *mut f32, side: usize, tile: usize) -> Points {
+        let before = side * self.of.grid.points() * self.strides[0];
+        let depth = self.of.depths()[side];
+        Points {
+            start: scratch.wrapping_add(before + (tile - self.tiles.start) * depth),
+            point: self.strides[side],
+            tile: depth,
+        }
+    }
+
+    /// # Safety
+    /// As [`super::run`]; `scratch` has room for the block, and nobody else touches these
+    /// tiles.
+    unsafe fn forward(&self, call: &Call<'_>, scratch: *mut f32, tiles: Range<usize>) {
+        let work = Forward {
+            grid: &self.of.grid,
+            points: self.points(scratch, 0, tiles.start),
+            tiles,
+            // SAFETY: a step never reads the slot that it writes.
+            input: unsafe { call.memory.source(self.of.input) },
+        };
+        // SAFETY: handed on.
+        unsafe { dispatch(call.family, work) };
+    }
+
+    /// Multiplies panels `products` of all points' with the block's tiles.
+    ///
+    /// # Safety
+    /// As [`Block::forward`]; all tiles are transformed.
+    unsafe fn multiply(&self, call: &mut Call<'_>, scratch: *mut f32, products: Range<usize>) {
+        let panels = self.of.panels;
+        let depths = self.of.depths();
+        call.offsets.clear();
+        call.offsets
+            .extend((0..self.tiles.len()).map(|t| t * depths[0]));
+        let [before, after] = [0, 1].map(|side| self.points(scratch, side, self.tiles.start));
+        for product in products {
+            let (point, index) = (product / panels.count(), product % panels.count());
+            let panel = panels.panel(index);
+            let weights = &call.weights.packed.values()[point * panels.floats() + panel.at..];
+            for rows in even_tiles(self.tiles.len(), panels.shape.rows(panel.vectors)) {
+                let tile = Tile {
+                    base: before.start.wrapping_add(point * before.point),
+                    rows: call.offsets[rows.start..].as_ptr(),
+                    rows_stride: 0,
+                    taps: 1,
+                    depth: depths[0],
+                    panel: weights.as_ptr(),
+                    bias: std::ptr::null(),
+                    residual: std::ptr::null(),
+                    residual_stride: 0,
+                    out: after
+                        .start
+                        .wrapping_add(point * after.point + rows.start * depths[1] + panel.column),
+                    out_stride: depths[1],
+                    last: panels.shape.lanes,
+                    activation: None,
+                };
+                let run = tile_fn(call.family, panel.vectors, rows.len());
+                // SAFETY: rows are tiles of the block, whose points have whole vectors.
+                unsafe { run(&tile) };
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Block::forward`]; all products are made.
+    unsafe fn back(&self, call: &Call<'_>, scratch: *mut f32, tiles: Range<usize>) {
+        let of = self.of;
+        let pixels = 0..call.samples * of.output.pixels();
+        let work = Backward {
+            grid: &of.grid,
+            points: self.points(scratch, 1, tiles.start),
+            tiles,
+            bias: &call.weights.bias,
+            // SAFETY: a step never reads the slot that it writes.
+            residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
+            activation: call.step.fused.activation,
+            view: of.output,
+            // SAFETY: tiles write disjoint pixels.
+            out: unsafe { call.memory.part(of.output, pixels) },
+        };
+        // SAFETY: handed on.
+        unsafe { dispatch(call.family, work) };
+    }
+}
