@@ -35,7 +35,7 @@ impl Method {
     pub fn weight_floats(&self) -> usize {
         match self {
             Method::Simple => 0,
-            Method::Convolution(c) => c.conv.groups * c.panels.floats(),
+            Method::Convolution(c) => c.weight_floats(),
             Method::Winograd(w) => w.weight_floats(),
         }
     }
@@ -53,7 +53,7 @@ impl Method {
     pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         match self {
             Method::Simple => {}
-            Method::Convolution(c) => filters.pack(c.panels, packed),
+            Method::Convolution(c) => c.pack(filters, packed),
             Method::Winograd(w) => w.pack(filters, packed),
         }
     }

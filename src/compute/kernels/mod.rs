@@ -5,6 +5,7 @@
 mod convolution;
 mod elementwise;
 mod memory;
+mod narrow;
 mod panels;
 mod pooling;
 mod split;

@@ -35,6 +35,15 @@ impl TileShape {
         unsafe { vector::dispatch(family, Shape) }
     }
 
+    /// Tiles one vector wide, of at most `rows` rows.
+    pub fn narrow(self, rows: usize) -> Self {
+        TileShape {
+            vectors: 1,
+            rows: [0, rows, 0, 0, 0],
+            ..self
+        }
+    }
+
     /// Most rows of a tile that is `vectors` wide.
     pub fn rows(&self, vectors: usize) -> usize {
         self.rows[vectors]

@@ -130,8 +130,12 @@ unsafe fn run<V: Vector, const M: usize, const N: usize>(tile: &Tile) {
     }
 }
 
+/// The sums that a tile begins with: its bias.
+///
+/// # Safety
+/// As [`TileFn`].
 #[inline(always)]
-unsafe fn start<V: Vector, const M: usize, const N: usize>(tile: &Tile) -> [[V; N]; M] {
+pub(super) unsafe fn start<V: Vector, const M: usize, const N: usize>(tile: &Tile) -> [[V; N]; M] {
     // SAFETY: bias is null or has a vector's worth for each vector.
     unsafe {
         let mut bias = [V::splat(0.0); N];
@@ -174,8 +178,15 @@ unsafe fn multiply<V: Vector, const M: usize, const N: usize>(tile: &Tile, sums:
     }
 }
 
+/// Adds the residual, applies the activation and writes.
+///
+/// # Safety
+/// As [`TileFn`].
 #[inline(always)]
-unsafe fn finish<V: Vector, const M: usize, const N: usize>(tile: &Tile, mut sums: [[V; N]; M]) {
+pub(super) unsafe fn finish<V: Vector, const M: usize, const N: usize>(
+    tile: &Tile,
+    mut sums: [[V; N]; M],
+) {
     // SAFETY: residual (where there is one) and out have `M` rows of the columns written.
     unsafe {
         if !tile.residual.is_null() {

@@ -49,4 +49,15 @@ impl Filters<'_> {
             });
         }
     }
+
+    /// Fills the panels of narrow groups of `width`: a panel's lines are kernel positions,
+    /// then the inputs of each column's own group.
+    pub fn pack_narrow(&self, width: usize, panels: Panels, packed: &mut [f32]) {
+        let area = self.conv.kernel.area();
+        panels.pack(packed, |out| {
+            let factor = self.factor(out);
+            let raw = &self.raw[out * width * area..][..width * area];
+            (0..area).flat_map(move |at| (0..width).map(move |i| factor * raw[i * area + at]))
+        });
+    }
 }

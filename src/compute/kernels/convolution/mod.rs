@@ -17,6 +17,7 @@ use crate::compute::view::{Place, View};
 use crate::network::Conv2d;
 
 use super::memory::Part;
+use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Panels, TileShape, even_tiles};
 use super::tile::{Tile, tile_fn};
 use super::{Call, MAX_PHASES, Scratch};
@@ -35,7 +36,9 @@ pub(in crate::compute) struct Convolution {
     /// Samples arrive channels-first.
     entry: bool,
     reads: Reads,
-    /// Weights of one group.
+    /// Channels of a group, where a vector of outputs reads several groups at once.
+    narrow: Option<usize>,
+    /// Weights of one group; of all of them where groups are narrow.
     pub panels: Panels,
 }
 
@@ -55,6 +58,19 @@ impl Convolution {
             input
         };
         let reads = Reads::new(conv, read, output, prepared);
+        let narrow = narrow_width(conv, input, shape);
+        let panels = match narrow {
+            None => Panels {
+                depth: reads.taps * reads.depth,
+                columns: conv.channels / conv.groups,
+                shape,
+            },
+            Some(width) => Panels {
+                depth: reads.taps * width,
+                columns: conv.channels,
+                shape: shape.narrow(NARROW_ROWS),
+            },
+        };
         Convolution {
             conv,
             input,
@@ -62,11 +78,25 @@ impl Convolution {
             output,
             entry,
             reads,
-            panels: Panels {
-                depth: reads.taps * reads.depth,
-                columns: conv.channels / conv.groups,
-                shape,
-            },
+            narrow,
+            panels,
+        }
+    }
+
+    /// Matrices of weights: one a group, or one where groups are narrow.
+    fn matrices(&self) -> usize {
+        self.narrow.map_or(self.conv.groups, |_| 1)
+    }
+
+    pub fn weight_floats(&self) -> usize {
+        self.matrices() * self.panels.floats()
+    }
+
+    /// Lays weights out; `packed` has [`Convolution::weight_floats`] zeros.
+    pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+        match self.narrow {
+            None => filters.pack(self.panels, packed),
+            Some(width) => filters.pack_narrow(width, self.panels, packed),
         }
     }
 
@@ -82,7 +112,7 @@ impl Convolution {
 
     fn blocks(&self, samples: usize, threads: usize) -> Blocks {
         let rows = samples * self.output.pixels();
-        let panels = self.conv.groups * self.panels.count();
+        let panels = self.matrices() * self.panels.count();
         Blocks::new(rows, panels, self.reads.touched(), threads)
     }
 
@@ -147,13 +177,17 @@ impl Convolution {
         let weights = &call.weights.packed.values()[group * self.panels.floats()..][panel.at..];
         // SAFETY: a step never reads the slot that it writes.
         let residual = call.step.residual.map(|v| unsafe { call.memory.source(v) });
+        let first = match self.narrow {
+            None => group * self.reads.depth,
+            Some(_) => panel.column,
+        };
         let count = rows.len();
         let most = self.panels.shape.rows(panel.vectors);
         for tile in even_tiles(count, most) {
             let pixel = rows.start + tile.start;
             let from = residual.map(|r| &r.pixel(pixel)[column..]);
             let tile_rows = Tile {
-                base: self.base(call).wrapping_add(group * self.reads.depth),
+                base: self.base(call).wrapping_add(first),
                 rows: call.offsets[tile.start..].as_ptr(),
                 rows_stride: count,
                 taps: self.reads.taps,
@@ -167,7 +201,10 @@ impl Convolution {
                 last: panel.last,
                 activation: call.step.fused.activation,
             };
-            let run = tile_fn(call.family, panel.vectors, tile.len());
+            let run = match self.narrow {
+                None => tile_fn(call.family, panel.vectors, tile.len()),
+                Some(width) => narrow_fn(call.family, width, tile.len()),
+            };
             // SAFETY: the offsets are those of pixels of the input (or of the zeros), the
             // panel and the bias have their full width, and the rows of the residual and of
             // the output exist for all pixels of the block.
@@ -188,6 +225,16 @@ impl Convolution {
     fn zero_offset(&self, call: &Call<'_>) -> usize {
         call.memory.offset(self.read.place).wrapping_neg()
     }
+}
+
+/// The width of groups of which a vector reads several, each lane its own: one channel
+/// each, or 4 or 8 where vectors are wider and hold whole groups to the end.
+fn narrow_width(conv: Conv2d, input: View, shape: TileShape) -> Option<usize> {
+    let width = input.channels / conv.groups;
+    let even = conv.groups > 1 && conv.channels == input.channels;
+    let several =
+        matches!(width, 4 | 8) && width < shape.lanes && input.channels.is_multiple_of(shape.lanes);
+    (even && (width == 1 || several)).then_some(width)
 }
 
 /// The bias from `column` on, which has `columns` values or (at the end of a group of few
