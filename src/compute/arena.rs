@@ -16,6 +16,8 @@ use super::view::Place;
 /// Intermediate values for batches of up to its size, on up to its threads.
 #[derive(Debug)]
 pub(super) struct Arena {
+    /// Samples that are run together.
+    together: usize,
     batch: usize,
     threads: usize,
     layout: Layout,
@@ -34,9 +36,11 @@ impl Arena {
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
     pub fn new(network: &Lowered, batch: usize, threads: usize) -> Result<Self, ComputeError> {
-        let layout = Layout::new(network.plan(), batch, threads);
+        let together = network.plan().together(batch);
+        let layout = Layout::new(network.plan(), together, threads);
         let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
         Ok(Arena {
+            together,
             batch,
             threads,
             buffer: Buffer::zeroed(layout.floats)?,
@@ -68,21 +72,38 @@ impl Arena {
                 most: self.batch,
             });
         }
+        if samples == 0 {
+            return Ok(());
+        }
+        let inputs = input.chunks(self.together * network.inputs().max(1));
+        let outputs = output.chunks_mut(self.together * network.outputs().max(1));
+        for (input, output) in inputs.zip(outputs) {
+            self.run_together(network, pool, input, output);
+        }
+        Ok(())
+    }
+
+    fn run_together(
+        &mut self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        input: &[f32],
+        output: &mut [f32],
+    ) {
+        let samples = input.len() / network.inputs().max(1);
         let small = network.flops() * (samples as f64) < WORTH_WAKING;
         let pool = pool.filter(|_| !small);
         let threads = pool.map_or(1, |_| self.threads);
         network.phases(samples, threads, &mut self.phases);
         self.progress.begin(self.phases.len());
-        self.compute(network, pool, samples, threads, input);
+        self.compute(network, pool, threads, input);
         self.answer(network, samples, output);
-        Ok(())
     }
 
     fn compute(
         &mut self,
         network: &Lowered,
         pool: Option<&ThreadPool>,
-        samples: usize,
         threads: usize,
         input: &[f32],
     ) {
@@ -91,7 +112,6 @@ impl Arena {
         let work = |thread: usize| {
             let share = Share {
                 memory,
-                samples,
                 threads,
                 thread,
                 offsets: &mut lock(&offsets[thread]),

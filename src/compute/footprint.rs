@@ -36,7 +36,8 @@ impl FootprintModel {
 
     /// Memory for batches of up to `batch`, run by `threads` together.
     pub fn at(&self, batch: usize, threads: usize) -> Footprint {
-        let layout = Layout::new(&self.plan, batch, threads.max(1));
+        let together = self.plan.together(batch);
+        let layout = Layout::new(&self.plan, together, threads.max(1));
         Footprint {
             weight_bytes: 4 * self.plan.weight_floats() as u64,
             activation_bytes: layout.bytes() + 4 * (batch * self.ends) as u64,

@@ -82,6 +82,12 @@ impl Homes {
         }
     }
 
+    /// Floats of a value itself, wherever it lives.
+    pub fn own_floats(&self, value: Value) -> usize {
+        let (h, w, c) = self.shapes[value];
+        h * w * c
+    }
+
     fn floats(&self, root: Value) -> usize {
         let (h, w, c) = self.shapes[root];
         h * w * c
@@ -121,12 +127,16 @@ fn dims(graph: &Graph, value: Value) -> (usize, usize, usize) {
 pub(super) struct Slots {
     /// Floats per sample of each slot.
     pub sizes: Vec<usize>,
+    /// Whether each slot's values all die before the cut.
+    pub early: Vec<bool>,
     /// Slot of each root value.
     of_root: Vec<usize>,
 }
 
 impl Slots {
-    pub fn assign(homes: &Homes, steps: &[FusedStep], answer: Value) -> Self {
+    /// Values that die before step `cut` share no slot with others: the steps before it
+    /// run in smaller chunks.
+    pub fn assign(homes: &Homes, steps: &[FusedStep], answer: Value, cut: usize) -> Self {
         let values = homes.homes.len();
         let mut last_use = vec![0usize; values];
         for (at, step) in steps.iter().enumerate() {
@@ -137,13 +147,15 @@ impl Slots {
         last_use[homes.homes[answer].root] = usize::MAX;
         let mut slots = Slots {
             sizes: Vec::new(),
+            early: Vec::new(),
             of_root: vec![usize::MAX; values],
         };
         let mut free: Vec<usize> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
             let root = homes.homes[step.output].root;
             if slots.of_root[root] == usize::MAX {
-                slots.of_root[root] = slots.take(&mut free, homes.floats(root));
+                let early = last_use[root] < cut;
+                slots.of_root[root] = slots.take(&mut free, homes.floats(root), early);
             }
             let done = (1..values).filter(|&v| {
                 homes.homes[v].root == v && last_use[v] == at && slots.of_root[v] != usize::MAX
@@ -153,13 +165,14 @@ impl Slots {
         slots
     }
 
-    /// The free slot that wastes least, grown where none is large enough.
-    fn take(&mut self, free: &mut Vec<usize>, floats: usize) -> usize {
+    /// The free slot of its kind that wastes least, grown where none is large enough.
+    fn take(&mut self, free: &mut Vec<usize>, floats: usize, early: bool) -> usize {
         let fit = |&slot: &usize| {
             let size = self.sizes[slot];
             (size < floats, size.abs_diff(floats))
         };
-        match (0..free.len()).min_by_key(|&i| fit(&free[i])) {
+        let usable = (0..free.len()).filter(|&i| self.early[free[i]] == early);
+        match usable.min_by_key(|&i| fit(&free[i])) {
             Some(i) => {
                 let slot = free.swap_remove(i);
                 self.sizes[slot] = self.sizes[slot].max(floats);
@@ -167,6 +180,7 @@ impl Slots {
             }
             None => {
                 self.sizes.push(floats);
+                self.early.push(early);
                 self.sizes.len() - 1
             }
         }

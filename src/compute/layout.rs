@@ -8,9 +8,9 @@ use super::plan::Plan;
 /// Ranges of floats, each starting at a cache line.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Zeros that stand for what lies outside of an image; always first.
-    pub zeros: usize,
     pub slots: Vec<Range<usize>>,
+    /// Which slots begin anew with each chunk.
+    pub early: Vec<bool>,
     /// Scratch of all threads together.
     pub shared: Range<usize>,
     /// Scratch of each thread.
@@ -22,7 +22,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// For batches of up to `batch` on `threads`.
+    /// For up to `batch` samples run together on `threads`.
     pub fn new(plan: &Plan, batch: usize, threads: usize) -> Self {
         let scratch = plan.scratch(batch, threads);
         let mut end = 0;
@@ -31,13 +31,15 @@ impl Layout {
             end = (start + floats).next_multiple_of(LINE);
             start..start + floats
         };
-        let zeros = take(plan.zeros).len();
-        let slots = plan.slots.iter().map(|s| take(s * batch)).collect();
+        // Zeros that stand for what lies outside of an image come first.
+        take(plan.zeros);
+        let slots = (0..plan.slots.len()).map(|s| take(plan.slot_floats(s, batch)));
+        let slots = slots.collect();
         let shared = take(scratch.shared);
         let own = (0..threads).map(|_| take(scratch.own)).collect();
         Layout {
-            zeros,
             slots,
+            early: plan.early.clone(),
             shared,
             own,
             offsets: scratch.offsets,

@@ -29,6 +29,9 @@ pub(super) struct Phase {
     step: usize,
     phase: usize,
     tasks: usize,
+    /// The samples it is for.
+    first: usize,
+    samples: usize,
 }
 
 impl Lowered {
@@ -92,13 +95,40 @@ impl Lowered {
     /// What `samples` samples go through, in order.
     pub(super) fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<Phase>) {
         phases.clear();
-        for (step, planned) in self.plan.steps.iter().enumerate() {
-            let tasks = kernels::phases(planned, samples, threads);
+        let chunks = self.plan.chunks;
+        let early = chunks.early(samples);
+        for first in (0..samples).step_by(early) {
+            let chunk = first..samples.min(first + early);
+            self.add_phases(0..chunks.cut, chunk, threads, phases);
+        }
+        self.add_phases(
+            chunks.cut..self.plan.steps.len(),
+            0..samples,
+            threads,
+            phases,
+        );
+    }
+
+    fn add_phases(
+        &self,
+        steps: Range<usize>,
+        samples: Range<usize>,
+        threads: usize,
+        phases: &mut Vec<Phase>,
+    ) {
+        for step in steps {
+            let tasks = kernels::phases(&self.plan.steps[step], samples.len(), threads);
             let all = tasks
                 .into_iter()
                 .enumerate()
                 .filter(|(_, tasks)| *tasks > 0);
-            phases.extend(all.map(|(phase, tasks)| Phase { step, phase, tasks }));
+            phases.extend(all.map(|(phase, tasks)| Phase {
+                step,
+                phase,
+                tasks,
+                first: samples.start,
+                samples: samples.len(),
+            }));
         }
     }
 
@@ -121,8 +151,8 @@ impl Lowered {
                     step: &self.plan.steps[phase.step],
                     weights: &self.weights[phase.step],
                     family: self.family,
-                    memory: share.memory,
-                    samples: share.samples,
+                    memory: share.memory.from(phase.first),
+                    samples: phase.samples,
                     threads: share.threads,
                     thread: share.thread,
                     offsets: &mut *share.offsets,
@@ -145,7 +175,6 @@ impl Lowered {
 /// What one thread has of a batch.
 pub(super) struct Share<'a> {
     pub memory: Memory<'a>,
-    pub samples: usize,
     pub threads: usize,
     pub thread: usize,
     pub offsets: &'a mut Vec<usize>,

@@ -4,6 +4,7 @@
 //! weights); a [`Predictor`] holds what one worker needs for itself (the arena).
 
 mod arena;
+mod chunks;
 mod error;
 mod fake;
 mod family;

@@ -6,6 +6,7 @@
 
 use crate::network::{Conv2d, Graph, Shape};
 
+use super::chunks::{Chunks, together};
 use super::fuse::{FusedStep, Kernel, Value, fuse};
 use super::homes::{Homes, Slots};
 use super::kernels::{self, Convolution, Filters, Scratch, TileShape, Winograd};
@@ -72,6 +73,9 @@ pub(super) struct Plan {
     pub steps: Vec<PlannedStep>,
     /// Floats per sample of each slot.
     pub slots: Vec<usize>,
+    /// Which slots are written and read only before the cut.
+    pub early: Vec<bool>,
+    pub chunks: Chunks,
     /// The network's answer.
     pub answer: View,
     /// Zeros that steps read for what lies outside of an image.
@@ -85,7 +89,8 @@ impl Plan {
         let entry = enter(graph, &mut steps);
         let answer = graph.nodes().len();
         let homes = Homes::new(graph, &steps);
-        let slots = Slots::assign(&homes, &steps, answer);
+        let chunks = Chunks::new(graph, &homes, &steps);
+        let slots = Slots::assign(&homes, &steps, answer, chunks.cut);
         let view = |value: Value| homes.view(&slots, value);
         let planned: Vec<PlannedStep> = steps
             .iter()
@@ -107,14 +112,34 @@ impl Plan {
             steps: planned,
             answer: view(answer),
             slots: slots.sizes,
+            early: slots.early,
+            chunks,
         }
     }
 
     /// Scratch that is enough for every step.
     pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
-        let each = self.steps.iter();
-        let each = each.map(|step| kernels::scratch(step, samples, threads));
+        let (early, late) = self.steps.split_at(self.chunks.cut);
+        let of = |samples| move |step| kernels::scratch(step, samples, threads);
+        let early = early.iter().map(of(self.chunks.early(samples)));
+        let each = early.chain(late.iter().map(of(samples)));
         each.fold(Scratch::default(), Scratch::or)
+    }
+
+    /// Floats of the slots for `samples` samples.
+    pub fn slot_floats(&self, slot: usize, samples: usize) -> usize {
+        let samples = if self.early[slot] {
+            self.chunks.early(samples)
+        } else {
+            samples
+        };
+        self.slots[slot] * samples
+    }
+
+    /// Samples of a batch of `batch` that are run together.
+    pub fn together(&self, batch: usize) -> usize {
+        let late = (0..self.slots.len()).filter(|&s| !self.early[s]);
+        together(batch, late.map(|s| self.slots[s]).sum())
     }
 
     /// Floats of all weights once they are folded and laid out.

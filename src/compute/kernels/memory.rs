@@ -50,6 +50,8 @@ pub(in crate::compute) struct Memory<'a> {
     len: usize,
     layout: &'a Layout,
     input: &'a [f32],
+    /// Samples before those that are worked on.
+    first: usize,
     buffer: PhantomData<&'a mut [f32]>,
 }
 
@@ -72,18 +74,14 @@ impl<'a> Memory<'a> {
             len: floats.len(),
             layout,
             input,
+            first: 0,
             buffer: PhantomData,
         }
     }
 
-    /// The first float of all.
-    pub fn start(&self) -> *const f32 {
-        self.start
-    }
-
-    /// The samples.
-    pub fn input(&self) -> &'a [f32] {
-        self.input
+    /// The same, to work on the samples from `first` on.
+    pub fn from(self, first: usize) -> Self {
+        Memory { first, ..self }
     }
 
     /// Scratch of `thread`.
@@ -96,17 +94,40 @@ impl<'a> Memory<'a> {
         self.layout.shared.clone()
     }
 
-    fn range(&self, place: Place) -> Range<usize> {
-        match place {
+    /// Floats of the view's slot, from the first sample that is worked on.
+    fn range(&self, view: View) -> Range<usize> {
+        match view.place {
             Place::Input => 0..0,
-            Place::Slot(slot) => self.layout.slots[slot].clone(),
             Place::Shared => self.layout.shared.clone(),
+            Place::Slot(slot) => {
+                let range = self.layout.slots[slot].clone();
+                let early = self.layout.early[slot];
+                let before = if early {
+                    0
+                } else {
+                    self.first * view.sample_stride()
+                };
+                range.start + before..range.end
+            }
         }
     }
 
-    /// Where the floats of `place` begin, counted from [`Memory::start`].
-    pub fn offset(&self, place: Place) -> usize {
-        self.range(place).start
+    /// The input from the first sample that is worked on.
+    fn samples(&self, view: View) -> &'a [f32] {
+        &self.input[self.first * view.sample_stride()..]
+    }
+
+    /// Where the floats of a view's slot begin, and the offset from there to the zeros.
+    /// The arena begins with the zeros, so that offset wraps around; samples are outside of
+    /// the arena and have none.
+    pub fn base(&self, view: View) -> (*const f32, usize) {
+        match view.place {
+            Place::Input => (self.samples(view).as_ptr(), 0),
+            _ => {
+                let start = self.range(view).start;
+                (self.start.wrapping_add(start), start.wrapping_neg())
+            }
+        }
     }
 
     /// Float `at` of all.
@@ -120,9 +141,9 @@ impl<'a> Memory<'a> {
     /// Nobody writes to the view's slot while the source is used.
     pub unsafe fn source(&self, view: View) -> Source<'a> {
         let data = match view.place {
-            Place::Input => self.input,
+            Place::Input => self.samples(view),
             // SAFETY: the layout's ranges lie inside the buffer; nobody writes there.
-            place => unsafe { self.floats(self.range(place)) },
+            _ => unsafe { self.floats(self.range(view)) },
         };
         Source { view, data }
     }
@@ -132,7 +153,7 @@ impl<'a> Memory<'a> {
     /// # Safety
     /// Nobody else reads or writes the view's channels of these pixels meanwhile.
     pub unsafe fn part(&self, view: View, pixels: Range<usize>) -> Part<'a> {
-        let range = self.range(view.place);
+        let range = self.range(view);
         let end = pixels.end * view.pitch;
         assert!(
             end <= range.len() || pixels.is_empty(),

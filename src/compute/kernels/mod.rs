@@ -65,10 +65,10 @@ pub(super) fn phases(step: &PlannedStep, samples: usize, threads: usize) -> [usi
     }
 }
 
-/// Scratch that `step` needs.
+/// Scratch that `step` needs for up to `samples` on up to `threads`.
 pub(super) fn scratch(step: &PlannedStep, samples: usize, threads: usize) -> Scratch {
     match &step.method {
-        Method::Convolution(c) => c.scratch(samples, threads),
+        Method::Convolution(c) => c.scratch(samples),
         Method::Winograd(w) => w.scratch(samples, threads),
         Method::Simple => Scratch::default(),
     }

@@ -44,11 +44,6 @@ impl Split {
         self.tasks
     }
 
-    /// The largest task's things.
-    pub fn largest(self) -> usize {
-        self.total.div_ceil(self.tasks)
-    }
-
     /// What task `task` has.
     pub fn range(self, task: usize) -> Range<usize> {
         task * self.total / self.tasks..(task + 1) * self.total / self.tasks

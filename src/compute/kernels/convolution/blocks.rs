@@ -25,7 +25,7 @@ const BLOCKS_A_THREAD: usize = 4;
 impl Blocks {
     /// For `rows` that each bring `touched` floats into cache.
     pub fn new(rows: usize, panels: usize, touched: usize, threads: usize) -> Self {
-        let mut most = (BLOCK_FLOATS / touched.max(1)).clamp(LEAST_ROWS, MOST_ROWS);
+        let mut most = most_rows(touched);
         if threads > 1 {
             let even = rows.div_ceil(threads * BLOCKS_A_THREAD);
             most = most.min(even.max(LEAST_ROWS));
@@ -47,13 +47,14 @@ impl Blocks {
         self.rows.tasks() * self.panels.tasks()
     }
 
-    pub fn largest_rows(self) -> usize {
-        self.rows.largest()
-    }
-
     /// The rows and panels of block `task`.
     pub fn of(self, task: usize) -> (Range<usize>, Range<usize>) {
         let (row, column) = (task / self.panels.tasks(), task % self.panels.tasks());
         (self.rows.range(row), self.panels.range(column))
     }
+}
+
+/// Most rows of a block, whatever their number and that of threads.
+pub(super) fn most_rows(touched: usize) -> usize {
+    (BLOCK_FLOATS / touched.max(1)).clamp(LEAST_ROWS, MOST_ROWS)
 }

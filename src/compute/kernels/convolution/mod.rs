@@ -21,7 +21,7 @@ use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Panels, TileShape, even_tiles};
 use super::tile::{Tile, tile_fn};
 use super::{Call, MAX_PHASES, Scratch};
-use blocks::Blocks;
+use blocks::{Blocks, most_rows};
 use reads::Reads;
 
 /// A convolution's way through its input, output and weights.
@@ -105,9 +105,9 @@ impl Convolution {
         self.read.place == Place::Shared
     }
 
-    /// Floats of zeros that stand for a pixel outside of the image.
+    /// Floats of zeros that stand for a tap outside of the image, for every group.
     pub fn zeros(&self) -> usize {
-        self.read.channels
+        self.reads.depth.max(self.read.channels)
     }
 
     fn blocks(&self, samples: usize, threads: usize) -> Blocks {
@@ -126,7 +126,9 @@ impl Convolution {
         }
     }
 
-    pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
+    /// Enough for up to `samples`.
+    pub fn scratch(&self, samples: usize) -> Scratch {
+        let rows = samples * self.output.pixels();
         Scratch {
             own: 0,
             shared: if self.is_prepared() {
@@ -134,7 +136,7 @@ impl Convolution {
             } else {
                 0
             },
-            offsets: self.blocks(samples, threads).largest_rows() * self.reads.taps,
+            offsets: rows.min(most_rows(self.reads.touched())) * self.reads.taps,
         }
     }
 
@@ -157,7 +159,7 @@ impl Convolution {
     /// As [`super::run`].
     unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
-        let zeros = self.zero_offset(call);
+        let (_, zeros) = call.memory.base(self.read);
         self.reads.list(rows.clone(), zeros, call.offsets);
         // SAFETY: blocks of a phase share pixels only where their panels differ, and a
         // tile writes its panel's columns alone.
@@ -185,16 +187,16 @@ impl Convolution {
         let most = self.panels.shape.rows(panel.vectors);
         for tile in even_tiles(count, most) {
             let pixel = rows.start + tile.start;
-            let from = residual.map(|r| &r.pixel(pixel)[column..]);
+            let from = residual.map(|r| r.ptr(pixel).wrapping_add(column));
             let tile_rows = Tile {
-                base: self.base(call).wrapping_add(first),
+                base: call.memory.base(self.read).0.wrapping_add(first),
                 rows: call.offsets[tile.start..].as_ptr(),
                 rows_stride: count,
                 taps: self.reads.taps,
                 depth: self.reads.depth,
                 panel: weights.as_ptr(),
                 bias: bias(call, column, panel.vectors * self.panels.shape.lanes),
-                residual: from.map_or(std::ptr::null(), <[f32]>::as_ptr),
+                residual: from.unwrap_or(std::ptr::null()),
                 residual_stride: residual.map_or(0, |r| r.view.pitch),
                 out: out.ptr(pixel).wrapping_add(column),
                 out_stride: out.pitch(),
@@ -210,20 +212,6 @@ impl Convolution {
             // the output exist for all pixels of the block.
             unsafe { run(&tile_rows) };
         }
-    }
-
-    /// What offsets count from: the arena, or the samples themselves.
-    fn base(&self, call: &Call<'_>) -> *const f32 {
-        match self.read.place {
-            Place::Input => call.memory.input().as_ptr(),
-            place => call.memory.start().wrapping_add(call.memory.offset(place)),
-        }
-    }
-
-    /// The zeros, counted from [`Convolution::base`]; the arena begins with them, so the
-    /// offset wraps around.
-    fn zero_offset(&self, call: &Call<'_>) -> usize {
-        call.memory.offset(self.read.place).wrapping_neg()
     }
 }
 

@@ -85,6 +85,13 @@ impl Vector for Avx2 {
         Avx2(_mm256_min_ps(_mm256_set1_ps(most), self.0))
     }
     #[inline(always)]
+    unsafe fn is_finite(self) -> bool {
+        _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_ORD_Q>(
+            _mm256_sub_ps(self.0, self.0),
+            self.0,
+        )) == 0xff
+    }
+    #[inline(always)]
     unsafe fn spread(self, width: usize, i: usize) -> Self {
         let lanes = _mm256_set1_epi32(i as i32);
         if width == 4 {

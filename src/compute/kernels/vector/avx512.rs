@@ -81,6 +81,10 @@ impl Vector for Avx512 {
         Avx512(_mm512_min_ps(_mm512_set1_ps(most), self.0))
     }
     #[inline(always)]
+    unsafe fn is_finite(self) -> bool {
+        _mm512_cmp_ps_mask::<_CMP_ORD_Q>(_mm512_sub_ps(self.0, self.0), self.0) == 0xffff
+    }
+    #[inline(always)]
     unsafe fn spread(self, width: usize, i: usize) -> Self {
         if width == 4 {
             return Avx512(_mm512_permutevar_ps(self.0, _mm512_set1_epi32(i as i32)));

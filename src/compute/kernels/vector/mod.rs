@@ -52,6 +52,8 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn relu(self) -> Self;
     /// `min(self, most)` that keeps NaN.
     unsafe fn at_most(self, most: f32) -> Self;
+    /// Whether every lane is.
+    unsafe fn is_finite(self) -> bool;
     /// In each run of `width` lanes (4 or 8, at most `LANES`), lane `i` in all of them.
     unsafe fn spread(self, width: usize, i: usize) -> Self;
 }

@@ -78,6 +78,10 @@ impl Vector for Neon {
         Neon(vminq_f32(self.0, vdupq_n_f32(most)))
     }
     #[inline(always)]
+    unsafe fn is_finite(self) -> bool {
+        vaddvq_f32(vsubq_f32(self.0, self.0)) == 0.0
+    }
+    #[inline(always)]
     unsafe fn spread(self, _width: usize, i: usize) -> Self {
         let mut lanes = [0.0; 4];
         vst1q_f32(lanes.as_mut_ptr(), self.0);

@@ -72,6 +72,10 @@ impl Vector for Plain {
         Plain(self.0.map(|v| if v > most { most } else { v }))
     }
     #[inline(always)]
+    unsafe fn is_finite(self) -> bool {
+        self.0.iter().all(|v| v.is_finite())
+    }
+    #[inline(always)]
     unsafe fn spread(self, _width: usize, i: usize) -> Self {
         Plain([self.0[i & 3]; 4])
     }

@@ -2,14 +2,17 @@
 
 use std::ops::Range;
 
+use crate::compute::family::Family;
 use crate::compute::view::View;
 use crate::network::Activation;
 
 use super::super::memory::{Part, Source};
+use super::super::panels::Panels;
 use super::super::tile::activated;
-use super::super::vector::{Vector, Vectorised};
+use super::super::vector::{Vector, Vectorised, dispatch};
 use super::Points;
-use super::axis::back;
+use super::axis::{MAX_POINTS, back};
+use super::exact::{Exact, Inverse, Outputs};
 use super::grid::{Grid, Spot};
 
 /// Transforms products back into tiles `tiles` of the output, and finishes those.
@@ -23,6 +26,12 @@ pub(super) struct Backward<'a> {
     pub activation: Option<Activation>,
     pub view: View,
     pub out: Part<'a>,
+    /// What tiles that are not finite are computed from again.
+    pub family: Family,
+    pub inverse: &'a Inverse,
+    pub input: Source<'a>,
+    pub panels: Panels,
+    pub weights: &'a [f32],
 }
 
 impl Vectorised for Backward<'_> {
@@ -107,19 +116,74 @@ impl Backward<'_> {
                     lines[y][x] = column[y];
                 }
             }
+            let mut outputs = [[zero; Q]; P];
+            let mut all = zero;
+            for (line, points) in outputs.iter_mut().zip(&lines) {
+                *line = back::<V, C, Q>(*points);
+                for value in line.iter() {
+                    all = all.add(*value);
+                }
+            }
+            if !all.is_finite() {
+                self.again(spot, channel, &mut outputs);
+            }
+            self.write(spot, channel, &outputs);
+        }
+    }
+
+    /// Computes outputs directly.
+    #[inline(always)]
+    unsafe fn again<V: Vector, const P: usize, const Q: usize>(
+        &self,
+        spot: Spot,
+        channel: usize,
+        outputs: &mut [[V; Q]; P],
+    ) {
+        let mut values: Outputs = [[0.0; 16]; MAX_POINTS * MAX_POINTS];
+        let work = Exact {
+            grid: self.grid,
+            inverse: self.inverse,
+            input: self.input,
+            panels: self.panels,
+            weights: self.weights,
+            output: self.view,
+            spot,
+            channel,
+            outputs: &mut values,
+        };
+        // SAFETY: the family is the one that runs; values hold whole vectors.
+        unsafe {
+            dispatch(self.family, work);
+            for (y, line) in outputs.iter_mut().enumerate() {
+                for (x, value) in line.iter_mut().enumerate() {
+                    *value = V::load(values[y * Q + x].as_ptr());
+                }
+            }
+        }
+    }
+
+    /// Finishes and writes the outputs that the image has.
+    #[inline(always)]
+    unsafe fn write<V: Vector, const P: usize, const Q: usize>(
+        &self,
+        spot: Spot,
+        channel: usize,
+        outputs: &[[V; Q]; P],
+    ) {
+        // SAFETY: as `Backward::vector`'s.
+        unsafe {
             let bias = if self.bias.is_empty() {
-                zero
+                V::splat(0.0)
             } else {
                 V::load(self.bias[channel..].as_ptr())
             };
             let (height, width) = (self.view.height - spot.y, self.view.width - spot.x);
-            for (y, line) in lines.iter().enumerate() {
+            for (y, line) in outputs.iter().enumerate() {
                 if y >= height {
                     break;
                 }
-                let outputs = back::<V, C, Q>(*line);
                 let first = spot.output(self.view, y, 0);
-                for (x, value) in outputs.iter().enumerate() {
+                for (x, value) in line.iter().enumerate() {
                     if x < width {
                         self.finish(value.add(bias), first + x, channel);
                     }

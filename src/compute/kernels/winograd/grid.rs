@@ -70,6 +70,14 @@ impl Grid {
         [padding.saturating_sub(at).min(end), end]
     }
 
+    /// Lines and columns of the tile's outputs that the image has.
+    pub fn kept(&self, spot: Spot, output: View) -> [usize; 2] {
+        [
+            self.sides[0].outputs.min(output.height - spot.y),
+            self.sides[1].outputs.min(output.width - spot.x),
+        ]
+    }
+
     /// The input pixel under the first point, counted over all samples; it may lie outside
     /// of the image.
     pub fn first_pixel(&self, view: View, spot: Spot) -> isize {

@@ -8,6 +8,7 @@
 mod axis;
 mod backward;
 mod choice;
+mod exact;
 mod filters;
 mod forward;
 mod grid;
@@ -25,6 +26,7 @@ use super::tile::{Tile, tile_fn};
 use super::vector::dispatch;
 use super::{Call, MAX_PHASES, Scratch};
 use backward::Backward;
+use exact::Inverse;
 use forward::Forward;
 use grid::Grid;
 
@@ -37,6 +39,7 @@ pub(in crate::compute) struct Winograd {
     output: View,
     /// Weights of one point.
     panels: Panels,
+    inverse: Inverse,
 }
 
 /// Floats of points that a task works on: they stay in a core's cache between the
@@ -54,6 +57,7 @@ impl Winograd {
         Some(Winograd {
             conv,
             grid: Grid::new(sides, padding, input, output),
+            inverse: Inverse::new(sides),
             input,
             output,
             panels: Panels {
@@ -81,14 +85,18 @@ impl Winograd {
         [self.input.channels, self.panels.padded_columns()]
     }
 
+    /// Most tiles of a block.
+    fn most(&self) -> usize {
+        let each = self.grid.points() * self.depths().iter().sum::<usize>();
+        (BLOCK_FLOATS / each.max(1)).max(LEAST_TILES)
+    }
+
     /// Blocks of tiles that go through everything by themselves; none where threads do
     /// better together.
     fn blocks(&self, samples: usize, threads: usize) -> Option<Split> {
         let tiles = self.tiles(samples);
-        let each = self.grid.points() * self.depths().iter().sum::<usize>();
-        let most = (BLOCK_FLOATS / each.max(1)).max(LEAST_TILES);
-        let blocks = Split::at_most(tiles, most.min(tiles.div_ceil(threads)));
-        (threads == 1 || tiles >= 2 * threads * LEAST_TILES).then_some(blocks)
+        let blocks = Split::at_most(tiles, self.most().min(tiles.div_ceil(threads)));
+        (threads == 1 || tiles >= few_tiles(threads)).then_some(blocks)
     }
 
     pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
@@ -111,14 +119,16 @@ impl Winograd {
         Split::new(self.grid.points() * self.panels.count(), 1, threads)
     }
 
+    /// Enough for up to `samples` on up to `threads`, alone and together.
     pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
-        let blocks = self.blocks(samples, threads);
-        let tiles = blocks.map_or(self.tiles(samples), Split::largest);
-        let floats = Block::new(self, 0..tiles).floats();
+        let tiles = self.tiles(samples);
+        let alone = tiles.min(self.most());
+        let together = tiles.min(few_tiles(threads));
+        let floats = |tiles| Block::new(self, 0..tiles).floats();
         Scratch {
-            own: if blocks.is_some() { floats } else { 0 },
-            shared: if blocks.is_some() { 0 } else { floats },
-            offsets: tiles,
+            own: floats(alone),
+            shared: if threads > 1 { floats(together) } else { 0 },
+            offsets: alone.max(together),
         }
     }
 
@@ -132,6 +142,7 @@ impl Winograd {
             if let Some(blocks) = self.blocks(call.samples, call.threads) {
                 let range = call.memory.own(call.thread);
                 let block = Block::new(self, blocks.range(task));
+                assert!(block.floats() <= range.len(), "scratch for a smaller block");
                 let scratch = call.memory.ptr(range.start);
                 let tiles = block.tiles.clone();
                 block.forward(call, scratch, tiles.clone());
@@ -140,7 +151,9 @@ impl Winograd {
                 return;
             }
             let block = Block::new(self, 0..self.tiles(call.samples));
-            let scratch = call.memory.ptr(call.memory.shared().start);
+            let range = call.memory.shared();
+            assert!(block.floats() <= range.len(), "scratch for fewer tiles");
+            let scratch = call.memory.ptr(range.start);
             let tiles = self.together(call.samples, call.threads);
             match phase {
                 0 => block.forward(call, scratch, tiles.range(task)),
@@ -149,6 +162,11 @@ impl Winograd {
             }
         }
     }
+}
+
+/// Tiles below which threads transform and multiply together.
+fn few_tiles(threads: usize) -> usize {
+    2 * threads * LEAST_TILES
 }
 
 /// Where points of tiles lie.
@@ -266,6 +284,12 @@ impl<'a> Block<'a> {
             view: of.output,
             // SAFETY: tiles write disjoint pixels.
             out: unsafe { call.memory.part(of.output, pixels) },
+            family: call.family,
+            inverse: &of.inverse,
+            // SAFETY: as above.
+            input: unsafe { call.memory.source(of.input) },
+            panels: of.panels,
+            weights: call.weights.packed.values(),
         };
         // SAFETY: handed on.
         unsafe { dispatch(call.family, work) };

@@ -1,0 +1,65 @@
+//! How a batch goes through a network: large images a few at a time, so that what a step
+//! writes is still in cache when the next one reads it; small ones all together, so that
+//! weights are read once for all of them.
+
+use crate::network::Graph;
+
+use super::fuse::FusedStep;
+use super::homes::Homes;
+
+/// Floats that a step may read and write for values to stay in a shared cache of some
+/// 16 MiB.
+const CACHED: usize = 2 << 20;
+
+/// Times that weights grow when they are laid out, as a guess: Winograd's by up to 4.
+const LAID_OUT: usize = 2;
+
+/// Samples that are expected to be run together.
+const USUAL: usize = 8;
+
+/// Floats of the arena for samples that are run together: more of them bring nothing, but
+/// take memory.
+const TOGETHER: usize = 16 << 20;
+
+/// The steps before `cut` run `early` samples at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chunks {
+    pub cut: usize,
+    pub early: usize,
+}
+
+impl Chunks {
+    /// Cuts after the last step whose values would not stay in cache for a usual batch, and
+    /// are more than the weights that would be read again for each chunk.
+    pub fn new(graph: &Graph, homes: &Homes, steps: &[FusedStep]) -> Self {
+        let floats = |step: &FusedStep| -> usize {
+            let values = step.reads().chain([step.output]);
+            values.map(|v| homes.own_floats(v)).sum()
+        };
+        let weights = |step: &FusedStep| step.weights.map_or(0, |node| graph.node_weights(node));
+        let large = |step: &FusedStep| {
+            floats(step) * USUAL > CACHED && floats(step) > LAID_OUT * weights(step)
+        };
+        let cut = steps.iter().rposition(large).map_or(0, |last| last + 1);
+        let largest = steps[..cut].iter().map(floats).max().unwrap_or(0);
+        Chunks {
+            cut,
+            early: (CACHED / largest.max(1)).max(1),
+        }
+    }
+
+    /// Samples that steps before the cut take at once.
+    pub fn early(&self, samples: usize) -> usize {
+        even(samples, self.early)
+    }
+}
+
+/// Samples of a batch that are run together, for an arena of `floats` a sample.
+pub(super) fn together(batch: usize, floats: usize) -> usize {
+    even(batch, (TOGETHER / floats.max(1)).max(USUAL))
+}
+
+/// At most `most` of `all`, such that the parts are even.
+fn even(all: usize, most: usize) -> usize {
+    all.div_ceil(all.div_ceil(most).max(1)).max(1)
+}
