@@ -42,3 +42,4 @@ mod standing;
 mod trace;
 mod transport;
 mod voting;
+mod weights;
