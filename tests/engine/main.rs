@@ -25,6 +25,7 @@ mod networks;
 mod papers;
 mod papers_search;
 mod pool;
+mod pytorch;
 mod reload;
 mod search;
 mod search_goals;
