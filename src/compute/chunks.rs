@@ -29,18 +29,23 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Cuts after the last step whose values would not stay in cache for a usual batch, and
-    /// are more than the weights that would be read again for each chunk.
+    /// Cuts where most is won: a step whose values would not stay in cache for a usual
+    /// batch saves them, and reads its weights again for each sample.
     pub fn new(graph: &Graph, homes: &Homes, steps: &[FusedStep]) -> Self {
         let floats = |step: &FusedStep| -> usize {
             let values = step.reads().chain([step.output]);
             values.map(|v| homes.own_floats(v)).sum()
         };
         let weights = |step: &FusedStep| step.weights.map_or(0, |node| graph.node_weights(node));
-        let large = |step: &FusedStep| {
-            floats(step) * USUAL > CACHED && floats(step) > LAID_OUT * weights(step)
-        };
-        let cut = steps.iter().rposition(large).map_or(0, |last| last + 1);
+        let (mut cut, mut best, mut sum) = (0, 0, 0);
+        for (at, step) in steps.iter().enumerate() {
+            let values = floats(step);
+            let saved = if values * USUAL > CACHED { values } else { 0 };
+            sum += saved as isize - (LAID_OUT * weights(step)) as isize;
+            if sum > best {
+                (cut, best) = (at + 1, sum);
+            }
+        }
         let largest = steps[..cut].iter().map(floats).max().unwrap_or(0);
         Chunks {
             cut,
