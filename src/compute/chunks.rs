@@ -53,6 +53,11 @@ impl Chunks {
         }
     }
 
+    /// Most samples that steps before the cut take at once, of batches up to `samples`.
+    pub fn most(&self, samples: usize) -> usize {
+        samples.min(self.early)
+    }
+
     /// Samples that steps before the cut take at once.
     pub fn early(&self, samples: usize) -> usize {
         even(samples, self.early)

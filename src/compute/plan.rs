@@ -121,7 +121,7 @@ impl Plan {
     pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
         let (early, late) = self.steps.split_at(self.chunks.cut);
         let of = |samples| move |step| kernels::scratch(step, samples, threads);
-        let early = early.iter().map(of(self.chunks.early(samples)));
+        let early = early.iter().map(of(self.chunks.most(samples)));
         let each = early.chain(late.iter().map(of(samples)));
         each.fold(Scratch::default(), Scratch::or)
     }
@@ -129,7 +129,7 @@ impl Plan {
     /// Floats of the slots for `samples` samples.
     pub fn slot_floats(&self, slot: usize, samples: usize) -> usize {
         let samples = if self.early[slot] {
-            self.chunks.early(samples)
+            self.chunks.most(samples)
         } else {
             samples
         };

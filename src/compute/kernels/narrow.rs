@@ -11,7 +11,8 @@ pub(super) const NARROW_ROWS: usize = 8;
 /// The function for `rows` (at most [`NARROW_ROWS`]) of groups of `width` channels: 1, or
 /// 4 or 8 where that is less than a vector.
 ///
-/// Tiles have one vector and `taps` of `width` lines; a tile's depth is not read.
+/// Such a tile has any number of vectors, with panels one vector wide of `taps · width`
+/// lines after each other; its depth is not read.
 pub(super) fn narrow_fn(family: Family, width: usize, rows: usize) -> TileFn {
     match family {
         #[cfg(target_arch = "x86_64")]
@@ -90,8 +91,35 @@ mod arm {
     }
 }
 
+/// Goes through all vectors of the rows: one after the other they lie side by side.
 #[inline(always)]
 unsafe fn run<V: Vector, const W: usize, const M: usize>(tile: &Tile) {
+    let mut one = *tile;
+    let lines = tile.taps * W * V::LANES;
+    // SAFETY: as `TileFn` says, for each vector.
+    unsafe {
+        for at in 1..=tile.vectors {
+            one.last = if at == tile.vectors {
+                tile.last
+            } else {
+                V::LANES
+            };
+            vector::<V, W, M>(&one);
+            one.base = one.base.wrapping_add(V::LANES);
+            one.panel = one.panel.wrapping_add(lines);
+            one.out = one.out.wrapping_add(V::LANES);
+            if !one.bias.is_null() {
+                one.bias = one.bias.wrapping_add(V::LANES);
+            }
+            if !one.residual.is_null() {
+                one.residual = one.residual.wrapping_add(V::LANES);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn vector<V: Vector, const W: usize, const M: usize>(tile: &Tile) {
     // SAFETY: as `TileFn` says; each row has a vector of channels, or `last` of them.
     unsafe {
         let mut sums = start::<V, M, 1>(tile);

@@ -9,6 +9,7 @@ use crate::compute::family::Family;
 use crate::network::Activation;
 
 /// One tile: `rows × (vectors · LANES)` results.
+#[derive(Clone, Copy)]
 pub(super) struct Tile {
     /// What offsets count from.
     pub base: *const f32,
@@ -27,6 +28,7 @@ pub(super) struct Tile {
     pub residual_stride: usize,
     pub out: *mut f32,
     pub out_stride: usize,
+    pub vectors: usize,
     /// Columns of the last vector that are written; `LANES` for all.
     pub last: usize,
     pub activation: Option<Activation>,

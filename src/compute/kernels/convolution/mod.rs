@@ -16,7 +16,7 @@ use std::ops::Range;
 use crate::compute::view::{Place, View};
 use crate::network::Conv2d;
 
-use super::memory::Part;
+use super::memory::{Part, Source};
 use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Panels, TileShape, even_tiles};
 use super::tile::{Tile, tile_fn};
@@ -159,60 +159,122 @@ impl Convolution {
     /// As [`super::run`].
     unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
-        let (_, zeros) = call.memory.base(self.read);
+        let (base, zeros) = call.memory.base(self.read);
         self.reads.list(rows.clone(), zeros, call.offsets);
-        // SAFETY: blocks of a phase share pixels only where their panels differ, and a
-        // tile writes its panel's columns alone.
-        let out = unsafe { call.memory.part(self.output, rows.clone()) };
-        for panel in panels {
-            // SAFETY: the offsets were just listed for these rows.
-            unsafe { self.panel(call, panel, rows.clone(), &out) };
+        let block = Block {
+            base,
+            // SAFETY: blocks of a phase share pixels only where their panels differ, and a
+            // tile writes its panel's columns alone.
+            out: unsafe { call.memory.part(self.output, rows.clone()) },
+            // SAFETY: a step never reads the slot that it writes.
+            residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
+            rows,
+        };
+        // SAFETY: the offsets were just listed for these rows.
+        unsafe {
+            match self.narrow {
+                None => panels.for_each(|panel| self.wide(call, &block, panel)),
+                Some(width) => self.narrow(call, &block, width, panels),
+            }
         }
     }
 
+    /// One panel, tile by tile.
+    ///
     /// # Safety
-    /// As [`super::run`]; the call's offsets are those of `rows`.
-    unsafe fn panel(&self, call: &Call<'_>, index: usize, rows: Range<usize>, out: &Part<'_>) {
+    /// As [`super::run`]; the call's offsets are those of the block's rows.
+    unsafe fn wide(&self, call: &Call<'_>, block: &Block<'_>, index: usize) {
         let (group, index) = (index / self.panels.count(), index % self.panels.count());
         let panel = self.panels.panel(index);
-        let column = group * self.panels.columns + panel.column;
-        let weights = &call.weights.packed.values()[group * self.panels.floats()..][panel.at..];
-        // SAFETY: a step never reads the slot that it writes.
-        let residual = call.step.residual.map(|v| unsafe { call.memory.source(v) });
-        let first = match self.narrow {
-            None => group * self.reads.depth,
-            Some(_) => panel.column,
+        let weights = group * self.panels.floats() + panel.at;
+        let columns = Columns {
+            first: group * self.panels.columns + panel.column,
+            input: group * self.reads.depth,
+            weights,
+            vectors: panel.vectors,
+            last: panel.last,
         };
-        let count = rows.len();
-        let most = self.panels.shape.rows(panel.vectors);
-        for tile in even_tiles(count, most) {
-            let pixel = rows.start + tile.start;
-            let from = residual.map(|r| r.ptr(pixel).wrapping_add(column));
-            let tile_rows = Tile {
-                base: call.memory.base(self.read).0.wrapping_add(first),
-                rows: call.offsets[tile.start..].as_ptr(),
-                rows_stride: count,
-                taps: self.reads.taps,
-                depth: self.reads.depth,
-                panel: weights.as_ptr(),
-                bias: bias(call, column, panel.vectors * self.panels.shape.lanes),
-                residual: from.unwrap_or(std::ptr::null()),
-                residual_stride: residual.map_or(0, |r| r.view.pitch),
-                out: out.ptr(pixel).wrapping_add(column),
-                out_stride: out.pitch(),
-                last: panel.last,
-                activation: call.step.fused.activation,
-            };
-            let run = match self.narrow {
-                None => tile_fn(call.family, panel.vectors, tile.len()),
-                Some(width) => narrow_fn(call.family, width, tile.len()),
-            };
+        for rows in even_tiles(block.rows.len(), self.panels.shape.rows(panel.vectors)) {
+            let run = tile_fn(call.family, panel.vectors, rows.len());
+            let tile = self.tile(call, block, rows.start, columns);
             // SAFETY: the offsets are those of pixels of the input (or of the zeros), the
             // panel and the bias have their full width, and the rows of the residual and of
             // the output exist for all pixels of the block.
-            unsafe { run(&tile_rows) };
+            unsafe { run(&tile) };
         }
     }
+
+    /// A few pixels after the other, all channels of each.
+    ///
+    /// # Safety
+    /// As [`Convolution::wide`].
+    unsafe fn narrow(
+        &self,
+        call: &Call<'_>,
+        block: &Block<'_>,
+        width: usize,
+        panels: Range<usize>,
+    ) {
+        let first = self.panels.panel(panels.start);
+        let columns = Columns {
+            first: first.column,
+            input: first.column,
+            weights: first.at,
+            vectors: panels.len(),
+            last: self.panels.panel(panels.end - 1).last,
+        };
+        for rows in even_tiles(block.rows.len(), self.panels.shape.rows(1)) {
+            let run = narrow_fn(call.family, width, rows.len());
+            let tile = self.tile(call, block, rows.start, columns);
+            // SAFETY: as for wide panels, for each vector of channels.
+            unsafe { run(&tile) };
+        }
+    }
+
+    /// The tile of `columns` from row `row` of the block on.
+    fn tile(&self, call: &Call<'_>, block: &Block<'_>, row: usize, columns: Columns) -> Tile {
+        let pixel = block.rows.start + row;
+        let first = columns.first;
+        let residual = block.residual.map(|r| r.ptr(pixel).wrapping_add(first));
+        let bias = call.weights.bias.get(first..).filter(|b| !b.is_empty());
+        Tile {
+            base: block.base.wrapping_add(columns.input),
+            rows: call.offsets[row..].as_ptr(),
+            rows_stride: block.rows.len(),
+            taps: self.reads.taps,
+            depth: self.reads.depth,
+            panel: call.weights.packed.values()[columns.weights..].as_ptr(),
+            bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
+            residual: residual.unwrap_or(std::ptr::null()),
+            residual_stride: block.residual.map_or(0, |r| r.view.pitch),
+            out: block.out.ptr(pixel).wrapping_add(first),
+            out_stride: block.out.pitch(),
+            vectors: columns.vectors,
+            last: columns.last,
+            activation: call.step.fused.activation,
+        }
+    }
+}
+
+/// Rows of one task.
+struct Block<'a> {
+    base: *const f32,
+    rows: Range<usize>,
+    out: Part<'a>,
+    residual: Option<Source<'a>>,
+}
+
+/// Columns of one tile.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// First output channel, and first input channel that is read.
+    first: usize,
+    input: usize,
+    /// Floats before their weights.
+    weights: usize,
+    vectors: usize,
+    /// Columns of the last vector.
+    last: usize,
 }
 
 /// The width of groups of which a vector reads several, each lane its own: one channel
@@ -223,13 +285,4 @@ fn narrow_width(conv: Conv2d, input: View, shape: TileShape) -> Option<usize> {
     let several =
         matches!(width, 4 | 8) && width < shape.lanes && input.channels.is_multiple_of(shape.lanes);
     (even && (width == 1 || several)).then_some(width)
-}
-
-/// The bias from `column` on, which has `columns` values or (at the end of a group of few
-/// channels) is not read as vectors.
-fn bias(call: &Call<'_>, column: usize, columns: usize) -> *const f32 {
-    match call.weights.bias.get(column..column + columns) {
-        Some(bias) => bias.as_ptr(),
-        None => std::ptr::null(),
-    }
 }

@@ -66,6 +66,7 @@ impl Reads {
         }
     }
 
+    /// One tap of all rows, a line of the output after the other.
     fn list_tap(
         &self,
         ky: usize,
@@ -74,46 +75,59 @@ impl Reads {
         zeros: usize,
         offsets: &mut Vec<usize>,
     ) {
-        let (to, from) = (self.to, self.from);
-        let line = rows.start / to.width;
-        let (mut sample, mut y, mut x) =
-            (line / to.height, line % to.height, rows.start % to.width);
-        let mut first = self.line(sample, y, ky);
-        for _ in rows {
-            let at = first
-                .and_then(|first| Some((first + self.column(x, kx)?) * from.pitch + from.first));
-            offsets.push(at.unwrap_or(zeros));
-            x += 1;
-            if x == to.width {
-                (x, y) = (0, y + 1);
-                if y == to.height {
-                    (y, sample) = (0, sample + 1);
-                }
-                first = self.line(sample, y, ky);
+        let width = self.to.width;
+        let mut at = rows.start;
+        while at < rows.end {
+            let (line, x) = (at / width, at % width);
+            let end = rows.end.min((line + 1) * width);
+            let columns = x..x + end - at;
+            let (sample, y) = (line / self.to.height, line % self.to.height);
+            match self.line(sample, y, ky) {
+                None => offsets.extend(columns.map(|_| zeros)),
+                Some(first) => self.list_line(first, kx, columns, zeros, offsets),
             }
+            at = end;
         }
+    }
+
+    /// One tap of the output's `columns`, over the input line that begins with pixel `first`.
+    fn list_line(
+        &self,
+        first: usize,
+        kx: usize,
+        columns: Range<usize>,
+        zeros: usize,
+        offsets: &mut Vec<usize>,
+    ) {
+        let (padding, stride) = (self.padding(self.conv.padding.width), self.conv.stride);
+        let shift = kx * self.conv.dilation;
+        // Columns whose tap falls left of the image, and right of it.
+        let left = padding.saturating_sub(shift).div_ceil(stride);
+        let right = (self.from.width + padding)
+            .saturating_sub(shift)
+            .div_ceil(stride);
+        let inside =
+            left.clamp(columns.start, columns.end)..right.clamp(columns.start, columns.end);
+        let inside = inside.start..inside.end.max(inside.start);
+        offsets.extend((columns.start..inside.start).map(|_| zeros));
+        let step = stride * self.from.pitch;
+        let at = (first + inside.start * stride + shift).wrapping_sub(padding);
+        let start = at
+            .wrapping_mul(self.from.pitch)
+            .wrapping_add(self.from.first);
+        offsets.extend((0..inside.len()).map(|i| start.wrapping_add(i * step)));
+        offsets.extend((inside.end..columns.end).map(|_| zeros));
     }
 
     /// The first pixel of the input line under line `ky` of the kernel, where there is one.
     fn line(&self, sample: usize, y: usize, ky: usize) -> Option<usize> {
-        let padding = if self.padded {
-            0
-        } else {
-            self.conv.padding.height
-        };
+        let padding = self.padding(self.conv.padding.height);
         let y = (y * self.conv.stride + ky * self.conv.dilation).checked_sub(padding)?;
         (y < self.from.height).then(|| (sample * self.from.height + y) * self.from.width)
     }
 
-    /// The input's column under column `kx` of the kernel, where there is one.
-    #[inline]
-    fn column(&self, x: usize, kx: usize) -> Option<usize> {
-        let padding = if self.padded {
-            0
-        } else {
-            self.conv.padding.width
-        };
-        let x = (x * self.conv.stride + kx * self.conv.dilation).checked_sub(padding)?;
-        (x < self.from.width).then_some(x)
+    /// Padding that is not part of what is read.
+    fn padding(&self, padding: usize) -> usize {
+        if self.padded { 0 } else { padding }
     }
 }

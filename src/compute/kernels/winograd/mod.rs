@@ -258,6 +258,7 @@ impl<'a> Block<'a> {
                         .start
                         .wrapping_add(point * after.point + rows.start * depths[1] + panel.column),
                     out_stride: depths[1],
+                    vectors: panel.vectors,
                     last: panels.shape.lanes,
                     activation: None,
                 };
