@@ -1,0 +1,66 @@
+"""A contestant's process as the program sees it: started, asked, held still."""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+# prctl(2): the signal that a process gets when its parent is gone.
+PR_SET_PDEATHSIG = 1
+
+
+class Child:
+    """One contestant on its cores. It runs only while it is asked something."""
+
+    def __init__(self, name: str, command: list, cores: list[int]):
+        self.name = name
+
+        def start() -> None:
+            os.sched_setaffinity(0, cores)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, preexec_fn=start)
+
+    def ask(self, what: str, **more) -> dict:
+        """Sends a question and waits for the answer."""
+        self.send(what, **more)
+        return self.receive()
+
+    def send(self, what: str, **more) -> None:
+        # Threads that spin after their work must not take cores from whose turn it is.
+        self.process.send_signal(signal.SIGCONT)
+        try:
+            self.process.stdin.write(json.dumps({"ask": what, **more}, default=str) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self.gone()
+
+    def receive(self) -> dict:
+        line = self.process.stdout.readline()
+        if not line:
+            self.gone()
+        self.process.send_signal(signal.SIGSTOP)
+        return json.loads(line)
+
+    def gone(self) -> None:
+        raise RuntimeError(f"{self.name} ended with {self.process.wait()}; its errors are above")
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def command(name: str, ours: Path) -> list:
+    """What starts the contestant `name`."""
+    if name == "ours":
+        return [ours]
+    return [sys.executable, "-m", "contest.contestants", name]
