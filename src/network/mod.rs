@@ -18,5 +18,5 @@ pub use graph::{Graph, GraphBuilder, GraphError, Node, NodeId, Norm};
 pub use op::{Activation, Op};
 pub use parameters::{Parameter, ParameterRole};
 pub use shape::Shape;
-pub use weights::{Weights, WeightsError};
+pub use weights::{Filling, Weights, WeightsError, fillings};
 pub use window::{Conv2d, Pool, Sides};

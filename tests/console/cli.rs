@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn divisi(arguments: &[&str]) -> Output {
+pub(crate) fn divisi(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_divisi"))
         .args(arguments)
         .env("XDG_CACHE_HOME", scratch("cache"))
@@ -15,13 +15,13 @@ fn divisi(arguments: &[&str]) -> Output {
 }
 
 /// A path of this process's own.
-fn scratch(name: &str) -> PathBuf {
+pub(crate) fn scratch(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("divisi-cli-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("creates");
     folder.join(name)
 }
 
-fn json(arguments: &[&str]) -> Value {
+pub(crate) fn json(arguments: &[&str]) -> Value {
     let output = divisi(arguments);
     assert!(
         output.status.success(),
@@ -31,7 +31,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON on standard output")
 }
 
-fn fails(arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn fails(arguments: &[&str]) -> (Option<i32>, String) {
     let output = divisi(arguments);
     assert!(
         output.stdout.is_empty(),
@@ -46,7 +46,7 @@ fn fails(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), error)
 }
 
-fn has(report: &Value, keys: &[&str]) {
+pub(crate) fn has(report: &Value, keys: &[&str]) {
     for key in keys {
         assert!(report.get(key).is_some(), "`{key}` is missing in {report}");
     }

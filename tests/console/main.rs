@@ -31,6 +31,7 @@ mod files;
 mod layouts;
 mod linear;
 mod looks;
+mod network;
 mod panels;
 mod rich;
 mod screens;

@@ -19,6 +19,7 @@ mod devices;
 mod fragile;
 mod keys;
 mod man;
+mod network;
 mod open;
 mod output;
 mod pick;
@@ -52,6 +53,7 @@ pub fn main() -> ExitCode {
         Some(Command::Allocate(a)) => allocate::run(a),
         Some(Command::Bench(a)) => bench::run(a),
         Some(Command::Devices(a)) => devices::run(a),
+        Some(Command::Network(c)) => network::run(c),
         Some(Command::Plan(a)) => plan::run(a),
         Some(Command::Config(a)) => config::run(a),
         Some(Command::Keys) => keys::run(),

@@ -38,20 +38,25 @@ impl Output {
 
     /// Writes all of `text`: a file beside and renamed, so that nobody finds half.
     pub fn write(&self, text: &str) -> Result<()> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// The same of bytes.
+    pub fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
         let written = if self.replaced {
-            self.replace(text)
+            self.replace(bytes)
         } else {
             let file = OpenOptions::new().write(true).open(&self.path);
-            file.and_then(|mut f| f.write_all(text.as_bytes()))
+            file.and_then(|mut f| f.write_all(bytes))
         };
         written.with_context(|| format!("writing {}", self.path.display()))
     }
 
-    fn replace(&self, text: &str) -> std::io::Result<()> {
+    fn replace(&self, bytes: &[u8]) -> std::io::Result<()> {
         let part = self
             .path
             .with_extension(format!("part{}", std::process::id()));
-        let written = fs::write(&part, text).and_then(|()| fs::rename(&part, &self.path));
+        let written = fs::write(&part, bytes).and_then(|()| fs::rename(&part, &self.path));
         if written.is_err() {
             // Whatever is left of it is of no use to anybody.
             let _ = fs::remove_file(&part);

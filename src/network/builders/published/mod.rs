@@ -81,6 +81,17 @@ impl Published {
         found.map_or("", |(_, name)| *name)
     }
 
+    /// The images it was made for: 224×224, or 299×299 where the Inceptions' stem is.
+    pub const fn input(self) -> Shape {
+        match self {
+            Published::InceptionResnetV2
+            | Published::InceptionV3
+            | Published::InceptionV4
+            | Published::Xception => Shape::image(3, 299, 299),
+            _ => Shape::image(3, 224, 224),
+        }
+    }
+
     pub(super) fn build(self, input: Shape, classes: usize) -> Result<Graph, GraphError> {
         let b = GraphBuilder::new(input);
         match self {

@@ -1,6 +1,7 @@
 //! What can be said on the command line: commands here, what each takes in the files
 //! beside.
 
+mod networks;
 mod reports;
 mod values;
 mod watching;
@@ -16,6 +17,10 @@ use super::config::ConfigArgs;
 use super::picture::PictureArgs;
 use crate::config::time;
 
+pub use networks::{
+    NetworkBenchArgs, NetworkChoice, NetworkCommand, NetworkListArgs, NetworkRunArgs,
+    NetworkShowArgs, NetworkWeightsArgs, PlaceChoice, WeightsChoice,
+};
 pub use reports::{
     AccuracyArgs, AllocateArgs, BenchArgs, CheckArgs, DevicesArgs, PlanArgs, PredictArgs,
 };
@@ -133,6 +138,12 @@ pub enum Command {
     /// Profiles of simulated devices, with where each number comes from
     #[command(after_help = "Example:\n  divisi devices v100")]
     Devices(DevicesArgs),
+    /// One network alone: list, describe, run, measure, write synthetic weights
+    #[command(
+        subcommand,
+        after_help = "Example:\n  divisi network list\n  divisi network bench resnet50 --batch 8"
+    )]
+    Network(NetworkCommand),
     /// Find the cheapest simulated devices that meet a goal
     #[command(
         after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"

@@ -4,7 +4,9 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
+use divisi::compute::Family;
 use divisi::device::parse_bytes;
+use divisi::network::Shape;
 
 /// A device's bound on the samples it has alive.
 #[derive(Clone, Debug)]
@@ -73,4 +75,23 @@ pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = number.ok().filter(|s| (0.1..=86_400.0).contains(s));
     let seconds = seconds.map(Duration::from_secs_f64);
     seconds.ok_or_else(|| format!("expected seconds, 0.1 to 86400, found `{text}`"))
+}
+
+/// `3,224,224` or `64`.
+pub(super) fn parse_shape(text: &str) -> Result<Shape, String> {
+    let dims: Option<Vec<usize>> = text.split(',').map(|d| d.trim().parse().ok()).collect();
+    let dims = dims.ok_or_else(|| {
+        format!("expected channels,height,width or features, as whole numbers, found `{text}`")
+    })?;
+    Shape::try_from(dims)
+}
+
+/// Kernels that this processor can run.
+pub(super) fn parse_family(text: &str) -> Result<Family, String> {
+    let known = Family::ALL.map(|(_, name)| name).join(", ");
+    match Family::named(text) {
+        Some(family) if family.is_available() => Ok(family),
+        Some(_) => Err(format!("this processor cannot run the kernels `{text}`")),
+        None => Err(format!("expected one of {known}, found `{text}`")),
+    }
 }

@@ -6,10 +6,14 @@ use std::sync::OnceLock;
 use safetensors::{Dtype, SafeTensors};
 use thiserror::Error;
 
+mod synthetic;
+mod write;
+
 use super::graph::Graph;
-use super::moments::moments;
-use super::op::Op;
-use super::parameters::{Parameter, ParameterRole};
+use super::parameters::Parameter;
+use synthetic::Recipe;
+
+pub use synthetic::{Filling, fillings};
 
 /// Values of every parameter of one network, in float32, row-major.
 #[derive(Clone, Debug)]
@@ -19,14 +23,6 @@ pub struct Weights {
     synthetic: Option<Recipe>,
 }
 
-/// For which parameters, with which running variances by name, from which seed.
-#[derive(Clone, Debug)]
-struct Recipe {
-    parameters: Vec<Parameter>,
-    variances: BTreeMap<String, f32>,
-    seed: u64,
-}
-
 /// Why weights do not belong to a network.
 #[derive(Debug, Error)]
 pub enum WeightsError {
@@ -34,6 +30,8 @@ pub enum WeightsError {
     Unreadable(String),
     #[error("does not fit the network: {}", .0.join("; "))]
     Mismatch(Vec<String>),
+    #[error("cannot be written: {0}")]
+    Unwritable(String),
 }
 
 impl Weights {
@@ -108,11 +106,7 @@ impl Weights {
     pub fn synthetic(graph: &Graph, seed: u64) -> Self {
         Weights {
             tensors: OnceLock::new(),
-            synthetic: Some(Recipe {
-                parameters: graph.parameters(),
-                variances: variances(graph),
-                seed,
-            }),
+            synthetic: Some(Recipe::new(graph, seed)),
         }
     }
 
@@ -123,7 +117,7 @@ impl Weights {
 
     /// The seed of made-up values.
     pub fn seed(&self) -> Option<u64> {
-        self.synthetic.as_ref().map(|recipe| recipe.seed)
+        self.synthetic.as_ref().map(Recipe::seed)
     }
 
     /// Values of one parameter; empty where the network has none of that name.
@@ -140,37 +134,9 @@ impl Weights {
     fn all(&self) -> &BTreeMap<String, Vec<f32>> {
         self.tensors.get_or_init(|| match &self.synthetic {
             None => BTreeMap::new(),
-            Some(recipe) => recipe.make_up(),
+            Some(recipe) => recipe.values(),
         })
     }
-}
-
-impl Recipe {
-    fn make_up(&self) -> BTreeMap<String, Vec<f32>> {
-        let all = self.parameters.iter().enumerate();
-        all.map(|(i, p)| {
-            let key = mix(self.seed ^ mix(i as u64));
-            let variance = self.variances.get(&p.name).copied().unwrap_or(1.0);
-            (p.name.clone(), random(p, key, variance))
-        })
-        .collect()
-    }
-}
-
-/// Running variances by parameter name.
-fn variances(graph: &Graph) -> BTreeMap<String, f32> {
-    let moments = moments(graph);
-    let norms = graph.nodes().iter().filter(|n| is_norm(&n.op));
-    norms
-        .map(|n| {
-            let name = format!("{}.running_var", n.name);
-            (name, moments[n.inputs[0].index()].square)
-        })
-        .collect()
-}
-
-fn is_norm(op: &Op) -> bool {
-    matches!(op, Op::BatchNorm { .. })
 }
 
 fn read(file: &SafeTensors<'_>, parameter: &Parameter) -> Result<Vec<f32>, String> {
@@ -199,32 +165,4 @@ fn read(file: &SafeTensors<'_>, parameter: &Parameter) -> Result<Vec<f32>, Strin
             "tensor `{name}`: value {at} is not a finite number"
         )),
     }
-}
-
-fn random(parameter: &Parameter, key: u64, variance: f32) -> Vec<f32> {
-    let n = parameter.elements() as u64;
-    match parameter.role {
-        ParameterRole::Weight { fan_in } => {
-            let bound = (6.0 / fan_in.max(1) as f32).sqrt();
-            (0..n)
-                .map(|i| (unit(mix(key.wrapping_add(i))) * 2.0 - 1.0) * bound)
-                .collect()
-        }
-        ParameterRole::Scale => vec![1.0; n as usize],
-        ParameterRole::RunningVariance => vec![variance; n as usize],
-        ParameterRole::Bias | ParameterRole::RunningMean => vec![0.0; n as usize],
-    }
-}
-
-fn unit(bits: u64) -> f32 {
-    (bits >> 40) as f32 / (1u64 << 24) as f32
-}
-
-/// SplitMix64's output function (Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", figure 17): a counter in, random bits out.
-fn mix(counter: u64) -> u64 {
-    let mut z = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

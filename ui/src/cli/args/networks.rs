@@ -1,0 +1,151 @@
+//! `divisi network`: one network alone.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Subcommand;
+use divisi::compute::Family;
+use divisi::network::Shape;
+
+use super::Format;
+use super::values::{at_least_one, parse_family, parse_seconds, parse_shape};
+
+/// What can be done with one network.
+#[derive(Clone, Debug, Subcommand)]
+pub enum NetworkCommand {
+    /// List the published networks with what they cost
+    List(NetworkListArgs),
+    /// Describe a network: its layers, costs, memory, and how synthetic weights are made
+    #[command(
+        after_help = "Example:\n  divisi network show resnet50\n  divisi network show layers.toml --shape 1,8,8 --format json"
+    )]
+    Show(NetworkShowArgs),
+    /// Answer the samples of an .npy file with logits in another
+    #[command(
+        after_help = "Example:\n  divisi network run resnet50 --weights resnet50.safetensors --input x.npy --output y.npy"
+    )]
+    Run(NetworkRunArgs),
+    /// Measure how fast a network runs on this machine's cores, and its memory
+    #[command(
+        after_help = "Example:\n  divisi network bench resnet50 --batch 8 --threads 2 --format json"
+    )]
+    Bench(NetworkBenchArgs),
+    /// Write a network's synthetic weights as safetensors, for other programs to load
+    #[command(
+        after_help = "Example:\n  divisi network weights resnet50 --seed 7 --output resnet50.safetensors"
+    )]
+    Weights(NetworkWeightsArgs),
+}
+
+/// Which network, for which samples.
+#[derive(Clone, Debug, clap::Args)]
+pub struct NetworkChoice {
+    /// A published network (`divisi network list`), or a .toml file of layers
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// A sample: channels,height,width or features (default: what the network was made
+    /// for; 3,224,224 for a file of layers)
+    #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
+    pub shape: Option<Shape>,
+    /// Classes that a published network tells apart
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = at_least_one)]
+    pub classes: usize,
+}
+
+/// Where a network's weights come from.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WeightsChoice {
+    /// A safetensors file of torchvision's (else timm's) names (default: synthetic
+    /// weights)
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// Seed of synthetic weights
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "S",
+        conflicts_with = "weights"
+    )]
+    pub seed: u64,
+}
+
+/// On which cores, by which kernels.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlaceChoice {
+    /// Threads, each pinned to one of the first cores this process may use (default: all)
+    #[arg(long, value_name = "T", value_parser = at_least_one)]
+    pub threads: Option<usize>,
+    /// Kernels instead of the fastest: avx512, avx2, neon or plain
+    #[arg(long, value_name = "NAME", hide = true, value_parser = parse_family)]
+    pub kernels: Option<Family>,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct NetworkListArgs {
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct NetworkShowArgs {
+    #[command(flatten)]
+    pub network: NetworkChoice,
+    /// Seed of synthetic weights
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    pub seed: u64,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct NetworkRunArgs {
+    #[command(flatten)]
+    pub network: NetworkChoice,
+    #[command(flatten)]
+    pub weights: WeightsChoice,
+    /// Samples as float32: [n, channels, height, width] or [n, features]
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// Where logits go: [n, classes] as float32
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Samples that are run at once at most
+    #[arg(long, default_value_t = 8, value_name = "B", value_parser = at_least_one)]
+    pub batch: usize,
+    #[command(flatten)]
+    pub place: PlaceChoice,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct NetworkBenchArgs {
+    #[command(flatten)]
+    pub network: NetworkChoice,
+    #[command(flatten)]
+    pub weights: WeightsChoice,
+    /// Samples in a batch
+    #[arg(long, default_value_t = 1, value_name = "B", value_parser = at_least_one)]
+    pub batch: usize,
+    #[command(flatten)]
+    pub place: PlaceChoice,
+    /// How long to measure, such as 3s
+    #[arg(long, default_value = "3s", value_name = "S", value_parser = parse_seconds)]
+    pub duration: Duration,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct NetworkWeightsArgs {
+    #[command(flatten)]
+    pub network: NetworkChoice,
+    /// Seed of synthetic weights
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    pub seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}

@@ -1,0 +1,133 @@
+//! `divisi network bench`: how fast one network runs, how fast it loads, its memory.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use divisi::compute::footprint;
+use divisi::device::format_bytes;
+use divisi::ensemble::Samples;
+use divisi::metrics::stats::median;
+use divisi::network::Shape;
+use serde::Serialize;
+
+use super::chosen::{Chosen, Place, runner};
+use super::{SYNTHETIC, memory};
+use crate::cli::args::{Format, NetworkBenchArgs};
+use crate::cli::report::{print, print_json};
+use crate::cli::signals::stop_flag;
+
+#[derive(Serialize)]
+struct Report {
+    network: String,
+    input: Shape,
+    batch: usize,
+    threads: usize,
+    kernels: String,
+    synthetic: bool,
+    samples_per_s: f64,
+    /// The median.
+    ms_per_batch: f64,
+    batches: usize,
+    /// Thousand million operations a second, counted as the direct algorithm.
+    gflops: f64,
+    /// From the weights (file or seed) to the first sample's answer.
+    load_s: f64,
+    /// Weights and activations, as the plan has them.
+    planned_bytes: u64,
+    /// The most memory resident over what was before loading; null where the system
+    /// does not say.
+    peak_bytes: Option<u64>,
+}
+
+/// Batches that are measured at least, however long they take.
+const LEAST_BATCHES: usize = 3;
+
+pub fn run(args: &NetworkBenchArgs) -> Result<()> {
+    let stopped = stop_flag();
+    let place = Place::new(&args.place)?;
+    let chosen = Chosen::new(&args.network)?;
+    let samples = Samples::synthetic(args.batch, chosen.graph.input().elements())?;
+    let (width, values) = (samples.width(), samples.values());
+    let before = memory::resident();
+
+    let start = Instant::now();
+    let weights = chosen.weights(&args.weights)?;
+    let synthetic = weights.is_synthetic();
+    let lowered = place.lower(&chosen.graph, &weights)?;
+    drop(weights);
+    let mut answer = runner(&place, lowered, args.batch)?;
+    answer(&values[..width])?;
+    let load_s = start.elapsed().as_secs_f64();
+
+    let times = measure(|| answer(values).map(drop), args.duration, &stopped)?;
+    let ms_per_batch = 1e3 * median(&times);
+    let samples_per_s = 1e3 * args.batch as f64 / ms_per_batch;
+    let footprint = footprint(&chosen.graph, args.batch, place.threads());
+    tell(
+        args.format,
+        &Report {
+            network: chosen.name,
+            input: chosen.graph.input(),
+            batch: args.batch,
+            threads: place.threads(),
+            kernels: place.family.to_string(),
+            synthetic,
+            samples_per_s,
+            ms_per_batch,
+            batches: times.len(),
+            gflops: samples_per_s * chosen.graph.flops() as f64 / 1e9,
+            load_s,
+            planned_bytes: footprint.weight_bytes + footprint.activation_bytes,
+            peak_bytes: memory::peak().zip(before).map(|(p, b)| p.saturating_sub(b)),
+        },
+    )
+}
+
+/// Seconds of each batch, after one that is not counted.
+fn measure(
+    mut batch: impl FnMut() -> Result<()>,
+    duration: Duration,
+    stopped: &AtomicBool,
+) -> Result<Vec<f64>> {
+    batch()?;
+    let start = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < LEAST_BATCHES || start.elapsed() < duration {
+        if stopped.load(Ordering::Acquire) {
+            bail!("stopped before its end");
+        }
+        let before = Instant::now();
+        batch()?;
+        times.push(before.elapsed().as_secs_f64());
+    }
+    Ok(times)
+}
+
+fn tell(format: Format, report: &Report) -> Result<()> {
+    if format == Format::Json {
+        return print_json(report);
+    }
+    let peak = report.peak_bytes.map_or("unknown".into(), format_bytes);
+    let threads = match report.threads {
+        1 => "1 thread".into(),
+        many => format!("{many} threads"),
+    };
+    let mut text = format!(
+        "{} · {} · batch {} · {threads} · {} kernels\n\n{:.1} samples/s · {:.2} ms a batch (median of {}) · {:.1} GFLOP/s\nloaded to the first answer in {:.3} s\nmemory: {} planned, {peak} at its peak",
+        report.network,
+        report.input,
+        report.batch,
+        report.kernels,
+        report.samples_per_s,
+        report.ms_per_batch,
+        report.batches,
+        report.gflops,
+        report.load_s,
+        format_bytes(report.planned_bytes),
+    );
+    if report.synthetic {
+        text += &format!("\n{SYNTHETIC}");
+    }
+    print(&text)
+}

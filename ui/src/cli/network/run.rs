@@ -1,0 +1,91 @@
+//! `divisi network run`: logits for the samples of a file.
+
+use std::fs;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use divisi::ensemble::Samples;
+use divisi::network::{Graph, Shape};
+use serde::Serialize;
+
+use super::chosen::{Chosen, Place, runner};
+use super::{SYNTHETIC, npy};
+use crate::cli::args::{Format, NetworkRunArgs};
+use crate::cli::output::Output;
+use crate::cli::report::{print, print_json};
+
+#[derive(Serialize)]
+struct Report {
+    network: String,
+    samples: usize,
+    classes: usize,
+    batch: usize,
+    threads: usize,
+    kernels: String,
+    elapsed_s: f64,
+    synthetic: bool,
+    output: String,
+}
+
+pub fn run(args: &NetworkRunArgs) -> Result<()> {
+    let output = Output::at(&args.output)?;
+    let chosen = Chosen::new(&args.network)?;
+    let samples = samples(args, &chosen.graph)?;
+    let Shape::Vector { features: classes } = chosen.graph.output() else {
+        let found = chosen.graph.output();
+        bail!(
+            "{}: expected a network that answers a row of logits, found {found}",
+            chosen.name
+        );
+    };
+    let weights = chosen.weights(&args.weights)?;
+    let place = Place::new(&args.place)?;
+    let lowered = place.lower(&chosen.graph, &weights)?;
+    let batch = args.batch.min(samples.len());
+    let mut answer = runner(&place, lowered, batch)?;
+    let start = Instant::now();
+    let mut logits = Vec::with_capacity(samples.len() * classes);
+    for piece in samples.values().chunks(batch * samples.width()) {
+        logits.extend(answer(piece)?);
+    }
+    let elapsed_s = start.elapsed().as_secs_f64();
+    output.write_bytes(&npy::matrix(&logits, classes))?;
+    tell(
+        args.format,
+        &Report {
+            network: chosen.name,
+            samples: samples.len(),
+            classes,
+            batch,
+            threads: place.threads(),
+            kernels: place.family.to_string(),
+            elapsed_s,
+            synthetic: weights.is_synthetic(),
+            output: args.output.display().to_string(),
+        },
+    )
+}
+
+fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
+    let file = args.input.display();
+    let name = args.input.to_string_lossy();
+    if !name.to_ascii_lowercase().ends_with(".npy") {
+        bail!("{file}: expected a .npy file");
+    }
+    let bytes = fs::read(&args.input).with_context(|| format!("reading {file}"))?;
+    Samples::parse(&name, &bytes, graph.input(), None).with_context(|| file.to_string())
+}
+
+fn tell(format: Format, report: &Report) -> Result<()> {
+    if format == Format::Json {
+        return print_json(report);
+    }
+    let mut text = format!(
+        "{} samples in {:.2} s, logits in {}",
+        report.samples, report.elapsed_s, report.output
+    );
+    if report.synthetic {
+        text += &format!("\n{SYNTHETIC}: answers mean nothing");
+    }
+    print(&text)
+}

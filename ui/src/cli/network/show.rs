@@ -1,0 +1,166 @@
+//! `divisi network show`: a network's layers, costs and memory; as JSON also what others
+//! need to build it again with the same synthetic weights.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use divisi::compute::footprint;
+use divisi::device::format_bytes;
+use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
+use serde::Serialize;
+
+use super::SYNTHETIC;
+use super::chosen::Chosen;
+use crate::cli::args::{Format, NetworkShowArgs};
+use crate::cli::report::{print, print_json};
+
+/// Batch sizes that memory is told for.
+const BATCHES: [usize; 4] = [1, 8, 32, 128];
+
+#[derive(Serialize)]
+struct Report<'a> {
+    network: &'a str,
+    input: Shape,
+    output: Shape,
+    layers: usize,
+    parameters: u64,
+    flops: u64,
+    weight_bytes: u64,
+    /// Weights and activations on one thread, by batch size.
+    planned_bytes: BTreeMap<usize, u64>,
+    /// The recipes in `tensors` are of synthetic weights.
+    synthetic: bool,
+    seed: u64,
+    tensors: Vec<Tensor>,
+    /// Every node reads values: 0 is the input, node `i` (from 0) makes value `i + 1`.
+    graph: &'a Graph,
+}
+
+/// A parameter and how its synthetic values are made (`divisi::network::Filling`).
+#[derive(Serialize)]
+struct Tensor {
+    name: String,
+    shape: Vec<usize>,
+    #[serde(flatten)]
+    recipe: Recipe,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Recipe {
+    /// The key as text, since many readers of JSON have no 64-bit numbers.
+    Uniform {
+        key: String,
+        bound: f32,
+    },
+    Constant {
+        constant: f32,
+    },
+}
+
+pub fn run(args: &NetworkShowArgs) -> Result<()> {
+    let Chosen { name, graph } = Chosen::new(&args.network)?;
+    let report = Report {
+        network: &name,
+        input: graph.input(),
+        output: graph.output(),
+        layers: graph.nodes().len(),
+        parameters: graph.parameter_count(),
+        flops: graph.flops(),
+        weight_bytes: graph.weight_bytes(),
+        planned_bytes: BATCHES.map(|batch| (batch, planned(&graph, batch))).into(),
+        synthetic: true,
+        seed: args.seed,
+        tensors: fillings(&graph, args.seed)
+            .into_iter()
+            .map(tensor)
+            .collect(),
+        graph: &graph,
+    };
+    match args.format {
+        Format::Json => print_json(&report),
+        Format::Text => print(&text(&report)),
+    }
+}
+
+fn planned(graph: &Graph, batch: usize) -> u64 {
+    let footprint = footprint(graph, batch, 1);
+    footprint.weight_bytes + footprint.activation_bytes
+}
+
+fn tensor((parameter, filling): (Parameter, Filling)) -> Tensor {
+    Tensor {
+        name: parameter.name,
+        shape: parameter.shape,
+        recipe: match filling {
+            Filling::Constant(constant) => Recipe::Constant { constant },
+            Filling::Uniform { key, bound } => Recipe::Uniform {
+                key: key.to_string(),
+                bound,
+            },
+        },
+    }
+}
+
+fn text(report: &Report<'_>) -> String {
+    let mut text = format!(
+        "{} · {} to {} · {} layers · {} parameters · {:.2} GFLOPs · weights {:.1} MB\nplanned memory on one thread:",
+        report.network,
+        report.input,
+        report.output,
+        report.layers,
+        report.parameters,
+        report.flops as f64 / 1e9,
+        report.weight_bytes as f64 / 1e6,
+    );
+    for (batch, bytes) in &report.planned_bytes {
+        text += &format!(" {} at batch {batch},", format_bytes(*bytes));
+    }
+    text.pop();
+    text += &format!("\n{SYNTHETIC}: seed {}; none are shipped\n", report.seed);
+    text += &table(report.graph);
+    text
+}
+
+fn table(graph: &Graph) -> String {
+    let widths = graph.nodes().iter().map(|n| n.name.chars().count());
+    let width = widths.max().unwrap_or(0);
+    let mut text = format!(
+        "\n{:width$}  {:<22} {:>12} {:>12} {:>10}",
+        "layer", "operation", "answer", "parameters", "MFLOPs"
+    );
+    for (i, node) in graph.nodes().iter().enumerate() {
+        text += &format!(
+            "\n{:width$}  {:<22} {:>12} {:>12} {:>10.2}",
+            node.name,
+            operation(node),
+            node.shape.to_string(),
+            graph.node_weights(i),
+            graph.node_flops(i) as f64 / 1e6
+        );
+    }
+    text
+}
+
+fn operation(node: &Node) -> String {
+    match node.op {
+        Op::Conv2d(c) if c.groups > 1 => {
+            format!("conv {} /{}, {} groups", c.kernel, c.stride, c.groups)
+        }
+        Op::Conv2d(c) => format!("conv {} /{}", c.kernel, c.stride),
+        Op::MaxPool(p) => format!("max-pool {} /{}", p.kernel, p.stride),
+        Op::AvgPool(p) => format!("avg-pool {} /{}", p.kernel, p.stride),
+        Op::BatchNorm { .. } => "batch-norm".into(),
+        Op::Relu => "relu".into(),
+        Op::Relu6 => "relu6".into(),
+        Op::Scale { by } => format!("scale {by}"),
+        Op::GlobalAvgPool => "global-avg-pool".into(),
+        Op::AdaptiveAvgPool { .. } => "adaptive-avg-pool".into(),
+        Op::Linear { .. } => "linear".into(),
+        Op::Add => "add".into(),
+        Op::Concat => format!("concat of {}", node.inputs.len()),
+        Op::Flatten => "flatten".into(),
+        Op::Upscale { .. } => "upscale".into(),
+        Op::Softmax => "softmax".into(),
+    }
+}

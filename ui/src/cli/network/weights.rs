@@ -1,0 +1,55 @@
+//! `divisi network weights`: synthetic weights as a file that other programs load.
+
+use anyhow::{Context, Result};
+use divisi::network::Weights;
+use serde::Serialize;
+
+use super::SYNTHETIC;
+use super::chosen::Chosen;
+use crate::cli::args::{Format, NetworkWeightsArgs};
+use crate::cli::output::Output;
+use crate::cli::report::{print, print_json};
+
+#[derive(Serialize)]
+struct Report {
+    network: String,
+    tensors: usize,
+    weight_bytes: u64,
+    seed: u64,
+    synthetic: bool,
+    output: String,
+}
+
+pub fn run(args: &NetworkWeightsArgs) -> Result<()> {
+    Output::at(&args.output)?;
+    let chosen = Chosen::new(&args.network)?;
+    let weights = Weights::synthetic(&chosen.graph, args.seed);
+    let file = args.output.display().to_string();
+    let written = weights.write(&chosen.graph, &args.output);
+    written.with_context(|| file.clone())?;
+    tell(
+        args.format,
+        &Report {
+            network: chosen.name,
+            tensors: chosen.graph.parameters().len(),
+            weight_bytes: chosen.graph.weight_bytes(),
+            seed: args.seed,
+            synthetic: weights.is_synthetic(),
+            output: file,
+        },
+    )
+}
+
+fn tell(format: Format, report: &Report) -> Result<()> {
+    match format {
+        Format::Json => print_json(report),
+        Format::Text => print(&format!(
+            "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
+            report.network,
+            report.seed,
+            report.tensors,
+            report.weight_bytes as f64 / 1e6,
+            report.output
+        )),
+    }
+}
