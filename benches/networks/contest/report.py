@@ -1,6 +1,6 @@
 """What was measured, as tables."""
 
-from contest import catalogue
+from contest import catalogue, partitions
 from contest.catalogue import Network
 from contest.load import Load
 from contest.memory import Memory
@@ -63,7 +63,11 @@ def memories(measured: list[Memory]) -> Table:
             "planned MB", "used MB", "used over planned"]
     rows = [memory_row(memory, names) for memory in measured]
     name = f"Memory: peak at batch {catalogue.LARGEST_BATCH} over an empty process"
-    return Table(name, head, rows)
+    note = (
+        f"Bars: {catalogue.MEMORY_BAR:g} of ONNX Runtime's peak; used within "
+        f"{catalogue.PLANNED_BAR:.0%} of planned bytes."
+    )
+    return Table(name, head, rows, note)
 
 
 def memory_row(memory: Memory, names: list[str]) -> list[str]:
@@ -83,9 +87,10 @@ def loads(measured: list[Load]) -> Table:
     rows = []
     for load in measured:
         threads = Setting(load.threads, 1)
-        rows.append([f"process start, {threads}", *(f"{load.whole[n]:.3f}" for n in names)])
-        rows.append([f"libraries loaded, {threads}", *(f"{load.asked[n]:.3f}" for n in names)])
-    return Table(f"Load: to the first answer of {catalogue.LOADED}, files in cache", head, rows)
+        rows.append([f"the process's start: {threads}", *(f"{load.whole[n]:.3f}" for n in names)])
+        rows.append([f"the libraries' readiness: {threads}", *(f"{load.asked[n]:.3f}" for n in names)])
+    name = f"Load: to the first answer of {catalogue.LOADED}, files in cache"
+    return Table(name, head, rows, f"The bar is {catalogue.LOAD_BAR:g} s from our process's start.")
 
 
 def pairs(measured: list[Pair]) -> Table:
@@ -96,4 +101,9 @@ def pairs(measured: list[Pair]) -> Table:
             kept = [f"{pair.kept[name][i]:.2f}" for name in names]
             rows.append([f"{own} beside {pair.networks[1 - i]}", *kept])
     head = ["network", *(TITLES[name] for name in names)]
-    return Table("Partitions: speed beside another network over speed alone", head, rows)
+    name = "Partitions: speed beside another network over speed alone"
+    note = (
+        f"The bar is {catalogue.PARTITION_BAR:g} of ours, in one process at batch "
+        f"{partitions.BATCH}. ONNX Runtime's are in a process each."
+    )
+    return Table(name, head, rows, note)

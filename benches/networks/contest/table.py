@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Table:
-    """The first column is words, the others are figures."""
+    """The first column is words, the others are figures; the note is below them."""
 
     title: str
     head: list[str]
@@ -19,7 +19,8 @@ class Table:
             first = row[0].ljust(widths[0])
             return "  ".join([first, *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))])
 
-        return "\n".join([self.title, *map(line, [self.head, *self.rows]), ""])
+        note = [self.note] if self.note else []
+        return "\n".join([self.title, *map(line, [self.head, *self.rows]), *note, ""])
 
     def markdown(self) -> str:
         def line(row: list[str]) -> str:

@@ -1,6 +1,7 @@
 """PyTorch: the graph's layers by its functions, traced, frozen and optimised."""
 
 import json
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from safetensors.torch import load_file
 from torch.nn import functional as F
 
 from contest.contestants.protocol import Variant
+
+# PyTorch would rather have a C++ compiler write the network.
+warnings.simplefilter("ignore", FutureWarning)
 
 
 def variants(ask: dict, samples: np.ndarray) -> list:
