@@ -52,6 +52,14 @@ impl Files {
         }
     }
 
+    /// Where a file is, unless the program has it in itself.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        match self {
+            Files::Folder { folder, .. } => Some(folder.join(name)),
+            Files::Embedded { .. } => None,
+        }
+    }
+
     /// Reads one file.
     ///
     /// # Errors

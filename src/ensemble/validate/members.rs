@@ -59,13 +59,7 @@ fn build_member(
     let graph = network(page, table, input.shape, classes)?;
     let weights = match &table.weights {
         None => Weights::synthetic(&graph, index as u64),
-        Some(name) => {
-            let bytes = page.files.read(name)?;
-            Weights::from_safetensors(&bytes, &graph).map_err(|e| EnsembleError::File {
-                file: page.files.display(name),
-                reason: format!("member `{}`: {e}", table.name),
-            })?
-        }
+        Some(name) => weights(page.files, name, &table.name, &graph)?,
     };
     let vote_weight = match &table.vote_weight {
         None => 1.0,
@@ -82,6 +76,22 @@ fn build_member(
         input,
         outputs: table.outputs,
         vote_weight,
+    })
+}
+
+fn weights(
+    files: &Files,
+    name: &str,
+    member: &str,
+    graph: &Graph,
+) -> Result<Weights, EnsembleError> {
+    let read = match files.path(name) {
+        Some(path) => Weights::open(&path, graph),
+        None => Weights::from_safetensors(&files.read(name)?, graph),
+    };
+    read.map_err(|e| EnsembleError::File {
+        file: files.display(name),
+        reason: format!("member `{member}`: {e}"),
     })
 }
 

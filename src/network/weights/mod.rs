@@ -1,16 +1,21 @@
 //! A network's trained weights, held by name, checked against its graph.
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
-
-use safetensors::{Dtype, SafeTensors};
-use thiserror::Error;
-
+mod fit;
+mod header;
+mod map;
 mod synthetic;
 mod write;
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use thiserror::Error;
+
 use super::graph::Graph;
-use super::parameters::Parameter;
+use fit::{Source, fit};
+use map::Map;
 use synthetic::Recipe;
 
 pub use synthetic::{Filling, fillings};
@@ -18,9 +23,19 @@ pub use synthetic::{Filling, fillings};
 /// Values of every parameter of one network, in float32, row-major.
 #[derive(Clone, Debug)]
 pub struct Weights {
-    tensors: OnceLock<BTreeMap<String, Vec<f32>>>,
+    tensors: OnceLock<BTreeMap<String, Values>>,
     /// How to make them up, where no file has them.
     synthetic: Option<Recipe>,
+    /// The file they are read from in place.
+    map: Option<Arc<Map>>,
+}
+
+/// Where one parameter's values are.
+#[derive(Clone, Debug)]
+enum Values {
+    Owned(Vec<f32>),
+    /// Bytes of the mapped file, aligned for float32.
+    InPlace(Range<usize>),
 }
 
 /// Why weights do not belong to a network.
@@ -30,44 +45,44 @@ pub enum WeightsError {
     Unreadable(String),
     #[error("does not fit the network: {}", .0.join("; "))]
     Mismatch(Vec<String>),
+    #[error("weights {0} changed since they were read")]
+    Changed(String),
     #[error("cannot be written: {0}")]
     Unwritable(String),
 }
 
 impl Weights {
+    /// Maps the safetensors file at `path` and checks every tensor against the graph.
+    /// Values stay in the file and are read in place.
+    ///
+    /// # Errors
+    /// As [`Weights::from_safetensors`], or the file cannot be opened.
+    pub fn open(path: &Path, graph: &Graph) -> Result<Self, WeightsError> {
+        let map = Arc::new(Map::open(path)?);
+        let tensors = fit(Source::Mapped(&map), graph)?;
+        map.check()?;
+        map.release();
+        Ok(Weights {
+            tensors: OnceLock::from(tensors),
+            synthetic: None,
+            map: Some(map),
+        })
+    }
+
     /// Reads safetensors and checks every tensor against the graph.
     ///
     /// # Errors
     /// The bytes are not whole safetensors, or tensors are missing, unknown, of
-    /// another shape or another type; all of them are named at once.
+    /// another shape or another type or not finite; all of them are named at once.
     pub fn from_safetensors(bytes: &[u8], graph: &Graph) -> Result<Self, WeightsError> {
-        let file =
-            SafeTensors::deserialize(bytes).map_err(|e| WeightsError::Unreadable(e.to_string()))?;
-        let wanted = graph.parameters();
-        let mut wrong = Vec::new();
-        let mut tensors = BTreeMap::new();
-        for parameter in &wanted {
-            match read(&file, parameter) {
-                Ok(values) => {
-                    tensors.insert(parameter.name.clone(), values);
-                }
-                Err(why) => wrong.push(why),
-            }
-        }
-        // PyTorch counts the batches a norm has seen; nobody needs that to serve.
-        let counters = |name: &str| name.ends_with(".num_batches_tracked");
-        for name in file.names().into_iter().filter(|n| !counters(n)) {
-            if !wanted.iter().any(|p| p.name == name) {
-                wrong.push(format!("tensor `{name}` belongs to no layer"));
-            }
-        }
-        if wrong.is_empty() {
-            Ok(Weights {
-                tensors: OnceLock::from(tensors),
-                synthetic: None,
-            })
-        } else {
-            Err(WeightsError::Mismatch(wrong))
+        fit(Source::Bytes(bytes), graph).map(Weights::held)
+    }
+
+    fn held(tensors: BTreeMap<String, Values>) -> Self {
+        Weights {
+            tensors: OnceLock::from(tensors),
+            synthetic: None,
+            map: None,
         }
     }
 
@@ -85,14 +100,11 @@ impl Weights {
             .filter(|p| tensors.get(&p.name).map(Vec::len) != Some(p.elements()))
             .map(|p| format!("tensor `{}` needs the shape {:?}", p.name, p.shape))
             .collect();
-        if wrong.is_empty() {
-            Ok(Weights {
-                tensors: OnceLock::from(tensors),
-                synthetic: None,
-            })
-        } else {
-            Err(WeightsError::Mismatch(wrong))
+        if !wrong.is_empty() {
+            return Err(WeightsError::Mismatch(wrong));
         }
+        let owned = tensors.into_iter().map(|(n, v)| (n, Values::Owned(v)));
+        Ok(Weights::held(owned.collect()))
     }
 
     /// Seeded random weights for a network without a weight file.
@@ -107,6 +119,7 @@ impl Weights {
         Weights {
             tensors: OnceLock::new(),
             synthetic: Some(Recipe::new(graph, seed)),
+            map: None,
         }
     }
 
@@ -122,47 +135,45 @@ impl Weights {
 
     /// Values of one parameter; empty where the network has none of that name.
     pub fn get(&self, name: &str) -> &[f32] {
-        self.all().get(name).map_or(&[], Vec::as_slice)
+        self.all().get(name).map_or(&[], |v| self.values(v))
     }
 
     /// All parameters by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[f32])> {
         let all = self.all().iter();
-        all.map(|(n, v)| (n.as_str(), v.as_slice()))
+        all.map(|(n, v)| (n.as_str(), self.values(v)))
     }
 
-    fn all(&self) -> &BTreeMap<String, Vec<f32>> {
-        self.tensors.get_or_init(|| match &self.synthetic {
-            None => BTreeMap::new(),
-            Some(recipe) => recipe.values(),
+    /// Whether the file that the values are read from is what it was. Who reads many of
+    /// them asks before and after: what was read in between is worth nothing otherwise.
+    ///
+    /// # Errors
+    /// [`WeightsError::Changed`].
+    pub fn check(&self) -> Result<(), WeightsError> {
+        self.map.as_ref().map_or(Ok(()), |map| map.check())
+    }
+
+    /// Lets go of memory that the file's bytes take; reading brings them back.
+    pub fn release(&self) {
+        if let Some(map) = &self.map {
+            map.release();
+        }
+    }
+
+    fn values<'a>(&'a self, values: &'a Values) -> &'a [f32] {
+        match values {
+            Values::Owned(values) => values,
+            Values::InPlace(place) => {
+                let bytes = self.map.as_ref().map(|map| map.look(place.clone()));
+                bytemuck::try_cast_slice(bytes.unwrap_or_default()).unwrap_or_default()
+            }
+        }
+    }
+
+    fn all(&self) -> &BTreeMap<String, Values> {
+        self.tensors.get_or_init(|| {
+            let made_up = self.synthetic.iter().flat_map(Recipe::values);
+            made_up.map(|(n, v)| (n, Values::Owned(v))).collect()
         })
-    }
-}
-
-fn read(file: &SafeTensors<'_>, parameter: &Parameter) -> Result<Vec<f32>, String> {
-    let name = &parameter.name;
-    let tensor = file
-        .tensor(name)
-        .map_err(|_| format!("tensor `{name}` is missing"))?;
-    if tensor.dtype() != Dtype::F32 {
-        return Err(format!(
-            "tensor `{name}`: expected type F32, found {:?}",
-            tensor.dtype()
-        ));
-    }
-    if tensor.shape() != parameter.shape {
-        return Err(format!(
-            "tensor `{name}`: expected shape {:?}, found {:?}",
-            parameter.shape,
-            tensor.shape()
-        ));
-    }
-    let (bytes, _) = tensor.data().as_chunks::<4>();
-    let values: Vec<f32> = bytes.iter().map(|b| f32::from_le_bytes(*b)).collect();
-    match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(values),
-        Some(at) => Err(format!(
-            "tensor `{name}`: value {at} is not a finite number"
-        )),
     }
 }

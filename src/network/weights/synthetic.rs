@@ -51,13 +51,12 @@ impl Recipe {
     }
 
     /// Every parameter's values, by name.
-    pub(super) fn values(&self) -> BTreeMap<String, Vec<f32>> {
+    pub(super) fn values(&self) -> impl Iterator<Item = (String, Vec<f32>)> {
         let all = self.fillings.iter();
         all.map(|(parameter, filling)| {
             let values = filling.values(parameter.elements());
             (parameter.name.clone(), values)
         })
-        .collect()
     }
 }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::compute::{ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor};
 use crate::ensemble::{BatchSize, Ensemble, Outputs};
 use crate::lock::lock;
-use crate::network::GraphError;
+use crate::network::{GraphError, WeightsError};
 
 /// Why a worker could not be built.
 #[derive(Debug, Error)]
@@ -17,6 +17,8 @@ pub enum BuildError {
     Compute(#[from] ComputeError),
     #[error(transparent)]
     Graph(#[from] GraphError),
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
     #[error("{0}")]
     Other(String),
 }
@@ -58,10 +60,14 @@ impl NetworkFactory {
             return Ok(Arc::clone(lowered));
         }
         let network = &self.ensemble.members[member];
+        network.weights.check()?;
         let lowered = match network.outputs {
             Outputs::Probabilities => Lowered::new(&network.graph, &network.weights),
             Outputs::Logits => Lowered::new(&network.graph.with_softmax()?, &network.weights),
         };
+        // A file that was written to meanwhile gave neither the old weights nor the new.
+        network.weights.check()?;
+        network.weights.release();
         let lowered = Arc::new(lowered?);
         all[member] = Some(Arc::clone(&lowered));
         Ok(lowered)

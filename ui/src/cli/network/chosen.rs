@@ -43,8 +43,7 @@ impl Chosen {
         let Some(path) = &choice.weights else {
             return Ok(Weights::synthetic(&self.graph, choice.seed));
         };
-        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-        let weights = Weights::from_safetensors(&bytes, &self.graph);
+        let weights = Weights::open(path, &self.graph);
         weights.with_context(|| format!("{}, weights of {}", path.display(), self.name))
     }
 }
@@ -100,7 +99,11 @@ impl Place {
 
     /// Lowers the network for the chosen kernels.
     pub fn lower(&self, graph: &Graph, weights: &Weights) -> Result<Arc<Lowered>> {
-        Ok(Arc::new(Lowered::with(graph, weights, self.family)?))
+        weights.check()?;
+        let lowered = Lowered::with(graph, weights, self.family);
+        weights.check()?;
+        weights.release();
+        Ok(Arc::new(lowered?))
     }
 
     /// What answers batches of up to `batch` on these cores; one core is the caller's
