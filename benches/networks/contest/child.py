@@ -12,6 +12,10 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1
 
 
+class Gone(Exception):
+    """A contestant's process ended though nobody asked it to."""
+
+
 class Child:
     """One contestant on its cores. It runs only while it is asked something."""
 
@@ -47,7 +51,7 @@ class Child:
         return json.loads(line)
 
     def gone(self) -> None:
-        raise RuntimeError(f"{self.name} ended with {self.process.wait()}; its errors are above")
+        raise Gone(f"{self.name} ended with {self.process.wait()}; its errors are above")
 
     def __enter__(self) -> "Child":
         return self

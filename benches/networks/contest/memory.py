@@ -36,7 +36,7 @@ def measure(bench: Bench, files: Files) -> Memory:
         with bench.child(name, cores) as child:
             before = child.ask("memory")
             loaded = child.ask("load", **files.of_load(LARGEST_BATCH, cores, choose=False))
-            child.ask("run", seconds=0, least=2)
+            child.ask("run", seconds=0, least=1)
             after = child.ask("memory")
         memory.peak[name] = after["peak"] - before["resident"]
         if name == "ours":

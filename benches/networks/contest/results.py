@@ -24,6 +24,8 @@ class Results:
     memories: list[Memory] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
+    # What could not be measured, and why.
+    failures: list[str] = field(default_factory=list)
 
     @property
     def settings(self) -> list[Setting]:

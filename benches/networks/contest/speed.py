@@ -85,11 +85,10 @@ def measure(bench: Bench, files: Files, setting: Setting) -> Speed:
 
 
 def alternate(children: list[Child], rounds: int, seconds: float) -> dict[str, list[list[float]]]:
-    """Turns of all in each round; who begins changes from round to round."""
+    """Turns of all in each round, every other round in the opposite order."""
     times = {child.name: [] for child in children}
     for number in range(rounds):
-        first = number % len(children)
-        for child in children[first:] + children[:first]:
+        for child in children if number % 2 == 0 else reversed(children):
             answer = child.ask("run", seconds=seconds, least=LEAST_BATCHES)
             times[child.name].append(answer["batches"])
     return times

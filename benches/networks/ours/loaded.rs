@@ -1,6 +1,5 @@
 //! A network ready to answer one input.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,14 +37,14 @@ impl Loaded {
 
     fn read(load: &Load) -> Result<Self> {
         let graph = graph(load)?;
-        let network = Arc::new(Lowered::new(&graph, &weights(&graph, &load.weights)?)?);
+        let network = Arc::new(lowered(&graph, &load.weights)?);
         let rows = Tensor::read_npy(&load.input)?;
         let input = rows.flatten_from(1)?;
         let batch = input.dim(0)?;
         let plan = footprint(&graph, batch, load.cores.len());
         let output = Tensor::zeros((batch, network.outputs()), DType::F32, &Device::Cpu)?;
         Ok(Loaded {
-            variant: format!("{:?}", network.family()).to_lowercase(),
+            variant: network.family().to_string(),
             predictor: CpuPredictor::new(network, batch, thread_pool(&load.cores)?)?,
             input,
             output,
@@ -84,7 +83,10 @@ fn graph(load: &Load) -> Result<Graph> {
     Ok(Builder::Published(network).build(sample, CLASSES)?)
 }
 
-fn weights(graph: &Graph, path: &Path) -> Result<Weights> {
-    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    Ok(Weights::from_safetensors(&bytes, graph)?)
+fn lowered(graph: &Graph, weights: &Path) -> Result<Lowered> {
+    let file = || weights.display().to_string();
+    let weights = Weights::open(weights, graph).with_context(file)?;
+    let lowered = Lowered::new(graph, &weights)?;
+    weights.check().with_context(file)?;
+    Ok(lowered)
 }
