@@ -39,14 +39,15 @@ def facts(bench: Bench) -> str:
 
 
 def variants(results: Results) -> str:
-    """Which way of running was the fastest of each contestant that has several."""
+    """Which way of running was the fastest, where contestants had more than one."""
     lines = []
     for speed in results.speeds:
-        chosen = [f"{report.TITLES[n]}: {v}" for n, v in speed.variants.items() if n != "ours"]
-        lines.append(f"- {speed.network.name}, {speed.setting}: {'; '.join(chosen)}")
+        if speed.setting.threads > 1 and speed.setting.batch > 1:
+            chosen = [f"{report.TITLES[n]} {v}" for n, v in speed.variants.items() if n != "ours"]
+            lines.append(f"- {speed.network.name}, {speed.setting}: {', '.join(chosen)}")
     if not lines:
         return ""
-    return "\n".join(["## How the others ran", "", "The fastest of their ways, by a trial:", "", *lines, ""])
+    return "\n".join(["## How the others ran", "", "The fastest of their ways, by a trial.", "", *lines, ""])
 
 
 def below(results: Results) -> str:
@@ -54,5 +55,11 @@ def below(results: Results) -> str:
     if not misses:
         return "## Below their bar\n\nNothing.\n"
     causes = tomllib.loads(CAUSES.read_text()) if CAUSES.exists() else {}
-    lines = [f"- {miss.what}. {causes.get(miss.key, 'The cause is not known yet.')}" for miss in misses]
+    lines = [f"- {miss.what}. {cause(causes, miss.key)}" for miss in misses]
     return "\n".join(["## Below their bar", "", *lines, ""])
+
+
+def cause(causes: dict[str, str], key: str) -> str:
+    """What is said of the key, or else of the longest beginning of it."""
+    fitting = [known for known in causes if f"{key}-".startswith(f"{known}-")]
+    return causes[max(fitting, key=len)] if fitting else "The cause is not known yet."

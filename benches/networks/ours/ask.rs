@@ -13,12 +13,7 @@ pub enum Ask {
     /// Answer the input of the first network again and again.
     Run(Turn),
     /// Let networks run at once, each on its own core.
-    Beside {
-        /// Positions among the loaded networks.
-        networks: Vec<usize>,
-        #[serde(flatten)]
-        turn: Turn,
-    },
+    Beside(Beside),
     /// Write the first network's answer as npy.
     Answer { output: PathBuf },
     /// What the system says of this process.
@@ -38,6 +33,15 @@ pub struct Load {
     pub input: PathBuf,
     /// One thread a core.
     pub cores: Vec<usize>,
+}
+
+/// Which networks run at once, and how long.
+#[derive(Debug, Deserialize)]
+pub struct Beside {
+    /// Positions among the loaded networks.
+    pub networks: Vec<usize>,
+    #[serde(flatten)]
+    pub turn: Turn,
 }
 
 /// How long to run.

@@ -8,7 +8,7 @@ mod loaded;
 mod memory;
 mod turn;
 
-use std::io::{BufRead, stdin};
+use std::io::{BufRead, IsTerminal, stdin};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -17,6 +17,10 @@ use ask::Ask;
 use loaded::Loaded;
 
 fn main() -> Result<()> {
+    if stdin().is_terminal() {
+        println!("benches/networks/run starts this and asks it, line by line");
+        return Ok(());
+    }
     let mut networks = Vec::new();
     for line in stdin().lock().lines() {
         let line = line?;
@@ -35,11 +39,7 @@ fn answer(networks: &mut Vec<Loaded>, ask: Ask) -> Result<Value> {
             Ok(answer)
         }
         Ask::Run(turn) => Ok(json!({ "batches": turn::alone(first(networks)?, turn)? })),
-        Ask::Beside { networks: chosen, turn } => {
-            let all = networks.iter_mut().enumerate();
-            let running = all.filter(|(i, _)| chosen.contains(i)).map(|(_, network)| network);
-            Ok(json!({ "batches": turn::beside(running, turn)? }))
-        }
+        Ask::Beside(beside) => Ok(json!({ "batches": turn::beside(networks, &beside)? })),
         Ask::Answer { output } => {
             let network = first(networks)?;
             network.once()?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-use crate::ask::Turn;
+use crate::ask::{Beside, Turn};
 use crate::loaded::Loaded;
 
 /// Seconds of each batch of one network.
@@ -22,20 +22,21 @@ pub fn alone(network: &mut Loaded, turn: Turn) -> Result<Vec<f64>> {
     Ok(batches)
 }
 
-/// The same of several networks that start together, each on a thread on its own core.
-pub fn beside<'a>(
-    networks: impl IntoIterator<Item = &'a mut Loaded>,
-    turn: Turn,
-) -> Result<Vec<Vec<f64>>> {
-    let networks: Vec<&mut Loaded> = networks.into_iter().collect();
-    let start = Barrier::new(networks.len());
+/// The same of some of `loaded`, which start together, each on a thread on its own core.
+pub fn beside(loaded: &mut [Loaded], ask: &Beside) -> Result<Vec<Vec<f64>>> {
+    let all = loaded.iter_mut().enumerate();
+    let chosen: Vec<&mut Loaded> = all
+        .filter(|(i, _)| ask.networks.contains(i))
+        .map(|(_, network)| network)
+        .collect();
+    let start = Barrier::new(chosen.len());
     let pinned = |network: &mut Loaded| {
         network.pin();
         start.wait();
-        alone(network, turn)
+        alone(network, ask.turn)
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = networks
+        let threads: Vec<_> = chosen
             .into_iter()
             .map(|network| scope.spawn(|| pinned(network)))
             .collect();
