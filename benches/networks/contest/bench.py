@@ -26,4 +26,4 @@ class Bench:
         return cls(asked, cores, environment.divisi(asked.divisi), ours)
 
     def child(self, name: str, cores: list[int]) -> Child:
-        return Child(name, command(name, self.ours), cores)
+        return Child(name, command(name, self.ours), cores, self.asked.urgent)

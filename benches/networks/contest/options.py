@@ -22,6 +22,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         help=f"of {', '.join(CONTESTANTS)} (all but torch)")
     add("--parts", type=among(PARTS), default=PARTS, help=f"of {', '.join(PARTS)} (all)")
     add("--cores", type=numbers, help="where contestants run, the first for one thread")
+    add("--urgent", action="store_true",
+        help="contestants go before every other program of the machine (root only)")
     add("--divisi", type=Path, metavar="PATH", help="the command, instead of building it")
     add("--ours", type=Path, metavar="PATH", help="our contestant, instead of building it")
     add("--page", type=Path, metavar="PATH", help="write the markdown page here "
