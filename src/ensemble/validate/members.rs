@@ -13,7 +13,7 @@ use super::page::Page;
 use super::{check_name, input};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
-use crate::network::{Graph, Shape, Weights};
+use crate::network::{Graph, Shape, Weights, WeightsError};
 
 pub(super) fn members(
     page: &Page<'_>,
@@ -91,7 +91,10 @@ fn weights(
     };
     read.map_err(|e| EnsembleError::File {
         file: files.display(name),
-        reason: format!("member `{member}`: {e}"),
+        reason: match e {
+            WeightsError::Io(why) => why,
+            other => format!("member `{member}`: {other}"),
+        },
     })
 }
 

@@ -49,10 +49,10 @@ impl Map {
         reason = "the system's interface to mapped files is unsafe"
     )]
     pub(super) fn open(path: &Path) -> Result<Self, WeightsError> {
-        let fail = |e: io::Error| WeightsError::Unreadable(e.to_string());
+        let fail = |e: io::Error| WeightsError::Io(e.to_string());
         // A pipe would make opening it wait.
         if !fs::metadata(path).map_err(fail)?.is_file() {
-            return Err(WeightsError::Unreadable("expected a file".into()));
+            return Err(WeightsError::Io("expected a file".into()));
         }
         let file = File::open(path).map_err(fail)?;
         let was = State::of(&file).map_err(fail)?;

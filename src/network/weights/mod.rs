@@ -41,6 +41,9 @@ enum Values {
 /// Why weights do not belong to a network.
 #[derive(Debug, Error)]
 pub enum WeightsError {
+    /// The file itself cannot be had.
+    #[error("{0}")]
+    Io(String),
     #[error("not a readable safetensors file: {0}")]
     Unreadable(String),
     #[error("does not fit the network: {}", .0.join("; "))]
