@@ -61,7 +61,7 @@ class Results:
             if not speed.agrees:
                 misses.append(Miss(key, f"{name}, {setting}: answers differ by {speed.difference:.1e}"))
             if speed.ratio is not None and speed.ratio < speed.network.bar:
-                what = f"{name}, {setting}: speed {speed.ratio:.2f}, bar {speed.network.bar}"
+                what = f"{name}, {setting}: speed {speed.ratio:.3f}, bar {speed.network.bar}"
                 misses.append(Miss(key, what))
         return misses
 
@@ -80,7 +80,7 @@ class Results:
     def late(self) -> list[Miss]:
         slow = [load for load in self.loads if load.whole.get("ours", 0) > catalogue.LOAD_BAR]
         return [
-            Miss("load", f"load, {load.threads} threads: {load.whole['ours']:.2f} s, "
+            Miss("load", f"load, {Setting(load.threads, 1)}: {load.whole['ours']:.2f} s, "
                  f"bar {catalogue.LOAD_BAR} s")
             for load in slow
         ]
@@ -91,6 +91,6 @@ class Results:
             a, b = pair.networks
             for name, other, kept in zip((a, b), (b, a), pair.kept.get("ours", [])):
                 if kept < catalogue.PARTITION_BAR:
-                    what = f"{name} beside {other}: {kept:.2f} of its speed alone"
+                    what = f"{name} beside {other}: {kept:.3f} of its speed alone"
                     misses.append(Miss(f"{name}-beside-{other}", f"{what}, bar {catalogue.PARTITION_BAR}"))
         return misses
