@@ -1,0 +1,1 @@
+"""The contestants: each a process that speaks the protocol of `protocol.py`."""

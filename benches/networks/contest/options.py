@@ -1,0 +1,53 @@
+"""What can be asked on the command line."""
+
+import argparse
+from pathlib import Path
+
+PARTS = ["speed", "memory", "load", "partitions"]
+CONTESTANTS = ["ours", "ort", "openvino", "torch"]
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benches/networks/run",
+        description="Divisi's networks against ONNX Runtime and OpenVINO: same weights, same inputs.",
+    )
+    add = parser.add_argument
+    add("--networks", type=words, help="names with commas between; IMN12's if not given")
+    add("--threads", type=numbers, default=[1, 2], help="of each contestant (1,2)")
+    add("--batches", type=numbers, default=[1, 8], help="samples of a batch (1,8)")
+    add("--rounds", type=int, default=5, help="turns of each contestant a setting (5)")
+    add("--seconds", type=float, default=0.5, help="a turn's least duration (0.5)")
+    add("--contestants", type=among(CONTESTANTS), default=["ours", "ort", "openvino"],
+        help=f"of {', '.join(CONTESTANTS)} (all but torch)")
+    add("--parts", type=among(PARTS), default=PARTS, help=f"of {', '.join(PARTS)} (all)")
+    add("--cores", type=numbers, help="where contestants run, the first for one thread")
+    add("--urgent", action="store_true",
+        help="contestants go before every other program of the machine (root only)")
+    add("--divisi", type=Path, metavar="PATH", help="the command, instead of building it")
+    add("--ours", type=Path, metavar="PATH", help="our contestant, instead of building it")
+    add("--page", type=Path, metavar="PATH", help="write the markdown page here "
+        "(RESULTS.md beside this program where everything was measured)")
+    add("--quick", action="store_true", help="two short rounds, one try of each variant")
+    asked = parser.parse_args(arguments)
+    if asked.quick:
+        asked.rounds, asked.seconds = min(asked.rounds, 2), min(asked.seconds, 0.1)
+    return asked
+
+
+def words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def numbers(text: str) -> list[int]:
+    return [int(word) for word in words(text)]
+
+
+def among(known: list[str]):
+    def checked(text: str) -> list[str]:
+        unknown = [word for word in words(text) if word not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"expected some of {known}, found {unknown}")
+        return words(text)
+
+    return checked

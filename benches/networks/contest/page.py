@@ -1,0 +1,65 @@
+"""The markdown page with everything that was measured."""
+
+import tomllib
+from pathlib import Path
+
+from contest import machine, report
+from contest.bench import Bench
+from contest.environment import HERE
+from contest.results import Results
+
+PAGE = HERE / "RESULTS.md"
+CAUSES = HERE / "causes.toml"
+
+INTRODUCTION = """\
+# Networks against ONNX Runtime and OpenVINO
+
+Written by `benches/networks/run`; `README.md` says how it measures. Times are medians of
+one batch in milliseconds. A ratio is our speed over the faster of ONNX Runtime and
+OpenVINO, the median of the rounds' ratios; beside it the least and the most of them.
+`differ` is the largest difference between any two contestants' answers over the largest
+absolute logit.
+"""
+
+
+def write(bench: Bench, results: Results, path: Path) -> None:
+    parts = [INTRODUCTION, facts(bench)]
+    parts += [table.markdown() for table in report.tables(results)]
+    parts += [variants(results), below(results)]
+    path.write_text("\n".join(part for part in parts if part).rstrip() + "\n")
+
+
+def facts(bench: Bench) -> str:
+    rows = machine.describe(bench.cores[: max(bench.asked.threads)]).items()
+    asked = bench.asked
+    lines = ["## The machine", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in rows]
+    lines.append(f"| rounds | {asked.rounds}, turns of {asked.seconds:g} s or three batches |")
+    return "\n".join(lines) + "\n"
+
+
+def variants(results: Results) -> str:
+    """Which way of running was the fastest, where contestants had more than one."""
+    lines = []
+    for speed in results.speeds:
+        if speed.setting.threads > 1 and speed.setting.batch > 1:
+            chosen = [f"{report.TITLES[n]} {v}" for n, v in speed.variants.items() if n != "ours"]
+            lines.append(f"- {speed.network.name}, {speed.setting}: {', '.join(chosen)}")
+    if not lines:
+        return ""
+    return "\n".join(["## How the others ran", "", "The fastest of their ways, by a trial.", "", *lines, ""])
+
+
+def below(results: Results) -> str:
+    misses = results.misses()
+    if not misses:
+        return "## Below their bar\n\nNothing.\n"
+    causes = tomllib.loads(CAUSES.read_text()) if CAUSES.exists() else {}
+    lines = [f"- {miss.what}. {cause(causes, miss.key)}" for miss in misses]
+    return "\n".join(["## Below their bar", "", *lines, ""])
+
+
+def cause(causes: dict[str, str], key: str) -> str:
+    """What is said of the key, or else of the longest beginning of it."""
+    fitting = [known for known in causes if f"{key}-".startswith(f"{known}-")]
+    return causes[max(fitting, key=len)] if fitting else "The cause is not known yet."

@@ -1,0 +1,96 @@
+"""Everything that was measured, and what of it is below its bar."""
+
+from dataclasses import dataclass, field
+from math import exp, log
+
+from contest import catalogue
+from contest.load import Load
+from contest.memory import Memory
+from contest.partitions import Pair
+from contest.speed import Setting, Speed
+
+
+@dataclass(frozen=True)
+class Miss:
+    """What does not reach its bar. The key names its cause in `causes.toml`."""
+
+    key: str
+    what: str
+
+
+@dataclass
+class Results:
+    speeds: list[Speed] = field(default_factory=list)
+    memories: list[Memory] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
+    # What could not be measured, and why.
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def settings(self) -> list[Setting]:
+        return list(dict.fromkeys(speed.setting for speed in self.speeds))
+
+    def geomean(self, setting: Setting | None = None) -> float | None:
+        """Of IMN12's ratios, in one setting or all."""
+        members = {network.name for network in catalogue.imn12()}
+        ratios = [
+            speed.ratio
+            for speed in self.speeds
+            if speed.network.name in members
+            and speed.ratio is not None
+            and setting in (None, speed.setting)
+        ]
+        return exp(sum(map(log, ratios)) / len(ratios)) if ratios else None
+
+    @property
+    def disagreeing(self) -> list[Speed]:
+        return [speed for speed in self.speeds if not speed.agrees]
+
+    def misses(self) -> list[Miss]:
+        return [*self.slow(), *self.large(), *self.late(), *self.disturbed()]
+
+    def slow(self) -> list[Miss]:
+        misses = []
+        geomean = self.geomean()
+        if geomean is not None and geomean < catalogue.GEOMEAN_BAR:
+            misses.append(Miss("geomean", f"IMN12's geometric mean {geomean:.2f}"))
+        for speed in self.speeds:
+            name, setting = speed.network.name, speed.setting
+            key = f"{name}-{setting.threads}-{setting.batch}"
+            if not speed.agrees:
+                misses.append(Miss(key, f"{name}, {setting}: answers differ by {speed.difference:.1e}"))
+            if speed.ratio is not None and speed.ratio < speed.network.bar:
+                what = f"{name}, {setting}: speed {speed.ratio:.3f}, bar {speed.network.bar}"
+                misses.append(Miss(key, what))
+        return misses
+
+    def large(self) -> list[Miss]:
+        misses = []
+        for memory in self.memories:
+            name, over = memory.network.name, memory.over("ort")
+            if over is not None and over > catalogue.MEMORY_BAR:
+                what = f"{name}: memory {over:.2f} of ONNX Runtime's, bar {catalogue.MEMORY_BAR}"
+                misses.append(Miss(f"{name}-memory", what))
+            off = memory.misplanned
+            if off is not None and abs(off) > catalogue.PLANNED_BAR:
+                misses.append(Miss(f"{name}-planned", f"{name}: used {off:+.1%} of planned bytes"))
+        return misses
+
+    def late(self) -> list[Miss]:
+        slow = [load for load in self.loads if load.whole.get("ours", 0) > catalogue.LOAD_BAR]
+        return [
+            Miss("load", f"load, {Setting(load.threads, 1)}: {load.whole['ours']:.2f} s, "
+                 f"bar {catalogue.LOAD_BAR} s")
+            for load in slow
+        ]
+
+    def disturbed(self) -> list[Miss]:
+        misses = []
+        for pair in self.pairs:
+            a, b = pair.networks
+            for name, other, kept in zip((a, b), (b, a), pair.kept.get("ours", [])):
+                if kept < catalogue.PARTITION_BAR:
+                    what = f"{name} beside {other}: {kept:.3f} of its speed alone"
+                    misses.append(Miss(f"{name}-beside-{other}", f"{what}, bar {catalogue.PARTITION_BAR}"))
+        return misses
