@@ -5,6 +5,7 @@
 //! a step runs, its inputs are only read and the pixels it writes are divided among its
 //! tasks; that is what lets threads share it without locks.
 
+use std::alloc;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -24,12 +25,12 @@ pub(in crate::compute) struct Buffer {
 }
 
 impl Buffer {
-    /// Zeros.
+    /// Zeros, which take memory when they are first written to.
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
     pub fn zeroed(len: usize) -> Result<Self, ComputeError> {
-        let values = crate::compute::rows::zeroed(len + LINE)?;
+        let values = untouched(len + LINE)?;
         let start = values.as_ptr().align_offset(4 * LINE).min(LINE);
         Ok(Buffer { values, start, len })
     }
@@ -41,6 +42,21 @@ impl Buffer {
     pub fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values[self.start..][..self.len]
     }
+}
+
+/// Zeros as the system gives them, or an error instead of an abort where memory runs out.
+fn untouched(floats: usize) -> Result<Vec<f32>, ComputeError> {
+    let none = || ComputeError::OutOfMemory {
+        bytes: floats.saturating_mul(4),
+    };
+    let layout = alloc::Layout::array::<f32>(floats).map_err(|_| none())?;
+    // SAFETY: buffers have at least a line, so the size is not zero.
+    let start = unsafe { alloc::alloc_zeroed(layout) };
+    if start.is_null() {
+        return Err(none());
+    }
+    // SAFETY: allocated just now with the layout of so many floats, all zero.
+    Ok(unsafe { Vec::from_raw_parts(start.cast::<f32>(), floats, floats) })
 }
 
 /// One batch's memory, as every thread sees it.
