@@ -1,7 +1,7 @@
 //! Whether Winograd's algorithm wins, and with which tiles.
 
 use crate::compute::view::View;
-use crate::network::Conv2d;
+use crate::network::{Conv2d, Sides};
 
 use super::super::panels::TileShape;
 use super::axis::Axis;
@@ -14,8 +14,11 @@ pub(super) fn sides(
     output: View,
     shape: TileShape,
 ) -> Option<[Axis; 2]> {
+    let Sides { height, width } = conv.kernel;
+    // There are transforms for square kernels and for lines.
+    let known = height == width || height == 1 || width == 1;
     let usable = conv.stride == 1 && conv.dilation == 1 && conv.groups == 1;
-    if !usable || conv.kernel.area() == 1 || input.channels < shape.lanes {
+    if !known || !usable || conv.kernel.area() == 1 || input.channels < shape.lanes {
         return None;
     }
     let job = Job {
