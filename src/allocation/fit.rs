@@ -52,8 +52,13 @@ impl Footprints {
     /// Plans every member on every device at every allowed batch size.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
-            let model = FootprintModel::new(&member.graph);
+            let kernels = FootprintModel::new(&member.graph);
+            let accelerator = FootprintModel::of_accelerator(&member.graph);
             let on = |kind: &DeviceKind| {
+                let model = match kind {
+                    DeviceKind::Cpu { .. } => &kernels,
+                    _ => &accelerator,
+                };
                 let sizes = ensemble.batch_sizes.iter();
                 let plan = |size: BatchSize| {
                     let mut plan = model.at(size.get(), kind.threads());

@@ -5,7 +5,7 @@ use crate::network::Graph;
 use super::family::Family;
 use super::kernels::TileShape;
 use super::layout::Layout;
-use super::plan::Plan;
+use super::plan::{Plan, whole_arena};
 
 /// Memory of one network at one batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,29 +20,65 @@ pub struct Footprint {
 /// number of threads.
 #[derive(Clone, Debug)]
 pub struct FootprintModel {
-    plan: Plan,
+    memory: Memory,
     /// Floats of one sample's input and answer.
     ends: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Memory {
+    /// As this processor's kernels take it.
+    Kernels(Box<Plan>),
+    /// Weights as they are, every value of all samples at once.
+    Whole { weight_bytes: u64, arena: usize },
 }
 
 impl FootprintModel {
     /// Plans `graph` for the best kernels that this processor has.
     pub fn new(graph: &Graph) -> Self {
+        let plan = Plan::new(graph, TileShape::of(Family::best()));
         FootprintModel {
-            plan: Plan::new(graph, TileShape::of(Family::best())),
-            ends: graph.input().elements() + graph.output().elements(),
+            memory: Memory::Kernels(Box::new(plan)),
+            ends: ends(graph),
+        }
+    }
+
+    /// Plans `graph` for a device that runs each operation for a whole batch and takes
+    /// weights as they are: accelerators, real and simulated.
+    pub fn of_accelerator(graph: &Graph) -> Self {
+        FootprintModel {
+            memory: Memory::Whole {
+                weight_bytes: graph.weight_bytes(),
+                arena: whole_arena(graph),
+            },
+            ends: ends(graph),
         }
     }
 
     /// Memory for batches of up to `batch`, run by `threads` together.
     pub fn at(&self, batch: usize, threads: usize) -> Footprint {
-        let together = self.plan.together(batch);
-        let layout = Layout::new(&self.plan, together, threads.max(1));
-        Footprint {
-            weight_bytes: 4 * self.plan.weight_floats() as u64,
-            activation_bytes: layout.bytes() + 4 * (batch * self.ends) as u64,
+        let ends = 4 * (batch * self.ends) as u64;
+        match &self.memory {
+            Memory::Kernels(plan) => {
+                let layout = Layout::new(plan, plan.together(batch), threads.max(1));
+                Footprint {
+                    weight_bytes: 4 * plan.weight_floats() as u64,
+                    activation_bytes: layout.bytes() + ends,
+                }
+            }
+            Memory::Whole {
+                weight_bytes,
+                arena,
+            } => Footprint {
+                weight_bytes: *weight_bytes,
+                activation_bytes: 4 * (batch * arena) as u64 + ends,
+            },
         }
     }
+}
+
+fn ends(graph: &Graph) -> usize {
+    graph.input().elements() + graph.output().elements()
 }
 
 /// Memory that `graph` takes when run with batches of up to `batch` samples by `threads`

@@ -165,23 +165,37 @@ fn method(kernel: Kernel, inputs: &[View], output: View, entry: bool, shape: Til
 /// Inputs of at most this many channels are turned by the convolution that reads them.
 const ENTRY_CHANNELS: usize = 4;
 
+/// Floats of one sample in an arena that holds every value for a whole batch.
+pub(super) fn whole_arena(graph: &Graph) -> usize {
+    let mut steps = fuse(graph);
+    if channels_first(graph) {
+        turn(graph, &mut steps);
+    }
+    let homes = Homes::new(graph, &steps);
+    let slots = Slots::assign(&homes, &steps, graph.nodes().len(), 0);
+    slots.sizes.iter().sum()
+}
+
+/// Whether samples are images whose values lie otherwise when channels come last.
+fn channels_first(graph: &Graph) -> bool {
+    matches!(graph.input(), Shape::Image { channels, height, width }
+        if channels > 1 && height * width > 1)
+}
+
 /// Samples arrive channels-first. Where that differs from channels-last, the one
 /// convolution that reads them turns them as it reads (its place is given back), or a
 /// first step turns them for everybody.
 fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
-    let channels = match graph.input() {
-        Shape::Image {
-            channels,
-            height,
-            width,
-        } if channels > 1 && height * width > 1 => channels,
-        _ => return None,
-    };
+    if !channels_first(graph) {
+        return None;
+    }
     let mut readers = (0..steps.len()).filter(|&i| steps[i].reads().any(|v| v == 0));
     if let (Some(only), None) = (readers.next(), readers.next()) {
         let step = &steps[only];
         let conv = matches!(step.kernel, Kernel::Convolution(c) if c.groups == 1);
-        if conv && step.residual != Some(0) && channels <= ENTRY_CHANNELS {
+        let few =
+            matches!(graph.input(), Shape::Image { channels, .. } if channels <= ENTRY_CHANNELS);
+        if conv && step.residual != Some(0) && few {
             return Some(only);
         }
     }

