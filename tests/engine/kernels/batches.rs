@@ -6,7 +6,7 @@ use candle_core::Tensor;
 use divisi::compute::{CpuPredictor, Family, Lowered, NetworkOp, Predictor, host_rows, read_rows};
 use divisi::network::{Conv2d, Graph, NodeId, Op, Pool, Shape};
 
-use super::{Net, difference, input, lowered, plain, pool, values};
+use super::{Net, TOLERANCE, difference, input, lowered, plain, pool, values};
 use crate::compute::weights;
 
 /// Every kind of step; convolutions large enough that threads share them and that some
@@ -71,7 +71,8 @@ fn an_answer_does_not_depend_on_its_batch_or_on_the_threads() {
         for family in Family::available() {
             let network = lowered(&graph, &weights, family);
             let alone = alone(&network, &x);
-            assert!(difference(&expected, &alone) < 1e-5, "{family}");
+            let off = difference(&expected, &alone);
+            assert!(off < TOLERANCE, "{family}: off by {off}");
             for threads in 0..4 {
                 let op = NetworkOp::new(Arc::clone(&network), 8, pool(threads)).expect("op");
                 for (turn, batch) in BATCHES.into_iter().enumerate() {

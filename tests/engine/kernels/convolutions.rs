@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::{Net, check};
 
 /// Multiplications of a case, so that all cases together take seconds.
-const MOST_WORK: usize = 3_000_000;
+const MOST_WORK: usize = 10_000_000;
 
 /// Input channels, output channels and groups: whole vectors and panels of all families,
 /// parts of them, several.
@@ -104,7 +104,7 @@ fn affordable(graph: &Graph, batch: usize) -> Option<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn convolutions_of_any_geometry_answer_as_plain_candle(

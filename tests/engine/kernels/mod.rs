@@ -88,6 +88,7 @@ fn check(graph: &Graph, batch: usize, threads: usize) -> Result<(), TestCaseErro
     for family in Family::available() {
         let found = answer(&lowered(graph, &weights, family), &x, threads);
         let off = difference(&plain, &found);
+        if off > 5e-6 { println!("OFF {family} {off}"); }
         prop_assert!(off < TOLERANCE, "{family}: off by {off}");
     }
     Ok(())

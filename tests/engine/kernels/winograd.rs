@@ -25,16 +25,16 @@ fn kernels_of_stride_1_are_transformed() {
         let filters = 4 * 64 * 64 * conv.kernel.area() as u64;
         // Transformed, a filter has more values than taps.
         let weights = footprint(&graph.build(), 1, 1).weight_bytes;
-        assert!(weights > filters * 5 / 4, "{kernel:?}: {weights} bytes");
+        assert!(weights > filters * 11 / 10, "{kernel:?}: {weights} bytes");
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
     fn transformed_convolutions_answer_as_plain_candle(
-        at in 0..WINS.len(), from in 16usize..50, to in 16usize..50,
+        at in 0..WINS.len(), from in 16usize..100, to in 16usize..100,
         (height, width) in (1usize..31, 1usize..31), padding in (0usize..4, 0usize..4),
         bias: bool, norm: bool, residual: bool, activation in activation(),
         batch in 1usize..4, threads in 0usize..4,
