@@ -25,9 +25,14 @@ fn everything() -> Graph {
     net.add(Op::Add, &[x, y]);
     net.then(Op::Relu)
         .then(Op::MaxPool(Pool::new(3, 2)))
-        .then(Op::Conv2d(Conv2d::new(48, (3, 3)).strided(2).padded((1, 0))))
+        .then(Op::Conv2d(
+            Conv2d::new(48, (3, 3)).strided(2).padded((1, 0)),
+        ))
         .then(Op::GlobalAvgPool)
-        .then(Op::Linear { features: 30, bias: true })
+        .then(Op::Linear {
+            features: 30,
+            bias: true,
+        })
         .then(Op::Softmax)
         .build()
 }
@@ -80,7 +85,10 @@ fn an_answer_does_not_depend_on_its_batch_or_on_the_threads() {
                     let found = predict(&op, &x, first, batch);
                     let columns = network.outputs();
                     let expected = &alone[first * columns..][..batch * columns];
-                    assert!(found == expected, "{family}, {threads} threads, batch {batch}");
+                    assert!(
+                        found == expected,
+                        "{family}, {threads} threads, batch {batch}"
+                    );
                 }
             }
         }
@@ -94,7 +102,10 @@ fn a_batch_larger_than_there_is_memory_for_is_refused() {
     let op = NetworkOp::new(network, 2, None).expect("op");
     let refused = input(&graph, 3).apply_op1_no_bwd(&op);
     let why = refused.expect_err("refused").to_string();
-    assert!(why.contains("batch of 3") && why.contains("at most 2"), "{why}");
+    assert!(
+        why.contains("batch of 3") && why.contains("at most 2"),
+        "{why}"
+    );
     assert!(input(&graph, 2).apply_op1_no_bwd(&op).is_ok());
 }
 
@@ -105,7 +116,9 @@ fn a_batch_of_no_samples_has_no_answers() {
             let network = lowered(&graph, &weights(&graph), family);
             let mut predictor = CpuPredictor::new(network, 2, pool(threads)).expect("predictor");
             let output = host_rows(2, graph.output().elements()).expect("rows");
-            predictor.predict(0, &input(&graph, 2), &output).expect("nothing to do");
+            predictor
+                .predict(0, &input(&graph, 2), &output)
+                .expect("nothing to do");
             let untouched = read_rows(&output, |r| r.iter().all(|&v| v == 0.0));
             assert!(untouched.expect("rows"));
         }
@@ -129,10 +142,49 @@ fn memory_for_a_batch_is_enough_for_every_smaller_one() {
             for batch in (1..=64).rev() {
                 let found = predict(&op, &x, 64 - batch, batch);
                 let expected = &all[(64 - batch) * network.outputs()..];
-                assert!(found == expected, "{family}, {threads} threads, batch {batch}");
+                assert!(
+                    found == expected,
+                    "{family}, {threads} threads, batch {batch}"
+                );
             }
         }
     }
+}
+
+#[test]
+fn large_images_go_through_in_parts_of_any_batch() {
+    // Three at a time would stay in cache: parts of two for a batch of four, of three for
+    // one of three.
+    let graph = Net::new(Shape::image(3, 110, 110))
+        .then(Op::Conv2d(Conv2d::new(48, 3).same()))
+        .then(Op::MaxPool(Pool::new(4, 4)))
+        .then(Op::Conv2d(Conv2d::new(32, 3).same()))
+        .then(Op::GlobalAvgPool)
+        .build();
+    let (weights, x) = (weights(&graph), input(&graph, 5));
+    let expected = plain(&graph, &weights, &x);
+    for family in Family::available() {
+        let network = lowered(&graph, &weights, family);
+        let all = alone(&network, &x);
+        assert!(difference(&expected, &all) < TOLERANCE, "{family}");
+        for (most, threads) in [(5, 0), (4, 2), (3, 0)] {
+            let op = NetworkOp::new(Arc::clone(&network), most, pool(threads)).expect("op");
+            for batch in 1..=most {
+                let found = predict(&op, &x, 0, batch);
+                assert!(found == all[..batch * 32], "{family}, {batch} of {most}");
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_too_large_to_run_together_are_run_in_parts() {
+    let graph = Net::new(Shape::image(4, 64, 64))
+        .then(Op::Conv2d(Conv2d::new(40, 1).biased()))
+        .then(Op::Conv2d(Conv2d::new(8, 1).strided(8)))
+        .then(Op::GlobalAvgPool)
+        .build();
+    super::check(&graph, 131, 2).expect("as plain");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use divisi::network::{Conv2d, Graph, NodeId, Op, Shape, Sides};
 use proptest::prelude::*;
 
-use super::{Net, check};
+use super::{Net, cases, check};
 
 /// Multiplications of a case, so that all cases together take seconds.
 const MOST_WORK: usize = 10_000_000;
@@ -22,7 +22,16 @@ fn channels() -> impl Strategy<Value = (usize, usize, usize)> {
 }
 
 fn kernel() -> impl Strategy<Value = Sides> {
-    let known = [(1, 1), (3, 3), (5, 5), (7, 7), (1, 7), (7, 1), (3, 1), (2, 2)];
+    let known = [
+        (1, 1),
+        (3, 3),
+        (5, 5),
+        (7, 7),
+        (1, 7),
+        (7, 1),
+        (3, 1),
+        (2, 2),
+    ];
     let any = (1usize..8, 1usize..8);
     prop_oneof![3 => prop::sample::select(known.to_vec()), 1 => any].prop_map(Sides::from)
 }
@@ -104,7 +113,7 @@ fn affordable(graph: &Graph, batch: usize) -> Option<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn convolutions_of_any_geometry_answer_as_plain_candle(

@@ -3,17 +3,31 @@
 use divisi::network::{Conv2d, NodeId, Op, Pool, Shape};
 use proptest::prelude::*;
 
-use super::{Net, check};
+use super::{Net, cases, check};
 
 /// A layer that keeps an image's size, over values made before (counted from the last).
 #[derive(Clone, Debug)]
 enum Layer {
-    Convolution { from: usize, kernel: usize, to: usize },
-    Depthwise { from: usize },
-    MaxPool { from: usize },
-    Sum { from: usize },
-    Relu { from: usize },
-    Concat { from: Vec<usize> },
+    Convolution {
+        from: usize,
+        kernel: usize,
+        to: usize,
+    },
+    Depthwise {
+        from: usize,
+    },
+    MaxPool {
+        from: usize,
+    },
+    Sum {
+        from: usize,
+    },
+    Relu {
+        from: usize,
+    },
+    Concat {
+        from: Vec<usize>,
+    },
 }
 
 fn layer() -> impl Strategy<Value = Layer> {
@@ -64,14 +78,17 @@ impl Joined {
                 (Op::Conv2d(conv), vec![x])
             }
             Layer::MaxPool { from } => {
-                let pool = Pool { kernel: 3, stride: 1, padding: 1, count_include_pad: false };
+                let pool = Pool {
+                    kernel: 3,
+                    stride: 1,
+                    padding: 1,
+                    count_include_pad: false,
+                };
                 (Op::MaxPool(pool), vec![self.value(*from)])
             }
             Layer::Sum { from } => (Op::Add, vec![self.value(*from), self.value(0)]),
             Layer::Relu { from } => (Op::Relu, vec![self.value(*from)]),
-            Layer::Concat { from } => {
-                (Op::Concat, from.iter().map(|&f| self.value(f)).collect())
-            }
+            Layer::Concat { from } => (Op::Concat, from.iter().map(|&f| self.value(f)).collect()),
         };
         let wide: usize = inputs.iter().map(|&x| self.channels(x)).sum();
         if op == Op::Concat && wide > MOST_CHANNELS {
@@ -83,7 +100,7 @@ impl Joined {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(cases(150))]
 
     #[test]
     fn what_is_joined_in_place_answers_as_what_is_copied(

@@ -4,10 +4,10 @@ use divisi::network::{Conv2d, Op, Pool, Shape};
 use proptest::prelude::*;
 
 use super::convolutions::activation;
-use super::{Net, check};
+use super::{Net, cases, check};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(cases(80))]
 
     #[test]
     fn fully_connected_layers_of_any_size(

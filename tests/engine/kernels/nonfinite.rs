@@ -7,7 +7,7 @@ use divisi::compute::Family;
 use divisi::network::{Conv2d, Graph, Op, Pool, Shape, Weights};
 use proptest::prelude::*;
 
-use super::{Net, answer, input, lowered, plain, rows, values};
+use super::{Net, answer, cases, input, lowered, plain, rows, values};
 use crate::compute::weights;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,24 +45,89 @@ fn layer(input: Shape, op: Op) -> Graph {
 fn layers() -> Vec<(&'static str, Graph)> {
     let square = Conv2d::new(24, 3).biased();
     let image = Shape::image(20, 6, 6);
-    let average = Pool { kernel: 3, stride: 1, padding: 1, count_include_pad: true };
+    let average = Pool {
+        kernel: 3,
+        stride: 1,
+        padding: 1,
+        count_include_pad: true,
+    };
     vec![
         ("first", conv((3, 9), square.same())),
         ("1×1", conv((20, 6), Conv2d::new(24, 1).biased())),
         ("3×3", conv((20, 9), square.padded(1).strided(2))),
-        ("dilated", conv((20, 9), Conv2d { dilation: 2, ..square.padded(2) })),
-        ("depthwise", conv((20, 9), Conv2d::new(20, 3).padded(1).grouped(20))),
-        ("groups of 4", conv((32, 9), Conv2d::new(32, 3).padded(1).grouped(8))),
-        ("groups of 8", conv((32, 9), Conv2d::new(32, 3).padded(1).grouped(4))),
-        ("groups of 5", conv((10, 9), Conv2d::new(14, 3).padded(1).grouped(2))),
+        (
+            "dilated",
+            conv(
+                (20, 9),
+                Conv2d {
+                    dilation: 2,
+                    ..square.padded(2)
+                },
+            ),
+        ),
+        (
+            "depthwise",
+            conv((20, 9), Conv2d::new(20, 3).padded(1).grouped(20)),
+        ),
+        (
+            "groups of 4",
+            conv((32, 9), Conv2d::new(32, 3).padded(1).grouped(8)),
+        ),
+        (
+            "groups of 8",
+            conv((32, 9), Conv2d::new(32, 3).padded(1).grouped(4)),
+        ),
+        (
+            "groups of 5",
+            conv((10, 9), Conv2d::new(14, 3).padded(1).grouped(2)),
+        ),
         ("average", layer(image, Op::AvgPool(average))),
-        ("inside average", layer(image, Op::AvgPool(average.inside()))),
-        ("adaptive", layer(image, Op::AdaptiveAvgPool { height: 4, width: 5 })),
+        (
+            "inside average",
+            layer(image, Op::AvgPool(average.inside())),
+        ),
+        (
+            "adaptive",
+            layer(
+                image,
+                Op::AdaptiveAvgPool {
+                    height: 4,
+                    width: 5,
+                },
+            ),
+        ),
         ("global", layer(image, Op::GlobalAvgPool)),
         ("norm", layer(image, Op::BatchNorm { eps: 1e-3 })),
-        ("larger", layer(image, Op::Upscale { height: 12, width: 12 })),
-        ("smaller", layer(image, Op::Upscale { height: 3, width: 3 })),
-        ("linear", layer(Shape::vector(70), Op::Linear { features: 50, bias: true })),
+        (
+            "larger",
+            layer(
+                image,
+                Op::Upscale {
+                    height: 12,
+                    width: 12,
+                },
+            ),
+        ),
+        (
+            "smaller",
+            layer(
+                image,
+                Op::Upscale {
+                    height: 3,
+                    width: 3,
+                },
+            ),
+        ),
+        (
+            "linear",
+            layer(
+                Shape::vector(70),
+                Op::Linear {
+                    features: 50,
+                    bias: true,
+                },
+            ),
+        ),
         ("softmax", layer(Shape::vector(70), Op::Softmax)),
     ]
 }
@@ -116,10 +181,7 @@ fn check(
     Ok(())
 }
 
-fn check_as_plain(
-    layers: &[(&str, Graph)],
-    specials: &[(f64, f32)],
-) -> Result<(), TestCaseError> {
+fn check_as_plain(layers: &[(&str, Graph)], specials: &[(f64, f32)]) -> Result<(), TestCaseError> {
     for (name, graph) in layers {
         let (weights, x) = (weights(graph), spoilt(graph, specials));
         let expected = plain(graph, &weights, &rows(x.clone(), 2));
@@ -129,7 +191,7 @@ fn check_as_plain(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn they_reach_what_they_reach_in_plain_candle(specials in specials()) {

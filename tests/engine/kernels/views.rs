@@ -67,13 +67,21 @@ fn what_is_not_contiguous_float32_of_whole_samples_is_refused() {
     let (graph, x) = (network(), input(&network(), 4));
     let wide = Tensor::zeros((4, INPUTS + 1), DType::F32, &Device::Cpu).expect("wide");
     let cases = [
-        ("columns", wide.narrow(1, 0, INPUTS).expect("columns"), "contiguous"),
+        (
+            "columns",
+            wide.narrow(1, 0, INPUTS).expect("columns"),
+            "contiguous",
+        ),
         (
             "turned",
             x.t().and_then(|x| x.contiguous()?.t()).expect("turned"),
             "contiguous",
         ),
-        ("values", wide.clone(), "input: expected 280 values, found 284"),
+        (
+            "values",
+            wide.clone(),
+            "input: expected 280 values, found 284",
+        ),
         ("doubles", x.to_dtype(DType::F64).expect("doubles"), "dtype"),
     ];
     let op = Arc::new(op(&graph, Family::best(), 4, 0));
@@ -92,7 +100,10 @@ fn answers_that_do_not_fit_their_rows_are_refused() {
     let op = op(&graph, Family::best(), 4, 0);
     let few = host_rows(3, OUTPUTS).expect("rows");
     let refused = few.inplace_op2(&x, &op).expect_err("few").to_string();
-    assert!(refused.contains("output: expected 80 values, found 60"), "{refused}");
+    assert!(
+        refused.contains("output: expected 80 values, found 60"),
+        "{refused}"
+    );
     let wide = host_rows(4, OUTPUTS + 1).expect("rows");
     let columns = wide.narrow(1, 0, OUTPUTS).expect("columns");
     let refused = columns.inplace_op2(&x, &op).expect_err("gaps").to_string();

@@ -5,7 +5,7 @@ use divisi::network::{Conv2d, NodeId, Op, Shape, Sides};
 use proptest::prelude::*;
 
 use super::convolutions::activation;
-use super::{Net, check};
+use super::{Net, cases, check};
 
 /// Kernels that the algorithm is there for, with the sides of images on which it wins.
 const WINS: [((usize, usize), usize); 6] = [
@@ -30,7 +30,7 @@ fn kernels_of_stride_1_are_transformed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(250))]
+    #![proptest_config(cases(250))]
 
     #[test]
     fn transformed_convolutions_answer_as_plain_candle(
