@@ -79,3 +79,57 @@ impl Drop for Alarm<'_> {
         self.0.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::panic, reason = "tests")]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Mutex;
+    use std::thread;
+
+    use super::Progress;
+    use crate::lock::lock;
+
+    /// What `run` gives on each of `threads` threads; none where it panics.
+    fn together(threads: usize, run: impl Fn() -> bool + Sync) -> Vec<Option<bool>> {
+        thread::scope(|scope| {
+            let each = (0..threads)
+                .map(|_| scope.spawn(|| catch_unwind(AssertUnwindSafe(&run)).ok()))
+                .collect::<Vec<_>>();
+            each.into_iter().filter_map(|t| t.join().ok()).collect()
+        })
+    }
+
+    #[test]
+    fn a_task_runs_once_and_after_all_of_the_phase_before() {
+        let tasks = [3, 1, 7, 2, 12];
+        let mut progress = Progress::default();
+        for threads in [1, 2, 5] {
+            progress.begin(tasks.len());
+            let ran = Mutex::new(Vec::new());
+            let ends = together(threads, || {
+                let mut phases = tasks.iter().enumerate();
+                phases.all(|(phase, &tasks)| progress.run(phase, tasks, |_| lock(&ran).push(phase)))
+            });
+            assert_eq!(ends, vec![Some(true); threads]);
+            let expected = (0..tasks.len()).flat_map(|phase| vec![phase; tasks[phase]]);
+            assert_eq!(*lock(&ran), expected.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_panic_in_a_task_ends_the_run_of_every_thread() {
+        let mut progress = Progress::default();
+        for threads in [1, 2, 5] {
+            progress.begin(2);
+            let mut ends = together(threads, || {
+                let one = progress.run(0, 9, |task| assert!(task != 4, "task 4"));
+                one && progress.run(1, 9, |_| panic!("a phase after one that broke"))
+            });
+            ends.sort();
+            let mut expected = vec![Some(false); threads];
+            expected[0] = None;
+            assert_eq!(ends, expected, "{threads} threads");
+        }
+    }
+}

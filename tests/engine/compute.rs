@@ -17,7 +17,7 @@ pub(crate) fn samples(n: usize, shape: Shape) -> Vec<f32> {
 }
 
 /// Random weights with batch-norm statistics that are not the identity.
-fn weights(graph: &Graph) -> Weights {
+pub(crate) fn weights(graph: &Graph) -> Weights {
     let synthetic = Weights::synthetic(graph, 7);
     let shaken = synthetic
         .iter()

@@ -1,0 +1,45 @@
+//! Layers that are no convolutions.
+
+use divisi::network::{Conv2d, Op, Pool, Shape};
+use proptest::prelude::*;
+
+use super::convolutions::activation;
+use super::{Net, cases, check};
+
+proptest! {
+    #![proptest_config(cases(80))]
+
+    #[test]
+    fn fully_connected_layers_of_any_size(
+        from in 1usize..301, hidden in 1usize..301, to in 1usize..301, bias: bool,
+        activation in activation(), softmax: bool, batch in 1usize..9, threads in 0usize..4,
+    ) {
+        let mut net = Net::new(Shape::vector(from)).then(Op::Linear { features: hidden, bias });
+        if let Some(op) = activation { net = net.then(op); }
+        net = net.then(Op::Linear { features: to, bias: true });
+        if softmax { net = net.then(Op::Softmax); }
+        check(&net.build(), batch, threads)?;
+    }
+
+    /// Pools and resizes between convolutions, so that threads share what each reads.
+    #[test]
+    fn pools_between_convolutions(
+        channels in 1usize..40, (height, width) in (3usize..16, 3usize..16), kernel in 1usize..4,
+        stride in 1usize..4, padding in 0usize..2, count_include_pad: bool, kind in 0usize..4,
+        side in 1usize..12, batch in 1usize..6, threads in 0usize..4,
+    ) {
+        let pool = Pool { kernel, stride, padding, count_include_pad };
+        let op = [
+            Op::MaxPool(pool),
+            Op::AvgPool(pool),
+            Op::AdaptiveAvgPool { height: side, width: 12 - side },
+            Op::Upscale { height: side, width: 2 * side },
+        ][kind];
+        let mut net = Net::new(Shape::image(3, height, width))
+            .then(Op::Conv2d(Conv2d::new(channels, 3).padded(1)));
+        let last = net.0.last();
+        if net.try_add(op, &[last]).is_none() { return Ok(()) }
+        let net = net.then(Op::Conv2d(Conv2d::new(channels, 1).biased()));
+        check(&net.then(Op::GlobalAvgPool).build(), batch, threads)?;
+    }
+}
