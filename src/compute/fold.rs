@@ -86,6 +86,7 @@ fn weighted(
             .unwrap_or(Conv2d::new(step.output.channels, 1)),
         raw,
         scale: scale.as_deref(),
+        read: &|| weights.release(),
     };
     let mut packed = Buffer::zeroed(step.method.weight_floats())?;
     step.method.pack(filters, packed.values_mut());

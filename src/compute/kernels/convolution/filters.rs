@@ -4,13 +4,18 @@ use super::super::panels::Panels;
 use crate::network::Conv2d;
 
 /// `[out, in / groups, height, width]`, each output scaled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(in crate::compute) struct Filters<'a> {
     pub conv: Conv2d,
     pub raw: &'a [f32],
     /// One factor an output channel; none for 1.
     pub scale: Option<&'a [f32]>,
+    /// Called now and then: what was read before is not needed again.
+    pub read: &'a dyn Fn(),
 }
+
+/// Floats of weights that are read between two calls of [`Filters::read`].
+const READ: usize = 1 << 20;
 
 impl Filters<'_> {
     /// Input channels of a group.
@@ -44,7 +49,11 @@ impl Filters<'_> {
             panels.pack(packed, |column| {
                 let out = first + column;
                 let factor = self.factor(out);
-                let raw = &self.raw[out * inputs * area..][..inputs * area];
+                let (first, len) = (out * inputs * area, inputs * area);
+                if first % READ < len {
+                    (self.read)();
+                }
+                let raw = &self.raw[first..][..len];
                 (0..area).flat_map(move |at| (0..inputs).map(move |i| factor * raw[i * area + at]))
             });
         }

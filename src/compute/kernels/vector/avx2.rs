@@ -70,13 +70,6 @@ impl Vector for Avx2 {
         Avx2(_mm256_fmadd_ps(a.0, b.0, self.0))
     }
     #[inline(always)]
-    unsafe fn max(self, other: Self) -> Self {
-        // The instruction gives its second operand where either is NaN.
-        let larger = _mm256_max_ps(self.0, other.0);
-        let nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, self.0);
-        Avx2(_mm256_blendv_ps(larger, self.0, nan))
-    }
-    #[inline(always)]
     unsafe fn relu(self) -> Self {
         Avx2(_mm256_max_ps(_mm256_setzero_ps(), self.0))
     }

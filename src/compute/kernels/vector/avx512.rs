@@ -66,13 +66,6 @@ impl Vector for Avx512 {
         Avx512(_mm512_fmadd_ps(a.0, b.0, self.0))
     }
     #[inline(always)]
-    unsafe fn max(self, other: Self) -> Self {
-        // The instruction gives its second operand where either is NaN.
-        let larger = _mm512_max_ps(self.0, other.0);
-        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, self.0);
-        Avx512(_mm512_mask_mov_ps(larger, nan, self.0))
-    }
-    #[inline(always)]
     unsafe fn relu(self) -> Self {
         Avx512(_mm512_max_ps(_mm512_setzero_ps(), self.0))
     }

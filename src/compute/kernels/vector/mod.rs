@@ -46,8 +46,6 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn mul(self, other: Self) -> Self;
     /// `self + a · b`.
     unsafe fn mul_add(self, a: Self, b: Self) -> Self;
-    /// The larger one; NaN where either is.
-    unsafe fn max(self, other: Self) -> Self;
     /// `max(self, 0)` that keeps NaN.
     unsafe fn relu(self) -> Self;
     /// `min(self, most)` that keeps NaN.

@@ -66,10 +66,6 @@ impl Vector for Neon {
         Neon(vfmaq_f32(self.0, a.0, b.0))
     }
     #[inline(always)]
-    unsafe fn max(self, other: Self) -> Self {
-        Neon(vmaxq_f32(self.0, other.0))
-    }
-    #[inline(always)]
     unsafe fn relu(self) -> Self {
         Neon(vmaxq_f32(self.0, vdupq_n_f32(0.0)))
     }

@@ -60,10 +60,6 @@ impl Vector for Plain {
         self.add(a.mul(b))
     }
     #[inline(always)]
-    unsafe fn max(self, other: Self) -> Self {
-        self.with(other, |a, b| if a > b || a.is_nan() { a } else { b })
-    }
-    #[inline(always)]
     unsafe fn relu(self) -> Self {
         Plain(self.0.map(|v| if v < 0.0 { 0.0 } else { v }))
     }
