@@ -24,11 +24,14 @@ const PAIRS: [f64; 3] = [1.0, 2.0, 0.5];
 
 impl Axis {
     /// The ways to cut lines for a filter of `taps`; one tap is no filter.
+    ///
+    /// Rounding grows with points and taps. These keep a convolution within 1e-5 of its
+    /// largest answer, 8 points for 5 taps on both sides would not (1e-4).
     pub fn all(taps: usize) -> impl Iterator<Item = Axis> {
         let points: &[usize] = match taps {
             1 => &[1],
             3 => &[4, 6, 8],
-            5 => &[6, 8],
+            5 => &[6],
             7 => &[8],
             _ => &[],
         };
