@@ -136,10 +136,9 @@ impl Arena {
     fn answer(&self, network: &Lowered, samples: usize, output: &mut [f32]) {
         let rows = output.chunks_exact_mut(network.outputs().max(1));
         for (sample, row) in (0..samples).zip(rows) {
-            let (place, range) = network.answer(sample);
-            if let Place::Slot(slot) = place {
+            if let Place::Slot(slot) = network.plan().answer.place {
                 let values = &self.buffer.values()[self.layout.slots[slot].clone()];
-                row.copy_from_slice(&values[range]);
+                network.answer(sample, values, row);
             }
         }
     }

@@ -10,7 +10,6 @@ use super::fold::{StepWeights, fold};
 use super::kernels::{self, Call, Memory, TileShape};
 use super::plan::Plan;
 use super::team::Progress;
-use super::view::Place;
 
 /// What all workers of one member in one memory space share.
 #[derive(Debug)]
@@ -164,11 +163,17 @@ impl Lowered {
         })
     }
 
-    /// Where sample `sample`'s answer lies in the arena.
-    pub(super) fn answer(&self, sample: usize) -> (Place, Range<usize>) {
+    /// Copies sample `sample`'s answer out of its slot, an image's channels slowest.
+    pub(super) fn answer(&self, sample: usize, slot: &[f32], row: &mut [f32]) {
         let view = self.plan.answer;
-        let first = sample * view.sample_stride() + view.first;
-        (view.place, first..first + view.channels)
+        let pixels = view.pixels();
+        for pixel in 0..pixels {
+            let first = (sample * pixels + pixel) * view.pitch + view.first;
+            let values = &slot[first..first + view.channels];
+            for (to, v) in row[pixel..].iter_mut().step_by(pixels).zip(values) {
+                *to = *v;
+            }
+        }
     }
 }
 

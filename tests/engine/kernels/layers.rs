@@ -1,10 +1,12 @@
 //! Layers that are no convolutions.
 
-use divisi::network::{Conv2d, Op, Pool, Shape};
+use divisi::compute::Family;
+use divisi::network::{Conv2d, GraphBuilder, NodeId, Op, Pool, Shape};
 use proptest::prelude::*;
 
 use super::convolutions::activation;
-use super::{Net, cases, check};
+use super::{Net, cases, check, lowered};
+use crate::compute::weights;
 
 proptest! {
     #![proptest_config(cases(80))]
@@ -41,5 +43,44 @@ proptest! {
         if net.try_add(op, &[last]).is_none() { return Ok(()) }
         let net = net.then(Op::Conv2d(Conv2d::new(channels, 1).biased()));
         check(&net.then(Op::GlobalAvgPool).build(), batch, threads)?;
+    }
+}
+
+#[test]
+fn a_network_may_answer_with_an_image() {
+    for late in [false, true] {
+        let mut b = GraphBuilder::new(Shape::image(3, 4, 5));
+        let conv = Conv2d::new(7, 3).same();
+        let mut x = b
+            .add("conv", Op::Conv2d(conv), &[NodeId::INPUT])
+            .expect("conv");
+        if late {
+            x = b
+                .add("both", Op::Concat, &[x, NodeId::INPUT])
+                .expect("both");
+        }
+        b.add("relu", Op::Relu, &[x]).expect("relu");
+        check(&b.build().expect("graph"), 3, 0).expect("as plain");
+    }
+}
+
+#[test]
+fn a_family_that_the_processor_lacks_is_replaced_by_the_plain_one() {
+    let graph = Net::new(Shape::vector(5))
+        .then(Op::Linear {
+            features: 3,
+            bias: true,
+        })
+        .build();
+    for (family, name) in Family::ALL {
+        let found = lowered(&graph, &weights(&graph), family).family();
+        let expected = if family.is_available() {
+            family
+        } else {
+            Family::Plain
+        };
+        assert_eq!(found, expected);
+        assert_eq!(Family::named(name), Some(family));
+        assert_eq!(family.to_string(), name);
     }
 }

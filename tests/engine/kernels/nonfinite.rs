@@ -109,6 +109,16 @@ fn layers() -> Vec<(&'static str, Graph)> {
             ),
         ),
         (
+            "as large",
+            layer(
+                image,
+                Op::Upscale {
+                    height: 6,
+                    width: 6,
+                },
+            ),
+        ),
+        (
             "smaller",
             layer(
                 image,
