@@ -36,6 +36,7 @@ impl CacheKey {
         // An unoptimised build's figures say nothing about an optimised one.
         add(format!("debug {}", cfg!(debug_assertions)));
         add(sealed::processor());
+        add(crate::compute::kernels_in_use());
         add(format!("{devices:?} {method:?}"));
         add(format!(
             "{} {:?} {:?} {} {:?} {}",

@@ -14,6 +14,7 @@ pub(super) fn key(member: &Member, threads: usize, partitions: usize) -> String 
     let mut hash = Sha256::new();
     let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
     hash.update(format!("profile {build:?} {}", sealed::processor()));
+    hash.update(crate::compute::kernels_in_use());
     hash.update(format!("{threads} threads, {partitions} partitions"));
     hash.update(format!("{:?} {:?}", member.graph, member.outputs));
     sealed::hex(hash)
