@@ -12,6 +12,10 @@ mod split;
 mod tile;
 mod upscale;
 mod vector;
+#[allow(
+    clippy::needless_range_loop,
+    reason = "rows and columns of tiles, by their numbers"
+)]
 mod winograd;
 
 pub(super) use convolution::{Convolution, Filters};

@@ -187,7 +187,7 @@ pub(super) unsafe fn back<V: Vector, const N: usize, const M: usize>(p: [V; N]) 
 unsafe fn term<V: Vector>(plus: V, minus: V, j: usize) -> V {
     // SAFETY: handed on.
     unsafe {
-        if j % 2 == 0 {
+        if j.is_multiple_of(2) {
             plus.add(minus)
         } else {
             plus.sub(minus)
