@@ -116,7 +116,7 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
         .map(|(device, row)| {
             let cores = match bed.devices.get(device).kind.clone() {
                 DeviceKind::Cpu { cores } => cores,
-                DeviceKind::Simulated { .. } => Vec::new(),
+                _ => Vec::new(),
             };
             let (counters, barrier) = (Arc::clone(&counters), Arc::clone(&barrier));
             thread::spawn(move || {

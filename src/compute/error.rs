@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::device::gpu::GpuError;
+
 /// A network could not be run.
 #[derive(Debug, Error)]
 pub enum ComputeError {
@@ -15,6 +17,8 @@ pub enum ComputeError {
     },
     #[error("not enough memory: {bytes} bytes could not be allocated")]
     OutOfMemory { bytes: usize },
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
     #[error("tensor operation: {0}")]
     Tensor(candle_core::Error),
 }

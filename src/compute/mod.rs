@@ -11,6 +11,7 @@ mod family;
 mod fold;
 mod footprint;
 mod fuse;
+pub mod gpu;
 mod homes;
 #[allow(unsafe_code, reason = "vectors, and threads that share one memory")]
 mod kernels;

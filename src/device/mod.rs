@@ -1,7 +1,11 @@
-//! What there is to compute on: CPU partitions and simulated devices, their memory,
+//! What there is to compute on: CPU partitions, GPUs and simulated devices, their memory,
 //! and its ledger.
 
+#[cfg(feature = "cuda")]
+#[allow(unsafe_code, reason = "the driver's interface")]
+pub mod cuda;
 mod discovery;
+pub mod gpu;
 mod ledger;
 mod named;
 mod pinning;
@@ -18,6 +22,7 @@ pub use named::DeviceError;
 pub use pinning::{pin_current_thread, thread_pool, yield_to_all_others};
 pub use size::{format_bytes, parse_bytes};
 
+use gpu::GpuInfo;
 use simulated::{DeviceClass, DeviceProfile};
 
 /// Something workers compute on.
@@ -36,6 +41,8 @@ pub struct Device {
 pub enum DeviceKind {
     /// A set of cores of this machine.
     Cpu { cores: Vec<usize> },
+    /// An NVIDIA GPU of this machine.
+    Gpu { info: Arc<GpuInfo> },
     /// A device that is not there, with the profile it follows.
     Simulated { profile: Arc<DeviceProfile> },
 }
@@ -45,6 +52,7 @@ impl DeviceKind {
     pub fn name(&self) -> &'static str {
         match self {
             DeviceKind::Cpu { .. } => "cpu",
+            DeviceKind::Gpu { .. } => "cuda",
             DeviceKind::Simulated { .. } => "simulated",
         }
     }
@@ -53,7 +61,7 @@ impl DeviceKind {
     pub fn threads(&self) -> usize {
         match self {
             DeviceKind::Cpu { cores } => cores.len(),
-            DeviceKind::Simulated { .. } => 1,
+            DeviceKind::Gpu { .. } | DeviceKind::Simulated { .. } => 1,
         }
     }
 
@@ -61,6 +69,7 @@ impl DeviceKind {
     pub fn is_accelerator(&self) -> bool {
         match self {
             DeviceKind::Cpu { .. } => false,
+            DeviceKind::Gpu { .. } => true,
             DeviceKind::Simulated { profile } => profile.class == DeviceClass::Gpu,
         }
     }
@@ -73,8 +82,16 @@ impl DeviceKind {
     /// The profile it follows, where it is simulated.
     pub fn profile(&self) -> Option<&Arc<DeviceProfile>> {
         match self {
-            DeviceKind::Cpu { .. } => None,
+            DeviceKind::Cpu { .. } | DeviceKind::Gpu { .. } => None,
             DeviceKind::Simulated { profile } => Some(profile),
+        }
+    }
+
+    /// What it is, where it is a GPU of this machine.
+    pub fn gpu(&self) -> Option<&Arc<GpuInfo>> {
+        match self {
+            DeviceKind::Gpu { info } => Some(info),
+            _ => None,
         }
     }
 

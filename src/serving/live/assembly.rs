@@ -34,7 +34,7 @@ pub(super) fn assemble(
         .map(|device| {
             let cores: &[usize] = match &device.kind {
                 DeviceKind::Cpu { cores } => cores,
-                DeviceKind::Simulated { .. } => &[],
+                _ => &[],
             };
             Ok(DeviceLane {
                 thread: OnceLock::new(),

@@ -1,0 +1,39 @@
+//! Which GPUs there are.
+
+use std::sync::Arc;
+
+use super::driver::Gpu;
+use super::error::GpuError;
+use super::info::GpuInfo;
+
+/// The GPUs of this machine, and what is wrong with those that cannot be used.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    pub usable: Vec<GpuInfo>,
+    pub unusable: Vec<(usize, GpuError)>,
+}
+
+/// Looks for GPUs.
+///
+/// # Errors
+/// There is no driver, it is too old, or this build knows no GPUs.
+pub fn find_gpus() -> Result<Found, GpuError> {
+    #[cfg(feature = "cuda")]
+    return crate::device::cuda::find();
+    #[cfg(not(feature = "cuda"))]
+    Err(GpuError::NotBuilt)
+}
+
+/// Opens GPU number `index`; the same one every time while somebody has it open.
+///
+/// # Errors
+/// It is not there, cannot be used, or this build knows no GPUs.
+pub fn open(index: usize) -> Result<Arc<dyn Gpu>, GpuError> {
+    #[cfg(feature = "cuda")]
+    return crate::device::cuda::open(index);
+    #[cfg(not(feature = "cuda"))]
+    {
+        let _ = index;
+        Err(GpuError::NotBuilt)
+    }
+}

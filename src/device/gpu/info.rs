@@ -1,0 +1,37 @@
+//! What a GPU is, and how it is doing.
+
+use serde::Serialize;
+
+/// One GPU as it was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GpuInfo {
+    /// Its number: `cuda:INDEX`.
+    pub index: usize,
+    /// As the driver names it.
+    pub name: String,
+    /// Bytes of its memory, all of it.
+    pub memory_bytes: u64,
+    /// Bytes that serving may book: what was free when it was found, less a reserve.
+    pub free_bytes: u64,
+    /// Compute capability, `(major, minor)`.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// The CUDA version that the driver speaks, as `(major, minor)`.
+    pub driver: (u32, u32),
+}
+
+/// How a GPU is doing, as far as the management library says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Gauges {
+    /// Share of the last sampling period in which a kernel ran, 0 to 1.
+    pub busy: Option<f64>,
+    /// Degrees Celsius.
+    pub temperature: Option<u32>,
+    /// Watts.
+    pub power: Option<f64>,
+    /// Bytes in use, by everybody.
+    pub memory_used: Option<u64>,
+    /// Bytes that other processes use.
+    pub others_bytes: Option<u64>,
+}

@@ -1,0 +1,16 @@
+//! NVIDIA GPUs: what they are, and what the engine asks of their driver.
+//!
+//! The engine sees a GPU through [`Gpu`], [`Stream`], [`Event`] and memory. `device::cuda`
+//! implements them over the driver (feature `cuda`); tests implement them in software.
+
+mod discovery;
+mod driver;
+mod error;
+mod info;
+mod pinned;
+
+pub use discovery::{Found, find_gpus, open};
+pub use driver::{DeviceMemory, DeviceSlice, Event, Gpu, Stream, Usage};
+pub use error::GpuError;
+pub use info::{Gauges, GpuInfo};
+pub use pinned::{HostBuffer, HostSlice, PinnedBlock, PinnedMemory};
