@@ -1,0 +1,1 @@
+//! NVIDIA GPUs over the CUDA driver (feature `cuda`).
