@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const FOLDER: &str = "src/compute/cuda/kernels";
-/// Ampere, the oldest that is supported. PTX for it loads on every later GPU.
-const ARCHITECTURE: u32 = 80;
+/// Ampere, the oldest that is supported: its PTX loads on every later GPU too.
+const ARCHITECTURE: &str = "-arch=compute_80";
 /// What changes where the compiler is found, or what it makes.
-const VARIABLES: [&str; 6] = [
+const VARIABLES: [&str; 5] = [
     "NVCC",
     "NVCC_CCBIN",
     "NVCC_APPEND_FLAGS",
     "CUDA_HOME",
     "CUDA_PATH",
-    "CUDA_COMPUTE_CAP",
 ];
 const USUAL: [&str; 3] = ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"];
 const HELP: &str = "the feature `cuda` needs NVIDIA's CUDA compiler: install the CUDA toolkit \
@@ -53,8 +52,7 @@ fn compile() -> Result<(), String> {
     let nvcc = nvcc()?;
     let mut command = Command::new(&nvcc);
     command
-        .args(["-ptx", "-O3", "-std=c++17"])
-        .arg(format!("-arch=compute_{}", architecture()?))
+        .args(["-ptx", "-O3", "-std=c++17", ARCHITECTURE])
         .arg(Path::new(FOLDER).join("kernels.cu"))
         .arg("-o")
         .arg(Path::new(&out).join("kernels.ptx"));
@@ -66,23 +64,6 @@ fn compile() -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("{command:?}: {}\n{said}", done.status)),
     }
-}
-
-/// What the kernels are compiled for: the oldest supported, or what was asked for if that
-/// is older still.
-fn architecture() -> Result<u32, String> {
-    let Ok(asked) = env::var("CUDA_COMPUTE_CAP") else {
-        return Ok(ARCHITECTURE);
-    };
-    // As others read it: `80`, `8.0`, `sm_80` or `90a`.
-    let number = asked.trim().trim_start_matches("sm_").replace('.', "");
-    let number = number.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let found: u32 = number.parse().map_err(|_| {
-        format!("CUDA_COMPUTE_CAP: expected a compute capability such as 80 or 90, found `{asked}`")
-    })?;
-    // Some write 8 for 8.0.
-    let found = if found < 20 { found * 10 } else { found };
-    Ok(found.min(ARCHITECTURE))
 }
 
 /// The compiler, where Candle's build looks for it too.
