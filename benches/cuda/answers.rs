@@ -10,7 +10,7 @@ use divisi::ensemble::BatchSize;
 use divisi::serving::PredictorFactory;
 use serde_json::json;
 
-use crate::bed::Bed;
+use crate::bed::{BUILTIN, Bed, networks};
 use crate::lane::{Lane, random_block};
 
 /// More than one, and odd.
@@ -22,10 +22,9 @@ pub fn run(words: &[String]) -> Result<()> {
         none if none.is_empty() => vec![Precision::F32, Precision::Bf16],
         asked => asked,
     };
-    let members = Bed::open("benches/fixtures/builtin", Precision::F32)?
-        .ensemble
-        .member_names();
-    for name in members {
+    let all = Bed::open(BUILTIN, Precision::F32)?.ensemble.member_names();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    for name in networks(&all) {
         // What fails is told of, and the others are compared.
         if let Err(error) = compare(&name, &precisions) {
             println!(
@@ -38,7 +37,7 @@ pub fn run(words: &[String]) -> Result<()> {
 }
 
 fn compare(name: &str, precisions: &[Precision]) -> Result<()> {
-    let bed = Bed::open("benches/fixtures/builtin", Precision::F32)?.only(name)?;
+    let bed = Bed::open(BUILTIN, Precision::F32)?.only(name)?;
     let expected = on_cpu(&bed)?;
     for &precision in precisions {
         let mut ensemble = (*bed.ensemble).clone();

@@ -15,6 +15,18 @@ use crate::common::folder;
 /// Host memory for samples under way: enough that the client does not hold the GPU up.
 const POOL: u64 = 1 << 30;
 
+/// All built-in networks.
+pub const BUILTIN: &str = "benches/fixtures/builtin";
+
+/// The networks to measure: `usual`, or those that CUDA_BENCH_NETWORKS names (to try the
+/// rows out where those take too long).
+pub fn networks(usual: &[&str]) -> Vec<String> {
+    match std::env::var("CUDA_BENCH_NETWORKS") {
+        Ok(names) => names.split(',').map(str::to_owned).collect(),
+        Err(_) => usual.iter().map(ToString::to_string).collect(),
+    }
+}
+
 /// An ensemble for GPU 0.
 pub struct Bed {
     pub gpu: Arc<dyn Gpu>,

@@ -8,7 +8,7 @@ use divisi::compute::gpu::Precision;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::bed::Bed;
+use crate::bed::{BUILTIN, Bed};
 use crate::lane::Lane;
 
 /// One line of standard input.
@@ -61,7 +61,7 @@ fn answer(lane: &mut Option<Lane>, ask: Ask) -> Result<Value> {
 
 fn load(network: &str, precision: &str, rows: usize) -> Result<Lane> {
     let precision: Precision = precision.parse().map_err(anyhow::Error::msg)?;
-    let bed = Bed::open("benches/fixtures/builtin", precision)?.only(network)?;
+    let bed = Bed::open(BUILTIN, precision)?.only(network)?;
     let mut lane = Lane::new(&bed, 0, rows)?;
     // Whatever is made at the first batch is made now.
     lane.turn(Duration::ZERO)?;

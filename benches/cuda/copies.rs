@@ -11,7 +11,7 @@ use divisi::serving::Engine;
 use divisi::trace::{Span, SpanKind};
 use serde_json::json;
 
-use crate::bed::Bed;
+use crate::bed::{BUILTIN, Bed, networks};
 use crate::flood::Clients;
 
 const TIME: Duration = Duration::from_secs(2);
@@ -24,9 +24,9 @@ const CLIENTS: Clients = Clients {
 const POLICIES: [&str; 3] = ["elastic", "pipelined-opt-wait", "no-wait"];
 
 pub fn run() -> Result<()> {
-    let all = Bed::open("benches/fixtures/ebird", Precision::Bf16)?;
-    for network in ["resnet50", "vgg16"] {
-        let bed = all.only(network)?;
+    let all = Bed::open(BUILTIN, Precision::Bf16)?;
+    for network in networks(&["resnet50", "vgg16"]) {
+        let bed = all.only(&network)?;
         let engine = bed.serve(&["cuda:0"], SIZE)?;
         let samples = bed.samples()?;
         for policy in POLICIES {

@@ -9,7 +9,7 @@ use divisi::compute::gpu::Precision;
 use divisi::metrics::stats::median;
 use serde_json::json;
 
-use crate::bed::Bed;
+use crate::bed::{BUILTIN, Bed, networks};
 use crate::lane::Lane;
 
 const NETWORKS: [&str; 3] = ["resnet50", "densenet121", "mobilenet-v2"];
@@ -20,9 +20,9 @@ const TURN: Duration = Duration::from_millis(300);
 const TURNS: usize = 3;
 
 pub fn run() -> Result<()> {
-    let all = Bed::open("benches/fixtures/builtin", Precision::Bf16)?;
-    for network in NETWORKS {
-        let bed = all.only(network)?;
+    let all = Bed::open(BUILTIN, Precision::Bf16)?;
+    for network in networks(&NETWORKS) {
+        let bed = all.only(&network)?;
         // Held, so that all lanes share its weights.
         let _program = bed.program(0)?;
         for total in TOTALS {

@@ -9,7 +9,7 @@ use divisi::metrics::stats::median;
 use serde_json::json;
 
 use crate::bare::Bare;
-use crate::bed::Bed;
+use crate::bed::{BUILTIN, Bed, networks};
 use crate::flood::Clients;
 
 const SIZE: usize = 64;
@@ -22,9 +22,9 @@ const CLIENTS: Clients = Clients {
 };
 
 pub fn run() -> Result<()> {
-    let all = Bed::open("benches/fixtures/ebird", Precision::Bf16)?;
-    for network in ["resnet50", "resnet152"] {
-        let bed = all.only(network)?;
+    let all = Bed::open(BUILTIN, Precision::Bf16)?;
+    for network in networks(&["resnet50", "resnet152"]) {
+        let bed = all.only(&network)?;
         for overlapped in [false, true] {
             let (ours, bare) = alternate(&bed, overlapped)?;
             let ratios: Vec<f64> = ours.iter().zip(&bare).map(|(a, b)| b / a - 1.0).collect();

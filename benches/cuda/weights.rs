@@ -4,15 +4,15 @@ use anyhow::Result;
 use divisi::compute::gpu::Precision;
 use serde_json::json;
 
-use crate::bed::Bed;
+use crate::bed::{BUILTIN, Bed, networks};
 use crate::lane::Lane;
 
 const LANES: usize = 6;
 
 pub fn run() -> Result<()> {
-    let all = Bed::open("benches/fixtures/builtin", Precision::Bf16)?;
-    for network in ["vgg19", "resnet152"] {
-        let bed = all.only(network)?;
+    let all = Bed::open(BUILTIN, Precision::Bf16)?;
+    for network in networks(&["vgg19", "resnet152"]) {
+        let bed = all.only(&network)?;
         // What the driver and its libraries take at first use is not the weights'.
         drop(Lane::new(&bed, 0, 1)?);
         let before = bed.usage()?.used;
