@@ -16,6 +16,7 @@ mod core;
 mod device;
 mod ensemble;
 mod fates;
+mod gpu_names;
 mod inputs;
 mod judge;
 mod kernels;

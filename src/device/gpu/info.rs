@@ -1,6 +1,6 @@
 //! What a GPU is, and how it is doing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One GPU as it was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,8 +21,16 @@ pub struct GpuInfo {
     pub driver: (u32, u32),
 }
 
+impl GpuInfo {
+    /// Whether it is of the same model: what a batch takes there it takes here.
+    pub fn is_like(&self, other: &GpuInfo) -> bool {
+        let model = |i: &GpuInfo| (i.name.clone(), i.capability, i.multiprocessors);
+        model(self) == model(other)
+    }
+}
+
 /// How a GPU is doing, as far as the management library says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gauges {
     /// Share of the last sampling period in which a kernel ran, 0 to 1.
     pub busy: Option<f64>,

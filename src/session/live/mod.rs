@@ -91,6 +91,12 @@ impl LiveSession {
         }
     }
 
+    /// Writes to the log what an operator should know.
+    pub fn warn(&self, text: &str) {
+        let now = self.engine.now();
+        self.log.add(now, LogLevel::Warn, text.to_owned());
+    }
+
     /// Whether leaving now means waiting: requests or a search are under way.
     pub fn is_busy(&self) -> bool {
         self.engine.in_flight() > 0 || self.searches.is_measuring()
