@@ -37,24 +37,23 @@ impl Devices {
     }
 
     /// Adds the GPUs that `name` stands for.
-    pub(super) fn add_gpus(&mut self, name: &str, found: &Found) -> Result<(), DeviceError> {
-        let asked = numbers(name)?;
+    pub(super) fn add_gpus(
+        &mut self,
+        name: &str,
+        look: &impl Fn(Option<usize>) -> Result<Found, GpuError>,
+    ) -> Result<(), DeviceError> {
         let refuse = |reason| DeviceError::Gpu {
             device: name.to_owned(),
             reason,
         };
-        let infos: Vec<&GpuInfo> = match asked {
-            None if found.usable.is_empty() => return Err(refuse(none_usable(found))),
-            None => found.usable.iter().collect(),
+        let infos = match numbers(name)? {
+            None => all(look(None).map_err(refuse)?).map_err(refuse)?,
             Some((first, last)) => (first..=last)
-                .map(|index| usable(found, index))
-                .collect::<Result<_, _>>()
+                .map(|index| usable(&look(Some(index))?, index))
+                .collect::<Result<Vec<_>, _>>()
                 .map_err(refuse)?,
         };
-        for info in infos {
-            self.push_gpu(info)?;
-        }
-        Ok(())
+        infos.iter().try_for_each(|info| self.push_gpu(info))
     }
 
     /// Adds a GPU with its memory.
@@ -96,18 +95,22 @@ fn numbers(name: &str) -> Result<Option<(usize, usize)>, DeviceError> {
 /// No machine has more; a longer range is a mistake.
 const MOST_GPUS: usize = 4096;
 
-fn usable(found: &Found, index: usize) -> Result<&GpuInfo, GpuError> {
+fn usable(found: &Found, index: usize) -> Result<GpuInfo, GpuError> {
     if let Some(info) = found.usable.iter().find(|i| i.index == index) {
-        return Ok(info);
+        return Ok(info.clone());
     }
     let why = found.unusable.iter().find(|(i, _)| *i == index);
     Err(why.map_or_else(|| absent(found, index), |(_, why)| why.clone()))
 }
 
-/// Why none can be used: what is wrong with the first, or that there is none.
-fn none_usable(found: &Found) -> GpuError {
+/// Those that can be used; where none can, what is wrong with the first, or that there is
+/// none.
+fn all(found: Found) -> Result<Vec<GpuInfo>, GpuError> {
+    if !found.usable.is_empty() {
+        return Ok(found.usable);
+    }
     let first = found.unusable.first();
-    first.map_or_else(|| absent(found, 0), |(_, why)| why.clone())
+    Err(first.map_or_else(|| absent(&found, 0), |(_, why)| why.clone()))
 }
 
 fn absent(found: &Found, index: usize) -> GpuError {

@@ -1,9 +1,8 @@
 //! Devices as people name them: `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*16`.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
-use super::gpu::{Found, GpuError, find_gpus};
+use super::gpu::{Found, GpuError, find_gpus, look_at};
 use super::gpus::is_gpu;
 use super::simulated::{DeviceProfile, find_profile};
 use super::{Device, DeviceError, DeviceKind, Devices, Host, MemorySpace, SpaceId, cpu_partition};
@@ -13,38 +12,33 @@ const MOST_DEVICES: usize = 1024;
 
 impl Devices {
     /// The devices named, `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*4`; names may hold
-    /// several, split by commas. GPUs are looked for only where one is named.
+    /// several, split by commas. No GPU is touched that is not named.
     ///
     /// # Errors
     /// A name is not understood, a core does not exist or is used twice, a GPU cannot be
     /// used, a profile does not exist or is wrong.
     pub fn named(names: &[String], host: &Host) -> Result<Self, DeviceError> {
-        Devices::named_with(names, host, find_gpus)
+        Devices::named_with(names, host, |number| match number {
+            Some(number) => look_at(number),
+            None => find_gpus(),
+        })
     }
 
-    /// The same among the GPUs that `gpus` finds; it is asked once at most.
+    /// The same among the GPUs that `look` finds: the one of a number, or all.
     ///
     /// # Errors
     /// As [`Devices::named`].
     pub fn named_with(
         names: &[String],
         host: &Host,
-        gpus: impl Fn() -> Result<Found, GpuError>,
+        look: impl Fn(Option<usize>) -> Result<Found, GpuError>,
     ) -> Result<Self, DeviceError> {
-        let known = OnceCell::new();
         let mut found = Devices::none();
         let each = names.iter().flat_map(|n| n.split([',', ' ']));
         for name in each.filter(|n| !n.is_empty()) {
             match name.strip_prefix("sim:") {
                 Some(profile) => found.add_simulated(name, profile)?,
-                None if is_gpu(name) => {
-                    let gpus = known.get_or_init(&gpus).as_ref();
-                    let gpus = gpus.map_err(|reason| DeviceError::Gpu {
-                        device: name.to_owned(),
-                        reason: reason.clone(),
-                    })?;
-                    found.add_gpus(name, gpus)?;
-                }
+                None if is_gpu(name) => found.add_gpus(name, &look)?,
                 None => found.add_partition(name, host)?,
             }
         }

@@ -1,11 +1,12 @@
 //! NVIDIA GPUs on the screen and in lines, beside partitions; none is there.
 
-use crossterm::event::KeyCode;
 use divisi::compute::gpu::Precision;
 use divisi::device::gpu::Gauges;
 use divisi::session::{Command, DeviceView, GpuView, Health, Snapshot};
+use divisi_console::config::Config;
+use divisi_console::linear::Desk;
 
-use crate::fake::{Bench, device};
+use crate::fake::{Bench, FakeSession, device};
 
 /// What the driver of a GPU says that works hard.
 fn gauges(others: u64) -> Gauges {
@@ -87,7 +88,10 @@ fn memory_of_others_is_shown_where_there_is_any() {
 fn what_a_driver_does_not_say_is_left_out() {
     let mute = |s: &mut Snapshot| on_gpu(s, Gauges::default());
     let text = bench(160, 50, mute).text();
-    assert!(!text.contains("°C") && text.contains("12 GiB here"), "{text}");
+    assert!(
+        !text.contains("°C") && text.contains("12 GiB here"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -100,14 +104,22 @@ fn a_lost_gpu_says_why() {
 #[test]
 fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_may_come_back() {
     let mut there = bench(120, 40, |s| on_gpu(s, gauges(0)));
-    there.keys("X");
+    there.keys("D");
     let text = there.text();
-    assert!(text.contains("only simulated devices"), "{text}");
+    assert!(text.contains("cuda:0 is part of this machine"), "{text}");
+    assert!(there.sent().is_empty());
     let mut lost = bench(120, 40, gone);
-    lost.keys(":");
-    lost.keys("regain");
-    lost.press(KeyCode::Enter);
+    lost.keys("R");
     assert_eq!(lost.sent(), [Command::RegainDevice(0)]);
+}
+
+/// What `status` says in linear mode.
+fn said(shown: Snapshot) -> String {
+    let bench = Bench::new(80, 24);
+    *bench.desk.shown.lock().unwrap() = shown;
+    let mut desk = Desk::new(false, Config::default().terms);
+    let mut session = FakeSession::at(bench.desk.clone());
+    desk.line("status", &mut session).lines.join("\n")
 }
 
 #[test]
@@ -115,7 +127,7 @@ fn lines_say_the_same() {
     let status = |change: fn(&mut Snapshot)| {
         let mut shown = crate::fake::snapshot();
         change(&mut shown);
-        divisi_console::linear::status(&shown).join("\n")
+        said(shown)
     };
     let text = status(|s| on_gpu(s, gauges(3 << 30)));
     for said in [
@@ -125,5 +137,8 @@ fn lines_say_the_same() {
         assert!(text.contains(said), "{text}");
     }
     let text = status(gone);
-    assert!(text.contains("cuda:0: lost (the GPU is lost: an error"), "{text}");
+    assert!(
+        text.contains("cuda:0: lost (the GPU is lost: an error"),
+        "{text}"
+    );
 }

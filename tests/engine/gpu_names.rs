@@ -1,6 +1,6 @@
 //! GPUs as named and by default, beside partitions and simulated devices.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use divisi::device::gpu::{Found, GpuError, GpuInfo};
 use divisi::device::{DeviceError, Devices, Host};
@@ -33,7 +33,7 @@ fn four() -> Found {
 }
 
 fn named(list: &str, found: Result<Found, GpuError>) -> Result<Devices, DeviceError> {
-    Devices::named_with(&[list.to_owned()], &host(), || found.clone())
+    Devices::named_with(&[list.to_owned()], &host(), |_| found.clone())
 }
 
 #[test]
@@ -135,19 +135,20 @@ fn nonsense_is_no_gpu() {
 }
 
 #[test]
-fn gpus_are_looked_for_once_and_only_where_one_is_named() {
-    let asked = Cell::new(0);
-    let look = || {
-        asked.set(asked.get() + 1);
+fn no_gpu_is_touched_that_is_not_named() {
+    let asked = RefCell::new(Vec::new());
+    let look = |number| {
+        asked.borrow_mut().push(number);
         Ok(four())
     };
-    let count = |list: &str| {
-        asked.set(0);
+    let touched = |list: &str| {
+        asked.borrow_mut().clear();
         Devices::named_with(&[list.to_owned()], &host(), look).expect(list);
-        asked.get()
+        asked.borrow().clone()
     };
-    assert_eq!(count("cpu:0,sim:v100"), 0);
-    assert_eq!(count("cuda:0,cuda:3"), 1);
+    assert_eq!(touched("cpu:0,sim:v100"), []);
+    assert_eq!(touched("cuda:0,cpu:0,cuda:3"), [Some(0), Some(3)]);
+    assert_eq!(touched("cuda"), [None]);
 }
 
 #[test]

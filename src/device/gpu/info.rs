@@ -1,5 +1,7 @@
 //! What a GPU is, and how it is doing.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One GPU as it was found.
@@ -42,4 +44,18 @@ pub struct Gauges {
     pub memory_used: Option<u64>,
     /// Bytes that other processes use.
     pub others_bytes: Option<u64>,
+}
+
+/// Bytes that processes other than `own` use, of processes with what they use where that
+/// is told; a process may be there twice. None where it cannot be known: something is not
+/// told, or `own` is not among them, so that nobody knows who is who (as in a container
+/// that counts processes differently).
+pub fn others_bytes(processes: &[(u32, Option<u64>)], own: u32) -> Option<u64> {
+    let mut by_process = BTreeMap::new();
+    for (process, bytes) in processes {
+        let most = by_process.entry(process).or_insert(0);
+        *most = (*bytes)?.max(*most);
+    }
+    by_process.remove(&own)?;
+    Some(by_process.values().sum())
 }
