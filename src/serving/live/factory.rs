@@ -112,7 +112,8 @@ impl PredictorFactory for NetworkFactory {
     }
 
     fn program(&self, member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
-        let lower = || lower_for_gpu(&self.ensemble.members[member], gpu);
+        let (members, precision) = (&self.ensemble.members, self.ensemble.precision);
+        let lower = || lower_for_gpu(&members[member], precision, gpu);
         self.programs.get(member, gpu, lower)
     }
 }

@@ -20,7 +20,7 @@ mod worker;
 pub use client::{Failure, Outcome, Pending, Reply, Request, Staged};
 pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory};
-pub use gpu::{GpuRunner, Loss};
+pub use gpu::{GpuRunner, Loss, Programs};
 pub use observe::Observed;
 pub use reloader::ReloadError;
 pub use shared::SPAN_BOUND;

@@ -29,12 +29,13 @@ use super::shared::Shared;
 use super::worker::panic_text;
 
 pub use loss::Loss;
+pub use programs::Programs;
 pub use solo::GpuRunner;
 
 pub(super) use board::{Board, Opened};
 pub(super) use dispatch::sweep;
 pub(super) use loss::{Losses, take_away};
-pub(super) use programs::{Programs, lower_for_gpu};
+pub(super) use programs::lower_for_gpu;
 
 use crew::Crew;
 use loss::{lose, reason};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::compute::gpu::Program;
+use crate::compute::gpu::{Precision, Program};
 use crate::device::gpu::Gpu;
 use crate::ensemble::Member;
 use crate::lock::lock;
@@ -23,6 +23,9 @@ struct Known {
 
 impl Programs {
     /// The one of `member` on `gpu`; where nobody holds it, `lower` makes it.
+    ///
+    /// # Errors
+    /// It could not be made.
     pub fn get(
         &self,
         member: usize,
@@ -57,13 +60,15 @@ fn is(known: &Weak<dyn Gpu>, gpu: &Arc<dyn Gpu>) -> bool {
 /// # Errors
 /// The GPU cannot hold it, or this build knows no GPUs.
 #[cfg(feature = "cuda")]
-pub fn lower_for_gpu(member: &Member, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+pub fn lower_for_gpu(
+    member: &Member,
+    precision: Precision,
+    gpu: &Arc<dyn Gpu>,
+) -> Result<Arc<dyn Program>, BuildError> {
     use crate::compute::cuda::lower;
-    use crate::compute::gpu::Precision;
     use crate::ensemble::Outputs;
 
     member.weights.check()?;
-    let precision = Precision::default();
     let lowered = match member.outputs {
         Outputs::Probabilities => lower(gpu, &member.graph, &member.weights, precision),
         Outputs::Logits => lower(
@@ -84,7 +89,11 @@ pub fn lower_for_gpu(member: &Member, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Prog
 /// # Errors
 /// This build knows no GPUs.
 #[cfg(not(feature = "cuda"))]
-pub fn lower_for_gpu(_: &Member, _: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+pub fn lower_for_gpu(
+    _: &Member,
+    _: Precision,
+    _: &Arc<dyn Gpu>,
+) -> Result<Arc<dyn Program>, BuildError> {
     let reason = crate::device::gpu::GpuError::NotBuilt;
     Err(crate::compute::ComputeError::Gpu(reason).into())
 }
