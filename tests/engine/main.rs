@@ -16,6 +16,8 @@ mod core;
 mod device;
 mod ensemble;
 mod fates;
+mod gauges;
+mod gpu_names;
 mod inputs;
 mod judge;
 mod kernels;
