@@ -8,6 +8,7 @@ namespace divisi {
 // Kernels of K x K without dilation: a thread makes `W` channels of STRIP neighbouring
 // pixels, so that each line of inputs is read and widened once for all of them. Weights
 // are widened a line at a time: all of them would cost the registers of other threads.
+// So would the lines of a large kernel, if their loads were all on their way at once.
 template <typename T, int W, int K, int STRIDE, int STRIP> struct Strip {
     static constexpr int COLUMNS = (STRIP - 1) * STRIDE + K;
 
@@ -55,7 +56,7 @@ template <typename T, int W, int K, int STRIDE, int STRIP> struct Strip {
             float sums[STRIP][W];
 #pragma unroll
             for (int out = 0; out < STRIP; out++) fill(sums[out], 0.0f);
-#pragma unroll
+#pragma unroll(K <= 3 ? K : 1)
             for (int k = 0; k < K; k++) {
                 if (!inside(top + k, w.in_height)) continue;
                 const T *line = image + int64_t(top + k) * w.in_width * p.from_pitch;
@@ -108,17 +109,18 @@ template <typename T, int W> __device__ void depthwise_any(const Grouped &p) {
     }
 }
 
-// Strips of four where these are enough threads to fill a large GPU.
-template <typename T, int W, int K, int STRIDE> __device__ void depthwise_strips(const Grouped &p) {
+// 3 x 3: strips of four where these are enough threads to fill a large GPU.
+template <typename T, int W, int STRIDE> __device__ void depthwise_nine(const Grouped &p) {
     const Window &w = p.window;
     const int64_t strips = int64_t(w.rows) * w.out_height * parts(w.out_width, 4);
     if (strips * (w.channels / W) >= 32768)
-        Strip<T, W, K, STRIDE, 4>::run(p);
+        Strip<T, W, 3, STRIDE, 4>::run(p);
     else
-        Strip<T, W, K, STRIDE, 1>::run(p);
+        Strip<T, W, 3, STRIDE, 1>::run(p);
 }
 
-// Grid: outputs / (16 bytes) threads, or a quarter of that where it is 131 072 or more.
+// Grid: outputs / (16 bytes) threads; 3 x 3 needs a quarter of that where it is 131 072 or
+// more, 5 x 5 half of it.
 template <typename T> __device__ void depthwise(const Grouped &p) {
     constexpr int W = WIDE<T>;
     const Window &w = p.window;
@@ -128,13 +130,13 @@ template <typename T> __device__ void depthwise(const Grouped &p) {
     if (!wide)
         depthwise_any<T, 1>(p);
     else if (side == 3 && w.stride == 1)
-        depthwise_strips<T, W, 3, 1>(p);
+        depthwise_nine<T, W, 1>(p);
     else if (side == 3 && w.stride == 2)
-        depthwise_strips<T, W, 3, 2>(p);
+        depthwise_nine<T, W, 2>(p);
     else if (side == 5 && w.stride == 1)
-        depthwise_strips<T, W, 5, 1>(p);
+        Strip<T, W, 5, 1, 2>::run(p);
     else if (side == 5 && w.stride == 2)
-        depthwise_strips<T, W, 5, 2>(p);
+        Strip<T, W, 5, 2, 2>::run(p);
     else
         depthwise_any<T, W>(p);
 }
