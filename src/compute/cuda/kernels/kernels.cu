@@ -39,3 +39,6 @@
 KERNELS(f32, float)
 KERNELS(bf16, __nv_bfloat16)
 KERNELS(f16, __half)
+
+#undef KERNELS
+#undef KERNEL
