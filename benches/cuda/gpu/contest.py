@@ -82,6 +82,8 @@ def our_best(ours, network):
             rated[rows] = rate(Lane(ours, network, rows), BRIEF)
         except RuntimeError as error:
             tell(network=network, ours=rows, trouble=str(error)[:300])
+    if not rated:
+        raise RuntimeError("ours runs at no batch")
     return Lane(ours, network, max(rated, key=rated.get)), rated
 
 
@@ -128,6 +130,7 @@ def main():
             contest(ours, network, made)
         except Exception as error:
             tell(network=network, trouble=repr(error)[:300])
+            ours.end()
             ours = Ours(sys.argv[1])
         made = {key: one for key, one in made.items() if key[0] != network}
         gc.collect()

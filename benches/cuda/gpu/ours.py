@@ -8,6 +8,10 @@ class Ours:
     def __init__(self, rows):
         self.process = subprocess.Popen([rows, "contest"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
     def ask(self, **question):
         self.process.stdin.write(json.dumps(question) + "\n")
         self.process.stdin.flush()

@@ -69,5 +69,5 @@ def environment():
     made = dict(pairs)
     # The driver's cache of what it compiled lasts as long as the machine.
     made.setdefault("CUDA_CACHE_PATH", os.path.join(tempfile.gettempdir(), "cuda-cache"))
-    made["PYTHONPATH"] = str(ROOT / "benches" / "cuda")
+    made["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "benches" / "cuda"), made.get("PYTHONPATH")]))
     return made
