@@ -3,7 +3,7 @@
 use crate::network::{Conv2d, Graph, Op, Weights};
 
 use super::error::ComputeError;
-use super::fuse::Kernel;
+use super::fuse::{FusedStep, Kernel};
 use super::kernels::{Buffer, Filters, LINE};
 use super::plan::PlannedStep;
 
@@ -78,7 +78,7 @@ fn weighted(
     let name = &graph.nodes()[node].name;
     let raw = weights.get(&format!("{name}.weight"));
     let bias = weights.get(&format!("{name}.bias"));
-    let scale = scale(step, norm.as_ref());
+    let scale = scale(&step.fused, step.output.channels, norm.as_ref());
     let filters = Filters {
         conv: step
             .method
@@ -92,22 +92,23 @@ fn weighted(
     step.method.pack(filters, packed.values_mut());
     Ok(StepWeights {
         packed,
-        bias: padded(folded_bias(step, bias, norm.as_ref())),
+        bias: padded(folded_bias(&step.fused, bias, norm.as_ref())),
     })
 }
 
 /// What each output channel's weights are multiplied with.
-fn scale(step: &PlannedStep, norm: Option<&Norm>) -> Option<Vec<f32>> {
-    let by = step.fused.scale;
+pub(super) fn scale(fused: &FusedStep, channels: usize, norm: Option<&Norm>) -> Option<Vec<f32>> {
+    let by = fused.scale;
     match norm {
         Some(norm) => Some(norm.scale.iter().map(|s| s * by).collect()),
-        None if by != 1.0 => Some(vec![by; step.output.channels]),
+        None if by != 1.0 => Some(vec![by; channels]),
         None => None,
     }
 }
 
-fn folded_bias(step: &PlannedStep, bias: &[f32], norm: Option<&Norm>) -> Vec<f32> {
-    let by = step.fused.scale;
+/// One value an output channel; empty where there is none.
+pub(super) fn folded_bias(fused: &FusedStep, bias: &[f32], norm: Option<&Norm>) -> Vec<f32> {
+    let by = fused.scale;
     match norm {
         None => bias.iter().map(|b| b * by).collect(),
         Some(norm) => (0..norm.shift.len())
@@ -125,13 +126,13 @@ fn padded(mut bias: Vec<f32>) -> Vec<f32> {
 }
 
 /// A batch norm as one scale and one shift a channel.
-struct Norm {
-    scale: Vec<f32>,
-    shift: Vec<f32>,
+pub(super) struct Norm {
+    pub scale: Vec<f32>,
+    pub shift: Vec<f32>,
 }
 
 impl Norm {
-    fn read(graph: &Graph, weights: &Weights, node: usize) -> Norm {
+    pub fn read(graph: &Graph, weights: &Weights, node: usize) -> Norm {
         let node = &graph.nodes()[node];
         let eps = match node.op {
             Op::BatchNorm { eps } => eps,

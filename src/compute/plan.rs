@@ -204,7 +204,7 @@ fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
 }
 
 /// A first step that turns the samples, whose answer everybody reads instead.
-fn turn(graph: &Graph, steps: &mut Vec<FusedStep>) {
+pub(super) fn turn(graph: &Graph, steps: &mut Vec<FusedStep>) {
     let entered = graph.nodes().len() + 1;
     for step in steps.iter_mut() {
         for value in step.inputs.iter_mut().chain(&mut step.residual) {

@@ -1,0 +1,65 @@
+//! The GPU's time on the host's clock.
+//!
+//! The driver tells how long after another event an event happened, as float32
+//! milliseconds: after an hour that is good to a quarter of a millisecond. So there is a
+//! fresh base every second, on a stream that is always idle, and each event remembers the
+//! base that it was recorded after.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
+use candle_core::cuda_backend::cudarc::driver::{CudaEvent, CudaStream, DriverError};
+
+use crate::lock::lock;
+
+/// How long a base is used.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// An event whose time on the host's clock is known.
+#[derive(Debug)]
+pub(super) struct Base {
+    event: CudaEvent,
+    at: Instant,
+}
+
+impl Base {
+    /// When `event`, recorded after this one, happened.
+    pub fn time_of(&self, event: &CudaEvent) -> Result<Instant, DriverError> {
+        let after = self.event.elapsed_ms(event)?.max(0.0);
+        Ok(self.at + Duration::from_secs_f64(f64::from(after) / 1e3))
+    }
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(super) struct Clock {
+    stream: Arc<CudaStream>,
+    base: Mutex<Arc<Base>>,
+}
+
+impl Clock {
+    /// On `stream`, which nobody else uses.
+    pub fn new(stream: Arc<CudaStream>) -> Result<Self, DriverError> {
+        let base = Mutex::new(Arc::new(mark(&stream)?));
+        Ok(Clock { stream, base })
+    }
+
+    /// The base for an event that is recorded next.
+    pub fn base(&self) -> Result<Arc<Base>, DriverError> {
+        let mut base = lock(&self.base);
+        if base.at.elapsed() > FRESH {
+            *base = Arc::new(mark(&self.stream)?);
+        }
+        Ok(Arc::clone(&base))
+    }
+}
+
+fn mark(stream: &Arc<CudaStream>) -> Result<Base, DriverError> {
+    let event = stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT))?;
+    event.synchronize()?;
+    Ok(Base {
+        event,
+        at: Instant::now(),
+    })
+}

@@ -1,0 +1,162 @@
+//! One GPU, opened once a process.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, Weak};
+
+use candle_core::cuda_backend::cudarc::driver::sys::CUctx_flags;
+use candle_core::cuda_backend::cudarc::driver::{CudaContext, DriverError};
+
+use crate::device::gpu::{
+    DeviceMemory, Gauges, Gpu, GpuError, GpuInfo, PinnedBlock, Stream, Usage,
+};
+use crate::lock::lock;
+
+use super::clock::Clock;
+use super::discovery;
+use super::error::gpu_error;
+use super::memory::{MemoryPool, pinned};
+use super::stream::GpuStream;
+
+/// A GPU over the CUDA driver, in its primary context.
+///
+/// The context is the one that Candle uses too. Its own tracking of reads and writes is
+/// turned off: it costs two events an allocation and two calls an argument, is not allowed
+/// while a graph is captured, and does not see what kernels read through tables of
+/// addresses. Streams are ordered by the events of [`Stream`] alone.
+pub struct CudaGpu {
+    info: GpuInfo,
+    context: Arc<CudaContext>,
+    memory: Arc<MemoryPool>,
+    clock: Arc<Clock>,
+    bus_id: String,
+    shared: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+static OPEN: Mutex<Vec<(usize, Weak<CudaGpu>)>> = Mutex::new(Vec::new());
+
+/// Opens GPU number `index`; the same one while somebody has it open.
+///
+/// # Errors
+/// It is not there or cannot be used.
+pub fn open(index: usize) -> Result<Arc<dyn Gpu>, GpuError> {
+    Ok(opened(index)?)
+}
+
+/// The same, as what it is.
+///
+/// # Errors
+/// As [`open`].
+pub fn opened(index: usize) -> Result<Arc<CudaGpu>, GpuError> {
+    let mut open = lock(&OPEN);
+    open.retain(|(_, gpu)| gpu.strong_count() > 0);
+    let known = open.iter().find(|(number, _)| *number == index);
+    if let Some(gpu) = known.and_then(|(_, gpu)| gpu.upgrade()) {
+        return Ok(gpu);
+    }
+    let gpu = Arc::new(CudaGpu::new(index)?);
+    open.push((index, Arc::downgrade(&gpu)));
+    Ok(gpu)
+}
+
+impl CudaGpu {
+    fn new(index: usize) -> Result<Self, GpuError> {
+        discovery::check_driver()?;
+        discovery::check_number(index)?;
+        let context = CudaContext::new(index).map_err(gpu_error)?;
+        let info = discovery::describe(index, &context)?;
+        let bus_id = discovery::bus_id(&context).unwrap_or_default();
+        let (memory, clock) = insides(&context).map_err(gpu_error)?;
+        Ok(CudaGpu {
+            info,
+            context,
+            memory: Arc::new(memory),
+            clock: Arc::new(clock),
+            bus_id,
+            shared: Mutex::default(),
+        })
+    }
+
+    /// The driver's context.
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// A stream, as what it is.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn gpu_stream(&self) -> Result<Arc<GpuStream>, GpuError> {
+        let stream = self.context.new_stream().map_err(gpu_error)?;
+        Ok(Arc::new(GpuStream::new(stream, Arc::clone(&self.clock))))
+    }
+
+    /// What there is one of for this GPU, made by `make` when it is first asked for.
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub fn shared<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E>
+    where
+        T: Send + Sync + 'static,
+    {
+        let mut all = lock(&self.shared);
+        let known = all.get(&TypeId::of::<T>()).cloned();
+        if let Some(known) = known.and_then(|k| k.downcast::<T>().ok()) {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        let kept: Arc<dyn Any + Send + Sync> = Arc::<T>::clone(&made);
+        all.insert(TypeId::of::<T>(), kept);
+        Ok(made)
+    }
+}
+
+/// Streams for memory and for the clock are made before any traffic: making the first one
+/// of a context waits for all of it.
+fn insides(context: &Arc<CudaContext>) -> Result<(MemoryPool, Clock), DriverError> {
+    // SAFETY: nothing relies on the tracking: memory is never the bindings' own, and every
+    // order between streams is made by events.
+    unsafe { context.disable_event_tracking() };
+    context.set_flags(CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC)?;
+    let memory = MemoryPool::new(Arc::clone(context), context.new_stream()?)?;
+    Ok((memory, Clock::new(context.new_stream()?)?))
+}
+
+impl Gpu for CudaGpu {
+    fn info(&self) -> &GpuInfo {
+        &self.info
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn stream(&self) -> Result<Arc<dyn Stream>, GpuError> {
+        Ok(self.gpu_stream()?)
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn DeviceMemory>, GpuError> {
+        self.memory.allocate(bytes)
+    }
+
+    fn pinned(&self, floats: usize) -> Result<PinnedBlock, GpuError> {
+        pinned(&self.context, floats)
+    }
+
+    fn usage(&self) -> Result<Usage, GpuError> {
+        self.memory.usage()
+    }
+
+    fn gauges(&self) -> Gauges {
+        super::nvml::gauges(&self.bus_id)
+    }
+}
+
+impl fmt::Debug for CudaGpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaGpu")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,173 @@
+//! Memory of a GPU, from the driver's pool, and page-locked memory of the host.
+
+use std::fmt;
+use std::sync::Arc;
+
+use candle_core::cuda_backend::cudarc::driver::sys::CUmemPool_attribute_enum as Attribute;
+use candle_core::cuda_backend::cudarc::driver::{
+    CudaContext, CudaStream, DriverError, result, sys,
+};
+
+use crate::device::gpu::{DeviceMemory, GpuError, PinnedBlock, PinnedMemory, Usage};
+
+use super::error::gpu_error;
+
+/// The device's default pool, set for several streams.
+#[derive(Debug)]
+pub(super) struct MemoryPool {
+    context: Arc<CudaContext>,
+    /// Allocations are made and freed here, in its order.
+    stream: Arc<CudaStream>,
+    pool: Pool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pool(sys::CUmemoryPool);
+
+// SAFETY: a handle of the driver, which takes calls from any thread.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+impl MemoryPool {
+    /// Keeps freed memory mapped (by default it goes back at every synchronisation), and
+    /// never lets one stream wait for another to reuse a block.
+    pub fn new(context: Arc<CudaContext>, stream: Arc<CudaStream>) -> Result<Self, DriverError> {
+        // SAFETY: the device is that of a live context.
+        let pool = unsafe { result::device::get_default_mem_pool(context.cu_device()) }?;
+        set(pool, Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
+        let depend = Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+        set(pool, depend, 0i32)?;
+        Ok(MemoryPool {
+            context,
+            stream,
+            pool: Pool(pool),
+        })
+    }
+
+    /// Memory that every stream may use: it is there when this returns.
+    pub fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Arc<dyn DeviceMemory>, GpuError> {
+        self.context.bind_to_thread().map_err(gpu_error)?;
+        let wanted = bytes.max(1);
+        let refused = |error| match gpu_error(error) {
+            GpuError::OutOfMemory(_) => GpuError::OutOfMemory(wanted as u64),
+            other => other,
+        };
+        // SAFETY: the stream lives as long as the pool.
+        let allocated = unsafe { result::malloc_async(self.stream.cu_stream(), wanted) };
+        let address = allocated.map_err(refused)?;
+        let memory = Arc::new(Memory {
+            pool: Arc::clone(self),
+            address,
+            bytes,
+        });
+        self.stream.synchronize().map_err(refused)?;
+        Ok(memory)
+    }
+
+    /// What the driver says of the pool and of the device.
+    pub fn usage(&self) -> Result<Usage, GpuError> {
+        let (free, total) = self.context.mem_get_info().map_err(gpu_error)?;
+        let of = |attribute| read(self.pool.0, attribute).map_err(gpu_error);
+        Ok(Usage {
+            used: of(Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
+            reserved: of(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
+            free: free as u64,
+            total: total as u64,
+        })
+    }
+}
+
+fn set<T>(pool: sys::CUmemoryPool, attribute: Attribute, mut value: T) -> Result<(), DriverError> {
+    // SAFETY: the attribute takes a value of this type (the driver interface's table).
+    unsafe { result::mem_pool::set_attribute(pool, attribute, (&raw mut value).cast()) }
+}
+
+fn read(pool: sys::CUmemoryPool, attribute: Attribute) -> Result<u64, DriverError> {
+    let mut value = 0u64;
+    // SAFETY: the attributes asked for are of 64 bits.
+    unsafe { result::mem_pool::get_attribute(pool, attribute, (&raw mut value).cast()) }?;
+    Ok(value)
+}
+
+struct Memory {
+    pool: Arc<MemoryPool>,
+    address: sys::CUdeviceptr,
+    bytes: usize,
+}
+
+impl DeviceMemory for Memory {
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes at {:#x}", self.bytes, self.address)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // Where the GPU is lost its memory is gone already, and nobody is left to tell.
+        let _ = self.pool.context.bind_to_thread();
+        // SAFETY: it was allocated by this pool and is freed once; who held it has waited
+        // for the work that uses it.
+        let _ = unsafe { result::free_async(self.address, self.pool.stream.cu_stream()) };
+    }
+}
+
+/// Page-locked memory, zeroed, for every GPU.
+///
+/// # Errors
+/// The driver cannot lock so much.
+pub(super) fn pinned(context: &Arc<CudaContext>, floats: usize) -> Result<PinnedBlock, GpuError> {
+    context.bind_to_thread().map_err(gpu_error)?;
+    let bytes = (floats * size_of::<f32>()).max(1);
+    // Not write-combined, since the processor reads it too.
+    // SAFETY: the pointer is freed by `Locked`.
+    let pointer = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) };
+    let pointer = pointer.map_err(gpu_error)?;
+    // SAFETY: the allocation has so many bytes.
+    unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
+    Ok(PinnedBlock::new(Arc::new(Locked {
+        context: Arc::clone(context),
+        pointer: pointer.cast(),
+        floats,
+    })))
+}
+
+#[derive(Debug)]
+struct Locked {
+    context: Arc<CudaContext>,
+    pointer: *mut f32,
+    floats: usize,
+}
+
+// SAFETY: plain memory; who reads and writes it is `PinnedBlock`'s affair.
+unsafe impl Send for Locked {}
+// SAFETY: as above.
+unsafe impl Sync for Locked {}
+
+impl PinnedMemory for Locked {
+    fn pointer(&self) -> *mut f32 {
+        self.pointer
+    }
+
+    fn floats(&self) -> usize {
+        self.floats
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        let _ = self.context.bind_to_thread();
+        // SAFETY: allocated by `pinned`, freed once; copies hold it until they are done.
+        let _ = unsafe { result::free_host(self.pointer.cast()) };
+    }
+}

@@ -1,0 +1,196 @@
+//! Streams and events.
+//!
+//! Nothing here relies on the driver bindings' own tracking of who reads and writes what:
+//! it does not see what other streams do with an address. Who uses memory across streams
+//! orders that by events, and holds the memory until the work is done.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
+use candle_core::cuda_backend::cudarc::driver::{CudaEvent, CudaStream, sys};
+
+use crate::device::gpu::{DeviceSlice, Event, GpuError, HostSlice, Stream};
+use crate::lock::lock;
+
+use super::clock::{Base, Clock};
+use super::error::gpu_error;
+
+/// A stream of one GPU.
+pub struct GpuStream {
+    stream: Arc<CudaStream>,
+    clock: Arc<Clock>,
+    held: Mutex<Held>,
+}
+
+/// What copies that may still run read and write.
+#[derive(Default)]
+struct Held {
+    /// Queued since the last event.
+    unmarked: Vec<(HostSlice, DeviceSlice)>,
+    marked: VecDeque<(Arc<CudaEvent>, Vec<(HostSlice, DeviceSlice)>)>,
+}
+
+impl GpuStream {
+    pub(super) fn new(stream: Arc<CudaStream>, clock: Arc<Clock>) -> Self {
+        GpuStream {
+            stream,
+            clock,
+            held: Mutex::default(),
+        }
+    }
+
+    /// The driver's stream, to queue kernels on.
+    pub fn raw(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    fn hold(&self, host: &HostSlice, device: &DeviceSlice) {
+        lock(&self.held)
+            .unmarked
+            .push((host.clone(), device.clone()));
+    }
+
+    fn check(host: &HostSlice, device: &DeviceSlice) -> Result<(), GpuError> {
+        if host.bytes() == device.bytes {
+            return Ok(());
+        }
+        Err(GpuError::Other(format!(
+            "a copy of {} bytes where {} were expected",
+            host.bytes(),
+            device.bytes
+        )))
+    }
+
+    fn event(&self) -> Result<Arc<CudaEvent>, GpuError> {
+        let flags = CUevent_flags::CU_EVENT_BLOCKING_SYNC;
+        let event = self.stream.record_event(Some(flags)).map_err(gpu_error)?;
+        Ok(Arc::new(event))
+    }
+
+    /// Lets go what copies before `event` and those that are done used.
+    fn release(&self, event: &Arc<CudaEvent>) {
+        let mut held = lock(&self.held);
+        if !held.unmarked.is_empty() {
+            let unmarked = std::mem::take(&mut held.unmarked);
+            held.marked.push_back((Arc::clone(event), unmarked));
+        }
+        while held.marked.front().is_some_and(|(e, _)| e.is_complete()) {
+            held.marked.pop_front();
+        }
+    }
+}
+
+impl Stream for GpuStream {
+    fn copy_in(&self, from: &HostSlice, to: &DeviceSlice) -> Result<(), GpuError> {
+        GpuStream::check(from, to)?;
+        self.stream.context().bind_to_thread().map_err(gpu_error)?;
+        self.hold(from, to);
+        // SAFETY: both ends are as long as the copy and stay alive until an event behind
+        // it has happened, since they are held.
+        let queued = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(
+                to.address(),
+                from.pointer().cast(),
+                to.bytes,
+                self.stream.cu_stream(),
+            )
+        };
+        queued.result().map_err(gpu_error)
+    }
+
+    fn copy_out(&self, from: &DeviceSlice, to: &HostSlice) -> Result<(), GpuError> {
+        GpuStream::check(to, from)?;
+        self.stream.context().bind_to_thread().map_err(gpu_error)?;
+        self.hold(to, from);
+        // SAFETY: as above.
+        let queued = unsafe {
+            sys::cuMemcpyDtoHAsync_v2(
+                to.pointer().cast(),
+                from.address(),
+                from.bytes,
+                self.stream.cu_stream(),
+            )
+        };
+        queued.result().map_err(gpu_error)
+    }
+
+    fn record(&self) -> Result<Arc<dyn Event>, GpuError> {
+        let base = self.clock.base().map_err(gpu_error)?;
+        let event = self.event()?;
+        self.release(&event);
+        Ok(Arc::new(GpuEvent { event, base }))
+    }
+
+    fn wait(&self, event: &dyn Event) -> Result<(), GpuError> {
+        let Some(event) = event.as_any().downcast_ref::<GpuEvent>() else {
+            return Err(GpuError::Other("an event of another kind of GPU".into()));
+        };
+        self.stream.wait(&event.event).map_err(gpu_error)
+    }
+
+    fn synchronize(&self) -> Result<(), GpuError> {
+        self.stream.synchronize().map_err(gpu_error)?;
+        *lock(&self.held) = Held::default();
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl fmt::Debug for GpuStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GpuStream").finish_non_exhaustive()
+    }
+}
+
+impl Drop for GpuStream {
+    fn drop(&mut self) {
+        // Copies under way read and write what is held. Where the GPU is lost there are
+        // none any more, and the error was told to somebody else.
+        let _ = self.stream.synchronize();
+    }
+}
+
+/// A place in a stream.
+#[derive(Debug)]
+struct GpuEvent {
+    event: Arc<CudaEvent>,
+    base: Arc<Base>,
+}
+
+/// Waiting in the driver puts the thread to sleep, and waking it takes some tens of
+/// microseconds: what is done within this time is looked for without.
+const WORTH_LOOKING: Duration = Duration::from_micros(40);
+
+impl Event for GpuEvent {
+    fn wait(&self) -> Result<(), GpuError> {
+        let start = Instant::now();
+        while start.elapsed() < WORTH_LOOKING {
+            if self.is_done()? {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        self.event.synchronize().map_err(gpu_error)
+    }
+
+    fn is_done(&self) -> Result<bool, GpuError> {
+        let context = self.event.context();
+        context.bind_to_thread().map_err(gpu_error)?;
+        self.event.try_is_complete().map_err(gpu_error)
+    }
+
+    fn happened(&self) -> Result<Instant, GpuError> {
+        self.base.time_of(&self.event).map_err(gpu_error)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
