@@ -18,6 +18,7 @@ mod ensemble;
 mod fates;
 mod gauges;
 mod gpu_names;
+mod gpu_search;
 mod inputs;
 mod judge;
 mod kernels;
