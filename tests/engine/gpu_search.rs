@@ -110,13 +110,13 @@ impl Evaluator for Speeds {
             each * size as f64
         };
         let members = 0..matrix.frame().members.len();
-        let of = |member| {
+        let seconds = |member| {
             let column = matrix.column(member);
             let workers = column.filter_map(|(device, size)| Some((device, size?.get())));
-            workers.map(speed).sum::<f64>()
+            1.0 / workers.map(speed).sum::<f64>()
         };
         Ok(Score {
-            samples_per_s: members.map(of).fold(f64::MAX, f64::min),
+            samples_per_s: 1.0 / members.map(seconds).sum::<f64>(),
             error: 0.0,
         })
     }
@@ -133,7 +133,8 @@ fn greedy_uses_gpus_and_partitions_together() {
     };
     let start = fitted(&ensemble, &devices);
     let found = greedy(start, bounds, &mut Speeds, &Control::default()).expect("runs");
-    assert!(found.score > found.start_score);
+    let counts = workers_by_device(&found.matrix);
+    assert!(counts.iter().all(|n| *n > 0), "{counts:?}");
 }
 
 fn best_batch_on(ensemble: &Ensemble, devices: &Devices) -> Matrix {
