@@ -7,6 +7,9 @@ mod precision;
 mod program;
 mod weights;
 
-pub(crate) use footprint::GpuMemory;
+pub(in crate::compute) use footprint::GpuMemory;
+pub(in crate::compute) use layout::LaneLayout;
+pub(in crate::compute) use plan::{GpuOp, GpuPlan, GpuStep};
 pub use precision::Precision;
 pub use program::{LaneProgram, Program, lane_limit};
+pub(in crate::compute) use weights::{StepArrays, WeightLayout};
