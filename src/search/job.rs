@@ -6,6 +6,8 @@ use rayon::ThreadPool;
 
 use crate::allocation::{Footprints, Frame, Matrix};
 use crate::compute::Predictor;
+use crate::compute::gpu::Program;
+use crate::device::gpu::{Gpu, GpuInfo};
 use crate::device::{Booking, Devices, Ledger, format_bytes};
 use crate::ensemble::{BatchSize, Ensemble, Samples};
 use crate::profile::Costs;
@@ -280,5 +282,13 @@ impl PredictorFactory for OneMember {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         self.factory.build(self.member, size, pool)
+    }
+
+    fn gpu(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, BuildError> {
+        self.factory.gpu(info)
+    }
+
+    fn program(&self, _member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+        self.factory.program(self.member, gpu)
     }
 }
