@@ -18,6 +18,7 @@ mod ensemble;
 mod fates;
 mod inputs;
 mod judge;
+mod kernel_params;
 mod kernels;
 mod layers;
 mod load;
