@@ -42,7 +42,8 @@ struct Pointwise {
     Tail tail;
 };
 
-// A window that slides over an image.
+// A window that slides over an image. To begin at a later line of outputs, `pad_height` is
+// less by that many strides, and may be negative.
 struct Window {
     int32_t rows, channels;             // channels of the output
     int32_t in_height, in_width, out_height, out_width;
