@@ -3,6 +3,7 @@
 use crate::network::Graph;
 
 use super::family::Family;
+use super::gpu::{GpuMemory, Precision};
 use super::kernels::TileShape;
 use super::layout::Layout;
 use super::plan::{Plan, whole_arena};
@@ -29,6 +30,8 @@ pub struct FootprintModel {
 enum Memory {
     /// As this processor's kernels take it.
     Kernels(Box<Plan>),
+    /// As our lowering for GPUs takes it.
+    Gpu(Box<GpuMemory>),
     /// Weights as they are, every value of all samples at once.
     Whole { weight_bytes: u64, arena: usize },
 }
@@ -43,8 +46,17 @@ impl FootprintModel {
         }
     }
 
+    /// Plans `graph` for a GPU that computes in `precision`.
+    pub fn of_gpu(graph: &Graph, precision: Precision) -> Self {
+        FootprintModel {
+            memory: Memory::Gpu(Box::new(GpuMemory::new(graph, precision))),
+            // Samples and answers are part of a lane.
+            ends: 0,
+        }
+    }
+
     /// Plans `graph` for a device that runs each operation for a whole batch and takes
-    /// weights as they are: accelerators, real and simulated.
+    /// weights as they are: simulated accelerators.
     pub fn of_accelerator(graph: &Graph) -> Self {
         FootprintModel {
             memory: Memory::Whole {
@@ -66,6 +78,7 @@ impl FootprintModel {
                     activation_bytes: layout.bytes() + ends,
                 }
             }
+            Memory::Gpu(memory) => memory.at(batch),
             Memory::Whole {
                 weight_bytes,
                 arena,

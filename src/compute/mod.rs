@@ -5,6 +5,9 @@
 
 mod arena;
 mod chunks;
+#[cfg(feature = "cuda")]
+#[allow(unsafe_code, reason = "the driver's interface")]
+pub mod cuda;
 mod error;
 mod fake;
 mod family;

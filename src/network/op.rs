@@ -6,7 +6,7 @@ use super::shape::Shape;
 use super::window::{Conv2d, Pool, positive, weights_are_reasonable};
 
 /// A function applied to every value after a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activation {
     /// `max(x, 0)`.

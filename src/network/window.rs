@@ -8,7 +8,7 @@ use super::shape::Shape;
 
 /// Height and width of a kernel, or of the padding around an image; written as one
 /// number where both are the same, else as `[height, width]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Hash, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Sides {
     pub height: usize,
@@ -84,7 +84,7 @@ impl From<Sides> for Written {
 
 /// A two-dimensional convolution, weights
 /// `[channels, in / groups, kernel.height, kernel.width]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Hash, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conv2d {
     /// Output channels.

@@ -10,7 +10,7 @@ use super::weights::WeightLayout;
 
 /// What a network's footprints on a GPU follow from, planned once.
 #[derive(Clone, Debug)]
-pub(crate) struct GpuMemory {
+pub(in crate::compute) struct GpuMemory {
     plan: GpuPlan,
     weight_bytes: u64,
 }

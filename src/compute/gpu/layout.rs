@@ -7,7 +7,7 @@ use super::weights::ALIGNMENT;
 
 /// Ranges of bytes, each aligned as the driver's own allocations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LaneLayout {
+pub(in crate::compute) struct LaneLayout {
     /// Addresses of the samples, one a row.
     pub table: Range<usize>,
     pub entry: Range<usize>,
@@ -41,6 +41,6 @@ impl LaneLayout {
 
 /// Bytes of workspace for a lane of `rows` rows: convolutions of larger batches are
 /// offered more, since a fast algorithm for them may want it.
-pub(crate) fn workspace(rows: usize) -> usize {
+pub(in crate::compute) fn workspace(rows: usize) -> usize {
     (rows << 20).clamp(8 << 20, 64 << 20)
 }

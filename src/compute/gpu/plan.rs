@@ -15,7 +15,7 @@ use super::precision::Precision;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum GpuOp {
+pub(in crate::compute) enum GpuOp {
     /// Samples of float32, channels-first, into channels-last; channels up to `padded`
     /// are zeros.
     Enter {
@@ -46,7 +46,7 @@ pub(crate) enum GpuOp {
 
 /// One step. A step that writes the answer has its input's view as output.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct GpuStep {
+pub(in crate::compute) struct GpuStep {
     pub op: GpuOp,
     pub input: View,
     pub residual: Option<View>,
@@ -58,7 +58,7 @@ pub(crate) struct GpuStep {
 
 /// All steps of one network, for any batch.
 #[derive(Clone, Debug)]
-pub(crate) struct GpuPlan {
+pub(in crate::compute) struct GpuPlan {
     pub steps: Vec<GpuStep>,
     /// Values a row of each slot of the arena.
     pub slots: Vec<usize>,
@@ -71,7 +71,7 @@ pub(crate) struct GpuPlan {
 }
 
 /// The buffer that samples enter by: padded channels lie nowhere else.
-pub(crate) const ENTRY: Place = Place::Shared;
+pub(in crate::compute) const ENTRY: Place = Place::Shared;
 
 impl GpuPlan {
     /// Plans `graph` for `precision`.

@@ -9,11 +9,11 @@ use super::plan::{GpuOp, GpuPlan, GpuStep};
 use super::precision::Precision;
 
 /// Every array begins at a multiple of this many bytes, as the driver's own allocations.
-pub(crate) const ALIGNMENT: usize = 256;
+pub(in crate::compute) const ALIGNMENT: usize = 256;
 
 /// Where one step's arrays begin, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct StepArrays {
+pub(in crate::compute) struct StepArrays {
     /// Filters, in the plan's precision: dense as `[out][kernel][in]`, grouped and
     /// depthwise as `[kernel][in of a group][out]`.
     pub filters: Option<usize>,
@@ -26,7 +26,7 @@ pub(crate) struct StepArrays {
 
 /// Where all arrays lie, and how many bytes they take.
 #[derive(Clone, Debug)]
-pub(crate) struct WeightLayout {
+pub(in crate::compute) struct WeightLayout {
     pub steps: Vec<StepArrays>,
     pub bytes: usize,
 }
@@ -156,7 +156,7 @@ fn laid_out(step: &GpuStep, raw: &[f32], factors: Option<&[f32]>) -> Vec<f32> {
 }
 
 /// Values as bytes of `precision`, rounded to nearest.
-pub(crate) fn write(to: &mut [u8], values: &[f32], precision: Precision) {
+pub(in crate::compute) fn write(to: &mut [u8], values: &[f32], precision: Precision) {
     let each = precision.bytes();
     for (to, &value) in to.chunks_exact_mut(each).zip(values) {
         match precision {

@@ -41,6 +41,14 @@ static OPEN: Mutex<Vec<(usize, Weak<CudaGpu>)>> = Mutex::new(Vec::new());
 /// # Errors
 /// It is not there or cannot be used.
 pub fn open(index: usize) -> Result<Arc<dyn Gpu>, GpuError> {
+    Ok(opened(index)?)
+}
+
+/// The same, as what it is.
+///
+/// # Errors
+/// As [`open`].
+pub fn opened(index: usize) -> Result<Arc<CudaGpu>, GpuError> {
     let mut open = lock(&OPEN);
     open.retain(|(_, gpu)| gpu.strong_count() > 0);
     let known = open.iter().find(|(number, _)| *number == index);

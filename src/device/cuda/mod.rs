@@ -9,7 +9,7 @@ mod nvml;
 mod stream;
 
 pub use discovery::find;
-pub use gpu::{CudaGpu, open};
+pub use gpu::{CudaGpu, open, opened};
 pub use stream::GpuStream;
 
 pub(crate) use error::gpu_error;

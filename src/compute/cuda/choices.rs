@@ -1,0 +1,124 @@
+//! Which way each convolution is computed: tried once per shape, kept for the GPU.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
+
+use crate::compute::ComputeError;
+use crate::compute::gpu::{GpuOp, Precision};
+use crate::compute::view::View;
+use crate::device::cuda::gpu_error;
+use crate::device::gpu::GpuError;
+use crate::lock::lock;
+use crate::network::{Activation, Conv2d};
+
+use super::dense::{Dense, Way};
+use super::work::{Queue, Work};
+
+/// What a choice depends on. Buffers differ between lanes, their layout does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Shape {
+    conv: Conv2d,
+    precision: Precision,
+    rows: usize,
+    /// Height, width, channels, pitch, and how far the first channel lies off.
+    input: [usize; 5],
+    output: [usize; 5],
+    residual: Option<[usize; 2]>,
+    activation: Option<Activation>,
+    biased: bool,
+    workspace: usize,
+}
+
+/// What was chosen so far, by all lanes of one GPU.
+#[derive(Default)]
+pub(super) struct Choices {
+    known: Mutex<HashMap<Shape, Way>>,
+}
+
+/// Runs of each way that are timed, after one that is not.
+const RUNS: usize = 3;
+
+/// Rows of a batch stand for those of their kind: the next power of four, or the lane's.
+pub(super) fn kind_of(rows: usize, lane: usize) -> usize {
+    let powers = std::iter::successors(Some(1), |r| Some(r * 4));
+    powers
+        .take_while(|&power| power < lane)
+        .find(|&power| power >= rows)
+        .unwrap_or(lane)
+}
+
+impl Choices {
+    /// The way for `dense`, whose rows are those of a kind; tried on the lane's own
+    /// buffers where it is not known yet. What is in them is lost.
+    ///
+    /// # Errors
+    /// No way works, or the GPU is lost.
+    pub fn way(&self, dense: &Dense<'_>) -> Result<Way, ComputeError> {
+        let shape = shape(dense);
+        if let Some(way) = lock(&self.known).get(&shape) {
+            return Ok(*way);
+        }
+        let way = fastest(dense)?;
+        lock(&self.known).insert(shape, way);
+        Ok(way)
+    }
+}
+
+fn shape(dense: &Dense<'_>) -> Shape {
+    let step = dense.step;
+    // Alignment decides which algorithms there are; more than 256 bytes decides nothing.
+    let unit = 256 / dense.memory.precision.bytes();
+    let of = |v: &View| [v.height, v.width, v.channels, v.pitch, v.first % unit];
+    Shape {
+        conv: match step.op {
+            GpuOp::Dense(conv) => conv,
+            _ => Conv2d::new(step.output.channels, 1),
+        },
+        precision: dense.memory.precision,
+        rows: dense.rows,
+        input: of(&step.input),
+        output: of(&step.output),
+        residual: step.residual.map(|v| [v.pitch, v.first % unit]),
+        activation: step.activation,
+        biased: dense.arrays.bias.is_some(),
+        workspace: dense.queue.workspace.bytes,
+    }
+}
+
+fn fastest(dense: &Dense<'_>) -> Result<Way, ComputeError> {
+    let mut best: Option<(f32, Way)> = None;
+    let mut why = None;
+    for way in dense.ways() {
+        let timed = dense.works(way).and_then(|works| time(dense.queue, &works));
+        match timed {
+            Ok(took) if best.is_none_or(|(least, _)| took < least) => best = Some((took, way)),
+            Ok(_) => {}
+            // What one library does not take another may; what is lost is lost for all.
+            Err(ComputeError::Gpu(lost)) if lost.is_lost() => return Err(lost.into()),
+            Err(error) => why = Some(error),
+        }
+    }
+    let none = || GpuError::Other("no way to compute a convolution".into()).into();
+    best.map(|(_, way)| way)
+        .ok_or_else(|| why.unwrap_or_else(none))
+}
+
+/// Milliseconds of one run on the GPU.
+fn time(queue: &Queue, works: &[Work]) -> Result<f32, ComputeError> {
+    let mark = || {
+        let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
+        queue.stream.record_event(flags).map_err(gpu_error)
+    };
+    queue.all(works)?;
+    queue.stream.synchronize().map_err(gpu_error)?;
+    let mut least = f32::INFINITY;
+    for _ in 0..RUNS {
+        let start = mark()?;
+        queue.all(works)?;
+        let end = mark()?;
+        least = least.min(start.elapsed_ms(&end).map_err(gpu_error)?);
+    }
+    Ok(least)
+}

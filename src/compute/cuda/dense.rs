@@ -1,0 +1,291 @@
+//! Dense convolutions and fully connected layers: the ways to compute one, as works.
+
+use crate::compute::ComputeError;
+use crate::compute::gpu::{GpuOp, GpuStep, Precision, StepArrays};
+use crate::compute::view::View;
+use crate::device::gpu::GpuError;
+use crate::network::{Activation, Conv2d};
+
+#[cfg(feature = "cudnn")]
+use super::dnn::{ALGORITHMS, Convolution, Ends, Operands};
+use super::gemm::{Gemm, Product};
+use super::kernels::{Kernels, Name};
+use super::operands::{Memory, int};
+use super::params::{Gather, Params, Pointwise};
+use super::steps::convolved;
+use super::work::{Queue, Work};
+
+/// A way to compute a dense convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// One matrix product: kernels of 1×1. The number is the algorithm's rank among those
+    /// that the library proposes.
+    Product(usize),
+    /// cuDNN's algorithm of that number, with bias, sum and ReLU in the same call or not.
+    #[cfg(feature = "cudnn")]
+    Dnn { algorithm: usize, fused: bool },
+    /// Windows gathered in the workspace, a few rows at a time, then products.
+    Gathered(usize),
+}
+
+/// What is gathered at once: whole rows of the batch, or lines of one row's image.
+#[derive(Clone, Copy)]
+struct Piece {
+    first: usize,
+    rows: usize,
+    line: usize,
+    lines: usize,
+}
+
+/// Algorithms of a product that are tried.
+const RANKS: usize = 4;
+
+/// One convolution at one number of rows.
+pub(super) struct Dense<'a> {
+    pub kernels: &'a Kernels,
+    pub queue: &'a Queue,
+    pub memory: &'a Memory,
+    pub step: &'a GpuStep,
+    pub arrays: &'a StepArrays,
+    pub rows: usize,
+}
+
+impl Dense<'_> {
+    /// Every way that may work, likely ones first.
+    pub fn ways(&self) -> Vec<Way> {
+        let mut ways: Vec<Way> = Vec::new();
+        if self.is_product() {
+            ways.extend((0..RANKS).map(Way::Product));
+        }
+        #[cfg(feature = "cudnn")]
+        for algorithm in 0..ALGORITHMS.len() {
+            ways.push(Way::Dnn {
+                algorithm,
+                fused: true,
+            });
+            ways.push(Way::Dnn {
+                algorithm,
+                fused: false,
+            });
+        }
+        if !self.is_product() {
+            ways.extend([Way::Gathered(0), Way::Gathered(1)]);
+        }
+        ways
+    }
+
+    /// The works of one way.
+    ///
+    /// # Errors
+    /// It is not possible for these operands.
+    pub fn works(&self, way: Way) -> Result<Vec<Work>, ComputeError> {
+        match way {
+            Way::Product(rank) => self.product(rank),
+            #[cfg(feature = "cudnn")]
+            Way::Dnn { algorithm, fused } => self.dnn(algorithm, fused),
+            Way::Gathered(rank) => self.gathered(rank),
+        }
+    }
+
+    fn conv(&self) -> Conv2d {
+        match self.step.op {
+            GpuOp::Dense(conv) => conv,
+            _ => Conv2d::new(self.step.output.channels, 1),
+        }
+    }
+
+    /// Whether each output pixel sees one input pixel, the one at its place.
+    fn is_product(&self) -> bool {
+        let conv = self.conv();
+        conv.kernel.area() == 1 && conv.stride == 1 && conv.padding.area() == 0 && {
+            let (p, q) = (self.step.input.pixels(), self.step.output.pixels());
+            p == q
+        }
+    }
+
+    fn precision(&self) -> Precision {
+        self.memory.precision
+    }
+
+    fn pixels(&self) -> usize {
+        self.rows * self.step.output.pixels()
+    }
+
+    /// The product of `pixels` matrix rows from `from` with the filters, its ends applied
+    /// as far as the library does that, for the output's pixels from `first` on.
+    fn matrices(&self, from: u64, from_pitch: usize, first: usize, pixels: usize) -> Product {
+        let step = self.step;
+        let bytes = self.precision().bytes();
+        let at = |view: &View| self.memory.address(view) + (first * view.pitch * bytes) as u64;
+        let conv = self.conv();
+        Product {
+            precision: self.precision(),
+            pixels,
+            inputs: conv.kernel.area() * step.input.channels,
+            outputs: step.output.channels,
+            from,
+            from_pitch,
+            filters: self.memory.array(self.arrays.filters),
+            bias: self.memory.array(self.arrays.narrow_bias),
+            residual: step.residual.as_ref().map_or(0, at),
+            residual_pitch: step.residual.map_or(0, |view| view.pitch),
+            to: at(&step.output),
+            to_pitch: step.output.pitch,
+            relu: step.activation == Some(Activation::Relu),
+        }
+    }
+
+    fn gemm(&self, product: Product, rank: usize, workspace: usize) -> Result<Work, ComputeError> {
+        let found = Gemm::candidates(&self.queue.blas, product, workspace, RANKS)?;
+        let count = found.len();
+        let gemm = found.into_iter().nth(rank);
+        gemm.map(Work::Product)
+            .ok_or_else(|| GpuError::Other(format!("cuBLASLt proposes {count} algorithms")).into())
+    }
+
+    fn product(&self, rank: usize) -> Result<Vec<Work>, ComputeError> {
+        let input = &self.step.input;
+        let from = self.memory.address(input);
+        let product = self.matrices(from, input.pitch, 0, self.pixels());
+        let all = self.queue.workspace.bytes;
+        let mut works = vec![self.gemm(product, rank, all)?];
+        works.extend(self.clipped());
+        Ok(works)
+    }
+
+    /// ReLU6, which the matrix library does not know, over the output in place.
+    fn clipped(&self) -> Option<Work> {
+        (self.step.activation == Some(Activation::Relu6))
+            .then(|| self.tail(StepArrays::default(), None))
+    }
+
+    /// A pass over the output in place.
+    fn tail(&self, arrays: StepArrays, residual: Option<&View>) -> Work {
+        let output = &self.step.output;
+        let params = Pointwise {
+            from: self.memory.address(output),
+            to: self.memory.address(output),
+            from_pitch: int(output.pitch),
+            to_pitch: int(output.pitch),
+            pixels: self.pixels() as i64,
+            channels: int(output.channels),
+            tail: self.memory.tail(&arrays, residual, self.step.activation),
+        };
+        let values = self.pixels() * output.channels;
+        let threads = values.div_ceil(16 / self.precision().bytes()) as u64;
+        let params = Params::Pointwise(params);
+        Work::Kernel(
+            self.kernels
+                .launch(Name::Pointwise, self.precision(), threads, params),
+        )
+    }
+
+    #[cfg(feature = "cudnn")]
+    fn dnn(&self, algorithm: usize, fused: bool) -> Result<Vec<Work>, ComputeError> {
+        let step = self.step;
+        let residual = step.residual.map(|view| (self.memory.address(&view), view));
+        let bare = step.residual.is_none() && step.activation.is_none();
+        let bare = bare && self.arrays.bias.is_none();
+        let known = step.activation != Some(Activation::Relu6);
+        if fused && (bare || !known || self.arrays.narrow_bias.is_none()) {
+            return Err(GpuError::Other("nothing that cuDNN fuses".into()).into());
+        }
+        let ends = Ends {
+            bias: self.memory.array(self.arrays.narrow_bias),
+            residual,
+            relu: step.activation == Some(Activation::Relu),
+        };
+        let operands = Operands {
+            precision: self.precision(),
+            rows: self.rows,
+            conv: self.conv(),
+            input: (self.memory.address(&step.input), step.input),
+            output: (self.memory.address(&step.output), step.output),
+            filters: self.memory.array(self.arrays.filters),
+            ends: fused.then_some(ends),
+        };
+        let all = self.queue.workspace.bytes;
+        let conv = Convolution::new(&self.queue.dnn, operands, ALGORITHMS[algorithm], all)?;
+        let mut works = vec![Work::Convolution(conv)];
+        if !fused && !bare {
+            works.push(self.tail(*self.arrays, step.residual.as_ref()));
+        }
+        Ok(works)
+    }
+
+    /// Part of the workspace that is left to products: larger ones want some.
+    const FOR_PRODUCTS: usize = 4 << 20;
+
+    fn gathered(&self, rank: usize) -> Result<Vec<Work>, ComputeError> {
+        let bytes = self.precision().bytes();
+        // Rows of the gathered matrix begin at multiples of 16 bytes.
+        let columns = self.conv().kernel.area() * self.step.input.channels;
+        let pitch = columns.next_multiple_of(16 / bytes);
+        let width = self.step.output.width;
+        let to = self.queue.workspace.address() + Self::FOR_PRODUCTS as u64;
+        let mut works = Vec::new();
+        for piece in self.pieces(width * pitch * bytes)? {
+            works.push(self.gather(piece, to, pitch));
+            let first = piece.first * self.step.output.pixels() + piece.line * width;
+            let product = self.matrices(to, pitch, first, piece.rows * piece.lines * width);
+            works.push(self.gemm(product, rank, Self::FOR_PRODUCTS)?);
+        }
+        works.extend(self.clipped());
+        Ok(works)
+    }
+
+    /// Pieces whose windows fit the workspace, where those of an output line take `line`
+    /// bytes.
+    fn pieces(&self, line: usize) -> Result<Vec<Piece>, ComputeError> {
+        let height = self.step.output.height;
+        let workspace = self.queue.workspace.bytes;
+        let room = workspace.saturating_sub(Self::FOR_PRODUCTS) / line.max(1);
+        let whole = (room / height.max(1)).min(self.rows);
+        if room == 0 {
+            return Err(GpuError::Other("windows do not fit the workspace".into()).into());
+        }
+        if whole > 0 {
+            let piece = |first| Piece {
+                first,
+                rows: whole.min(self.rows - first),
+                line: 0,
+                lines: height,
+            };
+            return Ok((0..self.rows).step_by(whole).map(piece).collect());
+        }
+        let of_row = |first| {
+            let lines = (0..height).step_by(room);
+            lines.map(move |line| Piece {
+                first,
+                rows: 1,
+                line,
+                lines: room.min(height - line),
+            })
+        };
+        Ok((0..self.rows).flat_map(of_row).collect())
+    }
+
+    fn gather(&self, piece: Piece, to: u64, pitch: usize) -> Work {
+        let (input, output) = (&self.step.input, &self.step.output);
+        let skipped = piece.first * input.sample_stride() * self.precision().bytes();
+        let mut window = convolved(piece.rows, self.conv(), input, output);
+        // Windows of later lines begin so much further down.
+        window.pad_height -= int(piece.line * self.conv().stride);
+        window.out_height = int(piece.lines);
+        let params = Gather {
+            from: self.memory.address(input) + skipped as u64,
+            to,
+            from_pitch: int(input.pitch),
+            to_pitch: int(pitch),
+            window,
+            in_channels: int(input.channels),
+        };
+        let values = piece.rows * piece.lines * output.width * pitch;
+        let threads = values.div_ceil(16 / self.precision().bytes()) as u64;
+        let params = Params::Gather(params);
+        Work::Kernel(
+            self.kernels
+                .launch(Name::Gather, self.precision(), threads, params),
+        )
+    }
+}

@@ -1,0 +1,317 @@
+//! Matrix products by cuBLASLt, with what follows them: `D = act(A · Wᵀ + bias + C)`.
+//!
+//! `A` are pixels × inputs, `W` outputs × inputs, `C` and `D` pixels × outputs, all row
+//! after row. The library thinks in columns: there it is `Dᵀ = W · Aᵀ`, the first matrix
+//! transposed.
+
+use std::ffi::c_void;
+use std::mem::{MaybeUninit, size_of};
+
+use candle_core::cuda_backend::cudarc::cublas::sys::cublasOperation_t;
+use candle_core::cuda_backend::cudarc::cublaslt::{result, sys};
+use candle_core::cuda_backend::cudarc::driver::CudaStream;
+
+use crate::compute::ComputeError;
+use crate::compute::gpu::Precision;
+use crate::device::gpu::{DeviceSlice, GpuError};
+
+/// The library's handle; it takes calls from any thread.
+pub(super) struct Blas(sys::cublasLtHandle_t);
+
+// SAFETY: the library documents its handle as usable from several threads at once.
+unsafe impl Send for Blas {}
+// SAFETY: as above.
+unsafe impl Sync for Blas {}
+
+impl Blas {
+    pub fn new() -> Result<Self, ComputeError> {
+        Ok(Blas(result::create_handle().map_err(refused)?))
+    }
+}
+
+impl Drop for Blas {
+    fn drop(&mut self) {
+        // SAFETY: created by `new`, destroyed once.
+        let _ = unsafe { result::destroy_handle(self.0) };
+    }
+}
+
+/// Where the operands lie and how large they are; pitches in values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    pub precision: Precision,
+    pub pixels: usize,
+    pub inputs: usize,
+    pub outputs: usize,
+    pub from: u64,
+    pub from_pitch: usize,
+    pub filters: u64,
+    /// In `precision`; 0: none.
+    pub bias: u64,
+    /// Added before the activation; 0: none.
+    pub residual: u64,
+    pub residual_pitch: usize,
+    pub to: u64,
+    pub to_pitch: usize,
+    pub relu: bool,
+}
+
+/// A product with its algorithm.
+pub(super) struct Gemm {
+    product: Product,
+    task: Task,
+    algorithm: sys::cublasLtMatmulAlgo_t,
+    workspace: usize,
+}
+
+/// The library's descriptions, destroyed together.
+struct Task {
+    task: sys::cublasLtMatmulDesc_t,
+    /// Filters, pixels, residual, result.
+    matrices: [sys::cublasLtMatrixLayout_t; 4],
+}
+
+// SAFETY: descriptions are plain memory that is only read once they are made.
+unsafe impl Send for Task {}
+
+impl Gemm {
+    /// The product by the algorithms that the library expects to be fastest, best first,
+    /// at most `most`, none of which takes more than `workspace` bytes.
+    pub fn candidates(
+        blas: &Blas,
+        product: Product,
+        workspace: usize,
+        most: usize,
+    ) -> Result<Vec<Gemm>, ComputeError> {
+        let task = Task::new(&product)?;
+        let found = heuristics(blas, &task, &product, workspace, most)?;
+        let mut all = Vec::new();
+        for choice in found {
+            all.push(Gemm {
+                product,
+                task: Task::new(&product)?,
+                algorithm: choice.algo,
+                workspace: choice.workspaceSize,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Queues it.
+    pub fn queue(
+        &self,
+        blas: &Blas,
+        stream: &CudaStream,
+        workspace: &DeviceSlice,
+    ) -> Result<(), ComputeError> {
+        let p = &self.product;
+        let (alpha, beta) = (1f32, if p.residual == 0 { 0f32 } else { 1f32 });
+        let [filters, pixels, residual, result] = self.task.matrices;
+        let added = if p.residual == 0 { p.to } else { p.residual };
+        // SAFETY: descriptions fit the operands, which live until the stream is done; the
+        // workspace has at least the bytes that the algorithm was chosen for.
+        let queued = unsafe {
+            result::matmul(
+                blas.0,
+                self.task.task,
+                (&raw const alpha).cast(),
+                (&raw const beta).cast(),
+                p.filters as *const c_void,
+                filters,
+                p.from as *const c_void,
+                pixels,
+                added as *const c_void,
+                residual,
+                p.to as *mut c_void,
+                result,
+                &raw const self.algorithm,
+                workspace.address() as *mut c_void,
+                self.workspace,
+                stream.cu_stream().cast(),
+            )
+        };
+        queued.map_err(refused)
+    }
+}
+
+fn heuristics(
+    blas: &Blas,
+    task: &Task,
+    product: &Product,
+    workspace: usize,
+    most: usize,
+) -> Result<Vec<sys::cublasLtMatmulHeuristicResult_t>, ComputeError> {
+    let preference = Preference::new(product, workspace)?;
+    let mut found = vec![MaybeUninit::<sys::cublasLtMatmulHeuristicResult_t>::zeroed(); most];
+    let mut count = 0;
+    let [filters, pixels, residual, result] = task.matrices;
+    // SAFETY: at most `most` results are written.
+    let asked = unsafe {
+        sys::cublasLtMatmulAlgoGetHeuristic(
+            blas.0,
+            task.task,
+            filters,
+            pixels,
+            residual,
+            result,
+            preference.0,
+            most as i32,
+            found.as_mut_ptr().cast(),
+            &raw mut count,
+        )
+    };
+    asked.result().map_err(refused)?;
+    let count = usize::try_from(count).unwrap_or(0).min(most);
+    // SAFETY: the library wrote the first `count`; all were zeroed before.
+    let found = found[..count].iter().map(|f| unsafe { f.assume_init() });
+    let usable = found.filter(|f| f.state == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS);
+    Ok(usable.filter(|f| f.workspaceSize <= workspace).collect())
+}
+
+const fn kind(precision: Precision) -> sys::cudaDataType {
+    match precision {
+        Precision::F32 | Precision::Tf32 => sys::cudaDataType::CUDA_R_32F,
+        Precision::Bf16 => sys::cudaDataType::CUDA_R_16BF,
+        Precision::F16 => sys::cudaDataType::CUDA_R_16F,
+    }
+}
+
+impl Task {
+    fn new(product: &Product) -> Result<Self, ComputeError> {
+        use sys::cublasComputeType_t as Compute;
+        let compute = match product.precision {
+            Precision::Tf32 => Compute::CUBLAS_COMPUTE_32F_FAST_TF32,
+            _ => Compute::CUBLAS_COMPUTE_32F,
+        };
+        let task = result::create_matmul_desc(compute, sys::cudaDataType::CUDA_R_32F);
+        let mut made = Task {
+            task: task.map_err(refused)?,
+            matrices: [std::ptr::null_mut(); 4],
+        };
+        made.describe(product)?;
+        Ok(made)
+    }
+
+    fn describe(&mut self, p: &Product) -> Result<(), ComputeError> {
+        use sys::cublasLtMatmulDescAttributes_t as Attribute;
+        let transposed = cublasOperation_t::CUBLAS_OP_T;
+        self.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &transposed)?;
+        self.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue(p))?;
+        if p.bias != 0 {
+            self.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p.bias)?;
+            let of_bias = kind(p.precision);
+            self.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &of_bias)?;
+        }
+        let residual_pitch = if p.residual == 0 {
+            p.to_pitch
+        } else {
+            p.residual_pitch
+        };
+        let sizes = [
+            (p.inputs, p.outputs, p.inputs),
+            (p.inputs, p.pixels, p.from_pitch),
+            (p.outputs, p.pixels, residual_pitch),
+            (p.outputs, p.pixels, p.to_pitch),
+        ];
+        for (matrix, (rows, columns, pitch)) in self.matrices.iter_mut().zip(sizes) {
+            let (rows, columns) = (rows as u64, columns as u64);
+            let made = result::create_matrix_layout(kind(p.precision), rows, columns, pitch as i64);
+            *matrix = made.map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    fn set<T>(
+        &self,
+        attribute: sys::cublasLtMatmulDescAttributes_t,
+        value: &T,
+    ) -> Result<(), ComputeError> {
+        let bytes = (&raw const *value).cast();
+        // SAFETY: the attribute takes a value of this type (the library's table of them).
+        let set = unsafe {
+            result::set_matmul_desc_attribute(self.task, attribute, bytes, size_of::<T>())
+        };
+        set.map_err(refused)
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        for matrix in self.matrices.into_iter().filter(|m| !m.is_null()) {
+            // SAFETY: created by `describe`, destroyed once.
+            let _ = unsafe { result::destroy_matrix_layout(matrix) };
+        }
+        // SAFETY: created by `new`, destroyed once.
+        let _ = unsafe { result::destroy_matmul_desc(self.task) };
+    }
+}
+
+fn epilogue(p: &Product) -> sys::cublasLtEpilogue_t {
+    use sys::cublasLtEpilogue_t as Epilogue;
+    match (p.bias != 0, p.relu) {
+        (false, false) => Epilogue::CUBLASLT_EPILOGUE_DEFAULT,
+        (false, true) => Epilogue::CUBLASLT_EPILOGUE_RELU,
+        (true, false) => Epilogue::CUBLASLT_EPILOGUE_BIAS,
+        (true, true) => Epilogue::CUBLASLT_EPILOGUE_RELU_BIAS,
+    }
+}
+
+/// What the library may assume: how much workspace there is, how operands are aligned.
+struct Preference(sys::cublasLtMatmulPreference_t);
+
+impl Preference {
+    fn new(p: &Product, workspace: usize) -> Result<Self, ComputeError> {
+        use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
+        let made = Preference(result::create_matmul_pref().map_err(refused)?);
+        let bytes = p.precision.bytes();
+        let added = if p.residual == 0 { p.to } else { p.residual };
+        made.set(
+            Attribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+            &(workspace as u64),
+        )?;
+        let aligned = [
+            (
+                Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                p.filters,
+            ),
+            (
+                Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                p.from,
+            ),
+            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, added),
+            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p.to),
+        ];
+        for (attribute, address) in aligned {
+            made.set(attribute, &alignment(address).max(bytes as u32))?;
+        }
+        Ok(made)
+    }
+
+    fn set<T>(
+        &self,
+        attribute: sys::cublasLtMatmulPreferenceAttributes_t,
+        value: &T,
+    ) -> Result<(), ComputeError> {
+        let bytes = (&raw const *value).cast();
+        // SAFETY: the attribute takes a value of this type (the library's table of them).
+        let set =
+            unsafe { result::set_matmul_pref_attribute(self.0, attribute, bytes, size_of::<T>()) };
+        set.map_err(refused)
+    }
+}
+
+impl Drop for Preference {
+    fn drop(&mut self) {
+        // SAFETY: created by `new`, destroyed once.
+        let _ = unsafe { result::destroy_matmul_pref(self.0) };
+    }
+}
+
+/// The largest power of two, up to 256, that divides an address.
+fn alignment(address: u64) -> u32 {
+    1 << address.trailing_zeros().min(8)
+}
+
+fn refused(error: result::CublasError) -> ComputeError {
+    GpuError::Other(format!("cuBLASLt: {error}")).into()
+}

@@ -1,0 +1,73 @@
+//! Batches as graphs of the driver, where they pay: one call instead of hundreds.
+//!
+//! A batch of a new number of rows is queued step by step the first time, and its time on
+//! the host is compared with that on the GPU. If the host held it up, the second time is
+//! captured, and from then on the graph is launched: every address in it stays the same,
+//! since samples are found through the lane's table.
+
+use candle_core::cuda_backend::cudarc::driver::CudaGraph;
+use candle_core::cuda_backend::cudarc::driver::sys::{
+    CUgraphInstantiate_flags, CUstreamCaptureMode,
+};
+
+use crate::compute::ComputeError;
+use crate::device::cuda::gpu_error;
+
+use super::lane::Trial;
+use super::work::{Queue, Work};
+
+/// How a batch is queued.
+pub(super) enum Replay {
+    /// It was not queued yet.
+    Unknown,
+    Tried(Trial),
+    /// Step by step: a graph brings nothing, or cannot be had.
+    Steps,
+    Graph(Captured),
+}
+
+/// A captured graph; used by its lane alone, by one thread at a time.
+pub(super) struct Captured(CudaGraph);
+
+// SAFETY: the driver asks that calls on one graph are not made at the same time; the lane
+// that owns it is used by one thread at a time.
+unsafe impl Send for Captured {}
+
+impl Replay {
+    /// Queues the batch.
+    pub fn run(&mut self, queue: &Queue, works: &[Work]) -> Result<(), ComputeError> {
+        match std::mem::replace(self, Replay::Steps) {
+            Replay::Unknown => {
+                *self = Replay::Tried(Trial::run(queue, works)?);
+                Ok(())
+            }
+            Replay::Tried(trial) => {
+                if trial.waits_for_the_host()?
+                    && let Some(graph) = capture(queue, works)
+                {
+                    graph.0.launch().map_err(gpu_error)?;
+                    *self = Replay::Graph(graph);
+                    return Ok(());
+                }
+                queue.all(works)
+            }
+            Replay::Steps => queue.all(works),
+            Replay::Graph(graph) => {
+                graph.0.launch().map_err(gpu_error)?;
+                *self = Replay::Graph(graph);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The works as a graph; none where one of them cannot be captured.
+fn capture(queue: &Queue, works: &[Work]) -> Option<Captured> {
+    // Other threads may call the driver meanwhile without spoiling the capture.
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    queue.stream.begin_capture(mode).ok()?;
+    let queued = queue.all(works);
+    let ended = queue.stream.end_capture(CUgraphInstantiate_flags(0));
+    queued.ok()?;
+    ended.ok().flatten().map(Captured)
+}

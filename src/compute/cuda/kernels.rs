@@ -1,0 +1,133 @@
+//! Our own kernels: loaded from PTX once a GPU, found by name.
+
+use std::collections::HashMap;
+
+use candle_core::cuda_backend::cudarc::driver::{CudaContext, CudaFunction, CudaStream, result};
+use candle_core::cuda_backend::cudarc::nvrtc::Ptx;
+
+use crate::compute::ComputeError;
+use crate::compute::gpu::Precision;
+use crate::device::cuda::gpu_error;
+
+use super::params::Params;
+
+/// The kernels, compiled with the crate for the oldest GPU that is supported; the driver
+/// translates them for the one it has and remembers that on disk.
+const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
+
+/// Threads of a block, of every kernel.
+const BLOCK: u32 = 256;
+
+/// Blocks of a grid at most, for each multiprocessor: kernels go over their work in
+/// strides, and more blocks than run at once bring nothing.
+const BLOCKS: u32 = 16;
+
+/// One kernel for all precisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Name {
+    Enter,
+    Pointwise,
+    MaxPool,
+    MeanPool,
+    Regions,
+    Resize,
+    Depthwise,
+    Grouped,
+    Gather,
+    Flatten,
+    Softmax,
+    SoftmaxAnswer,
+    Answer,
+}
+
+impl Name {
+    const ALL: [(Name, &'static str); 13] = [
+        (Name::Enter, "enter"),
+        (Name::Pointwise, "pointwise"),
+        (Name::MaxPool, "max_pool"),
+        (Name::MeanPool, "mean_pool"),
+        (Name::Regions, "regions"),
+        (Name::Resize, "resize"),
+        (Name::Depthwise, "depthwise"),
+        (Name::Grouped, "grouped"),
+        (Name::Gather, "gather"),
+        (Name::Flatten, "flatten"),
+        (Name::Softmax, "softmax"),
+        (Name::SoftmaxAnswer, "softmax_answer"),
+        (Name::Answer, "answer"),
+    ];
+}
+
+const fn suffix(precision: Precision) -> &'static str {
+    match precision {
+        Precision::F32 | Precision::Tf32 => "f32",
+        Precision::Bf16 => "bf16",
+        Precision::F16 => "f16",
+    }
+}
+
+/// Every kernel, loaded.
+pub(super) struct Kernels {
+    functions: HashMap<(Name, &'static str), CudaFunction>,
+    most_blocks: u32,
+}
+
+impl Kernels {
+    /// Loads them into `context`.
+    pub fn load(context: &std::sync::Arc<CudaContext>, units: u32) -> Result<Self, ComputeError> {
+        let module = context.load_module(Ptx::from_src(PTX)).map_err(gpu_error)?;
+        let mut functions = HashMap::new();
+        for (name, text) in Name::ALL {
+            for suffix in ["f32", "bf16", "f16"] {
+                let function = module.load_function(&format!("{text}_{suffix}"));
+                functions.insert((name, suffix), function.map_err(gpu_error)?);
+            }
+        }
+        Ok(Kernels {
+            functions,
+            most_blocks: units.max(1) * BLOCKS,
+        })
+    }
+
+    /// A launch of `name` for `threads` threads' worth of work.
+    pub fn launch(&self, name: Name, precision: Precision, threads: u64, params: Params) -> Launch {
+        let blocks = threads.div_ceil(u64::from(BLOCK));
+        let most = match name {
+            // A block a row.
+            Name::Softmax | Name::SoftmaxAnswer => threads,
+            _ => blocks,
+        };
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        Launch {
+            function: self.functions[&(name, suffix(precision))].clone(),
+            blocks: most.clamp(1, self.most_blocks),
+            params,
+        }
+    }
+}
+
+/// One launch, ready to be queued again and again.
+pub(super) struct Launch {
+    function: CudaFunction,
+    blocks: u32,
+    params: Params,
+}
+
+impl Launch {
+    /// Queues it; the context is the thread's own already.
+    pub fn queue(&self, stream: &CudaStream) -> Result<(), ComputeError> {
+        // SAFETY: the kernel takes one structure of this kind (`params.h`), whose addresses
+        // are of memory that lives until the stream is done with them.
+        let queued = unsafe {
+            result::launch_kernel(
+                self.function.cu_function(),
+                (self.blocks, 1, 1),
+                (BLOCK, 1, 1),
+                0,
+                stream.cu_stream(),
+                &mut [self.params.pointer()],
+            )
+        };
+        Ok(queued.map_err(gpu_error)?)
+    }
+}

@@ -1,0 +1,235 @@
+//! A lane: a stream, memory for its largest batch, and batches ready to be queued.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use candle_core::cuda_backend::cudarc::driver::CudaEvent;
+use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
+
+use crate::compute::ComputeError;
+use crate::compute::gpu::{LaneLayout, LaneProgram};
+use crate::device::cuda::{GpuStream, gpu_error};
+use crate::device::gpu::{DeviceSlice, Gpu, GpuError, PinnedBlock, Stream};
+
+use super::choices::kind_of;
+use super::dense::Dense;
+#[cfg(feature = "cudnn")]
+use super::dnn::Dnn;
+use super::graph::Replay;
+use super::operands::Memory;
+use super::program::Network;
+use super::steps;
+use super::work::{Queue, Work};
+
+/// See the module's text.
+pub(super) struct Lane {
+    // In this order: graphs and handles go before the stream, the stream before memory.
+    batches: Vec<Batch>,
+    queue: Queue,
+    stream: Arc<GpuStream>,
+    /// The same, as others see it.
+    shown: Arc<dyn Stream>,
+    memory: Memory,
+    /// Addresses of the samples, where the processor writes them.
+    table: PinnedBlock,
+    rows: usize,
+    network: Arc<Network>,
+}
+
+/// A batch of one number of rows.
+struct Batch {
+    rows: usize,
+    works: Vec<Work>,
+    replay: Replay,
+}
+
+/// Numbers of rows that are kept ready; the one used longest ago goes.
+const KEPT: usize = 48;
+
+impl Lane {
+    /// Memory and a stream for batches of up to `rows`; the ways of its convolutions are
+    /// chosen now.
+    pub fn new(network: Arc<Network>, rows: usize) -> Result<Self, ComputeError> {
+        let gpu = &network.gpu;
+        let layout = LaneLayout::new(&network.plan, rows);
+        let lane = DeviceSlice::whole(gpu.allocate(layout.bytes)?);
+        let stream = gpu.gpu_stream()?;
+        let memory = Memory {
+            weights: network.weights(),
+            precision: network.plan.precision,
+            lane,
+            layout,
+        };
+        let queue = Queue {
+            stream: Arc::clone(stream.raw()),
+            blas: Arc::clone(&network.library.blas),
+            #[cfg(feature = "cudnn")]
+            dnn: Dnn::new(stream.raw())?,
+            workspace: memory.part(&memory.layout.workspace),
+        };
+        let mut made = Lane {
+            batches: Vec::new(),
+            queue,
+            shown: Arc::<GpuStream>::clone(&stream) as Arc<dyn Stream>,
+            stream,
+            memory,
+            // An address takes two floats' room.
+            table: gpu.pinned(2 * rows)?,
+            rows,
+            network,
+        };
+        made.choose()?;
+        Ok(made)
+    }
+
+    /// Chooses for every kind of batch, so that nothing is tried while serving.
+    fn choose(&mut self) -> Result<(), ComputeError> {
+        let mut rows = 1;
+        loop {
+            let kind = kind_of(rows, self.rows);
+            self.works(kind)?;
+            if kind >= self.rows {
+                return Ok(self.stream.synchronize()?);
+            }
+            rows = kind + 1;
+        }
+    }
+
+    /// Everything that a batch of `rows` rows is queued as.
+    fn works(&self, rows: usize) -> Result<Vec<Work>, ComputeError> {
+        let (network, memory) = (&self.network, &self.memory);
+        let kernels = &network.library.kernels;
+        let mut works = Vec::new();
+        for (step, arrays) in network.plan.steps.iter().zip(&network.arrays.steps) {
+            if let Some(launch) = steps::launch(kernels, memory, step, arrays, rows) {
+                works.push(Work::Kernel(launch));
+                continue;
+            }
+            let dense = |rows| Dense {
+                kernels,
+                queue: &self.queue,
+                memory,
+                step,
+                arrays,
+                rows,
+            };
+            let way = network
+                .library
+                .choices
+                .way(&dense(kind_of(rows, self.rows)))?;
+            works.extend(dense(rows).works(way)?);
+        }
+        Ok(works)
+    }
+
+    /// The batch of `rows` rows, ready; last in the list from now on.
+    fn ready(&mut self, rows: usize) -> Result<&mut Batch, ComputeError> {
+        let known = self.batches.iter().position(|b| b.rows == rows);
+        let batch = match known {
+            Some(at) => self.batches.remove(at),
+            None => Batch {
+                rows,
+                works: self.works(rows)?,
+                replay: Replay::Unknown,
+            },
+        };
+        if self.batches.len() >= KEPT {
+            self.batches.remove(0);
+        }
+        self.batches.push(batch);
+        let none = || GpuError::Other("no batch is ready".into()).into();
+        self.batches.last_mut().ok_or_else(none)
+    }
+
+    /// Writes where the samples lie; the batch before is done, so nobody reads the table.
+    fn place(&mut self, rows: usize, samples: &[DeviceSlice]) -> Result<(), ComputeError> {
+        let bytes = self.network.plan.inputs * size_of::<f32>();
+        let each = samples.iter().flat_map(|slice| {
+            let count = slice.bytes / bytes.max(1);
+            (0..count).map(move |i| slice.address() + (i * bytes) as u64)
+        });
+        let mut addresses: Vec<u64> = each.take(rows).collect();
+        let Some(&last) = addresses.last() else {
+            return Err(GpuError::Other("expected at least one sample, found none".into()).into());
+        };
+        addresses.resize(rows, last);
+        let values = &mut self.table.values_mut()[..2 * rows];
+        values.copy_from_slice(bytemuck::cast_slice(&addresses));
+        let table = self.memory.part(&self.memory.layout.table);
+        let table = table.part(0, rows * size_of::<u64>());
+        Ok(self
+            .stream
+            .copy_in(&self.table.slice(0, 2 * rows), &table)?)
+    }
+}
+
+impl LaneProgram for Lane {
+    fn stream(&self) -> &Arc<dyn Stream> {
+        &self.shown
+    }
+
+    fn launch(&mut self, rows: usize, samples: &[DeviceSlice]) -> Result<(), ComputeError> {
+        if rows > self.rows {
+            return Err(ComputeError::BatchTooLarge {
+                found: rows,
+                most: self.rows,
+            });
+        }
+        self.queue
+            .stream
+            .context()
+            .bind_to_thread()
+            .map_err(gpu_error)?;
+        self.place(rows, samples)?;
+        self.ready(rows)?;
+        let Some(batch) = self.batches.last_mut() else {
+            return Ok(());
+        };
+        batch.replay.run(&self.queue, &batch.works)
+    }
+
+    fn answers(&self, rows: usize) -> DeviceSlice {
+        let all = self.memory.part(&self.memory.layout.answers);
+        all.part(0, rows * self.network.plan.outputs * size_of::<f32>())
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        // What is queued reads the memory that goes next. Where the GPU is lost nothing is
+        // queued any more.
+        let _ = self.stream.synchronize();
+    }
+}
+
+/// How long a batch took to queue, and to run.
+pub(super) struct Trial {
+    start: CudaEvent,
+    end: CudaEvent,
+    queued: Duration,
+}
+
+impl Trial {
+    /// Queues `works` and notes how long that takes.
+    pub fn run(queue: &Queue, works: &[Work]) -> Result<Self, ComputeError> {
+        let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
+        let mark = || queue.stream.record_event(flags).map_err(gpu_error);
+        let (start, began) = (mark()?, Instant::now());
+        queue.all(works)?;
+        let queued = began.elapsed();
+        Ok(Trial {
+            start,
+            end: mark()?,
+            queued,
+        })
+    }
+
+    /// Whether queuing was a large part of it. Ask once it is done.
+    pub fn waits_for_the_host(&self) -> Result<bool, ComputeError> {
+        let ran = self.start.elapsed_ms(&self.end).map_err(gpu_error)?;
+        Ok(self.queued.as_secs_f32() * 1e3 > SHARE * ran)
+    }
+}
+
+/// Share of a batch's time in queuing from which on a graph pays.
+const SHARE: f32 = 0.3;

@@ -1,0 +1,178 @@
+//! What each kernel is handed: the structures of `kernels/params.h`, field by field.
+//! Pointers are addresses on the device; views have a pitch, in values, from pixel to pixel.
+
+use std::ffi::c_void;
+
+/// What happens to a value before it is written.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tail {
+    /// Float32; 0: none.
+    pub scale: u64,
+    /// Float32; 0: none.
+    pub bias: u64,
+    /// 0: none.
+    pub residual: u64,
+    pub residual_pitch: i32,
+    /// 0: none, 1: ReLU, 2: ReLU6.
+    pub activation: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Enter {
+    pub samples: u64,
+    pub to: u64,
+    pub rows: i32,
+    pub channels: i32,
+    pub padded: i32,
+    pub pixels: i32,
+    pub pitch: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pointwise {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub pixels: i64,
+    pub channels: i32,
+    pub tail: Tail,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Window {
+    pub rows: i32,
+    pub channels: i32,
+    pub in_height: i32,
+    pub in_width: i32,
+    pub out_height: i32,
+    pub out_width: i32,
+    pub kernel_height: i32,
+    pub kernel_width: i32,
+    pub stride: i32,
+    pub pad_height: i32,
+    pub pad_width: i32,
+    pub dilation: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pooling {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub window: Window,
+    pub count_padding: i32,
+}
+
+/// Also for resizing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Regions {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub rows: i32,
+    pub channels: i32,
+    pub in_height: i32,
+    pub in_width: i32,
+    pub out_height: i32,
+    pub out_width: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Grouped {
+    pub from: u64,
+    pub weights: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub window: Window,
+    pub in_channels: i32,
+    pub groups: i32,
+    pub tail: Tail,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Gather {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub window: Window,
+    pub in_channels: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flatten {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub rows: i32,
+    pub channels: i32,
+    pub pixels: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Softmax {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub rows: i32,
+    pub channels: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Answer {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub rows: i32,
+    pub channels: i32,
+    pub pixels: i32,
+}
+
+/// The structure of one launch.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Params {
+    Enter(Enter),
+    Pointwise(Pointwise),
+    Pooling(Pooling),
+    Regions(Regions),
+    Grouped(Grouped),
+    Gather(Gather),
+    Flatten(Flatten),
+    Softmax(Softmax),
+    Answer(Answer),
+}
+
+impl Params {
+    /// Where the structure lies, for the driver, which copies it at a launch.
+    pub fn pointer(&self) -> *mut c_void {
+        let first = match self {
+            Params::Enter(p) => (&raw const *p).cast::<c_void>(),
+            Params::Pointwise(p) => (&raw const *p).cast(),
+            Params::Pooling(p) => (&raw const *p).cast(),
+            Params::Regions(p) => (&raw const *p).cast(),
+            Params::Grouped(p) => (&raw const *p).cast(),
+            Params::Gather(p) => (&raw const *p).cast(),
+            Params::Flatten(p) => (&raw const *p).cast(),
+            Params::Softmax(p) => (&raw const *p).cast(),
+            Params::Answer(p) => (&raw const *p).cast(),
+        };
+        first.cast_mut()
+    }
+}

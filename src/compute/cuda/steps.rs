@@ -1,0 +1,225 @@
+//! Steps that are one launch of one of our kernels.
+
+use crate::compute::gpu::{GpuOp, GpuStep, StepArrays};
+use crate::compute::view::View;
+use crate::network::{Conv2d, Pool};
+
+use super::kernels::{Kernels, Launch, Name};
+use super::operands::{Memory, int};
+use super::params::{
+    Answer, Enter, Flatten, Grouped, Params, Pointwise, Pooling, Regions, Softmax, Window,
+};
+
+/// The launch of a step for `rows` rows; none for dense convolutions.
+pub(super) fn launch(
+    kernels: &Kernels,
+    memory: &Memory,
+    step: &GpuStep,
+    arrays: &StepArrays,
+    rows: usize,
+) -> Option<Launch> {
+    let at = At {
+        memory,
+        step,
+        arrays,
+        rows,
+    };
+    let (name, params) = at.params()?;
+    let values = rows * step.output.pixels() * step.output.channels;
+    Some(kernels.launch(name, memory.precision, at.threads(name, values), params))
+}
+
+struct At<'a> {
+    memory: &'a Memory,
+    step: &'a GpuStep,
+    arrays: &'a StepArrays,
+    rows: usize,
+}
+
+impl At<'_> {
+    /// Threads that have work: most take 16 bytes of the output.
+    fn threads(&self, name: Name, values: usize) -> u64 {
+        let threads = match name {
+            Name::Enter | Name::Answer | Name::Flatten => values,
+            Name::Softmax | Name::SoftmaxAnswer => self.rows,
+            _ => values.div_ceil(16 / self.memory.precision.bytes()),
+        };
+        threads as u64
+    }
+
+    fn params(&self) -> Option<(Name, Params)> {
+        let step = self.step;
+        Some(match step.op {
+            GpuOp::Enter { channels, padded } => (Name::Enter, self.enter(channels, padded)),
+            GpuOp::Dense(_) => return None,
+            GpuOp::Depthwise(conv) => (Name::Depthwise, self.grouped(conv)),
+            GpuOp::Grouped(conv) => (Name::Grouped, self.grouped(conv)),
+            GpuOp::Pointwise => (Name::Pointwise, self.pointwise()),
+            GpuOp::MaxPool(pool) => (Name::MaxPool, self.pooling(pool)),
+            GpuOp::MeanPool(pool) => (Name::MeanPool, self.pooling(pool)),
+            GpuOp::Regions => (Name::Regions, self.regions()),
+            GpuOp::Resize => (Name::Resize, self.regions()),
+            GpuOp::Flatten => (Name::Flatten, self.flatten()),
+            GpuOp::Softmax => (Name::Softmax, self.softmax(None)),
+            GpuOp::SoftmaxAnswer => (Name::SoftmaxAnswer, self.softmax(Some(self.answers()))),
+            GpuOp::Answer => (Name::Answer, self.answer()),
+        })
+    }
+
+    fn answers(&self) -> u64 {
+        self.memory.part(&self.memory.layout.answers).address()
+    }
+
+    fn enter(&self, channels: usize, padded: usize) -> Params {
+        let to = &self.step.output;
+        Params::Enter(Enter {
+            samples: self.memory.part(&self.memory.layout.table).address(),
+            to: self.memory.address(to),
+            rows: int(self.rows),
+            channels: int(channels),
+            padded: int(padded),
+            pixels: int(to.pixels()),
+            pitch: int(to.pitch),
+        })
+    }
+
+    fn pointwise(&self) -> Params {
+        let step = self.step;
+        let pixels = self.rows * step.output.pixels();
+        Params::Pointwise(pointwise(self.memory, step, self.arrays, pixels))
+    }
+
+    fn pooling(&self, pool: Pool) -> Params {
+        let mut window = window(self.rows, &self.step.input, &self.step.output);
+        (window.kernel_height, window.kernel_width) = (int(pool.kernel), int(pool.kernel));
+        (window.pad_height, window.pad_width) = (int(pool.padding), int(pool.padding));
+        window.stride = int(pool.stride);
+        Params::Pooling(Pooling {
+            from: self.memory.address(&self.step.input),
+            to: self.memory.address(&self.step.output),
+            from_pitch: int(self.step.input.pitch),
+            to_pitch: int(self.step.output.pitch),
+            window,
+            count_padding: i32::from(pool.count_include_pad),
+        })
+    }
+
+    fn regions(&self) -> Params {
+        let (from, to) = (&self.step.input, &self.step.output);
+        Params::Regions(Regions {
+            from: self.memory.address(from),
+            to: self.memory.address(to),
+            from_pitch: int(from.pitch),
+            to_pitch: int(to.pitch),
+            rows: int(self.rows),
+            channels: int(to.channels),
+            in_height: int(from.height),
+            in_width: int(from.width),
+            out_height: int(to.height),
+            out_width: int(to.width),
+        })
+    }
+
+    fn grouped(&self, conv: Conv2d) -> Params {
+        let step = self.step;
+        Params::Grouped(Grouped {
+            from: self.memory.address(&step.input),
+            weights: self.memory.array(self.arrays.filters),
+            to: self.memory.address(&step.output),
+            from_pitch: int(step.input.pitch),
+            to_pitch: int(step.output.pitch),
+            window: convolved(self.rows, conv, &step.input, &step.output),
+            in_channels: int(step.input.channels),
+            groups: int(conv.groups),
+            tail: self
+                .memory
+                .tail(self.arrays, step.residual.as_ref(), step.activation),
+        })
+    }
+
+    fn flatten(&self) -> Params {
+        let (from, to) = (&self.step.input, &self.step.output);
+        Params::Flatten(Flatten {
+            from: self.memory.address(from),
+            to: self.memory.address(to),
+            from_pitch: int(from.pitch),
+            to_pitch: int(to.pitch),
+            rows: int(self.rows),
+            channels: int(from.channels),
+            pixels: int(from.pixels()),
+        })
+    }
+
+    fn softmax(&self, answers: Option<u64>) -> Params {
+        let (from, to) = (&self.step.input, &self.step.output);
+        Params::Softmax(Softmax {
+            from: self.memory.address(from),
+            to: answers.unwrap_or_else(|| self.memory.address(to)),
+            from_pitch: int(from.pitch),
+            to_pitch: int(if answers.is_some() {
+                from.channels
+            } else {
+                to.pitch
+            }),
+            rows: int(self.rows),
+            channels: int(from.channels),
+        })
+    }
+
+    fn answer(&self) -> Params {
+        let from = &self.step.input;
+        Params::Answer(Answer {
+            from: self.memory.address(from),
+            to: self.answers(),
+            from_pitch: int(from.pitch),
+            rows: int(self.rows),
+            channels: int(from.channels),
+            pixels: int(from.pixels()),
+        })
+    }
+}
+
+/// A step's tail alone, over `pixels` pixels of all rows.
+pub(super) fn pointwise(
+    memory: &Memory,
+    step: &GpuStep,
+    arrays: &StepArrays,
+    pixels: usize,
+) -> Pointwise {
+    Pointwise {
+        from: memory.address(&step.input),
+        to: memory.address(&step.output),
+        from_pitch: int(step.input.pitch),
+        to_pitch: int(step.output.pitch),
+        pixels: pixels as i64,
+        channels: int(step.output.channels),
+        tail: memory.tail(arrays, step.residual.as_ref(), step.activation),
+    }
+}
+
+/// The window of a convolution.
+pub(super) fn convolved(rows: usize, conv: Conv2d, input: &View, output: &View) -> Window {
+    let mut window = window(rows, input, output);
+    window.kernel_height = int(conv.kernel.height);
+    window.kernel_width = int(conv.kernel.width);
+    window.stride = int(conv.stride);
+    window.pad_height = int(conv.padding.height);
+    window.pad_width = int(conv.padding.width);
+    window.dilation = int(conv.dilation);
+    window
+}
+
+/// A window's images; what slides over them is still to be set.
+fn window(rows: usize, input: &View, output: &View) -> Window {
+    Window {
+        rows: int(rows),
+        channels: int(output.channels),
+        in_height: int(input.height),
+        in_width: int(input.width),
+        out_height: int(output.height),
+        out_width: int(output.width),
+        stride: 1,
+        dilation: 1,
+        ..Window::default()
+    }
+}
