@@ -94,3 +94,4 @@ void test_capture();
 void test_products();
 void test_convolutions();
 void test_failures();
+void test_kernels();

@@ -46,6 +46,7 @@ const Test tests[] = {
     {"capture and graphs", nullptr, test_capture},
     {"products", nullptr, test_products},
     {"convolutions", nullptr, test_convolutions},
+    {"kernels", nullptr, test_kernels},
     {"failures", "FAKE_CUDA_FAIL=copy:3", test_failures},
 };
 
