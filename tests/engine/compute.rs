@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
+use divisi::compute::gpu::{Emulated, Precision};
 use divisi::compute::{
     CpuPredictor, Lowered, NetworkOp, Predictor, host_rows, read_rows, reference, write_rows,
 };
@@ -38,8 +39,39 @@ pub(crate) fn weights(graph: &Graph) -> Weights {
     Weights::from_values(shaken, graph).expect("same shapes")
 }
 
+/// Of the processor's kernels, and of the plan for GPUs as emulated.
 fn largest_difference(graph: &Graph, batch: usize) -> f32 {
-    difference(graph, &weights(graph), batch)
+    let weights = weights(graph);
+    let on_gpu = gpu_difference(graph, &weights, batch, Precision::F32);
+    difference(graph, &weights, batch).max(on_gpu)
+}
+
+/// As [`difference`], of the plan that GPUs run.
+fn gpu_difference(graph: &Graph, weights: &Weights, batch: usize, precision: Precision) -> f32 {
+    let emulated = Emulated::new(graph, weights, precision);
+    let found = emulated.answer(&samples(batch, graph.input()));
+    apart(&plain(graph, weights, batch), &found)
+}
+
+/// What plain Candle answers.
+fn plain(graph: &Graph, weights: &Weights, batch: usize) -> Vec<f32> {
+    let samples = samples(batch, graph.input());
+    let x =
+        Tensor::from_vec(samples, (batch, graph.input().elements()), &Device::Cpu).expect("tensor");
+    let weights = &mut reference::Fixed::new(graph, weights);
+    let plain = reference::run(graph, weights, &x).expect("plain");
+    plain
+        .flatten_all()
+        .and_then(|t| t.to_vec1())
+        .expect("plain")
+}
+
+/// The largest difference as a share of the largest value; NaN counts as the largest.
+fn apart(plain: &[f32], found: &[f32]) -> f32 {
+    assert_eq!(plain.len(), found.len());
+    let scale = plain.iter().fold(1e-3f32, |m, v| m.max(v.abs()));
+    let differences = plain.iter().zip(found).map(|(a, b)| (a - b).abs() / scale);
+    differences.max_by(f32::total_cmp).unwrap_or(0.0)
 }
 
 /// The largest difference between what the lowered network and plain Candle answer, as
@@ -51,33 +83,11 @@ pub(crate) fn difference(graph: &Graph, weights: &Weights, batch: usize) -> f32 
         &Device::Cpu,
     )
     .expect("tensor");
-    let plain =
-        reference::run(graph, &mut reference::Fixed::new(graph, weights), &x).expect("plain");
-    let op = NetworkOp::new(
-        Arc::new(Lowered::new(graph, weights).expect("lowers")),
-        batch,
-        None,
-    )
-    .expect("op");
-    let fused = x.apply_op1_no_bwd(&op).expect("fused");
-    let (plain, fused): (Vec<f32>, Vec<f32>) = (
-        plain
-            .flatten_all()
-            .and_then(|t| t.to_vec1())
-            .expect("plain"),
-        fused
-            .flatten_all()
-            .and_then(|t| t.to_vec1())
-            .expect("fused"),
-    );
-    let scale = plain.iter().fold(1e-3f32, |m, v| m.max(v.abs()));
-    plain
-        .iter()
-        .zip(&fused)
-        .map(|(a, b)| (a - b).abs() / scale)
-        // A NaN counts as the largest.
-        .max_by(f32::total_cmp)
-        .unwrap_or(0.0)
+    let lowered = Arc::new(Lowered::new(graph, weights).expect("lowers"));
+    let op = NetworkOp::new(lowered, batch, None).expect("op");
+    let fused = x.apply_op1_no_bwd(&op).and_then(|t| t.flatten_all());
+    let fused: Vec<f32> = fused.and_then(|t| t.to_vec1()).expect("fused");
+    apart(&plain(graph, weights, batch), &fused)
 }
 
 #[test]
@@ -107,6 +117,34 @@ fn every_builder_answers_as_plain_candle() {
         let graph = builder.build(input, 10).expect("builds");
         let difference = largest_difference(&graph, 3);
         assert!(difference < 1e-4, "{builder:?}: {difference}");
+    }
+}
+
+#[test]
+fn every_builder_answers_nearly_the_same_in_half_precision() {
+    let input = Shape::image(3, 8, 8);
+    let builders = [
+        Builder::Resnet(Resnet {
+            channels: vec![8, 16],
+            blocks: vec![2, 1],
+            upscale: None,
+        }),
+        Builder::Densenet(Densenet {
+            growth: 6,
+            blocks: vec![3, 2],
+            upscale: Some(12),
+        }),
+    ];
+    for builder in builders {
+        let graph = builder.build(input, 10).expect("builds");
+        for (precision, most) in [(Precision::Bf16, 2e-2), (Precision::F16, 4e-3)] {
+            let difference = gpu_difference(&graph, &weights(&graph), 2, precision);
+            // What is not rounded at all was not computed in that precision.
+            assert!(
+                difference > 1e-6 && difference < most,
+                "{builder:?} in {precision}: {difference}"
+            );
+        }
     }
 }
 

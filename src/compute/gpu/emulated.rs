@@ -1,0 +1,327 @@
+//! The lowering for GPUs, run step by step in host memory, without any GPU.
+//!
+//! Slow and simple: it says what a GPU's kernels have to compute from a plan, its arena
+//! and its weights as they are laid out, so that all of these are tested wherever the
+//! tests run. Values are rounded to the plan's precision where a GPU stores them, and
+//! memory that was never written is NaN.
+
+use half::{bf16, f16};
+
+use crate::compute::softmax::softmax_row;
+use crate::compute::view::{Place, View};
+use crate::network::{Activation, Conv2d, Graph, Pool, Weights};
+
+use super::plan::{GpuOp, GpuPlan, GpuStep};
+use super::precision::Precision;
+use super::weights::{StepArrays, WeightLayout};
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Emulated {
+    plan: GpuPlan,
+    arrays: WeightLayout,
+    weights: Vec<u8>,
+}
+
+/// The arena of one batch.
+struct Arena {
+    rows: usize,
+    entry: Vec<f32>,
+    slots: Vec<Vec<f32>>,
+    answers: Vec<f32>,
+}
+
+impl Emulated {
+    /// Lowers `graph` with its weights for `precision`.
+    pub fn new(graph: &Graph, weights: &Weights, precision: Precision) -> Self {
+        let plan = GpuPlan::new(graph, precision);
+        let arrays = WeightLayout::new(graph, &plan);
+        Emulated {
+            weights: arrays.fill(graph, weights, &plan),
+            arrays,
+            plan,
+        }
+    }
+
+    /// Answers `samples`, `[rows, inputs]`, as `[rows, outputs]`.
+    pub fn answer(&self, samples: &[f32]) -> Vec<f32> {
+        let rows = samples.len() / self.plan.inputs.max(1);
+        let slots = self.plan.slots.iter();
+        let mut arena = Arena {
+            rows,
+            entry: vec![f32::NAN; rows * self.plan.entry],
+            slots: slots.map(|s| vec![f32::NAN; rows * s]).collect(),
+            answers: vec![f32::NAN; rows * self.plan.outputs],
+        };
+        for (step, arrays) in self.plan.steps.iter().zip(&self.arrays.steps) {
+            self.run(step, arrays, samples, &mut arena);
+        }
+        arena.answers
+    }
+
+    fn run(&self, step: &GpuStep, arrays: &StepArrays, samples: &[f32], arena: &mut Arena) {
+        match step.op {
+            GpuOp::Enter { channels, .. } => self.enter(step, channels, samples, arena),
+            GpuOp::SoftmaxAnswer | GpuOp::Answer => self.leave(step, arena),
+            GpuOp::Softmax => self.softmax(step, arena),
+            _ => {
+                let made = arena.each_output(&step.output, |at| {
+                    let value = self.value(step, arrays, arena, at);
+                    self.finish(step, arrays, arena, at, value)
+                });
+                arena.write(&step.output, &made);
+            }
+        }
+    }
+
+    fn enter(&self, step: &GpuStep, channels: usize, samples: &[f32], arena: &mut Arena) {
+        let pixels = step.output.pixels();
+        let made = arena.each_output(&step.output, |at| match at.channel < channels {
+            true => {
+                let first = (at.row * channels + at.channel) * pixels;
+                self.rounded(samples[first + at.y * step.output.width + at.x])
+            }
+            false => 0.0,
+        });
+        arena.write(&step.output, &made);
+    }
+
+    /// One value of a step, before its ends.
+    fn value(&self, step: &GpuStep, arrays: &StepArrays, arena: &Arena, at: At) -> f32 {
+        let input = &step.input;
+        match step.op {
+            GpuOp::Dense(conv) | GpuOp::Depthwise(conv) | GpuOp::Grouped(conv) => {
+                self.convolved(step, conv, arrays, arena, at)
+            }
+            GpuOp::MaxPool(pool) => {
+                pooled(arena, input, pool, at).fold(f32::NEG_INFINITY, |best, v| {
+                    match v > best || v.is_nan() {
+                        true => v,
+                        false => best,
+                    }
+                })
+            }
+            GpuOp::MeanPool(pool) => {
+                let inside = pooled(arena, input, pool, at).count();
+                let area = pool.kernel * pool.kernel;
+                let count = if pool.count_include_pad { area } else { inside };
+                pooled(arena, input, pool, at).sum::<f32>() / count as f32
+            }
+            GpuOp::Regions => region(arena, step, at),
+            GpuOp::Resize => resized(arena, step, at),
+            GpuOp::Flatten => {
+                let (channel, pixel) = (at.channel / input.pixels(), at.channel % input.pixels());
+                arena.read(
+                    input,
+                    at.row,
+                    pixel / input.width,
+                    pixel % input.width,
+                    channel,
+                )
+            }
+            _ => arena.read(input, at.row, at.y, at.x, at.channel),
+        }
+    }
+
+    fn convolved(
+        &self,
+        step: &GpuStep,
+        conv: Conv2d,
+        arrays: &StepArrays,
+        arena: &Arena,
+        at: At,
+    ) -> f32 {
+        let dense = matches!(step.op, GpuOp::Dense(_));
+        let inputs = step.input.channels / conv.groups;
+        let first = at.channel / (conv.channels / conv.groups) * inputs;
+        let filters = arrays.filters.unwrap_or(0);
+        let mut sum = 0.0;
+        for tap in 0..conv.kernel.area() {
+            let (ky, kx) = (tap / conv.kernel.width, tap % conv.kernel.width);
+            let y = (at.y * conv.stride + ky * conv.dilation).checked_sub(conv.padding.height);
+            let x = (at.x * conv.stride + kx * conv.dilation).checked_sub(conv.padding.width);
+            let inside = |y: &usize, x: &usize| *y < step.input.height && *x < step.input.width;
+            let Some((y, x)) = y.zip(x).filter(|(y, x)| inside(y, x)) else {
+                continue;
+            };
+            for input in 0..inputs {
+                let index = match dense {
+                    true => (at.channel * conv.kernel.area() + tap) * inputs + input,
+                    false => (tap * inputs + input) * conv.channels + at.channel,
+                };
+                let weight = self.number(filters, index, self.plan.precision);
+                sum += weight * arena.read(&step.input, at.row, y, x, first + input);
+            }
+        }
+        sum
+    }
+
+    /// Scale, bias, sum, activation, rounding.
+    fn finish(
+        &self,
+        step: &GpuStep,
+        arrays: &StepArrays,
+        arena: &Arena,
+        at: At,
+        value: f32,
+    ) -> f32 {
+        let of = |array: Option<usize>, none: f32| {
+            array.map_or(none, |first| self.number(first, at.channel, Precision::F32))
+        };
+        let residual = step.residual.map_or(0.0, |view| {
+            arena.read(&view, at.row, at.y, at.x, at.channel)
+        });
+        let value = value * of(arrays.scale, 1.0) + of(arrays.bias, 0.0) + residual;
+        self.rounded(match step.activation {
+            None => value,
+            Some(Activation::Relu) => value.max(0.0),
+            Some(Activation::Relu6) => value.clamp(0.0, 6.0),
+        })
+    }
+
+    fn softmax(&self, step: &GpuStep, arena: &mut Arena) {
+        let mut made = arena.each_output(&step.input, |at| {
+            arena.read(&step.input, at.row, at.y, at.x, at.channel)
+        });
+        for row in made.chunks_exact_mut(step.input.channels) {
+            softmax_row(row);
+            row.iter_mut().for_each(|v| *v = self.rounded(*v));
+        }
+        arena.write(&step.output, &made);
+    }
+
+    /// The answer, channels slowest.
+    fn leave(&self, step: &GpuStep, arena: &mut Arena) {
+        let view = step.input;
+        let made = arena.each_output(&view, |at| {
+            arena.read(&view, at.row, at.y, at.x, at.channel)
+        });
+        let (channels, pixels) = (view.channels, view.pixels());
+        for (at, value) in made.into_iter().enumerate() {
+            let (row, pixel, channel) = (
+                at / channels / pixels,
+                at / channels % pixels,
+                at % channels,
+            );
+            arena.answers[(row * channels + channel) * pixels + pixel] = value;
+        }
+        if step.op == GpuOp::SoftmaxAnswer {
+            arena
+                .answers
+                .chunks_exact_mut(channels)
+                .for_each(softmax_row);
+        }
+    }
+
+    /// Value number `index` of the array that begins at byte `first`.
+    fn number(&self, first: usize, index: usize, precision: Precision) -> f32 {
+        let bytes = &self.weights[first + index * precision.bytes()..];
+        match (precision, bytes) {
+            (Precision::F32 | Precision::Tf32, [a, b, c, d, ..]) => {
+                f32::from_ne_bytes([*a, *b, *c, *d])
+            }
+            (Precision::Bf16, [a, b, ..]) => bf16::from_ne_bytes([*a, *b]).to_f32(),
+            (Precision::F16, [a, b, ..]) => f16::from_ne_bytes([*a, *b]).to_f32(),
+            _ => f32::NAN,
+        }
+    }
+
+    fn rounded(&self, value: f32) -> f32 {
+        match self.plan.precision {
+            Precision::F32 | Precision::Tf32 => value,
+            Precision::Bf16 => bf16::from_f32(value).to_f32(),
+            Precision::F16 => f16::from_f32(value).to_f32(),
+        }
+    }
+}
+
+/// Which value of a batch's image.
+#[derive(Clone, Copy)]
+struct At {
+    row: usize,
+    y: usize,
+    x: usize,
+    channel: usize,
+}
+
+impl Arena {
+    fn buffer(&self, view: &View) -> &[f32] {
+        match view.place {
+            Place::Slot(slot) => &self.slots[slot],
+            Place::Shared | Place::Input => &self.entry,
+        }
+    }
+
+    fn read(&self, view: &View, row: usize, y: usize, x: usize, channel: usize) -> f32 {
+        let pixel = row * view.pixels() + y * view.width + x;
+        self.buffer(view)[pixel * view.pitch + view.first + channel]
+    }
+
+    /// What `make` gives for every value of a view, pixel after pixel.
+    fn each_output(&self, view: &View, make: impl Fn(At) -> f32) -> Vec<f32> {
+        let (channels, pixels) = (view.channels, view.pixels());
+        let all = 0..self.rows * pixels * channels;
+        let at = |i: usize| At {
+            row: i / channels / pixels,
+            y: i / channels % pixels / view.width,
+            x: i / channels % view.width,
+            channel: i % channels,
+        };
+        all.map(|i| make(at(i))).collect()
+    }
+
+    fn write(&mut self, view: &View, values: &[f32]) {
+        let buffer = match view.place {
+            Place::Slot(slot) => &mut self.slots[slot],
+            Place::Shared | Place::Input => &mut self.entry,
+        };
+        for (pixel, values) in values.chunks_exact(view.channels).enumerate() {
+            buffer[pixel * view.pitch + view.first..][..view.channels].copy_from_slice(values);
+        }
+    }
+}
+
+/// What lies under a pool's window, inside of the image.
+fn pooled(arena: &Arena, input: &View, pool: Pool, at: At) -> impl Iterator<Item = f32> {
+    let side = |i: usize, length: usize| {
+        let first = (i * pool.stride) as isize - pool.padding as isize;
+        let end = (first + pool.kernel as isize).clamp(0, length as isize) as usize;
+        first.max(0) as usize..end
+    };
+    let columns = side(at.x, input.width);
+    side(at.y, input.height).flat_map(move |y| {
+        columns
+            .clone()
+            .map(move |x| arena.read(input, at.row, y, x, at.channel))
+    })
+}
+
+fn region(arena: &Arena, step: &GpuStep, at: At) -> f32 {
+    let (from, to) = (&step.input, &step.output);
+    let side = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from).div_ceil(to);
+    let (rows, columns) = (
+        side(at.y, from.height, to.height),
+        side(at.x, from.width, to.width),
+    );
+    let count = rows.len() * columns.len();
+    let each = rows.flat_map(|y| columns.clone().map(move |x| (y, x)));
+    let sum: f32 = each
+        .map(|(y, x)| arena.read(from, at.row, y, x, at.channel))
+        .sum();
+    sum / count as f32
+}
+
+fn resized(arena: &Arena, step: &GpuStep, at: At) -> f32 {
+    let (from, to) = (&step.input, &step.output);
+    let side = |i: usize, from: usize, to: usize| {
+        let centre = (i as f32 + 0.5) * from as f32 / to as f32 - 0.5;
+        let centre = centre.max(0.0);
+        let low = (centre as usize).min(from - 1);
+        (low, (low + 1).min(from - 1), centre - low as f32)
+    };
+    let (y0, y1, v) = side(at.y, from.height, to.height);
+    let (x0, x1, h) = side(at.x, from.width, to.width);
+    let read = |y, x| arena.read(from, at.row, y, x, at.channel);
+    let line = |y| read(y, x0) * (1.0 - h) + read(y, x1) * h;
+    line(y0) * (1.0 - v) + line(y1) * v
+}
