@@ -2,6 +2,7 @@
 
 mod copies;
 mod loss;
+mod profiles;
 mod programs;
 mod reloads;
 mod serving;
