@@ -148,7 +148,7 @@ impl Reloads {
             (kind.profile().is_some(), lost)
         };
         match (simulated, lost) {
-            (false, _) => return Err(Refusal("only simulated devices disappear".into())),
+            (false, _) => return Err(Refusal("only simulated devices disappear by wish".into())),
             (_, true) => return Err(Refusal("it is gone already".into())),
             _ => {}
         }
