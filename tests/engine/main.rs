@@ -17,6 +17,7 @@ mod device;
 mod ensemble;
 mod fates;
 mod gauges;
+mod gpu;
 mod gpu_names;
 mod gpu_search;
 mod inputs;
