@@ -4,6 +4,9 @@
 // Images are channels-last. A view has a pointer to the first channel of the first pixel of
 // the first row (sample) and a pitch, in values, from pixel to pixel; pixels of a row, and
 // rows, follow each other at that pitch. `T` is float, bfloat16 or half.
+//
+// Kernels use accesses of 16 bytes where all pointers (weights, scales, biases, residuals
+// too) are aligned to that and channels and pitches are whole multiples of it.
 #pragma once
 #include <cstdint>
 
@@ -113,5 +116,17 @@ struct Answer {
     int32_t from_pitch;
     int32_t rows, channels, pixels;
 };
+
+// The same numbers stand in `params.rs`.
+static_assert(sizeof(Tail) == 32 && sizeof(Window) == 48, "parts as in params.rs");
+static_assert(sizeof(Enter) == 40, "as in params.rs");
+static_assert(sizeof(Pointwise) == 72, "as in params.rs");
+static_assert(sizeof(Pooling) == 80, "as in params.rs");
+static_assert(sizeof(Regions) == 48, "as in params.rs");
+static_assert(sizeof(Grouped) == 120, "as in params.rs");
+static_assert(sizeof(Gather) == 80, "as in params.rs");
+static_assert(sizeof(Flatten) == 40, "as in params.rs");
+static_assert(sizeof(Softmax) == 32, "as in params.rs");
+static_assert(sizeof(Answer) == 32, "as in params.rs");
 
 }  // namespace divisi

@@ -1,0 +1,46 @@
+// The kernels of `src/compute/cuda/kernels`, compiled for the CPU, and their table.
+#include "table.h"
+
+#include <cstring>
+
+#include "simt.h"
+
+#include "../../../src/compute/cuda/kernels/kernels.cu"
+
+namespace {
+
+template <typename Params, void (*KERNEL)(Params), bool BARRIERS>
+void run(const void *params, Dim grid, Dim block, unsigned) {
+    Params p;
+    std::memcpy(&p, params, sizeof p);
+    simt::run_grid(grid, block, BARRIERS, [&p] { KERNEL(p); });
+}
+
+template <typename Params, void (*KERNEL)(Params), bool BARRIERS = false>
+constexpr KernelEntry entry(const char *name) {
+    return {name, sizeof(Params), run<Params, KERNEL, BARRIERS>};
+}
+
+#define ENTRIES(SUFFIX)                                                         \
+    entry<divisi::Enter, enter_##SUFFIX>("enter_" #SUFFIX),                     \
+    entry<divisi::Pointwise, pointwise_##SUFFIX>("pointwise_" #SUFFIX),         \
+    entry<divisi::Pooling, max_pool_##SUFFIX>("max_pool_" #SUFFIX),             \
+    entry<divisi::Pooling, mean_pool_##SUFFIX>("mean_pool_" #SUFFIX),           \
+    entry<divisi::Regions, regions_##SUFFIX, true>("regions_" #SUFFIX),         \
+    entry<divisi::Resize, resize_##SUFFIX>("resize_" #SUFFIX),                  \
+    entry<divisi::Grouped, depthwise_##SUFFIX>("depthwise_" #SUFFIX),           \
+    entry<divisi::Grouped, grouped_##SUFFIX>("grouped_" #SUFFIX),               \
+    entry<divisi::Gather, gather_##SUFFIX>("gather_" #SUFFIX),                  \
+    entry<divisi::Flatten, flatten_##SUFFIX>("flatten_" #SUFFIX),               \
+    entry<divisi::Softmax, softmax_##SUFFIX, true>("softmax_" #SUFFIX),         \
+    entry<divisi::Softmax, softmax_answer_##SUFFIX, true>("softmax_answer_" #SUFFIX), \
+    entry<divisi::Answer, answer_##SUFFIX>("answer_" #SUFFIX)
+
+const KernelEntry TABLE[] = {ENTRIES(f32), ENTRIES(bf16), ENTRIES(f16)};
+
+}  // namespace
+
+extern "C" const KernelEntry *divisi_kernels(size_t *count) {
+    *count = sizeof TABLE / sizeof *TABLE;
+    return TABLE;
+}
