@@ -5,6 +5,7 @@ mod loss;
 mod programs;
 mod reloads;
 mod serving;
+mod session;
 mod soft;
 mod trouble;
 
