@@ -19,6 +19,7 @@ mod fates;
 mod gauges;
 mod gpu;
 mod gpu_names;
+mod gpu_search;
 mod inputs;
 mod judge;
 mod kernel_params;
