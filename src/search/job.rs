@@ -205,7 +205,9 @@ fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
     let mut ledger = Ledger::new(devices);
     let mut spaces = Vec::new();
     for (index, device) in devices.iter().enumerate() {
-        if spare == 0 || spaces.contains(&device.space) {
+        // A device that is gone has none to spare.
+        let gone = devices.memory_bytes(index) == 0;
+        if spare == 0 || gone || spaces.contains(&device.space) {
             continue;
         }
         spaces.push(device.space);

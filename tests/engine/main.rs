@@ -22,6 +22,7 @@ mod gpu_names;
 mod gpu_search;
 mod inputs;
 mod judge;
+mod kernel_params;
 mod kernels;
 mod layers;
 mod load;

@@ -13,7 +13,8 @@ const SAMPLE: u64 = 64 * 4;
 fn each_sample_is_copied_once_however_many_members_read_it() {
     for policy in ["elastic", "pipelined-opt-wait:1ms"] {
         let bed = Bed::new(&["cuda:0"]);
-        let engine = bed.start();
+        // The pool on the GPU holds four times what the workers take.
+        let engine = bed.try_start(&bed.matrix(&[0], 16)).expect("starts");
         engine
             .set_policy(policy.parse().expect("a policy"))
             .expect("powers of two");

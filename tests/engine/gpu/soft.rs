@@ -19,6 +19,9 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Page-locked memory by address: all GPUs copy from all of it.
+static PINNED: Mutex<BTreeMap<usize, Weak<SoftPinned>>> = Mutex::new(BTreeMap::new());
+
 /// What tests see and steer.
 #[derive(Debug, Default)]
 pub struct State {
@@ -41,7 +44,6 @@ pub struct State {
     pub launched: AtomicUsize,
     next_address: AtomicU64,
     memory: Mutex<BTreeMap<u64, Weak<SoftMemory>>>,
-    pinned: Mutex<BTreeMap<usize, Weak<SoftPinned>>>,
 }
 
 /// Holds work back while it is closed.
@@ -97,7 +99,7 @@ impl State {
     }
 
     fn pinned_at(&self, pointer: usize) -> Arc<SoftPinned> {
-        let pinned = lock(&self.pinned);
+        let pinned = lock(&PINNED);
         let (_, found) = pinned.range(..=pointer).next_back().expect("pinned");
         found.upgrade().expect("memory that is still there")
     }
@@ -193,7 +195,7 @@ impl Gpu for SoftGpu {
         let new = Arc::new(SoftPinned {
             values: (0..floats).map(|_| AtomicU32::new(0)).collect(),
         });
-        let mut pinned = lock(&self.state.pinned);
+        let mut pinned = lock(&PINNED);
         pinned.retain(|_, m| m.strong_count() > 0);
         pinned.insert(new.pointer() as usize, Arc::downgrade(&new));
         Ok(PinnedBlock::new(new))

@@ -15,6 +15,7 @@ use super::super::shared::Shared;
 use super::board::Opened;
 use super::hand::Hand;
 use super::lane::Lane;
+use super::loss::{lose, reason_to_build};
 use super::stage::Stage;
 use super::{LiveBatch, guarded};
 
@@ -198,6 +199,9 @@ impl Start {
                 lane.work(batches);
             }
             Err(reason) => {
+                if let Some(lost) = reason_to_build(&reason) {
+                    lose(&shared, opened.device, &opened, lost);
+                }
                 let why = reason.to_string();
                 let _ = tell.send(Err(reason));
                 for batch in batches {

@@ -81,6 +81,14 @@ pub(super) fn reason(error: &ComputeError) -> Option<GpuError> {
     }
 }
 
+/// The same of a worker that could not be built.
+pub(super) fn reason_to_build(error: &BuildError) -> Option<GpuError> {
+    match error {
+        BuildError::Compute(error) => reason(error),
+        _ => None,
+    }
+}
+
 /// A GPU stopped working. Known already, nothing happens.
 pub(super) fn lose(shared: &Arc<Shared>, device: usize, opened: &Arc<Opened>, reason: GpuError) {
     if shared.is_stopping() || !opened.lose(reason.clone()) {

@@ -38,7 +38,7 @@ pub(super) use loss::{Losses, take_away};
 pub(super) use programs::lower_for_gpu;
 
 use crew::Crew;
-use loss::{lose, reason};
+use loss::{lose, reason_to_build};
 
 type LiveBatch = Batch<Arc<RequestData>>;
 
@@ -52,9 +52,7 @@ pub(super) fn build(
     let opened = board.opened().ok_or_else(gone)?;
     let policy = shared.core().policy();
     let crew = Crew::new(shared, &opened, spec, policy).inspect_err(|error| {
-        if let BuildError::Compute(error) = error
-            && let Some(lost) = reason(error)
-        {
+        if let Some(lost) = reason_to_build(error) {
             lose(shared, spec.device, &opened, lost);
         }
     })?;
