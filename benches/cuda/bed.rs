@@ -17,8 +17,8 @@ use crate::common::folder;
 const POOL: u64 = 1 << 30;
 
 /// What the driver counts is at rest after so many equal readings, so far apart.
-const ALIKE: usize = 3;
-const PAUSE: Duration = Duration::from_millis(20);
+const ALIKE: usize = 5;
+const PAUSE: Duration = Duration::from_millis(40);
 
 /// All built-in networks.
 pub const BUILTIN: &str = "benches/fixtures/builtin";
