@@ -175,6 +175,8 @@ fn shown() -> Snapshot {
         memory_bytes: 16 << 30,
         side_by_side: true,
         lost: false,
+        loss: None,
+        gpu: None,
         slowdown: 1.0,
         max_inf: None,
         alive: 48,
@@ -207,6 +209,7 @@ fn shown() -> Snapshot {
         ensemble: "synthetic".into(),
         synthetic: true,
         simulated: true,
+        precision: None,
         health: Health::Serving,
         matrix: Matrix::from_rows(Arc::clone(&frame), &vec![vec![16; MEMBERS]; DEVICES])
             .expect("valid"),

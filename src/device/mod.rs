@@ -5,7 +5,9 @@
 #[allow(unsafe_code, reason = "the driver's interface")]
 pub mod cuda;
 mod discovery;
+mod error;
 pub mod gpu;
+mod gpus;
 mod ledger;
 mod named;
 mod pinning;
@@ -17,18 +19,18 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use discovery::Host;
+pub use error::DeviceError;
 pub use ledger::{Booking, Ledger, NoRoom};
-pub use named::DeviceError;
 pub use pinning::{pin_current_thread, thread_pool, yield_to_all_others};
 pub use size::{format_bytes, parse_bytes};
 
-use gpu::GpuInfo;
+use gpu::{Found, GpuInfo};
 use simulated::{DeviceClass, DeviceProfile};
 
 /// Something workers compute on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Device {
-    /// As the user names it: `cpu:0`, `cpu:0-1`.
+    /// As the user names it: `cpu:0`, `cpu:0-1`, `cuda:0`.
     pub name: String,
     pub kind: DeviceKind,
     /// The memory space its workers use.
@@ -95,6 +97,16 @@ impl DeviceKind {
         }
     }
 
+    /// Whether a batch takes the same time and memory on both.
+    pub fn is_like(&self, other: &DeviceKind) -> bool {
+        match (self, other) {
+            (DeviceKind::Cpu { .. }, DeviceKind::Cpu { .. }) => self.threads() == other.threads(),
+            (DeviceKind::Gpu { info: a }, DeviceKind::Gpu { info: b }) => a.is_like(b),
+            (DeviceKind::Simulated { profile: a }, DeviceKind::Simulated { profile: b }) => a == b,
+            _ => false,
+        }
+    }
+
     /// Bytes that every worker takes beside its network.
     pub fn worker_bytes(&self) -> u64 {
         self.profile().map_or(0, |p| p.worker_bytes)
@@ -126,21 +138,29 @@ const MOST_PARTITIONS: usize = 8;
 impl Devices {
     /// One partition a core, or a few of several cores on a large machine.
     pub fn default_of(host: &Host) -> Self {
+        Devices::default_with(host, &Found::default())
+    }
+
+    /// The same behind the GPUs that can be used.
+    pub fn default_with(host: &Host, gpus: &Found) -> Self {
+        let mut all = Devices::none();
+        for info in &gpus.usable {
+            // Whoever found them found each once.
+            let _ = all.push_gpu(info);
+        }
         let size = host.cores.len().div_ceil(MOST_PARTITIONS).max(1);
         // A name is a range of cores, so a partition never reaches over a gap.
         let runs = host.cores.chunk_by(|a, b| a + 1 == *b);
-        let devices = runs.flat_map(|run| run.chunks(size)).map(cpu_partition);
-        let devices = devices.collect();
-        Devices::in_host_memory(devices, host)
+        for cores in runs.flat_map(|run| run.chunks(size)) {
+            all.push_partition(cpu_partition(cores), host);
+        }
+        all
     }
 
-    fn in_host_memory(devices: Vec<Device>, host: &Host) -> Self {
+    fn none() -> Self {
         Devices {
-            devices,
-            spaces: vec![MemorySpace {
-                name: "host".into(),
-                bytes: host.memory_bytes,
-            }],
+            devices: Vec::new(),
+            spaces: Vec::new(),
         }
     }
 
@@ -159,11 +179,21 @@ impl Devices {
         &self.devices[index]
     }
 
-    /// The first device alone.
+    /// Accelerators where there are any, else all: what members are put on first.
+    pub fn foremost(&self) -> Vec<usize> {
+        let fast = (0..self.count()).filter(|&d| self.devices[d].kind.is_accelerator());
+        let fast: Vec<usize> = fast.collect();
+        match fast.is_empty() {
+            true => (0..self.count()).collect(),
+            false => fast,
+        }
+    }
+
+    /// Device number `index` alone.
     #[must_use]
-    pub fn first(&self) -> Self {
+    pub fn alone(&self, index: usize) -> Self {
         Devices {
-            devices: self.devices[..1].to_vec(),
+            devices: vec![self.devices[index].clone()],
             spaces: self.spaces.clone(),
         }
     }
@@ -210,6 +240,11 @@ impl Devices {
     /// Whether every device is simulated, so that it can all happen in virtual time.
     pub fn all_simulated(&self) -> bool {
         self.devices.iter().all(|d| d.kind.profile().is_some())
+    }
+
+    /// Whether any device is a GPU of this machine.
+    pub fn has_gpu(&self) -> bool {
+        self.devices.iter().any(|d| d.kind.gpu().is_some())
     }
 
     /// Whether any device is simulated, so that answers mean nothing.

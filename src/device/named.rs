@@ -1,62 +1,44 @@
-//! Devices as people name them: `cpu:0`, `cpu:2-3`, `sim:v100*16`.
+//! Devices as people name them: `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*16`.
 
 use std::sync::Arc;
 
-use thiserror::Error;
-
+use super::gpu::{Found, GpuError, find_gpus, look_at};
+use super::gpus::is_gpu;
 use super::simulated::{DeviceProfile, find_profile};
-use super::{Device, DeviceKind, Devices, Host, MemorySpace, SpaceId, cpu_partition};
-
-/// Why devices cannot be used as named.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum DeviceError {
-    #[error(
-        "device `{0}`: expected cpu:CORE or cpu:FIRST-LAST (cores of this machine), or sim:PROFILE or sim:PROFILE*COUNT"
-    )]
-    Syntax(String),
-    #[error("device `{device}`: core {core} is not among this process's cores ({available})")]
-    NoSuchCore {
-        device: String,
-        core: usize,
-        available: String,
-    },
-    #[error("devices `{first}` and `{second}` overlap: both use core {core}")]
-    Overlap {
-        first: String,
-        second: String,
-        core: usize,
-    },
-    #[error("device `{device}`: {reason}")]
-    Profile { device: String, reason: String },
-    #[error("device `{device}`: expected 1 to {most} of a kind, found {found}")]
-    Count {
-        device: String,
-        found: String,
-        most: usize,
-    },
-    #[error("expected at least one device")]
-    None,
-}
+use super::{Device, DeviceError, DeviceKind, Devices, Host, MemorySpace, SpaceId, cpu_partition};
 
 /// More devices than this are taken for a mistake.
 const MOST_DEVICES: usize = 1024;
 
 impl Devices {
-    /// The devices named, `cpu:0`, `cpu:2-3`, `sim:v100*4`; names may hold several,
-    /// split by commas.
+    /// The devices named, `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*4`; names may hold
+    /// several, split by commas. No GPU is touched that is not named.
     ///
     /// # Errors
-    /// A name is not understood, a core does not exist or is used twice, a profile
-    /// does not exist or is wrong.
+    /// A name is not understood, a core does not exist or is used twice, a GPU cannot be
+    /// used, a profile does not exist or is wrong.
     pub fn named(names: &[String], host: &Host) -> Result<Self, DeviceError> {
-        let mut found = Devices {
-            devices: Vec::new(),
-            spaces: Vec::new(),
-        };
+        Devices::named_with(names, host, |number| match number {
+            Some(number) => look_at(number),
+            None => find_gpus(),
+        })
+    }
+
+    /// The same among the GPUs that `look` finds: the one of a number, or all.
+    ///
+    /// # Errors
+    /// As [`Devices::named`].
+    pub fn named_with(
+        names: &[String],
+        host: &Host,
+        look: impl Fn(Option<usize>) -> Result<Found, GpuError>,
+    ) -> Result<Self, DeviceError> {
+        let mut found = Devices::none();
         let each = names.iter().flat_map(|n| n.split([',', ' ']));
         for name in each.filter(|n| !n.is_empty()) {
             match name.strip_prefix("sim:") {
                 Some(profile) => found.add_simulated(name, profile)?,
+                None if is_gpu(name) => found.add_gpus(name, &look)?,
                 None => found.add_partition(name, host)?,
             }
         }
@@ -68,10 +50,7 @@ impl Devices {
 
     /// `count` simulated devices of one profile, named `sim:PROFILE:NUMBER`.
     pub fn simulated(profile: &Arc<DeviceProfile>, count: usize) -> Self {
-        let mut devices = Devices {
-            devices: Vec::new(),
-            spaces: Vec::new(),
-        };
+        let mut devices = Devices::none();
         for _ in 0..count {
             devices.push_simulated(profile);
         }
@@ -83,6 +62,12 @@ impl Devices {
         if let Some(error) = self.devices.iter().find_map(|d| overlap(d, &device)) {
             return Err(error);
         }
+        self.push_partition(device, host);
+        Ok(())
+    }
+
+    /// Adds a partition; all of them share the host's memory.
+    pub(super) fn push_partition(&mut self, device: Device, host: &Host) {
         let known = self.spaces.iter().position(|s| s.name == "host");
         let space = known.unwrap_or_else(|| {
             self.spaces.push(MemorySpace {
@@ -95,7 +80,6 @@ impl Devices {
             space: SpaceId(space),
             ..device
         });
-        Ok(())
     }
 
     fn add_simulated(&mut self, name: &str, text: &str) -> Result<(), DeviceError> {

@@ -19,6 +19,8 @@ pub(super) struct Manifest {
     pub policy: Option<Spanned<Policy>>,
     #[serde(default)]
     pub devices: Vec<String>,
+    /// On GPUs: a [`crate::compute::gpu::Precision`].
+    pub precision: Option<Spanned<String>>,
     pub input: InputTable,
     pub calibration: Option<Spanned<Calibration>>,
     pub members: Spanned<Vec<Spanned<MemberTable>>>,

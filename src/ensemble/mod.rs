@@ -16,6 +16,8 @@ mod vote;
 
 use std::sync::Arc;
 
+use crate::compute::gpu::Precision;
+
 pub use batch_sizes::{BatchSize, BatchSizes};
 pub use combination::{Average, CombinationRule, MajorityVote, RuleKind, label_of};
 pub use error::EnsembleError;
@@ -42,6 +44,8 @@ pub struct Ensemble {
     pub segment_size: usize,
     pub batch_sizes: BatchSizes,
     pub policy: PolicyKind,
+    /// In which numbers GPUs compute; CPU partitions compute in float32.
+    pub precision: Precision,
     /// Devices named by the manifest; empty means what there is.
     pub devices: Vec<String>,
     /// Samples for benchmarks, with labels where they are known.

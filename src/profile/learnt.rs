@@ -29,7 +29,7 @@ struct Sums {
 }
 
 impl Learnt {
-    /// `batches` of `member` on a device of `kind` (CPU partitions: their threads) had
+    /// `batches` of `member` on a device of `kind` (a number that like devices share) had
     /// so many rows and seconds on average.
     pub fn see(&mut self, member: usize, kind: usize, batches: u64, rows: f64, seconds: f64) {
         if batches == 0 || rows <= 0.0 || seconds <= 0.0 {

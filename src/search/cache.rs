@@ -47,6 +47,9 @@ impl CacheKey {
             ensemble.policy,
             ensemble.batch_sizes
         ));
+        if devices.has_gpu() {
+            add(format!("precision {}", ensemble.precision));
+        }
         for member in &ensemble.members {
             add(format!(
                 "{} {:?} {:?} {:?}",

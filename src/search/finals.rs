@@ -1,7 +1,7 @@
 //! The best few matrices are run at last: all briefly, the better half longer.
 
 use crate::allocation::Matrix;
-use crate::device::{Device, DeviceKind, Devices};
+use crate::device::{Device, Devices};
 
 use super::control::Control;
 use super::evaluator::{Evaluator, Score, SearchError};
@@ -87,18 +87,10 @@ pub(super) fn canonical(matrix: &Matrix, devices: &Devices) -> Vec<Vec<usize>> {
     let all: Vec<&Device> = devices.iter().collect();
     for first in 0..rows.len() {
         for other in first + 1..rows.len() {
-            if alike(&all[first].kind, &all[other].kind) && rows[other] > rows[first] {
+            if all[first].kind.is_like(&all[other].kind) && rows[other] > rows[first] {
                 rows.swap(first, other);
             }
         }
     }
     rows
-}
-
-fn alike(a: &DeviceKind, b: &DeviceKind) -> bool {
-    match (a.profile(), b.profile()) {
-        (Some(a), Some(b)) => a == b,
-        (None, None) => a.threads() == b.threads(),
-        _ => false,
-    }
 }

@@ -30,8 +30,9 @@ pub use core::{
 pub use door::{Door, DoorState, Refused};
 pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
-    BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, Graded, NetworkFactory,
-    Observed, Outcome, Pending, PredictorFactory, ReloadError, Reply, Request, SPAN_BOUND, Staged,
+    BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, GpuRunner, Graded, Loss,
+    NetworkFactory, Observed, Outcome, Pending, PredictorFactory, Programs, ReloadError, Reply,
+    Request, SPAN_BOUND, Staged,
 };
 pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;

@@ -1,20 +1,25 @@
 //! The pool's bytes in host memory: written once, read by every worker.
 
+use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
+use crate::device::gpu::{HostBuffer, HostSlice, PinnedBlock};
 use crate::ensemble::Transforms;
 
 use super::batch::Slice;
 
+/// Gives page-locked memory of so many values, where there is a GPU that can.
+pub type Lender = Box<dyn Fn(usize) -> Option<PinnedBlock> + Send + Sync>;
+
 /// One block of slots for each extent and each distinct input of the members. A block's
 /// lock is held to write one request's rows or to copy one batch's; different blocks
 /// never wait for each other.
-#[derive(Debug)]
 pub struct Storage {
     transforms: Transforms,
     /// `[transform][extent]`.
-    blocks: Vec<Vec<RwLock<Vec<f32>>>>,
+    blocks: Vec<Vec<RwLock<HostBuffer>>>,
     slots: usize,
+    lender: Option<Lender>,
 }
 
 impl Storage {
@@ -26,6 +31,16 @@ impl Storage {
             blocks: transforms.distinct().iter().map(|_| extents()).collect(),
             transforms,
             slots,
+            lender: None,
+        }
+    }
+
+    /// The same in memory that GPUs copy from directly, as far as `lender` has some.
+    #[must_use]
+    pub fn pinned(self, lender: Lender) -> Self {
+        Storage {
+            lender: Some(lender),
+            ..self
         }
     }
 
@@ -44,22 +59,65 @@ impl Storage {
 
     fn write_slice(&self, slice: Slice, transform: usize, samples: &[f32]) {
         let input = self.transforms.distinct()[transform];
-        let width = input.shape.elements();
+        let width = self.width(transform);
         let block = &self.blocks[transform][slice.extent];
         let mut block = block.write().unwrap_or_else(PoisonError::into_inner);
-        if block.is_empty() {
-            block.resize(self.slots * width, 0.0);
+        if block.values().is_empty() {
+            *block = self.block(self.slots * width);
         }
-        let rows = &mut block[slice.slot * width..][..slice.len * width];
+        let rows = &mut block.values_mut()[slice.slot * width..][..slice.len * width];
         input.convert(self.transforms.sample(), samples, rows);
+    }
+
+    fn block(&self, values: usize) -> HostBuffer {
+        let lent = self.lender.as_ref().and_then(|lend| lend(values));
+        match lent {
+            Some(block) => HostBuffer::Pinned(block),
+            // What cannot be locked is copied twice; nothing else is lost.
+            None => HostBuffer::Ordinary(vec![0.0; values]),
+        }
+    }
+
+    /// Values of a sample as a transform gives it.
+    pub fn width(&self, transform: usize) -> usize {
+        self.transforms.distinct()[transform].shape.elements()
+    }
+
+    /// Which transform member number `member` reads.
+    pub fn transform(&self, member: usize) -> usize {
+        self.transforms.of(member)
     }
 
     /// Copies one slice's samples to `to`, as member number `member` takes them.
     pub fn read(&self, slice: Slice, member: usize, to: &mut [f32]) {
-        let transform = self.transforms.of(member);
-        let width = self.transforms.distinct()[transform].shape.elements();
+        self.read_as(slice, self.transforms.of(member), to);
+    }
+
+    /// The same as a transform gives them.
+    pub fn read_as(&self, slice: Slice, transform: usize, to: &mut [f32]) {
+        let width = self.width(transform);
         let block = &self.blocks[transform][slice.extent];
         let block = block.read().unwrap_or_else(PoisonError::into_inner);
-        to.copy_from_slice(&block[slice.slot * width..][..slice.len * width]);
+        to.copy_from_slice(&block.values()[slice.slot * width..][..slice.len * width]);
+    }
+
+    /// Where a copy engine finds one slice's samples; none where their block is not
+    /// page-locked.
+    pub fn host_slice(&self, slice: Slice, transform: usize) -> Option<HostSlice> {
+        let width = self.width(transform);
+        let block = &self.blocks[transform][slice.extent];
+        let block = block.read().unwrap_or_else(PoisonError::into_inner);
+        let pinned = block.pinned()?;
+        Some(pinned.slice(slice.slot * width, slice.len * width))
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Storage")
+            .field("slots", &self.slots)
+            .field("transforms", &self.transforms)
+            .field("pinned", &self.lender.is_some())
+            .finish_non_exhaustive()
     }
 }

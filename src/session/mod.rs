@@ -3,6 +3,7 @@
 
 mod arrange;
 mod command;
+mod gpu_view;
 mod guard;
 mod history;
 mod judge;
@@ -21,6 +22,7 @@ pub use crate::load::LoadPattern;
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Refusal};
+pub use gpu_view::GpuView;
 pub use guard::{Measured, Probation, ProbationState, Target, Terms};
 pub use history::{Mark, MarkKind, Ran};
 pub use judge::{Judge, Verdict};

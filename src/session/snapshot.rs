@@ -7,11 +7,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::{Cell, Matrix};
+use crate::compute::gpu::Precision;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Bucket, LatencySummary, SplitMeans};
 use crate::search::Progress;
 
+use super::gpu_view::GpuView;
 use super::guard::{Probation, Target};
 use super::history::{Mark, Ran};
 use super::setup::Setup;
@@ -28,6 +30,8 @@ pub struct Snapshot {
     pub synthetic: bool,
     /// Any device is simulated: answers mean nothing.
     pub simulated: bool,
+    /// In which numbers GPUs compute, where there are any.
+    pub precision: Option<Precision>,
     pub health: Health,
     /// The running matrix.
     pub matrix: Matrix,
@@ -112,6 +116,10 @@ pub struct DeviceView {
     pub side_by_side: bool,
     /// It disappeared.
     pub lost: bool,
+    /// Why, where its driver said so.
+    pub loss: Option<String>,
+    /// What it is, where it is a GPU of this machine.
+    pub gpu: Option<GpuView>,
     /// Its operations take so many times as long, by an operator's wish.
     pub slowdown: f64,
     /// Samples alive at most under `elastic`, where it was set for the device.

@@ -28,6 +28,7 @@ mod demo;
 mod devices;
 mod fake;
 mod files;
+mod gpus;
 mod layouts;
 mod linear;
 mod looks;

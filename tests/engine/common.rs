@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use divisi::allocation::{Frame, Matrix};
+use divisi::device::gpu::GpuInfo;
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
@@ -61,4 +62,17 @@ pub fn fakes(ensemble: &Ensemble) -> Arc<dyn PredictorFactory> {
 pub fn apply(session: &mut LiveSession, matrix: &Matrix) -> Result<(), Refusal> {
     let setup = session.snapshot().setup().with_matrix(matrix.clone());
     session.command(Command::Apply(Box::new(setup), None))
+}
+
+/// A GPU that is made up, with so much memory to book.
+pub fn h100(index: usize, free_bytes: u64) -> GpuInfo {
+    GpuInfo {
+        index,
+        name: "NVIDIA H100 80GB HBM3".into(),
+        memory_bytes: 80 << 30,
+        free_bytes,
+        capability: (9, 0),
+        multiprocessors: 132,
+        driver: (13, 0),
+    }
 }

@@ -24,6 +24,18 @@ pub fn find_gpus() -> Result<Found, GpuError> {
     Err(GpuError::NotBuilt)
 }
 
+/// Looks at GPU number `index` alone, and touches no other.
+///
+/// # Errors
+/// It is not there, there is no driver, it is too old, or this build knows no GPUs.
+pub fn look_at(index: usize) -> Result<Found, GpuError> {
+    let gpu = open(index)?;
+    Ok(Found {
+        usable: vec![gpu.info().clone()],
+        unusable: Vec::new(),
+    })
+}
+
 /// Opens GPU number `index`; the same one every time while somebody has it open.
 ///
 /// # Errors

@@ -8,9 +8,11 @@ mod driver;
 mod error;
 mod info;
 mod pinned;
+mod sampler;
 
-pub use discovery::{Found, find_gpus, open};
+pub use discovery::{Found, find_gpus, look_at, open};
 pub use driver::{DeviceMemory, DeviceSlice, Event, Gpu, Stream, Usage};
 pub use error::GpuError;
-pub use info::{Gauges, GpuInfo};
+pub use info::{Gauges, GpuInfo, others_bytes};
 pub use pinned::{HostBuffer, HostSlice, PinnedBlock, PinnedMemory};
+pub use sampler::Sampler;

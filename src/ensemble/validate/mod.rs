@@ -8,6 +8,8 @@ mod policy;
 
 use page::Page;
 
+use crate::compute::gpu::Precision;
+
 use super::Ensemble;
 use super::batch_sizes::BatchSizes;
 use super::error::EnsembleError;
@@ -60,6 +62,7 @@ fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleErr
         segment_size: page.count("segment_size", segment, 1 << 20)?,
         policy: policy::policy(page, &manifest, &batch_sizes)?,
         calibration: calibration::calibration(page, &manifest, input.shape, classes)?,
+        precision: precision(page, &manifest)?,
         name: manifest.name,
         rule: manifest.rule,
         devices: manifest.devices,
@@ -69,6 +72,14 @@ fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleErr
         labels,
         batch_sizes,
     })
+}
+
+fn precision(page: &Page<'_>, manifest: &Manifest) -> Result<Precision, EnsembleError> {
+    let Some(written) = &manifest.precision else {
+        return Ok(Precision::default());
+    };
+    let parsed = written.get_ref().parse();
+    parsed.map_err(|why: String| page.wrong(written.span().start, format!("precision: {why}")))
 }
 
 fn labels(

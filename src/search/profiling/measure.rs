@@ -1,6 +1,7 @@
 //! Measuring batches: every partition of a kind runs the same batches at the same
 //! time, as they will while serving, so that what they take from each other (memory
-//! bandwidth, shared caches, a core's turbo) is in the figure.
+//! bandwidth, shared caches, a core's turbo) is in the figure. A GPU is measured by itself:
+//! a lane of the batch size, from samples in host memory to answers there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,12 +10,14 @@ use std::time::{Duration, Instant};
 
 use candle_core::Tensor;
 
-use crate::compute::{Predictor, host_rows, write_rows};
+use crate::compute::{ComputeError, Predictor, host_rows, write_rows};
+use crate::device::gpu::GpuInfo;
 use crate::device::{DeviceKind, pin_current_thread, thread_pool};
 use crate::ensemble::BatchSize;
 use crate::metrics::stats::median;
 use crate::search::control::Stopped;
 use crate::search::evaluator::SearchError;
+use crate::serving::{BuildError, GpuRunner};
 
 use super::Profiler;
 
@@ -81,7 +84,13 @@ fn on_device(
 }
 
 /// A worker without an engine around it.
-struct Runner {
+enum Runner {
+    Partition(Partition),
+    Gpu(Box<GpuRunner>),
+}
+
+/// One on a CPU partition.
+struct Partition {
     predictor: Box<dyn Predictor>,
     input: Tensor,
     output: Tensor,
@@ -94,38 +103,20 @@ impl Runner {
         device: usize,
         largest: usize,
     ) -> Result<Self, SearchError> {
-        let broken = |e: &dyn std::fmt::Display| SearchError::Evaluation(e.to_string());
-        let mut pool = None;
-        if let DeviceKind::Cpu { cores } = &profiler.devices.get(device).kind {
-            pin_current_thread(cores);
-            pool = thread_pool(cores).map_err(|e| broken(&e))?;
+        match &profiler.devices.get(device).kind {
+            DeviceKind::Gpu { info } => on_gpu(profiler, member, info, largest)
+                .map(|runner| Runner::Gpu(Box::new(runner)))
+                .map_err(|e| SearchError::Evaluation(e.to_string())),
+            _ => Partition::new(profiler, member, device, largest).map(Runner::Partition),
         }
-        let size = u32::try_from(largest).ok().and_then(BatchSize::new);
-        let size = size.unwrap_or(profiler.ensemble.batch_sizes.smallest());
-        let built = profiler.factory.build(member, size, pool);
-        let inputs = profiler.ensemble.members[member].graph.input().elements();
-        let tensors = host_rows(largest, inputs).and_then(|input| {
-            let values = |rows: &mut [f32]| {
-                let mixed = |i: usize| (i.wrapping_mul(2_654_435_761) >> 8) % 1000;
-                let values = rows.iter_mut().enumerate();
-                values.for_each(|(i, value)| *value = mixed(i) as f32 / 1000.0);
-            };
-            write_rows(&input, values)?;
-            Ok((input, host_rows(largest, profiler.ensemble.classes)?))
-        });
-        let (input, output) = tensors.map_err(|e| broken(&e))?;
-        Ok(Runner {
-            predictor: built.map_err(|e| broken(&e))?,
-            input,
-            output,
-        })
     }
 
     fn run(&mut self, rows: usize) -> Result<Duration, SearchError> {
-        let start = Instant::now();
-        let done = self.predictor.predict(rows, &self.input, &self.output);
-        done.map_err(|e| SearchError::Evaluation(e.to_string()))?;
-        Ok(start.elapsed())
+        let took = match self {
+            Runner::Partition(partition) => partition.run(rows),
+            Runner::Gpu(gpu) => gpu.run(rows),
+        };
+        took.map_err(|e| SearchError::Evaluation(e.to_string()))
     }
 
     fn times(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Vec<f64>, SearchError> {
@@ -133,6 +124,10 @@ impl Runner {
         self.run(sizes[sizes.len() - 1])?;
         let mut times = Vec::new();
         for &rows in sizes {
+            if let Runner::Gpu(_) = self {
+                // What suits a shape is looked for when it first comes.
+                self.run(rows)?;
+            }
             times.push(self.time(rows)?);
             if profiler.control.is_cancelled() {
                 return Err(Stopped.into());
@@ -161,5 +156,64 @@ impl Runner {
                 return Ok(median(&times));
             }
         }
+    }
+}
+
+/// A lane on a GPU, with samples to run.
+fn on_gpu(
+    profiler: &Profiler<'_>,
+    member: usize,
+    info: &GpuInfo,
+    largest: usize,
+) -> Result<GpuRunner, BuildError> {
+    let gpu = profiler.factory.gpu(info)?;
+    let program = profiler.factory.program(member, &gpu)?;
+    let inputs = profiler.ensemble.members[member].graph.input().elements();
+    let classes = profiler.ensemble.classes;
+    let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, classes)?;
+    mix(runner.samples());
+    Ok(runner)
+}
+
+/// Samples that are no two alike.
+fn mix(rows: &mut [f32]) {
+    let mixed = |i: usize| (i.wrapping_mul(2_654_435_761) >> 8) % 1000;
+    let values = rows.iter_mut().enumerate();
+    values.for_each(|(i, value)| *value = mixed(i) as f32 / 1000.0);
+}
+
+impl Partition {
+    fn new(
+        profiler: &Profiler<'_>,
+        member: usize,
+        device: usize,
+        largest: usize,
+    ) -> Result<Self, SearchError> {
+        let broken = |e: &dyn std::fmt::Display| SearchError::Evaluation(e.to_string());
+        let mut pool = None;
+        if let DeviceKind::Cpu { cores } = &profiler.devices.get(device).kind {
+            pin_current_thread(cores);
+            pool = thread_pool(cores).map_err(|e| broken(&e))?;
+        }
+        let size = u32::try_from(largest).ok().and_then(BatchSize::new);
+        let size = size.unwrap_or(profiler.ensemble.batch_sizes.smallest());
+        let built = profiler.factory.build(member, size, pool);
+        let inputs = profiler.ensemble.members[member].graph.input().elements();
+        let tensors = host_rows(largest, inputs).and_then(|input| {
+            write_rows(&input, mix)?;
+            Ok((input, host_rows(largest, profiler.ensemble.classes)?))
+        });
+        let (input, output) = tensors.map_err(|e| broken(&e))?;
+        Ok(Partition {
+            predictor: built.map_err(|e| broken(&e))?,
+            input,
+            output,
+        })
+    }
+
+    fn run(&mut self, rows: usize) -> Result<Duration, ComputeError> {
+        let start = Instant::now();
+        self.predictor.predict(rows, &self.input, &self.output)?;
+        Ok(start.elapsed())
     }
 }

@@ -42,10 +42,22 @@ pub struct Profiled {
     pub elapsed: Duration,
 }
 
-/// Partitions of as many threads are one kind: what is measured on one holds for all.
-struct Kind {
-    threads: usize,
+/// Partitions of as many threads are one kind, GPUs of one model another: what is measured
+/// on one holds for all.
+struct Kind<'a> {
+    like: &'a DeviceKind,
     devices: Vec<usize>,
+}
+
+impl Kind<'_> {
+    /// Those that are busy while it is measured: partitions take from each other, GPUs do
+    /// not.
+    fn busy(&self) -> &[usize] {
+        match self.like {
+            DeviceKind::Gpu { .. } => &self.devices[..1],
+            _ => &self.devices,
+        }
+    }
 }
 
 impl Profiler<'_> {
@@ -118,24 +130,25 @@ impl Profiler<'_> {
         })
     }
 
-    fn path(&self, member: usize, kind: &Kind) -> Option<PathBuf> {
+    fn path(&self, member: usize, kind: &Kind<'_>) -> Option<PathBuf> {
         let cache = self.cache?;
         let member = &self.ensemble.members[member];
-        let key = store::key(member, kind.threads, kind.devices.len());
+        let key = match kind.like {
+            DeviceKind::Gpu { info } => store::gpu_key(member, info, self.ensemble.precision),
+            like => store::key(member, like.threads(), kind.devices.len()),
+        };
         Some(store::path(cache.folder(), &key))
     }
 
-    fn kinds(&self) -> Vec<Kind> {
-        let mut kinds: Vec<Kind> = Vec::new();
-        for (index, device) in self.devices.iter().enumerate() {
-            let DeviceKind::Cpu { .. } = device.kind else {
-                continue;
-            };
-            let threads = device.kind.threads();
-            match kinds.iter_mut().find(|k| k.threads == threads) {
+    fn kinds(&self) -> Vec<Kind<'_>> {
+        let mut kinds: Vec<Kind<'_>> = Vec::new();
+        let real = self.devices.iter().enumerate();
+        for (index, device) in real.filter(|(_, d)| d.kind.profile().is_none()) {
+            let like = &device.kind;
+            match kinds.iter_mut().find(|k| k.like.is_like(like)) {
                 Some(kind) => kind.devices.push(index),
                 None => kinds.push(Kind {
-                    threads,
+                    like,
                     devices: vec![index],
                 }),
             }
@@ -144,14 +157,18 @@ impl Profiler<'_> {
     }
 
     /// The profile kept, or a new one; whether it is new.
-    fn profile(&self, member: usize, kind: &Kind) -> Result<(Arc<Measured>, bool), SearchError> {
+    fn profile(
+        &self,
+        member: usize,
+        kind: &Kind<'_>,
+    ) -> Result<(Arc<Measured>, bool), SearchError> {
         let sizes = self.sizes(member, kind)?;
         let path = self.path(member, kind);
         if let Some(known) = path.as_deref().and_then(|p| store::load(p, &sizes)) {
             return Ok((Arc::new(known), false));
         }
         self.control.update(|p| p.measuring = true);
-        let points = measure(self, member, &kind.devices, &sizes)?;
+        let points = measure(self, member, kind.busy(), &sizes)?;
         let profile = Measured::new(points).map_err(|e| SearchError::Evaluation(e.to_string()))?;
         if let Some(path) = path {
             // What cannot be kept is measured again next time; nothing else is lost.
@@ -160,12 +177,12 @@ impl Profiler<'_> {
         Ok((Arc::new(profile), true))
     }
 
-    /// Batch sizes that fit on every device of the kind at once, largest first.
-    fn sizes(&self, member: usize, kind: &Kind) -> Result<Vec<usize>, SearchError> {
+    /// Batch sizes that fit on every device that is measured at once, largest first.
+    fn sizes(&self, member: usize, kind: &Kind<'_>) -> Result<Vec<usize>, SearchError> {
         let sizes: Vec<_> = self.ensemble.batch_sizes.iter().collect();
         let device = kind.devices[0];
         let needed = |size| self.footprints.bytes(Cell { device, member }, size);
-        let free = self.devices.memory_bytes(device) / kind.devices.len() as u64;
+        let free = self.devices.memory_bytes(device) / kind.busy().len() as u64;
         let fitting = sizes.iter().rev().filter(|&&size| needed(size) <= free);
         let fitting: Vec<usize> = fitting.map(|s| s.get()).collect();
         // Where not all of them fit at once, the smallest may fit alone.

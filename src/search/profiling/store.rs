@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::compute::gpu::Precision;
+use crate::device::gpu::GpuInfo;
 use crate::ensemble::Member;
 use crate::profile::Measured;
 use crate::search::sealed;
@@ -16,6 +18,19 @@ pub(super) fn key(member: &Member, threads: usize, partitions: usize) -> String 
     hash.update(format!("profile {build:?} {}", sealed::processor()));
     hash.update(crate::compute::kernels_in_use());
     hash.update(format!("{threads} threads, {partitions} partitions"));
+    hash.update(format!("{:?} {:?}", member.graph, member.outputs));
+    sealed::hex(hash)
+}
+
+/// The same for a model of GPU that computes in `precision`.
+pub(super) fn gpu_key(member: &Member, gpu: &GpuInfo, precision: Precision) -> String {
+    let mut hash = Sha256::new();
+    let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
+    // Samples come from this machine's memory.
+    hash.update(format!("profile {build:?} {}", sealed::processor()));
+    let model = (&gpu.name, gpu.capability, gpu.multiprocessors, gpu.driver);
+    let cudnn = cfg!(feature = "cudnn");
+    hash.update(format!("gpu {model:?} {precision} {cudnn}"));
     hash.update(format!("{:?} {:?}", member.graph, member.outputs));
     sealed::hex(hash)
 }

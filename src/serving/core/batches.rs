@@ -89,6 +89,23 @@ impl<T: Clone> Core<T> {
         }
     }
 
+    /// Where a part's samples lie in the pool, while its request is under way.
+    pub fn slice_of(&self, part: PartKey) -> Option<Slice> {
+        let entry = self.requests.get(&part.request)?;
+        entry.parts.get(part.part).map(|p| p.slice)
+    }
+
+    /// A driver holds the memory of the parts that are copied to a device: from now on it
+    /// is told which of them leave.
+    pub fn record_departures(&mut self, device: usize) {
+        self.scheduler.record_departures(device);
+    }
+
+    /// Parts that left a device since the last call: their memory is to be freed.
+    pub fn take_departed(&mut self, device: usize) -> Vec<PartKey> {
+        self.scheduler.take_departed(device)
+    }
+
     fn place(&mut self, start: Start) -> Batch<T> {
         let worker = start.worker;
         let ranges = start.ranges.iter();

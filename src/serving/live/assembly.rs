@@ -11,7 +11,8 @@ use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
 
 use super::engine::{EngineError, EngineOptions};
-use super::factory::PredictorFactory;
+use super::factory::{BuildError, PredictorFactory};
+use super::gpu::{Board, Opened};
 use super::shared::{DeviceLane, SPAN_BOUND, Shared};
 
 pub(super) fn assemble(
@@ -22,7 +23,8 @@ pub(super) fn assemble(
 ) -> Result<Shared, EngineError> {
     let slots = ensemble.segment_size;
     let extents = extents(ensemble, options)?;
-    let core = Core::new(CoreConfig {
+    let boards = open_gpus(&devices, factory.as_ref(), options)?;
+    let mut core = Core::new(CoreConfig {
         devices: devices.iter().map(|d| Discipline::of(&d.kind)).collect(),
         transforms: ensemble.transforms().by_member().to_vec(),
         extents,
@@ -31,7 +33,8 @@ pub(super) fn assemble(
     });
     let lanes = devices
         .iter()
-        .map(|device| {
+        .enumerate()
+        .map(|(index, device)| {
             let cores: &[usize] = match &device.kind {
                 DeviceKind::Cpu { cores } => cores,
                 _ => &[],
@@ -42,14 +45,49 @@ pub(super) fn assemble(
                 pool: thread_pool(cores).map_err(|e| EngineError::Thread(e.to_string()))?,
                 spans: SpanRing::new(SPAN_BOUND),
                 fates: Mutex::default(),
+                board: boards.iter().find(|b| b.device() == index).cloned(),
             })
         })
         .collect::<Result<_, EngineError>>()?;
-    let storage = Storage::new(extents, slots, ensemble.transforms());
+    boards
+        .iter()
+        .for_each(|b| core.record_departures(b.device()));
+    let storage = storage(Storage::new(extents, slots, ensemble.transforms()), boards);
     let ensemble = Arc::clone(ensemble);
     Ok(Shared::new(
         ensemble, devices, factory, core, storage, lanes,
     ))
+}
+
+fn open_gpus(
+    devices: &Devices,
+    factory: &dyn PredictorFactory,
+    options: &EngineOptions,
+) -> Result<Vec<Arc<Board>>, EngineError> {
+    let gpus = devices.iter().enumerate();
+    let gpus = gpus.filter_map(|(index, d)| Some((index, d, d.kind.gpu()?)));
+    gpus.map(|(index, device, info)| {
+        let failed = |reason: BuildError| EngineError::Gpu {
+            device: device.name.clone(),
+            reason: Box::new(reason),
+        };
+        let gpu = factory.gpu(info).map_err(failed)?;
+        let opened = Opened::new(index, gpu);
+        let opened = opened.map_err(|e| failed(BuildError::Compute(e.into())))?;
+        Ok(Arc::new(Board::new(index, opened, options.drain_limit)))
+    })
+    .collect()
+}
+
+/// The pool's memory is page-locked by the first GPU that can, for all of them.
+fn storage(ordinary: Storage, boards: Vec<Arc<Board>>) -> Storage {
+    if boards.is_empty() {
+        return ordinary;
+    }
+    ordinary.pinned(Box::new(move |floats| {
+        let mut opened = boards.iter().filter_map(|b| b.opened());
+        opened.find_map(|gpu| gpu.pinned(floats))
+    }))
 }
 
 /// How many times its bound in bytes the pool may take where two segments need it.

@@ -55,6 +55,11 @@ pub enum EngineError {
         device: String,
         reason: Box<BuildError>,
     },
+    #[error("`{device}` cannot be used: {reason}")]
+    Gpu {
+        device: String,
+        reason: Box<BuildError>,
+    },
     #[error("policy: {0}")]
     Policy(String),
     #[error("combination: {0}")]
@@ -144,6 +149,12 @@ impl Engine {
     fn start_threads(&self) -> Result<(), EngineError> {
         for device in 0..self.shared.devices.count() {
             let shared = Arc::clone(&self.shared);
+            if let Some(board) = &shared.lanes[device].board {
+                let thread = board.start(&shared);
+                let thread = thread.map_err(|e| EngineError::Thread(e.to_string()))?;
+                let _ = shared.lanes[device].thread.set(thread);
+                continue;
+            }
             let name = self.shared.devices.get(device).name.clone();
             let simulated = shared.devices.get(device).kind.profile().is_some();
             let body = move || match simulated {
@@ -258,8 +269,10 @@ impl Engine {
     /// fails the rest with a reason, and stops.
     pub fn shutdown(&self) {
         self.shared.core().close("shutting down");
-        // Nothing more will come that a sample could wait for.
-        self.follow_policy(PolicyKind::NoWait);
+        if self.policy().wait() > Duration::ZERO {
+            // Nothing more will come that a sample could wait for.
+            self.follow_policy(PolicyKind::NoWait);
+        }
         let limit = Instant::now() + self.options.drain_limit;
         while Instant::now() < limit && self.shared.core().in_flight() > 0 {
             thread::park_timeout(Duration::from_millis(1));
@@ -280,6 +293,8 @@ impl Engine {
             // A device's thread catches panics; there is nothing to do about others.
             let _ = handle.join();
         }
+        self.shared.losses.silence();
+        self.shared.boards().for_each(|board| board.stop());
     }
 }
 

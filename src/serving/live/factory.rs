@@ -5,10 +5,14 @@ use std::sync::{Arc, Mutex};
 use rayon::ThreadPool;
 use thiserror::Error;
 
+use crate::compute::gpu::Program;
 use crate::compute::{ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor};
+use crate::device::gpu::{self, Gpu, GpuInfo};
 use crate::ensemble::{BatchSize, Ensemble, Outputs};
 use crate::lock::lock;
 use crate::network::{GraphError, WeightsError};
+
+use super::gpu::{Programs, lower_for_gpu};
 
 /// Why a worker could not be built.
 #[derive(Debug, Error)]
@@ -36,13 +40,34 @@ pub trait PredictorFactory: Send + Sync {
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError>;
+
+    /// Opens a GPU.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    fn gpu(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, BuildError> {
+        Ok(gpu::open(info.index).map_err(ComputeError::Gpu)?)
+    }
+
+    /// The network of `member` on a GPU, with its weights: the same one for all who hold
+    /// it.
+    ///
+    /// # Errors
+    /// The GPU cannot hold it.
+    fn program(&self, member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+        let name = &gpu.info().name;
+        Err(BuildError::Other(format!(
+            "there is nothing to run for member {member} on {name}"
+        )))
+    }
 }
 
 /// The ensemble's own networks. A member is lowered once, at its first worker, and
-/// shared by all.
+/// shared by all; on a GPU until its last worker there leaves.
 pub struct NetworkFactory {
     ensemble: Arc<Ensemble>,
     lowered: Mutex<Vec<Option<Arc<Lowered>>>>,
+    programs: Programs,
 }
 
 impl NetworkFactory {
@@ -51,6 +76,7 @@ impl NetworkFactory {
         NetworkFactory {
             lowered: Mutex::new(vec![None; ensemble.members.len()]),
             ensemble,
+            programs: Programs::default(),
         }
     }
 
@@ -83,6 +109,12 @@ impl PredictorFactory for NetworkFactory {
     ) -> Result<Box<dyn Predictor>, BuildError> {
         let lowered = self.lowered(member)?;
         Ok(Box::new(CpuPredictor::new(lowered, size.get(), pool)?))
+    }
+
+    fn program(&self, member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+        let (members, precision) = (&self.ensemble.members, self.ensemble.precision);
+        let lower = || lower_for_gpu(&members[member], precision, gpu);
+        self.programs.get(member, gpu, lower)
     }
 }
 

@@ -97,7 +97,7 @@ fn finish(shared: &Shared, batch: &LiveBatch, start: Instant, timing: Timing) {
 }
 
 /// The batch's requests fail at once; then the worker is built anew, or retired.
-fn failed(shared: &Arc<Shared>, batch: &LiveBatch, why: &str) {
+pub(super) fn failed(shared: &Arc<Shared>, batch: &LiveBatch, why: &str) {
     let member = &shared.ensemble.members[batch.member].name;
     let device = &shared.devices.get(batch.device).name;
     let text = format!("worker `{member}` on `{device}`: {why}");

@@ -98,7 +98,11 @@ impl Engine {
             let plan = self.plan_reload(&matrix)?;
             self.follow(plan, &matrix, &mut watch)
         });
-        self.shared.core().set_reloading(false);
+        {
+            let mut core = self.shared.core();
+            // A GPU may have been lost meanwhile whose workers are still to be moved.
+            core.set_reloading(self.shared.losses.are_awaited());
+        }
         // Where even an old worker did not start again, its member has nobody left.
         self.shared.close_if_orphaned();
         self.shared.core().reopen_if_served();

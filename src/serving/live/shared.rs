@@ -23,6 +23,7 @@ use crate::trace::SpanRing;
 use super::ballots::Weighing;
 use super::client::{Failure, Reply, Request, RequestData};
 use super::factory::PredictorFactory;
+use super::gpu::{Board, Losses, sweep};
 use super::simulated::Fate;
 use super::watched::Watched;
 use super::worker::{Body, since};
@@ -46,6 +47,7 @@ pub struct Shared {
     pub stopping: AtomicBool,
     bodies: RwLock<HashMap<WorkerId, Arc<Mutex<Body>>>>,
     pub watched: Watched,
+    pub losses: Losses,
     core: Mutex<Core<Arc<RequestData>>>,
 }
 
@@ -72,6 +74,8 @@ pub struct DeviceLane {
     pub spans: SpanRing,
     /// What befell it since its thread looked, where it is simulated.
     pub fates: Mutex<Vec<Fate>>,
+    /// Where it is a GPU.
+    pub board: Option<Arc<Board>>,
 }
 
 impl Shared {
@@ -101,6 +105,7 @@ impl Shared {
             stopping: AtomicBool::new(false),
             bodies: RwLock::default(),
             watched: Watched::new(),
+            losses: Losses::default(),
             core: Mutex::new(core),
         }
     }
@@ -121,6 +126,20 @@ impl Shared {
     pub fn forget(&self, id: WorkerId) {
         let mut bodies = self.bodies.write().unwrap_or_else(PoisonError::into_inner);
         bodies.remove(&id);
+        drop(bodies);
+        self.boards().for_each(|board| board.forget(id));
+    }
+
+    /// The GPUs.
+    pub fn boards(&self) -> impl Iterator<Item = &Arc<Board>> {
+        self.lanes.iter().filter_map(|lane| lane.board.as_ref())
+    }
+
+    /// Frees what requests took on GPUs that are over.
+    fn sweep(&self) {
+        for opened in self.boards().filter_map(|board| board.opened()) {
+            sweep(self, &opened);
+        }
     }
 
     /// The rule for requests that are let in now.
@@ -235,6 +254,7 @@ impl Shared {
 
     /// Answers requests that are complete.
     pub fn deliver(&self, finished: Vec<Finished<Arc<RequestData>>>) {
+        self.sweep();
         if finished.is_empty() {
             return;
         }
@@ -289,6 +309,7 @@ impl Shared {
         failed: impl IntoIterator<Item = Finished<Arc<RequestData>>>,
         failure: &Failure,
     ) {
+        self.sweep();
         let counter = match failure {
             Failure::Cancelled => &self.watched.cancelled,
             _ => &self.watched.failed,

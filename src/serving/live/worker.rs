@@ -13,6 +13,7 @@ use crate::serving::storage::Storage;
 
 use super::client::RequestData;
 use super::factory::BuildError;
+use super::gpu;
 use super::shared::Shared;
 
 /// Batcher, predictor and sender of one entry of the matrix.
@@ -102,12 +103,15 @@ pub(super) fn fold(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize
 
 /// Builds a worker's body; it serves nobody until the core knows it. A panic while
 /// it is built is an error like others.
-pub(super) fn build(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
+pub(super) fn build(shared: &Arc<Shared>, spec: WorkerSpec) -> Result<(), BuildError> {
     catch_unwind(AssertUnwindSafe(|| build_body(shared, spec)))
         .unwrap_or_else(|panic| Err(BuildError::Other(panic_text(panic.as_ref()))))
 }
 
-fn build_body(shared: &Shared, spec: WorkerSpec) -> Result<(), BuildError> {
+fn build_body(shared: &Arc<Shared>, spec: WorkerSpec) -> Result<(), BuildError> {
+    if let Some(board) = &shared.lanes[spec.device].board {
+        return gpu::build(shared, board, spec);
+    }
     if shared.devices.get(spec.device).kind.profile().is_some() {
         // It computes nothing, so it needs neither weights nor an arena.
         return Ok(());

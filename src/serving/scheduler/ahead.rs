@@ -139,6 +139,16 @@ impl Scheduler {
         asked
     }
 
+    /// From now on keeps which parts left the memory of a device.
+    pub fn record_departures(&mut self, device: usize) {
+        self.rows[device].pool.record_departures();
+    }
+
+    /// Parts that left the memory of a device since the last call.
+    pub fn take_departed(&mut self, device: usize) -> Vec<PartKey> {
+        self.rows[device].pool.take_departed()
+    }
+
     /// A request is over: its parts leave every device.
     pub fn forget(&mut self, request: RequestKey, parts: usize) {
         for row in &mut self.rows {

@@ -13,6 +13,8 @@ pub(super) struct Pool {
     /// Parts in order of arrival; those that left may be named still.
     order: VecDeque<PartKey>,
     samples: usize,
+    /// Parts that left, for a driver that holds their memory; none where nobody does.
+    departed: Option<Vec<PartKey>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,28 @@ pub(super) fn key(range: &Range, transform: usize) -> PartKey {
 }
 
 impl Pool {
+    /// From now on tells which parts left.
+    pub fn record_departures(&mut self) {
+        self.departed.get_or_insert_default();
+    }
+
+    /// Parts that left since the last call: no more than ever came.
+    pub fn take_departed(&mut self) -> Vec<PartKey> {
+        self.departed
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// Forgets everything at once: the memory is gone.
+    pub fn clear(&mut self) {
+        let departed = self.departed.take().map(|_| Vec::new());
+        *self = Pool {
+            departed,
+            ..Pool::default()
+        };
+    }
+
     /// A worker takes `held` samples of a part; true where it has to be copied.
     pub fn hold(&mut self, now: Duration, key: PartKey, samples: usize, held: usize) -> bool {
         if let Some(part) = self.parts.get_mut(&key) {
@@ -88,6 +112,9 @@ impl Pool {
     fn remove(&mut self, key: &PartKey) {
         if let Some(part) = self.parts.remove(key) {
             self.samples -= part.samples;
+            if let Some(departed) = &mut self.departed {
+                departed.push(*key);
+            }
         }
     }
 

@@ -144,7 +144,7 @@ impl Row {
         self.lost = true;
         self.alive = 0;
         self.batches = batches_left;
-        self.pool = Pool::default();
+        self.pool.clear();
         std::mem::take(&mut self.workers)
     }
 

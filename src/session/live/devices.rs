@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
+use crate::compute::gpu::Precision;
 use crate::search::propose_move;
 use crate::serving::{DoorState, Observed, WorkerStats};
-use crate::session::{Health, MarkKind, Proposal, Refusal};
+use crate::session::{GpuView, Health, MarkKind, Proposal, Refusal};
 
 use super::LiveSession;
 
@@ -74,6 +75,25 @@ impl LiveSession {
             true => Health::Serving,
             false => Health::Degraded(format!("{} gone", gone.join(", "))),
         }
+    }
+
+    /// In which numbers GPUs compute, where there are any.
+    pub(super) fn precision(&self) -> Option<Precision> {
+        let any = self.engine.devices().has_gpu();
+        any.then_some(self.ensemble.precision)
+    }
+
+    /// Why a device is gone, where its driver said so.
+    pub(super) fn loss(&self, seen: &Observed, device: usize) -> Option<String> {
+        let reason = || self.engine.loss_reason(device);
+        let reason = seen.lost[device].then(reason).flatten();
+        reason.map(|r| r.to_string())
+    }
+
+    /// What a GPU is and how it is doing.
+    pub(super) fn gpu(&self, device: usize) -> Option<GpuView> {
+        let info = self.engine.devices().get(device).kind.gpu()?;
+        Some(GpuView::new(info, self.readings.of(device)))
     }
 
     /// Looks again, once a second, which change would relieve a worker that suffers.

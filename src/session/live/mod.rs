@@ -3,8 +3,10 @@
 mod change;
 mod chronicle;
 mod devices;
+mod gauges;
 mod load;
 mod log;
+mod loss;
 mod predict;
 mod reloads;
 mod searches;
@@ -27,6 +29,7 @@ use crate::trace::Span;
 use super::{
     Command, EditPreview, LogLevel, MarkKind, Proposal, Refusal, Session, Setup, Snapshot, Target,
 };
+use gauges::Readings;
 use load::Load;
 use log::Log;
 use predict::Forecast;
@@ -52,6 +55,7 @@ pub struct LiveSession {
     proposed_at: Option<Duration>,
     target: Option<Target>,
     growth: Growth,
+    readings: Readings,
 }
 
 impl LiveSession {
@@ -83,12 +87,19 @@ impl LiveSession {
             proposed_at: None,
             target: None,
             growth: Growth::default(),
+            readings: Readings::default(),
             load: Arc::new(Mutex::new(Load::new(Arc::clone(&engine), Arc::clone(&log)))),
             rest: None,
             engine,
             ensemble,
             log,
         }
+    }
+
+    /// Writes to the log what an operator should know.
+    pub fn warn(&self, text: &str) {
+        let now = self.engine.now();
+        self.log.add(now, LogLevel::Warn, text.to_owned());
     }
 
     /// Whether leaving now means waiting: requests or a search are under way.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::allocation::Matrix;
-use crate::device::{DeviceKind, Devices};
+use crate::device::Devices;
 use crate::profile::{CellCost, Costs, Learnt};
 use crate::search::model::{ModelEvaluator, Rates};
 use crate::search::profiling::Profiler;
@@ -65,16 +65,25 @@ impl Forecast {
             self.counted.insert(worker.spec.id, now);
             let (batches, samples, seconds) =
                 before.get(&worker.spec.id).copied().unwrap_or_default();
-            let kind = &self.engine.devices().get(worker.spec.device).kind;
+            let kind = self.kind(worker.spec.device);
             let new = now.0.saturating_sub(batches);
-            if let (DeviceKind::Cpu { .. }, false, true) = (kind, disturbed, new > 0) {
+            if let (Some(kind), false, true) = (kind, disturbed, new > 0) {
                 let mean = |sum: f64| sum / new as f64;
                 let rows = mean(now.1.saturating_sub(samples) as f64);
                 let took = mean(now.2 - seconds);
                 let member = worker.spec.member;
-                self.learnt.see(member, kind.threads(), new, rows, took);
+                self.learnt.see(member, kind, new, rows, took);
             }
         }
+    }
+
+    /// The first device that is like another; none of simulated ones, which have laws.
+    fn kind(&self, device: usize) -> Option<usize> {
+        let devices = self.engine.devices();
+        let facts = &devices.get(device).kind;
+        let real = facts.profile().is_none();
+        let like = || devices.iter().position(|d| d.kind.is_like(facts));
+        real.then(like).flatten()
     }
 
     /// What batches cost by what was seen: laws of simulated devices beside it.
@@ -161,12 +170,15 @@ impl Forecast {
     /// serving shows says how long batches take now. Whether it showed anything.
     fn pace(&self, costs: &mut Costs) -> bool {
         let mut paced = false;
-        for (device, facts) in self.engine.devices().iter().enumerate() {
+        for device in 0..self.engine.devices().count() {
+            let Some(kind) = self.kind(device) else {
+                continue;
+            };
             for member in 0..self.engine.ensemble().members.len() {
                 let CellCost::Measured(profile) = costs.cell(member, device) else {
                     continue;
                 };
-                let pace = self.learnt.pace(member, facts.kind.threads(), profile);
+                let pace = self.learnt.pace(member, kind, profile);
                 let now = pace.and_then(|pace| profile.at_pace(pace).ok());
                 if let Some(now) = now {
                     costs.set_measured(member, device, Arc::new(now));
@@ -181,13 +193,12 @@ impl Forecast {
         let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
         let sizes: Vec<usize> = ensemble.batch_sizes.iter().map(|s| s.get()).collect();
         let mut costs = Costs::of_laws(ensemble, devices);
-        for (device, facts) in devices.iter().enumerate() {
-            let DeviceKind::Cpu { .. } = facts.kind else {
+        for device in 0..devices.count() {
+            let Some(kind) = self.kind(device) else {
                 continue;
             };
             for member in 0..ensemble.members.len() {
-                let threads = facts.kind.threads();
-                if let Some(measured) = self.learnt.measured(member, threads, &sizes) {
+                if let Some(measured) = self.learnt.measured(member, kind, &sizes) {
                     costs.set_measured(member, device, Arc::new(measured));
                 }
             }

@@ -49,11 +49,13 @@ impl LiveSession {
         let disturbed = self.searches.is_measuring();
         self.forecast.learn(&seen, disturbed);
         let matrix = self.engine.matrix();
+        self.readings.refresh(&self.engine, seen.now);
         Snapshot {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
             synthetic: self.ensemble.is_synthetic(),
             simulated: self.engine.devices().is_simulated(),
+            precision: self.precision(),
             health: self.health(&seen),
             policy: seen.policy,
             combination: self.engine.combination(),
@@ -100,6 +102,8 @@ impl LiveSession {
                 memory_bytes: devices.memory_bytes(index),
                 side_by_side: device.kind.is_concurrent(),
                 lost: seen.lost[index],
+                loss: self.loss(seen, index),
+                gpu: self.gpu(index),
                 slowdown: self.slowdown[index],
                 max_inf: stats.max_inf,
                 alive: stats.alive,

@@ -122,7 +122,7 @@ macro_rules! sections {
 
 sections! {
     whole {
-        0: ensemble synthetic simulated;
+        0: ensemble synthetic simulated precision;
         1: health can_undo can_redo;
         2: matrix policy combination segment_size target;
         3: latency;

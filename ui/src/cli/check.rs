@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use divisi::allocation::{Cell, Footprints};
+use divisi::compute::gpu::Precision;
 use divisi::device::format_bytes;
 use divisi::search::worst_fit;
 use serde::Serialize;
@@ -21,6 +22,9 @@ struct Report {
     synthetic: bool,
     members: Vec<MemberRow>,
     devices: Vec<DeviceRow>,
+    /// In which numbers GPUs compute, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Precision>,
     /// Rows are devices; what worst-fit decreasing gives.
     matrix: Option<Vec<Vec<usize>>>,
     /// Why nothing fits, where nothing does.
@@ -56,6 +60,7 @@ pub fn run(args: &CheckArgs) -> Result<()> {
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
         devices: device_rows(&opened.devices),
+        precision: opened.precision(),
         matrix: matrix.as_ref().ok().map(|m| m.rows()),
         problem: matrix.as_ref().err().map(ToString::to_string),
     };
@@ -86,11 +91,9 @@ fn bytes_on(
 /// The first device of every kind but the first device's: there members take other
 /// bytes.
 fn other_kinds(opened: &Opened) -> impl Iterator<Item = usize> + '_ {
-    let kind = |d: usize| {
-        let kind = &opened.devices.get(d).kind;
-        (kind.threads(), kind.profile())
-    };
-    (1..opened.devices.count()).filter(move |&d| (0..d).all(|before| kind(before) != kind(d)))
+    let kind = |d: usize| &opened.devices.get(d).kind;
+    (1..opened.devices.count())
+        .filter(move |&d| (0..d).all(|before| !kind(before).is_like(kind(d))))
 }
 
 fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
@@ -145,6 +148,12 @@ fn text(report: &Report, matrix: Option<String>) -> String {
             device.kind,
             format_bytes(device.memory_bytes)
         );
+        if let Some(gpu) = &device.gpu {
+            text += &format!("  {}", gpu.name);
+        }
+    }
+    if let Some(precision) = report.precision {
+        text += &format!("\nGPUs compute in {precision}");
     }
     if let Some(matrix) = matrix {
         text += &format!("\n\nworst-fit decreasing\n{matrix}");

@@ -18,6 +18,7 @@ pub fn run(args: &DemoArgs) -> Result<()> {
     let target = Target {
         ensemble: ensemble.into(),
         devices,
+        precision: None,
         memory: None,
     };
     let options = Options {

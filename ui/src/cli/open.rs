@@ -1,11 +1,14 @@
 //! From what was said on the command line to an ensemble, devices, a matrix, an engine.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
+use divisi::compute::gpu::Precision;
+use divisi::device::gpu::find_gpus;
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, Samples};
 use divisi::search::worst_fit;
@@ -19,6 +22,8 @@ pub struct Opened {
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     pub frame: Arc<Frame>,
+    /// What an operator should know: GPUs that are there and cannot be used.
+    pub notices: Vec<String>,
 }
 
 /// Reads the ensemble and finds its devices.
@@ -40,6 +45,17 @@ pub fn with_policy(path: &Path, policy: Option<PolicyKind>) -> Result<Ensemble> 
 
 /// The same for an ensemble changed by the command line.
 pub fn with_devices(ensemble: Ensemble, target: &Target) -> Result<Opened> {
+    let opened = quietly(ensemble, target)?;
+    say(&opened.notices);
+    Ok(opened)
+}
+
+/// The same for who shows the notices itself.
+pub fn open_quietly(target: &Target) -> Result<Opened> {
+    quietly(Ensemble::read(&files(&target.ensemble))?, target)
+}
+
+fn quietly(mut ensemble: Ensemble, target: &Target) -> Result<Opened> {
     let mut host = Host::discover();
     if let Some(bytes) = target.memory {
         host = host.with_memory(bytes);
@@ -49,12 +65,24 @@ pub fn with_devices(ensemble: Ensemble, target: &Target) -> Result<Opened> {
     } else {
         &target.devices
     };
-    let devices = if names.is_empty() {
-        Devices::default_of(&host)
-    } else {
-        Devices::named(names, &host)?
+    let (devices, notices) = match names.is_empty() {
+        true => Devices::of_machine(&host, find_gpus()),
+        false => (Devices::named(names, &host)?, Vec::new()),
     };
-    Ok(Opened::new(ensemble, devices))
+    if let Some(precision) = target.precision {
+        ensemble.precision = precision;
+    }
+    Ok(Opened {
+        notices,
+        ..Opened::new(ensemble, devices)
+    })
+}
+
+/// Says on standard error what an operator should know; a console logs it instead.
+fn say(notices: &[String]) {
+    for notice in notices {
+        let _ = writeln!(io::stderr(), "divisi: {notice}");
+    }
 }
 
 /// A path, or a built-in ensemble where no such path exists.
@@ -73,6 +101,7 @@ impl Opened {
             frame: Frame::of(&ensemble, &devices),
             ensemble: Arc::new(ensemble),
             devices,
+            notices: Vec::new(),
         }
     }
 
@@ -94,6 +123,11 @@ impl Opened {
         let names = self.devices.names();
         let found = names.iter().position(|n| n == name);
         found.with_context(|| format!("no device `{name}`: expected one of {}", names.join(", ")))
+    }
+
+    /// In which numbers GPUs compute, where there are any.
+    pub fn precision(&self) -> Option<Precision> {
+        self.devices.has_gpu().then_some(self.ensemble.precision)
     }
 
     /// The ensemble's own networks.

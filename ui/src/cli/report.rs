@@ -1,10 +1,12 @@
 //! What several commands report the same way.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anyhow::Result;
 use divisi::allocation::Matrix;
 use divisi::device::Devices;
+use divisi::device::gpu::GpuInfo;
 use serde::Serialize;
 
 /// A device in a report.
@@ -12,7 +14,11 @@ use serde::Serialize;
 pub struct DeviceRow {
     pub name: String,
     pub kind: &'static str,
+    /// Bytes that serving may book.
     pub memory_bytes: u64,
+    /// What it is, where it is a GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Arc<GpuInfo>>,
 }
 
 /// All devices of a run.
@@ -21,6 +27,7 @@ pub fn device_rows(devices: &Devices) -> Vec<DeviceRow> {
         name: device.name.clone(),
         kind: device.kind.name(),
         memory_bytes: devices.memory_bytes(i),
+        gpu: device.kind.gpu().cloned(),
     });
     rows.collect()
 }

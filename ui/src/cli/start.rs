@@ -11,7 +11,7 @@ use divisi::session::record::Recorder;
 use divisi::session::{Command, LiveSession, Session};
 
 use super::args::{StartLoad, Target};
-use super::open::open;
+use super::open::open_quietly;
 use crate::console::{self, Options};
 
 /// A live session that can be recorded.
@@ -27,11 +27,16 @@ pub fn session(
     if let Some(path) = record.filter(|p| p.exists()) {
         bail!("--record {}: it exists already", path.display());
     }
-    let opened = open(target)?;
+    let opened = open_quietly(target)?;
     let matrix = opened.matrix(matrix)?;
     let factory = opened.networks();
     let engine = Arc::new(opened.start(&matrix, Arc::clone(&factory))?);
-    let mut session = Recorder::new(LiveSession::new(engine, factory, Cache::of_user()));
+    let session = LiveSession::new(engine, factory, Cache::of_user());
+    opened
+        .notices
+        .iter()
+        .for_each(|notice| session.warn(notice));
+    let mut session = Recorder::new(session);
     if let Some(path) = record {
         session.command(Command::StartRecording(path.to_owned()))?;
     }

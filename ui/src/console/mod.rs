@@ -37,7 +37,7 @@ pub use app::run;
 pub use core::Console;
 pub use effect::{Effect, Event};
 pub use layout::{Layout, Row};
-pub use panels::lint_texts;
+pub use panels::{gpu_words, lint_texts};
 pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
 
 /// How the console starts.

@@ -1,9 +1,9 @@
 //! Snapshots in words.
 
 use divisi::allocation::Cell;
-use divisi::session::{Health, Snapshot};
+use divisi::session::{DeviceView, Health, Snapshot};
 
-use crate::console::format;
+use crate::console::{format, gpu_words};
 
 /// How it goes, on one line.
 pub fn summary(shown: &Snapshot) -> String {
@@ -52,6 +52,20 @@ pub fn cell(shown: &Snapshot, cell: Cell) -> String {
     format!("{device} × {member}")
 }
 
+fn precision(shown: &Snapshot) -> String {
+    let precision = shown.precision;
+    precision.map_or_else(String::new, |p| format!("; GPUs compute in {p}"))
+}
+
+/// Whether a device is lost, and why.
+fn lost(device: &DeviceView) -> String {
+    match (device.lost, &device.loss) {
+        (false, _) => String::new(),
+        (true, None) => "lost, ".into(),
+        (true, Some(why)) => format!("lost ({why}), "),
+    }
+}
+
 /// All there is to say, a line each: what runs, devices, members, load.
 pub fn status(shown: &Snapshot) -> Vec<String> {
     let simulated = if shown.simulated { ", simulated" } else { "" };
@@ -64,7 +78,7 @@ pub fn status(shown: &Snapshot) -> Vec<String> {
             health(&shown.health),
             summary(shown)
         ),
-        format!("policy {}; load {load}", shown.policy),
+        format!("policy {}; load {load}{}", shown.policy, precision(shown)),
     ];
     for (i, device) in shown.devices.iter().enumerate() {
         let workers = shown.matrix.workers().filter(|(c, _)| c.device == i);
@@ -73,7 +87,7 @@ pub fn status(shown: &Snapshot) -> Vec<String> {
         lines.push(format!(
             "{}: {}busy {}, memory {} of {}; {}",
             device.name,
-            if device.lost { "lost, " } else { "" },
+            lost(device),
             format::percent(device.busy).trim(),
             format::bytes(device.memory_booked),
             format::bytes(device.memory_bytes),
@@ -83,6 +97,8 @@ pub fn status(shown: &Snapshot) -> Vec<String> {
                 workers.join(", ")
             }
         ));
+        let gpu = device.gpu.as_ref().filter(|_| !device.lost);
+        lines.extend(gpu.map(|gpu| format!("{}: {}", device.name, gpu_words(gpu).join(", "))));
     }
     for member in &shown.members {
         let rate = member.samples_per_s.round().max(0.0) as u64;

@@ -10,12 +10,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
 use divisi::load::LoadPattern;
 
 use super::config::ConfigArgs;
 use super::picture::PictureArgs;
 use crate::config::time;
+use values::parse_precision;
 
 pub use networks::{
     NetworkBenchArgs, NetworkChoice, NetworkCommand, NetworkListArgs, NetworkRunArgs,
@@ -35,7 +37,7 @@ pub use watching::{
 #[command(
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi allocate digits --output best.toml"
+    after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi my_ensemble/ --devices cuda,cpu:0-3 --precision bf16\n  divisi allocate digits --output best.toml"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -96,11 +98,15 @@ pub struct Target {
     /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
-    /// Devices, split by commas: cpu:0, cpu:0-1, sim:v100*16, sim:my_gpu.toml (default:
-    /// the manifest's, else one a core)
+    /// Devices, split by commas: cpu:0, cpu:0-1, cuda:0, cuda (all GPUs), sim:v100*16,
+    /// sim:my_gpu.toml (default: the manifest's, else the GPUs and one partition a core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Vec<String>,
-    /// Memory that serving may take at most, such as 512MiB
+    /// In which numbers GPUs compute: f32, tf32, bf16 or f16 (default: the manifest's,
+    /// else f32)
+    #[arg(long, value_name = "NAME", value_parser = parse_precision())]
+    pub precision: Option<Precision>,
+    /// Memory of the host that serving may take at most, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<u64>,
 }
@@ -135,8 +141,10 @@ pub enum Command {
     /// Measure how fast a matrix serves
     #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
     Bench(BenchArgs),
-    /// Profiles of simulated devices, with where each number comes from
-    #[command(after_help = "Example:\n  divisi devices v100")]
+    /// What this machine has to compute on, and profiles of simulated devices
+    #[command(
+        after_help = "Example:\n  divisi devices\n  divisi devices cuda:0\n  divisi devices v100"
+    )]
     Devices(DevicesArgs),
     /// One network alone: list, describe, run, measure, write synthetic weights
     #[command(

@@ -20,8 +20,8 @@ pub struct CheckArgs {
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct DevicesArgs {
-    /// A built-in profile, or a .toml file of yours, with or without `sim:` (default:
-    /// all that are built in)
+    /// One alone: a GPU (cuda:0), a built-in profile, or a .toml file of yours, with or
+    /// without `sim:` (default: cores, GPUs and all that are built in)
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     #[arg(long, value_enum, default_value_t)]

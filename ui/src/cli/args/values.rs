@@ -4,7 +4,9 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi::compute::Family;
+use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
 use divisi::network::Shape;
 
@@ -84,6 +86,12 @@ pub(super) fn parse_shape(text: &str) -> Result<Shape, String> {
         format!("expected channels,height,width or features, as whole numbers, found `{text}`")
     })?;
     Shape::try_from(dims)
+}
+
+/// A precision; completions know the names.
+pub(super) fn parse_precision() -> impl TypedValueParser<Value = Precision> {
+    let names = Precision::ALL.map(Precision::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Precision>())
 }
 
 /// Kernels that this processor can run.

@@ -50,6 +50,7 @@ fn device_refusal(id: Id, model: &Model) -> Option<String> {
     }
     let view = model.snapshot.devices.get(model.cursor.device)?;
     let reason = match id {
+        Id::RegainDevice if view.lost => return None,
         _ if view.kind != "simulated" => "is part of this machine; only simulated devices can",
         Id::LoseDevice if view.lost => "is lost already",
         Id::SlowDevice if view.lost => "is lost",

@@ -13,7 +13,7 @@ mod search;
 mod streams;
 mod throughput;
 
-pub use allocation::{cell_at, rows_needed as allocation_rows};
+pub use allocation::{cell_at, gpu_words, rows_needed as allocation_rows};
 pub use lints::texts as lint_texts;
 pub use streams::{Row as StreamRow, View as StreamView};
 pub use streams::{keys as stream_keys, rows_needed as stream_rows};

@@ -2,6 +2,7 @@
 
 mod columns;
 mod entry;
+mod gauges;
 mod shape;
 mod side;
 mod staged;
@@ -18,6 +19,7 @@ use crate::console::theme::Role;
 use columns::Columns;
 use shape::{DETAILS, Shape};
 
+pub use gauges::words as gpu_words;
 pub use shape::needed as rows_needed;
 
 /// Draws the panel.
@@ -32,14 +34,11 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         let y = shape.head + row * shape.each();
         device_row(&mut inside, y, device, model, columns);
         for (i, detail) in DETAILS.iter().take(usize::from(shape.details)).enumerate() {
-            entry::details(
-                &mut inside,
-                y + 1 + i as u16,
-                device,
-                *detail,
-                model,
-                columns,
-            );
+            let y = y + 1 + i as u16;
+            entry::details(&mut inside, y, device, *detail, model, columns);
+            if let Some(view) = model.snapshot.devices.get(device) {
+                gauges::draw(&mut inside, y, i, view, columns);
+            }
         }
     }
     words::draw(&mut inside, shape.under(), model, columns);

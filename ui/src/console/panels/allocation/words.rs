@@ -4,7 +4,7 @@ use divisi::ensemble::PolicyKind;
 use divisi::session::{DeviceView, MemberView, ReloadState};
 
 use super::columns::Columns;
-use super::{entry, staged};
+use super::{entry, gauges, staged};
 use crate::console::commands::Id;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
@@ -112,6 +112,7 @@ fn words(model: &Model) -> Vec<Line> {
         return Vec::new();
     }
     let mut words: Vec<Line> = reload(model).into_iter().collect();
+    words.extend(model.snapshot.devices.iter().filter_map(loss));
     let watched = header::probation(model).filter(|p| p.1 == Role::Warn);
     words.extend(watched.map(|(text, role)| (format!("› {text}"), role)));
     let proposed = proposal::words(&model.snapshot);
@@ -136,6 +137,12 @@ fn reload(model: &Model) -> Option<(String, Role)> {
         }
         ReloadState::Failed(why) => Some((format!("✗ reload failed: {why}"), Role::Bad)),
     }
+}
+
+/// Why a device is gone, where its driver said so.
+fn loss(view: &DeviceView) -> Option<Line> {
+    let why = view.loss.as_ref()?;
+    Some((format!("✗ {}: {why}", view.name), Role::Bad))
 }
 
 /// The entry under the cursor, then its device where there is more to say of it.
@@ -173,7 +180,7 @@ fn entry_detail(model: &Model) -> String {
     )
 }
 
-/// Of a device that is simulated, lost, slowed or limited.
+/// Of a device that is simulated, a GPU, lost, slowed or limited.
 fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
     let mut parts = Vec::new();
     if view.kind == "simulated" {
@@ -188,6 +195,8 @@ fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
             format::times(view.slowdown)
         ));
     }
+    let doing = view.gpu.as_ref().filter(|_| !view.lost);
+    parts.extend(doing.into_iter().flat_map(gauges::words));
     parts.extend(alive(view, model));
     (!parts.is_empty()).then(|| format!("{}: {}", view.name, parts.join(" · ")))
 }

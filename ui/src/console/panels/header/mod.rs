@@ -120,6 +120,7 @@ fn settings(model: &Model) -> Vec<Piece> {
     });
     vec![
         (format!("policy {}", shown.policy), Role::Text),
+        (precision(model), Role::Text),
         (load, Role::Text),
         (layout(model), Role::Dim),
         (accuracy.unwrap_or_default(), Role::Text),
@@ -128,6 +129,12 @@ fn settings(model: &Model) -> Vec<Piece> {
             Role::Dim,
         ),
     ]
+}
+
+/// In which numbers GPUs compute, where there are any.
+fn precision(model: &Model) -> String {
+    let precision = model.snapshot.precision;
+    precision.map_or_else(String::new, |p| p.to_string())
 }
 
 /// Which layout is shown, where it is not the first.

@@ -1,0 +1,94 @@
+//! Gauges read in a thread of their own: whoever asks gets what was read last and never
+//! waits for a driver that takes its time.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::lock::lock;
+
+use super::info::Gauges;
+
+/// Between two readings at least.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Who asks first waits so long at most.
+const FIRST: Duration = Duration::from_millis(300);
+
+/// Reads while somebody asks.
+#[derive(Debug)]
+pub struct Sampler {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What was read last, and when.
+    value: Gauges,
+    read_at: Option<Instant>,
+    /// Somebody asked since.
+    wanted: bool,
+    over: bool,
+}
+
+impl Sampler {
+    /// Reads by `read`, for the first time when somebody asks. Where no thread can be
+    /// started nothing is ever known.
+    pub fn new(read: impl FnMut() -> Gauges + Send + 'static) -> Self {
+        let shared = Arc::<Shared>::default();
+        let inner = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("gauges".into());
+        if thread.spawn(move || run(&inner, read)).is_err() {
+            lock(&shared.state).over = true;
+        }
+        Sampler { shared }
+    }
+
+    /// What was read last; it is at most a second older than the last time anybody asked.
+    pub fn latest(&self) -> Gauges {
+        let mut state = lock(&self.shared.state);
+        state.wanted = true;
+        self.shared.changed.notify_all();
+        let unread = |s: &mut State| s.read_at.is_none() && !s.over;
+        let waited = self.shared.changed.wait_timeout_while(state, FIRST, unread);
+        waited.unwrap_or_else(PoisonError::into_inner).0.value
+    }
+}
+
+impl Drop for Sampler {
+    /// The thread ends by itself: a driver that hangs holds nobody up.
+    fn drop(&mut self) {
+        lock(&self.shared.state).over = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+fn run(shared: &Shared, mut read: impl FnMut() -> Gauges) {
+    while await_turn(shared) {
+        let value = read();
+        let mut state = lock(&shared.state);
+        state.value = value;
+        state.read_at = Some(Instant::now());
+        shared.changed.notify_all();
+    }
+}
+
+/// Waits until somebody wants a new reading and it is time; false once it is over.
+fn await_turn(shared: &Shared) -> bool {
+    let state = lock(&shared.state);
+    let idle = |s: &mut State| !s.wanted && !s.over;
+    let state = shared.changed.wait_while(state, idle);
+    let state = state.unwrap_or_else(PoisonError::into_inner);
+    let since = state.read_at.map_or(EVERY, |at| at.elapsed());
+    let left = EVERY.saturating_sub(since);
+    let state = shared.changed.wait_timeout_while(state, left, |s| !s.over);
+    let mut state = state.unwrap_or_else(PoisonError::into_inner).0;
+    state.wanted = false;
+    !state.over
+}

@@ -1,0 +1,111 @@
+//! A GPU's dispatcher: starts batches in their lanes and copies ahead, as the core says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lock::lock;
+use crate::serving::batch::{Slice, Transfer};
+use crate::serving::core::Next;
+
+use super::super::client::RequestData;
+use super::super::partition::{failed, sleep};
+use super::super::shared::Shared;
+use super::LiveBatch;
+use super::board::{Board, Opened};
+use super::copier::copy_ahead;
+use super::crew::Stranded;
+
+type Step = (Next<Arc<RequestData>>, Vec<(Transfer, Option<Slice>)>);
+
+/// Serves until the engine stops.
+pub(in super::super) fn run(shared: &Arc<Shared>, board: &Board) {
+    let device = board.device();
+    while !shared.is_stopping() {
+        let until = match board.opened() {
+            Some(opened) => turn(shared, &opened),
+            None => None,
+        };
+        sleep(shared, device, until);
+    }
+}
+
+fn turn(shared: &Arc<Shared>, opened: &Arc<Opened>) -> Option<Duration> {
+    for (batch, why) in opened.take_failed() {
+        // Batches of a GPU that is lost went back to the queues.
+        if !opened.is_lost() {
+            failed(shared, &batch, &why);
+        }
+    }
+    drive(shared, opened)
+}
+
+/// Starts what there is room for; gives when to look again if nothing happens.
+fn drive(shared: &Arc<Shared>, opened: &Arc<Opened>) -> Option<Duration> {
+    let mut took = false;
+    let until = loop {
+        let (next, parts) = ask(shared, opened);
+        match next {
+            Next::Run(batch) => start(shared, opened, batch),
+            Next::Copy(_) => {
+                took = true;
+                for (transfer, slice) in parts {
+                    copy_ahead(shared, opened, transfer, slice);
+                }
+            }
+            Next::Sleep(until) => break until,
+        }
+    };
+    if took {
+        // Another device may have least to do now.
+        shared.wake();
+    }
+    until
+}
+
+/// What the core says, and where the samples to be copied lie. Places in the pool are
+/// taken and given back under the core's lock, in the order in which it decided.
+fn ask(shared: &Shared, opened: &Opened) -> Step {
+    let mut core = shared.core();
+    let next = core.next(shared.now(), opened.device);
+    let departed = core.take_departed(opened.device);
+    let mut pool = lock(&opened.pool);
+    let freed = pool.let_go(&departed);
+    let mut parts = Vec::new();
+    if let Next::Copy(transfers) = &next {
+        for &transfer in transfers {
+            pool.expect(transfer.part);
+            parts.push((transfer, core.slice_of(transfer.part)));
+        }
+    }
+    drop((pool, core));
+    drop(freed);
+    (next, parts)
+}
+
+/// Frees what parts took that have left.
+pub(in super::super) fn sweep(shared: &Shared, opened: &Opened) {
+    let freed = {
+        let mut core = shared.core();
+        let departed = core.take_departed(opened.device);
+        match departed.is_empty() {
+            true => Vec::new(),
+            false => lock(&opened.pool).let_go(&departed),
+        }
+    };
+    drop(freed);
+}
+
+fn start(shared: &Arc<Shared>, opened: &Arc<Opened>, batch: LiveBatch) {
+    let Some(crew) = opened.crew(batch.worker) else {
+        // Where the GPU is lost, its batches went back to the queues.
+        if !opened.is_lost() {
+            failed(shared, &batch, "its worker was not there");
+        }
+        return;
+    };
+    if let Err(Stranded { batch, why }) = crew.give(shared, opened, batch)
+        && !opened.is_lost()
+    {
+        failed(shared, &batch, &why);
+    }
+}

@@ -1,0 +1,35 @@
+//! How GPUs are doing, asked for no more often than somebody can read it.
+
+use std::time::Duration;
+
+use crate::device::gpu::{Gauges, Usage};
+use crate::serving::Engine;
+
+/// A reading is shown for so long.
+const KEPT: Duration = Duration::from_millis(500);
+
+type Read = Option<(Gauges, Option<Usage>)>;
+
+/// What was read last of each device, and when.
+#[derive(Debug, Default)]
+pub(super) struct Readings {
+    at: Option<Duration>,
+    devices: Vec<Read>,
+}
+
+impl Readings {
+    /// Asks again where the last answers are old.
+    pub fn refresh(&mut self, engine: &Engine, now: Duration) {
+        if !engine.devices().has_gpu() || self.at.is_some_and(|at| now < at + KEPT) {
+            return;
+        }
+        self.at = Some(now);
+        let all = 0..engine.devices().count();
+        self.devices = all.map(|device| engine.gauges(device)).collect();
+    }
+
+    /// What was read of a device.
+    pub fn of(&self, device: usize) -> Read {
+        self.devices.get(device).copied().flatten()
+    }
+}

@@ -1,0 +1,161 @@
+//! Samples in the GPU's memory: copied once, ahead, read in place, and freed.
+
+use std::sync::atomic::Ordering;
+
+use divisi::serving::Request;
+
+use super::{Bed, SIZE, assert_same, rows, until};
+
+/// Bytes of a sample of digits.
+const SAMPLE: u64 = 64 * 4;
+
+#[test]
+fn each_sample_is_copied_once_however_many_members_read_it() {
+    for policy in ["elastic", "pipelined-opt-wait:1ms"] {
+        let bed = Bed::new(&["cuda:0"]);
+        // The pool on the GPU holds four times what the workers take.
+        let engine = bed.try_start(&bed.matrix(&[0], 16)).expect("starts");
+        engine
+            .set_policy(policy.parse().expect("a policy"))
+            .expect("powers of two");
+        rows(&engine, bed.samples());
+        let state = &bed.gpu().state;
+        assert_eq!(state.copied_in.load(Ordering::Acquire), 300 * SAMPLE);
+        // Whole parts travel: 300 samples are in a few extents.
+        let parts = 300_usize.div_ceil(bed.ensemble.segment_size) + 1;
+        assert!(state.copies_in.load(Ordering::Acquire) <= parts);
+    }
+}
+
+#[test]
+fn policies_that_copy_nothing_ahead_copy_for_every_member() {
+    let bed = Bed::new(&["cuda:0"]);
+    let engine = bed.start();
+    rows(&engine, bed.samples());
+    let copied = bed.gpu().state.copied_in.load(Ordering::Acquire);
+    assert_eq!(copied, 300 * SAMPLE * bed.ensemble.members.len() as u64);
+}
+
+#[test]
+fn copying_goes_on_while_batches_compute() {
+    for policy in ["elastic", "pipelined-opt-wait:0ms"] {
+        let bed = Bed::new(&["cuda:0"]);
+        let expected = bed.reference();
+        let engine = bed.start();
+        engine
+            .set_policy(policy.parse().expect("a policy"))
+            .expect("powers of two");
+        let state = &bed.gpu().state;
+        state.computing.close();
+        let first = 0..SIZE as usize;
+        let sample = |r: &std::ops::Range<usize>| &bed.samples()[64 * r.start..64 * r.end];
+        let one = engine.submit(Request::new(sample(&first))).expect("let in");
+        until("a batch computes", || {
+            state.launched.load(Ordering::Acquire) > 0
+        });
+        let copied = state.copied_in.load(Ordering::Acquire);
+        let second = 8..16;
+        let two = engine
+            .submit(Request::new(sample(&second)))
+            .expect("let in");
+        until("samples are copied meanwhile", || {
+            state.copied_in.load(Ordering::Acquire) > copied
+        });
+        state.computing.open();
+        for (request, range) in [(one, first), (two, second)] {
+            let answer = request.wait().expect("answered");
+            let found: Vec<Vec<f32>> = answer.rows().map(<[f32]>::to_vec).collect();
+            assert_same(&found, &expected[range]);
+        }
+    }
+}
+
+#[test]
+fn parts_and_slots_are_given_back_when_requests_are_over() {
+    let bed = Bed::new(&["cuda:0", "cpu:0"]);
+    let engine = bed.start();
+    engine
+        .set_policy("elastic".parse().expect("a policy"))
+        .expect("powers of two");
+    // Lanes follow a policy when they are first used.
+    rows(&engine, bed.samples());
+    let state = &bed.gpu().state;
+    for _ in 0..20 {
+        rows(&engine, &bed.samples()[..64 * 37]);
+    }
+    until("slots are free", || engine.pooled() == 0);
+    let before = state.used();
+    for round in 0..40 {
+        let sample = &bed.samples()[64 * round..64 * (round + 23)];
+        let pending = engine.submit(Request::new(sample)).expect("let in");
+        match round % 3 {
+            0 => pending.cancel(),
+            1 => drop(pending),
+            _ => drop(pending.wait().expect("answered")),
+        }
+    }
+    until("slots are free", || engine.pooled() == 0);
+    until("parts are gone", || state.used() == before);
+}
+
+#[test]
+fn cancelled_while_it_is_copied_a_part_leaves_after_its_copy() {
+    let bed = Bed::new(&["cuda:0"]);
+    let engine = bed.start();
+    engine
+        .set_policy("elastic".parse().expect("a policy"))
+        .expect("powers of two");
+    rows(&engine, bed.samples());
+    let state = &bed.gpu().state;
+    until("slots are free", || engine.pooled() == 0);
+    until("nothing runs", || engine.in_flight() == 0);
+    let before = state.used();
+    state.copying.close();
+    let pending = engine.submit(Request::new(&bed.samples()[..64 * 8]));
+    until("a copy is under way", || state.used() > before);
+    pending.expect("let in").cancel();
+    assert_eq!(engine.pooled(), 0);
+    state.copying.open();
+    until("the part is gone", || state.used() == before);
+    rows(&engine, bed.samples());
+}
+
+#[test]
+fn without_room_for_samples_lanes_copy_for_themselves() {
+    let bed = Bed::new(&["cuda:0"]);
+    let expected = bed.reference();
+    let engine = bed.start();
+    engine
+        .set_policy("pipelined-opt-wait:0ms".parse().expect("a policy"))
+        .expect("powers of two");
+    // Lanes have their own room for samples from before.
+    let state = &bed.gpu().state;
+    engine
+        .set_policy("no-wait".parse().expect("a policy"))
+        .expect("powers of two");
+    assert_same(&rows(&engine, bed.samples()), &expected);
+    engine
+        .set_policy("pipelined-opt-wait:0ms".parse().expect("a policy"))
+        .expect("powers of two");
+    state.limit.store(state.used(), Ordering::Release);
+    assert_same(&rows(&engine, bed.samples()), &expected);
+    let told = engine.take_notices();
+    assert!(
+        told.len() == 1 && told[0].1.contains("not copied ahead"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn memory_that_cannot_be_locked_is_copied_twice() {
+    for policy in ["no-wait", "elastic"] {
+        let bed = Bed::new(&["cuda:0"]);
+        let expected = bed.reference();
+        let engine = bed.start();
+        engine
+            .set_policy(policy.parse().expect("a policy"))
+            .expect("powers of two");
+        bed.gpu().state.no_pinned.store(true, Ordering::Release);
+        assert_same(&rows(&engine, bed.samples()), &expected);
+    }
+}

@@ -1,0 +1,137 @@
+//! GPUs in the live engine, against one in software.
+
+mod copies;
+mod loss;
+mod profiles;
+mod programs;
+mod reloads;
+mod serving;
+mod session;
+mod soft;
+mod trouble;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use divisi::allocation::Matrix;
+use divisi::device::gpu::{Found, GpuInfo};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::Ensemble;
+use divisi::serving::{Engine, EngineError, EngineOptions, Request};
+
+use crate::common::{digits, frame, networks, start};
+use programs::SoftFactory;
+use soft::SoftGpu;
+
+/// The batch size that most tests use.
+const SIZE: i64 = 8;
+
+fn info(index: usize) -> GpuInfo {
+    GpuInfo {
+        index,
+        name: "Software GPU".into(),
+        memory_bytes: 1 << 30,
+        free_bytes: 1 << 30,
+        capability: (8, 0),
+        multiprocessors: 4,
+        driver: (13, 0),
+    }
+}
+
+/// An engine over software GPUs and partitions.
+struct Bed {
+    ensemble: Arc<Ensemble>,
+    factory: Arc<SoftFactory>,
+    devices: Devices,
+}
+
+impl Bed {
+    fn new(names: &[&str]) -> Self {
+        let ensemble = digits();
+        let host = Host {
+            cores: vec![0, 1],
+            memory_bytes: 4 << 30,
+        };
+        let found = Found {
+            usable: vec![info(0), info(1)],
+            unusable: Vec::new(),
+        };
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let devices = Devices::named_with(&names, &host, |_| Ok(found.clone()));
+        Bed {
+            factory: SoftFactory::new(&ensemble, &[info(0), info(1)]),
+            devices: devices.expect("they are there"),
+            ensemble,
+        }
+    }
+
+    fn gpu(&self) -> Arc<SoftGpu> {
+        self.factory.soft(0)
+    }
+
+    /// Batch size `size` of every member on each of `devices`.
+    fn matrix(&self, devices: &[usize], size: i64) -> Matrix {
+        let row = |device| {
+            let size = if devices.contains(&device) { size } else { 0 };
+            vec![size; self.ensemble.members.len()]
+        };
+        let rows: Vec<Vec<i64>> = (0..self.devices.count()).map(row).collect();
+        Matrix::from_rows(frame(&self.ensemble, &self.devices), &rows).expect("valid")
+    }
+
+    fn try_start(&self, matrix: &Matrix) -> Result<Engine, EngineError> {
+        let options = EngineOptions {
+            drain_limit: Duration::from_secs(5),
+            ..EngineOptions::default()
+        };
+        self.start_with(matrix, options)
+    }
+
+    fn start_with(&self, matrix: &Matrix, options: EngineOptions) -> Result<Engine, EngineError> {
+        let ensemble = Arc::clone(&self.ensemble);
+        let factory = Arc::clone(&self.factory);
+        Engine::start(ensemble, self.devices.clone(), matrix, factory, options)
+    }
+
+    /// Every member on every device.
+    fn start(&self) -> Engine {
+        let all: Vec<usize> = (0..self.devices.count()).collect();
+        self.try_start(&self.matrix(&all, SIZE)).expect("starts")
+    }
+
+    /// What partitions answer to the calibration samples.
+    fn reference(&self) -> Vec<Vec<f32>> {
+        let engine = start(&self.ensemble, networks(&self.ensemble));
+        rows(&engine, self.samples())
+    }
+
+    fn samples(&self) -> &[f32] {
+        let samples = self.ensemble.calibration.as_ref();
+        let values = samples.expect("digits has samples").values();
+        &values[..64 * 300]
+    }
+}
+
+fn rows(engine: &Engine, samples: &[f32]) -> Vec<Vec<f32>> {
+    let answer = engine.predict(Request::new(samples)).expect("let in");
+    let answer = answer.expect("answered");
+    answer.rows().map(<[f32]>::to_vec).collect()
+}
+
+fn assert_same(found: &[Vec<f32>], expected: &[Vec<f32>]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() <= 1e-5, "{a} is not {b}");
+        }
+    }
+}
+
+/// Waits for what threads do on their own; it must come.
+fn until(what: &str, mut there: impl FnMut() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    while !there() {
+        assert!(Instant::now() < limit, "{what}");
+        std::thread::yield_now();
+    }
+}
