@@ -36,6 +36,20 @@ impl Devices {
         }
     }
 
+    /// The same devices as if all of their GPUs' memory were free.
+    #[must_use]
+    pub fn with_whole_gpus(&self) -> Self {
+        let mut whole = self.clone();
+        for device in &mut whole.devices {
+            if let DeviceKind::Gpu { info } = &mut device.kind {
+                let all = Arc::make_mut(info);
+                all.free_bytes = all.memory_bytes;
+                whole.spaces[device.space.0].bytes = all.memory_bytes;
+            }
+        }
+        whole
+    }
+
     /// Adds the GPUs that `name` stands for.
     pub(super) fn add_gpus(
         &mut self,

@@ -179,11 +179,21 @@ impl Devices {
         &self.devices[index]
     }
 
-    /// The first device alone.
+    /// Accelerators where there are any, else all: what members are put on first.
+    pub fn foremost(&self) -> Vec<usize> {
+        let fast = (0..self.count()).filter(|&d| self.devices[d].kind.is_accelerator());
+        let fast: Vec<usize> = fast.collect();
+        match fast.is_empty() {
+            true => (0..self.count()).collect(),
+            false => fast,
+        }
+    }
+
+    /// Device number `index` alone.
     #[must_use]
-    pub fn first(&self) -> Self {
+    pub fn alone(&self, index: usize) -> Self {
         Devices {
-            devices: self.devices[..1].to_vec(),
+            devices: vec![self.devices[index].clone()],
             spaces: self.spaces.clone(),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::allocation::{Footprints, Frame, Matrix};
+use crate::allocation::{Cell, Footprints, Frame, Matrix};
 use crate::device::Devices;
 use crate::ensemble::BatchSize;
 
@@ -11,10 +11,11 @@ use super::control::Control;
 use super::evaluator::{Evaluator, SearchError};
 use super::worst_fit::place;
 
-/// Measures each member alone on the first device at every batch size (through
-/// `alone`, an evaluator of that member's one-device matrix), then gives each its
-/// best size and a device of its own; where devices are fewer than members, worst-fit
-/// decreasing shares them. Gives the matrix and the number of evaluations.
+/// Measures each member alone on the first device (the first accelerator, where there are
+/// any) at every batch size (through `alone`, an evaluator of that member's one-device
+/// matrix), then gives each its best size and a device of its own, an accelerator where
+/// there are any; where those are fewer than members, worst-fit decreasing shares all
+/// devices. Gives the matrix and the number of evaluations.
 ///
 /// # Errors
 /// A measurement broke down or was stopped, or a member fits nowhere.
@@ -25,18 +26,23 @@ pub fn best_batch(
     mut alone: impl FnMut(usize) -> Result<Box<dyn Evaluator>, SearchError>,
     control: &Control,
 ) -> Result<(Matrix, usize), SearchError> {
+    let foremost = devices.foremost();
     let mut sizes = Vec::new();
     let mut evaluations = 0;
     control.update(|p| p.expect(frame.members.len() * frame.batch_sizes.count()));
     control.begin_phase(0);
     for member in 0..frame.members.len() {
         let mut evaluator = alone(member)?;
-        let (size, scored) = best_size(frame, member, evaluator.as_mut(), control)?;
+        let place = Cell {
+            device: foremost[0],
+            member,
+        };
+        let (size, scored) = best_size(frame, place, evaluator.as_mut(), control)?;
         evaluations += scored;
         sizes.push(size);
     }
-    if devices.count() >= frame.members.len() {
-        let matrix = one_each(frame, &sizes)?;
+    if foremost.len() >= frame.members.len() {
+        let matrix = one_each(frame, &sizes, &foremost)?;
         if footprints.book(&matrix, devices).is_ok() {
             return Ok((matrix, evaluations));
         }
@@ -46,13 +52,13 @@ pub fn best_batch(
 
 fn best_size(
     frame: &Arc<Frame>,
-    member: usize,
+    place: Cell,
     evaluator: &mut dyn Evaluator,
     control: &Control,
 ) -> Result<(BatchSize, usize), SearchError> {
     let single = Arc::new(Frame {
-        devices: vec![frame.devices[0].clone()],
-        members: vec![frame.members[member].clone()],
+        devices: vec![frame.devices[place.device].clone()],
+        members: vec![frame.members[place.member].clone()],
         batch_sizes: frame.batch_sizes.clone(),
     });
     let mut best = (frame.batch_sizes.smallest(), 0.0);
@@ -72,12 +78,16 @@ fn best_size(
     Ok((best.0, frame.batch_sizes.count()))
 }
 
-fn one_each(frame: &Arc<Frame>, sizes: &[BatchSize]) -> Result<Matrix, SearchError> {
+/// Each member on one of `devices`, in order.
+fn one_each(
+    frame: &Arc<Frame>,
+    sizes: &[BatchSize],
+    devices: &[usize],
+) -> Result<Matrix, SearchError> {
     let members = frame.members.len();
     let mut entries = vec![None; frame.devices.len() * members];
-    for (member, &size) in sizes.iter().enumerate() {
-        // Member and device have the same number.
-        entries[member * members + member] = Some(size);
+    for (member, (&size, device)) in sizes.iter().zip(devices).enumerate() {
+        entries[device * members + member] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }

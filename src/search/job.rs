@@ -6,6 +6,8 @@ use rayon::ThreadPool;
 
 use crate::allocation::{Footprints, Frame, Matrix};
 use crate::compute::Predictor;
+use crate::compute::gpu::Program;
+use crate::device::gpu::{Gpu, GpuInfo};
 use crate::device::{Booking, Devices, Ledger, format_bytes};
 use crate::ensemble::{BatchSize, Ensemble, Samples};
 use crate::profile::Costs;
@@ -61,7 +63,7 @@ impl Job {
         self.method.check().map_err(SearchError::Asked)?;
         let job = self.sparing_memory()?;
         let name = &self.ensemble.name;
-        let key = CacheKey::new(&self.ensemble, job.memory_in_key(), &self.method);
+        let key = CacheKey::new(&self.ensemble, &job.memory_in_key(), &self.method);
         // What serving has shown is different each time.
         let cache = self.cache.as_ref().filter(|_| !job.is_quiet());
         if let Some(found) = cache.and_then(|c| c.load(&key, name, &self.frame)) {
@@ -94,18 +96,18 @@ impl Job {
     }
 
     /// Where even the largest matrix fits beside what serves, memory decides nothing
-    /// and results are good for any; else they belong to what was left.
-    fn memory_in_key(&self) -> &Devices {
+    /// and results are good for any; else they belong to what was left. What is free on a
+    /// GPU differs a little each time.
+    fn memory_in_key(&self) -> Devices {
         let largest = Some(self.frame.batch_sizes.largest());
         let cells = self.frame.devices.len() * self.frame.members.len();
         let fits = Matrix::new(Arc::clone(&self.frame), vec![largest; cells]).is_ok_and(|all| {
             let footprints = Footprints::of(&self.ensemble, &self.measured_on);
             footprints.book(&all, &self.measured_on).is_ok()
         });
-        if fits {
-            &self.devices
-        } else {
-            &self.measured_on
+        match fits {
+            true => self.devices.with_whole_gpus(),
+            false => self.measured_on.clone(),
         }
     }
 
@@ -151,7 +153,7 @@ impl Job {
     ) -> Result<(Matrix, usize), SearchError> {
         let alone = |member: usize| {
             let ensemble = Arc::new(self.ensemble.only(member));
-            let first = self.measured_on.first();
+            let first = self.measured_on.alone(self.devices.foremost()[0]);
             let job = Job {
                 frame: Frame::of(&ensemble, &first),
                 factory: Arc::new(OneMember {
@@ -203,7 +205,9 @@ fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
     let mut ledger = Ledger::new(devices);
     let mut spaces = Vec::new();
     for (index, device) in devices.iter().enumerate() {
-        if spare == 0 || spaces.contains(&device.space) {
+        // A device that is gone has none to spare.
+        let gone = devices.memory_bytes(index) == 0;
+        if spare == 0 || gone || spaces.contains(&device.space) {
             continue;
         }
         spaces.push(device.space);
@@ -280,5 +284,13 @@ impl PredictorFactory for OneMember {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         self.factory.build(self.member, size, pool)
+    }
+
+    fn gpu(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, BuildError> {
+        self.factory.gpu(info)
+    }
+
+    fn program(&self, _member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+        self.factory.program(self.member, gpu)
     }
 }

@@ -170,9 +170,10 @@ impl<'a> Modelled<'a> {
             return Ok(Candidates::new(vec![matrix], runs, 0));
         }
         let alone = |member: usize| {
-            let (ensemble, first) = (job.ensemble.only(member), job.devices.first());
+            let foremost = job.devices.foremost()[0];
+            let (ensemble, first) = (job.ensemble.only(member), job.devices.alone(foremost));
             let mut costs = Costs::of_laws(&ensemble, &first);
-            if let CellCost::Measured(profile) = self.costs.cell(member, 0) {
+            if let CellCost::Measured(profile) = self.costs.cell(member, foremost) {
                 costs.set_measured(0, 0, Arc::clone(profile));
             }
             let frame = Frame::of(&ensemble, &first);

@@ -84,6 +84,76 @@ fn check_describes_members_and_devices() {
 }
 
 #[test]
+fn devices_lists_this_machine_and_then_profiles() {
+    let report = json(&["devices", "--format", "json"]);
+    has(&report, &["machine", "profiles"]);
+    has(
+        &report["machine"],
+        &["cores", "memory_bytes", "gpus", "default"],
+    );
+    let profiles = report["profiles"].as_array().expect("profiles");
+    assert!(profiles.iter().any(|p| p["name"] == "v100"));
+    let output = divisi(&["devices"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let first = text.lines().next().expect("a line");
+    assert!(
+        first.starts_with("cpu ") && first.contains(" core"),
+        "{text}"
+    );
+    assert!(
+        text.contains("by default: ") && text.contains("sim:v100"),
+        "{text}"
+    );
+    if !cfg!(feature = "cuda") {
+        assert!(text.contains("no GPU: this build has no support"), "{text}");
+    }
+    let one = json(&["devices", "sim:v100", "--format", "json"]);
+    assert_eq!(one[0]["name"], "v100");
+}
+
+#[test]
+fn gpus_that_are_not_there_say_why() {
+    // No machine has so many.
+    for arguments in [
+        vec!["check", "digits", "--devices", "cuda:4000"],
+        vec!["bench", "digits", "--devices", "cpu:0,cuda:4000"],
+        vec!["devices", "cuda:4000"],
+        vec!["network", "bench", "alexnet", "--device", "cuda:4000"],
+    ] {
+        let (code, error) = fails(&arguments);
+        assert_eq!(code, Some(1), "{error}");
+        assert!(error.contains("device `cuda:4000`: "), "{error}");
+    }
+    let (code, error) = fails(&["network", "bench", "alexnet", "--device", "cpu:0"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        error.contains("expected one GPU such as cuda:0, found `cpu:0`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_precision_is_one_of_four() {
+    let (code, error) = fails(&["check", "digits", "--precision", "f64"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("f32, tf32, bf16, f16"), "{error}");
+    let (code, _) = fails(&["network", "bench", "alexnet", "--precision", "bf16"]);
+    assert_eq!(code, Some(2), "cores compute in float32");
+    // Where no GPU takes part it says nothing.
+    let report = json(&[
+        "check",
+        "digits",
+        "--devices",
+        "cpu:0",
+        "--precision",
+        "bf16",
+        "--format",
+        "json",
+    ]);
+    assert!(report.get("precision").is_none());
+}
+
+#[test]
 fn predict_answers_a_csv_and_says_how_accurate() {
     let source =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../sample_ensembles/digits/digits.csv");

@@ -132,7 +132,7 @@ fn lines_say_the_same() {
     let text = status(|s| on_gpu(s, gauges(3 << 30)));
     for said in [
         "GPUs compute in bf16",
-        "cuda:0: others 3.0 GiB, driver  97%, 64 °C, 412 W, in use 16 GiB, 12 GiB here, NVIDIA H100 80GB HBM3, compute 9.0",
+        "cuda:0: others 3.0 GiB, driver 97%, 64 °C, 412 W, in use 16 GiB, 12 GiB here, NVIDIA H100 80GB HBM3, compute 9.0",
     ] {
         assert!(text.contains(said), "{text}");
     }

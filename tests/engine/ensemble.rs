@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use divisi::allocation::{Footprints, Frame};
+use divisi::compute::gpu::Precision;
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, Samples};
 use divisi::network::Shape;
@@ -89,6 +90,18 @@ impl Drop for Folder {
 }
 
 #[test]
+fn a_manifest_may_say_in_which_numbers_gpus_compute() {
+    let read = |manifest: &str| Folder::new(manifest, LAYERS, SAMPLES).read();
+    let silent = read(MANIFEST).expect("valid").precision;
+    assert_eq!(silent, Precision::F32);
+    for precision in Precision::ALL {
+        let line = format!("classes = 2\nprecision = \"{precision}\"");
+        let said = MANIFEST.replace("classes = 2", &line);
+        assert_eq!(read(&said).expect("valid").precision, precision);
+    }
+}
+
+#[test]
 fn a_whole_manifest_is_understood() {
     let ensemble = Folder::new(MANIFEST, LAYERS, SAMPLES)
         .read()
@@ -151,6 +164,11 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
             "\"opt-wait\"",
             "\"maybe\"",
             "ensemble.toml:7: policy.kind: expected a policy (no-wait",
+        ),
+        (
+            "rule = \"weighted-average\"",
+            "precision = \"f64\"",
+            "ensemble.toml:4: precision: expected f32, tf32, bf16 or f16, found `f64`",
         ),
         (
             "wait_ms = 3",

@@ -323,10 +323,15 @@ fn another_version_and_other_files_are_named() {
     let path = folder.join("a.divisi");
     record(&path, 1);
     let mut bytes = fs::read(&path).expect("bytes");
-    bytes[8] = 2;
-    fs::write(&path, &bytes).expect("written");
-    let error = Tape::open(&path).expect_err("newer").to_string();
-    assert_eq!(error, "recorded by a newer Divisi: version 2, expected 1");
+    for (version, said) in [
+        (3, "recorded by a newer Divisi: version 3, expected 2"),
+        (1, "recorded by an older Divisi: version 1, expected 2"),
+    ] {
+        bytes[8] = version;
+        fs::write(&path, &bytes).expect("written");
+        let error = Tape::open(&path).expect_err("another version");
+        assert_eq!(error.to_string(), said);
+    }
     fs::write(&path, "sample,class\n1,2\n").expect("written");
     let error = Tape::open(&path).expect_err("CSV").to_string();
     assert_eq!(error, "not a recording of Divisi: it begins otherwise");

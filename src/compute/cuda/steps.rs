@@ -39,10 +39,13 @@ struct At<'a> {
 impl At<'_> {
     /// Threads that have work: most take 16 bytes of the output.
     fn threads(&self, name: Name, values: usize) -> u64 {
+        let packs = values.div_ceil(16 / self.memory.precision.bytes());
         let threads = match name {
             Name::Enter | Name::Answer | Name::Flatten => values,
+            // The eight warps of a block share what a warp's threads answer.
+            Name::Regions => packs * 8,
             Name::Softmax | Name::SoftmaxAnswer => self.rows,
-            _ => values.div_ceil(16 / self.memory.precision.bytes()),
+            _ => packs,
         };
         threads as u64
     }

@@ -3,6 +3,7 @@
 mod emulated;
 mod footprint;
 mod layout;
+mod lower;
 mod plan;
 mod precision;
 mod program;
@@ -12,6 +13,7 @@ pub use emulated::Emulated;
 pub(in crate::compute) use footprint::GpuMemory;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use layout::LaneLayout;
+pub use lower::lower;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use plan::{GpuOp, GpuPlan, GpuStep};
 pub use precision::Precision;

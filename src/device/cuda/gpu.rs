@@ -3,10 +3,10 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 use candle_core::cuda_backend::cudarc::driver::sys::CUctx_flags;
-use candle_core::cuda_backend::cudarc::driver::{CudaContext, DriverError};
+use candle_core::cuda_backend::cudarc::driver::{CudaContext, DriverError, sys};
 
 use crate::device::gpu::{
     DeviceMemory, Gauges, Gpu, GpuError, GpuInfo, PinnedBlock, Stream, Usage,
@@ -34,9 +34,11 @@ pub struct CudaGpu {
     shared: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
-static OPEN: Mutex<Vec<(usize, Weak<CudaGpu>)>> = Mutex::new(Vec::new());
+/// A GPU stays open: what was chosen and loaded for it is kept, and a primary context that
+/// is given back while other threads still name it as theirs breaks them.
+static OPEN: Mutex<Vec<(usize, Arc<CudaGpu>)>> = Mutex::new(Vec::new());
 
-/// Opens GPU number `index`; the same one while somebody has it open.
+/// Opens GPU number `index`; the same one every time, unless it was lost since.
 ///
 /// # Errors
 /// It is not there or cannot be used.
@@ -50,13 +52,17 @@ pub fn open(index: usize) -> Result<Arc<dyn Gpu>, GpuError> {
 /// As [`open`].
 pub fn opened(index: usize) -> Result<Arc<CudaGpu>, GpuError> {
     let mut open = lock(&OPEN);
-    open.retain(|(_, gpu)| gpu.strong_count() > 0);
-    let known = open.iter().find(|(number, _)| *number == index);
-    if let Some(gpu) = known.and_then(|(_, gpu)| gpu.upgrade()) {
-        return Ok(gpu);
+    if let Some(at) = open.iter().position(|(number, _)| *number == index) {
+        let known = &open[at].1;
+        if known.works() {
+            return Ok(Arc::clone(known));
+        }
+        // Whoever still holds it keeps what is left of it.
+        let (_, lost) = open.swap_remove(at);
+        lost.reset();
     }
     let gpu = Arc::new(CudaGpu::new(index)?);
-    open.push((index, Arc::downgrade(&gpu)));
+    open.push((index, Arc::clone(&gpu)));
     Ok(gpu)
 }
 
@@ -76,6 +82,18 @@ impl CudaGpu {
             bus_id,
             shared: Mutex::default(),
         })
+    }
+
+    /// Whether its context takes work.
+    fn works(&self) -> bool {
+        self.context.mem_get_info().is_ok()
+    }
+
+    /// Destroys what is left of a context in which nothing works any more.
+    fn reset(&self) {
+        // SAFETY: every call on the context fails already, so nothing can be using what is
+        // destroyed; its own references are counted on.
+        let _ = unsafe { sys::cuDevicePrimaryCtxReset_v2(self.context.cu_device()) };
     }
 
     /// The driver's context.

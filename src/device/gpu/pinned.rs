@@ -66,10 +66,12 @@ impl HostSlice {
         self.memory.pointer().wrapping_add(self.first)
     }
 
+    /// How many values.
     pub fn floats(&self) -> usize {
         self.floats
     }
 
+    /// The same in bytes.
     pub fn bytes(&self) -> usize {
         self.floats * size_of::<f32>()
     }
@@ -89,6 +91,7 @@ impl Default for HostBuffer {
 }
 
 impl HostBuffer {
+    /// The values.
     pub fn values(&self) -> &[f32] {
         match self {
             HostBuffer::Ordinary(values) => values,
@@ -96,6 +99,7 @@ impl HostBuffer {
         }
     }
 
+    /// The values, to write.
     pub fn values_mut(&mut self) -> &mut [f32] {
         match self {
             HostBuffer::Ordinary(values) => values,

@@ -175,6 +175,7 @@ struct Busy<'a>(&'a Inner);
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         lock(&self.0.state).busy = false;
+        self.0.changed.notify_all();
     }
 }
 

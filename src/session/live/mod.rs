@@ -6,6 +6,7 @@ mod devices;
 mod gauges;
 mod load;
 mod log;
+mod loss;
 mod predict;
 mod reloads;
 mod searches;

@@ -14,6 +14,7 @@ use crate::session::{
 use super::change::{self, Change, Changed, Order, Way, refuge, settle};
 use super::chronicle::Chronicle;
 use super::log::Log;
+use super::loss;
 use super::trial::Trial;
 use super::watch;
 
@@ -22,6 +23,8 @@ pub(super) struct Reloads {
     inner: Arc<Inner>,
     change: Option<JoinHandle<()>>,
     watch: Option<JoinHandle<()>>,
+    /// Evacuates GPUs that are lost, where there are any.
+    losses: Option<JoinHandle<()>>,
 }
 
 /// What the threads of a session share.
@@ -82,6 +85,7 @@ impl Reloads {
             changed: Condvar::new(),
         });
         Reloads {
+            losses: loss::listen(&inner),
             inner,
             change: None,
             watch: None,
@@ -206,7 +210,7 @@ impl Reloads {
         let ended = {
             let mut state = lock(&self.inner.state);
             if state.busy {
-                return Err(Refusal("a reload is under way".into()));
+                return Err(Refusal(UNDER_WAY.into()));
             }
             let ended = state.end_trial(ProbationState::Kept).is_some();
             if !ended {
@@ -230,7 +234,14 @@ impl Reloads {
     ) -> Result<(), Refusal> {
         self.join_change();
         self.watch()?;
-        lock(&self.inner.state).begin();
+        {
+            let mut state = lock(&self.inner.state);
+            // A device may have been lost since this change took its turn.
+            if state.busy {
+                return Err(Refusal(UNDER_WAY.into()));
+            }
+            state.begin();
+        }
         let inner = Arc::clone(&self.inner);
         let work = move || change::run(&inner, order, change);
         let spawned = thread::Builder::new().name("reload".into()).spawn(work);
@@ -238,6 +249,7 @@ impl Reloads {
             Ok(thread) => self.change = Some(thread),
             Err(error) => {
                 lock(&self.inner.state).busy = false;
+                self.inner.changed.notify_all();
                 return Err(Refusal(error.to_string()));
             }
         }
@@ -295,8 +307,15 @@ impl Reloads {
         if let Some(thread) = self.watch.take() {
             let _ = thread.join();
         }
+        if let Some(thread) = self.losses.take() {
+            loss::stop(&self.inner.engine);
+            let _ = thread.join();
+        }
     }
 }
+
+/// Why another change has to wait.
+const UNDER_WAY: &str = "a reload is under way";
 
 impl State {
     /// A change begins.

@@ -70,7 +70,8 @@ impl Searches {
         }
         self.end();
         let matrix = self.engine.matrix();
-        let devices = self.engine.devices();
+        let engine = &self.engine;
+        let devices = engine.devices().without(&engine.lost_devices());
         let booked = self.engine.ledger(&matrix);
         let booked = booked.map_err(|e| Refusal(e.to_string()))?;
         let job = Job {
@@ -91,7 +92,7 @@ impl Searches {
         // Until it says otherwise: profiles may have to be measured first.
         let measures = !job.is_simulated() && !method.quiet;
         control.update(|p: &mut Progress| p.measuring = measures);
-        let evaluator = method.evaluator_on(devices);
+        let evaluator = method.evaluator_on(&devices);
         let work = {
             let (control, end) = (Arc::clone(&control), Arc::clone(&end));
             let (engine, log) = (Arc::clone(&self.engine), Arc::clone(&self.log));

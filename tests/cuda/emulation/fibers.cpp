@@ -42,13 +42,17 @@ struct Switch {
     }
 };
 
+// What a thread waits for.
+enum class Wait { WARP, BLOCK, NOTHING };
+constexpr unsigned WARP_SIZE = 32;
+
 struct Fiber {
     ucontext_t context;
     std::unique_ptr<char[]> stack{new char[STACK]};
     Switch state;
     float handed[2];
     unsigned exchanges = 0;
-    bool ended = false;
+    Wait wait = Wait::NOTHING;
 };
 
 // The block that runs on this thread of the processor.
@@ -63,8 +67,10 @@ struct Block {
 
     void run(const std::function<void()> &body, unsigned threads);
     void turn(unsigned at);
-    void yield(bool end);
-    unsigned round(unsigned threads, bool backwards);
+    void yield(Wait wait);
+    void together(unsigned first, unsigned end, Wait wait) const;
+    Wait warp(unsigned first, unsigned end, bool backwards);
+    Wait round(unsigned threads, bool backwards);
 };
 
 thread_local Block block;
@@ -72,13 +78,13 @@ thread_local Block block;
 void enter_fiber() {
     block.running->state.arrive(&block.home_stack, &block.home_size);
     (*block.thread)();
-    block.yield(true);
+    block.yield(Wait::NOTHING);
 }
 
 // Back to the scheduler.
-void Block::yield(bool end) {
+void Block::yield(Wait wait) {
     Fiber &fiber = *running;
-    fiber.ended = end;
+    fiber.wait = wait;
     fiber.state.leave(home_stack, home_size);
     swapcontext(&fiber.context, &home);
     fiber.state.arrive(&home_stack, &home_size);
@@ -94,17 +100,37 @@ void Block::turn(unsigned at) {
     home_state.arrive(nullptr, nullptr);
 }
 
-// From barrier to barrier; returns how many threads have ended.
-unsigned Block::round(unsigned threads, bool backwards) {
-    unsigned ended = 0;
-    for (unsigned i = 0; i < threads; i++) {
-        turn(backwards ? threads - 1 - i : i);
-        ended += running->ended;
+// All of these threads must wait for the same.
+void Block::together(unsigned first, unsigned end, Wait wait) const {
+    for (unsigned at = first; at < end; at++) {
+        if (fibers[at]->wait == wait) continue;
+        std::fprintf(stderr, "threads %u and %u of a block do not meet at a barrier\n", first, at);
+        std::abort();
     }
-    return ended;
 }
 
-// Threads run in turns forwards and backwards, so that a missing barrier shows.
+// Runs a warp to the next barrier of its block, or to its end: ahead of the other warps as
+// far as it can come, so that a barrier that is missing shows.
+Wait Block::warp(unsigned first, unsigned end, bool backwards) {
+    do {
+        for (unsigned i = first; i < end; i++) turn(backwards ? end - 1 - (i - first) : i);
+        together(first, end, fibers[first]->wait);
+    } while (fibers[first]->wait == Wait::WARP);
+    return fibers[first]->wait;
+}
+
+// From barrier to barrier.
+Wait Block::round(unsigned threads, bool backwards) {
+    const unsigned warps = (threads + WARP_SIZE - 1) / WARP_SIZE;
+    for (unsigned i = 0; i < warps; i++) {
+        const unsigned first = (backwards ? warps - 1 - i : i) * WARP_SIZE;
+        warp(first, std::min(first + WARP_SIZE, threads), backwards);
+    }
+    together(0, threads, fibers[0]->wait);
+    return fibers[0]->wait;
+}
+
+// Rounds go forwards and backwards in turn, so that a missing barrier shows.
 void Block::run(const std::function<void()> &body, unsigned threads) {
     thread = &body;
     while (fibers.size() < threads) fibers.push_back(std::make_unique<Fiber>());
@@ -118,11 +144,8 @@ void Block::run(const std::function<void()> &body, unsigned threads) {
         fiber.exchanges = 0;
         makecontext(&fiber.context, enter_fiber, 0);
     }
-    unsigned ended = 0;
-    for (bool backwards = false; ended == 0; backwards = !backwards) ended = round(threads, backwards);
-    if (ended == threads) return;
-    std::fprintf(stderr, "a barrier was reached by %u of %u threads\n", threads - ended, threads);
-    std::abort();
+    bool backwards = false;
+    while (round(threads, backwards) != Wait::NOTHING) backwards = !backwards;
 }
 
 void run_block(const std::function<void()> &thread, bool barriers) {
@@ -135,14 +158,14 @@ void run_block(const std::function<void()> &thread, bool barriers) {
 
 }  // namespace
 
-void barrier() { block.yield(false); }
+void barrier() { block.yield(Wait::BLOCK); }
 
 // Two places in turn: whoever is a call ahead does not overwrite what is still read.
 float exchange(float value, unsigned from) {
     Fiber &fiber = *block.running;
     const unsigned place = fiber.exchanges++ % 2;
     fiber.handed[place] = value;
-    barrier();
+    block.yield(Wait::WARP);
     return block.fibers[from]->handed[place];
 }
 

@@ -12,11 +12,11 @@ struct Here {
 };
 extern thread_local Here here;
 
-// Waits for all threads of the block. A thread that ends instead is reported and ends the
-// program: on a GPU that would hang or be undefined.
+// Waits for all threads of the block. One that waits elsewhere, or ends instead, is reported
+// and ends the program: on a GPU that would hang or be undefined.
 void barrier();
 
-// What the thread `from` of this block hands over in the same call.
+// What the thread `from` of this warp hands over in the same call; all of the warp must call.
 float exchange(float value, unsigned from);
 
 // Runs `thread` for every thread of every block, blocks on as many threads of the

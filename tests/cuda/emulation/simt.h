@@ -14,11 +14,13 @@
 #undef __shared__
 #undef __launch_bounds__
 #undef __grid_constant__
+#undef __noinline__
 #define __global__
 #define __device__
 // A block runs on one thread of the processor.
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
+#define __noinline__
 #define __grid_constant__
 
 // What a kernel reads of these is where the running thread's are.
@@ -29,7 +31,6 @@
 
 inline void __syncthreads() { simt::barrier(); }
 
-// All threads of a block must take part, not only those of a warp.
 inline float __shfl_xor_sync(unsigned, float value, int apart) {
     return simt::exchange(value, simt::here.thread.x ^ unsigned(apart));
 }

@@ -6,6 +6,7 @@ mod profiles;
 mod programs;
 mod reloads;
 mod serving;
+mod session;
 mod soft;
 mod trouble;
 
@@ -127,7 +128,7 @@ fn assert_same(found: &[Vec<f32>], expected: &[Vec<f32>]) {
 }
 
 /// Waits for what threads do on their own; it must come.
-fn until(what: &str, there: impl Fn() -> bool) {
+fn until(what: &str, mut there: impl FnMut() -> bool) {
     let limit = Instant::now() + Duration::from_secs(20);
     while !there() {
         assert!(Instant::now() < limit, "{what}");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
+use divisi::compute::gpu::Precision;
 use divisi::metrics::stats;
 use divisi::search::{
     Algorithm, Bounds, Cache, Control, EvaluatorKind, Found, Goal, Job, LoadedLatency, Method,
@@ -29,6 +30,9 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     shortfall: Option<String>,
     devices: Vec<DeviceRow>,
+    /// In which numbers GPUs compute, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Precision>,
     members: Vec<String>,
     matrix: Vec<Vec<usize>>,
     score: f64,
@@ -196,6 +200,7 @@ fn search(
         policy: opened.ensemble.policy.to_string(),
         goal: method.goal.to_string(),
         devices: device_rows(&opened.devices),
+        precision: opened.precision(),
         members: opened.frame.members.clone(),
         matrix: found.matrix.rows(),
         gap: found.gap(),

@@ -60,10 +60,7 @@ pub fn run(args: &CheckArgs) -> Result<()> {
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
         devices: device_rows(&opened.devices),
-        precision: opened
-            .devices
-            .has_gpu()
-            .then_some(opened.ensemble.precision),
+        precision: opened.precision(),
         matrix: matrix.as_ref().ok().map(|m| m.rows()),
         problem: matrix.as_ref().err().map(ToString::to_string),
     };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
+use divisi::compute::gpu::Precision;
 use divisi::device::gpu::find_gpus;
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, Samples};
@@ -122,6 +123,11 @@ impl Opened {
         let names = self.devices.names();
         let found = names.iter().position(|n| n == name);
         found.with_context(|| format!("no device `{name}`: expected one of {}", names.join(", ")))
+    }
+
+    /// In which numbers GPUs compute, where there are any.
+    pub fn precision(&self) -> Option<Precision> {
+        self.devices.has_gpu().then_some(self.ensemble.precision)
     }
 
     /// The ensemble's own networks.

@@ -90,6 +90,7 @@ template <typename T, int W> __device__ void depthwise_any(const Grouped &p) {
         const T *weights = static_cast<const T *>(p.weights) + channel;
         float sums[W];
         fill(sums, 0.0f);
+#pragma unroll 1
         for (int ky = 0; ky < w.kernel_height; ky++) {
             const int y = oy * w.stride - w.pad_height + ky * w.dilation;
             if (!inside(y, w.in_height)) continue;

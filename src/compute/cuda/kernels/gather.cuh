@@ -28,9 +28,9 @@ template <typename T> struct Tapped {
     }
 };
 
-// A thread copies `W` channels of one tap, four of them at a time.
+// A thread copies `W` channels of one tap, two of them at a time.
 template <typename T, int W> __device__ void gather_packs(const Gather &p) {
-    constexpr int AHEAD = 4;
+    constexpr int AHEAD = 2;
     const Window &w = p.window;
     Walk<5> at({p.in_channels / W, w.kernel_width, w.kernel_height, w.out_width, w.out_height}, w.rows);
     while (at.more()) {
@@ -61,7 +61,7 @@ template <typename T> __device__ void gather_gaps(const Gather &p) {
         store<1>(static_cast<T *>(p.to) + at.last * p.to_pitch + used + at.digit[0], zeros<T, 1>());
 }
 
-// Grid: matrix rows * kernel area * in_channels / W / 4 threads, where W is the largest
+// Grid: matrix rows * kernel area * in_channels / W / 2 threads, where W is the largest
 // of 16 bytes, 4 values and 1 value that divides the channels (and both pitches).
 template <typename T> __device__ void gather(const Gather &p) {
     constexpr int W = WIDE<T>;

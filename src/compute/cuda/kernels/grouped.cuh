@@ -14,6 +14,7 @@ template <typename T, int OUT, int IN> struct GroupTile {
     // Adds one tap: `at` are the pixels that it reads, null where outside of the image.
     static __device__ inline void add_tap(const Grouped &p, const T *const (&at)[STRIP],
                                           const T *weights, int inputs, float (&sums)[STRIP][OUT]) {
+#pragma unroll(IN == 1 ? 4 : 1)
         for (int c = 0; c < inputs; c += IN) {
             Pack<T, IN> values[STRIP];
             Pack<T, OUT> factors[IN];
@@ -43,6 +44,7 @@ template <typename T, int OUT, int IN> struct GroupTile {
     static __device__ inline void add_line(const Grouped &p, const T *line, int left,
                                            const T *weights, int inputs, float (&sums)[STRIP][OUT]) {
         const Window &w = p.window;
+#pragma unroll 1
         for (int k = 0; k < w.kernel_width; k++) {
             const T *at[STRIP];
 #pragma unroll
@@ -66,6 +68,7 @@ template <typename T, int OUT, int IN> struct GroupTile {
             float sums[STRIP][OUT];
 #pragma unroll
             for (int s = 0; s < STRIP; s++) fill(sums[s], 0.0f);
+#pragma unroll 1
             for (int k = 0; k < w.kernel_height; k++) {
                 const int y = oy * w.stride - w.pad_height + k * w.dilation;
                 if (!inside(y, w.in_height)) continue;

@@ -1,5 +1,5 @@
 // What the host hands to each kernel: one structure a kernel, passed by value.
-// `src/compute/cuda/params.rs` has the same structures in Rust; a test compares their sizes.
+// `src/compute/cuda/params.rs` has the same structures in Rust; a test compares them field by field.
 //
 // Images are channels-last. A view has a pointer to the first channel of the first pixel of
 // the first row (sample) and a pitch, in values, from pixel to pixel; pixels of a row, and
@@ -42,7 +42,8 @@ struct Pointwise {
     Tail tail;
 };
 
-// A window that slides over an image.
+// A window that slides over an image. To begin at a later line of outputs, `pad_height` is
+// less by that many strides, and may be negative.
 struct Window {
     int32_t rows, channels;             // channels of the output
     int32_t in_height, in_width, out_height, out_width;
@@ -117,16 +118,16 @@ struct Answer {
     int32_t rows, channels, pixels;
 };
 
-// The same numbers stand in `params.rs`.
-static_assert(sizeof(Tail) == 32 && sizeof(Window) == 48, "parts as in params.rs");
-static_assert(sizeof(Enter) == 40, "as in params.rs");
-static_assert(sizeof(Pointwise) == 72, "as in params.rs");
-static_assert(sizeof(Pooling) == 80, "as in params.rs");
-static_assert(sizeof(Regions) == 48, "as in params.rs");
-static_assert(sizeof(Grouped) == 120, "as in params.rs");
-static_assert(sizeof(Gather) == 80, "as in params.rs");
-static_assert(sizeof(Flatten) == 40, "as in params.rs");
-static_assert(sizeof(Softmax) == 32, "as in params.rs");
-static_assert(sizeof(Answer) == 32, "as in params.rs");
+// Neither compiler may lay them out in another way than this.
+static_assert(sizeof(Tail) == 32 && sizeof(Window) == 48, "no other padding");
+static_assert(sizeof(Enter) == 40, "no other padding");
+static_assert(sizeof(Pointwise) == 72, "no other padding");
+static_assert(sizeof(Pooling) == 80, "no other padding");
+static_assert(sizeof(Regions) == 48, "no other padding");
+static_assert(sizeof(Grouped) == 120, "no other padding");
+static_assert(sizeof(Gather) == 80, "no other padding");
+static_assert(sizeof(Flatten) == 40, "no other padding");
+static_assert(sizeof(Softmax) == 32, "no other padding");
+static_assert(sizeof(Answer) == 32, "no other padding");
 
 }  // namespace divisi

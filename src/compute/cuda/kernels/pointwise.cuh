@@ -5,10 +5,10 @@
 
 namespace divisi {
 
-// A thread has four packs on their way before it needs the first: these kernels do
+// A thread has two packs on their way before it needs the first: these kernels do
 // nothing but wait for memory.
 template <typename T, int W> __device__ void pointwise_packs(const Pointwise &p) {
-    constexpr int AHEAD = 4;
+    constexpr int AHEAD = 2;
     Walk<1> at({p.channels / W}, p.pixels);
     while (at.more()) {
         Pack<T, W> from[AHEAD], added[AHEAD];
@@ -35,7 +35,7 @@ template <typename T, int W> __device__ void pointwise_packs(const Pointwise &p)
     }
 }
 
-// Grid: pixels * channels / (16 bytes) / 4 threads.
+// Grid: pixels * channels / (16 bytes) threads, or half of that where they are many.
 template <typename T> __device__ void pointwise(const Pointwise &p) {
     constexpr int W = WIDE<T>;
     const bool wide = p.channels % W == 0 && fits<T, W>(p.from, p.from_pitch) &&

@@ -55,6 +55,7 @@ template <typename T, int W, typename Kind>
 __device__ inline int join_any(const Window &w, const T *image, int pitch, int top, int left,
                                float (&all)[W]) {
     int count = 0;
+#pragma unroll 1
     for (int ky = 0; ky < w.kernel_height; ky++) {
         const int y = top + ky * w.dilation;
         if (!inside(y, w.in_height)) continue;

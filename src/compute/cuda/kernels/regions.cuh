@@ -8,10 +8,10 @@ namespace divisi {
 
 // Where region `at` of `to` lies along a side of `from`: its ends are rounded outwards.
 __device__ inline int region_start(int at, int from, int to) {
-    return int(int64_t(at) * from / to);
+    return int(divide(uint64_t(at) * uint32_t(from), to));
 }
 __device__ inline int region_end(int at, int from, int to) {
-    return int((int64_t(at + 1) * from + to - 1) / to);
+    return int(divide(uint64_t(at + 1) * uint32_t(from) + uint32_t(to) - 1, to));
 }
 
 struct Region {
@@ -78,11 +78,11 @@ template <typename T, int W> __device__ void regions_together(const Regions &p) 
     __shared__ float partial[SLICES][W][SLICE];
     const int lane = threadIdx.x % SLICE, slice = threadIdx.x / SLICE;
     const int packs = p.channels / W, across = parts(packs, SLICE);
-    const uint64_t tiles = uint64_t(p.rows) * p.out_height * p.out_width * across;
-    for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        uint64_t row = tile;
-        const int pack = take_digit(row, across) * SLICE + lane, channel = pack * W;
-        const int x = take_digit(row, p.out_width), y = take_digit(row, p.out_height);
+    Walk<3> tile({across, p.out_width, p.out_height}, p.rows, Share::of_block());
+    for (; tile.more(); tile.next()) {
+        const int pack = tile.digit[0] * SLICE + lane, channel = pack * W;
+        const int x = tile.digit[1], y = tile.digit[2];
+        const uint64_t row = tile.last;
         const Region region(p, y, x);
         float sums[W];
         fill(sums, 0.0f);

@@ -51,14 +51,25 @@ void gather(const Convolution &c, const Shape &shape, int64_t group, int64_t fir
     });
 }
 
-void finish(const Convolution &c, int64_t pixel, int64_t output, float sum) {
+// What happens to the sums of one pixel, outputs of a group from `first` on.
+template <Type type>
+void finish_pixel(const Convolution &c, int64_t pixel, int64_t first, int64_t count, const float *sums) {
     int64_t image = pixel / (c.y.h * c.y.w), y = pixel / c.y.w % c.y.h, x = pixel % c.y.w;
-    int64_t at = c.y.at(image, output, y, x);
-    float value = c.alpha * sum;
-    if (c.beta != 0) value += c.beta * load(c.y.data, at, c.y.type);
-    if (c.alpha2 != 0) value += c.alpha2 * load(c.z.data, c.z.at(image, output, y, x), c.z.type);
-    if (c.bias) value += load(c.bias, output, c.y.type);
-    store(c.y.data, at, c.y.type, c.relu(value));
+    int64_t to = c.y.at(image, first, y, x), added = c.z.at(image, first, y, x);
+    for (int64_t o = 0; o < count; o++) {
+        float value = c.alpha * sums[o];
+        if (c.beta != 0) value += c.beta * load(c.y.data, to + o * c.y.sc, type);
+        if (c.alpha2 != 0) value += c.alpha2 * load(c.z.data, added + o * c.z.sc, type);
+        if (c.bias) value += load(c.bias, first + o, type);
+        store(c.y.data, to + o * c.y.sc, type, c.relu(value));
+    }
+}
+
+void finish(const Convolution &c, int64_t pixel, int64_t first, int64_t count, const float *sums) {
+    auto one = c.y.type == Type::F32    ? finish_pixel<Type::F32>
+               : c.y.type == Type::BF16 ? finish_pixel<Type::BF16>
+                                        : finish_pixel<Type::F16>;
+    one(c, pixel, first, count, sums);
 }
 
 // The filters of a group as a matrix of depth x outputs.
@@ -67,23 +78,34 @@ View filters(const Convolution &c, const Shape &shape, int64_t group) {
     return {first, c.w.type, 1, c.w.sn};
 }
 
+// Where windows are single pixels side by side, the image is the matrix already.
+bool is_matrix(const Convolution &c) {
+    bool single = c.w.h == 1 && c.w.w == 1 && c.stride_h == 1 && c.stride_w == 1 && !c.pad_h && !c.pad_w;
+    bool rows = c.x.h == 1 || c.x.sh == c.x.w * c.x.sw;
+    return single && rows && (c.x.n == 1 || c.x.sn == c.x.h * c.x.w * c.x.sw);
+}
+
+View pixels(const Convolution &c, const Shape &shape, int64_t group, int64_t first) {
+    int64_t values = first * c.x.sw + group * shape.channels * c.x.sc;
+    auto *from = static_cast<const char *>(c.x.data) + values * int64_t(width(c.x.type));
+    return {from, c.x.type, c.x.sw, c.x.sc};
+}
+
 void by_matrix(const Convolution &c, const Shape &shape, int64_t group) {
+    thread_local std::vector<float> windows, sums;
+    bool in_place = is_matrix(c);
     int64_t most = std::max<int64_t>(64, ROOM / std::max(shape.depth, shape.outputs));
-    std::vector<float> windows, sums;
     for (int64_t first = 0; first < shape.pixels; first += most) {
         int64_t count = std::min(most, shape.pixels - first);
-        windows.resize(size_t(count * shape.depth));
-        sums.resize(size_t(count * shape.outputs));
-        gather(c, shape, group, first, count, windows.data());
-        View rows{windows.data(), Type::F32, shape.depth, 1};
-        View weights = filters(c, shape, group);
-        if (c.tf32) {
-            for (float &value : windows) value = to_tf32(value);
-        }
-        multiply(rows, weights, count, shape.outputs, shape.depth, c.tf32, sums.data());
-        in_parts(count, double(shape.outputs) * 4, [&](int64_t from, int64_t end) {
-            for (int64_t i = from * shape.outputs; i < end * shape.outputs; i++) {
-                finish(c, first + i / shape.outputs, group * shape.outputs + i % shape.outputs, sums[size_t(i)]);
+        if (!in_place && int64_t(windows.size()) < count * shape.depth) windows.resize(size_t(count * shape.depth));
+        if (int64_t(sums.size()) < count * shape.outputs) sums.resize(size_t(count * shape.outputs));
+        if (!in_place) gather(c, shape, group, first, count, windows.data());
+        View rows = in_place ? pixels(c, shape, group, first) : View{windows.data(), Type::F32, shape.depth, 1};
+        multiply(rows, filters(c, shape, group), count, shape.outputs, shape.depth, c.tf32, sums.data());
+        const float *sum = sums.data();
+        in_parts(count, double(shape.outputs) * 4, [&, sum](int64_t from, int64_t end) {
+            for (int64_t i = from; i < end; i++) {
+                finish(c, first + i, group * shape.outputs, shape.outputs, sum + i * shape.outputs);
             }
         });
     }
@@ -91,7 +113,7 @@ void by_matrix(const Convolution &c, const Shape &shape, int64_t group) {
 
 void by_window(const Convolution &c, const Shape &shape, int64_t group) {
     in_parts(shape.pixels, double(shape.depth * shape.outputs) * 4, [&](int64_t from, int64_t end) {
-        std::vector<float> window(size_t(shape.depth));
+        std::vector<float> window(size_t(shape.depth)), sums(size_t(shape.outputs));
         for (int64_t pixel = from; pixel < end; pixel++) {
             gather(c, shape, group, pixel, 1, window.data());
             for (int64_t o = 0; o < shape.outputs; o++) {
@@ -101,8 +123,9 @@ void by_window(const Convolution &c, const Shape &shape, int64_t group) {
                     float weight = load(weights.data, o * c.w.sn + i, c.w.type);
                     sum += c.tf32 ? to_tf32(window[size_t(i)]) * to_tf32(weight) : window[size_t(i)] * weight;
                 }
-                finish(c, pixel, group * shape.outputs + o, sum);
+                sums[size_t(o)] = sum;
             }
+            finish(c, pixel, group * shape.outputs, shape.outputs, sums.data());
         }
     });
 }

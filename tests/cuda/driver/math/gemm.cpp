@@ -3,7 +3,6 @@
 #include "gemm.h"
 
 #include <algorithm>
-#include <memory>
 #include <thread>
 
 #include "../core/settings.h"
@@ -13,18 +12,18 @@ namespace {
 
 constexpr int64_t ROWS = 8, COLUMNS = 32, DEPTH = 256;
 constexpr int64_t LANES = 16;
+constexpr int64_t SLICE = 64;  // of a line, so that a panel's part stays in the first cache
 typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4)));
 
 int64_t blocks(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
-struct Free {
-    void operator()(float *at) const { std::free(at); }
-};
-using Buffer = std::unique_ptr<float[], Free>;
-
-Buffer buffer(int64_t count) {
-    size_t bytes = (size_t(count) * 4 + 63) / 64 * 64;
-    return Buffer(static_cast<float *>(std::aligned_alloc(64, std::max<size_t>(bytes, 64))));
+// Room that a thread keeps for its next product: fresh pages cost more than small products.
+float *room(int which, int64_t count) {
+    thread_local std::vector<float> kept[3];
+    constexpr int64_t LINE = 16;
+    if (int64_t(kept[which].size()) < count + LINE) kept[which].resize(size_t(count + LINE));
+    auto at = reinterpret_cast<uintptr_t>(kept[which].data());
+    return kept[which].data() + (64 - at % 64) % 64 / 4;
 }
 
 template <Type type> float at(const void *data, int64_t index) { return load(data, index, type); }
@@ -38,11 +37,14 @@ void pack_as(const View &from, int64_t line_stride, int64_t step, int64_t count,
         for (int64_t p = first; p < end; p++) {
             float *out = to + p * panel * length;
             int64_t here = std::min(panel, count - p * panel);
-            for (int64_t l = 0; l < here; l++) {
-                int64_t start = (p * panel + l) * line_stride;
-                for (int64_t i = 0; i < length; i++) {
-                    float value = at<type>(from.data, start + i * step);
-                    out[i * panel + l] = tf32 ? to_tf32(value) : value;
+            for (int64_t slice = 0; slice < length; slice += SLICE) {
+                int64_t stop = std::min(length, slice + SLICE);
+                for (int64_t l = 0; l < here; l++) {
+                    int64_t start = (p * panel + l) * line_stride;
+                    for (int64_t i = slice; i < stop; i++) {
+                        float value = at<type>(from.data, start + i * step);
+                        out[i * panel + l] = tf32 ? to_tf32(value) : value;
+                    }
                 }
             }
             for (int64_t l = here; l < panel; l++) {
@@ -127,13 +129,13 @@ void multiply(const View &a, const View &b, int64_t rows, int64_t columns, int64
               float *sum) {
     if (depth == 0) return std::fill(sum, sum + rows * columns, 0.0f);
     int64_t pitch = blocks(columns, COLUMNS) * COLUMNS;
-    Buffer left = buffer(blocks(rows, ROWS) * ROWS * depth), right = buffer(pitch * depth);
-    pack(a, a.row_stride, a.column_stride, rows, depth, ROWS, tf32, left.get());
-    pack(b, b.column_stride, b.row_stride, columns, depth, COLUMNS, tf32, right.get());
-    Product product{rows, columns, depth, left.get(), right.get(), sum};
+    float *left = room(0, blocks(rows, ROWS) * ROWS * depth), *right = room(1, pitch * depth);
+    pack(a, a.row_stride, a.column_stride, rows, depth, ROWS, tf32, left);
+    pack(b, b.column_stride, b.row_stride, columns, depth, COLUMNS, tf32, right);
+    Product product{rows, columns, depth, left, right, sum};
     in_parts(blocks(rows, ROWS), double(ROWS) * columns * depth, [&](int64_t first, int64_t end) {
-        Buffer wide = buffer(ROWS * pitch);
-        for (int64_t p = first; p < end; p++) row_panel(product, p, wide.get(), pitch);
+        float *wide = room(2, ROWS * pitch);
+        for (int64_t p = first; p < end; p++) row_panel(product, p, wide, pitch);
     });
 }
 

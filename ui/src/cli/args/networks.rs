@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use divisi::compute::Family;
+use divisi::compute::gpu::Precision;
 use divisi::network::Shape;
 
 use super::Format;
-use super::values::{at_least_one, parse_family, parse_seconds, parse_shape};
+use super::values::{at_least_one, parse_family, parse_precision, parse_seconds, parse_shape};
 
 /// What can be done with one network.
 #[derive(Clone, Debug, Subcommand)]
@@ -25,9 +26,9 @@ pub enum NetworkCommand {
         after_help = "Example:\n  divisi network run resnet50 --weights resnet50.safetensors --input x.npy --output y.npy"
     )]
     Run(NetworkRunArgs),
-    /// Measure how fast a network runs on this machine's cores, and its memory
+    /// Measure how fast a network runs on this machine's cores or a GPU, and its memory
     #[command(
-        after_help = "Example:\n  divisi network bench resnet50 --batch 8 --threads 2 --format json"
+        after_help = "Example:\n  divisi network bench resnet50 --batch 8 --threads 2 --format json\n  divisi network bench resnet50 --batch 64 --device cuda:0 --precision bf16"
     )]
     Bench(NetworkBenchArgs),
     /// Write a network's synthetic weights as safetensors, for other programs to load
@@ -69,7 +70,7 @@ pub struct WeightsChoice {
     pub seed: u64,
 }
 
-/// On which cores, by which kernels.
+/// On which cores by which kernels, or on which GPU.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PlaceChoice {
     /// Threads, each pinned to one of the first cores this process may use (default: all)
@@ -78,6 +79,12 @@ pub struct PlaceChoice {
     /// Kernels instead of the fastest: avx512, avx2, neon or plain
     #[arg(long, value_name = "NAME", hide = true, value_parser = parse_family)]
     pub kernels: Option<Family>,
+    /// A GPU instead of cores, such as cuda:0
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["threads", "kernels"])]
+    pub device: Option<String>,
+    /// In which numbers the GPU computes: f32, tf32, bf16 or f16 (default: f32)
+    #[arg(long, value_name = "NAME", value_parser = parse_precision(), requires = "device")]
+    pub precision: Option<Precision>,
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! What a benchmark reports.
 
 use divisi::allocation::Matrix;
+use divisi::compute::gpu::Precision;
 use divisi::metrics::{LatencySummary, SplitMeans, stats};
 use serde::Serialize;
 
@@ -26,6 +27,9 @@ pub struct Report {
     refused: u64,
     dropped: u64,
     devices: Vec<DeviceRow>,
+    /// In which numbers GPUs compute, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Precision>,
     members: Vec<String>,
     matrix: Vec<Vec<usize>>,
     policy: String,
@@ -72,6 +76,7 @@ impl Report {
             refused: figures.refused,
             dropped: figures.dropped,
             devices: device_rows(&opened.devices),
+            precision: opened.precision(),
             members: opened.frame.members.clone(),
             matrix: matrix.rows(),
             policy: opened.ensemble.policy.to_string(),
@@ -119,6 +124,9 @@ pub fn text(report: &Report, matrix: &Matrix) -> String {
     }
     if report.fake {
         text += "\nfake networks: the combination was checked";
+    }
+    if let Some(precision) = report.precision {
+        text += &format!("\nGPUs compute in {precision}");
     }
     if report.synthetic {
         text += "\nsynthetic weights";

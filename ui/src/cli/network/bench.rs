@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use divisi::compute::footprint;
 use divisi::device::format_bytes;
 use divisi::ensemble::Samples;
 use divisi::metrics::stats::median;
 use divisi::network::Shape;
 use serde::Serialize;
 
-use super::chosen::{Chosen, Place, runner};
+use super::chosen::Chosen;
+use super::place::Place;
 use super::{SYNTHETIC, memory};
 use crate::cli::args::{Format, NetworkBenchArgs};
 use crate::cli::report::{print, print_json};
@@ -23,6 +23,7 @@ struct Report {
     input: Shape,
     batch: usize,
     threads: usize,
+    device: String,
     kernels: String,
     synthetic: bool,
     samples_per_s: f64,
@@ -54,16 +55,15 @@ pub fn run(args: &NetworkBenchArgs) -> Result<()> {
     let start = Instant::now();
     let weights = chosen.weights(&args.weights)?;
     let synthetic = weights.is_synthetic();
-    let lowered = place.lower(&chosen.graph, &weights)?;
+    let mut answer = place.runner(&chosen.graph, &weights, args.batch)?;
     drop(weights);
-    let mut answer = runner(&place, lowered, args.batch)?;
     answer(&values[..width])?;
     let load_s = start.elapsed().as_secs_f64();
 
     let times = measure(|| answer(values).map(drop), args.duration, &stopped)?;
     let ms_per_batch = 1e3 * median(&times);
     let samples_per_s = 1e3 * args.batch as f64 / ms_per_batch;
-    let footprint = footprint(&chosen.graph, args.batch, place.threads());
+    let footprint = place.footprint(&chosen.graph, args.batch);
     tell(
         args.format,
         &Report {
@@ -71,7 +71,8 @@ pub fn run(args: &NetworkBenchArgs) -> Result<()> {
             input: chosen.graph.input(),
             batch: args.batch,
             threads: place.threads(),
-            kernels: place.family.to_string(),
+            device: place.device().to_owned(),
+            kernels: place.kernels(),
             synthetic,
             samples_per_s,
             ms_per_batch,
@@ -110,6 +111,7 @@ fn tell(format: Format, report: &Report) -> Result<()> {
     }
     let peak = report.peak_bytes.map_or("unknown".into(), format_bytes);
     let threads = match report.threads {
+        _ if report.device != "cpu" => report.device.clone(),
         1 => "1 thread".into(),
         many => format!("{many} threads"),
     };

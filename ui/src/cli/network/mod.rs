@@ -5,6 +5,7 @@ mod chosen;
 mod list;
 mod memory;
 mod npy;
+mod place;
 mod run;
 mod show;
 mod weights;

@@ -8,7 +8,8 @@ use divisi::ensemble::Samples;
 use divisi::network::{Graph, Shape};
 use serde::Serialize;
 
-use super::chosen::{Chosen, Place, runner};
+use super::chosen::Chosen;
+use super::place::Place;
 use super::{SYNTHETIC, npy};
 use crate::cli::args::{Format, NetworkRunArgs};
 use crate::cli::output::Output;
@@ -21,6 +22,7 @@ struct Report {
     classes: usize,
     batch: usize,
     threads: usize,
+    device: String,
     kernels: String,
     elapsed_s: f64,
     synthetic: bool,
@@ -40,9 +42,8 @@ pub fn run(args: &NetworkRunArgs) -> Result<()> {
     };
     let weights = chosen.weights(&args.weights)?;
     let place = Place::new(&args.place)?;
-    let lowered = place.lower(&chosen.graph, &weights)?;
     let batch = args.batch.min(samples.len());
-    let mut answer = runner(&place, lowered, batch)?;
+    let mut answer = place.runner(&chosen.graph, &weights, batch)?;
     let start = Instant::now();
     let mut logits = Vec::with_capacity(samples.len() * classes);
     for piece in samples.values().chunks(batch * samples.width()) {
@@ -58,7 +59,8 @@ pub fn run(args: &NetworkRunArgs) -> Result<()> {
             classes,
             batch,
             threads: place.threads(),
-            kernels: place.family.to_string(),
+            device: place.device().to_owned(),
+            kernels: place.kernels(),
             elapsed_s,
             synthetic: weights.is_synthetic(),
             output: args.output.display().to_string(),

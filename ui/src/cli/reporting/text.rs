@@ -3,6 +3,7 @@
 use divisi::session::{Health, LatencyView, Snapshot};
 
 use crate::cli::report::matrix_table;
+use crate::console::gpu_words;
 
 /// All of it.
 pub fn text(shown: &Snapshot) -> String {
@@ -10,6 +11,7 @@ pub fn text(shown: &Snapshot) -> String {
         head(shown),
         section("allocation (batch sizes)", &matrix_table(&shown.matrix)),
         section("devices", &devices(shown)),
+        section("GPUs", &gpus(shown)),
         section("members", &members(shown)),
         section("latency", &latency(&shown.latency)),
         section("counters", &counters(shown)),
@@ -71,6 +73,20 @@ fn devices(shown: &Snapshot) -> String {
         ]
     });
     table(&head, rows)
+}
+
+/// What drivers say, and why devices are gone.
+fn gpus(shown: &Snapshot) -> String {
+    let said = shown.devices.iter().filter_map(|d| {
+        let gpu = d.gpu.as_ref()?;
+        let words = d
+            .loss
+            .clone()
+            .map_or_else(|| gpu_words(gpu), |why| vec![why]);
+        Some(format!("{}: {}", d.name, words.join(", ")))
+    });
+    let precision = shown.precision.map(|p| format!("they compute in {p}"));
+    said.chain(precision).collect::<Vec<_>>().join("\n")
 }
 
 fn members(shown: &Snapshot) -> String {

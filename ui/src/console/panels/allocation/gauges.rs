@@ -83,7 +83,7 @@ fn memory(gpu: &GpuView) -> Option<String> {
 pub fn words(gpu: &GpuView) -> Vec<String> {
     let (major, minor) = gpu.capability;
     let mut words: Vec<String> = others(gpu).into_iter().collect();
-    words.extend(pulse(&gpu.gauges));
+    words.extend(pulse(&gpu.gauges).into_iter().map(|w| w.replace("  ", " ")));
     words.extend(memory(gpu));
     words.push(gpu.model.clone());
     words.push(format!("compute {major}.{minor}"));

@@ -1,0 +1,37 @@
+//! The one door to what lowers networks for GPUs: builds without it say so.
+
+use std::sync::Arc;
+
+use crate::compute::ComputeError;
+use crate::device::gpu::Gpu;
+use crate::network::{Graph, Weights};
+
+use super::{Precision, Program};
+
+/// Lowers `graph` for `gpu` and copies its weights there.
+///
+/// # Errors
+/// The GPU cannot hold the weights, or refuses; this build knows no GPUs.
+#[cfg(feature = "cuda")]
+pub fn lower(
+    gpu: &Arc<dyn Gpu>,
+    graph: &Graph,
+    weights: &Weights,
+    precision: Precision,
+) -> Result<Arc<dyn Program>, ComputeError> {
+    crate::compute::cuda::lower(gpu, graph, weights, precision)
+}
+
+/// Lowers `graph` for `gpu` and copies its weights there.
+///
+/// # Errors
+/// This build knows no GPUs.
+#[cfg(not(feature = "cuda"))]
+pub fn lower(
+    _: &Arc<dyn Gpu>,
+    _: &Graph,
+    _: &Weights,
+    _: Precision,
+) -> Result<Arc<dyn Program>, ComputeError> {
+    Err(ComputeError::Gpu(crate::device::gpu::GpuError::NotBuilt))
+}

@@ -1,0 +1,153 @@
+//! What one network runs on: cores of this machine, or one of its GPUs.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use divisi::compute::gpu::{Precision, lower};
+use divisi::compute::{
+    CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor, host_rows, read_rows,
+    write_rows,
+};
+use divisi::device::gpu::{Gpu, open};
+use divisi::device::{Devices, Host, pin_current_thread, thread_pool};
+use divisi::network::{Graph, Weights};
+use divisi::serving::GpuRunner;
+
+use crate::cli::args::PlaceChoice;
+
+/// Rows of samples to rows of logits, at most a batch of them.
+pub type Runner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
+
+/// What a network runs on.
+pub enum Place {
+    /// The first cores this process may use, and their kernels.
+    Cores(Vec<usize>, Family),
+    Gpu {
+        name: String,
+        gpu: Arc<dyn Gpu>,
+        precision: Precision,
+    },
+}
+
+impl Place {
+    /// The first cores, as many as are asked for, or the GPU that is.
+    pub fn new(choice: &PlaceChoice) -> Result<Self> {
+        match &choice.device {
+            Some(name) => gpu(name, choice.precision.unwrap_or_default()),
+            None => cores(choice),
+        }
+    }
+
+    /// Threads a batch is split over.
+    pub fn threads(&self) -> usize {
+        match self {
+            Place::Cores(cores, _) => cores.len(),
+            Place::Gpu { .. } => 1,
+        }
+    }
+
+    /// As reports name it.
+    pub fn device(&self) -> &str {
+        match self {
+            Place::Cores(..) => "cpu",
+            Place::Gpu { name, .. } => name,
+        }
+    }
+
+    /// Whose kernels run there: a processor's, or a GPU's in a precision.
+    pub fn kernels(&self) -> String {
+        match self {
+            Place::Cores(_, family) => family.to_string(),
+            Place::Gpu { precision, .. } => format!("cuda {precision}"),
+        }
+    }
+
+    /// Memory that is planned for batches of up to `batch`.
+    pub fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
+        let model = match self {
+            Place::Cores(..) => FootprintModel::new(graph),
+            Place::Gpu { precision, .. } => FootprintModel::of_gpu(graph, *precision),
+        };
+        model.at(batch, self.threads())
+    }
+
+    /// Lowers the network, and gives what answers batches of up to `batch`.
+    pub fn runner(&self, graph: &Graph, weights: &Weights, batch: usize) -> Result<Runner> {
+        weights.check()?;
+        let made = match self {
+            Place::Cores(cores, family) => {
+                let lowered = Lowered::with(graph, weights, *family);
+                lowered.map(|lowered| on_cores(cores, Arc::new(lowered), batch))
+            }
+            Place::Gpu { gpu, precision, .. } => {
+                let program = lower(gpu, graph, weights, *precision);
+                let ends = (graph.input().elements(), graph.output().elements());
+                program.and_then(|program| {
+                    let runner = GpuRunner::new(gpu, program.as_ref(), batch, ends.0, ends.1)?;
+                    Ok(Ok(on_gpu(runner, ends)))
+                })
+            }
+        };
+        // A file that was written to meanwhile gave neither the old weights nor the new.
+        weights.check()?;
+        weights.release();
+        made?
+    }
+}
+
+fn cores(choice: &PlaceChoice) -> Result<Place> {
+    let mut cores = Host::discover().cores;
+    let threads = choice.threads.unwrap_or(cores.len());
+    if threads > cores.len() {
+        let most = cores.len();
+        bail!("--threads: expected 1 to {most}, the cores this process may use, found {threads}");
+    }
+    cores.truncate(threads);
+    if let Some(family) = choice.kernels
+        && !Family::force(family)
+    {
+        bail!("--kernels: this processor cannot run the kernels `{family}`");
+    }
+    Ok(Place::Cores(cores, Family::best()))
+}
+
+fn gpu(name: &str, precision: Precision) -> Result<Place> {
+    let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
+    let gpus: Vec<_> = devices.iter().filter_map(|d| d.kind.gpu()).collect();
+    let ([info], 1) = (gpus.as_slice(), devices.count()) else {
+        bail!("--device: expected one GPU such as cuda:0, found `{name}`");
+    };
+    Ok(Place::Gpu {
+        name: devices.get(0).name.clone(),
+        gpu: open(info.index)?,
+        precision,
+    })
+}
+
+/// One core is the caller's thread, which is pinned to it.
+fn on_cores(cores: &[usize], lowered: Arc<Lowered>, batch: usize) -> Result<Runner> {
+    let (inputs, outputs) = (lowered.inputs(), lowered.outputs());
+    let input = host_rows(batch, inputs)?;
+    let output = host_rows(batch, outputs)?;
+    let pool = thread_pool(cores)?;
+    if pool.is_none() {
+        pin_current_thread(cores);
+    }
+    let mut predictor = CpuPredictor::new(lowered, batch, pool)?;
+    Ok(Box::new(move |samples| {
+        let rows = samples.len() / inputs;
+        write_rows(&input, |to| to[..samples.len()].copy_from_slice(samples))?;
+        predictor.predict(rows, &input, &output)?;
+        Ok(read_rows(&output, |all| all[..rows * outputs].to_vec())?)
+    }))
+}
+
+/// Copies in and out are part of it.
+fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> Runner {
+    Box::new(move |samples| {
+        let rows = samples.len() / inputs;
+        runner.samples()[..samples.len()].copy_from_slice(samples);
+        runner.run(rows)?;
+        Ok(runner.answers(rows)[..rows * outputs].to_vec())
+    })
+}
