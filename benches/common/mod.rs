@@ -14,8 +14,10 @@ use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, Predic
 pub fn folder(name: &str) -> PathBuf {
     // The console's benchmark is built from its own package's folder.
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = package
-        .ancestors()
+    // A program that was built elsewhere is started at the root.
+    let places = package.ancestors().chain([Path::new(".")]);
+    let root = places
+        .into_iter()
         .find(|p| p.join("sample_ensembles").is_dir());
     root.unwrap_or(package).join(name)
 }

@@ -1,0 +1,101 @@
+//! The GPU, and networks lowered for it.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use divisi::allocation::{Frame, Matrix};
+use divisi::compute::gpu::{Precision, Program};
+use divisi::device::gpu::{Gpu, Usage, open};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files, Samples};
+use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
+
+use crate::common::folder;
+
+/// Host memory for samples under way: enough that the client does not hold the GPU up.
+const POOL: u64 = 1 << 30;
+
+/// All built-in networks.
+pub const BUILTIN: &str = "benches/fixtures/builtin";
+
+/// The networks to measure: `usual`, or those that CUDA_BENCH_NETWORKS names (to try the
+/// rows out where those take too long).
+pub fn networks(usual: &[&str]) -> Vec<String> {
+    match std::env::var("CUDA_BENCH_NETWORKS") {
+        Ok(names) => names.split(',').map(str::to_owned).collect(),
+        Err(_) => usual.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// An ensemble for GPU 0.
+pub struct Bed {
+    pub gpu: Arc<dyn Gpu>,
+    pub ensemble: Arc<Ensemble>,
+    pub factory: Arc<NetworkFactory>,
+}
+
+impl Bed {
+    /// The ensemble in the folder `path` of the repository.
+    pub fn open(path: &str, precision: Precision) -> Result<Self> {
+        let mut ensemble = Ensemble::read(&Files::at(&folder(path)))?;
+        ensemble.precision = precision;
+        Self::of(ensemble)
+    }
+
+    pub fn of(ensemble: Ensemble) -> Result<Self> {
+        let ensemble = Arc::new(ensemble);
+        Ok(Bed {
+            gpu: open(0)?,
+            factory: Arc::new(NetworkFactory::new(Arc::clone(&ensemble))),
+            ensemble,
+        })
+    }
+
+    /// The member called `name` alone.
+    pub fn only(&self, name: &str) -> Result<Self> {
+        Self::of(self.ensemble.only(self.member(name)?))
+    }
+
+    pub fn member(&self, name: &str) -> Result<usize> {
+        let names = self.ensemble.member_names();
+        let found = names.iter().position(|n| n == name);
+        found.with_context(|| format!("no member is called `{name}`"))
+    }
+
+    pub fn program(&self, member: usize) -> Result<Arc<dyn Program>> {
+        Ok(self.factory.program(member, &self.gpu)?)
+    }
+
+    /// Values of a sample of `member`.
+    pub fn width(&self, member: usize) -> usize {
+        self.ensemble.members[member].graph.input().elements()
+    }
+
+    pub fn usage(&self) -> Result<Usage> {
+        Ok(self.gpu.usage()?)
+    }
+
+    pub fn samples(&self) -> Result<Arc<Samples>> {
+        let samples = self.ensemble.calibration.clone();
+        samples.context("the ensemble has no calibration samples")
+    }
+
+    /// Serving on `devices`, every member everywhere at one batch size.
+    pub fn serve(&self, devices: &[&str], size: i64) -> Result<Engine> {
+        let names: Vec<String> = devices.iter().map(ToString::to_string).collect();
+        let devices = Devices::named(&names, &Host::discover())?;
+        let rows = vec![vec![size; self.ensemble.members.len()]; devices.count()];
+        let matrix = Matrix::from_rows(Frame::of(&self.ensemble, &devices), &rows)?;
+        let options = EngineOptions {
+            pool_bytes: POOL,
+            ..EngineOptions::default()
+        };
+        Ok(Engine::start(
+            Arc::clone(&self.ensemble),
+            devices,
+            &matrix,
+            Arc::clone(&self.factory) as _,
+            options,
+        )?)
+    }
+}

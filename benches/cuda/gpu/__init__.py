@@ -1,0 +1,1 @@
+"""What `benches/cuda/run` is made of."""

@@ -1,0 +1,66 @@
+//! Random reloads over a GPU and two CPU partitions while a client sends.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use divisi::compute::gpu::Precision;
+use divisi::metrics::stats::quantile;
+use divisi::serving::Engine;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+
+use crate::bed::Bed;
+use crate::client::{Client, Quiz, random_neighbour, reference};
+
+const RELOADS: usize = 200;
+/// GPUs and CPUs add in different orders.
+const TOLERANCE: f32 = 1e-4;
+
+pub fn run() -> Result<()> {
+    let bed = Bed::open("sample_ensembles/digits", Precision::F32)?;
+    let devices = ["cuda:0", "cpu:0", "cpu:1"];
+    let engine = Arc::new(bed.serve(&devices, 8)?);
+    let samples = bed.samples()?;
+    let quiz = Quiz {
+        values: samples.values(),
+        width: bed.ensemble.input.shape.elements(),
+        reference: &reference(&engine, samples.values())?,
+        tolerance: TOLERANCE,
+    };
+    let first = engine.matrix();
+    // Once before anything is counted: what is made at first use stays.
+    reload(&engine, 20, 1)?;
+    engine.reload(&first, |_| {})?;
+    let before = bed.usage()?;
+    let client = Client::run(&engine, quiz, || reload(&engine, RELOADS, 7))?;
+    engine.reload(&first, |_| {})?;
+    let after = bed.usage()?;
+    let line = json!({
+        "reloads": RELOADS,
+        "requests": client.sent,
+        "lost": client.lost,
+        "doubled": client.twice,
+        "different": client.different,
+        "refused": client.refused,
+        "longest_gap_ms": 1e3 * quantile(&client.gaps, 1.0),
+        "used_before": before.used,
+        "used_after": after.used,
+        "leaked": after.used.saturating_sub(before.used),
+    });
+    println!("{line}");
+    Ok(())
+}
+
+fn reload(engine: &Engine, count: usize, seed: u64) -> Result<()> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    for _ in 0..count {
+        let next = random_neighbour(engine, &mut random);
+        engine.reload(&next, |_| {})?;
+        // So that requests see each matrix.
+        thread::park_timeout(Duration::from_millis(10));
+    }
+    Ok(())
+}
