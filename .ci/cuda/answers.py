@@ -5,7 +5,8 @@
     same A B NAME   two files of answers agree, for numbers of that precision
     networks        < lines of `answers`
     reloads         < the line of `reloads`
-    loss REPORT     a report of serving while a GPU was lost
+    serving REPORT  a report of a server whose GPU works
+    lost REPORT     the same once the GPU is lost
 """
 
 import csv
@@ -65,19 +66,28 @@ def reloads():
         sys.exit(f"expected none: {', '.join(bad)}")
 
 
-def loss(path):
+def report(path):
     with open(path) as file:
-        report = json.load(file)
-    gpu, cpu = report["devices"]
-    rows = report["matrix"]["rows"]
-    print(f"{gpu['name']} lost: {gpu['lost']}; matrix {rows}; health {report['health']}")
-    if report["counters"]["failed"]:
-        sys.exit(f"expected no request to fail, found {report['counters']['failed']}")
-    if not gpu["lost"]:
-        sys.exit("expected the GPU to be lost")
-    if not all(rows[1]):
-        sys.exit(f"expected every member on {cpu['name']}")
+        found = json.load(file)
+    gpu, cpu = found["devices"]
+    rows, counters = found["matrix"]["rows"], found["counters"]
+    print(f"{gpu['name']} lost: {gpu['lost']}; matrix {rows}; {found['health']}; {counters}")
+    if counters["failed"] or not counters["answered"]:
+        sys.exit("expected answers, and no request to fail")
+    return gpu, rows
+
+
+def serving(path):
+    gpu, rows = report(path)
+    if gpu["lost"] or not any(rows[0]):
+        sys.exit("expected workers on the GPU")
+
+
+def lost(path):
+    gpu, rows = report(path)
+    if not gpu["lost"] or any(rows[0]) or not all(rows[1]):
+        sys.exit("expected the GPU to be lost, and all members on the processor")
 
 
 if __name__ == "__main__":
-    {"built": built, "same": same, "networks": networks, "reloads": reloads, "loss": loss}[sys.argv[1]](*sys.argv[2:])
+    {"built": built, "same": same, "networks": networks, "reloads": reloads, "serving": serving, "lost": lost}[sys.argv[1]](*sys.argv[2:])

@@ -1,11 +1,12 @@
 //! The GPU, and networks lowered for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use divisi::allocation::{Frame, Matrix};
 use divisi::compute::gpu::{Precision, Program};
-use divisi::device::gpu::{Gpu, Usage, open};
+use divisi::device::gpu::{Gpu, open};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, Samples};
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
@@ -14,6 +15,10 @@ use crate::common::folder;
 
 /// Host memory for samples under way: enough that the client does not hold the GPU up.
 const POOL: u64 = 1 << 30;
+
+/// What the driver counts is at rest after so many equal readings, so far apart.
+const ALIKE: usize = 3;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// All built-in networks.
 pub const BUILTIN: &str = "benches/fixtures/builtin";
@@ -71,8 +76,18 @@ impl Bed {
         self.ensemble.members[member].graph.input().elements()
     }
 
-    pub fn usage(&self) -> Result<Usage> {
-        Ok(self.gpu.usage()?)
+    /// Bytes in use as the driver counts them, once that has come to rest: what is freed
+    /// is so in the order of a stream.
+    pub fn settled_bytes(&self) -> Result<u64> {
+        let mut last = self.gpu.usage()?.used;
+        let mut alike = 0;
+        while alike < ALIKE {
+            std::thread::sleep(PAUSE);
+            let now = self.gpu.usage()?.used;
+            alike = if now == last { alike + 1 } else { 0 };
+            last = now;
+        }
+        Ok(last)
     }
 
     pub fn samples(&self) -> Result<Arc<Samples>> {

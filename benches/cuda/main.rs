@@ -27,7 +27,7 @@ mod weights;
 use anyhow::{Result, bail};
 
 const ROWS: &str =
-    "answers [PRECISION ...], contest, lanes, copies, overhead, weights, reloads or ebird";
+    "answers [PRECISION ...], contest, lanes, copies, overhead, weights, reloads [COUNT] or ebird";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
         Some("copies") => copies::run(),
         Some("overhead") => overhead::run(),
         Some("weights") => weights::run(),
-        Some("reloads") => reloads::run(),
+        Some("reloads") => reloads::run(&rest),
         Some("ebird") => ebird::run(),
         Some(other) => bail!("expected {ROWS}, found `{other}`"),
         None => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use divisi::compute::gpu::Precision;
 use divisi::metrics::stats::quantile;
 use divisi::serving::Engine;
@@ -15,11 +15,16 @@ use serde_json::json;
 use crate::bed::Bed;
 use crate::client::{Client, Quiz, random_neighbour, reference};
 
+/// Unless another number is asked for.
 const RELOADS: usize = 200;
 /// GPUs and CPUs add in different orders.
 const TOLERANCE: f32 = 1e-4;
 
-pub fn run() -> Result<()> {
+pub fn run(words: &[String]) -> Result<()> {
+    let count = match words {
+        [] => RELOADS,
+        [number, ..] => number.parse::<usize>().context("a number of reloads")?,
+    };
     let bed = Bed::open("sample_ensembles/digits", Precision::F32)?;
     let devices = ["cuda:0", "cpu:0", "cpu:1"];
     let engine = Arc::new(bed.serve(&devices, 8)?);
@@ -32,23 +37,23 @@ pub fn run() -> Result<()> {
     };
     let first = engine.matrix();
     // Once before anything is counted: what is made at first use stays.
-    reload(&engine, 20, 1)?;
+    reload(&engine, count / 10, 1)?;
     engine.reload(&first, |_| {})?;
-    let before = bed.usage()?;
-    let client = Client::run(&engine, quiz, || reload(&engine, RELOADS, 7))?;
+    let before = bed.settled_bytes()?;
+    let client = Client::run(&engine, quiz, || reload(&engine, count, 7))?;
     engine.reload(&first, |_| {})?;
-    let after = bed.usage()?;
+    let after = bed.settled_bytes()?;
     let line = json!({
-        "reloads": RELOADS,
+        "reloads": count,
         "requests": client.sent,
         "lost": client.lost,
         "doubled": client.twice,
         "different": client.different,
         "refused": client.refused,
         "longest_gap_ms": 1e3 * quantile(&client.gaps, 1.0),
-        "used_before": before.used,
-        "used_after": after.used,
-        "leaked": after.used.saturating_sub(before.used),
+        "used_before": before,
+        "used_after": after,
+        "leaked": after.saturating_sub(before),
     });
     println!("{line}");
     Ok(())

@@ -15,15 +15,15 @@ pub fn run() -> Result<()> {
         let bed = all.only(&network)?;
         // What the driver and its libraries take at first use is not the weights'.
         drop(Lane::new(&bed, 0, 1)?);
-        let before = bed.usage()?.used;
+        let before = bed.settled_bytes()?;
         let program = bed.program(0)?;
-        let mut used = vec![bed.usage()?.used];
+        let mut used = vec![bed.settled_bytes()?];
         let mut lanes = Vec::new();
         for _ in 0..LANES {
             let mut lane = Lane::new(&bed, 0, 1)?;
             lane.launch()?.wait()?;
             lanes.push(lane);
-            used.push(bed.usage()?.used);
+            used.push(bed.settled_bytes()?);
         }
         let weights = program.weight_bytes();
         drop((lanes, program));
@@ -32,7 +32,7 @@ pub fn run() -> Result<()> {
             "weights": weights,
             "program": used[0].saturating_sub(before),
             "lanes": used.windows(2).map(|u| u[1].saturating_sub(u[0])).collect::<Vec<u64>>(),
-            "left": bed.usage()?.used.saturating_sub(before),
+            "left": bed.settled_bytes()?.saturating_sub(before),
         });
         println!("{line}");
     }

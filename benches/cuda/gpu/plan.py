@@ -33,7 +33,7 @@ def before_contest(divisi, rows):
         Row("devices", [divisi, "devices", "--format", "json"], 60),
         Row("weights", [rows, "weights"], 40),
         Row("answers", [rows, "answers"], 150),
-        Row("reloads", [rows, "reloads"], 60),
+        Row("reloads", [rows, "reloads"], 90),
     ]
 
 
