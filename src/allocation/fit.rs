@@ -53,11 +53,13 @@ impl Footprints {
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
             let kernels = FootprintModel::new(&member.graph);
-            let accelerator = FootprintModel::of_accelerator(&member.graph);
+            let simulated = FootprintModel::of_accelerator(&member.graph);
+            let gpu = FootprintModel::of_gpu(&member.graph, ensemble.precision);
             let on = |kind: &DeviceKind| {
                 let model = match kind {
                     DeviceKind::Cpu { .. } => &kernels,
-                    _ => &accelerator,
+                    DeviceKind::Gpu { .. } => &gpu,
+                    DeviceKind::Simulated { .. } => &simulated,
                 };
                 let sizes = ensemble.batch_sizes.iter();
                 let plan = |size: BatchSize| {

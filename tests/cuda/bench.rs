@@ -1,11 +1,23 @@
 //! A lane as tests use it: samples in, answers out.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use divisi::compute::cuda::lower;
 use divisi::compute::gpu::{LaneProgram, Precision, Program};
 use divisi::device::gpu::{DeviceSlice, Gpu, PinnedBlock, open};
 use divisi::network::{Graph, Shape, Weights};
+
+static ALONE: RwLock<()> = RwLock::new(());
+
+/// Held by tests that may run at the same time as others.
+pub fn beside_others() -> RwLockReadGuard<'static, ()> {
+    ALONE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held by those that look at all of the GPU's memory.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    ALONE.write().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The first GPU.
 pub fn gpu() -> Arc<dyn Gpu> {

@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use divisi::device::gpu::{DeviceSlice, GpuError, find_gpus, open};
 
-use crate::bench::{gpu, upload};
+use crate::bench::{beside_others, gpu, upload};
 
 #[test]
 fn gpus_are_found_and_opened_once() {
+    let _others = beside_others();
     let found = find_gpus().expect("a driver");
     assert!(!found.usable.is_empty(), "{found:?}");
     let info = &found.usable[0];
@@ -24,6 +25,7 @@ fn gpus_are_found_and_opened_once() {
 
 #[test]
 fn what_is_copied_in_comes_out() {
+    let _others = beside_others();
     let gpu = gpu();
     let values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
     let memory = upload(&gpu, &values);
@@ -39,6 +41,7 @@ fn what_is_copied_in_comes_out() {
 
 #[test]
 fn a_copy_of_another_length_is_refused() {
+    let _others = beside_others();
     let gpu = gpu();
     let memory = DeviceSlice::whole(gpu.allocate(64).expect("memory"));
     let block = gpu.pinned(8).expect("pinned memory");
@@ -49,6 +52,7 @@ fn a_copy_of_another_length_is_refused() {
 
 #[test]
 fn events_happen_in_order_on_the_hosts_clock() {
+    let _others = beside_others();
     let gpu = gpu();
     let (copies, other) = (gpu.stream().expect("stream"), gpu.stream().expect("stream"));
     let memory = DeviceSlice::whole(gpu.allocate(4 << 20).expect("memory"));
@@ -71,6 +75,7 @@ fn events_happen_in_order_on_the_hosts_clock() {
 
 #[test]
 fn memory_comes_back_when_its_last_holder_drops_it() {
+    let _others = beside_others();
     let gpu = gpu();
     // Other tests allocate at the same time, less than this in all.
     let large = (gpu.usage().expect("usage").free / 2).min(3 << 30) as usize;
@@ -88,6 +93,7 @@ fn memory_comes_back_when_its_last_holder_drops_it() {
 
 #[test]
 fn more_than_there_is_is_refused_with_the_size() {
+    let _others = beside_others();
     let gpu = gpu();
     let beyond = gpu.info().memory_bytes as usize * 4;
     let refused = gpu.allocate(beyond).expect_err("too much");

@@ -3,7 +3,7 @@
 use divisi::compute::gpu::{Emulated, Precision};
 use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
 
-use crate::bench::{Bench, apart, gpu, program, samples, upload};
+use crate::bench::{Bench, apart, beside_others, gpu, program, samples, upload};
 
 /// Rounding of sums in another order, as a share of the largest answer.
 const fn most(precision: Precision) -> f32 {
@@ -44,6 +44,7 @@ fn whole(name: &str, mut b: GraphBuilder) {
 
 #[test]
 fn convolutions() {
+    let _others = beside_others();
     let cases = [
         ("1x1", 8, Conv2d::new(16, 1)),
         ("1x1, odd channels", 5, Conv2d::new(7, 1).biased()),
@@ -85,6 +86,7 @@ fn convolutions() {
 
 #[test]
 fn ends_of_convolutions() {
+    let _others = beside_others();
     let activations = [None, Some(Op::Relu), Some(Op::Relu6)];
     for (kernel, groups) in [(1, 1), (3, 1), (3, 16)] {
         for (residual, activation) in [false, true]
@@ -114,6 +116,7 @@ fn ends_of_convolutions() {
 
 #[test]
 fn everything_else() {
+    let _others = beside_others();
     let image = Shape::image(8, 9, 7);
     let pool = Pool::new(3, 2).padded(1);
     let cases = [
@@ -154,6 +157,7 @@ fn everything_else() {
 
 #[test]
 fn concatenations_in_place_and_not() {
+    let _others = beside_others();
     let mut b = GraphBuilder::new(Shape::image(6, 5, 5));
     let conv = |channels| Op::Conv2d(Conv2d::new(channels, 3).same().biased());
     let x = b.add("x", conv(8), &[NodeId::INPUT]).expect("conv");

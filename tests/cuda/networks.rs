@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use divisi::compute::gpu::{Emulated, Precision};
-use divisi::compute::{CpuPredictor, Lowered, Predictor, host_rows, read_rows, write_rows};
+use divisi::compute::{
+    CpuPredictor, FootprintModel, Lowered, Predictor, host_rows, read_rows, write_rows,
+};
 use divisi::device::gpu::DeviceSlice;
 use divisi::network::builders::{Builder, Densenet, Resnet};
 use divisi::network::{Graph, Shape, Weights};
 
-use crate::bench::{Bench, apart, gpu, program, samples, upload};
+use crate::bench::{Bench, alone, apart, beside_others, gpu, program, samples, upload};
 
 fn resnet() -> Graph {
     let net = Resnet {
@@ -33,6 +35,7 @@ fn on_cpu(graph: &Graph, weights: &Weights, values: &[f32]) -> Vec<f32> {
 
 #[test]
 fn families_answer_as_the_processor_does() {
+    let _others = beside_others();
     let densenet = Densenet {
         growth: 6,
         blocks: vec![3, 2],
@@ -54,6 +57,7 @@ fn families_answer_as_the_processor_does() {
 
 #[test]
 fn samples_are_read_wherever_they_lie_and_padding_repeats_the_last() {
+    let _others = beside_others();
     let graph = resnet();
     let weights = Weights::synthetic(&graph, 3);
     let each = 4 * graph.input().elements();
@@ -77,6 +81,7 @@ fn samples_are_read_wherever_they_lie_and_padding_repeats_the_last() {
 
 #[test]
 fn the_same_rows_again_and_again_and_other_rows_between() {
+    let _others = beside_others();
     let graph = resnet();
     let weights = Weights::synthetic(&graph, 3);
     let mut bench = Bench::new(&program(&graph, &weights, Precision::F32), 7, 10);
@@ -99,6 +104,7 @@ fn the_same_rows_again_and_again_and_other_rows_between() {
 
 #[test]
 fn lanes_work_beside_each_other_over_one_copy_of_the_weights() {
+    let _others = beside_others();
     let graph = resnet();
     let weights = Weights::synthetic(&graph, 3);
     let values = samples(4, graph.input());
@@ -118,6 +124,7 @@ fn lanes_work_beside_each_other_over_one_copy_of_the_weights() {
 
 #[test]
 fn a_batch_larger_than_the_lane_and_an_empty_one_are_refused() {
+    let _others = beside_others();
     let graph = resnet();
     let weights = Weights::synthetic(&graph, 3);
     let program = program(&graph, &weights, Precision::F32);
@@ -127,4 +134,36 @@ fn a_batch_larger_than_the_lane_and_an_empty_one_are_refused() {
     assert!(large.to_string().contains("batch of 3"), "{large}");
     let empty = lane.launch(1, &[]).expect_err("no sample");
     assert!(empty.to_string().contains("found none"), "{empty}");
+}
+
+/// Within what the driver rounds allocations to.
+fn close(counted: u64, booked: u64) -> bool {
+    counted.abs_diff(booked) <= 16 << 10
+}
+
+#[test]
+fn the_ledger_books_what_the_driver_counts() {
+    let _nobody = alone();
+    let graph = resnet();
+    let weights = Weights::synthetic(&graph, 3);
+    let used = || gpu().usage().expect("usage").used;
+    for precision in [Precision::F32, Precision::Bf16] {
+        let before = used();
+        let program = program(&graph, &weights, precision);
+        let of_weights = used() - before;
+        // Those of an elastic worker, which take most.
+        let lanes = [1, 1, 2, 4, 8].map(|rows| program.lane(rows).expect("a lane"));
+        let of_lanes = used() - before - of_weights;
+        let booked = FootprintModel::of_gpu(&graph, precision).at(16, 1);
+        // Samples that a batch brings along are taken when the first one does.
+        let staged = 4 * 16 * graph.input().elements() as u64;
+        assert_eq!(of_weights, booked.weight_bytes, "{precision}");
+        assert_eq!(
+            of_lanes,
+            3 * (booked.activation_bytes - staged),
+            "{precision}"
+        );
+        drop((lanes, program));
+        assert_eq!(used(), before, "{precision}");
+    }
 }

@@ -36,7 +36,7 @@ fn structures(
     all
 }
 
-/// `const float *scale;`, `int32_t rows, channels;`
+/// `const float *scale;`, `int32_t rows, channels;`, `uint64_t addresses[256];`
 fn cpp_fields(line: &str) -> Vec<(String, String)> {
     let line = line
         .strip_prefix("const ")
@@ -45,7 +45,11 @@ fn cpp_fields(line: &str) -> Vec<(String, String)> {
     let (kind, names) = line.split_once(' ').unwrap();
     let field = |name: &str| match name.trim().strip_prefix('*') {
         Some(name) => (name.to_owned(), "u64".to_owned()),
-        None => (name.trim().to_owned(), rust_name(kind).to_owned()),
+        None => match name.trim().split_once('[') {
+            // The length is the same constant, which has a name in Rust.
+            Some((name, _)) => (name.to_owned(), format!("[{}; PLACED]", rust_name(kind))),
+            None => (name.trim().to_owned(), rust_name(kind).to_owned()),
+        },
     };
     names.split(',').map(field).collect()
 }

@@ -25,6 +25,7 @@ const BLOCKS: u32 = 16;
 /// One kernel for all precisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Name {
+    Place,
     Enter,
     Pointwise,
     MaxPool,
@@ -41,7 +42,8 @@ pub(super) enum Name {
 }
 
 impl Name {
-    const ALL: [(Name, &'static str); 13] = [
+    const ALL: [(Name, &'static str); 14] = [
+        (Name::Place, "place"),
         (Name::Enter, "enter"),
         (Name::Pointwise, "pointwise"),
         (Name::MaxPool, "max_pool"),

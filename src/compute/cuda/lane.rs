@@ -9,14 +9,16 @@ use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
 use crate::compute::ComputeError;
 use crate::compute::gpu::{LaneLayout, LaneProgram};
 use crate::device::cuda::{GpuStream, gpu_error};
-use crate::device::gpu::{DeviceSlice, Gpu, GpuError, PinnedBlock, Stream};
+use crate::device::gpu::{DeviceSlice, Gpu, GpuError, Stream};
 
 use super::choices::kind_of;
 use super::dense::Dense;
 #[cfg(feature = "cudnn")]
 use super::dnn::Dnn;
 use super::graph::Replay;
-use super::operands::Memory;
+use super::kernels::Name;
+use super::operands::{Memory, int};
+use super::params::{PLACED, Params, Place};
 use super::program::Network;
 use super::steps;
 use super::work::{Queue, Work};
@@ -30,8 +32,6 @@ pub(super) struct Lane {
     /// The same, as others see it.
     shown: Arc<dyn Stream>,
     memory: Memory,
-    /// Addresses of the samples, where the processor writes them.
-    table: PinnedBlock,
     rows: usize,
     network: Arc<Network>,
 }
@@ -73,8 +73,6 @@ impl Lane {
             shown: Arc::<GpuStream>::clone(&stream) as Arc<dyn Stream>,
             stream,
             memory,
-            // An address takes two floats' room.
-            table: gpu.pinned(2 * rows)?,
             rows,
             network,
         };
@@ -141,8 +139,8 @@ impl Lane {
         self.batches.last_mut().ok_or_else(none)
     }
 
-    /// Writes where the samples lie; the batch before is done, so nobody reads the table.
-    fn place(&mut self, rows: usize, samples: &[DeviceSlice]) -> Result<(), ComputeError> {
+    /// Writes where the samples lie, behind whatever reads the table still.
+    fn place(&self, rows: usize, samples: &[DeviceSlice]) -> Result<(), ComputeError> {
         let bytes = self.network.plan.inputs * size_of::<f32>();
         let each = samples.iter().flat_map(|slice| {
             let count = slice.bytes / bytes.max(1);
@@ -153,13 +151,31 @@ impl Lane {
             return Err(GpuError::Other("expected at least one sample, found none".into()).into());
         };
         addresses.resize(rows, last);
-        let values = &mut self.table.values_mut()[..2 * rows];
-        values.copy_from_slice(bytemuck::cast_slice(&addresses));
-        let table = self.memory.part(&self.memory.layout.table);
-        let table = table.part(0, rows * size_of::<u64>());
-        Ok(self
-            .stream
-            .copy_in(&self.table.slice(0, 2 * rows), &table)?)
+        let table = self.memory.part(&self.memory.layout.table).address();
+        for (at, addresses) in addresses.chunks(PLACED).enumerate() {
+            let to = table + (at * PLACED * size_of::<u64>()) as u64;
+            self.carry(to, addresses)?;
+        }
+        Ok(())
+    }
+
+    /// Queues the writing of up to [`PLACED`] addresses.
+    fn carry(&self, to: u64, addresses: &[u64]) -> Result<(), ComputeError> {
+        let mut place = Place {
+            to,
+            count: int(addresses.len()),
+            unused: 0,
+            addresses: [0; PLACED],
+        };
+        place.addresses[..addresses.len()].copy_from_slice(addresses);
+        let (kernels, params) = (
+            &self.network.library.kernels,
+            Params::Place(Box::new(place)),
+        );
+        let precision = self.memory.precision;
+        kernels
+            .launch(Name::Place, precision, 1, params)
+            .queue(&self.queue.stream)
     }
 }
 

@@ -18,6 +18,19 @@ pub(super) struct Tail {
     pub activation: i32,
 }
 
+/// Rows whose addresses one launch carries.
+pub(super) const PLACED: usize = 256;
+
+/// Addresses of samples, on their way to a lane's table.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub to: u64,
+    pub count: i32,
+    pub unused: i32,
+    pub addresses: [u64; PLACED],
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Enter {
@@ -146,8 +159,9 @@ pub(super) struct Answer {
 }
 
 /// The structure of one launch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Params {
+    Place(Box<Place>),
     Enter(Enter),
     Pointwise(Pointwise),
     Pooling(Pooling),
@@ -163,7 +177,8 @@ impl Params {
     /// Where the structure lies, for the driver, which copies it at a launch.
     pub fn pointer(&self) -> *mut c_void {
         let first = match self {
-            Params::Enter(p) => (&raw const *p).cast::<c_void>(),
+            Params::Place(p) => (&raw const **p).cast::<c_void>(),
+            Params::Enter(p) => (&raw const *p).cast(),
             Params::Pointwise(p) => (&raw const *p).cast(),
             Params::Pooling(p) => (&raw const *p).cast(),
             Params::Regions(p) => (&raw const *p).cast(),

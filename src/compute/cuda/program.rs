@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use candle_core::cuda_backend::cudarc::driver::result;
-
 use crate::compute::ComputeError;
 use crate::compute::gpu::{GpuPlan, LaneProgram, Precision, Program, WeightLayout};
-use crate::device::cuda::{CudaGpu, gpu_error, opened};
+use crate::device::cuda::{CudaGpu, opened};
 use crate::device::gpu::{DeviceMemory, DeviceSlice, Gpu};
 use crate::network::{Graph, Weights};
 
@@ -66,18 +64,29 @@ impl Library {
     }
 }
 
-/// Copies and waits: no stream may read weights before they are there.
+/// Floats of page-locked memory that weights go through.
+const STAGED: usize = 4 << 20;
+
+/// Copies and waits: no stream may read weights before they are there. The copy has a
+/// stream of its own, since waiting for the whole GPU would wait for everybody, and is not
+/// allowed while another lane is captured.
 fn upload(gpu: &CudaGpu, to: &Arc<dyn DeviceMemory>, bytes: &[u8]) -> Result<(), ComputeError> {
-    if bytes.is_empty() {
-        return Ok(());
+    let stream = gpu.stream()?;
+    let mut block = gpu.pinned(STAGED.min(bytes.len().div_ceil(FLOAT)))?;
+    let whole = DeviceSlice::whole(Arc::clone(to));
+    for (at, bytes) in bytes.chunks(STAGED * FLOAT).enumerate() {
+        // Arrays are padded to whole floats.
+        let floats = bytes.len() / FLOAT;
+        let staged = bytemuck::cast_slice_mut::<f32, u8>(&mut block.values_mut()[..floats]);
+        staged.copy_from_slice(bytes);
+        let part = whole.part(at * STAGED * FLOAT, bytes.len());
+        stream.copy_in(&block.slice(0, floats), &part)?;
+        stream.synchronize()?;
     }
-    gpu.context().bind_to_thread().map_err(gpu_error)?;
-    // SAFETY: the memory has as many bytes, and nobody uses it yet.
-    let copied = unsafe { result::memcpy_htod_sync(to.address(), bytes) };
-    copied.map_err(gpu_error)?;
-    // The copy may still be on its way from the driver's own staging memory.
-    Ok(gpu.context().synchronize().map_err(gpu_error)?)
+    Ok(())
 }
+
+const FLOAT: usize = size_of::<f32>();
 
 struct SharedNetwork(Arc<Network>);
 

@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
@@ -23,11 +23,11 @@ use super::error::gpu_error;
 pub struct GpuStream {
     stream: Arc<CudaStream>,
     clock: Arc<Clock>,
-    held: Mutex<Held>,
+    held: Arc<Mutex<Held>>,
 }
 
 /// What copies that may still run read and write.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Held {
     /// Queued since the last event.
     unmarked: Vec<(HostSlice, DeviceSlice)>,
@@ -39,7 +39,7 @@ impl GpuStream {
         GpuStream {
             stream,
             clock,
-            held: Mutex::default(),
+            held: Arc::default(),
         }
     }
 
@@ -71,15 +71,22 @@ impl GpuStream {
         Ok(Arc::new(event))
     }
 
-    /// Lets go what copies before `event` and those that are done used.
-    fn release(&self, event: &Arc<CudaEvent>) {
+    /// What copies before `event` use is let go once that has happened.
+    fn mark(&self, event: &Arc<CudaEvent>) {
         let mut held = lock(&self.held);
         if !held.unmarked.is_empty() {
             let unmarked = std::mem::take(&mut held.unmarked);
             held.marked.push_back((Arc::clone(event), unmarked));
         }
-        while held.marked.front().is_some_and(|(e, _)| e.is_complete()) {
-            held.marked.pop_front();
+        held.release();
+    }
+}
+
+impl Held {
+    /// Lets go what copies that are done used.
+    fn release(&mut self) {
+        while self.marked.front().is_some_and(|(e, _)| e.is_complete()) {
+            self.marked.pop_front();
         }
     }
 }
@@ -121,8 +128,12 @@ impl Stream for GpuStream {
     fn record(&self) -> Result<Arc<dyn Event>, GpuError> {
         let base = self.clock.base().map_err(gpu_error)?;
         let event = self.event()?;
-        self.release(&event);
-        Ok(Arc::new(GpuEvent { event, base }))
+        self.mark(&event);
+        Ok(Arc::new(GpuEvent {
+            event,
+            base,
+            held: Arc::downgrade(&self.held),
+        }))
     }
 
     fn wait(&self, event: &dyn Event) -> Result<(), GpuError> {
@@ -162,6 +173,17 @@ impl Drop for GpuStream {
 struct GpuEvent {
     event: Arc<CudaEvent>,
     base: Arc<Base>,
+    /// Its stream's.
+    held: Weak<Mutex<Held>>,
+}
+
+impl GpuEvent {
+    /// It has happened: what copies before it used is not needed any more.
+    fn let_go(&self) {
+        if let Some(held) = self.held.upgrade() {
+            lock(&held).release();
+        }
+    }
 }
 
 /// Waiting in the driver puts the thread to sleep, and waking it takes some tens of
@@ -173,11 +195,14 @@ impl Event for GpuEvent {
         let start = Instant::now();
         while start.elapsed() < WORTH_LOOKING {
             if self.is_done()? {
+                self.let_go();
                 return Ok(());
             }
             std::thread::yield_now();
         }
-        self.event.synchronize().map_err(gpu_error)
+        self.event.synchronize().map_err(gpu_error)?;
+        self.let_go();
+        Ok(())
     }
 
     fn is_done(&self) -> Result<bool, GpuError> {

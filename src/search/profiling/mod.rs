@@ -49,6 +49,9 @@ struct Kind<'a> {
     devices: Vec<usize>,
 }
 
+/// Seconds of a batch on a device that is lost.
+const NEVER: f64 = 1e6;
+
 impl Kind<'_> {
     /// Those that are busy while it is measured: partitions take from each other, GPUs do
     /// not.
@@ -94,7 +97,8 @@ impl Profiler<'_> {
             for member in 0..self.ensemble.members.len() {
                 let sizes = self.sizes(member, &kind).unwrap_or_default();
                 let path = self.path(member, &kind);
-                let Some(known) = path.and_then(|p| store::load(&p, &sizes)) else {
+                let known = path.and_then(|p| store::load(&p, &sizes));
+                let Some(known) = known.or_else(|| self.never(&kind)) else {
                     continue;
                 };
                 let known = Arc::new(known);
@@ -153,7 +157,20 @@ impl Profiler<'_> {
                 }),
             }
         }
+        for kind in &mut kinds {
+            // A lost one is asked last.
+            kind.devices
+                .sort_by_key(|&device| self.devices.memory_bytes(device) == 0);
+        }
         kinds
+    }
+
+    /// What batches take on GPUs that are all lost: as good as for ever. Nothing is ever
+    /// placed there, but something must be known.
+    fn never(&self, kind: &Kind<'_>) -> Option<Measured> {
+        let lost = self.devices.memory_bytes(kind.devices[0]) == 0;
+        let is_gpu = matches!(kind.like, DeviceKind::Gpu { .. });
+        (is_gpu && lost).then(|| Measured::new(vec![(1, NEVER)]).ok())?
     }
 
     /// The profile kept, or a new one; whether it is new.
@@ -166,6 +183,9 @@ impl Profiler<'_> {
         let path = self.path(member, kind);
         if let Some(known) = path.as_deref().and_then(|p| store::load(p, &sizes)) {
             return Ok((Arc::new(known), false));
+        }
+        if let Some(never) = self.never(kind) {
+            return Ok((Arc::new(never), false));
         }
         self.control.update(|p| p.measuring = true);
         let points = measure(self, member, kind.busy(), &sizes)?;

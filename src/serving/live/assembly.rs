@@ -65,6 +65,8 @@ fn open_gpus(
     options: &EngineOptions,
 ) -> Result<Vec<Arc<Board>>, EngineError> {
     let gpus = devices.iter().enumerate();
+    // One without memory is gone, as those that search say: nobody is placed there.
+    let gpus = gpus.filter(|(index, _)| devices.memory_bytes(*index) > 0);
     let gpus = gpus.filter_map(|(index, d)| Some((index, d, d.kind.gpu()?)));
     gpus.map(|(index, device, info)| {
         let failed = |reason: BuildError| EngineError::Gpu {

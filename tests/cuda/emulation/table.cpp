@@ -22,6 +22,7 @@ constexpr KernelEntry entry(const char *name) {
 }
 
 #define ENTRIES(SUFFIX)                                                         \
+    entry<divisi::Place, place_##SUFFIX>("place_" #SUFFIX),                     \
     entry<divisi::Enter, enter_##SUFFIX>("enter_" #SUFFIX),                     \
     entry<divisi::Pointwise, pointwise_##SUFFIX>("pointwise_" #SUFFIX),         \
     entry<divisi::Pooling, max_pool_##SUFFIX>("max_pool_" #SUFFIX),             \

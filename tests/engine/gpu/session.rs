@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use divisi::compute::gpu::Precision;
-use divisi::search::worst_fit;
+use divisi::search::{Algorithm, EvaluatorKind, worst_fit};
 use divisi::serving::{Engine, Failure, Request};
 use divisi::session::{
-    Command, Health, LiveSession, MarkKind, ProbationState, ReloadState, Session, Snapshot, Terms,
+    Command, Health, LiveSession, MarkKind, ProbationState, ReloadState, SearchOrder, SearchState,
+    Session, Snapshot, Terms,
 };
 
 use super::soft::{SoftGpu, lock};
@@ -182,4 +183,38 @@ fn a_session_ends_with_a_gpu_that_is_lost_just_then() {
     // Answered or failed with a reason, and nothing hangs.
     let _ = pending.wait();
     assert_eq!(engine.in_flight(), 0);
+}
+
+#[test]
+fn a_search_goes_on_over_what_remains() {
+    let bed = Bed::new(&["cuda:0", "cpu:0"]);
+    let (mut session, engine) = session(&bed, &[0, 1]);
+    bed.gpu().state.lose();
+    let pending = engine.submit(Request::new(bed.samples())).expect("let in");
+    pending.wait().expect("answered");
+    evacuated(&mut session);
+    for (algorithm, evaluator) in [
+        (Algorithm::WorstFit, EvaluatorKind::Bench),
+        (Algorithm::WorstFit, EvaluatorKind::Model),
+    ] {
+        let order = SearchOrder {
+            algorithm,
+            evaluator,
+            quiet: false,
+            ..SearchOrder::default()
+        };
+        session
+            .command(Command::StartSearch(order))
+            .expect("starts");
+        let mut shown = session.snapshot();
+        until("it ends", || {
+            shown = session.snapshot();
+            let state = shown.search.as_ref().map(|s| &s.state);
+            !matches!(state, Some(SearchState::Running))
+        });
+        let search = shown.search.expect("one ran");
+        assert_eq!(search.state, SearchState::Finished);
+        let best = search.progress.best.expect("found");
+        assert!(best.workers().all(|(cell, _)| cell.device == 1));
+    }
 }

@@ -6,6 +6,13 @@
 
 namespace divisi {
 
+// Grid: one block.
+template <typename T> __device__ void place(const Place &p) {
+    const unsigned stride = gridDim.x * blockDim.x;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < unsigned(p.count); i += stride)
+        p.to[i] = p.addresses[i];
+}
+
 // A thread makes packs of `W` channels of one pixel, two at a time. Neighbouring threads
 // have neighbouring pixels, whose values neighbour each other in the sample.
 template <typename T, int W> __device__ void enter_packs(const Enter &p) {

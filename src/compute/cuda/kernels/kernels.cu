@@ -22,6 +22,7 @@
     }
 
 #define KERNELS(SUFFIX, T)                                                               \
+    KERNEL(place_##SUFFIX, divisi::Place, divisi::place<T>)                              \
     KERNEL(enter_##SUFFIX, divisi::Enter, divisi::enter<T>)                              \
     KERNEL(pointwise_##SUFFIX, divisi::Pointwise, divisi::pointwise<T>)                  \
     KERNEL(max_pool_##SUFFIX, divisi::Pooling, (divisi::pool<T, divisi::Maximum>))       \

@@ -24,6 +24,15 @@ struct Tail {
     Activation activation;
 };
 
+// Where the samples of `count` rows lie, written to the lane's table. A launch carries them
+// with it, so that they wait for no copy engine, however long it is busy with samples.
+struct Place {
+    uint64_t *to;
+    int32_t count;
+    int32_t unused;
+    uint64_t addresses[256];
+};
+
 // Float32 samples, channels-first, each where `samples[row]` says, into one image batch.
 // Channels from `channels` up to `padded` are written as zeros.
 struct Enter {
@@ -120,6 +129,7 @@ struct Answer {
 
 // Neither compiler may lay them out in another way than this.
 static_assert(sizeof(Tail) == 32 && sizeof(Window) == 48, "no other padding");
+static_assert(sizeof(Place) == 2064, "no other padding");
 static_assert(sizeof(Enter) == 40, "no other padding");
 static_assert(sizeof(Pointwise) == 72, "no other padding");
 static_assert(sizeof(Pooling) == 80, "no other padding");

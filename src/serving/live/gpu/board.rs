@@ -51,6 +51,9 @@ pub struct Opened {
     pub(super) cramped: AtomicBool,
     crews: Mutex<HashMap<WorkerId, Arc<Crew>>>,
     failed: Mutex<Vec<(LiveBatch, String)>>,
+    postponed: Mutex<Vec<LiveBatch>>,
+    /// One thread at a time starts what comes next.
+    pub(super) driving: Mutex<()>,
     lost: OnceLock<GpuError>,
 }
 
@@ -71,6 +74,8 @@ impl Opened {
             cramped: AtomicBool::new(false),
             crews: Mutex::default(),
             failed: Mutex::default(),
+            postponed: Mutex::default(),
+            driving: Mutex::default(),
             lost: OnceLock::new(),
         })
     }
@@ -98,6 +103,16 @@ impl Opened {
     /// Batches that were not answered, each with the reason.
     pub fn take_failed(&self) -> Vec<(LiveBatch, String)> {
         std::mem::take(&mut *lock(&self.failed))
+    }
+
+    /// A batch is started by the dispatcher.
+    pub fn postpone(&self, batch: LiveBatch) {
+        lock(&self.postponed).push(batch);
+    }
+
+    /// Batches that the dispatcher starts.
+    pub fn take_postponed(&self) -> Vec<LiveBatch> {
+        std::mem::take(&mut *lock(&self.postponed))
     }
 
     /// Whether it stopped working.

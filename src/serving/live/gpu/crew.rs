@@ -42,12 +42,6 @@ struct Start {
     rows: usize,
 }
 
-/// Why a batch found no lane.
-pub(super) struct Stranded {
-    pub batch: LiveBatch,
-    pub why: String,
-}
-
 impl Crew {
     /// A worker with the lanes that `policy` gives it, ready.
     ///
@@ -120,23 +114,31 @@ impl Crew {
 
     /// Hands a batch to its lane. Where the policy has changed, its lanes are made anew
     /// first: those of the old one are idle then.
+    ///
+    /// # Errors
+    /// There is no lane for it; gives it back with the reason.
+    #[allow(clippy::result_large_err, reason = "a batch is moved, not copied")]
     pub(super) fn give(
         &self,
         shared: &Arc<Shared>,
         opened: &Arc<Opened>,
         batch: LiveBatch,
-    ) -> Result<(), Stranded> {
+    ) -> Result<(), (LiveBatch, String)> {
         if let Err(why) = self.suit(shared, opened, &batch) {
-            let why = why.to_string();
-            return Err(Stranded { batch, why });
+            return Err((batch, why.to_string()));
         }
         let lanes = lock(&self.lanes);
         let sent = match lanes.get(batch.lane.index) {
             Some(post) => post.inbox.send(batch).map_err(|unsent| unsent.0),
             None => Err(batch),
         };
-        let why = "its lane was not there".into();
-        sent.map_err(|batch| Stranded { batch, why })
+        sent.map_err(|batch| (batch, "its lane was not there".into()))
+    }
+
+    /// Whether its lanes are those that a batch was formed for.
+    pub(super) fn suits(&self, batch: &LiveBatch) -> bool {
+        let lanes = lock(&self.lanes);
+        lanes.iter().map(|p| p.size).eq(sizes_with(batch))
     }
 
     fn suit(
@@ -145,16 +147,11 @@ impl Crew {
         opened: &Arc<Opened>,
         batch: &LiveBatch,
     ) -> Result<(), BuildError> {
-        let sizes = sizes_with(batch);
-        if lock(&self.lanes)
-            .iter()
-            .map(|p| p.size)
-            .eq(sizes.iter().copied())
-        {
+        if self.suits(batch) {
             return Ok(());
         }
         await_end(self.disband());
-        for rows in sizes {
+        for rows in sizes_with(batch) {
             // Whether it got ready its first batch will tell.
             drop(self.post(shared, opened, rows)?);
         }

@@ -1,4 +1,6 @@
 //! A GPU's dispatcher: starts batches in their lanes and copies ahead, as the core says.
+//! A lane that has become free does the same at once, rather than wake the dispatcher; what
+//! waits for threads to end is left to the dispatcher.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +15,6 @@ use super::super::shared::Shared;
 use super::LiveBatch;
 use super::board::{Board, Opened};
 use super::copier::copy_ahead;
-use super::crew::Stranded;
 
 type Step = (Next<Arc<RequestData>>, Vec<(Transfer, Option<Slice>)>);
 
@@ -36,16 +37,40 @@ fn turn(shared: &Arc<Shared>, opened: &Arc<Opened>) -> Option<Duration> {
             failed(shared, &batch, &why);
         }
     }
-    drive(shared, opened)
+    for batch in opened.take_postponed() {
+        start(shared, opened, batch, By::Dispatcher);
+    }
+    let _alone = lock(&opened.driving);
+    drive(shared, opened, By::Dispatcher)
+}
+
+/// Who starts batches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Dispatcher,
+    Lane,
+}
+
+/// What comes after a batch, in the thread of its lane; left to the dispatcher where that
+/// is at it already.
+pub(super) fn go_on(shared: &Arc<Shared>, opened: &Arc<Opened>) {
+    let until = match opened.driving.try_lock() {
+        Ok(_alone) => drive(shared, opened, By::Lane),
+        Err(_) => Some(Duration::ZERO),
+    };
+    if until.is_some() {
+        // Somebody must look at the time.
+        shared.poke(&[opened.device]);
+    }
 }
 
 /// Starts what there is room for; gives when to look again if nothing happens.
-fn drive(shared: &Arc<Shared>, opened: &Arc<Opened>) -> Option<Duration> {
+fn drive(shared: &Arc<Shared>, opened: &Arc<Opened>, by: By) -> Option<Duration> {
     let mut took = false;
     let until = loop {
         let (next, parts) = ask(shared, opened);
         match next {
-            Next::Run(batch) => start(shared, opened, batch),
+            Next::Run(batch) => start(shared, opened, batch, by),
             Next::Copy(_) => {
                 took = true;
                 for (transfer, slice) in parts {
@@ -95,17 +120,18 @@ pub(in super::super) fn sweep(shared: &Shared, opened: &Opened) {
     drop(freed);
 }
 
-fn start(shared: &Arc<Shared>, opened: &Arc<Opened>, batch: LiveBatch) {
-    let Some(crew) = opened.crew(batch.worker) else {
-        // Where the GPU is lost, its batches went back to the queues.
-        if !opened.is_lost() {
-            failed(shared, &batch, "its worker was not there");
+fn start(shared: &Arc<Shared>, opened: &Arc<Opened>, batch: LiveBatch, by: By) {
+    let given = match opened.crew(batch.worker) {
+        None => Err((batch, "its worker was not there".into())),
+        Some(crew) if by == By::Lane && !crew.suits(&batch) => {
+            // Old lanes must end first, and this may be one of them.
+            opened.postpone(batch);
+            return shared.poke(&[opened.device]);
         }
-        return;
+        Some(crew) => crew.give(shared, opened, batch),
     };
-    if let Err(Stranded { batch, why }) = crew.give(shared, opened, batch)
-        && !opened.is_lost()
-    {
-        failed(shared, &batch, &why);
+    if let Err((batch, why)) = given {
+        opened.fail(batch, why);
+        shared.poke(&[opened.device]);
     }
 }

@@ -18,6 +18,7 @@ use super::super::client::RequestData;
 use super::super::shared::Shared;
 use super::super::worker::{fold, panic_text, since};
 use super::board::Opened;
+use super::dispatch::go_on;
 use super::loss::{lose, reason};
 use super::stage::{Marks, Stage};
 use super::{LiveBatch, describe};
@@ -123,11 +124,16 @@ impl Lane {
         fold(batch, self.stage.answers(batch.samples), classes);
         let stamps = self.stamps(started, marks);
         let end = self.shared.now();
-        let (finished, woken) = {
+        let (finished, mut woken) = {
             let mut core = self.shared.core();
             (core.finish(end, batch, stamps), core.wake(end))
         };
+        let here = woken.iter().position(|d| *d == batch.device);
+        here.map(|at| woken.swap_remove(at));
         self.shared.poke(&woken);
+        if here.is_some() {
+            go_on(&self.shared, &self.opened);
+        }
         let spans: Vec<Span> = batch_spans(batch, &stamps, end).collect();
         self.shared.lanes[batch.device].spans.push(&spans);
         self.shared.deliver(finished);

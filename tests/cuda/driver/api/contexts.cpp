@@ -6,9 +6,19 @@ using namespace fake;
 
 namespace {
 
-void release(Device &device) {
+CUresult retain(Device &device) {
+    std::lock_guard<std::mutex> lock(device.retaining);
+    if (CUresult refused = refusal(device)) return refused;
+    device.retained++;
+    return CUDA_SUCCESS;
+}
+
+CUresult release(Device &device) {
+    std::lock_guard<std::mutex> lock(device.retaining);
+    if (device.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
     if (device.retained == 1) reset(device);
     device.retained--;
+    return CUDA_SUCCESS;
 }
 
 thread_local std::vector<CUcontext> pushed;
@@ -21,19 +31,15 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number) {
     return call(__func__, [&]() -> CUresult {
         Device *device = device_at(number);
         if (!device) return CUDA_ERROR_INVALID_DEVICE;
-        if (CUresult refused = refusal(*device)) return refused;
-        device->retained++;
         *context = handle(device);
-        return CUDA_SUCCESS;
+        return retain(*device);
     });
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice number) {
     return call(__func__, [&]() -> CUresult {
         Device *device = device_at(number);
-        if (!device || device->retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-        release(*device);
-        return CUDA_SUCCESS;
+        return device ? release(*device) : CUDA_ERROR_INVALID_DEVICE;
     });
 }
 
@@ -41,6 +47,7 @@ CUresult cuDevicePrimaryCtxReset(CUdevice number) {
     return call(__func__, [&]() -> CUresult {
         Device *device = device_at(number);
         if (!device) return CUDA_ERROR_INVALID_DEVICE;
+        std::lock_guard<std::mutex> lock(device->retaining);
         reset(*device);
         return CUDA_SUCCESS;
     });

@@ -1,4 +1,5 @@
 // Streams and events.
+#include "../core/settings.h"
 #include "call.h"
 
 using namespace fake;
@@ -58,7 +59,7 @@ CUresult elapsed(float *milliseconds, Event &from, Event &to) {
     bool untimed = (from.flags | to.flags) & CU_EVENT_DISABLE_TIMING;
     if (!start || !end || untimed || from.device != to.device) return CUDA_ERROR_INVALID_HANDLE;
     if (!start->is_done() || !end->is_done()) return CUDA_ERROR_NOT_READY;
-    *milliseconds = std::chrono::duration<float, std::milli>(end->at - start->at).count();
+    *milliseconds = std::chrono::duration<float, std::milli>(end->at - start->at).count() / float(settings().clock);
     return CUDA_SUCCESS;
 }
 

@@ -26,6 +26,7 @@ struct Device {
     int ordinal = 0, physical = 0;
     std::atomic<int> error{0};  // sticky: every call returns it
     std::atomic<int> retained{0};
+    std::mutex retaining;       // making and ending the context, one at a time
 
     std::mutex ledger;          // guards what follows
     size_t direct = 0, in_graphs = 0;

@@ -69,6 +69,7 @@ Settings *read() {
     to->trace_path = text("FAKE_CUDA_TRACE");
     to->kernels_path = text("FAKE_CUDA_KERNELS", own_directory() + "/libdivisi_kernels.so");
     to->copy_rate = number("FAKE_CUDA_COPY_RATE", 0);
+    to->clock = std::max(1e-3, number("FAKE_CUDA_CLOCK", 1));
     to->jitter_us = unsigned(number("FAKE_CUDA_JITTER", 0));
     unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     to->threads = unsigned(number("FAKE_CUDA_THREADS", std::min(4u, cores)));

@@ -20,6 +20,7 @@ struct Settings {
     std::string trace_path;
     std::string kernels_path;       // libdivisi_kernels.so
     double copy_rate = 0;           // bytes a second of each copy engine; 0: as fast as it goes
+    double clock = 1;               // times between events are told so many times shorter
     unsigned jitter_us = 0;         // each piece of work starts up to so much later
     unsigned threads = 0;           // for arithmetic
     bool abort_on_misuse = true;    // else the device fails with 700

@@ -63,7 +63,10 @@ void serve(std::shared_ptr<Stream> stream) {
     std::unique_lock<std::mutex> lock(stream->mutex);
     for (;;) {
         stream->wake.wait(lock, [&] { return stream->ending || !stream->queue.empty(); });
-        if (stream->queue.empty()) return;
+        if (stream->queue.empty()) {
+            stream->gone = true;
+            return;
+        }
         {
             Stream::Item item = std::move(stream->queue.front());
             stream->queue.pop_front();
@@ -154,10 +157,17 @@ bool Mark::is_done() {
     return done;
 }
 
+// Somebody may still ask for a mark of a stream that another thread has just destroyed.
 void Stream::push(Work work, bool always) {
-    std::lock_guard<std::mutex> lock(mutex);
-    queue.push_back({std::move(work), always});
-    wake.notify_all();
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!gone) {
+            queue.push_back({std::move(work), always});
+            wake.notify_all();
+            return;
+        }
+    }
+    if (always) work.run();
 }
 
 bool Stream::idle() {

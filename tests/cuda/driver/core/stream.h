@@ -39,6 +39,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
     };
     std::deque<Item> queue;
     bool busy = false, ending = false;
+    bool gone = false;  // its thread has ended: nothing is left to wait for
 
     std::shared_ptr<Capture> capture;  // guarded by the captures' lock
 
