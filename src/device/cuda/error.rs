@@ -12,9 +12,10 @@ pub(super) const EXPECTED: (u32, u32) = (12, 0);
 pub(crate) fn gpu_error(error: DriverError) -> GpuError {
     let text = describe(error);
     match error.0 {
-        CUresult::CUDA_ERROR_STUB_LIBRARY | CUresult::CUDA_ERROR_NO_DEVICE => {
-            GpuError::NoDriver(text)
+        CUresult::CUDA_ERROR_STUB_LIBRARY => {
+            GpuError::NoDriver("libcuda.so.1 was not found, or is a stand-in".into())
         }
+        CUresult::CUDA_ERROR_NO_DEVICE => GpuError::NoDriver(text),
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => GpuError::OutOfMemory(0),
         CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE => GpuError::Busy(text),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
