@@ -106,7 +106,7 @@ fn without_a_refuge_the_door_closes_with_a_reason() {
     state.lose();
     losses.recv().expect("it is told");
     let none = engine.lose_device(0, |_| Err("no room".into()), |_| {});
-    assert_eq!(none.err().expect("none").to_string(), "no room");
+    assert_eq!(none.expect_err("none").to_string(), "no room");
     assert!(matches!(pending.wait(), Err(Failure::Worker(_))));
     assert!(engine.submit(Request::new(bed.samples())).is_err());
 }
