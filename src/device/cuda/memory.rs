@@ -65,8 +65,9 @@ impl MemoryPool {
         Ok(memory)
     }
 
-    /// What the driver says of the pool and of the device.
+    /// What the driver says of the pool and of the device, once what was freed is free.
     pub fn usage(&self) -> Result<Usage, GpuError> {
+        self.stream.synchronize().map_err(gpu_error)?;
         let (free, total) = self.context.mem_get_info().map_err(gpu_error)?;
         let of = |attribute| read(self.pool.0, attribute).map_err(gpu_error);
         Ok(Usage {
