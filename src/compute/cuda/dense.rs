@@ -214,7 +214,7 @@ impl Dense<'_> {
     }
 
     /// Part of the workspace that is left to products: larger ones want some.
-    const FOR_PRODUCTS: usize = 4 << 20;
+    const FOR_PRODUCTS: usize = 2 << 20;
 
     fn gathered(&self, rank: usize) -> Result<Vec<Work>, ComputeError> {
         let bytes = self.precision().bytes();

@@ -33,14 +33,15 @@ impl LaneLayout {
             entry: take(rows * plan.entry * value),
             slots: plan.slots.iter().map(|s| take(rows * s * value)).collect(),
             answers: take(rows * plan.outputs * size_of::<f32>()),
-            workspace: take(workspace(rows)),
+            workspace: take(workspace(plan, rows)),
             bytes: end,
         }
     }
 }
 
-/// Bytes of workspace for a lane of `rows` rows: convolutions of larger batches are
-/// offered more, since a fast algorithm for them may want it.
-pub(in crate::compute) fn workspace(rows: usize) -> usize {
-    (rows << 20).clamp(8 << 20, 64 << 20)
+/// Bytes of workspace for a lane of `rows` rows: what windows take, where some algorithm
+/// gathers them, and room for matrix products beside; within reason.
+fn workspace(plan: &GpuPlan, rows: usize) -> usize {
+    let windows = rows * plan.windows * plan.precision.bytes();
+    (windows + (4 << 20)).min(64 << 20)
 }

@@ -64,6 +64,8 @@ pub(in crate::compute) struct GpuPlan {
     pub slots: Vec<usize>,
     /// Values a row of the buffer that samples enter by, where it is not a slot.
     pub entry: usize,
+    /// Values a row of the largest matrix of windows that a convolution may gather.
+    pub windows: usize,
     pub precision: Precision,
     /// Floats of a sample and of an answer.
     pub inputs: usize,
@@ -89,12 +91,23 @@ impl GpuPlan {
         leave(&mut steps, places.view(answer));
         GpuPlan {
             entry: places.entry.map_or(0, |(_, view)| view.sample_stride()),
+            windows: steps.iter().map(windows).max().unwrap_or(0),
             steps,
             slots: slots.sizes,
             precision,
             inputs: graph.input().elements(),
             outputs: graph.output().elements(),
         }
+    }
+}
+
+/// Values a row of a convolution's windows, one after another.
+fn windows(step: &GpuStep) -> usize {
+    match step.op {
+        GpuOp::Dense(conv) if conv.kernel.area() > 1 || conv.stride > 1 => {
+            step.output.pixels() * conv.kernel.area() * step.input.channels
+        }
+        _ => 0,
     }
 }
 
