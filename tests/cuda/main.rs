@@ -1,6 +1,14 @@
 //! What needs a GPU, or the fake driver of `tests/cuda/driver`: built with the feature
 //! `cuda` alone, run by `.ci/cuda` and on machines with a GPU.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests, benchmarks and examples stop at the first surprise"
+)]
+
 mod bench;
 mod driver;
 mod geometry;

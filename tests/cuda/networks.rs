@@ -114,7 +114,7 @@ fn lanes_work_beside_each_other_over_one_copy_of_the_weights() {
     let mut lanes: Vec<Bench> = (0..4).map(|_| Bench::new(&program, 4, 10)).collect();
     for _ in 0..10 {
         for lane in &mut lanes {
-            lane.launch(4, &[memory.clone()]);
+            lane.launch(4, std::slice::from_ref(&memory));
         }
         for lane in &lanes {
             assert!(apart(&expected, &lane.wait(4)) < 1e-5);

@@ -26,12 +26,15 @@ pub struct GpuStream {
     held: Arc<Mutex<Held>>,
 }
 
+/// Both ends of a copy.
+type Ends = (HostSlice, DeviceSlice);
+
 /// What copies that may still run read and write.
 #[derive(Debug, Default)]
 struct Held {
     /// Queued since the last event.
-    unmarked: Vec<(HostSlice, DeviceSlice)>,
-    marked: VecDeque<(Arc<CudaEvent>, Vec<(HostSlice, DeviceSlice)>)>,
+    unmarked: Vec<Ends>,
+    marked: VecDeque<(Arc<CudaEvent>, Vec<Ends>)>,
 }
 
 impl GpuStream {
