@@ -137,10 +137,10 @@ impl Dense<'_> {
 
     fn gemm(&self, product: Product, rank: usize, workspace: usize) -> Result<Work, ComputeError> {
         let found = Gemm::candidates(&self.queue.blas, product, workspace, RANKS)?;
-        let count = found.len();
-        let gemm = found.into_iter().nth(rank);
+        // For other rows there may be fewer: then the last one there is.
+        let gemm = found.into_iter().take(rank + 1).last();
         gemm.map(Work::Product)
-            .ok_or_else(|| GpuError::Other(format!("cuBLASLt proposes {count} algorithms")).into())
+            .ok_or_else(|| GpuError::Other("cuBLASLt proposes no algorithm".into()).into())
     }
 
     fn product(&self, rank: usize) -> Result<Vec<Work>, ComputeError> {

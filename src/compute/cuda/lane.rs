@@ -111,11 +111,14 @@ impl Lane {
                 arrays,
                 rows,
             };
-            let way = network
-                .library
-                .choices
-                .way(&dense(kind_of(rows, self.rows)))?;
-            works.extend(dense(rows).works(way)?);
+            let choices = &network.library.choices;
+            let way = choices.way(&dense(kind_of(rows, self.rows)))?;
+            // What suits the kind may not be possible for these very rows.
+            let possible = dense(rows).works(way);
+            works.extend(match possible {
+                Ok(works) => works,
+                Err(_) => dense(rows).works(choices.way(&dense(rows))?)?,
+            });
         }
         Ok(works)
     }

@@ -1,12 +1,12 @@
 //! The driver's errors as ours.
 
 use candle_core::cuda_backend::cudarc::driver::DriverError;
-use candle_core::cuda_backend::cudarc::driver::sys::CUresult;
+use candle_core::cuda_backend::cudarc::driver::sys::{CUDA_VERSION, CUresult};
 
 use crate::device::gpu::GpuError;
 
-/// The CUDA version whose interface this is built against.
-pub(super) const EXPECTED: (u32, u32) = (12, 0);
+/// The CUDA version that this is built against: an older driver refuses its kernels.
+pub(super) const EXPECTED: (u32, u32) = (CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
 
 /// What the driver's code means to whoever uses the GPU.
 pub(crate) fn gpu_error(error: DriverError) -> GpuError {
@@ -15,7 +15,7 @@ pub(crate) fn gpu_error(error: DriverError) -> GpuError {
         CUresult::CUDA_ERROR_STUB_LIBRARY => {
             GpuError::NoDriver("libcuda.so.1 was not found, or is a stand-in".into())
         }
-        CUresult::CUDA_ERROR_NO_DEVICE => GpuError::NoDriver(text),
+        CUresult::CUDA_ERROR_NO_DEVICE => GpuError::Absent { index: 0, count: 0 },
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => GpuError::OutOfMemory(0),
         CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE => GpuError::Busy(text),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION

@@ -57,13 +57,23 @@ pub fn opened(index: usize) -> Result<Arc<CudaGpu>, GpuError> {
         if known.works() {
             return Ok(Arc::clone(known));
         }
-        // Whoever still holds it keeps what is left of it.
-        let (_, lost) = open.swap_remove(at);
-        lost.reset();
+        close(open.swap_remove(at).1);
     }
     let gpu = Arc::new(CudaGpu::new(index)?);
     open.push((index, Arc::clone(&gpu)));
     Ok(gpu)
+}
+
+/// Destroys what is left of a context in which nothing works any more, unless somebody
+/// still holds something of it: handles of a context that is gone must not be used, not
+/// even to be given back. The GPU cannot be opened then until they are.
+fn close(lost: Arc<CudaGpu>) {
+    let context = Arc::clone(&lost.context);
+    drop(lost);
+    if Arc::strong_count(&context) == 1 {
+        // SAFETY: this is the last handle of the context, and every call on it fails.
+        let _ = unsafe { sys::cuDevicePrimaryCtxReset_v2(context.cu_device()) };
+    }
 }
 
 impl CudaGpu {
@@ -84,16 +94,11 @@ impl CudaGpu {
         })
     }
 
-    /// Whether its context takes work.
+    /// Whether its context takes work. The bindings tell an error of the past once, so it
+    /// is asked again.
     fn works(&self) -> bool {
-        self.context.mem_get_info().is_ok()
-    }
-
-    /// Destroys what is left of a context in which nothing works any more.
-    fn reset(&self) {
-        // SAFETY: every call on the context fails already, so nothing can be using what is
-        // destroyed; its own references are counted on.
-        let _ = unsafe { sys::cuDevicePrimaryCtxReset_v2(self.context.cu_device()) };
+        let asked = || self.context.mem_get_info();
+        asked().or_else(|_| asked()).is_ok()
     }
 
     /// The driver's context.

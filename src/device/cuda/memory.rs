@@ -8,6 +8,7 @@ use candle_core::cuda_backend::cudarc::driver::{
     CudaContext, CudaStream, DriverError, result, sys,
 };
 
+use crate::device::format_bytes;
 use crate::device::gpu::{DeviceMemory, GpuError, PinnedBlock, PinnedMemory, Usage};
 
 use super::error::gpu_error;
@@ -133,7 +134,13 @@ pub(super) fn pinned(context: &Arc<CudaContext>, floats: usize) -> Result<Pinned
     // Not write-combined, since the processor reads it too.
     // SAFETY: the pointer is freed by `Locked`.
     let pointer = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) };
-    let pointer = pointer.map_err(gpu_error)?;
+    let pointer = pointer.map_err(|error| match gpu_error(error) {
+        GpuError::OutOfMemory(_) => GpuError::Other(format!(
+            "{} of the host's memory could not be locked",
+            format_bytes(bytes as u64)
+        )),
+        other => other,
+    })?;
     // SAFETY: the allocation has so many bytes.
     unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
     Ok(PinnedBlock::new(Arc::new(Locked {

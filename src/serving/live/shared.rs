@@ -320,6 +320,13 @@ impl Shared {
         }
     }
 
+    /// A GPU that is gone, and what its driver said.
+    fn loss(&self) -> Option<String> {
+        let mut lanes = self.lanes.iter().enumerate();
+        let (device, why) = lanes.find_map(|(d, lane)| Some((d, lane.board.as_ref()?.loss()?)))?;
+        Some(format!("`{}`: {why}", self.devices.get(device).name))
+    }
+
     /// Closes the door where a member has nobody left to serve it, and fails what
     /// waits for it.
     pub fn close_if_orphaned(&self) {
@@ -327,7 +334,11 @@ impl Shared {
             let mut core = self.core();
             let Some(member) = core.orphan() else { return };
             let name = &self.ensemble.members[member].name;
-            let reason = format!("member `{name}` has no worker left");
+            let why = self
+                .loss()
+                .map(|why| format!(": {why}"))
+                .unwrap_or_default();
+            let reason = format!("member `{name}` has no worker left{why}");
             let failed = core.close_orphaned(self.now(), &reason);
             (reason, failed)
         };

@@ -66,8 +66,12 @@ impl Lane {
             Ok(marks)
         });
         if waited.is_err() {
-            // What was queued may still read the samples; it fails for the same reason.
-            let _ = self.stage.settle();
+            // What was queued may still read the samples. Libraries do not say that the
+            // GPU is lost, its stream does.
+            match self.stage.settle() {
+                Err(error) if reason(&error).is_some() => return Err(error),
+                _ => {}
+            }
         }
         waited
     }
