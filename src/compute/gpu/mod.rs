@@ -17,6 +17,6 @@ pub use lower::lower;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use plan::{GpuOp, GpuPlan, GpuStep};
 pub use precision::Precision;
-pub use program::{LaneProgram, Program, lane_limit};
+pub use program::{LaneProgram, Program};
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use weights::{StepArrays, WeightLayout};

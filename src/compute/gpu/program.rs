@@ -35,9 +35,3 @@ pub trait LaneProgram: Send {
     /// float32.
     fn answers(&self, rows: usize) -> DeviceSlice;
 }
-
-/// Lanes that a worker of batch size `size` has at most: one, or under `elastic`
-/// 1, 1, 2, 4, … up to half of it.
-pub fn lane_limit(size: usize) -> usize {
-    1 + size.max(1).ilog2() as usize
-}

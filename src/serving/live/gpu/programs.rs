@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::compute::gpu::{Precision, Program};
+use crate::compute::gpu::{Precision, Program, lower};
 use crate::device::gpu::Gpu;
-use crate::ensemble::Member;
+use crate::ensemble::{Member, Outputs};
 use crate::lock::lock;
 
 use super::super::factory::BuildError;
@@ -58,42 +58,22 @@ fn is(known: &Weak<dyn Gpu>, gpu: &Arc<dyn Gpu>) -> bool {
 /// Lowers a member's network for a GPU.
 ///
 /// # Errors
-/// The GPU cannot hold it, or this build knows no GPUs.
-#[cfg(feature = "cuda")]
+/// The GPU cannot hold it, its weights changed meanwhile, or this build knows no GPUs.
 pub fn lower_for_gpu(
     member: &Member,
     precision: Precision,
     gpu: &Arc<dyn Gpu>,
 ) -> Result<Arc<dyn Program>, BuildError> {
-    use crate::compute::cuda::lower;
-    use crate::ensemble::Outputs;
-
     member.weights.check()?;
     let lowered = match member.outputs {
         Outputs::Probabilities => lower(gpu, &member.graph, &member.weights, precision),
-        Outputs::Logits => lower(
-            gpu,
-            &member.graph.with_softmax()?,
-            &member.weights,
-            precision,
-        ),
+        Outputs::Logits => {
+            let graph = member.graph.with_softmax()?;
+            lower(gpu, &graph, &member.weights, precision)
+        }
     };
     // A file that was written to meanwhile gave neither the old weights nor the new.
     member.weights.check()?;
     member.weights.release();
     Ok(lowered?)
-}
-
-/// Lowers a member's network for a GPU.
-///
-/// # Errors
-/// This build knows no GPUs.
-#[cfg(not(feature = "cuda"))]
-pub fn lower_for_gpu(
-    _: &Member,
-    _: Precision,
-    _: &Arc<dyn Gpu>,
-) -> Result<Arc<dyn Program>, BuildError> {
-    let reason = crate::device::gpu::GpuError::NotBuilt;
-    Err(crate::compute::ComputeError::Gpu(reason).into())
 }
