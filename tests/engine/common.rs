@@ -8,7 +8,9 @@ use divisi::device::gpu::GpuInfo;
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
-use divisi::session::{Command, LiveSession, Refusal, Session};
+use divisi::session::{Command, LiveSession, Refusal, Session, Snapshot};
+
+use crate::wait::wait_for;
 
 pub fn digits() -> Arc<Ensemble> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/digits");
@@ -75,4 +77,18 @@ pub fn h100(index: usize, free_bytes: u64) -> GpuInfo {
         multiprocessors: 132,
         driver: (13, 0),
     }
+}
+
+/// Looks at a session until what it shows is `there`, and returns that: what a session
+/// is told happens in threads of its own.
+#[track_caller]
+pub fn until(session: &mut dyn Session, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
+    wait_for(|| {
+        let snapshot = session.snapshot();
+        if there(&snapshot) {
+            Ok(snapshot)
+        } else {
+            Err(snapshot)
+        }
+    })
 }

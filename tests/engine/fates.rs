@@ -8,8 +8,7 @@ use divisi::device::simulated::find_profile;
 use divisi::serving::{Engine, EngineOptions, Failure, Request};
 use divisi::session::{Command, Health, LiveSession, LoadPattern, ReloadState, Session, Snapshot};
 
-use crate::common::apply;
-use crate::common::{digits, everywhere, fakes};
+use crate::common::{apply, digits, everywhere, fakes, until};
 
 /// A session with digits on `count` simulated devices; `spread` puts a worker of every
 /// member on each, else device 0 has them all.
@@ -27,16 +26,6 @@ fn session(count: usize, spread: bool) -> (Arc<Engine>, LiveSession) {
     let engine = Engine::start(ensemble, devices, &matrix, Arc::clone(&factory), options);
     let engine = Arc::new(engine.expect("starts"));
     (Arc::clone(&engine), LiveSession::new(engine, factory, None))
-}
-
-fn until(session: &mut LiveSession, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
-    loop {
-        let snapshot = session.snapshot();
-        if there(&snapshot) {
-            return snapshot;
-        }
-        std::thread::yield_now();
-    }
 }
 
 fn reload_over(snapshot: &Snapshot) -> bool {

@@ -49,4 +49,6 @@ mod standing;
 mod trace;
 mod transport;
 mod voting;
+#[path = "../support/wait.rs"]
+mod wait;
 mod weights;

@@ -12,22 +12,13 @@ use divisi::session::{
     Command, LiveSession, LoadPattern, SearchOrder, SearchState, Session, Snapshot,
 };
 
-use crate::common::{digits, fakes, frame, start};
+use crate::common::{digits, fakes, frame, start, until};
+use crate::wait::wait_for;
 
 fn session() -> LiveSession {
     let ensemble = digits();
     let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
     LiveSession::new(engine, fakes(&ensemble), None)
-}
-
-fn until(session: &mut LiveSession, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
-    loop {
-        let snapshot = session.snapshot();
-        if there(&snapshot) {
-            return snapshot;
-        }
-        std::thread::yield_now();
-    }
 }
 
 fn quiet() -> Command {
@@ -144,14 +135,14 @@ fn without_a_profile_a_prediction_says_why_there_is_none_and_serving_teaches_it(
     assert_eq!((before.before, before.after), (None, None));
     assert!(before.source.starts_with("no profile"), "{}", before.source);
     served(&mut session);
-    let known = loop {
+    let known = wait_for(|| {
         session.snapshot();
         let prediction = session.preview(&setup).expect("fits").prediction;
-        if prediction.before.is_some() {
-            break prediction;
+        match prediction.before {
+            Some(_) => Ok(prediction),
+            None => Err(prediction),
         }
-        std::thread::yield_now();
-    };
+    });
     assert_eq!(known.source, "model: seen while serving");
     assert!(known.after.is_some_and(|s| s > 0.0) && known.before == known.after);
 }

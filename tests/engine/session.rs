@@ -12,7 +12,7 @@ use divisi::session::{
     SearchState, Session, Setup, Snapshot,
 };
 
-use crate::common::{apply, digits, everywhere, fakes, start};
+use crate::common::{apply, digits, everywhere, fakes, start, until};
 
 fn preview(session: &mut LiveSession, matrix: &Matrix) -> Result<EditPreview, Refusal> {
     let setup = session.snapshot().setup().with_matrix(matrix.clone());
@@ -23,17 +23,6 @@ fn session() -> LiveSession {
     let ensemble = digits();
     let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
     LiveSession::new(engine, fakes(&ensemble), None)
-}
-
-/// Looks until it is there: the session works in threads of its own.
-fn until(session: &mut LiveSession, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
-    loop {
-        let snapshot = session.snapshot();
-        if there(&snapshot) {
-            return snapshot;
-        }
-        std::thread::yield_now();
-    }
 }
 
 fn reloaded(session: &mut LiveSession) -> Snapshot {

@@ -15,7 +15,8 @@ use divisi::session::{
 };
 use rayon::ThreadPool;
 
-use crate::common::{digits, fakes, start};
+use crate::common::{digits, fakes, start, until};
+use crate::wait::wait_until;
 
 /// Fake members; what is built while it is told so is slow, or does not start.
 #[derive(Default)]
@@ -58,16 +59,6 @@ fn session() -> (Arc<Engine>, Arc<Moody>, LiveSession) {
     let engine = Arc::new(start(&ensemble, Arc::clone(&moody) as _));
     let session = LiveSession::new(Arc::clone(&engine), fakes(&ensemble), None);
     (engine, moody, session)
-}
-
-fn until(session: &mut LiveSession, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
-    loop {
-        let snapshot = session.snapshot();
-        if there(&snapshot) {
-            return snapshot;
-        }
-        std::thread::yield_now();
-    }
 }
 
 fn settled(session: &mut LiveSession) -> Snapshot {
@@ -249,12 +240,8 @@ fn what_is_slow_on_probation_rolls_back_by_itself() {
     let new = old.with_matrix(both.expect("valid"));
     apply(&mut session, &new, Some(terms(Duration::from_secs(8))));
     // Nobody looks meanwhile: only the engine is asked what it runs.
-    while engine.matrix() != new.matrix {
-        std::thread::yield_now();
-    }
-    while engine.matrix() != old.matrix {
-        std::thread::yield_now();
-    }
+    wait_until("the new matrix runs", || engine.matrix() == new.matrix);
+    wait_until("the old matrix is back", || engine.matrix() == old.matrix);
     let seen = settled(&mut session);
     assert_eq!(seen.setup(), old);
     let probation = seen.probation.expect("it was on probation");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use divisi::ensemble::{Combination, RuleKind, Scales, Weighed};
 use divisi::session::{Command, LiveSession, LoadPattern, Session};
 
-use crate::common::{digits, networks, start};
+use crate::common::{digits, networks, start, until};
 
 const CLASSES: usize = 3;
 
@@ -113,13 +113,9 @@ fn members_that_serve_are_weighed_by_what_they_answer() {
     session
         .command(Command::StartLoad(pattern))
         .expect("starts");
-    let seen = loop {
-        let seen = session.snapshot();
-        if seen.members.iter().all(|m| m.standing.is_some()) {
-            break seen;
-        }
-        std::thread::yield_now();
-    };
+    let seen = until(&mut session, |s| {
+        s.members.iter().all(|m| m.standing.is_some())
+    });
     let standings: Vec<_> = seen.members.iter().filter_map(|m| m.standing).collect();
     let cost: f64 = standings.iter().map(|s| s.cost).sum();
     assert!((cost - 1.0).abs() < 1e-6);

@@ -22,7 +22,8 @@ use divisi::session::{
 use divisi::trace::{Span, SpanKind};
 use proptest::prelude::*;
 
-use crate::common::{digits, fakes, start};
+use crate::common::{digits, fakes, start, until};
+use crate::wait::wait_for;
 
 /// A folder of this test's own, gone with it.
 struct Folder(PathBuf);
@@ -270,15 +271,12 @@ fn a_disk_that_is_full_ends_the_recording_and_nothing_else() {
         });
     }
     let mut millis = 0;
-    let failed = loop {
+    let failed = wait_for(|| {
         millis += 100;
         puppet.step(millis);
-        let shown = session.snapshot();
-        if let Some(failed) = shown.recording.expect("shown").failed {
-            break failed;
-        }
-        std::thread::yield_now();
-    };
+        let recording = session.snapshot().recording.expect("shown");
+        recording.failed.clone().ok_or(recording)
+    });
     assert!(failed.contains("cannot be written"), "{failed}");
     assert!(
         session.command(Command::StopLoad).is_ok(),
@@ -448,17 +446,6 @@ fn serve(session: Box<dyn Session>, folder: &Folder) -> (Hub, PathBuf) {
     let door = Door::open_at(&path, "digits").expect("a door");
     let hub = Hub::start(session, door, Box::new(|_| {})).expect("serves");
     (hub, path)
-}
-
-/// Looks until it is there: the server works in threads of its own.
-fn until(session: &mut RemoteSession, there: impl Fn(&Snapshot) -> bool) -> Snapshot {
-    loop {
-        let shown = session.snapshot();
-        if there(&shown) {
-            return shown;
-        }
-        std::thread::yield_now();
-    }
 }
 
 #[test]

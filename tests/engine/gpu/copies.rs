@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use divisi::serving::Request;
 
-use super::{Bed, SIZE, assert_same, rows, until};
+use super::{Bed, SIZE, assert_same, rows};
+use crate::wait::wait_until;
 
 /// Bytes of a sample of digits.
 const SAMPLE: u64 = 64 * 4;
@@ -50,7 +51,7 @@ fn copying_goes_on_while_batches_compute() {
         let first = 0..SIZE as usize;
         let sample = |r: &std::ops::Range<usize>| &bed.samples()[64 * r.start..64 * r.end];
         let one = engine.submit(Request::new(sample(&first))).expect("let in");
-        until("a batch computes", || {
+        wait_until("a batch computes", || {
             state.launched.load(Ordering::Acquire) > 0
         });
         let copied = state.copied_in.load(Ordering::Acquire);
@@ -58,7 +59,7 @@ fn copying_goes_on_while_batches_compute() {
         let two = engine
             .submit(Request::new(sample(&second)))
             .expect("let in");
-        until("samples are copied meanwhile", || {
+        wait_until("samples are copied meanwhile", || {
             state.copied_in.load(Ordering::Acquire) > copied
         });
         state.computing.open();
@@ -83,7 +84,7 @@ fn parts_and_slots_are_given_back_when_requests_are_over() {
     for _ in 0..20 {
         rows(&engine, &bed.samples()[..64 * 37]);
     }
-    until("slots are free", || engine.pooled() == 0);
+    wait_until("slots are free", || engine.pooled() == 0);
     let before = state.used();
     for round in 0..40 {
         let sample = &bed.samples()[64 * round..64 * (round + 23)];
@@ -94,8 +95,8 @@ fn parts_and_slots_are_given_back_when_requests_are_over() {
             _ => drop(pending.wait().expect("answered")),
         }
     }
-    until("slots are free", || engine.pooled() == 0);
-    until("parts are gone", || state.used() == before);
+    wait_until("slots are free", || engine.pooled() == 0);
+    wait_until("parts are gone", || state.used() == before);
 }
 
 #[test]
@@ -107,16 +108,16 @@ fn cancelled_while_it_is_copied_a_part_leaves_after_its_copy() {
         .expect("powers of two");
     rows(&engine, bed.samples());
     let state = &bed.gpu().state;
-    until("slots are free", || engine.pooled() == 0);
-    until("nothing runs", || engine.in_flight() == 0);
+    wait_until("slots are free", || engine.pooled() == 0);
+    wait_until("nothing runs", || engine.in_flight() == 0);
     let before = state.used();
     state.copying.close();
     let pending = engine.submit(Request::new(&bed.samples()[..64 * 8]));
-    until("a copy is under way", || state.used() > before);
+    wait_until("a copy is under way", || state.used() > before);
     pending.expect("let in").cancel();
     assert_eq!(engine.pooled(), 0);
     state.copying.open();
-    until("the part is gone", || state.used() == before);
+    wait_until("the part is gone", || state.used() == before);
     rows(&engine, bed.samples());
 }
 

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use divisi::serving::{Engine, Failure, Loss, Request};
 
 use super::soft::{SoftGpu, lock};
-use super::{Bed, SIZE, assert_same, info, rows, until};
+use super::{Bed, SIZE, assert_same, info, rows};
+use crate::wait::wait_until;
 
 fn listen(engine: &Engine) -> Receiver<Loss> {
     let (tell, losses) = channel();
@@ -29,7 +30,7 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         let state = &bed.gpu().state;
         state.computing.close();
         let pending = engine.submit(Request::new(bed.samples())).expect("let in");
-        until("a batch computes", || {
+        wait_until("a batch computes", || {
             state.launched.load(Ordering::Acquire) > 0
         });
         state.lose();
@@ -54,7 +55,7 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
                 .lose_device(0, |_| Err(String::new()), |_| {})
                 .is_err()
         );
-        until("nothing is left there", || state.used() == 0);
+        wait_until("nothing is left there", || state.used() == 0);
         assert!(losses.try_recv().is_err(), "told once");
         let notices = engine.take_notices();
         assert!(notices.iter().any(|(_, n)| n.contains("fell off the bus")));
@@ -100,7 +101,7 @@ fn without_a_refuge_the_door_closes_with_a_reason() {
     let state = &bed.gpu().state;
     state.computing.close();
     let pending = engine.submit(Request::new(bed.samples())).expect("let in");
-    until("a batch computes", || {
+    wait_until("a batch computes", || {
         state.launched.load(Ordering::Acquire) > 0
     });
     state.lose();
@@ -151,7 +152,7 @@ fn a_gpu_can_be_taken_away_by_wish_and_hanging_ones_give_their_batches_back() {
     let state = &bed.gpu().state;
     state.computing.close();
     let pending = engine.submit(Request::new(bed.samples())).expect("let in");
-    until("a batch hangs", || {
+    wait_until("a batch hangs", || {
         state.launched.load(Ordering::Acquire) > 0
     });
     let refuge = bed.matrix(&[1], SIZE);
@@ -162,5 +163,5 @@ fn a_gpu_can_be_taken_away_by_wish_and_hanging_ones_give_their_batches_back() {
     let found: Vec<Vec<f32>> = answer.rows().map(<[f32]>::to_vec).collect();
     assert_same(&found, &bed.reference());
     state.computing.open();
-    until("nothing is left there", || state.used() == 0);
+    wait_until("nothing is left there", || state.used() == 0);
 }

@@ -11,7 +11,7 @@ mod soft;
 mod trouble;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use divisi::allocation::Matrix;
 use divisi::device::gpu::{Found, GpuInfo};
@@ -124,14 +124,5 @@ fn assert_same(found: &[Vec<f32>], expected: &[Vec<f32>]) {
         for (a, b) in found.iter().zip(expected) {
             assert!((a - b).abs() <= 1e-5, "{a} is not {b}");
         }
-    }
-}
-
-/// Waits for what threads do on their own; it must come.
-fn until(what: &str, mut there: impl FnMut() -> bool) {
-    let limit = Instant::now() + Duration::from_secs(20);
-    while !there() {
-        assert!(Instant::now() < limit, "{what}");
-        std::thread::yield_now();
     }
 }

@@ -11,7 +11,8 @@ use divisi::search::model::ModelEvaluator;
 use divisi::search::profiling::Profiler;
 use divisi::search::{BenchEvaluator, Cache, Control, Evaluator, worst_fit};
 
-use super::{Bed, SIZE, frame, until};
+use super::{Bed, SIZE, frame};
+use crate::wait::wait_until;
 
 fn profiled(bed: &Bed, ensemble: &Ensemble, cache: Option<&Cache>) -> (Costs, usize) {
     let profiler = Profiler {
@@ -49,7 +50,7 @@ fn gpus_of_a_model_are_measured_once_for_each_precision_and_kept() {
     // Partitions compute as before.
     assert_eq!(profiled(&bed, &other, Some(&cache)).1, members);
     let state = &bed.gpu().state;
-    until("nothing is left there", || state.used() == 0);
+    wait_until("nothing is left there", || state.used() == 0);
     std::fs::remove_dir_all(&folder).expect("cleans up");
 }
 

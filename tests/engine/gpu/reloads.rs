@@ -12,7 +12,8 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Bed, SIZE, assert_same, rows, until};
+use super::{Bed, SIZE, assert_same, rows};
+use crate::wait::wait_until;
 
 const RELOADS: usize = 200;
 
@@ -43,7 +44,7 @@ fn two_hundred_random_reloads_lose_nothing_answer_nothing_twice_and_leak_nothing
                 engine
                     .submit_with(Request::new(sample), Box::new(reply))
                     .expect("let in");
-                until("a few are under way", || engine.in_flight() < 4);
+                wait_until("a few are under way", || engine.in_flight() < 4);
             }
         });
         let mut random = ChaCha8Rng::seed_from_u64(7);
@@ -55,18 +56,18 @@ fn two_hundred_random_reloads_lose_nothing_answer_nothing_twice_and_leak_nothing
             let next = neighbour(&engine, &mut random);
             engine.reload(&next, |_| {}).expect("reloads");
             let so_far = answered.load(Ordering::Acquire);
-            until("answers come", || answered.load(Ordering::Acquire) > so_far);
+            wait_until("answers come", || answered.load(Ordering::Acquire) > so_far);
         }
         over.store(true, Ordering::Release);
     });
-    until("all are answered", || engine.in_flight() == 0);
+    wait_until("all are answered", || engine.in_flight() == 0);
     let sent = sent.load(Ordering::Acquire);
     assert_eq!(answered.load(Ordering::Acquire), sent, "lost or doubled");
     assert_eq!(different.load(Ordering::Acquire), 0, "different");
     let elsewhere = bed.matrix(&[1, 2], SIZE);
     engine.reload(&elsewhere, |_| {}).expect("reloads");
     let state = &bed.gpu().state;
-    until("nothing is leaked", || state.used() == 0);
+    wait_until("nothing is leaked", || state.used() == 0);
     assert!(engine.take_notices().is_empty());
 }
 
@@ -98,7 +99,7 @@ fn where_there_is_no_memory_an_engine_does_not_start_and_says_why() {
         text.contains("cuda:0") && text.contains("not enough memory"),
         "{text}"
     );
-    until("nothing is left there", || state.used() == 0);
+    wait_until("nothing is left there", || state.used() == 0);
 }
 
 #[test]
@@ -114,7 +115,7 @@ fn where_there_is_no_memory_a_reload_fails_and_the_old_matrix_serves() {
     assert!(text.contains("not enough memory"), "{text}");
     assert_eq!(engine.matrix(), old);
     assert_same(&rows(&engine, bed.samples()), &expected);
-    until("nothing is left there", || state.used() == 0);
+    wait_until("nothing is left there", || state.used() == 0);
     state.limit.store(1 << 30, Ordering::Release);
     engine
         .reload(&bed.matrix(&[0, 1], SIZE), |_| {})
@@ -156,7 +157,7 @@ fn an_engine_stops_although_the_gpu_hangs() {
     let state = &bed.gpu().state;
     state.computing.close();
     let pending = engine.submit(Request::new(bed.samples())).expect("let in");
-    until("a batch hangs", || {
+    wait_until("a batch hangs", || {
         state.launched.load(Ordering::Acquire) > 0
     });
     let start = Instant::now();
@@ -165,5 +166,5 @@ fn an_engine_stops_although_the_gpu_hangs() {
     assert!(start.elapsed() < Duration::from_secs(10));
     assert!(pending.wait().is_err());
     state.computing.open();
-    until("its memory comes back", || state.used() == 0);
+    wait_until("its memory comes back", || state.used() == 0);
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use divisi::serving::Request;
 
 use super::programs::WEIGHTS;
-use super::{Bed, assert_same, rows, until};
+use super::{Bed, assert_same, rows};
+use crate::wait::wait_until;
 
 const POLICIES: [&str; 6] = [
     "no-wait",
@@ -92,7 +93,7 @@ fn weights_are_there_once_whatever_the_lanes_and_leave_with_the_last_worker() {
         .reload(&bed.matrix(&[1], 16), |_| {})
         .expect("reloads");
     let state = &bed.gpu().state;
-    until("all memory comes back", || state.used() == 0);
+    wait_until("all memory comes back", || state.used() == 0);
     assert!(used >= (members * WEIGHTS) as u64);
     assert_same(&rows(&engine, bed.samples()), &bed.reference());
 }

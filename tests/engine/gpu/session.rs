@@ -14,8 +14,9 @@ use divisi::session::{
 };
 
 use super::soft::{SoftGpu, lock};
-use super::{Bed, SIZE, assert_same, info, rows, until};
+use super::{Bed, SIZE, assert_same, info, rows};
 use crate::common::frame;
+use crate::wait::wait_until;
 
 /// A session over an engine whose members are on `devices` of the bed.
 fn session(bed: &Bed, devices: &[usize]) -> (LiveSession, Arc<Engine>) {
@@ -28,7 +29,7 @@ fn session(bed: &Bed, devices: &[usize]) -> (LiveSession, Arc<Engine>) {
 
 fn evacuated(session: &mut LiveSession) -> Snapshot {
     let mut shown = session.snapshot();
-    until("it is evacuated", || {
+    wait_until("it is evacuated", || {
         shown = session.snapshot();
         let done = shown.reload.as_ref().map(|r| &r.state);
         matches!(done, Some(ReloadState::Done | ReloadState::Failed(_)))
@@ -60,7 +61,7 @@ fn a_lost_gpu_is_evacuated_though_nobody_looks_and_says_why() {
     let state = &bed.gpu().state;
     state.computing.close();
     let pending = engine.submit(Request::new(bed.samples())).expect("let in");
-    until("a batch computes", || {
+    wait_until("a batch computes", || {
         state.launched.load(Ordering::Acquire) > 0
     });
     state.lose();
@@ -105,7 +106,7 @@ fn what_is_on_probation_stays_where_a_gpu_is_lost() {
     let pending = engine.submit(Request::new(bed.samples())).expect("let in");
     pending.wait().expect("answered");
     let mut shown = session.snapshot();
-    until("its workers are gone", || {
+    wait_until("its workers are gone", || {
         shown = session.snapshot();
         shown.matrix.workers().all(|(cell, _)| cell.device != 0)
     });
@@ -207,7 +208,7 @@ fn a_search_goes_on_over_what_remains() {
             .command(Command::StartSearch(order))
             .expect("starts");
         let mut shown = session.snapshot();
-        until("it ends", || {
+        wait_until("it ends", || {
             shown = session.snapshot();
             let state = shown.search.as_ref().map(|s| &s.state);
             !matches!(state, Some(SearchState::Running))
