@@ -158,6 +158,12 @@ impl Shared {
         running.combination.clone()
     }
 
+    /// Combines requests by a rule of the caller's that are let in from now on.
+    pub fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
+        let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
+        running.rule = rule;
+    }
+
     /// Combines requests otherwise that are let in from now on.
     pub fn combine_by(&self, combination: Combination) {
         let new = Running::new(combination, self.ensemble.classes);
@@ -300,6 +306,7 @@ impl Shared {
                     self.watched.failed.fetch_add(1, Ordering::Relaxed);
                     self.notice(format!("error: a request failed: {why}"));
                 }
+                // Those of a rule that it does not know it leaves alone.
                 (None, Some(ballot)) => self.weighing.weigh(ballot, &done.payload.rule),
                 (None, None) => {}
             }
@@ -341,32 +348,6 @@ impl Shared {
             counter.fetch_add(1, Ordering::Relaxed);
             done.payload.answer(|_| Err(failure.clone()));
         });
-    }
-
-    /// A GPU that is gone, and what its driver said.
-    fn loss(&self) -> Option<String> {
-        let mut lanes = self.lanes.iter().enumerate();
-        let (device, why) = lanes.find_map(|(d, lane)| Some((d, lane.board.as_ref()?.loss()?)))?;
-        Some(format!("`{}`: {why}", self.devices.get(device).name))
-    }
-
-    /// Closes the door where a member has nobody left to serve it, and fails what
-    /// waits for it.
-    pub fn close_if_orphaned(&self) {
-        let (reason, failed) = {
-            let mut core = self.core();
-            let Some(member) = core.orphan() else { return };
-            let name = &self.ensemble.members[member].name;
-            let why = self
-                .loss()
-                .map(|why| format!(": {why}"))
-                .unwrap_or_default();
-            let reason = format!("member `{name}` has no worker left{why}");
-            let failed = core.close_orphaned(self.now(), &reason);
-            (reason, failed)
-        };
-        self.notice(format!("error: {reason}; the door is closed"));
-        self.deliver_failures(failed, &Failure::Worker(reason));
     }
 }
 

@@ -8,6 +8,7 @@ mod reloads;
 mod serving;
 mod session;
 mod soft;
+mod storm;
 mod trouble;
 
 use std::sync::Arc;
