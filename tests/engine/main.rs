@@ -52,7 +52,7 @@ mod storm;
 mod trace;
 mod transport;
 mod voting;
-mod waking;
 #[path = "../support/wait.rs"]
 mod wait;
+mod waking;
 mod weights;

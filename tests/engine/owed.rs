@@ -118,7 +118,8 @@ fn what_is_owed_and_dropped_is_counted() {
     assert_eq!(core.dropped(), 1);
     let request = submit(&mut core, ms(0), 3);
     let mut paid = Vec::new();
-    core.fail(ms(0), request).pay(|done| paid.push(done.request));
+    core.fail(ms(0), request)
+        .pay(|done| paid.push(done.request));
     assert_eq!((paid, core.dropped()), (vec![request], 1));
 }
 
@@ -181,7 +182,10 @@ fn a_devices_pool_holds_no_more_than_its_workers_book() {
             }
         }
         let booked = PolicyKind::POOL * size as usize + SEGMENT;
-        assert!(most <= booked, "{policy}: {most} held where {booked} are booked");
+        assert!(
+            most <= booked,
+            "{policy}: {most} held where {booked} are booked"
+        );
         assert_eq!(core.in_flight(), 64);
     }
 }

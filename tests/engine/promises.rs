@@ -40,7 +40,10 @@ fn engines() -> Vec<Engine> {
     let matrix = everywhere(&ensemble, &devices);
     let (factory, options) = (fakes(&ensemble), EngineOptions::default());
     let simulated = Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options);
-    vec![start(&ensemble, fakes(&ensemble)), simulated.expect("starts")]
+    vec![
+        start(&ensemble, fakes(&ensemble)),
+        simulated.expect("starts"),
+    ]
 }
 
 #[test]
@@ -54,7 +57,11 @@ fn a_rule_that_panics_fails_its_requests_with_the_reason_and_nothing_else() {
                 let Err(Failure::Worker(why)) = outcome.expect("let in") else {
                     panic!("a rule that panics has no answer")
                 };
-                let said = if folding { "cannot fold" } else { "cannot finish" };
+                let said = if folding {
+                    "cannot fold"
+                } else {
+                    "cannot finish"
+                };
                 assert!(why.contains(said), "{why}");
             }
             engine.set_combination(by).expect("it was set before");
@@ -133,8 +140,13 @@ fn who_measures_and_who_reloads_never_book_the_same_memory() {
     assert_eq!(reserved.free().memory_bytes(0), all - booked);
     let refused = engine.reload(&more, |_| {});
     assert!(matches!(refused, Err(ReloadError::Lent(_))), "{refused:?}");
-    assert!(matches!(engine.reserve_rest(|| {}).err(), Some(ReloadError::Reserved)));
-    engine.reload(&less, |_| {}).expect("it needs no more than ran");
+    assert!(matches!(
+        engine.reserve_rest(|| {}).err(),
+        Some(ReloadError::Reserved)
+    ));
+    engine
+        .reload(&less, |_| {})
+        .expect("it needs no more than ran");
     engine.reload(&running, |_| {}).expect("what ran fits");
     drop(reserved);
     engine.reload(&more, |_| {}).expect("all is free again");

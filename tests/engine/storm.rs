@@ -43,6 +43,9 @@ fn a_minute_of_serving_under_faults_answers_every_request_in_virtual_time() {
         let (report, samples, faults) = hours::serve(seed, 0.02, 3.0);
         let over = report.samples as u64 + report.failed + report.refused;
         assert_eq!(over, samples as u64, "seed {seed}: {faults} faults");
-        assert!(report.failed > 0 && faults > 5, "seed {seed}: {faults} faults");
+        assert!(
+            report.failed > 0 && faults > 5,
+            "seed {seed}: {faults} faults"
+        );
     }
 }

@@ -78,7 +78,11 @@ fn one_alarm_is_enough_for_samples_that_wait_for_others() {
     assert_eq!(submit(&mut core, ms(0), 1), [0]);
     assert!(matches!(core.next(ms(0), 0), Next::Sleep(Some(at)) if at == ms(5)));
     assert!(core.wake_others(ms(0)).is_empty());
-    assert_eq!(submit(&mut core, ms(1), 1).len(), 0, "somebody looks in time");
+    assert_eq!(
+        submit(&mut core, ms(1), 1).len(),
+        0,
+        "somebody looks in time"
+    );
     assert_eq!(core.next_wake(), Some(ms(5)));
     // Its alarm rings, and it runs both.
     assert_eq!(core.wake(ms(5)), [0]);

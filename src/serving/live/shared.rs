@@ -334,11 +334,7 @@ impl Shared {
     }
 
     /// Answers requests that failed.
-    pub fn deliver_failures(
-        &self,
-        failed: Owed<Arc<RequestData>>,
-        failure: &Failure,
-    ) {
+    pub fn deliver_failures(&self, failed: Owed<Arc<RequestData>>, failure: &Failure) {
         self.sweep();
         let counter = match failure {
             Failure::Cancelled => &self.watched.cancelled,

@@ -85,12 +85,11 @@ impl Body {
         })
     }
 
-    fn send(
-        &self,
-        batch: &Batch<Arc<RequestData>>,
-    ) -> Result<Result<(), String>, ComputeError> {
+    fn send(&self, batch: &Batch<Arc<RequestData>>) -> Result<Result<(), String>, ComputeError> {
         let mut folded = Ok(());
-        read_rows(&self.output, |rows| folded = fold(batch, rows, self.classes))?;
+        read_rows(&self.output, |rows| {
+            folded = fold(batch, rows, self.classes)
+        })?;
         Ok(folded)
     }
 }

@@ -14,7 +14,7 @@ use super::{Bed, SIZE, info};
 use crate::promises::Panics;
 use crate::wait::{wait_for, wait_until};
 
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 24;
 
 #[test]
 fn whatever_happens_to_gpus_every_request_is_answered_exactly_once() {
