@@ -28,6 +28,7 @@ mod layers;
 mod load;
 mod metrics;
 mod networks;
+mod normalisation;
 mod papers;
 mod papers_search;
 mod pool;
@@ -52,3 +53,7 @@ mod voting;
 #[path = "../support/wait.rs"]
 mod wait;
 mod weights;
+mod weights_damage;
+mod weights_forms;
+mod weights_made;
+mod weights_names;
