@@ -361,7 +361,7 @@ pub fn snapshot() -> Snapshot {
         health: Health::Serving,
         matrix: matrix(),
         policy: PolicyKind::NoWait,
-        combination: Combination::new(RuleKind::Average, vec![1.0; 6]),
+        combination: Combination::even(RuleKind::Average, 6),
         segment_size: 128,
         target: None,
         marks: Vec::new(),

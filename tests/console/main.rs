@@ -32,6 +32,7 @@ mod gpus;
 mod layouts;
 mod linear;
 mod looks;
+mod models;
 mod network;
 mod panels;
 mod rich;
