@@ -197,7 +197,8 @@ impl Simulation {
 
     /// Devices with room take what they may.
     fn drive(&mut self) {
-        self.core.tick(self.now);
+        // Nothing has a deadline here.
+        self.core.tick(self.now).pay(drop);
         for device in 0..self.devices.len() {
             if self.core.is_awake(device) {
                 self.drive_device(device);
@@ -256,10 +257,11 @@ impl Simulation {
                 if self.keep_spans {
                     self.report.spans.extend(batch_spans(&batch, &stamps, at));
                 }
-                for finished in self.core.finish(at, &batch, stamps) {
+                let finished = self.core.finish(at, &batch, stamps);
+                finished.pay(|finished| {
                     arriving.answered();
                     self.served(at, &finished);
-                }
+                });
             }
         }
     }

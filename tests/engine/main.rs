@@ -49,6 +49,7 @@ mod setup_files;
 mod setups;
 mod simulation;
 mod standing;
+mod storm;
 mod trace;
 mod transport;
 mod voting;

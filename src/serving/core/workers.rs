@@ -8,7 +8,7 @@ use crate::serving::scheduler::WorkerSpec;
 use crate::serving::supervision::Verdict;
 
 use super::stats::Tally;
-use super::{Core, Finished};
+use super::{Core, Owed};
 
 impl<T: Clone> Core<T> {
     /// A number for a worker about to be built.
@@ -41,26 +41,27 @@ impl<T: Clone> Core<T> {
     }
 
     /// A worker is gone. Requests in batches it still runs fail: gives them.
-    pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Vec<Finished<T>> {
+    pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Owed<T> {
         let stuck = self.running_requests(id);
         self.scheduler.remove(id);
         self.tallies.remove(&id);
         self.fail_many(now, &stuck)
     }
 
-    /// A network panicked: its batch's requests fail. What becomes of the worker:
-    /// one that was leaving or gone anyway is not built again.
-    pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Vec<Finished<T>>) {
+    /// A network panicked: its batch's requests fail, and where the worker goes those of
+    /// its other batches too. What becomes of the worker: one that was leaving or gone
+    /// anyway is not built again.
+    pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Owed<T>) {
         if !self.close_batch(now, batch) {
-            return (Verdict::Gone, Vec::new());
+            return (Verdict::Gone, Owed::new(&self.dropped));
         }
         let stuck: Vec<RequestKey> = batch.ranges.iter().map(|p| p.range.request).collect();
-        let failed = self.fail_many(now, &stuck);
+        let mut failed = self.fail_many(now, &stuck);
         for placed in &batch.ranges {
-            self.settle(&placed.range);
+            self.discard(&placed.range);
         }
         if !self.scheduler.staying().any(|w| w.id == batch.worker) {
-            self.remove_worker(now, batch.worker);
+            failed.join(self.remove_worker(now, batch.worker));
             return (Verdict::Gone, failed);
         }
         let place = (batch.device, batch.member);
@@ -69,7 +70,7 @@ impl<T: Clone> Core<T> {
             *self.restarts.entry(place).or_default() += 1;
             self.scheduler.rebuild(batch.worker);
         } else {
-            self.remove_worker(now, batch.worker);
+            failed.join(self.remove_worker(now, batch.worker));
         }
         (verdict, failed)
     }
@@ -93,7 +94,7 @@ impl<T: Clone> Core<T> {
     }
 
     /// Closes the door because a member has no worker left; what waits fails.
-    pub fn close_orphaned(&mut self, now: Duration, reason: &str) -> Vec<Finished<T>> {
+    pub fn close_orphaned(&mut self, now: Duration, reason: &str) -> Owed<T> {
         self.orphaned = true;
         self.door.set(DoorState::Closed(reason.to_owned()));
         self.fail_all(now)

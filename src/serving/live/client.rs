@@ -1,6 +1,5 @@
 //! A client's side: what it sends, what it waits for, what it gets.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -14,6 +13,7 @@ use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::RequestKey;
 
 use super::ballots::Ballot;
+use super::promise::{Books, Promise};
 use super::shared::Shared;
 
 /// Why a request has no answer although it was admitted.
@@ -69,7 +69,7 @@ pub struct RequestData {
     pub rule: Arc<dyn CombinationRule>,
     /// Where members' answers are kept, for the few requests by which they are weighed.
     pub ballot: Option<Ballot>,
-    reply: Mutex<Option<Reply>>,
+    promise: Promise,
 }
 
 impl RequestData {
@@ -78,22 +78,25 @@ impl RequestData {
         rule: Arc<dyn CombinationRule>,
         ballot: Option<Ballot>,
         reply: Reply,
+        books: &Arc<Books>,
     ) -> Self {
         RequestData {
             parts,
             rule,
             ballot,
-            reply: Mutex::new(Some(reply)),
+            promise: Promise::new(reply, books),
         }
     }
 
-    /// Answers; a second call does nothing.
-    pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) {
-        let reply = lock(&self.reply).take();
-        let Some(reply) = reply else { return };
-        // A caller's reply that panics must not take the device's thread with it.
-        let told = catch_unwind(AssertUnwindSafe(|| reply(outcome(self))));
-        drop(told);
+    /// Answers; a second call does nothing but being counted. Gives why there is no
+    /// answer where the combination rule panicked.
+    pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) -> Option<String> {
+        self.promise.keep(|| outcome(self))
+    }
+
+    /// Its caller took it back.
+    pub(super) fn withdraw(&self) {
+        self.promise.withdraw();
     }
 }
 
@@ -210,7 +213,10 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.released {
-            self.shared.core().abandon(self.request);
+            let abandoned = self.shared.core().abandon(self.request);
+            if let Some(request) = abandoned {
+                request.withdraw();
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ use super::assembly::assemble;
 use super::client::{Failure, Outcome, Pending, Reply, Request, Slot, Staged};
 use super::factory::{BuildError, PredictorFactory};
 use super::partition;
+use super::promise::Settlements;
 use super::shared::Shared;
 use super::simulated;
 use super::worker::build;
@@ -258,6 +259,11 @@ impl Engine {
     /// Samples a request may have at most.
     pub fn capacity(&self) -> usize {
         self.shared.core().capacity()
+    }
+
+    /// What clients were promised since the start, and what became of it.
+    pub fn settlements(&self) -> Settlements {
+        self.shared.books.read()
     }
 
     /// Samples that hold a slot of the pool now.

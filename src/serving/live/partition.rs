@@ -28,8 +28,7 @@ pub(super) fn run(shared: &Arc<Shared>, device: usize) {
         pin_current_thread(cores);
     }
     while !shared.is_stopping() {
-        let next = shared.core().next(shared.now(), device);
-        match next {
+        match shared.next(device) {
             Next::Run(batch) => run_batch(shared, &batch),
             // Nothing is copied ahead where devices compute in host memory.
             Next::Copy(transfers) => copied(shared, device, &transfers),
@@ -122,9 +121,9 @@ fn restart(shared: &Arc<Shared>, batch: &LiveBatch, text: &str) -> String {
         size: batch.size,
     };
     if let Err(reason) = build(shared, spec) {
-        let now = shared.now();
-        let none_runs = shared.core().remove_worker(now, spec.id);
-        debug_assert!(none_runs.is_empty(), "it was being rebuilt");
+        // Its other lanes may run batches still, where it has any.
+        let stuck = shared.core().remove_worker(shared.now(), spec.id);
+        shared.deliver_failures(stuck, &Failure::Worker(text.to_owned()));
         return format!("error: {text}; it did not start again and is retired: {reason}");
     }
     if shared.core().rebuilt(spec.id) {

@@ -15,7 +15,7 @@ use crate::metrics::Reading;
 use crate::profile::Costs;
 use crate::serving::accumulator::{Answer, Part};
 use crate::serving::batch::{RequestKey, WorkerId};
-use crate::serving::core::{Core, Finished};
+use crate::serving::core::{Core, Next, Owed};
 use crate::serving::door::Refused;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
@@ -24,6 +24,7 @@ use super::ballots::Weighing;
 use super::client::{Failure, Reply, Request, RequestData};
 use super::factory::PredictorFactory;
 use super::gpu::{Board, Losses, sweep};
+use super::promise::Books;
 use super::simulated::Fate;
 use super::watched::Watched;
 use super::worker::{Body, since};
@@ -48,6 +49,8 @@ pub struct Shared {
     bodies: RwLock<HashMap<WorkerId, Arc<Mutex<Body>>>>,
     pub watched: Watched,
     pub losses: Losses,
+    /// What clients were promised.
+    pub books: Arc<Books>,
     core: Mutex<Core<Arc<RequestData>>>,
 }
 
@@ -106,6 +109,7 @@ impl Shared {
             bodies: RwLock::default(),
             watched: Watched::new(),
             losses: Losses::default(),
+            books: Arc::default(),
             core: Mutex::new(core),
         }
     }
@@ -202,7 +206,7 @@ impl Shared {
         let admission = self.core().admit(now, samples, deadline, |slices| {
             let parts = slices.iter().map(|s| Part::new(s.len)).collect();
             let ballot = ballot.map(|b| b.within(slices[0].len));
-            Arc::new(RequestData::new(parts, rule, ballot, reply))
+            Arc::new(RequestData::new(parts, rule, ballot, reply, &self.books))
         })?;
         self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
@@ -240,7 +244,17 @@ impl Shared {
         }
     }
 
-    /// Wakes every device that has something to do.
+    /// What a device does next; wakes others if it leaves them something.
+    pub fn next(&self, device: usize) -> Next<Arc<RequestData>> {
+        let (next, woken) = {
+            let (mut core, now) = (self.core(), self.now());
+            (core.next(now, device), core.wake_others(now))
+        };
+        self.poke(&woken);
+        next
+    }
+
+    /// Wakes devices that have something to do.
     pub fn wake(&self) {
         let woken = self.core().wake(self.now());
         self.poke(&woken);
@@ -248,12 +262,17 @@ impl Shared {
 
     /// Gives a request up for `failure`.
     pub fn fail(&self, request: RequestKey, failure: &Failure) {
-        let failed = self.core().fail(self.now(), request);
+        let (failed, woken) = {
+            let (mut core, now) = (self.core(), self.now());
+            (core.fail(now, request), core.wake(now))
+        };
+        // Others may take the place of what was copied ahead of it.
+        self.poke(&woken);
         self.deliver_failures(failed, failure);
     }
 
     /// Answers requests that are complete.
-    pub fn deliver(&self, finished: Vec<Finished<Arc<RequestData>>>) {
+    pub fn deliver(&self, finished: Owed<Arc<RequestData>>) {
         self.sweep();
         if finished.is_empty() {
             return;
@@ -264,7 +283,7 @@ impl Shared {
             let mut split = lock(&self.watched.split);
             let mut answered = lock(&self.watched.answered);
             let mut checkpoints = lock(&self.watched.checkpoints);
-            for done in &finished {
+            for done in finished.iter() {
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
                 split.record(done.split);
@@ -274,13 +293,17 @@ impl Shared {
         }
         self.keep_reading(now);
         let classes = self.ensemble.classes;
-        for done in finished {
-            done.payload
-                .answer(|d| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes)));
-            if let Some(ballot) = &done.payload.ballot {
-                self.weighing.weigh(ballot, &done.payload.rule);
+        finished.pay(|done| {
+            let finish = |d: &RequestData| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes));
+            match (done.payload.answer(finish), &done.payload.ballot) {
+                (Some(why), _) => {
+                    self.watched.failed.fetch_add(1, Ordering::Relaxed);
+                    self.notice(format!("error: a request failed: {why}"));
+                }
+                (None, Some(ballot)) => self.weighing.weigh(ballot, &done.payload.rule),
+                (None, None) => {}
             }
-        }
+        });
     }
 
     /// What was done since the start.
@@ -306,7 +329,7 @@ impl Shared {
     /// Answers requests that failed.
     pub fn deliver_failures(
         &self,
-        failed: impl IntoIterator<Item = Finished<Arc<RequestData>>>,
+        failed: Owed<Arc<RequestData>>,
         failure: &Failure,
     ) {
         self.sweep();
@@ -314,10 +337,10 @@ impl Shared {
             Failure::Cancelled => &self.watched.cancelled,
             _ => &self.watched.failed,
         };
-        for done in failed {
+        failed.pay(|done| {
             counter.fetch_add(1, Ordering::Relaxed);
             done.payload.answer(|_| Err(failure.clone()));
-        }
+        });
     }
 
     /// A GPU that is gone, and what its driver said.

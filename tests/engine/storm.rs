@@ -1,0 +1,36 @@
+//! Random events over random setups in virtual time, as `cargo bench --bench storm` lets
+//! them happen a million times.
+
+#[path = "../../benches/storm/deeds.rs"]
+mod deeds;
+#[path = "../../benches/storm/ledger.rs"]
+mod ledger;
+#[path = "../../benches/storm/setup.rs"]
+mod setup;
+#[path = "../../benches/storm/world.rs"]
+mod world;
+
+use ledger::Figures;
+use world::World;
+
+#[test]
+fn whatever_happens_every_request_is_answered_exactly_once() {
+    let mut all = Figures::default();
+    for seed in 0..60 {
+        let figures = World::new(seed).run(500);
+        assert!(figures.are_right(), "seed {seed}: {figures:#?}");
+        all.add(&figures);
+    }
+    // The storm would show nothing without these.
+    for (what, times) in [
+        ("answers", all.answered),
+        ("failures", all.failed),
+        ("panics", all.panics),
+        ("losses", all.losses),
+        ("drains", all.drains),
+        ("cancels", all.cancels),
+        ("withdrawals", all.withdrawn),
+    ] {
+        assert!(times > 50, "{times} {what}: {all:#?}");
+    }
+}
