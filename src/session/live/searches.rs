@@ -8,7 +8,9 @@ use crate::device::{Devices, yield_to_all_others};
 use crate::ensemble::{Ensemble, Samples};
 use crate::lock::lock;
 use crate::profile::Costs;
-use crate::search::{Algorithm, Cache, Control, Job, Method, Outcome, Progress, SearchError};
+use crate::search::{
+    Algorithm, Cache, Control, Found, Job, Method, Outcome, Progress, SearchError,
+};
 use crate::serving::{Engine, PredictorFactory, Reservation};
 use crate::session::{LogLevel, Refusal, SearchState, SearchView};
 
@@ -79,6 +81,7 @@ impl Searches {
         let job = Job {
             ensemble: Arc::new(Ensemble {
                 policy: self.engine.policy(),
+                segment_size: self.engine.segment_size(),
                 ..Ensemble::clone(self.engine.ensemble())
             }),
             measured_on,
@@ -237,16 +240,12 @@ fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, St
     match result {
         Ok(outcome) => {
             let found = &outcome.found;
-            let gain = 100.0 * (found.score / found.start_score.max(1e-9) - 1.0);
             let source = if outcome.cached {
                 " (from the cache)"
             } else {
                 ""
             };
-            let text = format!(
-                "search done{source}: {:.0} samples/s, {gain:+.0} % on the start",
-                found.score
-            );
+            let text = format!("search done{source}: {}", in_words(found));
             if let Some(lack) = &found.shortfall {
                 let text = format!("{text}; no matrix meets the goal: {lack}");
                 return (SearchState::Finished, LogLevel::Warn, text);
@@ -269,5 +268,20 @@ fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, St
             LogLevel::Error,
             format!("search failed: {error}"),
         ),
+    }
+}
+
+/// A score with how sure it is, and what it gains on the start.
+fn in_words(found: &Found) -> String {
+    let score = format!("{:.0} samples/s ({})", found.score, found.doubt);
+    match found.gain {
+        Some(gain) if found.score == found.start_score && !gain.is_better() => {
+            format!("the start stays, {score}: what was found does {gain}")
+        }
+        Some(gain) => format!("{score}, {gain} on the start"),
+        None => {
+            let gain = 100.0 * (found.score / found.start_score.max(1e-9) - 1.0);
+            format!("{score}, {gain:+.0} % on the start, which was not run beside it")
+        }
     }
 }
