@@ -230,6 +230,7 @@ fn shown() -> Snapshot {
         },
         accuracy: None,
         counters: Counters::default(),
+        lately: Losses::default(),
         load: LoadView::default(),
         search: None,
         reload: None,

@@ -191,7 +191,7 @@ impl Shared {
     pub fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let width = self.ensemble.input.shape.elements();
         if let Err(refused) = check(request.values, width) {
-            self.core().door().count_refusal();
+            self.core().door().count_refusal(&refused);
             return Err(refused);
         }
         let now = self.now();
@@ -314,9 +314,14 @@ impl Shared {
             Failure::Cancelled => &self.watched.cancelled,
             _ => &self.watched.failed,
         };
+        let mut why = None;
         for done in failed {
             counter.fetch_add(1, Ordering::Relaxed);
             done.payload.answer(|_| Err(failure.clone()));
+            why = Some(failure).filter(|f| **f != Failure::Cancelled);
+        }
+        if let Some(failure) = why {
+            *lock(&self.watched.failure) = Some(failure.clone());
         }
     }
 
