@@ -30,7 +30,7 @@ pub use cache::{Cache, CacheKey};
 pub use control::{Control, Stopped};
 pub use evaluator::{Evaluator, Score, SearchError};
 pub use goal::{Goal, LoadedLatency, Objective};
-pub use greedy::{Bounds, Found, greedy};
+pub use greedy::{Bounds, Found, Ties, greedy, greedy_by};
 pub use job::{Job, Outcome};
 pub use method::{Algorithm, EvaluatorKind, Method};
 pub use plan::{Kind, Offer, PlanOrder, Planned, plan};
