@@ -18,13 +18,16 @@ pub(super) enum Rest {
     Awake,
     /// It was woken and has not asked yet.
     Woken {
-        /// Samples of a member's queue that it will take.
+        /// Samples of a member's queue that it will take at most.
         takes: Option<(usize, usize)>,
         /// It will set an alarm for a member.
         watches: Option<Alarm>,
     },
     /// It sleeps until its alarm, or until it is woken.
-    Asleep { until: Option<Duration>, alarm: Option<Alarm> },
+    Asleep {
+        until: Option<Duration>,
+        alarm: Option<Alarm>,
+    },
 }
 
 /// When somebody looks at a member's queue again: its policy lets nothing run before.
@@ -38,7 +41,7 @@ pub(super) struct Alarm {
 struct Cover {
     /// Samples of each member's queue that nobody is about to take.
     left: Vec<usize>,
-    /// When somebody looks at each member's queue.
+    /// When somebody looks at each member's queue: at once who was woken for it.
     watched: Vec<Option<Duration>>,
 }
 
@@ -49,6 +52,7 @@ impl Cover {
             Rest::Woken { takes, watches } => {
                 if let Some((member, samples)) = takes {
                     self.left[member] = self.left[member].saturating_sub(samples);
+                    self.watched[member] = Some(Duration::ZERO);
                 }
                 watches
             }
@@ -82,9 +86,13 @@ impl Look {
     fn see(&mut self, want: Want, cover: &Cover) {
         match want {
             Want::Own => self.own = true,
-            Want::Take { member, samples, order } if cover.left[member] > 0 => {
+            Want::Take {
+                member,
+                samples,
+                order,
+            } if cover.left[member] > 0 => {
                 if self.takes.is_none_or(|(oldest, ..)| order < oldest) {
-                    self.takes = Some((order, member, samples.min(cover.left[member])));
+                    self.takes = Some((order, member, samples));
                 }
             }
             Want::Take { .. } => self.covered = true,
@@ -180,7 +188,9 @@ impl<T: Clone> Core<T> {
 
     fn cover(&self, except: Option<usize>) -> Cover {
         let mut cover = Cover {
-            left: (0..self.members).map(|m| self.scheduler.waiting(m)).collect(),
+            left: (0..self.members)
+                .map(|m| self.scheduler.waiting(m))
+                .collect(),
             watched: vec![None; self.members],
         };
         for (device, rest) in self.rest.iter().enumerate() {

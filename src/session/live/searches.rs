@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::device::yield_to_all_others;
+use crate::device::{Devices, yield_to_all_others};
 use crate::ensemble::{Ensemble, Samples};
 use crate::lock::lock;
 use crate::profile::Costs;
 use crate::search::{
     Algorithm, Cache, Control, Found, Job, Method, Outcome, Progress, SearchError,
 };
-use crate::serving::{Engine, PredictorFactory};
+use crate::serving::{Engine, PredictorFactory, Reservation};
 use crate::session::{LogLevel, Refusal, SearchState, SearchView};
 
 use super::log::Log;
@@ -74,15 +74,17 @@ impl Searches {
         let matrix = self.engine.matrix();
         let engine = &self.engine;
         let devices = engine.devices().without(&engine.lost_devices());
-        let booked = self.engine.ledger(&matrix);
-        let booked = booked.map_err(|e| Refusal(e.to_string()))?;
+        let control = Arc::<Control>::default();
+        // Until it says otherwise: profiles may have to be measured first.
+        let measures = !devices.all_simulated() && !method.quiet;
+        let (reservation, measured_on) = self.room(measures, &devices, &control)?;
         let job = Job {
             ensemble: Arc::new(Ensemble {
                 policy: self.engine.policy(),
                 segment_size: self.engine.segment_size(),
                 ..Ensemble::clone(self.engine.ensemble())
             }),
-            measured_on: devices.beside(&booked),
+            measured_on,
             devices: devices.clone(),
             frame: Arc::clone(matrix.frame()),
             factory: Arc::clone(&self.factory),
@@ -91,9 +93,7 @@ impl Searches {
             cache: self.cache.clone(),
             known,
         };
-        let (control, end) = (Arc::new(Control::default()), Arc::default());
-        // Until it says otherwise: profiles may have to be measured first.
-        let measures = !job.is_simulated() && !method.quiet;
+        let end = Arc::default();
         control.update(|p: &mut Progress| p.measuring = measures);
         let evaluator = method.evaluator_on(&devices);
         let work = {
@@ -103,7 +103,10 @@ impl Searches {
                 if method.quiet {
                     yield_to_all_others();
                 }
-                search(&job, &control, &end, &engine, &log);
+                let result = job.run(&control);
+                // Whoever sees that it is over finds the memory free.
+                drop(reservation);
+                tell(&result, &control, &end, &engine, &log);
             }
         };
         let thread = thread::Builder::new().name("search".into()).spawn(work);
@@ -119,6 +122,25 @@ impl Searches {
             thread: Some(thread.map_err(|e| Refusal(e.to_string()))?),
         });
         Ok(())
+    }
+
+    /// Memory to measure in: reserved where it does.
+    fn room(
+        &self,
+        measures: bool,
+        devices: &Devices,
+        control: &Arc<Control>,
+    ) -> Result<(Option<Reservation>, Devices), Refusal> {
+        let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
+        if !measures {
+            let booked = self.engine.ledger(&self.engine.matrix());
+            return Ok((None, devices.beside(&booked.map_err(|e| refuse(&e))?)));
+        }
+        let control = Arc::clone(control);
+        let reserved = self.engine.reserve_rest(move || control.cancel());
+        let reserved = reserved.map_err(|e| refuse(&e))?;
+        let free = reserved.free().clone();
+        Ok((Some(reserved), free))
     }
 
     fn running(&self) -> Result<&Running, Refusal> {
@@ -194,10 +216,15 @@ impl Searches {
     }
 }
 
-fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &Engine, log: &Log) {
-    let result = job.run(control);
+fn tell(
+    result: &Result<Outcome, SearchError>,
+    control: &Control,
+    end: &Mutex<Option<End>>,
+    engine: &Engine,
+    log: &Log,
+) {
     let elapsed = control.elapsed();
-    let (state, level, text) = describe(&result);
+    let (state, level, text) = describe(result);
     let cached = result.as_ref().is_ok_and(|o| o.cached);
     let shortfall = result.as_ref().ok().and_then(|o| o.found.shortfall.clone());
     log.add(engine.now(), level, text);
