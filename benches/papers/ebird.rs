@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::Matrix;
-use divisi::ensemble::{Ensemble, PolicyKind};
+use divisi::ensemble::{Ensemble, PolicyKind, Wait};
 use divisi::load::LoadPattern;
 use divisi::simulation::{Report, Workload};
 
@@ -48,7 +48,7 @@ impl Bed {
     /// The highest steady rate at which every latency is within the target.
     fn throughput(&self, policy: PolicyKind) -> f64 {
         let fits = |rate: f64| {
-            let report = self.run(policy, LoadPattern::Steady { rate }, 2000);
+            let report = self.run(policy, LoadPattern::steady(rate), 2000);
             report.refused == 0 && report.served.iter().all(|s| s.latency <= TARGET)
         };
         let (mut low, mut high) = (1.0, 4000.0);
@@ -69,7 +69,7 @@ fn network(name: &str, ensemble: &Arc<Ensemble>) {
     let bed = Bed { stage, matrix };
     let elastic = PolicyKind::Elastic { max_inf: None };
     let wait = |ms| PolicyKind::OptWait {
-        wait: Duration::from_millis(ms),
+        wait: Wait::nearest(Duration::from_millis(ms)),
     };
     let best = WAITS
         .map(|ms| (bed.throughput(wait(ms)), ms))
@@ -77,12 +77,12 @@ fn network(name: &str, ensemble: &Arc<Ensemble>) {
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .expect("six");
     let pipelined = |ms| PolicyKind::PipelinedOptWait {
-        wait: Duration::from_millis(ms),
+        wait: Wait::nearest(Duration::from_millis(ms)),
     };
     // The load is high where opt-wait's latencies come near the target (section VIII.B).
     let high = 0.9 * bed.throughput(wait(30));
-    let burst = LoadPattern::Burst { rate: high };
-    let low = LoadPattern::Steady { rate: high / 4.0 };
+    let burst = LoadPattern::burst(high);
+    let low = LoadPattern::steady(high / 4.0);
     println!("{name}: burst {:.0} to {high:.0} samples/s", high / 4.0);
     let policies = [
         ("elastic", elastic),
@@ -94,7 +94,7 @@ fn network(name: &str, ensemble: &Arc<Ensemble>) {
         (
             "static 30 ms",
             PolicyKind::Static {
-                wait: Duration::from_millis(30),
+                wait: Wait::nearest(Duration::from_millis(30)),
             },
         ),
     ];

@@ -396,7 +396,7 @@ pub fn snapshot() -> Snapshot {
         },
         load: LoadView {
             resting: false,
-            pattern: Some(LoadPattern::Poisson { rate: 800.0 }),
+            pattern: Some(LoadPattern::poisson(800.0)),
             sent: 48_200,
         },
         search: None,

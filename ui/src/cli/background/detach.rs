@@ -15,7 +15,7 @@ use crate::cli::start::Own;
 
 /// Serves `session` at `door` in the background until it is stopped.
 pub fn go_on(session: Own, door: Door) -> Result<()> {
-    let name = door.name().to_owned();
+    let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     signals::on_stop(hub.stopper());
     let text = format!(

@@ -79,7 +79,7 @@ pub(super) fn rate(mark: Mark, shown: &Snapshot) -> Option<f64> {
     let seconds = shown.now.saturating_sub(mark.now).as_secs_f64();
     let answered = shown.counters.answered.saturating_sub(mark.answered);
     let each = match shown.load.pattern {
-        Some(LoadPattern::Closed { samples, .. }) => samples,
+        Some(LoadPattern::Closed { samples, .. }) => samples.count(),
         _ => 1,
     };
     (seconds > 0.0).then(|| answered as f64 * each as f64 / seconds)

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{PolicyKind, Wait};
 
 use super::figures::Figure;
 use super::plans::Plan;
@@ -66,8 +66,8 @@ struct Words {
     single: u64,
 }
 
-const WAIT: Duration = Duration::from_millis(20);
-const LONG_WAIT: Duration = Duration::from_millis(100);
+const WAIT: Wait = Wait::millis(20);
+const LONG_WAIT: Wait = Wait::millis(100);
 
 static DIGITS: Words = Words {
     alone: [
