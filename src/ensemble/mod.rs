@@ -27,7 +27,7 @@ pub use files::Files;
 pub use input::{Input, Transforms};
 pub use member::{Member, Outputs};
 pub use normalisation::{Affine, Normalisation, PerChannel, Steps};
-pub use policy::PolicyKind;
+pub use policy::{PolicyKind, Wait};
 pub use samples::Samples;
 pub use scales::{Scales, Weighed};
 pub use vote::Combination;

@@ -152,7 +152,7 @@ impl SenderLoop {
         match (arrivals, pattern) {
             (Some(arrivals), _) => self.run_open(arrivals, &done, &answers),
             (None, LoadPattern::Closed { clients, samples }) => {
-                self.run_closed(*clients, *samples, &done, &answers);
+                self.run_closed(clients.count(), samples.count(), &done, &answers);
             }
             (None, _) => {}
         }

@@ -97,7 +97,7 @@ impl VirtualBench {
             return Ok(None);
         }
         let workload = Workload::Pattern {
-            pattern: LoadPattern::Poisson { rate },
+            pattern: LoadPattern::poisson(rate),
             samples: WARM_UP + arriving.requests,
             seed: arriving.seed,
         };
@@ -145,7 +145,7 @@ impl VirtualBench {
         let samples = self.ensemble.segment_size.min(THERE);
         let clients = THERE / samples;
         let workload = Workload::Pattern {
-            pattern: LoadPattern::Closed { clients, samples },
+            pattern: LoadPattern::closed(clients, samples),
             samples: LONG,
             seed: Arriving::WHOLE.seed,
         };

@@ -23,7 +23,7 @@ pub mod wire;
 pub use crate::load::LoadPattern;
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use arrange::{Arranged, Arrangement, arrange};
-pub use command::{Command, EditPreview, Prediction, Refusal};
+pub use command::{Command, EditPreview, Prediction, Refusal, Slowdown};
 pub use gpu_view::GpuView;
 pub use guard::{Measured, Probation, ProbationState, Target, Terms};
 pub use history::{Mark, MarkKind, Ran};
@@ -39,7 +39,7 @@ pub use snapshot::{
     ThroughputView,
 };
 pub use standing::Standing;
-pub use watching::{Audience, Play, Playback, RecordingView};
+pub use watching::{Audience, Pace, Play, Playback, RecordingView};
 
 use std::time::Duration;
 

@@ -406,7 +406,7 @@ pub fn snapshot() -> Snapshot {
         lately: Losses::default(),
         load: LoadView {
             resting: false,
-            pattern: Some(LoadPattern::Poisson { rate: 800.0 }),
+            pattern: Some(LoadPattern::poisson(800.0)),
             sent: 48_200,
         },
         search: None,

@@ -114,7 +114,7 @@ impl Reloads {
         why: String,
     ) -> Result<(), Refusal> {
         if let Some(terms) = &terms {
-            check_terms(terms)?;
+            terms.check().map_err(Refusal)?;
         }
         self.start(setup, Order::new(why).on(terms))
     }
@@ -344,21 +344,4 @@ impl State {
         let period = now.since(from.as_ref().unwrap_or(start));
         self.chronicle.measured(&period)
     }
-}
-
-fn check_terms(terms: &Terms) -> Result<(), Refusal> {
-    let share = |share: Option<f64>| share.is_none_or(|s| (0.0..=1.0).contains(&s));
-    let wrong = if terms.lasts.is_zero() {
-        "a probation lasts longer than no time"
-    } else if !terms
-        .p99
-        .is_none_or(|factor| factor.is_finite() && factor > 0.0)
-    {
-        "p99: expected a factor above 0"
-    } else if !share(terms.failures) || !share(terms.accuracy) {
-        "failures and accuracy: expected shares from 0 to 1"
-    } else {
-        return Ok(());
-    };
-    Err(Refusal(wrong.into()))
 }

@@ -60,9 +60,9 @@ fn runs(
 ) -> Result<Vec<(usize, f64)>> {
     let samples = samples(args, opened)?;
     if let Some(LoadPattern::Closed { samples, .. }) = args.load
-        && samples > engine.capacity()
+        && samples.count() > engine.capacity()
     {
-        let most = engine.capacity();
+        let (samples, most) = (samples.count(), engine.capacity());
         bail!("--load: a request of {samples} samples is larger than the pool of {most}");
     }
     let expected = args.fake.then(|| expected(&opened.ensemble));
