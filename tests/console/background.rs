@@ -277,7 +277,8 @@ fn a_report_says_that_requests_are_refused_and_why() {
         "--devices",
         "sim:v100",
         "--load",
-        "steady:3000",
+        // More at once than its pool has places for.
+        "closed:64x32",
         "--for",
         "2s",
     ]);
