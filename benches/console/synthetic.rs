@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use divisi::allocation::{Frame, Matrix};
-use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind, VoteWeight};
+use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind, SpanRing};
 
@@ -214,7 +214,7 @@ fn shown() -> Snapshot {
         matrix: Matrix::from_rows(Arc::clone(&frame), &vec![vec![16; MEMBERS]; DEVICES])
             .expect("valid"),
         policy: PolicyKind::NoWait,
-        combination: Combination::new(RuleKind::Average, vec![VoteWeight::default(); MEMBERS]),
+        combination: Combination::even(RuleKind::Average, MEMBERS),
         segment_size: 128,
         devices: frame.devices.iter().map(device).collect(),
         members: frame.members.iter().map(member).collect(),
@@ -230,7 +230,6 @@ fn shown() -> Snapshot {
         },
         accuracy: None,
         counters: Counters::default(),
-        lately: Losses::default(),
         load: LoadView::default(),
         search: None,
         reload: None,
