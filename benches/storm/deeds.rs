@@ -88,9 +88,13 @@ impl World {
 
     fn submit(&mut self) {
         let samples = self.random.random_range(1..=2 * self.config.segment);
-        let samples = if chance(&mut self.random, 600) { 1 + samples / 8 } else { samples };
-        let deadline = chance(&mut self.random, 150)
-            .then(|| self.now + ms(self.random.random_range(0..60)));
+        let samples = if chance(&mut self.random, 600) {
+            1 + samples / 8
+        } else {
+            samples
+        };
+        let deadline =
+            chance(&mut self.random, 150).then(|| self.now + ms(self.random.random_range(0..60)));
         let Ok(admission) = self.core.admit(self.now, samples, deadline, |_| 0) else {
             return;
         };

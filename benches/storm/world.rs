@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use divisi::ensemble::PolicyKind;
 use divisi::serving::{
-    Batch, BatchId, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Transfer, Verdict,
-    WorkerId, WorkerSpec,
+    Batch, BatchId, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Transfer,
+    Verdict, WorkerId, WorkerSpec,
 };
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -95,7 +95,10 @@ impl World {
             let first = devices[self.random.random_range(0..devices.len())];
             for &device in &devices {
                 let wanted = device == first || chance(&mut self.random, 500);
-                let there = self.core.staying().any(|w| (w.device, w.member) == (device, member));
+                let there = self
+                    .core
+                    .staying()
+                    .any(|w| (w.device, w.member) == (device, member));
                 if wanted && !there {
                     self.hire(device, member);
                 }
@@ -247,7 +250,10 @@ impl World {
     /// Devices that are awake ask until they sleep; then nobody sleeps who could act.
     pub fn drive(&mut self) {
         for device in 0..self.asleep.len() {
-            if self.asleep[device].flatten().is_some_and(|at| at <= self.now) {
+            if self.asleep[device]
+                .flatten()
+                .is_some_and(|at| at <= self.now)
+            {
                 self.asleep[device] = None;
             }
         }
@@ -307,7 +313,10 @@ impl World {
         *samples += batch.samples;
         *batches += 1;
         let alone = self.config.devices[batch.device] == Discipline::OneAtATime;
-        assert!(!alone || *batches == 1, "two batches where one runs at a time");
+        assert!(
+            !alone || *batches == 1,
+            "two batches where one runs at a time"
+        );
         if let PolicyKind::Elastic { max_inf } = self.core.policy() {
             let most = self.core.max_inf(batch.device).or(max_inf);
             let most = most.map_or(usize::MAX, |n| n.get() as usize);

@@ -1,5 +1,6 @@
 //! Rates over time and latency distributions.
 
+pub mod bounds;
 mod growth;
 mod latency;
 mod log_histogram;
@@ -7,6 +8,7 @@ mod rate;
 mod reading;
 mod split;
 pub mod stats;
+mod tally;
 
 pub use growth::Growth;
 pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole};
@@ -14,3 +16,4 @@ pub use log_histogram::LogHistogram;
 pub use rate::RateRing;
 pub use reading::Reading;
 pub use split::{LatencySplit, SplitMeans, SplitTally};
+pub use tally::{Distribution, LatencyTally, LatencyView, Slot, WINDOW};

@@ -27,6 +27,7 @@ mod config;
 mod demo;
 mod devices;
 mod fake;
+mod figures;
 mod files;
 mod gpus;
 mod layouts;

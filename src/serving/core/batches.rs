@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 use crate::serving::scheduler::{Over, Pick, Start};
 
-use super::split::{Stamps, split};
 use super::rest::Rest;
+use super::split::{Stamps, split};
 use super::{Core, Entry, Finished, Owed, lags};
 
 /// What a device with room does next.

@@ -24,7 +24,10 @@ pub(super) enum Rest {
         watches: Option<Alarm>,
     },
     /// It sleeps until its alarm, or until it is woken.
-    Asleep { until: Option<Duration>, alarm: Option<Alarm> },
+    Asleep {
+        until: Option<Duration>,
+        alarm: Option<Alarm>,
+    },
 }
 
 /// When somebody looks at a member's queue again: its policy lets nothing run before.
@@ -82,7 +85,11 @@ impl Look {
     fn see(&mut self, want: Want, cover: &Cover) {
         match want {
             Want::Own => self.own = true,
-            Want::Take { member, samples, order } if cover.left[member] > 0 => {
+            Want::Take {
+                member,
+                samples,
+                order,
+            } if cover.left[member] > 0 => {
                 if self.takes.is_none_or(|(oldest, ..)| order < oldest) {
                     self.takes = Some((order, member, samples.min(cover.left[member])));
                 }
@@ -180,7 +187,9 @@ impl<T: Clone> Core<T> {
 
     fn cover(&self, except: Option<usize>) -> Cover {
         let mut cover = Cover {
-            left: (0..self.members).map(|m| self.scheduler.waiting(m)).collect(),
+            left: (0..self.members)
+                .map(|m| self.scheduler.waiting(m))
+                .collect(),
             watched: vec![None; self.members],
         };
         for (device, rest) in self.rest.iter().enumerate() {

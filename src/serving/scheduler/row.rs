@@ -168,11 +168,7 @@ impl Row {
     }
 
     /// Takes what waits of these samples out of its workers.
-    pub fn remove_samples(
-        &mut self,
-        orders: &ops::Range<u64>,
-        transforms: &[usize],
-    ) -> Vec<Range> {
+    pub fn remove_samples(&mut self, orders: &ops::Range<u64>, transforms: &[usize]) -> Vec<Range> {
         let mut removed = Vec::new();
         for worker in &mut self.workers {
             let taken = worker.current.remove(orders);

@@ -19,6 +19,10 @@ pub fn check(shown: &Snapshot) -> Result<(), WireError> {
     same("devices", shown.devices.len(), devices)?;
     same("members", shown.members.len(), members)?;
     same("entries", shown.entries.len(), devices * members)?;
+    let shares = shown.devices.iter().filter_map(|d| d.shares_memory_of);
+    if shares.into_iter().any(|of| of >= devices) {
+        return Err(WireError::Damaged("memory of no device".into()));
+    }
     let fits = |cell: &Cell| cell.device < devices && cell.member < members;
     let alike = |matrix: &Matrix| {
         let other = matrix.frame();

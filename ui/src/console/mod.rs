@@ -9,6 +9,7 @@ mod actions;
 mod app;
 mod braille;
 mod change;
+mod checks;
 pub mod commands;
 mod core;
 pub mod demo;
@@ -18,6 +19,7 @@ mod effect;
 pub mod files;
 pub mod format;
 mod layout;
+mod load;
 pub mod model;
 pub mod native;
 mod pace;
@@ -34,9 +36,11 @@ mod update;
 mod what_if;
 
 pub use app::run;
+pub use checks::long as check_words;
 pub use core::Console;
 pub use effect::{Effect, Event};
 pub use layout::{Layout, Row};
+pub use load::words as load_words;
 pub use panels::{gpu_words, lint_texts};
 pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
 

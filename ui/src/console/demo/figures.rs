@@ -58,7 +58,7 @@ impl Figure {
 
     /// Its value now; none while there is nothing to take it from.
     pub(super) fn of(self, demo: &Demo, shown: &Snapshot) -> Option<f64> {
-        let latency = &shown.latency.summary;
+        let latency = &shown.latency.since.summary;
         let answered = (latency.count > 0).then_some(latency);
         match self {
             Figure::Throughput => rate(demo.mark?, shown),
