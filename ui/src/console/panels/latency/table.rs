@@ -61,7 +61,7 @@ struct Grid {
 
 impl Grid {
     fn new(width: u16) -> Self {
-        let label = if width < 34 { 5 } else { LABEL };
+        let label = if width < 34 { 3 } else { LABEL };
         let room = width.saturating_sub(label);
         let shown = if room < 30 { 4 } else { 5 };
         let column = (room / shown as u16).clamp(5, 9);
@@ -73,12 +73,11 @@ impl Grid {
     }
 
     fn row(&self, inside: &mut Pen<'_>, y: u16, name: &str, values: &[Value; 5]) {
-        let name = if self.label < LABEL {
-            short(name)
-        } else {
-            name
+        let name = match self.label < LABEL {
+            true => short(name),
+            false => name.to_owned(),
         };
-        inside.text(0, y, name, Role::Dim);
+        inside.text(0, y, &name, Role::Dim);
         for (i, (value, role)) in values.iter().take(self.shown).enumerate() {
             // The name of p99.9 is as wide as the narrowest column.
             let wider = u16::from(self.column == 5 && i == 3);
@@ -88,11 +87,12 @@ impl Grid {
     }
 }
 
-fn short(name: &str) -> &str {
+fn short(name: &str) -> String {
     match name {
-        "before" => "was",
-        "change" => "±",
-        name => name,
+        "since" => "all".to_owned(),
+        "before" => "was".to_owned(),
+        "change" => "±".to_owned(),
+        name => name.replace(' ', ""),
     }
 }
 
