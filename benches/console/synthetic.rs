@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use divisi::allocation::{Frame, Matrix};
-use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
+use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind, VoteWeight};
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind, SpanRing};
 
@@ -215,7 +215,7 @@ fn shown() -> Snapshot {
         matrix: Matrix::from_rows(Arc::clone(&frame), &vec![vec![16; MEMBERS]; DEVICES])
             .expect("valid"),
         policy: PolicyKind::NoWait,
-        combination: Combination::new(RuleKind::Average, vec![1.0; MEMBERS]),
+        combination: Combination::new(RuleKind::Average, vec![VoteWeight::default(); MEMBERS]),
         segment_size: 128,
         devices: frame.devices.iter().map(device).collect(),
         members: frame.members.iter().map(member).collect(),
@@ -232,6 +232,7 @@ fn shown() -> Snapshot {
         },
         accuracy: None,
         counters: Counters::default(),
+        lately: Losses::default(),
         load: LoadView::default(),
         search: None,
         reload: None,

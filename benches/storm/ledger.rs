@@ -7,7 +7,6 @@ use divisi::serving::{Batch, Finished, Owed, RequestKey};
 /// One request that was let in.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    pub key: RequestKey,
     samples: usize,
     answered: u32,
     failed: u32,
@@ -78,7 +77,6 @@ impl Ledger {
     /// A request was let in.
     pub fn let_in(&mut self, key: RequestKey, samples: usize, members: usize) {
         let asked = Asked {
-            key,
             samples,
             answered: 0,
             failed: 0,

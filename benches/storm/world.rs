@@ -175,8 +175,10 @@ impl World {
 
     fn folded(&mut self, batch: &Batch<u64>) {
         if chance(&mut self.random, 10) {
-            // A rule may panic too.
-            return self.panicked(batch);
+            // Its rule panicked.
+            let owed = self.core.spoiled(self.now, batch);
+            self.ledger.failed(owed);
+            return self.ended(batch);
         }
         self.ledger.folded(batch);
         let owed = self.core.finish(self.now, batch, Stamps::default());

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::vote_weight::VoteWeight;
+
 /// Folds members' probabilities into an ensemble's answer, rows in any order.
 ///
 /// The state of one sample is [`CombinationRule::state_width`] floats, zero at
@@ -57,9 +59,9 @@ impl RuleKind {
     pub fn build(
         self,
         classes: usize,
-        vote_weights: impl ExactSizeIterator<Item = f64>,
+        vote_weights: impl ExactSizeIterator<Item = VoteWeight>,
     ) -> Arc<dyn CombinationRule> {
-        let weights: Vec<f64> = vote_weights.collect();
+        let weights: Vec<VoteWeight> = vote_weights.collect();
         let voting = vec![true; weights.len()];
         self.build_for(classes, &weights, &voting)
     }
@@ -68,10 +70,10 @@ impl RuleKind {
     pub fn build_for(
         self,
         classes: usize,
-        weights: &[f64],
+        weights: &[VoteWeight],
         voting: &[bool],
     ) -> Arc<dyn CombinationRule> {
-        let even = vec![1.0; voting.len()];
+        let even = vec![VoteWeight::default(); voting.len()];
         match self {
             RuleKind::Average => Arc::new(Average::of(classes, &even, voting)),
             RuleKind::WeightedAverage => Arc::new(Average::of(classes, weights, voting)),
@@ -89,11 +91,11 @@ pub struct Average {
 
 impl Average {
     /// Weights of those that vote are normalised to a sum of one.
-    pub fn of(classes: usize, weights: &[f64], voting: &[bool]) -> Self {
+    pub fn of(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
         let cast = weights
             .iter()
             .zip(voting)
-            .map(|(w, votes)| votes.then_some(*w));
+            .map(|(w, votes)| votes.then_some(w.get()));
         let cast: Vec<Option<f64>> = cast.collect();
         let total: f64 = cast.iter().flatten().sum();
         let share = |w: Option<f64>| w.map(|w| (w / total) as f32);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::network::{Graph, Weights};
 
 use super::input::Input;
+use super::vote_weight::VoteWeight;
 
 /// What the network's last layer gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,6 @@ pub struct Member {
     /// What the network takes: the ensemble's input, or the member's own.
     pub input: Input,
     pub outputs: Outputs,
-    /// Share in `weighted-average` before normalisation.
-    pub vote_weight: f64,
+    /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
+    pub vote_weight: Option<VoteWeight>,
 }

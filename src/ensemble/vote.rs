@@ -5,25 +5,51 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::combination::{CombinationRule, RuleKind};
+use super::vote_weight::VoteWeight;
 
 /// A rule, a weight for each member, and who is left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Combination {
     pub rule: RuleKind,
-    /// One a member, above zero; only `weighted-average` asks for them.
-    pub weights: Vec<f64>,
+    /// One a member; only `weighted-average` asks for them.
+    pub weights: Vec<VoteWeight>,
     /// Whether each member's answers count. One that does not vote still runs.
     pub voting: Vec<bool>,
 }
 
 impl Combination {
     /// Everybody votes.
-    pub fn new(rule: RuleKind, weights: Vec<f64>) -> Self {
+    pub fn new(rule: RuleKind, weights: Vec<VoteWeight>) -> Self {
         Combination {
             voting: vec![true; weights.len()],
             rule,
             weights,
         }
+    }
+
+    /// `members` that all vote and weigh the same.
+    pub fn even(rule: RuleKind, members: usize) -> Self {
+        Combination::new(rule, vec![VoteWeight::default(); members])
+    }
+
+    /// Weights as people write them: a member of weight 0 does not vote, and has weight 1
+    /// once it is told to.
+    ///
+    /// # Errors
+    /// Which number is no weight; [`Combination::check`] says the rest.
+    pub fn written(rule: RuleKind, weights: &[f64], mut voting: Vec<bool>) -> Result<Self, String> {
+        let written = weights.iter().map(|w| VoteWeight::written(*w));
+        let written: Vec<Option<VoteWeight>> = written
+            .collect::<Result<_, _>>()
+            .map_err(|e| format!("weights: {e}"))?;
+        for (votes, weight) in voting.iter_mut().zip(&written) {
+            *votes &= weight.is_some();
+        }
+        Ok(Combination {
+            rule,
+            weights: written.into_iter().map(Option::unwrap_or_default).collect(),
+            voting,
+        })
     }
 
     /// Whether an ensemble of `members` could answer by it.
@@ -35,9 +61,6 @@ impl Combination {
             return Err(format!(
                 "expected a weight and a vote for {members} members"
             ));
-        }
-        if let Some(wrong) = self.weights.iter().find(|w| !w.is_finite() || **w <= 0.0) {
-            return Err(format!("weights: expected numbers above 0, found {wrong}"));
         }
         match self.voting.contains(&true) {
             true => Ok(()),
@@ -81,7 +104,7 @@ impl Combination {
         }
         for (member, name) in names.iter().enumerate() {
             let (old, now) = (self.weights[member], new.weights[member]);
-            if (old - now).abs() > f64::EPSILON {
+            if old != now {
                 said.push(format!("weight of {name}: {old} → {now}"));
             }
             match (self.voting[member], new.voting[member]) {

@@ -8,6 +8,7 @@ mod rate;
 mod reading;
 mod split;
 pub mod stats;
+pub mod student;
 mod tally;
 
 pub use growth::Growth;

@@ -1,7 +1,7 @@
 //! Bounded greedy (the paper, algorithm 2): from a start, to the best neighbour,
 //! while that is strictly better. The score of a run is often set by one member alone, so
-//! that neighbours are equal by the dozen; where scores are equal, the one with more
-//! samples a second in the long run is the better one. A step sideways is never taken.
+//! that neighbours are equal by the dozen. The paper stops there; by default this goes
+//! beyond it ([`Ties::LongRun`]). A step sideways is never taken.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -12,7 +12,7 @@ use crate::allocation::Matrix;
 
 use super::control::Control;
 use super::evaluator::{Evaluator, SearchError};
-use super::goal::LoadedLatency;
+use super::found::Found;
 use super::progress::{Progress, Tried, changes};
 
 /// How far a search may go, and its seed.
@@ -21,6 +21,15 @@ pub struct Bounds {
     pub max_iter: usize,
     pub max_neighs: usize,
     pub seed: u64,
+}
+
+/// What decides between matrices of equal score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// Nothing: an equal one is no better, as in the paper.
+    Stop,
+    /// Samples a second in the long run: the one with more is better.
+    LongRun,
 }
 
 impl Default for Bounds {
@@ -44,60 +53,9 @@ impl Bounds {
     }
 }
 
-/// What a search found.
-#[derive(Clone, Debug)]
-pub struct Found {
-    pub matrix: Matrix,
-    pub score: f64,
-    /// Relative standard error of the score.
-    pub error: f64,
-    pub start_score: f64,
-    pub evaluations: usize,
-    pub iterations: usize,
-    /// Share of all neighbours that an iteration visited at most.
-    pub coverage: f64,
-    /// Samples a second of this matrix as the model predicts.
-    pub predicted: Option<f64>,
-    /// Samples a second of this matrix in the long run: simulated where every device
-    /// is, else as the model predicts.
-    pub steady: Option<f64>,
-    /// Samples a second that no matrix exceeds in the long run, by the model.
-    pub bound: Option<f64>,
-    /// Under load, where the goal asks for it.
-    pub latency: Option<LoadedLatency>,
-    /// What the goal asks and no matrix found gives; this one comes closest.
-    pub shortfall: Option<String>,
-}
-
-impl Found {
-    /// A matrix with its score, and nothing else said of it.
-    pub fn of(matrix: Matrix, score: f64, start_score: f64) -> Self {
-        Found {
-            matrix,
-            score,
-            error: 0.0,
-            start_score,
-            evaluations: 0,
-            iterations: 0,
-            coverage: 1.0,
-            predicted: None,
-            steady: None,
-            bound: None,
-            latency: None,
-            shortfall: None,
-        }
-    }
-
-    /// The share of the bound that this matrix lacks in the long run: 0 where no matrix
-    /// is better. What is simulated may exceed what is predicted by a hair; the gap is
-    /// never negative.
-    pub fn gap(&self) -> Option<f64> {
-        let (bound, steady) = self.bound.zip(self.steady)?;
-        Some((1.0 - steady / bound.max(f64::MIN_POSITIVE)).max(0.0))
-    }
-}
-
-/// Improves `start` within `bounds`; what happens shows in `control`.
+/// Improves `start` within `bounds`; what happens shows in `control`. Where scores are
+/// not exact, that of what is found is the best of many and too good: it is to be
+/// measured again.
 ///
 /// # Errors
 /// The evaluator broke down, or the search was cancelled (`control` keeps the best).
@@ -107,12 +65,26 @@ pub fn greedy(
     evaluator: &mut dyn Evaluator,
     control: &Control,
 ) -> Result<Found, SearchError> {
+    greedy_by(start, bounds, Ties::LongRun, evaluator, control)
+}
+
+/// The same with `ties` decided as said; [`Ties::Stop`] is the paper's algorithm 2 and
+/// nothing else.
+///
+/// # Errors
+/// As [`greedy`].
+pub fn greedy_by(
+    start: Matrix,
+    bounds: Bounds,
+    ties: Ties,
+    evaluator: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<Found, SearchError> {
     control.checkpoint()?;
     let first = evaluator.score(&start, 0.0)?;
     let mut found = Found {
-        error: first.error,
         evaluations: 1,
-        ..Found::of(start, first.samples_per_s, first.samples_per_s)
+        ..Found::of(start, first, first)
     };
     let mut random = ChaCha8Rng::seed_from_u64(bounds.seed);
     announce(control, &found);
@@ -123,7 +95,14 @@ pub fn greedy(
         found.coverage = found.coverage.min(neighbours.coverage);
         control.update(|p| begin(p, iteration, &neighbours));
         let from = found.matrix.clone();
-        let better = best_of(&from, neighbours.matrices, &mut found, evaluator, control)?;
+        let better = best_of(
+            &from,
+            neighbours.matrices,
+            ties,
+            &mut found,
+            evaluator,
+            control,
+        )?;
         found.iterations = iteration + 1;
         control.update(|p| {
             p.history.push(found.score);
@@ -160,23 +139,28 @@ fn draw(found: &Found, most: usize, random: &mut ChaCha8Rng) -> Drawn {
 const EQUAL: f64 = 1e-9;
 
 /// Scores every neighbour; moves to the best if that is strictly better: by its score,
-/// or at an equal one in the long run.
+/// or at an equal one as `ties` says.
 fn best_of(
     from: &Matrix,
     neighbours: Vec<Matrix>,
+    ties: Ties,
     found: &mut Found,
     evaluator: &mut dyn Evaluator,
     control: &Control,
 ) -> Result<bool, SearchError> {
     let mut moved = false;
-    let mut steady = evaluator.steady(&found.matrix);
+    let long_run = |matrix: &Matrix, evaluator: &mut dyn Evaluator| match ties {
+        Ties::Stop => 0.0,
+        Ties::LongRun => evaluator.steady(matrix),
+    };
+    let mut steady = long_run(&found.matrix, evaluator);
     for matrix in neighbours {
         control.checkpoint()?;
         let score = evaluator.score(&matrix, found.score)?;
         found.evaluations += 1;
         let equal = (score.samples_per_s - found.score).abs() <= EQUAL * found.score;
         let long = match equal {
-            true => evaluator.steady(&matrix),
+            true => long_run(&matrix, evaluator),
             false => 0.0,
         };
         let better = match equal {
@@ -187,12 +171,12 @@ fn best_of(
         if better {
             steady = match equal {
                 true => long,
-                false => evaluator.steady(&matrix),
+                false => long_run(&matrix, evaluator),
             };
             moved = true;
             found.matrix = matrix;
             found.score = score.samples_per_s;
-            found.error = score.error;
+            found.doubt = score.doubt;
         }
         control.update(|p| {
             p.neighbour += 1;
@@ -200,7 +184,7 @@ fn best_of(
             p.scores.push(score.samples_per_s);
             tried.into_iter().for_each(|tried| p.tried(tried));
             if better {
-                p.lead(&found.matrix, found.score);
+                p.lead(&found.matrix, score);
             }
         });
     }
@@ -210,7 +194,7 @@ fn best_of(
 fn announce(control: &Control, found: &Found) {
     control.update(|p| {
         p.evaluations = found.evaluations;
-        p.set_out(&found.matrix, found.score);
+        p.set_out(&found.matrix, found.scored());
     });
 }
 

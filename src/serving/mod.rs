@@ -32,7 +32,7 @@ pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
     BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, GpuRunner, Graded, Loss,
     NetworkFactory, Observed, Outcome, Pending, PredictorFactory, Programs, ReloadError, Reply,
-    Request, SPAN_BOUND, Settlements, Staged,
+    Request, Reservation, SPAN_BOUND, Settlements, Staged,
 };
 pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;

@@ -8,6 +8,8 @@ mod guard;
 mod history;
 mod judge;
 mod live;
+mod loss_watch;
+mod losses;
 pub mod record;
 pub mod remote;
 pub mod replay;
@@ -28,6 +30,8 @@ pub use guard::{Check, Limited, Measured, Probation, ProbationState, Target, Ter
 pub use history::{Mark, MarkKind, Ran};
 pub use judge::{Baseline, Judge, Verdict};
 pub use live::LiveSession;
+pub use loss_watch::{LogLine, LossWatch, Total};
+pub use losses::{Losses, Lost};
 pub use setup::Setup;
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{

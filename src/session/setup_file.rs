@@ -118,7 +118,7 @@ impl SetupFile {
         text.push_str(&self.matrix.to_text());
         if let Some(combination) = &self.combination {
             let (rule, voting) = (combination.rule.name(), &combination.voting);
-            let weights = &combination.weights;
+            let weights: Vec<f64> = combination.weights.iter().map(|w| w.get()).collect();
             let _ = writeln!(
                 text,
                 "\n[combination]\nrule = \"{rule}\"\nweights = {weights:?}\nvoting = {voting:?}"
@@ -155,11 +155,9 @@ fn segment_size(found: i64) -> Result<usize, SetupFileError> {
 
 impl WrittenCombination {
     fn value(self, members: usize) -> Result<Combination, String> {
-        let combination = Combination {
-            rule: self.rule,
-            weights: self.weights.unwrap_or_else(|| vec![1.0; members]),
-            voting: self.voting.unwrap_or_else(|| vec![true; members]),
-        };
+        let weights = self.weights.unwrap_or_else(|| vec![1.0; members]);
+        let voting = self.voting.unwrap_or_else(|| vec![true; members]);
+        let combination = Combination::written(self.rule, &weights, voting)?;
         combination.check(members)?;
         Ok(combination)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyCode;
 use divisi::allocation::Matrix;
-use divisi::ensemble::{PolicyKind, RuleKind};
+use divisi::ensemble::{PolicyKind, RuleKind, VoteWeight};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
 };
@@ -219,9 +219,21 @@ fn rule_weights_and_votes_are_compared_and_applied() {
     bench.keys("y");
     let wanted = setup(|s| {
         s.combination.rule = RuleKind::WeightedAverage;
-        s.combination.weights[0] = 2.5;
+        s.combination.weights[0] = VoteWeight::new(2.5).expect("a weight");
         s.combination.voting[1] = false;
     });
+    assert_eq!(bench.sent(), [apply(wanted)]);
+}
+
+#[test]
+fn a_weight_of_0_is_no_vote() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("Vj");
+    bench.control('u');
+    bench.keys("0");
+    bench.press(KeyCode::Enter);
+    bench.keys("y");
+    let wanted = setup(|s| s.combination.voting[0] = false);
     assert_eq!(bench.sent(), [apply(wanted)]);
 }
 

@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
-use divisi::search::Progress;
+use divisi::search::{Doubt, Progress};
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
 use divisi_console::console::demo::Wanted;
@@ -192,13 +192,22 @@ impl Bench {
     }
 
     pub fn press(&mut self, code: KeyCode) -> Vec<Effect> {
-        self.console
-            .handle(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+        self.key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
     pub fn control(&mut self, c: char) -> Vec<Effect> {
-        let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+        self.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))
+    }
+
+    /// Presses a key after a look at the screen.
+    pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        self.console.seen();
         self.console.handle(Event::Key(key))
+    }
+
+    pub fn paste(&mut self, text: &str) -> Vec<Effect> {
+        self.console.seen();
+        self.console.handle(Event::Paste(text.into()))
     }
 
     pub fn keys(&mut self, text: &str) {
@@ -373,7 +382,7 @@ pub fn snapshot() -> Snapshot {
         health: Health::Serving,
         matrix: matrix(),
         policy: PolicyKind::NoWait,
-        combination: Combination::new(RuleKind::Average, vec![1.0; 6]),
+        combination: Combination::even(RuleKind::Average, 6),
         segment_size: 128,
         target: None,
         marks: Vec::new(),
@@ -407,6 +416,7 @@ pub fn snapshot() -> Snapshot {
             refused: 3,
             ..Counters::default()
         },
+        lately: Losses::default(),
         load: LoadView {
             resting: false,
             pattern: Some(LoadPattern::Poisson { rate: 800.0 }),
@@ -455,6 +465,14 @@ pub fn search() -> SearchView {
             start_score: Some(3770.0),
             best_score: Some(5210.0),
             best: Some(better()),
+            start_doubt: Doubt::Runs {
+                runs: 4,
+                error: 0.006,
+            },
+            best_doubt: Doubt::Runs {
+                runs: 4,
+                error: 0.008,
+            },
             scores: (0..41)
                 .map(|i| 3500.0 + f64::from((i * 37) % 17) * 100.0)
                 .collect(),

@@ -193,7 +193,10 @@ fn idle_devices_are_counted_as_they_are() {
     let mut busy = vec![0.3; 17];
     busy[..5].fill(0.0);
     let shown = devices(&busy);
-    let said = lint_texts(&shown);
+    let texts = |shown: &Snapshot| -> Vec<String> {
+        lint_texts(shown).into_iter().map(|lint| lint.1).collect()
+    };
+    let said = texts(&shown);
     assert!(
         said.iter().any(|l| l == "5 of 17 devices compute nothing"),
         "{said:?}"
@@ -210,7 +213,7 @@ fn idle_devices_are_counted_as_they_are() {
     let mut pressed = shown;
     pressed.members[4].queued = 4210;
     pressed.members[4].growth = 912.0;
-    let said = lint_texts(&pressed);
+    let said = texts(&pressed);
     let all = "17 of 17 devices idle more than half the time";
     assert!(said.iter().any(|l| l == all), "{said:?}");
 }

@@ -46,7 +46,7 @@ fn the_state_comes_first_and_then_only_what_changes() {
 fn the_log_is_said_once() {
     let mut watcher = Watcher::new(Duration::from_secs(3600));
     let mut shown = snapshot();
-    has(&news(&mut watcher, &shown), "error: worker cpu:1 × dense");
+    has(&news(&mut watcher, &shown), "fault: worker cpu:1 × dense");
     shown.log.push(LogEntry {
         at: shown.now,
         level: LogLevel::Warn,
@@ -88,7 +88,10 @@ fn a_search_is_said_from_its_start_to_its_end() {
     shown.search = Some(search());
     let lines = news(&mut watcher, &shown);
     has(&lines, "search: greedy begins, scored by model");
-    has(&lines, "search: best 5210 samples/s, +38 % on the start");
+    has(
+        &lines,
+        "search: best 5210 samples/s (± 0.8 %), +38 % on the start",
+    );
     let running = shown.search.as_mut().unwrap();
     running.progress.best_score = Some(5600.0);
     running.state = SearchState::Finished;
@@ -108,7 +111,7 @@ fn lints_come_and_go() {
     shown.devices[1].busy = 0.22;
     has(
         &news(&mut watcher, &shown),
-        "look: cpu:1 idle 78 % of the time",
+        "warning: cpu:1 idle 78 % of the time",
     );
     shown.devices[1].busy = 0.25;
     assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());

@@ -19,11 +19,15 @@ macro_rules! screen {
     };
 }
 
+mod audience;
 mod background;
+mod captions;
+mod cells;
 mod change;
 mod cli;
 mod conduct;
 mod config;
+mod consent;
 mod demo;
 mod devices;
 mod fake;
@@ -33,12 +37,17 @@ mod gpus;
 mod layouts;
 mod linear;
 mod looks;
+mod models;
 mod network;
 mod panels;
+mod paste;
 mod rich;
 mod screens;
+mod severity;
 mod simulated;
 mod storm;
 mod streams;
 mod terminal;
 mod updates;
+#[path = "../support/wait.rs"]
+mod wait;

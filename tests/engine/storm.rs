@@ -3,6 +3,8 @@
 
 #[path = "../../benches/storm/deeds.rs"]
 mod deeds;
+#[path = "../../benches/storm/hours.rs"]
+mod hours;
 #[path = "../../benches/storm/ledger.rs"]
 mod ledger;
 #[path = "../../benches/storm/setup.rs"]
@@ -16,7 +18,7 @@ use world::World;
 #[test]
 fn whatever_happens_every_request_is_answered_exactly_once() {
     let mut all = Figures::default();
-    for seed in 0..60 {
+    for seed in 0..400 {
         let figures = World::new(seed).run(500);
         assert!(figures.are_right(), "seed {seed}: {figures:#?}");
         all.add(&figures);
@@ -32,5 +34,18 @@ fn whatever_happens_every_request_is_answered_exactly_once() {
         ("withdrawals", all.withdrawn),
     ] {
         assert!(times > 50, "{times} {what}: {all:#?}");
+    }
+}
+
+#[test]
+fn a_minute_of_serving_under_faults_answers_every_request_in_virtual_time() {
+    for seed in 0..4 {
+        let (report, samples, faults) = hours::serve(seed, 0.02, 3.0);
+        let over = report.samples as u64 + report.failed + report.refused;
+        assert_eq!(over, samples as u64, "seed {seed}: {faults} faults");
+        assert!(
+            report.failed > 0 && faults > 5,
+            "seed {seed}: {faults} faults"
+        );
     }
 }

@@ -18,7 +18,7 @@ pub(super) enum Rest {
     Awake,
     /// It was woken and has not asked yet.
     Woken {
-        /// Samples of a member's queue that it will take.
+        /// Samples of a member's queue that it will take at most.
         takes: Option<(usize, usize)>,
         /// It will set an alarm for a member.
         watches: Option<Alarm>,
@@ -41,7 +41,7 @@ pub(super) struct Alarm {
 struct Cover {
     /// Samples of each member's queue that nobody is about to take.
     left: Vec<usize>,
-    /// When somebody looks at each member's queue.
+    /// When somebody looks at each member's queue: at once who was woken for it.
     watched: Vec<Option<Duration>>,
 }
 
@@ -52,6 +52,7 @@ impl Cover {
             Rest::Woken { takes, watches } => {
                 if let Some((member, samples)) = takes {
                     self.left[member] = self.left[member].saturating_sub(samples);
+                    self.watched[member] = Some(Duration::ZERO);
                 }
                 watches
             }
@@ -91,7 +92,7 @@ impl Look {
                 order,
             } if cover.left[member] > 0 => {
                 if self.takes.is_none_or(|(oldest, ..)| order < oldest) {
-                    self.takes = Some((order, member, samples.min(cover.left[member])));
+                    self.takes = Some((order, member, samples));
                 }
             }
             Want::Take { .. } => self.covered = true,

@@ -52,14 +52,9 @@ impl<T: Clone> Core<T> {
     /// its other batches too. What becomes of the worker: one that was leaving or gone
     /// anyway is not built again.
     pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Owed<T>) {
-        if !self.close_batch(now, batch) {
+        let Some(mut failed) = self.give_up(now, batch) else {
             return (Verdict::Gone, Owed::new(&self.dropped));
-        }
-        let stuck: Vec<RequestKey> = batch.ranges.iter().map(|p| p.range.request).collect();
-        let mut failed = self.fail_many(now, &stuck);
-        for placed in &batch.ranges {
-            self.discard(&placed.range);
-        }
+        };
         if !self.scheduler.staying().any(|w| w.id == batch.worker) {
             failed.join(self.remove_worker(now, batch.worker));
             return (Verdict::Gone, failed);
@@ -73,6 +68,26 @@ impl<T: Clone> Core<T> {
             failed.join(self.remove_worker(now, batch.worker));
         }
         (verdict, failed)
+    }
+
+    /// A batch was run and its answers cannot be folded: its requests fail, its worker is
+    /// as good as before.
+    pub fn spoiled(&mut self, now: Duration, batch: &Batch<T>) -> Owed<T> {
+        let failed = self.give_up(now, batch);
+        failed.unwrap_or_else(|| Owed::new(&self.dropped))
+    }
+
+    /// Ends a batch and fails its requests; none where it was not in execution any more.
+    fn give_up(&mut self, now: Duration, batch: &Batch<T>) -> Option<Owed<T>> {
+        if !self.close_batch(now, batch) {
+            return None;
+        }
+        let stuck: Vec<RequestKey> = batch.ranges.iter().map(|p| p.range.request).collect();
+        let failed = self.fail_many(now, &stuck);
+        for placed in &batch.ranges {
+            self.discard(&placed.range);
+        }
+        Some(failed)
     }
 
     /// A worker that panicked was built again. False where it had to go meanwhile,

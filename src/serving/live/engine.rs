@@ -20,6 +20,7 @@ use super::client::{Failure, Outcome, Pending, Reply, Request, Slot, Staged};
 use super::factory::{BuildError, PredictorFactory};
 use super::partition;
 use super::promise::Settlements;
+use super::reserve::Reserve;
 use super::shared::Shared;
 use super::simulated;
 use super::worker::build;
@@ -87,6 +88,8 @@ pub struct Engine {
     pub(super) matrix: Mutex<Matrix>,
     pub(super) footprints: Footprints,
     pub(super) options: EngineOptions,
+    /// Memory that others measure in.
+    pub(super) reserve: Reserve,
     /// One reload at a time.
     pub(super) reloading: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -116,6 +119,7 @@ impl Engine {
             matrix: Mutex::new(matrix.clone()),
             footprints,
             options,
+            reserve: Reserve::default(),
             reloading: Mutex::new(()),
             threads: Mutex::default(),
         };

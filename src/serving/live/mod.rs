@@ -12,9 +12,11 @@ mod observe;
 mod partition;
 mod promise;
 mod reloader;
+mod reserve;
 mod settings;
 mod shared;
 mod simulated;
+mod trouble;
 mod watched;
 mod worker;
 
@@ -25,5 +27,6 @@ pub use gpu::{GpuRunner, Loss, Programs};
 pub use observe::Observed;
 pub use promise::Settlements;
 pub use reloader::ReloadError;
+pub use reserve::Reservation;
 pub use shared::SPAN_BOUND;
 pub use watched::Graded;

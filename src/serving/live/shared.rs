@@ -158,6 +158,12 @@ impl Shared {
         running.combination.clone()
     }
 
+    /// Combines requests by a rule of the caller's that are let in from now on.
+    pub fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
+        let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
+        running.rule = rule;
+    }
+
     /// Combines requests otherwise that are let in from now on.
     pub fn combine_by(&self, combination: Combination) {
         let new = Running::new(combination, self.ensemble.classes);
@@ -195,7 +201,7 @@ impl Shared {
     pub fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let width = self.ensemble.input.shape.elements();
         if let Err(refused) = check(request.values, width) {
-            self.core().door().count_refusal();
+            self.core().door().count_refusal(&refused);
             return Err(refused);
         }
         let now = self.now();
@@ -303,6 +309,7 @@ impl Shared {
                     self.watched.failed.fetch_add(1, Ordering::Relaxed);
                     self.notice(format!("error: a request failed: {why}"));
                 }
+                // Those of a rule that it does not know it leaves alone.
                 (None, Some(ballot)) => self.weighing.weigh(ballot, &done.payload.rule),
                 (None, None) => {}
             }
@@ -336,36 +343,15 @@ impl Shared {
             Failure::Cancelled => &self.watched.cancelled,
             _ => &self.watched.failed,
         };
+        let mut any = false;
         failed.pay(|done| {
             counter.fetch_add(1, Ordering::Relaxed);
             done.payload.answer(|_| Err(failure.clone()));
+            any = true;
         });
-    }
-
-    /// A GPU that is gone, and what its driver said.
-    fn loss(&self) -> Option<String> {
-        let mut lanes = self.lanes.iter().enumerate();
-        let (device, why) = lanes.find_map(|(d, lane)| Some((d, lane.board.as_ref()?.loss()?)))?;
-        Some(format!("`{}`: {why}", self.devices.get(device).name))
-    }
-
-    /// Closes the door where a member has nobody left to serve it, and fails what
-    /// waits for it.
-    pub fn close_if_orphaned(&self) {
-        let (reason, failed) = {
-            let mut core = self.core();
-            let Some(member) = core.orphan() else { return };
-            let name = &self.ensemble.members[member].name;
-            let why = self
-                .loss()
-                .map(|why| format!(": {why}"))
-                .unwrap_or_default();
-            let reason = format!("member `{name}` has no worker left{why}");
-            let failed = core.close_orphaned(self.now(), &reason);
-            (reason, failed)
-        };
-        self.notice(format!("error: {reason}; the door is closed"));
-        self.deliver_failures(failed, &Failure::Worker(reason));
+        if any && *failure != Failure::Cancelled {
+            *lock(&self.watched.failure) = Some(failure.clone());
+        }
     }
 }
 

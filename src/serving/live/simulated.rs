@@ -88,7 +88,9 @@ fn done(shared: &Shared, batch: &LiveBatch, stamps: Stamps) {
     }
     let classes = shared.ensemble.classes;
     let rows = constant_row(batch.member, classes).repeat(batch.samples);
-    fold(batch, &rows, classes);
+    if let Err(why) = fold(batch, &rows, classes) {
+        return shared.spoil(batch, &why);
+    }
     let end = shared.now();
     let finished = shared.core().finish(end, batch, stamps);
     let spans: Vec<Span> = batch_spans(batch, &stamps, end).collect();

@@ -26,10 +26,12 @@ pub(super) struct Body {
 }
 
 /// When each role was done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Timing {
     pub copied: Instant,
     pub computed: Instant,
+    /// Whether its answers were folded, or why not.
+    pub folded: Result<(), String>,
 }
 
 impl Body {
@@ -60,8 +62,12 @@ impl Body {
         self.predictor
             .predict(batch.rows, &self.input, &self.output)?;
         let computed = Instant::now();
-        self.send(batch)?;
-        Ok(Timing { copied, computed })
+        let folded = self.send(batch)?;
+        Ok(Timing {
+            copied,
+            computed,
+            folded,
+        })
     }
 
     fn copy_in(
@@ -79,13 +85,29 @@ impl Body {
         })
     }
 
-    fn send(&self, batch: &Batch<Arc<RequestData>>) -> Result<(), ComputeError> {
-        read_rows(&self.output, |rows| fold(batch, rows, self.classes))
+    fn send(&self, batch: &Batch<Arc<RequestData>>) -> Result<Result<(), String>, ComputeError> {
+        let mut folded = Ok(());
+        read_rows(&self.output, |rows| {
+            folded = fold(batch, rows, self.classes)
+        })?;
+        Ok(folded)
     }
 }
 
 /// Folds a batch's answers, `[samples, classes]` row after row.
-pub(super) fn fold(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize) {
+///
+/// # Errors
+/// A combination rule panicked; what it said.
+pub(super) fn fold(
+    batch: &Batch<Arc<RequestData>>,
+    rows: &[f32],
+    classes: usize,
+) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| fold_all(batch, rows, classes)))
+        .map_err(|panic| format!("its combination rule {}", panic_text(panic.as_ref())))
+}
+
+fn fold_all(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize) {
     let mut at = 0;
     for placed in &batch.ranges {
         let range = placed.range;

@@ -170,7 +170,7 @@ fn lighter(a: &Worker, b: &Worker) -> bool {
 
 impl PolicyKind {
     /// Whether inputs are copied to a device before a batch is formed of them.
-    pub(in crate::serving) fn copies_ahead(self) -> bool {
+    pub(crate) fn copies_ahead(self) -> bool {
         matches!(
             self,
             PolicyKind::Elastic { .. } | PolicyKind::PipelinedOptWait { .. }

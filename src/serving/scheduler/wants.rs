@@ -13,8 +13,8 @@ use super::{Row, Scheduler};
 pub enum Want {
     /// Run what it has taken, or what others took and cannot start.
     Own,
-    /// Take so many samples, the oldest number `order`, of a member's queue: others may do
-    /// that as well.
+    /// Take up to so many samples, the oldest number `order`, of a member's queue: others
+    /// may do that as well.
     Take {
         member: usize,
         samples: usize,
@@ -65,7 +65,10 @@ impl Scheduler {
             Ready::Never => None,
             Ready::Now(_) if own => Some(Want::Own),
             Ready::Now(_) => match self.decide(now, row, worker) {
-                Decision::Run { samples, .. } => self.take(worker, samples),
+                // More may come before it asks.
+                Decision::Run { .. } => {
+                    self.take(worker, worker.spec.size.get().min(row.room(self.policy)))
+                }
                 _ => self.take(worker, self.queues[worker.spec.member].segment_samples()),
             },
             Ready::At(at) => Some(Want::Wait {

@@ -10,8 +10,8 @@ use crate::lock::lock;
 use crate::metrics::{Distribution, LatencyView};
 use crate::serving::{Engine, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, MemberView, ReloadState, ReloadView,
-    Snapshot, Standing, ThroughputView,
+    Accuracy, Audience, Counters, DeviceView, EntryView, Losses, MemberView, ReloadState,
+    ReloadView, Snapshot, Standing, ThroughputView, Total,
 };
 
 use super::LiveSession;
@@ -51,6 +51,7 @@ impl LiveSession {
         self.forecast.learn(&seen, disturbed);
         let matrix = self.engine.matrix();
         self.readings.refresh(&self.engine, seen.now);
+        let lately = self.lately(&seen);
         Snapshot {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
@@ -77,6 +78,7 @@ impl LiveSession {
             throughput: throughput(&seen),
             accuracy: self.accuracy(),
             counters: self.counters(&seen),
+            lately,
             load,
             search: self.searches.view(),
             reload: told.reload,
@@ -185,6 +187,23 @@ impl LiveSession {
             return None;
         }
         lock(&self.load).accuracy()
+    }
+
+    /// What was lost lately; what the log should say of it is said.
+    fn lately(&mut self, seen: &Observed) -> Losses {
+        let refused = Total {
+            requests: seen.refused,
+            why: seen.refusal.as_ref().map(ToString::to_string),
+        };
+        let failed = Total {
+            requests: seen.failed,
+            why: seen.failure.as_ref().map(ToString::to_string),
+        };
+        let (lately, lines) = self.lately.note(seen.now, [refused, failed]);
+        for (level, text) in lines {
+            self.log.add(seen.now, level, text);
+        }
+        lately
     }
 
     fn counters(&self, seen: &Observed) -> Counters {

@@ -8,6 +8,7 @@ mod reloads;
 mod serving;
 mod session;
 mod soft;
+mod storm;
 mod trouble;
 
 use std::sync::Arc;
@@ -47,7 +48,10 @@ struct Bed {
 
 impl Bed {
     fn new(names: &[&str]) -> Self {
-        let ensemble = digits();
+        Bed::of(digits(), names)
+    }
+
+    fn of(ensemble: Arc<Ensemble>, names: &[&str]) -> Self {
         let host = Host {
             cores: vec![0, 1],
             memory_bytes: 4 << 30,

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use divisi::allocation::Cell;
 use divisi::metrics::WINDOW;
-use divisi::session::{DeviceView, Health, ProbationState, Snapshot};
+use divisi::session::{DeviceView, ProbationState, Snapshot};
 
-use crate::console::{check_words, format, gpu_words, load_words};
+use crate::console::{Condition, Severity, check_words, format, gpu_words, load_words};
 
 /// How it goes, on one line.
 pub fn summary(shown: &Snapshot) -> String {
@@ -79,12 +79,18 @@ pub fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
 }
 
 /// How serving goes, in words.
-pub fn health(health: &Health) -> String {
-    match health {
-        Health::Starting => "starting".into(),
-        Health::Serving => "serving".into(),
-        Health::Degraded(why) => format!("serving, degraded: {why}"),
-        Health::Closed(why) => format!("closed: {why}"),
+pub fn condition(now: Condition<'_>) -> String {
+    match now.severity() {
+        None | Some(Severity::Information) => now.text(),
+        Some(grave) => graded(grave, &now.text()),
+    }
+}
+
+/// What it is about, behind the word for how grave it is.
+pub fn graded(severity: Severity, text: &str) -> String {
+    match severity {
+        Severity::Information => format!("look: {text}"),
+        grave => format!("{}: {text}", grave.word()),
     }
 }
 
@@ -118,7 +124,7 @@ pub fn status(shown: &Snapshot) -> Vec<String> {
         format!(
             "{}: {}{simulated}; {}",
             shown.ensemble,
-            health(&shown.health),
+            condition(Condition::of(shown)),
             summary(shown)
         ),
         format!("policy {}; load {load}{}", shown.policy, precision(shown)),

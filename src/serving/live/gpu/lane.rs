@@ -125,7 +125,9 @@ impl Lane {
             return;
         }
         let classes = self.shared.ensemble.classes;
-        fold(batch, self.stage.answers(batch.samples), classes);
+        if let Err(why) = fold(batch, self.stage.answers(batch.samples), classes) {
+            return self.shared.spoil(batch, &why);
+        }
         let stamps = self.stamps(started, marks);
         let end = self.shared.now();
         let (finished, mut woken) = {

@@ -1,7 +1,7 @@
 //! How members are combined: the rule, a weight for each, and who votes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::ensemble::{Combination, RuleKind};
+use divisi::ensemble::{Combination, RuleKind, VoteWeight};
 
 use super::{Answer, field};
 use crate::console::change::Setting;
@@ -26,12 +26,28 @@ struct Row {
     votes: bool,
 }
 
+impl Row {
+    /// What was typed, where it is a weight or 0.
+    fn weight(&self) -> Result<f64, String> {
+        let (name, found) = (&self.name, &self.weight);
+        let number: Option<f64> = found.parse().ok();
+        let number = number.ok_or_else(|| {
+            format!(
+                "weight of {name}: expected a number above 0, or 0 for no vote, found `{found}`"
+            )
+        })?;
+        let weight = VoteWeight::written(number);
+        weight.map_err(|why| format!("weight of {name}: {why}"))?;
+        Ok(number)
+    }
+}
+
 impl Voters {
     /// Starts from what is staged, or runs.
     pub fn new(now: &Combination, names: &[String]) -> Self {
         let row = |(i, name): (usize, &String)| Row {
             name: name.clone(),
-            weight: now.weights.get(i).unwrap_or(&1.0).to_string(),
+            weight: now.weights.get(i).copied().unwrap_or_default().to_string(),
             votes: now.voting.get(i).copied().unwrap_or(true),
         };
         Voters {
@@ -88,6 +104,13 @@ impl Voters {
         }
     }
 
+    /// A pasted number goes into the weight at the cursor.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        self.error = None;
+        let row = self.row().filter(|_| field::is_number(line));
+        row.is_some_and(|row| field::pasted(&mut row.weight, line))
+    }
+
     fn submit(&mut self) -> Answer {
         match self.combination() {
             Ok(combination) => Answer::Stage(Setting::Combination(combination)),
@@ -99,22 +122,10 @@ impl Voters {
     }
 
     fn combination(&self) -> Result<Combination, String> {
-        let weight = |row: &Row| {
-            let number = row
-                .weight
-                .parse()
-                .ok()
-                .filter(|w: &f64| *w > 0.0 && *w <= 1e6);
-            number.ok_or_else(|| {
-                let (name, found) = (&row.name, &row.weight);
-                format!("weight of {name}: expected a number above 0, found `{found}`")
-            })
-        };
-        let combination = Combination {
-            rule: self.rule,
-            weights: self.rows.iter().map(weight).collect::<Result<_, _>>()?,
-            voting: self.rows.iter().map(|r| r.votes).collect(),
-        };
+        let weights = self.rows.iter().map(Row::weight);
+        let weights: Vec<f64> = weights.collect::<Result<_, _>>()?;
+        let voting = self.rows.iter().map(|r| r.votes).collect();
+        let combination = Combination::written(self.rule, &weights, voting)?;
         combination.check(self.rows.len())?;
         Ok(combination)
     }
