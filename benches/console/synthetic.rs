@@ -173,6 +173,7 @@ fn shown() -> Snapshot {
         copying: 0.1,
         memory_booked: 9 << 30,
         memory_bytes: 16 << 30,
+        shares_memory_of: None,
         side_by_side: true,
         lost: false,
         loss: None,
@@ -221,6 +222,7 @@ fn shown() -> Snapshot {
         entries: vec![entry; DEVICES * MEMBERS],
         latency: LatencyView::default(),
         latency_before: None,
+        oldest_waiting: None,
         target: None,
         throughput: ThroughputView {
             samples_per_s: 4000.0,

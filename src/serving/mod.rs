@@ -24,8 +24,8 @@ mod supervision;
 pub use accumulator::{Answer, Part};
 pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
-    Admission, Core, CoreConfig, DeviceStats, Finished, LagStats, Latencies, MemberStats, Next,
-    Owed, Stamps, WorkerStats,
+    Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed, Stamps,
+    WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
 pub use lanes::{Lane, Lanes, lane_sizes};

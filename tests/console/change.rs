@@ -344,6 +344,7 @@ fn probation() -> Probation {
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),
+        checks: Vec::new(),
         refuge: snapshot().setup(),
     }
 }

@@ -209,7 +209,8 @@ impl Shared {
         let samples = request.values.len() / width;
         let rule = self.rule();
         let ballot = self.weighing.ballot(now, samples, request.labels);
-        let admission = self.core().admit(now, samples, deadline, |slices| {
+        let due = now.saturating_sub(request.late);
+        let admission = self.core().admit(due, samples, deadline, |slices| {
             let parts = slices.iter().map(|s| Part::new(s.len)).collect();
             let ballot = ballot.map(|b| b.within(slices[0].len));
             Arc::new(RequestData::new(parts, rule, ballot, reply, &self.books))
@@ -286,13 +287,15 @@ impl Shared {
         let now = self.now();
         {
             let mut latency = lock(&self.watched.latency);
-            let mut split = lock(&self.watched.split);
+            let mut tally = lock(&self.watched.tally);
+            let lately = tally.slot(now);
             let mut answered = lock(&self.watched.answered);
             let mut checkpoints = lock(&self.watched.checkpoints);
             for done in finished.iter() {
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
-                split.record(done.split);
+                lately.record(done.latency.as_micros() as u64, 1);
+                lately.record_split(done.split, 1);
                 answered.0.add(now, 1.0);
                 answered.1.add(now, done.samples as f64);
             }

@@ -42,8 +42,8 @@ pub fn measure(
     engine.shutdown();
     let figures = Figures {
         runs,
-        latency: seen.latency,
-        split: seen.split,
+        latency: seen.latency.since.summary,
+        split: seen.latency.since.split,
         refused: seen.refused,
         dropped: seen.failed + seen.cancelled,
         in_virtual_time: false,

@@ -70,7 +70,7 @@ impl Figure {
 
     /// Its value now; none while there is nothing to take it from.
     pub(super) fn of(self, demo: &Demo, shown: &Snapshot) -> Option<Measured> {
-        let latency = &shown.latency;
+        let latency = &shown.latency.since;
         let answered = (latency.summary.count > 0).then_some(latency.summary);
         let quantile =
             |value: u64, share| Measured::quantile(value as f64, share, &latency.buckets);
