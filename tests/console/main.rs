@@ -19,6 +19,7 @@ macro_rules! screen {
     };
 }
 
+mod answers;
 mod background;
 mod change;
 mod cli;
@@ -33,10 +34,15 @@ mod layouts;
 mod linear;
 mod looks;
 mod network;
+#[path = "../support/npy.rs"]
+mod npy;
 mod panels;
 mod rich;
 mod screens;
 mod simulated;
+#[path = "../support/spoilt.rs"]
+#[allow(dead_code, reason = "the engine's tests use all of it")]
+mod spoilt;
 mod storm;
 mod streams;
 mod terminal;

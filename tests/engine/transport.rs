@@ -322,8 +322,8 @@ fn another_version_and_other_files_are_named() {
     record(&path, 1);
     let mut bytes = fs::read(&path).expect("bytes");
     for (version, said) in [
-        (3, "recorded by a newer Divisi: version 3, expected 2"),
-        (1, "recorded by an older Divisi: version 1, expected 2"),
+        (4, "recorded by a newer Divisi: version 4, expected 3"),
+        (1, "recorded by an older Divisi: version 1, expected 3"),
     ] {
         bytes[8] = version;
         fs::write(&path, &bytes).expect("written");

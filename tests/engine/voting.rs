@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use divisi::ensemble::{Combination, RuleKind};
+use divisi::ensemble::{Combination, RuleKind, Temperature};
 use divisi::serving::{Answer, Engine, Part, Request};
 use divisi::session::{Command, LiveSession, MarkKind, Session};
 use proptest::prelude::*;
@@ -31,19 +31,26 @@ fn fold(combination: &Combination, order: &[usize], rows: &[Vec<f32>]) -> Vec<f3
     answer.rows().next().expect("one row").to_vec()
 }
 
+fn temperature() -> impl Strategy<Value = Temperature> {
+    prop_oneof![Just(1.0), 0.2f64..5.0].prop_map(|t| Temperature::new(t).expect("in range"))
+}
+
 proptest! {
     #[test]
     fn answers_are_those_of_the_voters_alone_in_any_order(
         rows in predictions(),
         weights in prop::collection::vec(0.1f64..5.0, MEMBERS),
         voting in prop::collection::vec(any::<bool>(), MEMBERS),
+        temperatures in prop::collection::vec(temperature(), MEMBERS),
         order in Just((0..MEMBERS).collect::<Vec<_>>()).prop_shuffle(),
     ) {
         prop_assume!(voting.contains(&true));
         let voters: Vec<usize> = (0..MEMBERS).filter(|&m| voting[m]).collect();
         for rule in RuleKind::ALL {
-            let masked = Combination { rule, weights: weights.clone(), voting: voting.clone() };
-            let alone = Combination::new(rule, voters.iter().map(|&m| weights[m]).collect());
+            let masked = Combination { voting: voting.clone(), ..Combination::new(rule, weights.clone()) }
+                .at(temperatures.clone());
+            let alone = Combination::new(rule, voters.iter().map(|&m| weights[m]).collect())
+                .at(voters.iter().map(|&m| temperatures[m]).collect());
             let of_voters: Vec<Vec<f32>> = voters.iter().map(|&m| rows[m].clone()).collect();
             let found = fold(&masked, &order, &rows);
             let expected = fold(&alone, &(0..voters.len()).collect::<Vec<_>>(), &of_voters);

@@ -8,7 +8,8 @@ use super::super::Input;
 use super::super::error::{EnsembleError, line_of};
 use super::super::files::Files;
 use super::super::manifest::{Manifest, MemberTable};
-use super::super::member::Member;
+use super::super::member::{Member, Outputs};
+use super::super::temperature::Temperature;
 use super::page::Page;
 use super::{check_name, input};
 use crate::network::builders::Builder;
@@ -28,6 +29,11 @@ pub(super) fn members(
             "members: expected at least one",
         ));
     }
+    let of_all = match &manifest.temperature {
+        None => Temperature::ONE,
+        Some(written) => Temperature::new(*written.get_ref())
+            .map_err(|why| page.wrong(written.span().start, format!("temperature: {why}")))?,
+    };
     let mut names = HashSet::new();
     let mut members = Vec::new();
     for (index, table) in tables.iter().enumerate() {
@@ -37,7 +43,8 @@ pub(super) fn members(
             let why = format!("members.name: `{}` appears twice", member.name);
             return Err(page.wrong(table.span().start, why));
         }
-        members.push(Arc::new(build_member(page, member, index, input, classes)?));
+        let built = build_member(page, member, index, input, classes, of_all)?;
+        members.push(Arc::new(built));
     }
     let total: f64 = members.iter().map(|m| m.vote_weight).sum();
     if total > 0.0 {
@@ -54,6 +61,7 @@ fn build_member(
     index: usize,
     input: &Input,
     classes: usize,
+    of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
     let input = input::member(page, table.input.as_ref(), input)?;
     let graph = network(page, table, input.shape, classes)?;
@@ -74,9 +82,30 @@ fn build_member(
         graph: Arc::new(graph),
         weights: Arc::new(weights),
         input,
+        temperature: temperature(page, table, of_all)?,
         outputs: table.outputs,
         vote_weight,
     })
+}
+
+/// A member's own temperature, or that of all; values have none.
+fn temperature(
+    page: &Page<'_>,
+    table: &MemberTable,
+    of_all: Temperature,
+) -> Result<Temperature, EnsembleError> {
+    let values = table.outputs == Outputs::Values;
+    let Some(written) = &table.temperature else {
+        return Ok(if values { Temperature::ONE } else { of_all });
+    };
+    let at = written.span().start;
+    if values {
+        let why = "members.temperature: expected none, since `outputs = \"values\"` are no \
+                   probabilities";
+        return Err(page.wrong(at, why));
+    }
+    let parsed = Temperature::new(*written.get_ref());
+    parsed.map_err(|why| page.wrong(at, format!("members.temperature: {why}")))
 }
 
 fn weights(

@@ -10,6 +10,7 @@ use crate::lock::lock;
 use crate::metrics::{Bucket, Latency, LatencySummary, Reading, SplitMeans, SplitTally};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
 use crate::serving::door::DoorState;
+use crate::serving::flaws::Flaws;
 use crate::trace::Span;
 
 use super::engine::Engine;
@@ -48,6 +49,8 @@ pub struct Observed {
     pub split: SplitMeans,
     /// Devices that are gone.
     pub lost: Vec<bool>,
+    /// Of each member, rows that were not what they should be.
+    pub flaws: Vec<Flaws>,
 }
 
 /// Bars that latencies are shown in, for each doubling.
@@ -128,6 +131,7 @@ impl Engine {
             lost: (0..self.shared.devices.count())
                 .map(|d| core.is_lost(d))
                 .collect(),
+            flaws: watched.flaws.all(),
         }
     }
 

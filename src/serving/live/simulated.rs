@@ -96,7 +96,7 @@ fn done(shared: &Shared, batch: &LiveBatch, stamps: Stamps) {
     }
     let classes = shared.ensemble.classes;
     let rows = constant_row(batch.member, classes).repeat(batch.samples);
-    fold(batch, &rows, classes);
+    fold(batch, &rows, classes, false);
     let end = shared.now();
     let finished = shared.core().finish(end, batch, stamps);
     let spans: Vec<Span> = batch_spans(batch, &stamps, end).collect();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::lock::lock;
 use crate::metrics::{Latency, RateRing, SplitTally};
 use crate::serving::core::{MOMENT, MOMENTS};
+use crate::serving::flaws::FlawTally;
 
 use super::checkpoints::Checkpoints;
 
@@ -23,6 +24,8 @@ pub struct Watched {
     pub notices: Mutex<Vec<(Duration, String)>>,
     pub checkpoints: Mutex<Checkpoints>,
     pub graded: Arc<Graded>,
+    /// Rows that were not what they should be.
+    pub flaws: FlawTally,
 }
 
 /// Answers whose label was known, by whoever sent their requests.
@@ -47,7 +50,7 @@ impl Graded {
 }
 
 impl Watched {
-    pub fn new() -> Self {
+    pub fn new(members: usize) -> Self {
         let ring = || RateRing::new(MOMENT, MOMENTS);
         Watched {
             latency: Mutex::new(Latency::new()),
@@ -59,6 +62,7 @@ impl Watched {
             notices: Mutex::default(),
             checkpoints: Mutex::default(),
             graded: Arc::default(),
+            flaws: FlawTally::new(members),
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Body {
     output: Tensor,
     inputs: usize,
     classes: usize,
+    /// Its member says that it gives probabilities.
+    declared: bool,
 }
 
 /// When each role was done.
@@ -39,6 +41,7 @@ impl Body {
         size: usize,
         inputs: usize,
         classes: usize,
+        declared: bool,
     ) -> Result<Self, ComputeError> {
         Ok(Body {
             predictor,
@@ -46,6 +49,7 @@ impl Body {
             output: host_rows(size, classes)?,
             inputs,
             classes,
+            declared,
         })
     }
 
@@ -80,12 +84,15 @@ impl Body {
     }
 
     fn send(&self, batch: &Batch<Arc<RequestData>>) -> Result<(), ComputeError> {
-        read_rows(&self.output, |rows| fold(batch, rows, self.classes))
+        read_rows(&self.output, |rows| {
+            fold(batch, rows, self.classes, self.declared);
+        })
     }
 }
 
-/// Folds a batch's answers, `[samples, classes]` row after row.
-pub(super) fn fold(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize) {
+/// Folds a batch's answers, `[samples, classes]` row after row. Where its member is
+/// `declared` to give probabilities they are held to it.
+pub(super) fn fold(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize, declared: bool) {
     let mut at = 0;
     for placed in &batch.ranges {
         let range = placed.range;
@@ -96,7 +103,12 @@ pub(super) fn fold(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize
             ballot.keep(batch.member, &range, rows);
         }
         let part = &data.parts[range.part];
-        part.fold(data.rule.as_ref(), batch.member, range.first, rows, classes);
+        let (member, first) = (batch.member, range.first);
+        let sound = part.fold(data.rule.as_ref(), member, first, rows, classes);
+        let kept = !declared || part.check_probabilities(member, first, rows, classes);
+        if !sound || !kept {
+            data.note_flaw();
+        }
         at = end;
     }
 }
@@ -120,7 +132,9 @@ fn build_body(shared: &Arc<Shared>, spec: WorkerSpec) -> Result<(), BuildError> 
     let predictor = shared.factory.build(spec.member, spec.size, pool)?;
     let ensemble = &shared.ensemble;
     let inputs = ensemble.members[spec.member].input.shape.elements();
-    let body = Body::new(predictor, spec.size.get(), inputs, ensemble.classes)?;
+    let declared = ensemble.members[spec.member].outputs.is_declared();
+    let (rows, classes) = (spec.size.get(), ensemble.classes);
+    let body = Body::new(predictor, rows, inputs, classes, declared)?;
     shared.keep(spec.id, body);
     Ok(())
 }

@@ -130,6 +130,7 @@ impl LiveSession {
                 latency: of_samples(&seen.latencies.members[member]),
                 standing: standings[member].map(|w| standing(w, cost(member))),
                 samples_per_s: stats.samples_per_s,
+                flaws: seen.flaws[member],
             })
             .collect()
     }

@@ -3,7 +3,7 @@
 use super::WireError;
 
 /// The version of everything behind the hello.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// What follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! GPUs in the live engine, against one in software.
 
 mod copies;
+mod flaws;
 mod loss;
 mod profiles;
 mod programs;
@@ -47,7 +48,10 @@ struct Bed {
 
 impl Bed {
     fn new(names: &[&str]) -> Self {
-        let ensemble = digits();
+        Bed::of(digits(), names)
+    }
+
+    fn of(ensemble: Arc<Ensemble>, names: &[&str]) -> Self {
         let host = Host {
             cores: vec![0, 1],
             memory_bytes: 4 << 30,

@@ -124,8 +124,10 @@ impl Lane {
             // The GPU was given up meanwhile: others run these samples.
             return;
         }
-        let classes = self.shared.ensemble.classes;
-        fold(batch, self.stage.answers(batch.samples), classes);
+        let ensemble = &self.shared.ensemble;
+        let declared = ensemble.members[batch.member].outputs.is_declared();
+        let answers = self.stage.answers(batch.samples);
+        fold(batch, answers, ensemble.classes, declared);
         let stamps = self.stamps(started, marks);
         let end = self.shared.now();
         let (finished, mut woken) = {

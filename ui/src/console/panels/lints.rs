@@ -27,6 +27,7 @@ const SEARCH: (Id, &str) = (Id::Search, "search");
 const STREAMS: (Id, &str) = (Id::Focus(Panel::Streams), "streams");
 const LATENCY: (Id, &str) = (Id::Focus(Panel::Latency), "latency");
 const THROUGHPUT: (Id, &str) = (Id::Focus(Panel::Throughput), "throughput");
+const MEMBERS: (Id, &str) = (Id::Focus(Panel::Members), "members");
 const LOG: (Id, &str) = (Id::Focus(Panel::Log), "log");
 const POLICY: (Id, &str) = (Id::Policy, "policy");
 const LOAD: (Id, &str) = (Id::Load, "load");
@@ -44,7 +45,8 @@ pub fn texts(shown: &Snapshot) -> Vec<String> {
 }
 
 fn found(shown: &Snapshot) -> Vec<Lint> {
-    let mut found: Vec<Lint> = retired(shown).chain(failed(shown)).collect();
+    let mut found: Vec<Lint> = not_finite(shown).chain(retired(shown)).collect();
+    found.extend(failed(shown));
     if shown.throughput.samples_per_s >= 1.0 {
         found.extend(missed(shown));
         found.extend(interfered(shown));
@@ -54,8 +56,33 @@ fn found(shown: &Snapshot) -> Vec<Lint> {
         found.extend(unfilled(shown));
         found.extend(idle(shown));
     }
+    found.extend(not_probabilities(shown));
     found.extend(refused(shown));
     found
+}
+
+/// Members that answered NaN or infinities: requests with them fail where those vote.
+fn not_finite(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let members = shown.members.iter();
+    let spoilt = members.filter(|m| m.flaws.not_finite > 0);
+    spoilt.map(|m| {
+        let count = format::short(m.flaws.not_finite as f64);
+        let text = format!(
+            "{} answered NaN or infinities, {count} samples so far",
+            m.name
+        );
+        (text, &[LOG, MEMBERS][..])
+    })
+}
+
+/// Members that are declared to give probabilities and do not.
+fn not_probabilities(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let members = shown.members.iter();
+    let wrong = members.filter(|m| m.flaws.not_probabilities > 0);
+    wrong.map(|m| {
+        let text = format!("{} answers what are no probabilities", m.name);
+        (text, &[LOG, MEMBERS][..])
+    })
 }
 
 /// Requests that the door turned away, while it is still near its bound.
