@@ -216,7 +216,7 @@ fn shown() -> Snapshot {
         matrix: Matrix::from_rows(Arc::clone(&frame), &vec![vec![16; MEMBERS]; DEVICES])
             .expect("valid"),
         policy: PolicyKind::NoWait,
-        combination: Combination::new(RuleKind::Average, vec![1.0; MEMBERS]),
+        combination: Combination::even(RuleKind::Average, MEMBERS),
         segment_size: 128,
         devices: frame.devices.iter().map(device).collect(),
         members: frame.members.iter().map(member).collect(),

@@ -9,7 +9,7 @@ use divisi::device::Devices;
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
 use divisi::profile::Costs;
 use divisi::search::local::{Edit, Position, Room};
-use divisi::search::model::Rates;
+use divisi::search::model::{Batching, Rates};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -27,7 +27,7 @@ pub fn run() -> Result<()> {
         let footprints = Footprints::of(&ensemble, &devices);
         let frame = Frame::of(&ensemble, &devices);
         let costs = Costs::of_laws(&ensemble, &devices);
-        let rates = Rates::new(&frame, &devices, &costs);
+        let rates = Rates::new(&frame, &devices, &costs, Batching::of(&ensemble));
         let room = Room::new(&frame, &devices, &footprints);
         let how = match class {
             DeviceClass::Cpu => "the linear programme",

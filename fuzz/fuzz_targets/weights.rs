@@ -1,10 +1,12 @@
-//! Any bytes as a safetensors file: refused, or whole weights of the graph.
+//! Any bytes as a file of weights: refused in few words, or whole weights of the graph.
 
 #![no_main]
 
 use std::sync::LazyLock;
 
-use divisi::network::{Graph, GraphBuilder, NodeId, Op, Shape, Weights};
+use divisi::network::{
+    Graph, GraphBuilder, Naming, NodeId, Op, ParameterRole, Pattern, Shape, Weights, WeightsError,
+};
 use libfuzzer_sys::fuzz_target;
 
 static GRAPH: LazyLock<Graph> = LazyLock::new(|| {
@@ -13,8 +15,16 @@ static GRAPH: LazyLock<Graph> = LazyLock::new(|| {
         features: 2,
         bias: true,
     };
-    builder.add("fc", linear, &[NodeId::INPUT]).expect("fits");
+    let fc = builder.add("fc", linear, &[NodeId::INPUT]).expect("fits");
+    builder.add("bn", Op::BatchNorm { eps: 1e-5 }, &[fc]).expect("fits");
     builder.build().expect("a graph")
+});
+
+/// What a manifest may say of names.
+static NAMING: LazyLock<Naming> = LazyLock::new(|| Naming {
+    prefix: Some("net.".into()),
+    rename: [("head".into(), "fc".into()), ("n".into(), "bn".into())].into(),
+    ignore: vec![Pattern::new("*.total_*"), Pattern::new("x*")],
 });
 
 fuzz_target!(|bytes: &[u8]| {
@@ -35,12 +45,22 @@ fn with_true_length(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn check(bytes: &[u8]) {
-    let Ok(weights) = Weights::from_safetensors(bytes, &GRAPH) else {
-        return;
+    whole(Weights::from_safetensors(bytes, &GRAPH));
+    whole(Weights::from_safetensors_as(bytes, &GRAPH, &NAMING));
+}
+
+fn whole(read: Result<Weights, WeightsError>) {
+    let weights = match read {
+        Ok(weights) => weights,
+        // Errors quote names of the file, a handful of each kind and not all of them.
+        Err(error) => return assert!(error.to_string().len() < 32_768),
     };
+    assert!(weights.notes().iter().all(|n| n.to_string().len() < 8192));
     for parameter in GRAPH.parameters() {
         let values = weights.get(&parameter.name);
         assert_eq!(values.len(), parameter.elements());
         assert!(values.iter().all(|v| v.is_finite()));
+        let variance = parameter.role == ParameterRole::RunningVariance;
+        assert!(!variance || values.iter().all(|v| *v >= 0.0));
     }
 }

@@ -1,7 +1,9 @@
 //! Which instructions the kernels may use: found at run time, one binary for all.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
+
+use thiserror::Error;
 
 /// A family of kernels, by the vector instructions it is written with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +28,44 @@ pub fn kernels_in_use() -> String {
 
 static FORCED: OnceLock<Family> = OnceLock::new();
 
+/// Names the family to use in place of the fastest one, for tests and for finding faults:
+/// `DIVISI_KERNELS=avx2`.
+pub const KERNELS_VARIABLE: &str = "DIVISI_KERNELS";
+
+/// What [`KERNELS_VARIABLE`] says.
+static WISHED: LazyLock<Result<Option<Family>, UnusableKernels>> =
+    LazyLock::new(|| match std::env::var(KERNELS_VARIABLE) {
+        Err(_) => Ok(None),
+        Ok(name) => match Family::named(&name).filter(|family| family.is_available()) {
+            Some(family) => Ok(Some(family)),
+            None => Err(UnusableKernels { name }),
+        },
+    });
+
+/// [`KERNELS_VARIABLE`] names kernels that this processor cannot run, or none at all.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "{KERNELS_VARIABLE}: this processor has no kernels `{name}`, only {}",
+    names()
+)]
+pub struct UnusableKernels {
+    name: String,
+}
+
+fn names() -> String {
+    let names = Family::available().map(|family| format!("`{family}`"));
+    names.collect::<Vec<_>>().join(", ")
+}
+
 impl Family {
+    /// The family that [`KERNELS_VARIABLE`] asks for, if it is set.
+    ///
+    /// # Errors
+    /// There is no such family, or this processor cannot run it.
+    pub fn wished() -> Result<Option<Family>, UnusableKernels> {
+        WISHED.clone()
+    }
+
     /// Every family with its name, the fastest first.
     pub const ALL: [(Family, &'static str); 4] = [
         (Family::Avx512, "avx512"),
@@ -62,10 +101,14 @@ impl Family {
         }
     }
 
-    /// What networks are lowered for where nothing else is said: the family forced, or
-    /// the fastest that this processor has.
+    /// What networks are lowered for where nothing else is said: the family forced or
+    /// wished, or the fastest that this processor has.
     pub fn best() -> Self {
-        let found = FORCED.get().copied().or_else(|| Self::available().next());
+        let asked = FORCED
+            .get()
+            .copied()
+            .or(WISHED.as_ref().ok().copied().flatten());
+        let found = asked.or_else(|| Self::available().next());
         found.unwrap_or(Family::Plain)
     }
 

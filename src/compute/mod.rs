@@ -33,7 +33,7 @@ mod work;
 
 pub use error::ComputeError;
 pub use fake::{FakePredictor, constant_row};
-pub use family::{Family, kernels_in_use};
+pub use family::{Family, KERNELS_VARIABLE, UnusableKernels, kernels_in_use};
 pub use footprint::{Footprint, FootprintModel, footprint};
 pub use lowered::Lowered;
 pub use op::NetworkOp;

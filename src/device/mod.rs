@@ -221,6 +221,16 @@ impl Devices {
         rest
     }
 
+    /// The same devices with no more memory than `ledger` books.
+    #[must_use]
+    pub fn within(&self, ledger: &Ledger) -> Self {
+        let mut rest = self.clone();
+        for (index, device) in self.devices.iter().enumerate() {
+            rest.spaces[device.space.0].bytes = ledger.booked(index);
+        }
+        rest
+    }
+
     /// The same devices where those in `lost` have no memory any more.
     #[must_use]
     pub fn without(&self, lost: &[usize]) -> Self {

@@ -7,10 +7,10 @@ use super::gpus::is_gpu;
 use super::simulated::{DeviceProfile, find_profile};
 use super::{Device, DeviceError, DeviceKind, Devices, Host, MemorySpace, SpaceId, cpu_partition};
 
-/// More devices than this are taken for a mistake.
-const MOST_DEVICES: usize = 1024;
-
 impl Devices {
+    /// More devices than this are taken for a mistake.
+    pub const MOST: usize = 1024;
+
     /// The devices named, `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*4`; names may hold
     /// several, split by commas. No GPU is touched that is not named.
     ///
@@ -85,7 +85,7 @@ impl Devices {
     fn add_simulated(&mut self, name: &str, text: &str) -> Result<(), DeviceError> {
         let (profile, count) = text.split_once('*').unwrap_or((text, "1"));
         let number = count.parse().ok();
-        let most = MOST_DEVICES - self.devices.len().min(MOST_DEVICES);
+        let most = Devices::MOST - self.devices.len().min(Devices::MOST);
         let count = number.filter(|n| (1..=most).contains(n));
         let count = count.ok_or_else(|| DeviceError::Count {
             device: name.to_owned(),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::AverageLogits;
 use super::majority::MajorityVote;
 use super::temperature::Temperature;
+use super::vote_weight::VoteWeight;
 
 /// Folds members' probabilities into an ensemble's answer, rows in any order.
 ///
@@ -69,9 +70,9 @@ impl RuleKind {
     pub fn build(
         self,
         classes: usize,
-        vote_weights: impl ExactSizeIterator<Item = f64>,
+        vote_weights: impl ExactSizeIterator<Item = VoteWeight>,
     ) -> Arc<dyn CombinationRule> {
-        let weights: Vec<f64> = vote_weights.collect();
+        let weights: Vec<VoteWeight> = vote_weights.collect();
         let voting = vec![true; weights.len()];
         self.build_for(classes, &weights, &voting)
     }
@@ -80,7 +81,7 @@ impl RuleKind {
     pub fn build_for(
         self,
         classes: usize,
-        weights: &[f64],
+        weights: &[VoteWeight],
         voting: &[bool],
     ) -> Arc<dyn CombinationRule> {
         self.build_at(
@@ -95,11 +96,11 @@ impl RuleKind {
     pub fn build_at(
         self,
         classes: usize,
-        weights: &[f64],
+        weights: &[VoteWeight],
         voting: &[bool],
         temperatures: &[Temperature],
     ) -> Arc<dyn CombinationRule> {
-        let even = vec![1.0; voting.len()];
+        let even = vec![VoteWeight::default(); voting.len()];
         let rule: Arc<dyn CombinationRule> = match self {
             RuleKind::Average => Arc::new(Average::of(classes, &even, voting)),
             RuleKind::WeightedAverage => Arc::new(Average::of(classes, weights, voting)),
@@ -128,11 +129,11 @@ pub struct Average {
 
 impl Average {
     /// Weights of those that vote are normalised to a sum of one.
-    pub fn of(classes: usize, weights: &[f64], voting: &[bool]) -> Self {
+    pub fn of(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
         let cast = weights
             .iter()
             .zip(voting)
-            .map(|(w, votes)| votes.then_some(*w));
+            .map(|(w, votes)| votes.then_some(w.get()));
         let cast: Vec<Option<f64>> = cast.collect();
         let total: f64 = cast.iter().flatten().sum();
         let share = |w: Option<f64>| w.map(|w| (w / total) as f32);

@@ -30,7 +30,9 @@ impl EnsembleError {
         let line = line_of(text, error.span().map_or(0, |s| s.start));
         let message = error.message().replace('\n', " ");
         let message = match field_in(text, line) {
-            Some(field) if !message.contains(field) => format!("{field}: {message}"),
+            Some(field) if !message.contains(&format!("`{field}`")) => {
+                format!("{field}: {message}")
+            }
             _ => message,
         };
         EnsembleError::Place {

@@ -3,24 +3,35 @@
 use crate::compute::resize_planes;
 use crate::network::Shape;
 
-/// The shape of what a network takes and how values are scaled on the way in.
-#[derive(Clone, Copy, Debug, PartialEq)]
+use super::normalisation::{Normalisation, Steps};
+
+/// The shape of what a network takes and how values are normalised on the way in.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     pub shape: Shape,
-    pub scale: f32,
-    pub shift: f32,
+    pub normalisation: Normalisation,
 }
 
 impl Input {
-    /// Writes `from · scale + shift` to `to`: samples that have this shape already.
+    /// Samples of `shape`, normalised by `steps`.
+    ///
+    /// # Errors
+    /// The first channel whose numbers would not be finite in float32.
+    pub fn new(shape: Shape, steps: &Steps) -> Result<Self, usize> {
+        let normalisation = Normalisation::new(steps, shape)?;
+        Ok(Input {
+            shape,
+            normalisation,
+        })
+    }
+
+    /// Writes samples that have this shape already to `to`, normalised.
     pub fn transform(&self, from: &[f32], to: &mut [f32]) {
-        for (t, f) in to.iter_mut().zip(from) {
-            *t = f * self.scale + self.shift;
-        }
+        self.normalisation.map(self.shape, from, to);
     }
 
     /// Writes samples of shape `sample`, one after the other, as this input wants them:
-    /// resized (bilinear, half-pixel centres) where the sizes differ, then scaled.
+    /// resized (bilinear, half-pixel centres) where the sizes differ, then normalised.
     ///
     /// Both shapes are images of as many channels, or equal.
     pub fn convert(&self, sample: Shape, from: &[f32], to: &mut [f32]) {
@@ -34,8 +45,7 @@ impl Input {
                 },
             ) if sample != self.shape => {
                 resize_planes((height, width), (rows, columns), from, to);
-                to.iter_mut()
-                    .for_each(|t| *t = *t * self.scale + self.shift);
+                self.normalisation.apply(self.shape, to);
             }
             _ => self.transform(from, to),
         }

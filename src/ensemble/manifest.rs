@@ -1,10 +1,13 @@
 //! The manifest as it is written; `validate` makes an ensemble of it.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::combination::RuleKind;
 use super::member::Outputs;
+use super::normalisation::PerChannel;
 use super::samples::Layout;
 
 #[derive(Debug, Deserialize)]
@@ -35,8 +38,11 @@ pub(super) struct InputTable {
     /// In which order files hold images.
     #[serde(default)]
     pub layout: Layout,
-    pub scale: Option<Spanned<f64>>,
-    pub shift: Option<Spanned<f64>>,
+    pub scale: Option<Spanned<PerChannel>>,
+    pub shift: Option<Spanned<PerChannel>>,
+    /// In units of what scale and shift give, as `std`.
+    pub mean: Option<Spanned<PerChannel>>,
+    pub std: Option<Spanned<PerChannel>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,10 +74,17 @@ pub(super) struct MemberTable {
     pub network: Spanned<toml::Table>,
     /// Safetensors; without them the weights are made up.
     pub weights: Option<String>,
+    /// What the tensors' names begin with in the file of weights.
+    pub prefix: Option<Spanned<String>>,
+    /// From names in the file (or their beginnings, up to a dot) to the network's.
+    pub rename: Option<Spanned<BTreeMap<String, String>>>,
+    /// Tensors of the file that are left alone; `*` stands for anything.
+    pub ignore: Option<Spanned<Vec<String>>>,
     /// What the network takes where that is not the ensemble's input.
     pub input: Option<MemberInput>,
     #[serde(default)]
     pub outputs: Outputs,
+    /// 0: it runs and does not vote.
     pub vote_weight: Option<Spanned<f64>>,
     pub temperature: Option<Spanned<f64>>,
 }
@@ -81,6 +94,10 @@ pub(super) struct MemberTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct MemberInput {
     pub shape: Option<Spanned<Vec<i64>>>,
-    pub scale: Option<Spanned<f64>>,
-    pub shift: Option<Spanned<f64>>,
+    pub scale: Option<Spanned<PerChannel>>,
+    pub shift: Option<Spanned<PerChannel>>,
+    pub mean: Option<Spanned<PerChannel>>,
+    pub std: Option<Spanned<PerChannel>>,
+    /// As torchvision's Inception v3 has it: [`super::Steps::transform_input`].
+    pub transform_input: Option<Spanned<bool>>,
 }

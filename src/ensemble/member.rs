@@ -8,6 +8,7 @@ use crate::network::{Graph, Weights};
 
 use super::input::Input;
 use super::temperature::Temperature;
+use super::vote_weight::VoteWeight;
 
 /// What the network's last layer gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,8 +39,8 @@ pub struct Member {
     /// What the network takes: the ensemble's input, or the member's own.
     pub input: Input,
     pub outputs: Outputs,
-    /// Share in `weighted-average` before normalisation.
-    pub vote_weight: f64,
+    /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
+    pub vote_weight: Option<VoteWeight>,
     /// At which its probabilities are taken.
     pub temperature: Temperature,
 }

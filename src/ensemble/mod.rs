@@ -9,12 +9,14 @@ mod logits;
 mod majority;
 mod manifest;
 mod member;
+mod normalisation;
 mod policy;
 pub mod samples;
 mod scales;
 mod temperature;
 mod validate;
 mod vote;
+mod vote_weight;
 
 use std::sync::Arc;
 
@@ -28,11 +30,13 @@ pub use input::{Input, Transforms};
 pub use logits::AverageLogits;
 pub use majority::MajorityVote;
 pub use member::{Member, Outputs};
+pub use normalisation::{Affine, Normalisation, PerChannel, Steps};
 pub use policy::PolicyKind;
 pub use samples::{Classes, Layout, SampleForm, Samples};
 pub use scales::{Scales, Weighed};
 pub use temperature::Temperature;
 pub use vote::Combination;
+pub use vote_weight::{VoteWeight, VoteWeightError};
 
 /// A validated ensemble, weights read and checked.
 #[derive(Clone, Debug)]
@@ -70,19 +74,28 @@ impl Ensemble {
 
     /// The same ensemble with member number `member` alone.
     pub fn only(&self, member: usize) -> Self {
+        let mut alone = Arc::clone(&self.members[member]);
+        if alone.vote_weight.is_none() {
+            Arc::make_mut(&mut alone).vote_weight = Some(VoteWeight::default());
+        }
         Ensemble {
-            members: vec![Arc::clone(&self.members[member])],
+            members: vec![alone],
             // A weight of its own says nothing about a member alone.
             rule: RuleKind::Average,
             ..self.clone()
         }
     }
 
-    /// How its manifest combines members: everybody votes.
+    /// How its manifest combines members: those of weight 0 do not vote.
     pub fn combination(&self) -> Combination {
         let weights = self.members.iter().map(|m| m.vote_weight);
         let temperatures = self.members.iter().map(|m| m.temperature);
-        Combination::new(self.rule, weights.collect()).at(temperatures.collect())
+        Combination {
+            rule: self.rule,
+            voting: weights.clone().map(|w| w.is_some()).collect(),
+            weights: weights.map(Option::unwrap_or_default).collect(),
+            temperatures: temperatures.collect(),
+        }
     }
 
     /// Whether its members could be combined so.
@@ -97,7 +110,10 @@ impl Ensemble {
 
     /// The distinct inputs of the members.
     pub fn transforms(&self) -> Transforms {
-        Transforms::new(self.input.shape, self.members.iter().map(|m| m.input))
+        Transforms::new(
+            self.input.shape,
+            self.members.iter().map(|m| m.input.clone()),
+        )
     }
 
     /// Names of the members in order.

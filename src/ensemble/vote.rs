@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::combination::{CombinationRule, RuleKind};
 use super::member::Outputs;
 use super::temperature::Temperature;
+use super::vote_weight::VoteWeight;
 
 /// A rule, a weight for each member, and who is left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Combination {
     pub rule: RuleKind,
-    /// One a member, above zero; only `weighted-average` asks for them.
-    pub weights: Vec<f64>,
+    /// One a member; only `weighted-average` asks for them.
+    pub weights: Vec<VoteWeight>,
     /// Whether each member's answers count. One that does not vote still runs.
     pub voting: Vec<bool>,
     /// One a member, at which its probabilities are taken.
@@ -22,7 +23,7 @@ pub struct Combination {
 
 impl Combination {
     /// Everybody votes, with probabilities as they are.
-    pub fn new(rule: RuleKind, weights: Vec<f64>) -> Self {
+    pub fn new(rule: RuleKind, weights: Vec<VoteWeight>) -> Self {
         Combination {
             voting: vec![true; weights.len()],
             temperatures: vec![Temperature::ONE; weights.len()],
@@ -40,6 +41,32 @@ impl Combination {
         }
     }
 
+    /// `members` that all vote and weigh the same.
+    pub fn even(rule: RuleKind, members: usize) -> Self {
+        Combination::new(rule, vec![VoteWeight::default(); members])
+    }
+
+    /// Weights as people write them: a member of weight 0 does not vote, and has weight 1
+    /// once it is told to.
+    ///
+    /// # Errors
+    /// Which number is no weight; [`Combination::check`] says the rest.
+    pub fn written(rule: RuleKind, weights: &[f64], mut voting: Vec<bool>) -> Result<Self, String> {
+        let written = weights.iter().map(|w| VoteWeight::written(*w));
+        let written: Vec<Option<VoteWeight>> = written
+            .collect::<Result<_, _>>()
+            .map_err(|e| format!("weights: {e}"))?;
+        for (votes, weight) in voting.iter_mut().zip(&written) {
+            *votes &= weight.is_some();
+        }
+        Ok(Combination {
+            rule,
+            weights: written.into_iter().map(Option::unwrap_or_default).collect(),
+            temperatures: vec![Temperature::ONE; voting.len()],
+            voting,
+        })
+    }
+
     /// Whether an ensemble of `members` could answer by it.
     ///
     /// # Errors
@@ -54,9 +81,6 @@ impl Combination {
             return Err(format!(
                 "expected a weight, a vote and a temperature for {members} members"
             ));
-        }
-        if let Some(wrong) = self.weights.iter().find(|w| !w.is_finite() || **w <= 0.0) {
-            return Err(format!("weights: expected numbers above 0, found {wrong}"));
         }
         match self.voting.contains(&true) {
             true => Ok(()),
@@ -127,7 +151,7 @@ impl Combination {
         }
         for (member, name) in names.iter().enumerate() {
             let (old, now) = (self.weights[member], new.weights[member]);
-            if (old - now).abs() > f64::EPSILON {
+            if old != now {
                 said.push(format!("weight of {name}: {old} → {now}"));
             }
             let (old, now) = (self.temperatures[member], new.temperatures[member]);

@@ -7,6 +7,7 @@ mod rate;
 mod reading;
 mod split;
 pub mod stats;
+pub mod student;
 
 pub use growth::Growth;
 pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole};

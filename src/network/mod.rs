@@ -18,5 +18,8 @@ pub use graph::{Graph, GraphBuilder, GraphError, Node, NodeId, Norm};
 pub use op::{Activation, Op};
 pub use parameters::{Parameter, ParameterRole};
 pub use shape::Shape;
-pub use weights::{Filling, Weights, WeightsError, fillings};
+pub use weights::{
+    Filling, Foreign, Handful, Ignored, Mismatch, Naming, Note, Pattern, Weights, WeightsError,
+    fillings,
+};
 pub use window::{Conv2d, Pool, Sides};

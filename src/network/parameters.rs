@@ -80,14 +80,14 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
     };
     match node.op {
         Op::Conv2d(conv) => {
-            let per_group = channels(input) / conv.groups;
+            let per_group = input.channels() / conv.groups;
             let kernel = conv.kernel;
             let shape = vec![conv.channels, per_group, kernel.height, kernel.width];
             weighted(shape, conv.bias)
         }
         Op::Linear { features, bias } => weighted(vec![features, input.elements()], bias),
         Op::BatchNorm { .. } => {
-            let c = vec![channels(input)];
+            let c = vec![input.channels()];
             vec![
                 named("weight", c.clone(), ParameterRole::Scale),
                 named("bias", c.clone(), ParameterRole::Bias),
@@ -96,12 +96,5 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
             ]
         }
         _ => Vec::new(),
-    }
-}
-
-fn channels(shape: Shape) -> usize {
-    match shape {
-        Shape::Image { channels, .. } => channels,
-        Shape::Vector { features } => features,
     }
 }

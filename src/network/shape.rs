@@ -48,6 +48,14 @@ impl Shape {
         }
     }
 
+    /// Channels of an image, or features of a vector.
+    pub const fn channels(self) -> usize {
+        match self {
+            Shape::Image { channels, .. } => channels,
+            Shape::Vector { features } => features,
+        }
+    }
+
     /// Channels, height and width, or why the shape is no image.
     pub(super) fn as_image(self) -> Result<(usize, usize, usize), String> {
         match self {

@@ -167,10 +167,18 @@ impl Costs {
     /// A batch of `rows` of `member` with `device` to itself.
     pub fn alone(&self, member: usize, device: usize, rows: usize) -> Alone {
         let batch = self.batch(member, device, rows);
-        let copies = self.laws[device].map_or(0.0, |law| {
-            law.copy(batch.copy_in) + law.copy(batch.copy_out)
-        });
-        let latency = batch.computing + copies;
+        let copy_in = self.copy(device, batch.copy_in);
+        self.undisturbed(device, &batch, copy_in)
+    }
+
+    /// The same where its samples were copied to the device before.
+    pub fn alone_copied(&self, member: usize, device: usize, rows: usize) -> Alone {
+        let batch = self.batch(member, device, rows);
+        self.undisturbed(device, &batch, 0.0)
+    }
+
+    fn undisturbed(&self, device: usize, batch: &BatchCost, copy_in: f64) -> Alone {
+        let latency = copy_in + batch.computing + self.copy(device, batch.copy_out);
         Alone {
             latency,
             occupied: match self.shared[device] {
@@ -178,6 +186,10 @@ impl Costs {
                 false => latency,
             },
         }
+    }
+
+    fn copy(&self, device: usize, bytes: u64) -> f64 {
+        self.laws[device].map_or(0.0, |law| law.copy(bytes))
     }
 }
 

@@ -39,6 +39,12 @@ impl Learnt {
         sums.add(batches as f64, rows, seconds);
     }
 
+    /// Whether enough batches were seen for their times to stay about as they are.
+    pub fn is_settled(&self, member: usize, kind: usize) -> bool {
+        let sums = self.seen.get(&(member, kind));
+        sums.is_some_and(|sums| sums.weight >= ENOUGH)
+    }
+
     /// How many times as long batches took as `profile` says of as many rows, on
     /// average; none where too few were seen.
     pub fn pace(&self, member: usize, kind: usize, profile: &Measured) -> Option<f64> {

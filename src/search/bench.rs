@@ -7,7 +7,6 @@ use crate::allocation::Matrix;
 use crate::device::Devices;
 use crate::ensemble::{Ensemble, Samples};
 use crate::load::{Run, Until, saturate};
-use crate::metrics::stats;
 use crate::serving::{Engine, EngineError, EngineOptions, PredictorFactory, ReloadError};
 
 use super::control::{Control, Stopped};
@@ -113,9 +112,9 @@ impl BenchEvaluator {
         loop {
             let run = self.run(RUN, limit)?;
             rates.push(run.samples_per_s());
-            let score = estimate(&rates);
+            let score = Score::of_runs(&rates);
             let hopeless = run.cut_short || score.samples_per_s * (1.0 + 2.0 * STEADY) < best;
-            let steady = rates.len() >= 3 && score.error <= STEADY;
+            let steady = rates.len() >= 3 && score.doubt.error().is_some_and(|e| e <= STEADY);
             if hopeless || steady || rates.len() >= MOST_RUNS {
                 return Ok(score);
             }
@@ -148,14 +147,6 @@ impl Evaluator for BenchEvaluator {
         }
         // New workers' memory is cold; a short run is enough to touch it.
         self.run(WARM_UP, None)?;
-        Ok(estimate(&[self.run(samples, None)?.samples_per_s()]))
-    }
-}
-
-/// The median, with the standard error relative to the mean.
-fn estimate(rates: &[f64]) -> Score {
-    Score {
-        samples_per_s: stats::median(rates),
-        error: stats::rsd(rates) / (rates.len() as f64).sqrt(),
+        Ok(Score::of_runs(&[self.run(samples, None)?.samples_per_s()]))
     }
 }

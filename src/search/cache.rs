@@ -11,13 +11,16 @@ use crate::allocation::{Frame, Matrix, MatrixFile};
 use crate::device::Devices;
 use crate::ensemble::Ensemble;
 
+use super::comparison::Comparison;
+use super::doubt::Doubt;
+use super::evaluator::Score;
+use super::found::Found;
 use super::goal::LoadedLatency;
-use super::greedy::Found;
 use super::method::Method;
 use super::sealed;
 
 /// Raised whenever the same search comes to something else than before.
-const RESULTS: u32 = 2;
+const RESULTS: u32 = 3;
 
 /// Names a result: everything that could change it goes in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,13 +90,15 @@ struct Stored {
     key: String,
     file: MatrixFile,
     score: f64,
-    error: f64,
+    doubt: Doubt,
     start_score: f64,
+    start_doubt: Doubt,
+    gain: Option<Comparison>,
     evaluations: usize,
     iterations: usize,
     coverage: f64,
     predicted: Option<f64>,
-    steady: Option<f64>,
+    steady: Option<Score>,
     bound: Option<f64>,
     latency: Option<LoadedLatency>,
     shortfall: Option<String>,
@@ -131,8 +136,10 @@ impl Cache {
         sane.then_some(Found {
             matrix,
             score: stored.score,
-            error: stored.error,
+            doubt: stored.doubt,
             start_score: stored.start_score,
+            start_doubt: stored.start_doubt,
+            gain: stored.gain,
             evaluations: stored.evaluations,
             iterations: stored.iterations,
             coverage: stored.coverage,
@@ -153,8 +160,10 @@ impl Cache {
             key: key.0.clone(),
             file: MatrixFile::new(ensemble, &found.matrix),
             score: found.score,
-            error: found.error,
+            doubt: found.doubt,
             start_score: found.start_score,
+            start_doubt: found.start_doubt,
+            gain: found.gain,
             evaluations: found.evaluations,
             iterations: found.iterations,
             coverage: found.coverage,

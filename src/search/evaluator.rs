@@ -1,27 +1,53 @@
 //! What scores a matrix.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::allocation::{DoesNotFit, InvalidMatrix, Matrix};
+use crate::metrics::student::mean_and_error;
 use crate::serving::{EngineError, ReloadError};
 
 use super::control::Stopped;
+use super::doubt::Doubt;
 
 /// Samples a second that a matrix serves, and how sure that is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// 0 where the matrix does not fit.
     pub samples_per_s: f64,
-    /// Relative standard error of the figure; 0 where there is no doubt.
-    pub error: f64,
+    pub doubt: Doubt,
 }
 
 impl Score {
     /// The score of a matrix that does not fit.
     pub const NONE: Score = Score {
         samples_per_s: 0.0,
-        error: 0.0,
+        doubt: Doubt::Exact,
     };
+
+    /// A figure that comes out the same again.
+    pub fn exact(samples_per_s: f64) -> Self {
+        Score {
+            samples_per_s,
+            doubt: Doubt::Exact,
+        }
+    }
+
+    /// What the model says.
+    pub fn predicted(samples_per_s: f64) -> Self {
+        Score {
+            samples_per_s,
+            doubt: Doubt::Predicted,
+        }
+    }
+
+    /// The mean of runs that came to these samples a second.
+    pub fn of_runs(rates: &[f64]) -> Self {
+        Score {
+            samples_per_s: mean_and_error(rates).0,
+            doubt: Doubt::of_runs(rates),
+        }
+    }
 }
 
 /// Scores matrices.

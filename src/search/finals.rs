@@ -1,8 +1,11 @@
-//! The best few matrices are run at last: all briefly, the better half longer.
+//! The best few matrices are run at last: all briefly, the better half longer, and who
+//! leads then once more in turn with the start.
 
 use crate::allocation::Matrix;
 use crate::device::{Device, Devices};
+use crate::metrics::student::mean_and_error;
 
+use super::comparison::{Comparison, compare};
 use super::control::Control;
 use super::evaluator::{Evaluator, Score, SearchError};
 
@@ -17,12 +20,14 @@ pub(super) struct Final {
     pub matrix: Matrix,
     pub score: Score,
     pub start: Score,
+    /// `None` where nobody challenged the start, or there was no room to run in.
+    pub gain: Option<Comparison>,
     pub runs: usize,
 }
 
-/// Runs the start and every contender, then the start and the better half of them again
-/// (successive halving). What wins was faster than the start in runs beside the start's
-/// own, all taken together; else the start does.
+/// Runs the contenders, then the better half of them again (successive halving), then who
+/// leads in turn with the start. What wins was faster than the start for sure in these
+/// last runs, which nothing was chosen by; else the start does.
 ///
 /// # Errors
 /// A run broke down, or the search was cancelled.
@@ -34,50 +39,74 @@ pub(super) fn finals(
 ) -> Result<Final, SearchError> {
     let others = contenders.into_iter().filter(|m| m != start);
     let mut field: Vec<Contender> = others.map(|m| (m, Vec::new())).collect();
-    let mut first: Contender = (start.clone(), Vec::new());
     let mut runs = 0;
-    control.update(|p| p.expect(ROUNDS + field.len() + field.len().div_ceil(2)));
+    control.update(|p| p.expect(field.len() + field.len().div_ceil(2)));
     control.begin_phase(0);
     for _ in 0..ROUNDS {
-        for (matrix, rates) in std::iter::once(&mut first).chain(&mut field) {
+        for (matrix, rates) in &mut field {
             control.checkpoint()?;
             rates.push(judge.glance(matrix, SAMPLES)?.samples_per_s);
             runs += 1;
-            let rate = mean(rates);
-            control.update(|p| {
-                p.evaluations += 1;
-                p.neighbour += 1;
-                p.scores.push(rate);
-            });
+            control.update(|p| p.scored(mean_and_error(rates).0));
         }
-        field.sort_by(|a, b| mean(&b.1).total_cmp(&mean(&a.1)));
+        field.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
         field.truncate(field.len().div_ceil(2));
     }
-    let start = score(&first.1);
-    let best = field.into_iter().next();
-    let (matrix, rates) = best
-        .filter(|(_, rates)| mean(rates) > start.samples_per_s)
-        .unwrap_or(first);
+    let mut won = match field.into_iter().next() {
+        Some(leader) => challenged(start, leader, judge, control)?,
+        None => alone(start, judge)?,
+    };
+    won.runs += runs;
+    Ok(won)
+}
+
+/// The start against who leads.
+fn challenged(
+    start: &Matrix,
+    (matrix, rates): Contender,
+    judge: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<Final, SearchError> {
+    let Some(compared) = compare(start, &matrix, SAMPLES, judge, control)? else {
+        // One of the two has no room beside what serves.
+        return Ok(Final {
+            score: Score::of_runs(&rates),
+            start: Score::NONE,
+            gain: None,
+            runs: 1,
+            matrix,
+        });
+    };
+    let (matrix, score) = match compared.gain.is_better() {
+        true => (matrix, compared.other),
+        false => (start.clone(), compared.start),
+    };
     Ok(Final {
         matrix,
-        score: score(&rates),
-        start,
-        runs,
+        score,
+        start: compared.start,
+        gain: Some(compared.gain),
+        runs: compared.runs,
+    })
+}
+
+/// Nobody challenges the start.
+fn alone(start: &Matrix, judge: &mut dyn Evaluator) -> Result<Final, SearchError> {
+    let score = judge.score(start, 0.0)?;
+    Ok(Final {
+        matrix: start.clone(),
+        score,
+        start: score,
+        gain: None,
+        runs: 1,
     })
 }
 
 /// A matrix and the samples a second of its runs.
 type Contender = (Matrix, Vec<f64>);
 
-fn mean(rates: &[f64]) -> f64 {
-    rates.iter().sum::<f64>() / rates.len().max(1) as f64
-}
-
-fn score(rates: &[f64]) -> Score {
-    Score {
-        samples_per_s: mean(rates),
-        error: crate::metrics::stats::rsd(rates) / (rates.len().max(1) as f64).sqrt(),
-    }
+fn mean((_, rates): &Contender) -> f64 {
+    mean_and_error(rates).0
 }
 
 /// The matrix's rows with those of like devices in order: matrices that differ only in

@@ -11,9 +11,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::allocation::Matrix;
 
+use super::doubt::Doubt;
 use super::evaluator::SearchError;
+use super::found::Found;
 use super::goal::{Goal, LoadedLatency, Objective};
-use super::greedy::Found;
 use super::local::{Climber, Position};
 use super::modelled::Modelled;
 use super::virtual_bench::{Arriving, VirtualBench};
@@ -34,6 +35,7 @@ pub(super) struct Candidate {
     pub matrix: Matrix,
     /// Samples a second in the long run: predicted, or simulated once it is confirmed.
     pub throughput: f64,
+    pub doubt: Doubt,
     /// None where it does not keep up with the rate.
     pub latency: Option<LoadedLatency>,
     /// Long runs under fresh arrivals say so.
@@ -96,7 +98,7 @@ pub(super) fn best_under_load(
 ) -> Result<Weighed, SearchError> {
     let goal = &modelled.job.method.goal;
     let rule = modelled.job.method.algorithm.is_rule();
-    let keeps_up = found.iter().any(|m| modelled.throughput(m) > rate);
+    let keeps_up = found.iter().any(|m| modelled.at_most(m) > rate);
     if !rule {
         // Smaller batches give less: where the most is too little, they need no climb.
         if keeps_up {
@@ -181,7 +183,8 @@ fn confirm(
     most: Option<Duration>,
 ) -> Result<(), SearchError> {
     candidate.confirmed = true;
-    candidate.throughput = bench.pace(&candidate.matrix)?;
+    let pace = bench.pace(&candidate.matrix)?;
+    (candidate.throughput, candidate.doubt) = (pace.samples_per_s, pace.doubt);
     candidate.latency = match candidate.latency {
         Some(_) if candidate.throughput > rate => {
             bench.worst_latency(&candidate.matrix, rate, most)?
@@ -252,7 +255,8 @@ fn loaded(
     best: Option<&Candidate>,
 ) -> Result<Candidate, SearchError> {
     let throughput = modelled.throughput(&matrix);
-    let latency = match throughput > rate {
+    // What is predicted may be too little; what it does at most is not.
+    let latency = match modelled.at_most(&matrix) > rate {
         true => bench.latency(&matrix, rate, Arriving::BRIEF)?,
         false => None,
     };
@@ -266,6 +270,7 @@ fn loaded(
     Ok(Candidate {
         matrix,
         throughput,
+        doubt: Doubt::Predicted,
         latency,
         confirmed: false,
     })

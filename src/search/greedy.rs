@@ -12,7 +12,7 @@ use crate::allocation::Matrix;
 
 use super::control::Control;
 use super::evaluator::{Evaluator, SearchError};
-use super::goal::LoadedLatency;
+use super::found::Found;
 use super::progress::{Progress, Tried, changes};
 
 /// How far a search may go, and its seed.
@@ -44,60 +44,9 @@ impl Bounds {
     }
 }
 
-/// What a search found.
-#[derive(Clone, Debug)]
-pub struct Found {
-    pub matrix: Matrix,
-    pub score: f64,
-    /// Relative standard error of the score.
-    pub error: f64,
-    pub start_score: f64,
-    pub evaluations: usize,
-    pub iterations: usize,
-    /// Share of all neighbours that an iteration visited at most.
-    pub coverage: f64,
-    /// Samples a second of this matrix as the model predicts.
-    pub predicted: Option<f64>,
-    /// Samples a second of this matrix in the long run: simulated where every device
-    /// is, else as the model predicts.
-    pub steady: Option<f64>,
-    /// Samples a second that no matrix exceeds in the long run, by the model.
-    pub bound: Option<f64>,
-    /// Under load, where the goal asks for it.
-    pub latency: Option<LoadedLatency>,
-    /// What the goal asks and no matrix found gives; this one comes closest.
-    pub shortfall: Option<String>,
-}
-
-impl Found {
-    /// A matrix with its score, and nothing else said of it.
-    pub fn of(matrix: Matrix, score: f64, start_score: f64) -> Self {
-        Found {
-            matrix,
-            score,
-            error: 0.0,
-            start_score,
-            evaluations: 0,
-            iterations: 0,
-            coverage: 1.0,
-            predicted: None,
-            steady: None,
-            bound: None,
-            latency: None,
-            shortfall: None,
-        }
-    }
-
-    /// The share of the bound that this matrix lacks in the long run: 0 where no matrix
-    /// is better. What is simulated may exceed what is predicted by a hair; the gap is
-    /// never negative.
-    pub fn gap(&self) -> Option<f64> {
-        let (bound, steady) = self.bound.zip(self.steady)?;
-        Some((1.0 - steady / bound.max(f64::MIN_POSITIVE)).max(0.0))
-    }
-}
-
-/// Improves `start` within `bounds`; what happens shows in `control`.
+/// Improves `start` within `bounds`; what happens shows in `control`. Where scores are
+/// not exact, that of what is found is the best of many and too good: it is to be
+/// measured again.
 ///
 /// # Errors
 /// The evaluator broke down, or the search was cancelled (`control` keeps the best).
@@ -110,9 +59,8 @@ pub fn greedy(
     control.checkpoint()?;
     let first = evaluator.score(&start, 0.0)?;
     let mut found = Found {
-        error: first.error,
         evaluations: 1,
-        ..Found::of(start, first.samples_per_s, first.samples_per_s)
+        ..Found::of(start, first, first)
     };
     let mut random = ChaCha8Rng::seed_from_u64(bounds.seed);
     announce(control, &found);
@@ -192,7 +140,7 @@ fn best_of(
             moved = true;
             found.matrix = matrix;
             found.score = score.samples_per_s;
-            found.error = score.error;
+            found.doubt = score.doubt;
         }
         control.update(|p| {
             p.neighbour += 1;
@@ -200,7 +148,7 @@ fn best_of(
             p.scores.push(score.samples_per_s);
             tried.into_iter().for_each(|tried| p.tried(tried));
             if better {
-                p.lead(&found.matrix, found.score);
+                p.lead(&found.matrix, score);
             }
         });
     }
@@ -210,7 +158,7 @@ fn best_of(
 fn announce(control: &Control, found: &Found) {
     control.update(|p| {
         p.evaluations = found.evaluations;
-        p.set_out(&found.matrix, found.score);
+        p.set_out(&found.matrix, found.scored());
     });
 }
 

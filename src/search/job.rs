@@ -16,9 +16,11 @@ use crate::serving::{BuildError, PredictorFactory};
 use super::bench::BenchEvaluator;
 use super::best_batch::best_batch;
 use super::cache::{Cache, CacheKey};
+use super::confirm::{confirm, measured};
 use super::control::Control;
 use super::evaluator::{Evaluator, SearchError};
-use super::greedy::{Found, greedy};
+use super::found::Found;
+use super::greedy::greedy;
 use super::method::{Algorithm, EvaluatorKind, Method};
 use super::modelled;
 use super::progress::Progress;
@@ -39,7 +41,8 @@ pub struct Job {
     pub samples: Option<Arc<Samples>>,
     pub method: Method,
     pub cache: Option<Cache>,
-    /// What a quiet search takes where no profile is kept: what serving has shown.
+    /// What a quiet search works with before profiles that are kept, where that is all:
+    /// what predictions rest on, or what serving has shown.
     pub known: Option<Arc<Costs>>,
 }
 
@@ -131,16 +134,18 @@ impl Job {
         let costs = Arc::new(Costs::of_laws(&self.ensemble, &self.devices));
         let mut judge = self.judge(control, &costs)?;
         match self.method.algorithm {
-            Algorithm::WorstFit => measure_once(start.clone(), start, judge.as_mut(), control),
+            Algorithm::WorstFit => measured(&start, start.clone(), judge.as_mut(), control),
             Algorithm::BestBatch => {
                 let (matrix, evaluations) = self.best_batch(&footprints, control)?;
-                let mut found = measure_once(start, matrix, judge.as_mut(), control)?;
+                let mut found = measured(&start, matrix, judge.as_mut(), control)?;
                 found.evaluations += evaluations;
                 Ok(found)
             }
             // Local was refused before: only the model is fast enough for it.
             Algorithm::Greedy | Algorithm::Local => {
-                greedy(start, self.method.bounds, judge.as_mut(), control)
+                let bounds = self.method.bounds;
+                let found = greedy(start.clone(), bounds, judge.as_mut(), control)?;
+                confirm(&start, found, judge.as_mut(), control)
             }
         }
     }
@@ -232,42 +237,9 @@ fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
 
 fn show(progress: &mut Progress, found: &Found) {
     progress.evaluations = progress.evaluations.max(found.evaluations);
-    progress.start_score = Some(found.start_score);
-    if progress.best.as_ref() != Some(&found.matrix) || progress.best_score != Some(found.score) {
-        progress.step_to(&found.matrix, found.score);
-    }
+    progress.show(found);
     progress.coverage = found.coverage;
     progress.bound = found.bound;
-}
-
-/// Scores a matrix, and the start beside it where that is another.
-fn measure_once(
-    start: Matrix,
-    matrix: Matrix,
-    evaluator: &mut dyn Evaluator,
-    control: &Control,
-) -> Result<Found, SearchError> {
-    control.checkpoint()?;
-    let start_score = evaluator.score(&start, 0.0)?;
-    let same = start == matrix;
-    let score = if same {
-        start_score
-    } else {
-        evaluator.score(&matrix, 0.0)?
-    };
-    control.update(|p| {
-        p.evaluations += 1;
-        p.set_out(&start, start_score.samples_per_s);
-        if !same {
-            p.evaluations += 1;
-            p.step_to(&matrix, score.samples_per_s);
-        }
-    });
-    Ok(Found {
-        error: score.error,
-        evaluations: 2 - usize::from(same),
-        ..Found::of(matrix, score.samples_per_s, start_score.samples_per_s)
-    })
 }
 
 /// Builds one member of an ensemble as if it were the only one.

@@ -8,15 +8,15 @@ use crate::profile::{CellCost, Costs};
 
 use super::best_batch::best_batch;
 use super::control::Control;
-use super::evaluator::{Evaluator, SearchError};
-use super::finals::{Final, canonical, finals};
+use super::evaluator::{Evaluator, Score, SearchError};
+use super::finals::canonical;
+use super::found::Found;
 use super::goals;
-use super::greedy::{Found, greedy};
+use super::greedy::greedy;
 use super::job::Job;
 use super::local::{Climber, Position, Room};
 use super::method::Algorithm;
-use super::model::{ModelEvaluator, RUN, Rates, bound};
-use super::polish::polish;
+use super::model::{Batching, Limits, ModelEvaluator, Rates};
 use super::profiling::Profiler;
 use super::virtual_bench::VirtualBench;
 use super::worst_fit::worst_fit;
@@ -29,7 +29,8 @@ pub(super) struct Modelled<'a> {
     pub costs: Arc<Costs>,
     pub rates: Rates,
     pub room: Room,
-    /// Samples a second that no matrix exceeds.
+    pub limits: Limits,
+    /// Samples a second that no matrix exceeds under the ensemble's policy.
     pub bound: f64,
 }
 
@@ -38,10 +39,10 @@ pub(super) struct Candidates {
     /// Distinct, the best predicted first.
     pub matrices: Vec<Matrix>,
     /// Matrices scored, and steps taken.
-    evaluations: usize,
-    steps: usize,
+    pub evaluations: usize,
+    pub steps: usize,
     /// Best-batch's matrix, where it is worth a last climb of its own.
-    second: Option<Matrix>,
+    pub second: Option<Matrix>,
 }
 
 impl Candidates {
@@ -78,7 +79,7 @@ pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchE
     let steady = modelled.steady(&found.matrix)?;
     found.steady = Some(steady);
     if let (None, Some(rate)) = (&found.shortfall, goal.rate) {
-        found.shortfall = goals::too_slow(steady, rate);
+        found.shortfall = goals::too_slow(steady.samples_per_s, rate);
     }
     Ok(found)
 }
@@ -104,9 +105,11 @@ impl<'a> Modelled<'a> {
             p.profiled = profiled.measured;
         });
         let costs = profiled.costs;
-        let rates = Rates::new(&job.frame, &job.devices, &costs);
+        let batching = Batching::of(&job.ensemble);
+        let rates = Rates::new(&job.frame, &job.devices, &costs, batching);
         let room = Room::new(&job.frame, &job.devices, &footprints);
-        let bound = bound(&rates, |cell, size| room.fits_alone(cell, size));
+        let limits = Limits::new(&job.frame, &job.devices, &costs, batching);
+        let bound = limits.bound(|cell, size| room.fits_alone(cell, size));
         control.update(|p| p.bound = Some(bound));
         Ok(Modelled {
             job,
@@ -115,11 +118,12 @@ impl<'a> Modelled<'a> {
             footprints,
             rates,
             room,
+            limits,
             bound,
         })
     }
 
-    fn model(&self) -> ModelEvaluator {
+    pub(super) fn model(&self) -> ModelEvaluator {
         let (rates, footprints) = (self.rates.clone(), self.footprints.clone());
         ModelEvaluator::by(rates, &self.job.devices, footprints)
     }
@@ -129,23 +133,29 @@ impl<'a> Modelled<'a> {
         self.model().run(matrix)
     }
 
-    /// Samples a second of `matrix` in the long run at most, as predicted.
+    /// Samples a second that `matrix` does not exceed in the long run.
+    pub fn at_most(&self, matrix: &Matrix) -> f64 {
+        self.limits.throughput(matrix)
+    }
+
+    /// Samples a second of `matrix` in the long run, as predicted.
     pub fn throughput(&self, matrix: &Matrix) -> f64 {
         self.model().throughput(matrix)
     }
 
     /// The same simulated, where every device is and anything is to be run.
-    fn steady(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+    fn steady(&self, matrix: &Matrix) -> Result<Score, SearchError> {
         if self.job.is_simulated() && self.job.method.finalists > 0 {
             return self.virtual_bench().pace(matrix);
         }
-        Ok(self.throughput(matrix))
+        Ok(Score::predicted(self.throughput(matrix)))
     }
 
     fn candidates(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         // Greedy says by itself where it sets out from.
         if self.job.method.algorithm != Algorithm::Greedy {
             let predicted = self.predict(start);
+            let predicted = Score::predicted(predicted);
             self.control.update(|p| p.set_out(start, predicted));
         }
         match self.job.method.algorithm {
@@ -178,7 +188,8 @@ impl<'a> Modelled<'a> {
             }
             let frame = Frame::of(&ensemble, &first);
             let footprints = Footprints::of(&ensemble, &first);
-            let model = ModelEvaluator::new(&frame, &first, footprints, &costs)?;
+            let batching = Batching::of(&ensemble);
+            let model = ModelEvaluator::new(&frame, &first, footprints, &costs, batching)?;
             Ok(Box::new(model) as Box<dyn Evaluator>)
         };
         let found = best_batch(
@@ -255,122 +266,10 @@ impl<'a> Modelled<'a> {
         Ok(Candidates::new(matrices, evaluations, steps))
     }
 
-    /// The best of the first few candidates by running them; by prediction where none
-    /// are to be run.
-    fn measured(&self, start: &Matrix, candidates: Candidates) -> Result<Found, SearchError> {
-        let (mut candidates, second) = (candidates.matrices, candidates.second);
-        // Where a run takes milliseconds, there is time for all of them.
-        if !self.job.is_simulated() || self.job.method.finalists == 0 {
-            candidates.truncate(self.job.method.finalists.max(1));
-        }
-        let best = candidates[0].clone();
-        if self.job.method.finalists == 0 {
-            return Ok(self.unmeasured(best, start));
-        }
-        self.control.update(|p| {
-            p.measuring = !self.job.is_simulated();
-            p.scores.clear();
-            p.climbs.0 = p.climbs.1;
-        });
-        let mut judge = self.job.judge(self.control, &self.costs)?;
-        let mut won = finals(start, candidates, judge.as_mut(), self.control)?;
-        if won.score.samples_per_s <= 0.0 {
-            // Beside what serves there is no room to measure in.
-            return Ok(self.unmeasured(best, start));
-        }
-        self.say_run(
-            &won.matrix,
-            won.score.samples_per_s,
-            won.start.samples_per_s,
-        );
-        if self.job.is_simulated() {
-            self.polished(&mut won, second, judge.as_mut())?;
-        }
-        Ok(Found {
-            predicted: Some(self.predict(&won.matrix)),
-            error: won.score.error,
-            evaluations: won.runs,
-            ..Found::of(won.matrix, won.score.samples_per_s, won.start.samples_per_s)
-        })
-    }
-
-    /// Last steps from who won and from `second`, where a run costs next to nothing.
-    fn polished(
-        &self,
-        won: &mut Final,
-        second: Option<Matrix>,
-        judge: &mut dyn Evaluator,
-    ) -> Result<(), SearchError> {
-        let first = (won.matrix.clone(), won.score.samples_per_s);
-        let mut starts = vec![first];
-        if let Some(second) = second.filter(|m| *m != won.matrix) {
-            let score = judge.score(&second, 0.0)?.samples_per_s;
-            self.control.update(|p| p.evaluations += 1);
-            starts.push((second, score));
-        }
-        for (matrix, score) in starts {
-            let model = &mut self.model();
-            let (matrix, score, runs) = polish(matrix, score, model, judge, self.control)?;
-            won.runs += runs;
-            if score > won.score.samples_per_s {
-                won.matrix = matrix;
-                won.score.samples_per_s = score;
-            }
-        }
-        Ok(())
-    }
-
-    /// A matrix with what the model says of it.
-    fn unmeasured(&self, matrix: Matrix, start: &Matrix) -> Found {
-        let (score, start_score) = (self.predict(&matrix), self.predict(start));
-        self.say(&matrix, score, start_score);
-        Found {
-            predicted: Some(score),
-            ..Found::of(matrix, score, start_score)
-        }
-    }
-
-    /// How fast `matrix` and `start` are: run briefly, or predicted.
-    pub fn figures(&self, matrix: &Matrix, start: &Matrix) -> Result<Found, SearchError> {
-        let unmeasured = self.unmeasured(matrix.clone(), start);
-        if self.job.method.finalists == 0 {
-            return Ok(unmeasured);
-        }
-        self.control
-            .update(|p| p.measuring = !self.job.is_simulated());
-        let mut judge = self.job.judge(self.control, &self.costs)?;
-        let mut run = |matrix| judge.glance(matrix, RUN);
-        let (score, start_score) = (run(matrix)?.samples_per_s, run(start)?.samples_per_s);
-        if score <= 0.0 {
-            return Ok(unmeasured);
-        }
-        self.say_run(matrix, score, start_score);
-        Ok(Found {
-            evaluations: 2,
-            score,
-            start_score,
-            ..unmeasured
-        })
-    }
-
     /// Runs in virtual time by the same costs.
     pub fn virtual_bench(&self) -> VirtualBench {
         let (ensemble, devices) = (Arc::clone(&self.job.ensemble), self.job.devices.clone());
         let costs = Arc::clone(&self.costs);
         VirtualBench::new(ensemble, devices, self.footprints.clone(), costs)
-    }
-
-    fn say_run(&self, best: &Matrix, score: f64, start_score: f64) {
-        self.control.update(|p| {
-            p.start_score = Some(start_score);
-            p.run(best, score);
-        });
-    }
-
-    fn say(&self, best: &Matrix, score: f64, start_score: f64) {
-        self.control.update(|p| {
-            p.start_score = Some(start_score);
-            p.step_to(best, score);
-        });
     }
 }

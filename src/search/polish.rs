@@ -4,7 +4,7 @@
 use crate::allocation::{Cell, Matrix};
 
 use super::control::Control;
-use super::evaluator::{Evaluator, SearchError};
+use super::evaluator::{Evaluator, Score, SearchError};
 use super::model::ModelEvaluator;
 use super::progress::{Tried, changes};
 
@@ -42,7 +42,7 @@ pub(super) fn polish(
                 p.scores.push(score);
                 tried.into_iter().for_each(|tried| p.tried(tried));
                 if score > p.best_score.unwrap_or(0.0) {
-                    p.lead(&neighbour, score);
+                    p.lead(&neighbour, Score::exact(score));
                 }
             });
             if score > best.1 {

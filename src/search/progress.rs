@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::BatchSize;
 
+use super::comparison::Comparison;
+use super::doubt::Doubt;
+use super::evaluator::Score;
+use super::found::Found;
+
 /// Neighbours of one iteration that are kept at most.
 const MOST_TRIED: usize = 4096;
 /// Steps that are kept at most; the oldest go first.
@@ -45,6 +50,14 @@ pub struct Progress {
     pub coverage: f64,
     pub start_score: Option<f64>,
     pub best_score: Option<f64>,
+    /// How sure they are.
+    #[serde(default)]
+    pub start_doubt: Doubt,
+    #[serde(default)]
+    pub best_doubt: Doubt,
+    /// What was found against the start, run in turn with it, once it was.
+    #[serde(default)]
+    pub gain: Option<Comparison>,
     pub best: Option<Matrix>,
     /// Scores of this iteration's neighbours so far.
     pub scores: Vec<f64>,
@@ -63,7 +76,7 @@ pub struct Progress {
     pub accepted: Vec<Accepted>,
     /// Best score after so many evaluations, thinned out to a bounded number of points.
     pub curve: Vec<(usize, f64)>,
-    /// Samples a second that no matrix exceeds, by the model.
+    /// Samples a second that no matrix exceeds under the policy, by the model.
     pub bound: Option<f64>,
     /// Of local search: climbs that ended, and how many there will be.
     #[serde(default)]
@@ -72,16 +85,31 @@ pub struct Progress {
 
 impl Progress {
     /// A search sets out from `matrix`.
-    pub(super) fn set_out(&mut self, matrix: &Matrix, score: f64) {
-        self.start_score = Some(score);
-        self.lead(matrix, score);
-        self.accept(Vec::new(), score);
-        self.history.push(score);
+    pub(super) fn set_out(&mut self, matrix: &Matrix, start: Score) {
+        self.start(start);
+        self.lead(matrix, start);
+        self.accept(Vec::new(), start.samples_per_s);
+        self.history.push(start.samples_per_s);
+    }
+
+    /// What the start came to.
+    pub(super) fn start(&mut self, start: Score) {
+        self.start_score = Some(start.samples_per_s);
+        self.start_doubt = start.doubt;
+    }
+
+    /// A matrix that is no neighbour was scored.
+    pub(super) fn scored(&mut self, score: f64) {
+        self.evaluations += 1;
+        self.neighbour += 1;
+        self.scores.push(score);
     }
 
     /// `matrix` is the best from now on.
-    pub(super) fn lead(&mut self, matrix: &Matrix, score: f64) {
+    pub(super) fn lead(&mut self, matrix: &Matrix, best: Score) {
+        let score = best.samples_per_s;
         self.best_score = Some(score);
+        self.best_doubt = best.doubt;
         if self.best.as_ref() != Some(matrix) {
             self.best = Some(matrix.clone());
         }
@@ -95,19 +123,36 @@ impl Progress {
     }
 
     /// `matrix` is the best from now on, and the step to it counts.
-    pub(super) fn step_to(&mut self, matrix: &Matrix, score: f64) {
+    pub(super) fn step_to(&mut self, matrix: &Matrix, score: Score) {
         let old = self.best.as_ref();
         let changes = old.map_or_else(Vec::new, |old| changes(old, matrix));
         self.lead(matrix, score);
-        self.accept(changes, score);
+        self.accept(changes, score.samples_per_s);
     }
 
-    /// What predictions led to was run: the best is `matrix`, by another measure.
-    pub(super) fn run(&mut self, matrix: &Matrix, score: f64) {
+    /// What was found was run, beside the start: the best is `matrix`, by another
+    /// measure than before.
+    pub(super) fn run(&mut self, matrix: &Matrix, score: Score) {
         self.curve.clear();
         self.step_to(matrix, score);
         if let Some(last) = self.accepted.last_mut() {
             last.run = true;
+        }
+    }
+
+    /// This is what came of it all.
+    pub(super) fn show(&mut self, found: &Found) {
+        let known = self.best.as_ref() == Some(&found.matrix);
+        let measured_anew = self.start_score != Some(found.start_score);
+        self.start_score = Some(found.start_score);
+        self.start_doubt = found.start_doubt;
+        self.gain = found.gain;
+        if known && self.best_score == Some(found.score) {
+            return;
+        }
+        match measured_anew && self.best_score.is_some() {
+            true => self.run(&found.matrix, found.scored()),
+            false => self.step_to(&found.matrix, found.scored()),
         }
     }
 

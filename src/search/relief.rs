@@ -9,7 +9,7 @@ use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
 use super::evaluator::SearchError;
-use super::model::{Programme, Rates};
+use super::model::{Batching, Programme, Rates};
 use super::worst_fit::book_somewhere;
 
 /// The matrix without the workers of the devices numbered `lost`. Workers elsewhere
@@ -64,17 +64,18 @@ const SAME: f64 = 1.0 - 1e-9;
 /// device, or stays with another batch size. Where none gives two per cent more, since
 /// others hold the throughput down, the move that makes its batches quickest without
 /// giving up throughput. None where nothing that fits is better, there is no worker, or
-/// costs are missing.
+/// costs are missing. Batches are as `batching` forms them.
 pub fn propose_move(
     matrix: &Matrix,
     costs: &Costs,
+    batching: Batching,
     slowdown: &[f64],
     footprints: &Footprints,
     devices: &Devices,
     cell: Cell,
 ) -> Option<Matrix> {
     let size = matrix.get(cell).filter(|_| costs.is_complete())?;
-    let rates = Rates::slowed(matrix.frame(), devices, costs, slowdown);
+    let rates = Rates::slowed(matrix.frame(), devices, costs, batching, slowdown);
     let before = throughput(&rates, matrix);
     let mut faster = (WORTHWHILE * before, None);
     let mut quicker = (latency(&rates, cell, size) / QUICKER, None);

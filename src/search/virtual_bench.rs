@@ -8,11 +8,12 @@ use crate::device::Devices;
 use crate::ensemble::Ensemble;
 use crate::load::LoadPattern;
 use crate::profile::Costs;
-use crate::simulation::{Report, Scene, Simulation, SimulationError, Workload};
+use crate::simulation::{Report, Scene, Served, Simulation, SimulationError, Workload};
 
+use super::doubt::Doubt;
 use super::evaluator::{Evaluator, Score, SearchError};
 use super::goal::LoadedLatency;
-use super::model::{ModelEvaluator, RUN, Rates};
+use super::model::{Batching, ModelEvaluator, RUN, Rates};
 
 /// Samples that are there at any time of a long run: enough for every worker, and so
 /// few that members that are ahead soon go on at the pace of the slowest.
@@ -22,6 +23,8 @@ const LONG: usize = 4 * THERE;
 /// … whose pace is taken from this part of it: in the first members get ahead, and in
 /// the last nothing new comes.
 const STEADY: (f64, f64) = (0.25, 0.75);
+/// Parts of as many requests of which each has a pace.
+const PARTS: usize = 8;
 /// Requests that fill what was idle at first, before latencies are taken.
 const WARM_UP: usize = 200;
 
@@ -130,13 +133,14 @@ impl VirtualBench {
     }
 
     /// Samples a second of `matrix` in a long run: neither the first batches nor the
-    /// last ones count. 0 where it does not fit.
+    /// last ones count. How far parts of the run differ says how far a longer one might.
+    /// 0 where it does not fit.
     ///
     /// # Errors
     /// The simulation broke down.
-    pub fn pace(&self, matrix: &Matrix) -> Result<f64, SearchError> {
+    pub fn pace(&self, matrix: &Matrix) -> Result<Score, SearchError> {
         if self.footprints.book(matrix, &self.devices).is_err() {
-            return Ok(0.0);
+            return Ok(Score::NONE);
         }
         let samples = self.ensemble.segment_size.min(THERE);
         let clients = THERE / samples;
@@ -146,7 +150,7 @@ impl VirtualBench {
             seed: Arriving::WHOLE.seed,
         };
         let report = self.run(matrix, workload)?;
-        Ok(steady_part(&report).unwrap_or_else(|| report.samples_per_s()))
+        Ok(steady_part(&report).unwrap_or_else(|| Score::of_runs(&[report.samples_per_s()])))
     }
 
     fn run(&self, matrix: &Matrix, workload: Workload) -> Result<Report, SearchError> {
@@ -162,18 +166,54 @@ impl VirtualBench {
     }
 }
 
-/// Samples a second between two answers in the steady part of a long run.
-fn steady_part(report: &Report) -> Option<f64> {
+/// Samples a second in the steady part of a long run. Its doubt is that of parts of it
+/// (batch means; Law and Kelton, *Simulation Modeling and Analysis*, section 9.5) with
+/// what the ends may bring: answers come in bursts, as batches do, and an end falls
+/// anywhere between two.
+fn steady_part(report: &Report) -> Option<Score> {
     let served = &report.served;
     let number = |share: f64| (share * served.len() as f64) as usize;
-    let (first, last) = (number(STEADY.0), number(STEADY.1));
-    let (from, to) = (served.get(first)?, served.get(last)?);
-    let samples: usize = served
-        .get(first + 1..=last)?
-        .iter()
-        .map(|s| s.samples)
-        .sum();
-    let seconds = to.at.saturating_sub(from.at).as_secs_f64();
+    let (first, last) = (burst_end(served, number(STEADY.0)), number(STEADY.1));
+    let last = burst_end(served, last);
+    let steady = served.get(first..=last)?;
+    let whole = between(steady)?;
+    let each = (last - first) / PARTS;
+    let ends = (0..PARTS).map(|part| first + part * each);
+    let parts = ends.filter_map(|from| between(served.get(from..=from + each)?));
+    let Doubt::Runs { runs, error } = Doubt::of_runs(&parts.collect::<Vec<f64>>()) else {
+        return Some(Score::of_runs(&[whole]));
+    };
+    let samples: usize = steady.iter().map(|s| s.samples).sum();
+    // The standard deviation of the difference of two places within a burst.
+    let ends = largest_burst(steady) as f64 / samples as f64 / 6_f64.sqrt();
+    Some(Score {
+        samples_per_s: whole,
+        doubt: Doubt::Runs {
+            runs,
+            error: error.hypot(ends),
+        },
+    })
+}
+
+/// The last of the answers that come at the same time as answer number `at`.
+fn burst_end(served: &[Served], at: usize) -> usize {
+    let time = served.get(at).map(|s| s.at);
+    let later = served.iter().skip(at).take_while(|s| Some(s.at) == time);
+    at + later.count().saturating_sub(1)
+}
+
+/// Samples that are answered at the same time at most.
+fn largest_burst(served: &[Served]) -> usize {
+    let bursts = served.chunk_by(|a, b| a.at == b.at);
+    let samples = bursts.map(|burst| burst.iter().map(|s| s.samples).sum());
+    samples.max().unwrap_or(0)
+}
+
+/// Samples a second after the first of some answers until the last.
+fn between(served: &[Served]) -> Option<f64> {
+    let (from, rest) = served.split_first()?;
+    let samples: usize = rest.iter().map(|s| s.samples).sum();
+    let seconds = rest.last()?.at.saturating_sub(from.at).as_secs_f64();
     (seconds > 0.0).then(|| samples as f64 / seconds)
 }
 
@@ -203,7 +243,12 @@ impl Evaluator for VirtualBench {
     }
 
     fn steady(&mut self, matrix: &Matrix) -> f64 {
-        let rates = Rates::new(matrix.frame(), &self.devices, &self.costs);
+        let rates = Rates::new(
+            matrix.frame(),
+            &self.devices,
+            &self.costs,
+            Batching::of(&self.ensemble),
+        );
         ModelEvaluator::by(rates, &self.devices, self.footprints.clone()).throughput(matrix)
     }
 
@@ -212,9 +257,6 @@ impl Evaluator for VirtualBench {
             return Ok(Score::NONE);
         }
         let report = self.run(matrix, Workload::Saturate { samples: RUN })?;
-        Ok(Score {
-            samples_per_s: report.samples_per_s(),
-            error: 0.0,
-        })
+        Ok(Score::exact(report.samples_per_s()))
     }
 }

@@ -28,7 +28,7 @@ pub use answer::Answer;
 pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
     Admission, Core, CoreConfig, DeviceStats, Finished, LagStats, Latencies, MemberStats, Next,
-    Stamps, WorkerStats,
+    Owed, Stamps, WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
@@ -36,13 +36,13 @@ pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
     BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, GpuRunner, Graded, Loss,
     NetworkFactory, Observed, Outcome, Pending, PredictorFactory, Programs, ReloadError, Reply,
-    Request, SPAN_BOUND, Staged,
+    Request, Reservation, SPAN_BOUND, Settlements, Staged,
 };
 pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;
 pub use queue::MemberQueue;
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
-pub use scheduler::{Discipline, Duty, Over, Pick, Scheduler, Start, WorkerSpec};
+pub use scheduler::{Discipline, Duty, Left, Over, Pick, Scheduler, Start, Want, WorkerSpec};
 pub use segmenter::Segmenter;
 pub use simulated::{Happened, SimulatedDevice};
 pub use spans::{batch_spans, transfer_span};

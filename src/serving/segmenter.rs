@@ -1,17 +1,18 @@
 //! The paper's segments: up to N consecutive samples in order of arrival, closed
 //! when full or after a time (seed paper, section II.C.1).
 
+use std::ops;
 use std::time::Duration;
 
-use super::batch::{Range, RequestKey};
+use super::batch::Range;
+use super::queue::MemberQueue;
 
 /// Collects ranges until a segment is full or old enough.
 #[derive(Clone, Debug)]
 pub struct Segmenter {
     size: usize,
     next: u64,
-    open: Vec<Range>,
-    samples: usize,
+    open: MemberQueue,
     opened: Duration,
 }
 
@@ -21,8 +22,7 @@ impl Segmenter {
         Segmenter {
             size: size.max(1),
             next: 0,
-            open: Vec::new(),
-            samples: 0,
+            open: MemberQueue::default(),
             opened: Duration::ZERO,
         }
     }
@@ -42,15 +42,14 @@ impl Segmenter {
     pub fn push(&mut self, now: Duration, mut range: Range) -> Vec<Range> {
         let mut closed = Vec::new();
         while range.len > 0 {
-            if self.open.is_empty() {
+            if self.open.samples() == 0 {
                 self.opened = now;
             }
-            let len = range.len.min(self.size - self.samples);
+            let len = range.len.min(self.size - self.open.samples());
             let mut piece = range.split_front(len);
             piece.segment = self.next;
-            self.samples += len;
             self.open.push(piece);
-            if self.samples == self.size {
+            if self.open.samples() == self.size {
                 closed.extend(self.close());
             }
         }
@@ -59,16 +58,15 @@ impl Segmenter {
 
     /// Closes the open segment as it is.
     pub fn close(&mut self) -> Vec<Range> {
-        if !self.open.is_empty() {
+        if self.open.samples() > 0 {
             self.next += 1;
         }
-        self.samples = 0;
-        std::mem::take(&mut self.open)
+        self.open.take(usize::MAX)
     }
 
     /// When the open segment is old enough to close.
     pub fn due(&self, wait: Duration) -> Option<Duration> {
-        (!self.open.is_empty()).then(|| self.opened + wait)
+        (self.open.samples() > 0).then(|| self.opened.saturating_add(wait))
     }
 
     /// A number of its own for ranges that skip segmentation.
@@ -78,13 +76,9 @@ impl Segmenter {
         range
     }
 
-    /// Takes out every range of the requests that are `gone` from the open segment.
-    pub fn remove(&mut self, gone: impl Fn(RequestKey) -> bool) -> Vec<Range> {
-        let (removed, kept) = std::mem::take(&mut self.open)
-            .into_iter()
-            .partition(|r| gone(r.request));
-        self.open = kept;
-        self.samples = self.open.iter().map(|r| r.len).sum();
-        removed
+    /// Takes ranges out of the open segment whose samples have these numbers in order of
+    /// arrival.
+    pub fn remove(&mut self, orders: &ops::Range<u64>) -> Vec<Range> {
+        self.open.remove(orders)
     }
 }

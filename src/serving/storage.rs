@@ -58,7 +58,7 @@ impl Storage {
     }
 
     fn write_slice(&self, slice: Slice, transform: usize, samples: &[f32]) {
-        let input = self.transforms.distinct()[transform];
+        let input = &self.transforms.distinct()[transform];
         let width = self.width(transform);
         let block = &self.blocks[transform][slice.extent];
         let mut block = block.write().unwrap_or_else(PoisonError::into_inner);

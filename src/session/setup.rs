@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocation::Matrix;
 use crate::ensemble::{Combination, PolicyKind};
+use crate::search::model::Batching;
 
 /// How an ensemble is served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,14 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// How it forms batches.
+    pub fn batching(&self) -> Batching {
+        Batching {
+            policy: self.policy,
+            segment: self.segment_size,
+        }
+    }
+
     /// The same with another matrix.
     pub fn with_matrix(&self, matrix: Matrix) -> Self {
         Setup {

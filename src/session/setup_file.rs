@@ -119,7 +119,7 @@ impl SetupFile {
         text.push_str(&self.matrix.to_text());
         if let Some(combination) = &self.combination {
             let (rule, voting) = (combination.rule.name(), &combination.voting);
-            let weights = &combination.weights;
+            let weights: Vec<f64> = combination.weights.iter().map(|w| w.get()).collect();
             let _ = writeln!(
                 text,
                 "\n[combination]\nrule = \"{rule}\"\nweights = {weights:?}\nvoting = {voting:?}"
@@ -169,12 +169,9 @@ impl WrittenCombination {
                 parsed.map_err(|why| format!("temperatures: {why}"))?
             }
         };
-        let combination = Combination {
-            rule: self.rule,
-            weights: self.weights.unwrap_or_else(|| vec![1.0; members]),
-            voting: self.voting.unwrap_or_else(|| vec![true; members]),
-            temperatures,
-        };
+        let weights = self.weights.unwrap_or_else(|| vec![1.0; members]);
+        let voting = self.voting.unwrap_or_else(|| vec![true; members]);
+        let combination = Combination::written(self.rule, &weights, voting)?.at(temperatures);
         combination.check(members)?;
         Ok(combination)
     }

@@ -2,6 +2,7 @@
 //! by a discrete-event loop. A run repeats to the byte, and an hour takes seconds.
 
 mod arriving;
+mod incidents;
 mod report;
 mod run;
 
@@ -48,6 +49,11 @@ pub enum Workload {
 pub enum Incident {
     /// It disappears.
     Lose(usize),
+    /// It is there again, with the workers that the matrix gives it.
+    Regain(usize),
+    /// The next batch that ends there panics: its requests fail, and its worker is built
+    /// again at once unless it panics too often.
+    Panic(usize),
     /// Its operations take so many times as long from now on.
     Slow(usize, f64),
     /// Another policy.

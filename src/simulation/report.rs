@@ -26,6 +26,8 @@ pub struct Report {
     /// Mean microseconds of a request.
     pub split: SplitMeans,
     pub refused: u64,
+    /// Requests that failed, by an incident.
+    pub failed: u64,
     /// Share of the run that each device was occupied.
     pub busy: Vec<f64>,
     /// Every request, in order of its answer, where they were to be kept.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::allocation::Cell;
+use crate::ensemble::BatchSize;
 use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
@@ -17,17 +19,21 @@ use super::{Incident, Scene, SimulationError, Workload};
 
 /// A scene ready to run.
 pub struct Simulation {
-    core: Core<()>,
-    devices: Vec<SimulatedDevice<()>>,
-    now: Duration,
-    incidents: Vec<(Duration, Incident)>,
+    pub(super) core: Core<()>,
+    pub(super) devices: Vec<SimulatedDevice<()>>,
+    pub(super) now: Duration,
+    pub(super) incidents: Vec<(Duration, Incident)>,
+    /// Workers of the matrix.
+    pub(super) workers: Vec<(Cell, BatchSize)>,
+    /// Devices whose next batch panics.
+    pub(super) panics: Vec<usize>,
     segment: usize,
     keep_spans: bool,
     keep_requests: bool,
     stop: Option<Arc<AtomicBool>>,
     latency: Latency,
     split: SplitTally,
-    report: Report,
+    pub(super) report: Report,
 }
 
 /// Samples that the pool holds. Live it is bounded by bytes as well; here only
@@ -67,6 +73,8 @@ impl Simulation {
                 .collect(),
             now: Duration::ZERO,
             incidents: Vec::new(),
+            workers: scene.matrix.workers().collect(),
+            panics: Vec::new(),
             segment,
             keep_spans: false,
             keep_requests: false,
@@ -155,23 +163,6 @@ impl Simulation {
         devices.chain(timers.into_iter().flatten()).min()
     }
 
-    fn befall(&mut self) {
-        while let Some(&(at, incident)) = self.incidents.first() {
-            if at > self.now {
-                break;
-            }
-            self.incidents.remove(0);
-            match incident {
-                Incident::Lose(device) => {
-                    self.core.lose_device(device);
-                    self.devices[device].clear();
-                }
-                Incident::Slow(device, factor) => self.devices[device].set_slowdown(factor),
-                Incident::Policy(policy) => self.core.set_policy(self.now, policy),
-            }
-        }
-    }
-
     /// Requests that come now.
     fn knock(&mut self, arriving: &mut Arriving) -> Result<(), SimulationError> {
         while let Some(samples) = arriving.due(self.now) {
@@ -197,7 +188,8 @@ impl Simulation {
 
     /// Devices with room take what they may.
     fn drive(&mut self) {
-        self.core.tick(self.now);
+        // Nothing has a deadline here.
+        self.core.tick(self.now).pay(drop);
         for device in 0..self.devices.len() {
             if self.core.is_awake(device) {
                 self.drive_device(device);
@@ -252,14 +244,18 @@ impl Simulation {
                 }
             }
             Happened::Done(batch, stamps) => {
+                if self.panics.contains(&batch.device) {
+                    return self.panicked(&batch, arriving);
+                }
                 self.report.busy[batch.device] += stamps.busy.as_secs_f64();
                 if self.keep_spans {
                     self.report.spans.extend(batch_spans(&batch, &stamps, at));
                 }
-                for finished in self.core.finish(at, &batch, stamps) {
+                let finished = self.core.finish(at, &batch, stamps);
+                finished.pay(|finished| {
                     arriving.answered();
                     self.served(at, &finished);
-                }
+                });
             }
         }
     }
@@ -288,14 +284,17 @@ fn add_workers(scene: &Scene, core: &mut Core<()>) -> Result<(), SimulationError
                 device: scene.devices.get(cell.device).name.clone(),
             });
         }
-        let id = core.new_worker();
-        let spec = WorkerSpec {
-            id,
-            device: cell.device,
-            member: cell.member,
-            size,
-        };
-        core.add_worker(Duration::ZERO, spec);
+        add_worker(core, Duration::ZERO, cell, size);
     }
     Ok(())
+}
+
+pub(super) fn add_worker(core: &mut Core<()>, now: Duration, cell: Cell, size: BatchSize) {
+    let spec = WorkerSpec {
+        id: core.new_worker(),
+        device: cell.device,
+        member: cell.member,
+        size,
+    };
+    core.add_worker(now, spec);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyCode;
 use divisi::allocation::Matrix;
-use divisi::ensemble::{PolicyKind, RuleKind, Temperature};
+use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
 };
@@ -219,7 +219,7 @@ fn rule_weights_and_votes_are_compared_and_applied() {
     bench.keys("y");
     let wanted = setup(|s| {
         s.combination.rule = RuleKind::WeightedAverage;
-        s.combination.weights[0] = 2.5;
+        s.combination.weights[0] = VoteWeight::new(2.5).expect("a weight");
         s.combination.voting[1] = false;
     });
     assert_eq!(bench.sent(), [apply(wanted)]);
@@ -253,6 +253,18 @@ fn temperatures_and_the_rule_of_logits_are_staged_as_the_others() {
         "{}",
         bench.text()
     );
+}
+
+#[test]
+fn a_weight_of_0_is_no_vote() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("Vj");
+    bench.control('u');
+    bench.keys("0");
+    bench.press(KeyCode::Enter);
+    bench.keys("y");
+    let wanted = setup(|s| s.combination.voting[0] = false);
+    assert_eq!(bench.sent(), [apply(wanted)]);
 }
 
 #[test]

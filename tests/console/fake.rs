@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
-use divisi::search::Progress;
+use divisi::search::{Doubt, Progress};
 use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
@@ -363,7 +363,7 @@ pub fn snapshot() -> Snapshot {
         health: Health::Serving,
         matrix: matrix(),
         policy: PolicyKind::NoWait,
-        combination: Combination::new(RuleKind::Average, vec![1.0; 6]),
+        combination: Combination::even(RuleKind::Average, 6),
         segment_size: 128,
         target: None,
         marks: Vec::new(),
@@ -443,6 +443,14 @@ pub fn search() -> SearchView {
             start_score: Some(3770.0),
             best_score: Some(5210.0),
             best: Some(better()),
+            start_doubt: Doubt::Runs {
+                runs: 4,
+                error: 0.006,
+            },
+            best_doubt: Doubt::Runs {
+                runs: 4,
+                error: 0.008,
+            },
             scores: (0..41)
                 .map(|i| 3500.0 + f64::from((i * 37) % 17) * 100.0)
                 .collect(),

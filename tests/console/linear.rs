@@ -87,7 +87,10 @@ fn a_search_is_said_from_its_start_to_its_end() {
     shown.search = Some(search());
     let lines = news(&mut watcher, &shown);
     has(&lines, "search: greedy begins, scored by model");
-    has(&lines, "search: best 5210 samples/s, +38 % on the start");
+    has(
+        &lines,
+        "search: best 5210 samples/s (± 0.8 %), +38 % on the start",
+    );
     let running = shown.search.as_mut().unwrap();
     running.progress.best_score = Some(5600.0);
     running.state = SearchState::Finished;

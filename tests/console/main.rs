@@ -33,6 +33,7 @@ mod gpus;
 mod layouts;
 mod linear;
 mod looks;
+mod models;
 mod network;
 #[path = "../support/npy.rs"]
 mod npy;

@@ -1,6 +1,7 @@
 //! The panels beside the streams, with all that there is to show.
 
 use crossterm::event::KeyCode;
+use divisi::search::{Comparison, Doubt};
 use divisi::session::*;
 use divisi_console::console::{Colours, Look, Role};
 use ratatui::style::Style;
@@ -145,6 +146,62 @@ fn the_search_names_the_best_change_and_shades_the_others() {
     is(&bench, "cpu:0  ", "−2▒", Role::Warn);
     is(&bench, "cpu:1  ", "+9▓", Role::Good);
     is(&bench, "cpu:0  ", "·", Role::Dim);
+}
+
+/// What is said of the best, from the best of many looks to what runs beside the start say.
+#[test]
+fn the_search_says_how_far_its_best_is_to_be_believed() {
+    let pairs = |low: f64, high: f64| Comparison {
+        ratio: (low * high).sqrt(),
+        low,
+        high,
+        pairs: 6,
+    };
+    let looks = Doubt::Runs {
+        runs: 4,
+        error: 0.008,
+    };
+    let cases = [
+        (looks, None, "± 0.8 %"),
+        (Doubt::Predicted, None, "predicted"),
+        (Doubt::Exact, None, "exact"),
+        (
+            looks,
+            Some(pairs(1.361, 1.402)),
+            "on the start +36.1 … +40.2 % (95 %, 6 pairs",
+        ),
+        (
+            looks,
+            Some(pairs(0.99, 1.021)),
+            "start stays: -1.0 … +2.1 % (95 %, 6 pairs",
+        ),
+    ];
+    for (doubt, gain, says) in cases {
+        let mut bench = bench(100, 40);
+        bench.show(|s| {
+            let mut view = searching();
+            view.progress.best_doubt = doubt;
+            view.progress.gain = gain;
+            s.search = Some(view);
+        });
+        bench.keys("2z");
+        let shown = bench.text();
+        assert!(shown.contains(says), "{says}\n{shown}");
+    }
+}
+
+#[test]
+fn no_gap_is_claimed_to_a_bound_that_was_exceeded() {
+    let mut bench = bench(100, 40);
+    bench.show(|s| {
+        let mut view = searching();
+        view.progress.bound = Some(4_000.0);
+        s.search = Some(view);
+    });
+    bench.keys("2z");
+    let shown = bench.text();
+    assert!(shown.contains("above the model's 4 000"), "{shown}");
+    assert!(!shown.contains("from the best possible"), "{shown}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Rules: any order gives the same answer; ties and weights are as said.
 
-use divisi::ensemble::{Combination, CombinationRule, RuleKind, Temperature, label_of};
+use divisi::ensemble::{Combination, CombinationRule, RuleKind, Temperature, VoteWeight, label_of};
 use divisi::serving::{Answer, Part};
 use proptest::prelude::*;
 
@@ -13,6 +13,11 @@ fn predictions() -> impl Strategy<Value = Vec<Vec<f32>>> {
         v.into_iter().map(|p| p / sum).collect::<Vec<_>>()
     });
     prop::collection::vec(prop::collection::vec(row, 5).prop_map(|r| r.concat()), 4)
+}
+
+fn weights<const N: usize>(of: [f64; N]) -> impl ExactSizeIterator<Item = VoteWeight> {
+    of.into_iter()
+        .map(|w| VoteWeight::new(w).expect("a weight"))
 }
 
 fn fold_in(
@@ -42,7 +47,7 @@ proptest! {
         predictions in predictions(), order in Just(every_piece()).prop_shuffle(),
     ) {
         for kind in RuleKind::ALL {
-            let rule = kind.build(CLASSES, [1.0, 2.0, 0.5, 0.25].into_iter());
+            let rule = kind.build(CLASSES, weights([1.0, 2.0, 0.5, 0.25]));
             let a = fold_in(&every_piece(), rule.as_ref(), &predictions);
             let b = fold_in(&order, rule.as_ref(), &predictions);
             prop_assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-5 * a.abs().max(1e-3)));
@@ -52,7 +57,7 @@ proptest! {
     #[test]
     fn averages_of_probabilities_are_probabilities(predictions in predictions()) {
         for kind in [RuleKind::Average, RuleKind::WeightedAverage] {
-            let rule = kind.build(CLASSES, [3.0, 0.0, 0.5, 9.0].into_iter());
+            let rule = kind.build(CLASSES, weights([3.0, 1e-6, 0.5, 1e6]));
             let all = fold_in(&every_piece(), rule.as_ref(), &predictions);
             for row in all.chunks(CLASSES) {
                 prop_assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
@@ -102,7 +107,7 @@ fn at(kind: RuleKind, temperatures: &[f64]) -> Combination {
     let known = temperatures
         .iter()
         .map(|t| Temperature::new(*t).expect("in range"));
-    Combination::new(kind, vec![1.0; 4]).at(known.collect())
+    Combination::even(kind, 4).at(known.collect())
 }
 
 proptest! {
@@ -137,7 +142,7 @@ proptest! {
     fn a_majority_score_is_a_share_of_votes_and_its_winner_the_only_highest(
         predictions in predictions(), unanimous in any::<bool>(),
     ) {
-        let rule = RuleKind::MajorityVote.build(CLASSES, [1.0; 4].into_iter());
+        let rule = RuleKind::MajorityVote.build(CLASSES, weights([1.0; 4]));
         let alike = vec![predictions[0].clone(); 4];
         let predictions = if unanimous { alike } else { predictions };
         let all = fold_in(&every_piece(), rule.as_ref(), &predictions);
@@ -156,7 +161,7 @@ fn a_class_that_one_member_holds_impossible_is_not_impossible_to_all() {
         vec![0.25, 0.5, 0.25],
         vec![0.25, 0.5, 0.25],
     ];
-    let combination = Combination::new(RuleKind::AverageLogits, vec![1.0; 3]);
+    let combination = Combination::even(RuleKind::AverageLogits, 3);
     let found = combined(&combination, &rows);
     assert!(found.iter().all(|p| p.is_finite() && *p > 0.0), "{found:?}");
     assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-6);
@@ -190,10 +195,7 @@ fn scores_that_are_not_finite_have_no_highest() {
 }
 
 fn vote(rows: &[[f32; CLASSES]]) -> usize {
-    let rule = RuleKind::MajorityVote.build(
-        CLASSES,
-        rows.iter().map(|_| 1.0).collect::<Vec<_>>().into_iter(),
-    );
+    let rule = RuleKind::MajorityVote.build(CLASSES, rows.iter().map(|_| VoteWeight::default()));
     let mut state = vec![0.0; rule.state_width()];
     for (member, row) in rows.iter().enumerate() {
         rule.fold(member, row, &mut state);

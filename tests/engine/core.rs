@@ -182,7 +182,7 @@ impl Drive {
                     Running::Copy(t) => self.core.copied(self.now, t.device, t.part),
                     Running::Batch(batch) => {
                         let done = self.core.finish(self.now, &batch, Stamps::default());
-                        self.finished.extend(done);
+                        done.pay(|finished| self.finished.push(finished));
                     }
                 }
             }
@@ -310,8 +310,8 @@ proptest! {
             drive.advance_to(now + ms(2));
             if cancel {
                 let before = drive.counts.keys().filter(|k| k.0 == key.0).count();
-                let over = drive.core.fail(drive.now, key).is_none();
-                prop_assert!(drive.core.fail(drive.now, key).is_none(), "failed twice");
+                let over = drive.core.fail(drive.now, key).is_empty();
+                prop_assert!(drive.core.fail(drive.now, key).is_empty(), "failed twice");
                 drive.advance_to(drive.now + ms(50));
                 let after = drive.counts.keys().filter(|k| k.0 == key.0).count();
                 prop_assert_eq!(before, after);
@@ -393,7 +393,7 @@ fn a_deadline_fails_the_request_and_nothing_else() {
     submit(&mut core, ms(0), 4, 2);
     assert_eq!(core.next_timer(), Some(ms(10)));
     assert!(core.tick(ms(9)).is_empty());
-    let failed: Vec<u64> = core.tick(ms(10)).into_iter().map(|f| f.payload).collect();
+    let failed: Vec<u64> = core.tick(ms(10)).iter().map(|f| f.payload).collect();
     assert_eq!(failed, [1]);
     assert_eq!((core.in_flight(), core.pooled()), (1, 4));
 }
@@ -436,7 +436,7 @@ fn three_panics_in_a_minute_retire_a_worker() {
             };
             let (verdict, failed) = core.panicked(ms(at), &batch);
             assert_eq!(failed.len(), 1, "the batch's request fails");
-            assert!(core.fail(ms(at), key).is_none());
+            assert!(core.fail(ms(at), key).is_empty());
             if verdict == Verdict::Restart {
                 let waits = matches!(core.next(ms(at), 0), Next::Sleep(None));
                 assert!(waits, "nothing starts while it is rebuilt");

@@ -115,10 +115,7 @@ impl Evaluator for Speeds {
             let workers = column.filter_map(|(device, size)| Some((device, size?.get())));
             1.0 / workers.map(speed).sum::<f64>()
         };
-        Ok(Score {
-            samples_per_s: 1.0 / members.map(seconds).sum::<f64>(),
-            error: 0.0,
-        })
+        Ok(Score::exact(1.0 / members.map(seconds).sum::<f64>()))
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::{Device, Tensor};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
-use divisi::ensemble::{BatchSize, Ensemble, Files, Input, Member, Samples, Transforms};
+use divisi::ensemble::{
+    Affine, BatchSize, Ensemble, Files, Input, Member, PerChannel, Samples, Steps, Transforms,
+};
 use divisi::network::Shape;
 use divisi::serving::{BuildError, Engine, EngineError, EngineOptions, PredictorFactory, Request};
 use rayon::ThreadPool;
@@ -56,10 +58,13 @@ fn ensemble() -> Arc<Ensemble> {
 
 #[test]
 fn an_image_is_resized_between_the_centres_of_its_pixels_then_scaled() {
-    let input = |width, scale, shift| Input {
-        shape: Shape::image(1, 1, width),
-        scale,
-        shift,
+    let input = |width, scale, shift| {
+        let steps = Steps {
+            scale: PerChannel::All(scale),
+            shift: PerChannel::All(shift),
+            ..Steps::default()
+        };
+        Input::new(Shape::image(1, 1, width), &steps).expect("finite")
     };
     // By hand: position i of 4 reads the place (i + 0.5) · 2/4 − 0.5 of the 2 pixels.
     let cases = [
@@ -77,11 +82,7 @@ fn an_image_is_resized_between_the_centres_of_its_pixels_then_scaled() {
 
 #[test]
 fn channels_and_samples_are_resized_each_by_itself() {
-    let input = Input {
-        shape: Shape::image(2, 2, 2),
-        scale: 1.0,
-        shift: 0.0,
-    };
+    let input = Input::new(Shape::image(2, 2, 2), &Steps::default()).expect("finite");
     let mut found = [0.0; 16];
     input.convert(Shape::image(2, 1, 1), &[1.0, 2.0, 3.0, 4.0], &mut found);
     let expected: Vec<f32> = [1.0, 2.0, 3.0, 4.0].iter().flat_map(|v| [*v; 4]).collect();
@@ -96,11 +97,11 @@ fn members_with_one_input_share_it() {
     assert_eq!(of, [0, 1, 2, 0]);
     assert_eq!(transforms.values(), 32 + 72 + 72);
     // What a member does not say is the ensemble's.
-    assert_eq!(ensemble.members[1].input.scale, 0.5);
+    assert_eq!(ensemble.members[1].input.normalisation.of(1).scale, 0.5);
     let alone = ensemble.only(2).transforms();
     assert_eq!(
         alone,
-        Transforms::new(Shape::image(2, 4, 4), [ensemble.members[2].input])
+        Transforms::new(Shape::image(2, 4, 4), [ensemble.members[2].input.clone()])
     );
 }
 
@@ -172,13 +173,14 @@ fn by_hand(member: &Member, sample: &[f32]) -> Vec<f32> {
     let place = |i: usize| ((i as f32 + 0.5) * (4.0 / side as f32) - 0.5).max(0.0);
     let neighbours = |at: f32| (at as usize, (at as usize + 1).min(3), at.fract());
     let mut values = Vec::new();
-    for plane in sample.chunks(16) {
+    for (channel, plane) in sample.chunks(16).enumerate() {
+        let Affine { scale, shift } = member.input.normalisation.of(channel);
         for (y, x) in (0..side).flat_map(|y| (0..side).map(move |x| (y, x))) {
             let (top, bottom, v) = neighbours(place(y));
             let (left, right, h) = neighbours(place(x));
             let line = |y: usize| plane[4 * y + left] * (1.0 - h) + plane[4 * y + right] * h;
             let value = line(top) * (1.0 - v) + line(bottom) * v;
-            values.push(value * member.input.scale + member.input.shift);
+            values.push(value * scale + shift);
         }
     }
     values

@@ -7,8 +7,8 @@ use divisi::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
-    Bounds, Cache, CacheKey, Control, Evaluator, EvaluatorKind, Found, Method, Score, SearchError,
-    greedy, worst_fit,
+    Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Found, Method,
+    Score, SearchError, greedy, worst_fit,
 };
 use proptest::prelude::*;
 
@@ -35,10 +35,7 @@ impl Evaluator for Formula {
                 .sum();
             slowest = slowest.min(speed);
         }
-        Ok(Score {
-            samples_per_s: slowest,
-            error: 0.0,
-        })
+        Ok(Score::exact(slowest))
     }
 }
 
@@ -129,12 +126,27 @@ fn a_cancelled_search_stops_and_keeps_its_best() {
     assert!(control.progress().best.is_some());
 }
 
+const SCORE: Score = Score {
+    samples_per_s: 10.0,
+    doubt: Doubt::Runs {
+        runs: 2,
+        error: 0.125,
+    },
+};
+
+const GAIN: Comparison = Comparison {
+    ratio: 2.0,
+    low: 1.5,
+    high: 2.5,
+    pairs: 6,
+};
+
 fn found(matrix: Matrix) -> Found {
     Found {
-        error: 0.01,
+        gain: Some(GAIN),
         evaluations: 3,
         iterations: 1,
-        ..Found::of(matrix, 10.0, 5.0)
+        ..Found::of(matrix, SCORE, Score::of_runs(&[5.0]))
     }
 }
 
@@ -150,10 +162,10 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
     cache
         .store(&key, "digits", &found(matrix.clone()))
         .expect("stores");
-    assert_eq!(
-        cache.load(&key, "digits", &frame).expect("there").matrix,
-        matrix
-    );
+    let kept = cache.load(&key, "digits", &frame).expect("there");
+    assert_eq!(kept.matrix, matrix);
+    assert_eq!((kept.doubt, kept.start_doubt), (SCORE.doubt, Doubt::Once));
+    assert_eq!(kept.gain, found(matrix.clone()).gain);
     let plain = Method::default();
     let mut others = [plain; 4];
     others[0].bounds.seed = 2;

@@ -1,7 +1,7 @@
 //! Local search: neighbours score what they would score as matrices, fit as the ledger
 //! says, nothing beats the bound, and small instances are solved nearly to the best.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use divisi::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi::device::Devices;
@@ -9,7 +9,7 @@ use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
 use divisi::ensemble::{BatchSize, BatchSizes, Ensemble};
 use divisi::profile::Costs;
 use divisi::search::local::{Climber, Edit, Position, Room};
-use divisi::search::model::{ModelEvaluator, Rates, bound};
+use divisi::search::model::{Batching, Limits, ModelEvaluator, Rates};
 use divisi::search::{Control, Evaluator, worst_fit};
 use proptest::prelude::*;
 
@@ -26,10 +26,18 @@ fn devices(class: DeviceClass, count: usize, kilobytes: u64) -> Devices {
     Devices::simulated(&Arc::new(profile), count)
 }
 
+/// Digits as it is read, once.
+fn all() -> &'static Ensemble {
+    static DIGITS: OnceLock<Arc<Ensemble>> = OnceLock::new();
+    DIGITS.get_or_init(digits)
+}
+
 fn few(members: &[usize], sizes: &[i64]) -> Ensemble {
-    let mut ensemble = Ensemble::clone(&digits());
-    let all = ensemble.members.clone();
-    ensemble.members = members.iter().map(|&m| Arc::clone(&all[m])).collect();
+    let mut ensemble = Ensemble::clone(all());
+    ensemble.members = members
+        .iter()
+        .map(|&m| Arc::clone(&all().members[m]))
+        .collect();
     ensemble.batch_sizes = BatchSizes::new(sizes).expect("sizes");
     ensemble
 }
@@ -40,6 +48,7 @@ struct Bed {
     devices: Devices,
     footprints: Footprints,
     rates: Rates,
+    limits: Limits,
     room: Room,
     model: ModelEvaluator,
 }
@@ -48,10 +57,13 @@ fn bed(ensemble: &Ensemble, devices: Devices) -> Bed {
     let frame = Frame::of(ensemble, &devices);
     let costs = Costs::of_laws(ensemble, &devices);
     let footprints = Footprints::of(ensemble, &devices);
+    let batching = Batching::of(ensemble);
     Bed {
-        rates: Rates::new(&frame, &devices, &costs),
+        rates: Rates::new(&frame, &devices, &costs, batching),
+        limits: Limits::new(&frame, &devices, &costs, batching),
         room: Room::new(&frame, &devices, &footprints),
-        model: ModelEvaluator::new(&frame, &devices, footprints.clone(), &costs).expect("known"),
+        model: ModelEvaluator::new(&frame, &devices, footprints.clone(), &costs, batching)
+            .expect("known"),
         frame,
         devices,
         footprints,
@@ -132,19 +144,25 @@ proptest! {
     }
 
     #[test]
-    fn nothing_beats_the_bound(
+    fn nothing_is_predicted_above_the_bound_under_any_policy(
         gpu: bool,
         kilobytes in 3000u64..20000,
         numbers in filled(),
+        policy in prop::sample::select(vec!["no-wait", "pipelined-opt-wait", "static", "segment", "elastic", "elastic:24", "elastic:1"]),
+        segment in prop::sample::select(vec![5usize, 48, 128]),
     ) {
-        let ensemble = few(&[0, 2, 4, 5], &[8, 32, 128]);
+        let mut ensemble = few(&[0, 2, 4, 5], &[8, 32, 128]);
+        ensemble.policy = policy.parse().expect("a policy");
+        ensemble.segment_size = segment;
         let mut bed = bed(&ensemble, devices(class(gpu), 3, kilobytes));
         let matrix = matrix(&bed.frame, &numbers);
         prop_assume!(matrix.as_ref().is_some_and(|m| bed.footprints.book(m, &bed.devices).is_ok()));
         let matrix = matrix.expect("valid");
-        let bound = bound(&bed.rates, |cell, size| bed.room.fits_alone(cell, size));
+        let bound = bed.limits.bound(|cell, size| bed.room.fits_alone(cell, size));
         let (steady, run) = (bed.model.throughput(&matrix), bed.model.run(&matrix));
-        prop_assert!(steady <= bound * (1.0 + 1e-9), "{steady} {bound}");
+        let at_most = bed.limits.throughput(&matrix);
+        prop_assert!(steady <= at_most * (1.0 + 1e-9), "{steady}, at most {at_most}");
+        prop_assert!(at_most <= bound * (1.0 + 1e-9), "{at_most} {bound}");
         prop_assert!(run <= steady * (1.0 + 1e-9), "a run {run}, in the long run {steady}");
     }
 }

@@ -1,10 +1,12 @@
 //! A quiet search leaves the devices to what serves; predictions come from what is known.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use divisi::allocation::{Footprints, Matrix};
 use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
+use divisi::ensemble::PolicyKind;
 use divisi::profile::{Learnt, Measured};
 use divisi::search::{EvaluatorKind, worst_fit};
 use divisi::serving::{Engine, EngineOptions};
@@ -143,8 +145,61 @@ fn without_a_profile_a_prediction_says_why_there_is_none_and_serving_teaches_it(
             None => Err(prediction),
         }
     });
-    assert_eq!(known.source, "model: seen while serving");
+    assert!(known.source.starts_with("model: seen while serving until "));
     assert!(known.after.is_some_and(|s| s > 0.0) && known.before == known.after);
+}
+
+/// What was learnt since would have said something else each second.
+#[test]
+fn a_matrix_has_one_prediction_in_a_session_that_says_what_it_rests_on() {
+    let mut session = session();
+    served(&mut session);
+    let setup = session.snapshot().setup();
+    let first = wait_for(|| {
+        session.snapshot();
+        let prediction = session.preview(&setup).expect("fits").prediction;
+        match prediction.before {
+            Some(_) => Ok(prediction),
+            None => Err(prediction),
+        }
+    });
+    let batches = |s: &Snapshot| s.entries.iter().map(|e| e.batches).min().unwrap_or(0);
+    let (then, at) = (batches(&session.snapshot()), session.snapshot().now);
+    // More than a second on, when it used to be worked out anew, and much more was seen.
+    let later = Duration::from_millis(1100);
+    until(&mut session, |s| {
+        batches(s) > 2 * then && s.now > at + later
+    });
+    let second = session.preview(&setup).expect("fits").prediction;
+    assert_eq!(first, second);
+    // A quiet search rests on the same.
+    session.command(quiet()).expect("starts");
+    let over = |s: &Snapshot| state(s) == Some(&SearchState::Finished);
+    until(&mut session, over);
+    assert_eq!(session.preview(&setup).expect("fits").prediction, first);
+}
+
+#[test]
+fn a_prediction_is_of_the_policy_that_is_staged() {
+    let ensemble = digits();
+    let devices = Devices::simulated(&find_profile("v100").expect("built in"), 2);
+    let footprints = Footprints::of(&ensemble, &devices);
+    let all = worst_fit(&frame(&ensemble, &devices), &devices, &footprints).expect("fits");
+    let engine = Engine::start(
+        Arc::clone(&ensemble),
+        devices,
+        &all,
+        fakes(&ensemble),
+        EngineOptions::default(),
+    );
+    let mut session = LiveSession::new(Arc::new(engine.expect("starts")), fakes(&ensemble), None);
+    let mut setup = session.snapshot().setup();
+    setup.policy = PolicyKind::Elastic { max_inf: None };
+    let said = session.preview(&setup).expect("fits").prediction;
+    assert!(said.after > said.before, "lanes side by side: {said:?}");
+    setup.policy = session.snapshot().setup().policy;
+    let said = session.preview(&setup).expect("fits").prediction;
+    assert_eq!(said.after, said.before);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use divisi::allocation::{Cell, Footprints, Matrix};
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
 use divisi::device::{Devices, Host};
 use divisi::profile::Costs;
+use divisi::search::model::Batching;
 use divisi::search::{evacuate, propose_move};
 use proptest::prelude::*;
 
@@ -82,13 +83,22 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     let rows = vec![vec![0, 0, 0, 0, 8, 0], vec![8, 8, 8, 8, 0, 8]];
     let matrix = Matrix::from_rows(frame(&ensemble, &devices), &rows).expect("valid");
     let costs = Costs::of_laws(&ensemble, &devices);
+    let batching = Batching::of(&ensemble);
     let footprints = Footprints::of(&ensemble, &devices);
     let cell = Cell {
         device: 0,
         member: 4,
     };
     let propose = |slowdown: &[f64], cell| {
-        propose_move(&matrix, &costs, slowdown, &footprints, &devices, cell)
+        propose_move(
+            &matrix,
+            &costs,
+            batching,
+            slowdown,
+            &footprints,
+            &devices,
+            cell,
+        )
     };
     let moved = propose(&[1e4, 1.0], cell).expect("a move");
     assert_eq!(moved.get(cell), None);
@@ -118,11 +128,27 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
         },
     );
     let slow = [8.0, 1.0];
-    let moved = propose_move(&spread, &costs, &slow, &footprints, &devices, first);
+    let moved = propose_move(
+        &spread,
+        &costs,
+        batching,
+        &slow,
+        &footprints,
+        &devices,
+        first,
+    );
     assert!(moved.is_some_and(|m| m.get(first).is_none()));
     // A device that is lost has no room for it.
     let alone = devices.without(&[1]);
-    let stays = propose_move(&matrix, &costs, &[1e4, 1.0], &footprints, &alone, cell);
+    let stays = propose_move(
+        &matrix,
+        &costs,
+        batching,
+        &[1e4, 1.0],
+        &footprints,
+        &alone,
+        cell,
+    );
     assert!(stays.is_none_or(|m| {
         m.get(Cell {
             device: 1,

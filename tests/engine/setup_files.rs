@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::allocation::{Cell, Difference, Matrix, MatrixFile};
-use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, Temperature};
+use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, Temperature, VoteWeight};
 use divisi::session::{
     Arrangement, Command, EditPreview, LiveSession, Prediction, Refusal, Session, Setup, SetupFile,
     Snapshot, arrange,
@@ -127,7 +127,7 @@ fn unusual() -> Setup {
         wait: Duration::from_micros(2500),
     };
     setup.combination.rule = RuleKind::WeightedAverage;
-    setup.combination.weights[1] = 0.25;
+    setup.combination.weights[1] = VoteWeight::new(0.25).expect("a weight");
     setup.combination.voting[2] = false;
     setup.combination.temperatures[3] = Temperature::new(1.5).expect("in range");
     setup.segment_size = 48;
@@ -178,7 +178,7 @@ fn a_wrong_field_is_named() {
         (
             "0.25",
             "-0.25",
-            "combination: weights: expected numbers above 0",
+            "combination: weights: expected a number from 0.000001 to 1000000, or 0 for a member that does not vote, found -0.25",
         ),
         (
             "voting = [",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use candle_core::Tensor;
 use divisi::allocation::{Cell, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
-use divisi::ensemble::{BatchSize, PolicyKind, RuleKind};
+use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, VoteWeight};
 use divisi::serving::{BuildError, Engine, PredictorFactory, Request};
 use divisi::session::{
     Command, LiveSession, LoadPattern, MarkKind, ProbationState, ReloadState, Session, Setup,
@@ -181,7 +181,7 @@ fn what_cannot_be_is_refused_before_anything_moves() {
     let mut nobody = old.clone();
     nobody.combination.voting = vec![false; 6];
     let mut odd = old.clone();
-    odd.combination.weights = vec![1.0; 2];
+    odd.combination.weights = vec![VoteWeight::default(); 2];
     let none = Setup {
         segment_size: 0,
         ..old.clone()

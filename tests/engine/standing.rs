@@ -40,7 +40,7 @@ const B: [f32; 3] = [0.1, 0.8, 0.1];
 #[test]
 fn who_alone_is_right_is_worth_what_it_changes() {
     // The second is always right; in the first sample the others outvote it.
-    let combination = Combination::new(RuleKind::MajorityVote, vec![1.0; 3]);
+    let combination = Combination::even(RuleKind::MajorityVote, 3);
     let samples = [(vec![A, B, A], Some(1)), (vec![A, B, B], Some(1))];
     let found = weighed(&combination, &samples);
     assert!(is(found[0].agreement, 0.5) && is(found[1].agreement, 0.5));
@@ -56,7 +56,7 @@ fn who_alone_is_right_is_worth_what_it_changes() {
 
 #[test]
 fn who_does_not_vote_is_weighed_by_what_it_would_change() {
-    let combination = Combination::new(RuleKind::Average, vec![1.0; 3]);
+    let combination = Combination::even(RuleKind::Average, 3);
     let combination = combination.with_vote(0, false).expect("two are left");
     let samples = [(
         vec![[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.4, 0.6, 0.0]],
@@ -71,7 +71,7 @@ fn who_does_not_vote_is_weighed_by_what_it_would_change() {
 
 #[test]
 fn without_labels_nothing_is_said_of_accuracy() {
-    let combination = Combination::new(RuleKind::Average, vec![1.0; 2]);
+    let combination = Combination::even(RuleKind::Average, 2);
     let found = weighed(&combination, &[(vec![A, A], None)]);
     assert_eq!((found[0].accuracy, found[0].accuracy_change), (None, None));
     assert!(is(found[0].agreement, 1.0));
@@ -79,7 +79,7 @@ fn without_labels_nothing_is_said_of_accuracy() {
 
 #[test]
 fn values_that_are_no_probabilities_have_no_entropy() {
-    let combination = Combination::new(RuleKind::Average, vec![1.0; 2]);
+    let combination = Combination::even(RuleKind::Average, 2);
     let mut scales = scales(&combination).of_values();
     for _ in 0..60 {
         scales.weigh(&[&[3.0, -1.0, 0.5], &[2.0, 7.0, 0.0]], Some(0));
@@ -91,7 +91,7 @@ fn values_that_are_no_probabilities_have_no_entropy() {
 
 #[test]
 fn a_sample_that_a_member_answers_with_nan_is_not_weighed() {
-    let combination = Combination::new(RuleKind::Average, vec![1.0; 2]);
+    let combination = Combination::even(RuleKind::Average, 2);
     let mut scales = scales(&combination);
     for _ in 0..60 {
         scales.weigh(&[&A, &A], Some(0));
@@ -105,7 +105,7 @@ fn a_sample_that_a_member_answers_with_nan_is_not_weighed() {
 
 #[test]
 fn the_only_voter_is_all_there_is_and_few_samples_say_nothing() {
-    let combination = Combination::new(RuleKind::Average, vec![1.0; 2]);
+    let combination = Combination::even(RuleKind::Average, 2);
     let combination = combination.with_vote(1, false).expect("one is left");
     let found = weighed(&combination, &[(vec![A, B], Some(0))]);
     assert!(is(found[0].flips, 1.0));
@@ -117,7 +117,7 @@ fn the_only_voter_is_all_there_is_and_few_samples_say_nothing() {
 
 #[test]
 fn what_came_long_ago_counts_less() {
-    let combination = Combination::new(RuleKind::Average, vec![1.0; 2]);
+    let combination = Combination::even(RuleKind::Average, 2);
     let mut scales = scales(&combination);
     for sample in 0..20_000 {
         let row = if sample < 10_000 { &A } else { &B };

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use divisi::ensemble::{Combination, RuleKind, Temperature};
+use divisi::ensemble::{Combination, Ensemble, Files, RuleKind, Temperature, VoteWeight};
 use divisi::serving::{Answer, Engine, Part, Request};
-use divisi::session::{Command, LiveSession, MarkKind, Session};
+use divisi::session::wire::{decode, encode};
+use divisi::session::{Command, LiveSession, MarkKind, Session, Setup};
 use proptest::prelude::*;
 
 use crate::common::{digits, fakes, start};
@@ -35,7 +36,53 @@ fn temperature() -> impl Strategy<Value = Temperature> {
     prop_oneof![Just(1.0), 0.2f64..5.0].prop_map(|t| Temperature::new(t).expect("in range"))
 }
 
+fn weight(of: f64) -> VoteWeight {
+    VoteWeight::new(of).expect("a weight")
+}
+
+/// Any number at all, those at the edges more often.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<f64>(),
+        1e-6..1e6,
+        prop::sample::select(vec![
+            0.0,
+            -0.0,
+            1e-6,
+            1e6,
+            9e-7,
+            1.1e6,
+            1e308,
+            5e-324,
+            -1.0,
+            f64::NAN,
+            f64::INFINITY,
+        ]),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn weights_are_refused_or_give_every_voter_a_share_of_one(
+        numbers in prop::collection::vec(number(), 1..40),
+    ) {
+        let voting = vec![true; numbers.len()];
+        let written = Combination::written(RuleKind::WeightedAverage, &numbers, voting);
+        let good = |n: &f64| *n == 0.0 || (1e-6..=1e6).contains(n);
+        prop_assert_eq!(written.is_ok(), numbers.iter().all(good));
+        let Ok(combination) = written else { return Ok(()) };
+        let voters = numbers.iter().filter(|n| **n != 0.0).count();
+        prop_assert_eq!(combination.check(numbers.len()).is_ok(), voters > 0);
+        prop_assume!(voters > 0);
+        let shares: Vec<f32> = (0..numbers.len())
+            .filter(|m| combination.voting[*m])
+            .map(|m| share(&combination, m))
+            .collect();
+        prop_assert_eq!(shares.len(), voters);
+        prop_assert!(shares.iter().all(|s| *s > 0.0 && s.is_finite()), "{shares:?}");
+        prop_assert!((shares.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{shares:?}");
+    }
+
     #[test]
     fn answers_are_those_of_the_voters_alone_in_any_order(
         rows in predictions(),
@@ -46,6 +93,7 @@ proptest! {
     ) {
         prop_assume!(voting.contains(&true));
         let voters: Vec<usize> = (0..MEMBERS).filter(|&m| voting[m]).collect();
+        let weights: Vec<VoteWeight> = weights.into_iter().map(weight).collect();
         for rule in RuleKind::ALL {
             let masked = Combination { voting: voting.clone(), ..Combination::new(rule, weights.clone()) }
                 .at(temperatures.clone());
@@ -61,11 +109,19 @@ proptest! {
     }
 }
 
+/// What a member's certainty adds to an answer.
+fn share(combination: &Combination, member: usize) -> f32 {
+    let rule = combination.build(1);
+    let mut state = vec![0.0; rule.state_width()];
+    rule.fold(member, &[1.0], &mut state);
+    state[0]
+}
+
 #[test]
 fn a_member_that_does_not_vote_cannot_spoil_an_answer() {
     let rows = vec![vec![f32::NAN; CLASSES], vec![0.25; CLASSES]];
     for rule in RuleKind::ALL {
-        let combination = Combination::new(rule, vec![1.0; 2]);
+        let combination = Combination::even(rule, 2);
         let combination = combination.with_vote(0, false).expect("one is left");
         let answer = fold(&combination, &[0, 1], &rows);
         assert!(answer.iter().all(|p| p.is_finite()), "{rule:?}");
@@ -157,4 +213,51 @@ fn a_vote_is_taken_and_given_back_live_and_is_a_step_of_history() {
         "nobody"
     );
     assert!(session.snapshot().combination.voting[5]);
+}
+
+const WEIGHTLESS: &str = r#"name = "weightless"
+classes = 10
+rule = "weighted-average"
+input = { shape = [64] }
+members = [
+    { name = "silent", network = { builder = "perceptron" }, vote_weight = 0 },
+    { name = "loud", network = { builder = "perceptron" }, vote_weight = 1e6 },
+    { name = "quiet", network = { builder = "perceptron" }, vote_weight = 1e-6 },
+]
+"#;
+
+static FILES: &[(&str, &[u8])] = &[("ensemble.toml", WEIGHTLESS.as_bytes())];
+
+#[test]
+fn a_member_of_weight_0_does_not_vote_until_it_is_told_to() {
+    let name = "weightless";
+    let ensemble = Ensemble::read(&Files::Embedded { name, files: FILES }).expect("valid");
+    let ensemble = Arc::new(ensemble);
+    assert_eq!(ensemble.combination().voting, [false, true, true]);
+    assert_eq!(ensemble.only(0).combination().voting, [true]);
+    let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
+    let mut session = LiveSession::new(Arc::clone(&engine), fakes(&ensemble), None);
+    for (member, votes) in [(1, false), (1, true), (0, true), (0, false), (2, false)] {
+        let command = Command::SetVote(member, votes);
+        session.command(command).expect("somebody votes");
+        assert_eq!(session.snapshot().combination.voting[member], votes);
+    }
+}
+
+#[test]
+fn no_command_brings_a_weight_that_no_manifest_may_have() {
+    let ensemble = digits();
+    let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
+    let mut session = LiveSession::new(engine, fakes(&ensemble), None);
+    let mut setup: Setup = session.snapshot().setup();
+    setup.combination.weights[3] = weight(0.625);
+    let sent = encode(&Command::Apply(Box::new(setup), None)).expect("encodes");
+    assert!(decode::<Command>(&sent).is_ok());
+    let at = sent.windows(8).position(|w| w == 0.625f64.to_le_bytes());
+    let at = at.expect("its bytes");
+    for wrong in [0.0, -1.0, 1e300, 1e-300, f64::NAN, f64::INFINITY] {
+        let mut other = sent.clone();
+        other[at..at + 8].copy_from_slice(&f64::to_le_bytes(wrong));
+        assert!(decode::<Command>(&other).is_err(), "{wrong}");
+    }
 }

@@ -2,47 +2,163 @@
 
 use toml::Spanned;
 
-use super::super::Input;
 use super::super::error::EnsembleError;
 use super::super::manifest::{InputTable, MemberInput};
+use super::super::{Input, PerChannel, Steps};
 use super::page::Page;
 use crate::network::Shape;
 
-pub(super) fn ensemble(page: &Page<'_>, table: &InputTable) -> Result<Input, EnsembleError> {
-    Ok(Input {
-        shape: shape(page, "input.shape", &table.shape)?,
-        scale: number(page, "input.scale", table.scale.as_ref(), 1.0)?,
-        shift: number(page, "input.shift", table.shift.as_ref(), 0.0)?,
-    })
+/// What clients send, and the steps that members inherit.
+pub(super) fn ensemble(
+    page: &Page<'_>,
+    table: &InputTable,
+) -> Result<(Input, Steps), EnsembleError> {
+    let shape = shape(page, "input.shape", &table.shape)?;
+    let written = Written {
+        field: "input",
+        scale: table.scale.as_ref(),
+        shift: table.shift.as_ref(),
+        mean: table.mean.as_ref(),
+        std: table.std.as_ref(),
+    };
+    let steps = written.steps(page, shape, Steps::default())?;
+    let input = written.input(page, shape, &steps)?;
+    Ok((input, steps))
 }
 
 /// A member's own input; what it does not say is the ensemble's.
 pub(super) fn member(
     page: &Page<'_>,
     table: Option<&MemberInput>,
-    of_ensemble: &Input,
+    of_ensemble: &(Input, Steps),
 ) -> Result<Input, EnsembleError> {
+    let (ensemble, inherited) = of_ensemble;
     let Some(table) = table else {
-        return Ok(*of_ensemble);
+        return Ok(ensemble.clone());
     };
-    let field = |name: &str| format!("members.input.{name}");
     let shape = match &table.shape {
-        None => of_ensemble.shape,
-        Some(written) => {
-            let own = shape(page, &field("shape"), written)?;
-            check_resize(of_ensemble.shape, own).map_err(|why| {
-                let why = format!("{}: {why}", field("shape"));
-                page.wrong(written.span().start, why)
-            })?;
-            own
-        }
+        None => ensemble.shape,
+        Some(written) => own_shape(page, written, ensemble.shape)?,
     };
-    let (scale, shift) = (table.scale.as_ref(), table.shift.as_ref());
-    Ok(Input {
-        shape,
-        scale: number(page, &field("scale"), scale, of_ensemble.scale)?,
-        shift: number(page, &field("shift"), shift, of_ensemble.shift)?,
-    })
+    let written = Written {
+        field: "members.input",
+        scale: table.scale.as_ref(),
+        shift: table.shift.as_ref(),
+        mean: table.mean.as_ref(),
+        std: table.std.as_ref(),
+    };
+    let mut steps = written.steps(page, shape, inherited.clone())?;
+    if let Some(asked) = &table.transform_input {
+        steps.transform_input = transform_input(page, asked, shape)?;
+    }
+    written.input(page, shape, &steps)
+}
+
+fn own_shape(
+    page: &Page<'_>,
+    written: &Spanned<Vec<i64>>,
+    sample: Shape,
+) -> Result<Shape, EnsembleError> {
+    let own = shape(page, "members.input.shape", written)?;
+    check_resize(sample, own).map_err(|why| {
+        let why = format!("members.input.shape: {why}");
+        page.wrong(written.span().start, why)
+    })?;
+    Ok(own)
+}
+
+fn transform_input(
+    page: &Page<'_>,
+    asked: &Spanned<bool>,
+    shape: Shape,
+) -> Result<bool, EnsembleError> {
+    if !*asked.get_ref() || matches!(shape, Shape::Image { channels: 3, .. }) {
+        return Ok(*asked.get_ref());
+    }
+    let why = format!(
+        "members.input.transform_input: expected an image of 3 channels (red, green, blue), found {shape}"
+    );
+    Err(page.wrong(asked.span().start, why))
+}
+
+/// Normalisation as a table has it.
+struct Written<'a> {
+    /// The table's name.
+    field: &'a str,
+    scale: Option<&'a Spanned<PerChannel>>,
+    shift: Option<&'a Spanned<PerChannel>>,
+    mean: Option<&'a Spanned<PerChannel>>,
+    std: Option<&'a Spanned<PerChannel>>,
+}
+
+impl Written<'_> {
+    /// What is not written is as in `inherited`.
+    fn steps(
+        &self,
+        page: &Page<'_>,
+        shape: Shape,
+        inherited: Steps,
+    ) -> Result<Steps, EnsembleError> {
+        let read = |name: &str, written: Option<&Spanned<PerChannel>>, inherited| match written {
+            None => Ok(inherited),
+            Some(written) => per_channel(page, &format!("{}.{name}", self.field), written, shape),
+        };
+        Ok(Steps {
+            scale: read("scale", self.scale, inherited.scale)?,
+            shift: read("shift", self.shift, inherited.shift)?,
+            mean: read("mean", self.mean, inherited.mean)?,
+            std: read("std", self.std, inherited.std)?,
+            transform_input: inherited.transform_input,
+        })
+    }
+
+    fn input(&self, page: &Page<'_>, shape: Shape, steps: &Steps) -> Result<Input, EnsembleError> {
+        Input::new(shape, steps).map_err(|channel| {
+            let all = [self.std, self.scale, self.mean, self.shift];
+            let at = all
+                .into_iter()
+                .flatten()
+                .next()
+                .map_or(0, |w| w.span().start);
+            let field = self.field;
+            page.wrong(
+                at,
+                format!("{field}: channel {channel} would be scaled beyond float32"),
+            )
+        })
+    }
+}
+
+/// Finite numbers, one or as many as there are channels; standard deviations above 0.
+fn per_channel(
+    page: &Page<'_>,
+    field: &str,
+    written: &Spanned<PerChannel>,
+    shape: Shape,
+) -> Result<PerChannel, EnsembleError> {
+    let wrong = |why: String| Err(page.wrong(written.span().start, format!("{field}: {why}")));
+    let value = written.get_ref();
+    let numbers = value.numbers();
+    if !value.covers(shape.channels()) {
+        let (expected, found) = (shape.channels(), numbers.len());
+        let what = match shape {
+            Shape::Image { .. } => "channel",
+            Shape::Vector { .. } => "feature",
+        };
+        return wrong(format!(
+            "expected one number, or a list of {expected} (one a {what}), found {found}"
+        ));
+    }
+    if let Some(number) = numbers.iter().find(|n| !(**n as f32).is_finite()) {
+        return wrong(format!("expected a finite number, found {number}"));
+    }
+    match numbers
+        .iter()
+        .find(|n| field.ends_with(".std") && **n <= 0.0)
+    {
+        Some(number) => wrong(format!("expected a number above 0, found {number}")),
+        None => Ok(value.clone()),
+    }
 }
 
 /// Images of as many channels can be resized; anything else has to be equal.
@@ -71,17 +187,4 @@ fn shape(
         .ok_or_else(|| "no dimension may be negative".to_owned())
         .and_then(Shape::try_from)
         .map_err(|why| page.wrong(written.span().start, format!("{field}: {why}")))
-}
-
-fn number(
-    page: &Page<'_>,
-    field: &str,
-    written: Option<&Spanned<f64>>,
-    default: f32,
-) -> Result<f32, EnsembleError> {
-    match written {
-        None => Ok(default),
-        Some(v) if (*v.get_ref() as f32).is_finite() => Ok(*v.get_ref() as f32),
-        Some(v) => Err(page.wrong(v.span().start, format!("{field}: expected a finite number"))),
-    }
 }

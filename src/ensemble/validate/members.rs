@@ -4,22 +4,23 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::Input;
 use super::super::error::{EnsembleError, line_of};
 use super::super::files::Files;
 use super::super::manifest::{Manifest, MemberTable};
 use super::super::member::{Member, Outputs};
 use super::super::temperature::Temperature;
+use super::super::vote_weight::VoteWeight;
+use super::super::{Input, Steps};
 use super::page::Page;
-use super::{check_name, input};
+use super::{check_name, input, naming};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
-use crate::network::{Graph, Shape, Weights, WeightsError};
+use crate::network::{Graph, Naming, Shape, Weights, WeightsError};
 
 pub(super) fn members(
     page: &Page<'_>,
     manifest: &Manifest,
-    input: &Input,
+    input: &(Input, Steps),
     classes: usize,
 ) -> Result<Vec<Arc<Member>>, EnsembleError> {
     let tables = manifest.members.get_ref();
@@ -46,8 +47,7 @@ pub(super) fn members(
         let built = build_member(page, member, index, input, classes, of_all)?;
         members.push(Arc::new(built));
     }
-    let total: f64 = members.iter().map(|m| m.vote_weight).sum();
-    if total > 0.0 {
+    if members.iter().any(|m| m.vote_weight.is_some()) {
         Ok(members)
     } else {
         let at = manifest.members.span().start;
@@ -59,23 +59,16 @@ fn build_member(
     page: &Page<'_>,
     table: &MemberTable,
     index: usize,
-    input: &Input,
+    input: &(Input, Steps),
     classes: usize,
     of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
     let input = input::member(page, table.input.as_ref(), input)?;
     let graph = network(page, table, input.shape, classes)?;
+    let naming = naming::naming(page, table)?;
     let weights = match &table.weights {
         None => Weights::synthetic(&graph, index as u64),
-        Some(name) => weights(page.files, name, &table.name, &graph)?,
-    };
-    let vote_weight = match &table.vote_weight {
-        None => 1.0,
-        Some(w) if w.get_ref().is_finite() && *w.get_ref() >= 0.0 => *w.get_ref(),
-        Some(w) => {
-            let why = format!("vote_weight: expected 0 or more, found {}", w.get_ref());
-            return Err(page.wrong(w.span().start, why));
-        }
+        Some(name) => weights(page.files, name, &table.name, &graph, &naming)?,
     };
     Ok(Member {
         name: table.name.clone(),
@@ -84,7 +77,7 @@ fn build_member(
         input,
         temperature: temperature(page, table, of_all)?,
         outputs: table.outputs,
-        vote_weight,
+        vote_weight: vote_weight(page, table)?,
     })
 }
 
@@ -108,15 +101,25 @@ fn temperature(
     parsed.map_err(|why| page.wrong(at, format!("members.temperature: {why}")))
 }
 
+/// Returns `None` for a member that does not vote.
+fn vote_weight(page: &Page<'_>, table: &MemberTable) -> Result<Option<VoteWeight>, EnsembleError> {
+    let Some(written) = &table.vote_weight else {
+        return Ok(Some(VoteWeight::default()));
+    };
+    VoteWeight::written(*written.get_ref())
+        .map_err(|why| page.wrong(written.span().start, format!("vote_weight: {why}")))
+}
+
 fn weights(
     files: &Files,
     name: &str,
     member: &str,
     graph: &Graph,
+    naming: &Naming,
 ) -> Result<Weights, EnsembleError> {
     let read = match files.path(name) {
-        Some(path) => Weights::open(&path, graph),
-        None => Weights::from_safetensors(&files.read(name)?, graph),
+        Some(path) => Weights::open_as(&path, graph, naming),
+        None => Weights::from_safetensors_as(&files.read(name)?, graph, naming),
     };
     read.map_err(|e| EnsembleError::File {
         file: files.display(name),

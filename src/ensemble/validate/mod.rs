@@ -3,6 +3,7 @@
 mod calibration;
 mod input;
 mod members;
+mod naming;
 mod page;
 mod policy;
 
@@ -49,7 +50,7 @@ fn check_name(page: &Page<'_>, at: usize, field: &str, name: &str) -> Result<(),
 fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     check_name(page, 0, "name", &manifest.name)?;
     let classes = page.count("classes", &manifest.classes, 1 << 24)?;
-    let input = input::ensemble(page, &manifest.input)?;
+    let normalised = input::ensemble(page, &manifest.input)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
     let batch_sizes = match &manifest.batch_sizes {
@@ -58,7 +59,8 @@ fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleErr
             .map_err(|why| page.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
     let labels = labels(page, &manifest, classes)?;
-    let members = members::members(page, &manifest, &input, classes)?;
+    let members = members::members(page, &manifest, &normalised, classes)?;
+    let (input, _) = normalised;
     let layout = manifest.input.layout;
     let rule = manifest
         .rule

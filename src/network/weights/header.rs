@@ -11,12 +11,14 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::handful::{cut, quoted};
+
 /// The format's own bound on the header's bytes.
 const MAX_HEADER: usize = 100_000_000;
 
 /// More tensors than this are taken for a mistake: a graph has 10 000 layers at most, a
 /// norm four tensors and its counter.
-const MAX_TENSORS: usize = 50_000;
+pub(super) const MAX_TENSORS: usize = 50_000;
 
 /// More dimensions than this are taken for a mistake.
 const MAX_DIMENSIONS: usize = 8;
@@ -45,7 +47,7 @@ pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, Entry>, String> {
         .split_at_checked(length)
         .ok_or_else(|| format!("a header of {length} bytes, the file ends before that"))?;
     let Listed(listed) =
-        serde_json::from_slice(header).map_err(|e| format!("in the header: {e}"))?;
+        serde_json::from_slice(header).map_err(|e| cut(&format!("in the header: {e}")))?;
     check_places(&listed, data.len())?;
     let begin = 8 + length;
     let entries = listed.into_iter().map(|(name, tensor)| {
@@ -60,6 +62,13 @@ pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, Entry>, String> {
     Ok(entries.collect())
 }
 
+/// Whether a file is meant to be safetensors: a length that can be, and a header where
+/// it belongs.
+pub(super) fn is_meant(file: &[u8]) -> bool {
+    let length = file.first_chunk::<8>().map(|l| u64::from_le_bytes(*l));
+    length.is_some_and(|n| n <= MAX_HEADER as u64) && file.get(8) == Some(&b'{')
+}
+
 /// Where one tensor must end the next begins, the first at 0, the last ends the file.
 fn check_places(listed: &BTreeMap<String, Tensor>, data: usize) -> Result<(), String> {
     let mut all: Vec<_> = listed.iter().collect();
@@ -67,7 +76,7 @@ fn check_places(listed: &BTreeMap<String, Tensor>, data: usize) -> Result<(), St
     let mut end = 0;
     for (name, tensor) in all {
         let range = tensor.range();
-        let wrong = |why: String| format!("tensor `{name}`: {why}");
+        let wrong = |why: String| format!("tensor {}: {why}", quoted(name));
         if range.end > data {
             let last = range.end;
             return Err(wrong(format!("ends at byte {last}, the file has {data}")));
@@ -111,7 +120,8 @@ impl Tensor {
 
     /// What its type and shape take.
     fn bytes(&self) -> Result<usize, String> {
-        let bits = bits(&self.dtype).ok_or_else(|| format!("unknown type `{}`", self.dtype))?;
+        let bits =
+            bits(&self.dtype).ok_or_else(|| format!("unknown type {}", quoted(&self.dtype)))?;
         let all = self
             .shape
             .0
@@ -172,7 +182,10 @@ impl<'de> Visitor<'de> for ListedVisitor {
             }
             let tensor = map.next_value()?;
             if tensors.insert(name.clone().into_owned(), tensor).is_some() {
-                return Err(A::Error::custom(format!("tensor `{name}` appears twice")));
+                return Err(A::Error::custom(format!(
+                    "tensor {} appears twice",
+                    quoted(&name)
+                )));
             }
         }
         Ok(tensors)

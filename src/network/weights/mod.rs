@@ -1,9 +1,20 @@
 //! A network's trained weights, held by name, checked against its graph.
 
+mod error;
 mod fit;
+mod foreign;
+mod handful;
 mod header;
 mod map;
+mod naming;
+mod notes;
+mod resolve;
+mod shards;
+mod source;
 mod synthetic;
+mod tensors;
+mod values;
+mod wrappers;
 mod write;
 
 use std::collections::BTreeMap;
@@ -11,13 +22,18 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use thiserror::Error;
-
 use super::graph::Graph;
-use fit::{Source, fit};
+use fit::fit;
 use map::Map;
+use source::Source;
 use synthetic::Recipe;
+use tensors::of_file;
 
+pub use error::{Mismatch, WeightsError};
+pub use foreign::Foreign;
+pub use handful::Handful;
+pub use naming::{Naming, Pattern};
+pub use notes::{Ignored, Note};
 pub use synthetic::{Filling, fillings};
 
 /// Values of every parameter of one network, in float32, row-major.
@@ -26,66 +42,90 @@ pub struct Weights {
     tensors: OnceLock<BTreeMap<String, Values>>,
     /// How to make them up, where no file has them.
     synthetic: Option<Recipe>,
-    /// The file they are read from in place.
-    map: Option<Arc<Map>>,
+    /// The files they are read from in place.
+    maps: Vec<Arc<Map>>,
+    /// What was done to the files' tensors.
+    notes: Vec<Note>,
 }
 
 /// Where one parameter's values are.
 #[derive(Clone, Debug)]
 enum Values {
     Owned(Vec<f32>),
-    /// Bytes of the mapped file, aligned for float32.
-    InPlace(Range<usize>),
-}
-
-/// Why weights do not belong to a network.
-#[derive(Debug, Error)]
-pub enum WeightsError {
-    /// The file itself cannot be had.
-    #[error("{0}")]
-    Io(String),
-    #[error("not a readable safetensors file: {0}")]
-    Unreadable(String),
-    #[error("does not fit the network: {}", .0.join("; "))]
-    Mismatch(Vec<String>),
-    #[error("weights {0} changed since they were read")]
-    Changed(String),
-    #[error("cannot be written: {0}")]
-    Unwritable(String),
+    /// Bytes of one of the mapped files, aligned for float32.
+    InPlace(usize, Range<usize>),
 }
 
 impl Weights {
-    /// Maps the safetensors file at `path` and checks every tensor against the graph.
-    /// Values stay in the file and are read in place.
+    /// Maps the safetensors file at `path`, or those that an index there names, and
+    /// checks every tensor against the graph. Values of float32 stay in the file and are
+    /// read in place; others are converted.
     ///
     /// # Errors
     /// As [`Weights::from_safetensors`], or the file cannot be opened.
     pub fn open(path: &Path, graph: &Graph) -> Result<Self, WeightsError> {
-        let map = Arc::new(Map::open(path)?);
-        let tensors = fit(Source::Mapped(&map), graph)?;
-        map.check()?;
-        map.release();
-        Ok(Weights {
-            tensors: OnceLock::from(tensors),
+        Self::open_as(path, graph, &Naming::default())
+    }
+
+    /// The same with names that are not the network's.
+    ///
+    /// # Errors
+    /// As [`Weights::open`], or what `naming` says fits nothing.
+    pub fn open_as(path: &Path, graph: &Graph, naming: &Naming) -> Result<Self, WeightsError> {
+        let map = Map::open(path)?;
+        let (maps, tensors, mut notes) = if shards::is_index(map.bytes()) {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let (maps, tensors) = shards::open(folder, map.bytes())?;
+            map.check()?;
+            let note = Note::Shards(maps.len());
+            (maps, tensors, vec![note])
+        } else {
+            let tensors = of_file(map.bytes())?;
+            (vec![Arc::new(map)], tensors, Vec::new())
+        };
+        let sources: Vec<Source<'_>> = maps.iter().map(|map| Source::Mapped(map)).collect();
+        let fitted = fit(&sources, &tensors, graph, naming)?;
+        notes.extend(fitted.notes);
+        let weights = Weights {
+            tensors: OnceLock::from(fitted.values),
             synthetic: None,
-            map: Some(map),
-        })
+            maps,
+            notes,
+        };
+        weights.check()?;
+        weights.release();
+        Ok(weights)
     }
 
     /// Reads safetensors and checks every tensor against the graph.
     ///
     /// # Errors
-    /// The bytes are not whole safetensors, or tensors are missing, unknown, of
-    /// another shape or another type or not finite; all of them are named at once.
+    /// The bytes are not whole safetensors, or tensors are missing, unknown, of another
+    /// shape or a type that cannot be float32, not finite, or variances below 0; all that
+    /// is wrong is said at once, a few names of each kind.
     pub fn from_safetensors(bytes: &[u8], graph: &Graph) -> Result<Self, WeightsError> {
-        fit(Source::Bytes(bytes), graph).map(Weights::held)
+        Self::from_safetensors_as(bytes, graph, &Naming::default())
     }
 
-    fn held(tensors: BTreeMap<String, Values>) -> Self {
+    /// The same with names that are not the network's.
+    ///
+    /// # Errors
+    /// As [`Weights::from_safetensors`], or what `naming` says fits nothing.
+    pub fn from_safetensors_as(
+        bytes: &[u8],
+        graph: &Graph,
+        naming: &Naming,
+    ) -> Result<Self, WeightsError> {
+        let fitted = fit(&[Source::Bytes(bytes)], &of_file(bytes)?, graph, naming)?;
+        Ok(Weights::held(fitted.values, fitted.notes))
+    }
+
+    fn held(tensors: BTreeMap<String, Values>, notes: Vec<Note>) -> Self {
         Weights {
             tensors: OnceLock::from(tensors),
             synthetic: None,
-            map: None,
+            maps: Vec::new(),
+            notes,
         }
     }
 
@@ -97,17 +137,17 @@ impl Weights {
         tensors: BTreeMap<String, Vec<f32>>,
         graph: &Graph,
     ) -> Result<Self, WeightsError> {
-        let wrong: Vec<String> = graph
-            .parameters()
-            .iter()
-            .filter(|p| tensors.get(&p.name).map(Vec::len) != Some(p.elements()))
-            .map(|p| format!("tensor `{}` needs the shape {:?}", p.name, p.shape))
-            .collect();
-        if !wrong.is_empty() {
-            return Err(WeightsError::Mismatch(wrong));
+        let mut wrong = Mismatch::default();
+        for p in graph.parameters() {
+            if tensors.get(&p.name).map(Vec::len) != Some(p.elements()) {
+                let shape = &p.shape;
+                let said = || format!("tensor `{}` needs the shape {shape:?}", p.name);
+                wrong.shapes.push(said);
+            }
         }
+        wrong.result()?;
         let owned = tensors.into_iter().map(|(n, v)| (n, Values::Owned(v)));
-        Ok(Weights::held(owned.collect()))
+        Ok(Weights::held(owned.collect(), Vec::new()))
     }
 
     /// Seeded random weights for a network without a weight file.
@@ -122,13 +162,20 @@ impl Weights {
         Weights {
             tensors: OnceLock::new(),
             synthetic: Some(Recipe::new(graph, seed)),
-            map: None,
+            maps: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
     /// Whether the values were made up; no accuracy may be reported for them.
     pub fn is_synthetic(&self) -> bool {
         self.synthetic.is_some()
+    }
+
+    /// What was done to the file's tensors to make them the network's; nothing where they
+    /// are as the network has them.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
     }
 
     /// The seed of made-up values.
@@ -153,21 +200,19 @@ impl Weights {
     /// # Errors
     /// [`WeightsError::Changed`].
     pub fn check(&self) -> Result<(), WeightsError> {
-        self.map.as_ref().map_or(Ok(()), |map| map.check())
+        self.maps.iter().try_for_each(|map| map.check())
     }
 
     /// Lets go of memory that the file's bytes take; reading brings them back.
     pub fn release(&self) {
-        if let Some(map) = &self.map {
-            map.release();
-        }
+        self.maps.iter().for_each(|map| map.release());
     }
 
     fn values<'a>(&'a self, values: &'a Values) -> &'a [f32] {
         match values {
             Values::Owned(values) => values,
-            Values::InPlace(place) => {
-                let bytes = self.map.as_ref().map(|map| map.look(place.clone()));
+            Values::InPlace(file, place) => {
+                let bytes = self.maps.get(*file).map(|map| map.look(place.clone()));
                 bytemuck::try_cast_slice(bytes.unwrap_or_default()).unwrap_or_default()
             }
         }

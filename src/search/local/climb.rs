@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::allocation::Frame;
 use crate::search::control::{Control, Stopped};
+use crate::search::evaluator::Score;
 use crate::search::progress::{Progress, Tried};
 
 use super::moves::{Move, pairs, promising, remove};
@@ -216,7 +217,7 @@ impl<'a> Climber<'a> {
             if p.best_score.is_none_or(|best| score > best)
                 && let Ok(matrix) = position.matrix(self.frame)
             {
-                p.step_to(&matrix, score);
+                p.step_to(&matrix, Score::predicted(score));
                 p.history.push(score);
             }
         });

@@ -6,6 +6,7 @@ use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 use crate::search::evaluator::{Evaluator, Score, SearchError};
 
+use super::batching::Batching;
 use super::drain::{Drain, Runner, steady};
 use super::program::Programme;
 use super::rates::Rates;
@@ -20,7 +21,7 @@ pub struct ModelEvaluator {
 }
 
 impl ModelEvaluator {
-    /// Predicts from `costs`, which must be complete.
+    /// Predicts from `costs`, which must be complete, of batches as `batching` forms them.
     ///
     /// # Errors
     /// A device of this machine was not measured.
@@ -29,12 +30,13 @@ impl ModelEvaluator {
         devices: &Devices,
         footprints: Footprints,
         costs: &Costs,
+        batching: Batching,
     ) -> Result<Self, SearchError> {
         if !costs.is_complete() {
             let reason = "expected a profile of every member on every device";
             return Err(SearchError::Evaluation(reason.into()));
         }
-        let rates = Rates::new(frame, devices, costs);
+        let rates = Rates::new(frame, devices, costs, batching);
         Ok(ModelEvaluator::by(rates, devices, footprints))
     }
 
@@ -92,9 +94,6 @@ impl Evaluator for ModelEvaluator {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(Score::NONE);
         }
-        Ok(Score {
-            samples_per_s: self.run(matrix),
-            error: 0.0,
-        })
+        Ok(Score::predicted(self.run(matrix)))
     }
 }

@@ -5,27 +5,27 @@ use crate::device::Devices;
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
+use super::batching::Batching;
 use super::drain::Runner;
+use super::place::{LEAST, Place};
 use super::program::WorkerRate;
 
 /// Samples of a run: the paper measures over 1 024 (section IV.A). Evaluator `bench`
 /// sends them, evaluator `model` predicts such a run.
 pub const RUN: usize = 1024;
-/// Nothing is faster than this, in seconds a sample: costs of zero have no solution.
-const LEAST: f64 = 1e-12;
 
-/// One entry at one batch size.
+/// One entry at one batch size, while enough samples wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Seconds of the whole device that a sample takes.
     pub seconds: f64,
     /// Samples a second with the device to itself.
     pub most: f64,
-    /// Seconds of one batch with the device to itself.
+    /// Seconds of its largest batch with the device to itself.
     pub latency: f64,
 }
 
-/// Rates of every entry at every allowed batch size.
+/// Rates of every entry at every allowed batch size, under a batching policy.
 #[derive(Clone, Debug)]
 pub struct Rates {
     devices: usize,
@@ -39,21 +39,27 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Rates by `costs`.
-    pub fn new(frame: &Frame, devices: &Devices, costs: &Costs) -> Self {
-        Rates::slowed(frame, devices, costs, &[])
+    /// Rates by `costs` of batches as `batching` forms them.
+    pub fn new(frame: &Frame, devices: &Devices, costs: &Costs, batching: Batching) -> Self {
+        Rates::slowed(frame, devices, costs, batching, &[])
     }
 
     /// The same where a device takes `slowdown` times as long; 1 where it is not given.
-    pub fn slowed(frame: &Frame, on: &Devices, costs: &Costs, slowdown: &[f64]) -> Self {
+    pub fn slowed(
+        frame: &Frame,
+        on: &Devices,
+        costs: &Costs,
+        batching: Batching,
+        slowdown: &[f64],
+    ) -> Self {
         let (devices, members) = (frame.devices.len(), frame.members.len());
         let sizes: Vec<BatchSize> = frame.batch_sizes.iter().collect();
         let mut rates = Vec::with_capacity(devices * members * sizes.len());
         for device in 0..devices {
             let slower = slowdown.get(device).copied().unwrap_or(1.0).max(LEAST);
             for member in 0..members {
-                let rate = |size: &BatchSize| rate(costs, member, device, size.get(), slower);
-                rates.extend(sizes.iter().map(rate));
+                let place = Place::new(costs, batching, member, device);
+                rates.extend(sizes.iter().map(|&size| rate(&place, size, slower)));
             }
         }
         Rates {
@@ -135,13 +141,33 @@ impl Rates {
     }
 }
 
-fn rate(costs: &Costs, member: usize, device: usize, rows: usize, slower: f64) -> Rate {
-    let alone = costs.alone(member, device, rows);
-    let rows = rows as f64;
-    let latency = (alone.latency * slower).max(LEAST * rows);
-    Rate {
-        seconds: (alone.occupied * slower / rows).max(LEAST),
-        most: rows / latency,
-        latency,
+/// All lanes of a worker together: each runs its batches one after another.
+fn rate(place: &Place<'_>, size: BatchSize, slower: f64) -> Rate {
+    let lanes = place.lanes(size);
+    let mut all = Rate {
+        seconds: 0.0,
+        most: 0.0,
+        latency: 0.0,
+    };
+    for &rows in &lanes {
+        let turns = place.turns(rows);
+        let samples = turns.iter().sum::<usize>() as f64;
+        let batches = turns.iter().map(|&rows| place.batch(rows));
+        let latency = batches.clone().map(|b| b.latency).sum::<f64>() * slower;
+        let occupied = batches.clone().map(|b| b.occupied).sum::<f64>() * slower;
+        let rate = samples / latency.max(LEAST * samples);
+        // Weighed by its rate: so many seconds of the device a second.
+        all.seconds += rate * occupied / samples;
+        all.most += rate;
+        let longest = batches.map(|b| b.latency).fold(0.0, f64::max);
+        all.latency = all.latency.max(longest * slower);
     }
+    let alive = lanes.iter().sum::<usize>() as f64 / place.most_alive();
+    all.seconds = match lanes.as_slice() {
+        // Exactly what its batches say: equal matrices are told apart by less than rounding.
+        [rows] if alive == 0.0 => place.seconds_of_turns(*rows) * slower,
+        _ => all.seconds.max(alive) / all.most,
+    };
+    all.seconds = all.seconds.max(LEAST);
+    all
 }

@@ -6,19 +6,52 @@ use crate::allocation::Frame;
 use crate::device::{Devices, Host};
 use crate::profile::Costs;
 use crate::search::evaluator::SearchError;
-use crate::search::model::{Programme, Rates, WorkerRate, best_workers};
+use crate::search::model::{Batching, Limits, Programme, WorkerRate};
 
 use super::PlanOrder;
 
 /// More fleets than this are too many to look at.
-const MOST_FLEETS: usize = 200_000;
+const MOST_FLEETS: u128 = 200_000;
+/// More devices than this are no fleet: as many as a list of devices may name.
+const MOST_DEVICES: usize = Devices::MOST;
 
-/// Counts of each kind, cheapest first.
-pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, SearchError> {
-    if order.kinds.is_empty() || order.most == 0 {
+/// How many fleets of up to `most` devices of so many kinds there are; `None` beyond
+/// what is looked at.
+fn how_many(kinds: usize, most: usize) -> Option<u128> {
+    let mut count = 1;
+    for kind in 1..=kinds as u128 {
+        count = count * (most as u128 + kind) / kind;
+        if count > MOST_FLEETS {
+            return None;
+        }
+    }
+    (most <= MOST_DEVICES).then_some(count - 1)
+}
+
+/// Said before anything is made of what is asked.
+fn check(order: &PlanOrder) -> Result<(), SearchError> {
+    let (kinds, most) = (order.kinds.len(), order.most);
+    if kinds == 0 || most == 0 {
         let expected = "expected at least one kind of device and room for one of it";
         return Err(SearchError::Asked(expected.into()));
     }
+    if how_many(kinds, most).is_some() {
+        return Ok(());
+    }
+    let fits = (1..=MOST_DEVICES)
+        .rev()
+        .find(|&n| how_many(kinds, n).is_some());
+    Err(SearchError::Asked(match fits {
+        Some(fits) => format!(
+            "devices at most: expected 1 to {fits} where there are {kinds} kinds, found {most}"
+        ),
+        None => format!("kinds of device: expected fewer, found {kinds}"),
+    }))
+}
+
+/// Counts of each kind, cheapest first.
+pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, SearchError> {
+    check(order)?;
     let mut fleets = vec![Vec::new()];
     for _ in &order.kinds {
         let mut longer = Vec::new();
@@ -27,11 +60,6 @@ pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, SearchError> 
             for count in 0..=order.most - used {
                 longer.push([fleet.as_slice(), &[count]].concat());
             }
-        }
-        if longer.len() > MOST_FLEETS {
-            return Err(SearchError::Asked(format!(
-                "expected at most {MOST_FLEETS} fleets: fewer kinds, or fewer devices"
-            )));
         }
         fleets = longer;
     }
@@ -97,8 +125,9 @@ impl Ceilings {
         let share = kinds.map(|(number, kind)| {
             let one = Devices::simulated(&kind.profile, 1);
             let costs = Costs::of_laws(&order.ensemble, &one);
-            let rates = Rates::new(&Frame::of(&order.ensemble, &one), &one, &costs);
-            let best = best_workers(&rates, |_, _| true).into_iter();
+            let frame = Frame::of(&order.ensemble, &one);
+            let limits = Limits::new(&frame, &one, &costs, Batching::of(&order.ensemble));
+            let best = limits.best_workers(|_, _| true).into_iter();
             let members = 0..order.ensemble.members.len();
             Share {
                 workers: best
@@ -147,7 +176,7 @@ impl Ceilings {
         Duration::try_from_secs_f64(slowest).unwrap_or(Duration::MAX)
     }
 
-    /// Fleets by falling bound on throughput.
+    /// Fleets by falling bound on throughput, of equals the cheapest first.
     pub fn highest<'a>(&self, fleets: &'a [Vec<usize>]) -> Vec<&'a [usize]> {
         let bounds = fleets.iter().map(|f| (self.throughput(f), f.as_slice()));
         let mut bounds: Vec<_> = bounds.collect();

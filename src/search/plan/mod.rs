@@ -22,8 +22,10 @@ pub use offers::Offer;
 const MOST_TRIED: usize = 32;
 /// Fleets searched beyond the answer, to show what more would give.
 const BEYOND: usize = 2;
-/// Fleets looked at for what comes closest where bounds rule out all.
+/// Fleets looked at for what comes closest where bounds rule out all, …
 const MOST_CLOSEST: usize = 4;
+/// … of so many devices at most: to search a larger one for nothing would take long.
+const LARGEST_CLOSEST: usize = 64;
 
 /// A kind of device that could be had.
 #[derive(Clone, Debug)]
@@ -144,7 +146,9 @@ fn look_closest(
     seen: &mut Vec<Offer>,
     control: &Arc<Control>,
 ) -> Result<(), SearchError> {
-    for counts in ceilings.highest(fleets).into_iter().take(MOST_CLOSEST) {
+    let small = |counts: &&[usize]| counts.iter().sum::<usize>() <= LARGEST_CLOSEST;
+    let highest = ceilings.highest(fleets).into_iter().filter(small);
+    for counts in highest.take(MOST_CLOSEST) {
         control.checkpoint()?;
         if let Some(offers) = offers(order, counts, control)? {
             seen.extend(offers);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::allocation::{Frame, Matrix};
 use crate::device::Devices;
 use crate::search::control::Control;
+use crate::search::doubt::Doubt;
 use crate::search::evaluator::SearchError;
 use crate::search::goal::{Goal, LoadedLatency};
 use crate::search::goals::{Candidate, best_under_load, shortfall};
@@ -34,8 +35,9 @@ pub struct Offer {
     /// An hour, where every kind's price is known.
     pub price: Option<f64>,
     pub matrix: Matrix,
-    /// Samples a second in the long run.
+    /// Samples a second in the long run, and how sure that is.
     pub throughput: f64,
+    pub doubt: Doubt,
     /// At the rate asked, the worst of several runs; none where it does not keep up.
     pub latency: Option<LoadedLatency>,
 }
@@ -110,6 +112,7 @@ pub(super) fn offers(
         price: price(order, counts),
         matrix: candidate.matrix,
         throughput: candidate.throughput,
+        doubt: candidate.doubt,
         latency: candidate.latency,
     };
     let best = weighed.best.clone();

@@ -110,13 +110,15 @@ impl Profiler<'_> {
         costs
     }
 
-    /// From profiles that are kept, and from `known` where there is none.
+    /// From what is `known`, and from profiles that are kept where that is not all.
     ///
     /// # Errors
     /// Neither knows a member on a device.
     pub fn without_measuring(&self, known: Option<&Costs>) -> Result<Profiled, SearchError> {
         let started = Instant::now();
-        let mut costs = self.kept();
+        // Whoever asks has predicted by it: the same matrix is not predicted twice.
+        let whole = known.filter(|known| known.is_complete());
+        let mut costs = whole.map_or_else(|| self.kept(), Clone::clone);
         if let Some(known) = known {
             costs.fill_from(known);
         }

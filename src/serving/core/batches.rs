@@ -1,12 +1,14 @@
 //! Batches: from devices with room to finished requests.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 use crate::serving::scheduler::{Over, Pick, Start};
 
+use super::rest::Rest;
 use super::split::{Stamps, split};
-use super::{Core, Entry, Finished, lags};
+use super::{Core, Entry, Finished, Owed, lags};
 
 /// What a device with room does next.
 #[derive(Clone, Debug)]
@@ -29,56 +31,23 @@ pub(super) struct Running {
     pub given_up: bool,
     /// Its answers are being folded: nobody else may run its samples any more.
     pub folding: bool,
+    /// Its device was lost meanwhile: what its pool held is no more.
+    pub lost: bool,
 }
 
 impl<T: Clone> Core<T> {
-    /// Devices asleep that have something to do now, or sooner than they know.
-    /// The driver wakes them; they ask [`Core::next`].
-    pub fn wake(&mut self, now: Duration) -> Vec<usize> {
-        let mut woken = Vec::new();
-        for device in 0..self.asleep.len() {
-            let Some(until) = self.asleep[device] else {
-                continue;
-            };
-            let sooner = match self.scheduler.peek(now, device) {
-                None => true,
-                Some(at) => at.is_some_and(|at| until.is_none_or(|u| at < u)),
-            };
-            // What it slept for may have gone to somebody else: it looks again.
-            if sooner || until.is_some_and(|at| at <= now) {
-                self.asleep[device] = None;
-                woken.push(device);
-            }
-        }
-        woken
-    }
-
-    /// Whether a device was not asked yet, or was woken since it slept.
-    pub fn is_awake(&self, device: usize) -> bool {
-        self.asleep[device].is_none()
-    }
-
-    /// When the next sleeping device wakes by itself.
-    pub fn next_wake(&self) -> Option<Duration> {
-        self.asleep.iter().filter_map(|a| a.flatten()).min()
-    }
-
     /// A device has room: one that runs a batch at a time is free, one that runs them
-    /// side by side asks until it is told to sleep.
+    /// side by side asks until it is told to sleep. [`Core::wake_others`] is to be called
+    /// each time.
     pub fn next(&mut self, now: Duration, device: usize) -> Next<T> {
-        match self.scheduler.next(now, device) {
-            Pick::Wait(until) => {
-                self.asleep[device] = Some(until);
-                Next::Sleep(until)
-            }
-            Pick::Copy(transfers) => {
-                self.asleep[device] = None;
-                Next::Copy(transfers)
-            }
-            Pick::Run(start) => {
-                self.asleep[device] = None;
-                Next::Run(self.place(start))
-            }
+        self.rest[device] = Rest::Awake;
+        let pick = self.scheduler.next(now, device);
+        // Who copies ahead looks at what others have to do.
+        self.held_back |= pick != Pick::Wait && self.policy().copies_ahead();
+        match pick {
+            Pick::Wait => Next::Sleep(self.lay_down(now, device)),
+            Pick::Copy(transfers) => Next::Copy(transfers),
+            Pick::Run(start) => Next::Run(self.place(start)),
         }
     }
 
@@ -132,6 +101,7 @@ impl<T: Clone> Core<T> {
             ranges: placed.iter().map(|p| p.range).collect(),
             given_up: false,
             folding: false,
+            lost: false,
         };
         self.running.insert(start.id, running);
         Batch {
@@ -165,9 +135,10 @@ impl<T: Clone> Core<T> {
 
     /// A batch was run and folded; gives the requests that are complete. Nothing
     /// where its device was lost meanwhile: others run its samples then.
-    pub fn finish(&mut self, now: Duration, batch: &Batch<T>, stamps: Stamps) -> Vec<Finished<T>> {
+    pub fn finish(&mut self, now: Duration, batch: &Batch<T>, stamps: Stamps) -> Owed<T> {
+        let mut owed = Owed::new(&self.dropped);
         if !self.close_batch(now, batch) {
-            return Vec::new();
+            return owed;
         }
         let done = &mut self.member_done[batch.member];
         done.samples.add(now, batch.samples as f64);
@@ -176,19 +147,19 @@ impl<T: Clone> Core<T> {
             tally.finished(now, batch, &stamps);
             lags::record(now, batch, &stamps, [&mut tally.lags, &mut done.lags]);
         }
-        let mut finished = Vec::new();
         for placed in &batch.ranges {
             let Some(entry) = self.settle(&placed.range) else {
                 continue;
             };
-            finished.push(Finished {
+            owed.push(Finished {
+                request: placed.range.request,
                 samples: entry.samples,
                 latency: now.saturating_sub(entry.submitted),
                 split: split(entry.submitted, now, batch, placed, &stamps),
                 payload: entry.payload,
             });
         }
-        finished
+        owed
     }
 
     /// Takes a batch out of execution; false where it was not in it any more.
@@ -201,15 +172,24 @@ impl<T: Clone> Core<T> {
             member: batch.member,
             worker: batch.worker,
             batch: batch.id,
-            in_pool: batch.in_pool,
+            in_pool: batch.in_pool && !running.lost,
             ranges: &running.ranges,
         };
         self.scheduler.finish(now, over);
         true
     }
 
+    /// Counts a range of a request that was given up as done for one member.
+    pub(super) fn discard(&mut self, range: &Range) {
+        if self.settle(range).is_some() {
+            // Nobody gave it up: what knows its client answers as it is dropped.
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Counts a range as done for one member; the request, if that was its last and
     /// it is to be answered.
+    #[must_use = "its client waits for an answer"]
     pub(super) fn settle(&mut self, range: &Range) -> Option<Entry<T>> {
         let entry = self.requests.get_mut(&range.request)?;
         let part = &mut entry.parts[range.part];

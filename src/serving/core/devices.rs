@@ -3,17 +3,19 @@
 use std::num::NonZeroU32;
 
 use crate::serving::batch::{BatchId, Range};
+use crate::serving::scheduler::Left;
 
 use super::Core;
+use super::rest::Rest;
 
 impl<T: Clone> Core<T> {
     /// A device is gone with everything on it. Batches it was running go back to
     /// their queues, since nothing of them was answered: no request is lost by it.
     pub fn lose_device(&mut self, device: usize) {
-        let here = self.running.iter().filter(|(_, r)| r.device == device);
-        let (folding, mut lost): (Vec<BatchId>, Vec<BatchId>) = here
-            .map(|(id, _)| *id)
-            .partition(|id| self.running[id].folding);
+        let left = self.leave_folding(device);
+        let here = self.running.iter();
+        let here = here.filter(|(_, r)| r.device == device && !r.folding);
+        let mut lost: Vec<BatchId> = here.map(|(id, _)| *id).collect();
         lost.sort_unstable();
         let mut again: Vec<(usize, Range)> = Vec::new();
         for id in lost {
@@ -24,14 +26,26 @@ impl<T: Clone> Core<T> {
                 match self.requests.get(&range.request) {
                     Some(entry) if !entry.failed => again.push((running.member, range)),
                     // Given up meanwhile: nobody waits for it.
-                    _ => drop(self.settle(&range)),
+                    _ => self.discard(&range),
                 }
             }
         }
-        for spec in self.scheduler.lose(device, again, folding.len()) {
+        for spec in self.scheduler.lose(device, again, left) {
             self.tallies.remove(&spec.id);
         }
-        self.asleep[device] = None;
+        self.rest[device] = Rest::Awake;
+    }
+
+    /// Batches of a device that are being folded end still, though it is gone.
+    fn leave_folding(&mut self, device: usize) -> Left {
+        let mut left = Left::default();
+        let here = self.running.values_mut();
+        for running in here.filter(|r| r.device == device && r.folding) {
+            running.lost = true;
+            left.batches += 1;
+            left.samples += running.ranges.iter().map(|r| r.len).sum::<usize>();
+        }
+        left
     }
 
     /// A device is there again; it has no workers yet.
@@ -42,6 +56,11 @@ impl<T: Clone> Core<T> {
     /// Whether a device is gone.
     pub fn is_lost(&self, device: usize) -> bool {
         self.scheduler.is_lost(device)
+    }
+
+    /// What was set for a device by [`Core::set_max_inf`].
+    pub fn max_inf(&self, device: usize) -> Option<NonZeroU32> {
+        self.scheduler.max_inf(device)
     }
 
     /// At most so many samples alive on a device under `elastic`; none: the policy's.

@@ -1,36 +1,33 @@
 //! Requests that are given up: cancelled, late, or their worker lost.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::metrics::LatencySplit;
 use crate::serving::batch::RequestKey;
 
-use super::{Core, Finished};
+use super::{Core, Finished, Owed};
 
 impl<T: Clone> Core<T> {
-    /// Gives a request up: nothing of it is started any more. Its payload, to be
-    /// answered with the reason; none where it is already over.
-    pub fn fail(&mut self, now: Duration, request: RequestKey) -> Option<Finished<T>> {
-        self.fail_many(now, &[request]).pop()
+    /// Gives a request up: nothing of it is started any more. Nothing is owed where it is
+    /// already over.
+    pub fn fail(&mut self, now: Duration, request: RequestKey) -> Owed<T> {
+        self.fail_many(now, &[request])
     }
 
-    /// Gives requests up, in one pass over the queues.
-    pub fn fail_many(&mut self, now: Duration, requests: &[RequestKey]) -> Vec<Finished<T>> {
-        let mut failed = Vec::new();
-        let mut gone = HashSet::new();
+    /// Gives requests up; what others wait for is not looked at.
+    pub fn fail_many(&mut self, now: Duration, requests: &[RequestKey]) -> Owed<T> {
+        let mut owed = Owed::new(&self.dropped);
         for &request in requests {
-            if let Some(finished) = self.mark_failed(now, request) {
-                gone.insert(request);
-                failed.push(finished);
+            let Some(finished) = self.mark_failed(now, request) else {
+                continue;
+            };
+            owed.push(finished);
+            let orders = self.requests.get(&request).map(|e| e.orders.clone());
+            for range in self.scheduler.remove_samples(&orders.unwrap_or_default()) {
+                self.discard(&range);
             }
         }
-        if !gone.is_empty() {
-            for range in self.scheduler.remove_requests(|key| gone.contains(&key)) {
-                self.settle(&range);
-            }
-        }
-        failed
+        owed
     }
 
     fn mark_failed(&mut self, now: Duration, request: RequestKey) -> Option<Finished<T>> {
@@ -41,6 +38,7 @@ impl<T: Clone> Core<T> {
             self.deadlines.remove(&(at, request));
         }
         Some(Finished {
+            request,
             payload: entry.payload.clone(),
             samples: entry.samples,
             latency: now.saturating_sub(entry.submitted),
@@ -48,20 +46,21 @@ impl<T: Clone> Core<T> {
         })
     }
 
-    /// Takes back a request whose samples were never queued.
-    pub fn abandon(&mut self, request: RequestKey) {
-        if let Some(entry) = self.requests.remove(&request) {
-            self.live -= usize::from(!entry.failed);
-            self.forget_deadline(&entry, request);
-            for part in entry.parts {
-                self.pool.release(part.slice.extent, part.slice.len);
-            }
+    /// Takes back a request whose samples were never queued; its payload, unless it was
+    /// answered before.
+    pub fn abandon(&mut self, request: RequestKey) -> Option<T> {
+        let entry = self.requests.remove(&request)?;
+        self.live -= usize::from(!entry.failed);
+        self.forget_deadline(&entry, request);
+        for part in entry.parts {
+            self.pool.release(part.slice.extent, part.slice.len);
         }
+        (!entry.failed).then_some(entry.payload)
     }
 
     /// Time passes: gives requests past their deadline. Whether anything can start
     /// is for [`Core::wake`] to tell.
-    pub fn tick(&mut self, now: Duration) -> Vec<Finished<T>> {
+    pub fn tick(&mut self, now: Duration) -> Owed<T> {
         self.scheduler.tick(now);
         let mut late = Vec::new();
         while let Some(&(at, request)) = self.deadlines.first() {
@@ -75,7 +74,7 @@ impl<T: Clone> Core<T> {
     }
 
     /// Every request that is not over fails: gives them.
-    pub fn fail_all(&mut self, now: Duration) -> Vec<Finished<T>> {
+    pub fn fail_all(&mut self, now: Duration) -> Owed<T> {
         let mut keys: Vec<RequestKey> = self.requests.keys().copied().collect();
         keys.sort_unstable();
         self.fail_many(now, &keys)

@@ -7,16 +7,19 @@ mod batches;
 mod devices;
 mod failing;
 mod lags;
+mod owed;
+mod rest;
 mod split;
 mod stats;
 mod workers;
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
-use crate::metrics::LatencySplit;
-
 use crate::serving::batch::{BatchId, Range, RequestKey, Slice, WorkerId};
 use crate::serving::door::{Door, DoorState, Refused};
 use crate::serving::pool::PoolIndex;
@@ -26,6 +29,8 @@ use crate::serving::supervision::Watch;
 pub use batches::Next;
 use batches::Running;
 pub use lags::LagStats;
+pub use owed::{Finished, Owed};
+use rest::Rest;
 pub use split::Stamps;
 use stats::{CopyEngine, Done, Tally};
 pub use stats::{DeviceStats, Latencies, MOMENT, MOMENTS, MemberStats, WorkerStats};
@@ -50,22 +55,14 @@ pub struct Admission {
     pub parts: Vec<Slice>,
 }
 
-/// A request that is over: its payload, to be answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished<T> {
-    pub payload: T,
-    pub samples: usize,
-    pub latency: Duration,
-    /// Where the latency went; zeros for a request that failed.
-    pub split: LatencySplit,
-}
-
 struct Entry<T> {
     payload: T,
     parts: Vec<PartEntry>,
     samples: usize,
     /// Samples × members not yet folded or dropped.
     left: usize,
+    /// Numbers of its samples in order of arrival; none before they are queued.
+    orders: ops::Range<u64>,
     submitted: Duration,
     deadline: Option<Duration>,
     failed: bool,
@@ -88,8 +85,11 @@ pub struct Core<T> {
     tallies: HashMap<WorkerId, Tally>,
     watches: HashMap<(usize, usize), Watch>,
     restarts: HashMap<(usize, usize), u32>,
-    /// Devices asleep, and until when.
-    asleep: Vec<Option<Option<Duration>>>,
+    rest: Vec<Rest>,
+    /// A device sleeps because another is about to do what it could do too.
+    held_back: bool,
+    /// Requests that were over and dropped instead of answered.
+    dropped: Arc<AtomicU64>,
     member_done: Vec<Done>,
     copies: Vec<CopyEngine>,
     next_request: u64,
@@ -121,7 +121,9 @@ impl<T: Clone> Core<T> {
             tallies: HashMap::new(),
             watches: HashMap::new(),
             restarts: HashMap::new(),
-            asleep: vec![None; config.devices.len()],
+            rest: vec![Rest::Awake; config.devices.len()],
+            held_back: false,
+            dropped: Arc::default(),
             member_done: config.transforms.iter().map(|_| Done::new()).collect(),
             copies: config.devices.iter().map(|_| CopyEngine::new()).collect(),
             next_request: 0,
@@ -158,6 +160,22 @@ impl<T: Clone> Core<T> {
         self.live
     }
 
+    /// Requests that were over and that a driver dropped instead of answering them: a
+    /// fault, wherever there are any.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Places looked at so far for samples of requests that were given up.
+    pub fn looked_at(&self) -> u64 {
+        self.scheduler.looked_at()
+    }
+
+    /// Samples copied ahead, or on their way, in the memory of a device.
+    pub fn copied_ahead(&self, device: usize) -> usize {
+        self.scheduler.copied_ahead(device)
+    }
+
     /// A request of `samples` knocks. Its samples are to be written where the
     /// admission says, then [`Core::enqueue`] is to be called.
     ///
@@ -189,6 +207,7 @@ impl<T: Clone> Core<T> {
                 .collect(),
             samples,
             left: samples * self.members,
+            orders: 0..0,
             submitted: now,
             deadline,
             failed: false,
@@ -201,15 +220,17 @@ impl<T: Clone> Core<T> {
 
     /// The samples are written: every member's queue gets them.
     pub fn enqueue(&mut self, now: Duration, request: RequestKey) {
-        let Some(entry) = self.requests.get(&request) else {
+        let Some(entry) = self.requests.get_mut(&request) else {
             return;
         };
         if entry.failed {
             // Given up while its samples were being written: nobody will read them.
-            return self.abandon(request);
+            drop(self.abandon(request));
+            return;
         }
         let mut order = self.next_order;
         self.next_order += entry.samples as u64;
+        entry.orders = order..self.next_order;
         let lens: Vec<usize> = entry.parts.iter().map(|p| p.slice.len).collect();
         for (part, len) in lens.into_iter().enumerate() {
             let range = Range {

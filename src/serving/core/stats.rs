@@ -225,7 +225,7 @@ impl<T: Clone> Core<T> {
 
     /// How busy each device was lately, where its workers did what `workers` say.
     pub fn device_stats(&mut self, now: Duration, workers: &[WorkerStats]) -> Vec<DeviceStats> {
-        let mut devices = vec![DeviceStats::default(); self.asleep.len()];
+        let mut devices = vec![DeviceStats::default(); self.rest.len()];
         for stats in workers {
             let device = &mut devices[stats.spec.device];
             device.busy += stats.load;

@@ -8,7 +8,7 @@ use crate::serving::scheduler::WorkerSpec;
 use crate::serving::supervision::Verdict;
 
 use super::stats::Tally;
-use super::{Core, Finished};
+use super::{Core, Owed};
 
 impl<T: Clone> Core<T> {
     /// A number for a worker about to be built.
@@ -41,26 +41,22 @@ impl<T: Clone> Core<T> {
     }
 
     /// A worker is gone. Requests in batches it still runs fail: gives them.
-    pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Vec<Finished<T>> {
+    pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Owed<T> {
         let stuck = self.running_requests(id);
         self.scheduler.remove(id);
         self.tallies.remove(&id);
         self.fail_many(now, &stuck)
     }
 
-    /// A network panicked: its batch's requests fail. What becomes of the worker:
-    /// one that was leaving or gone anyway is not built again.
-    pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Vec<Finished<T>>) {
-        if !self.close_batch(now, batch) {
-            return (Verdict::Gone, Vec::new());
-        }
-        let stuck: Vec<RequestKey> = batch.ranges.iter().map(|p| p.range.request).collect();
-        let failed = self.fail_many(now, &stuck);
-        for placed in &batch.ranges {
-            self.settle(&placed.range);
-        }
+    /// A network panicked: its batch's requests fail, and where the worker goes those of
+    /// its other batches too. What becomes of the worker: one that was leaving or gone
+    /// anyway is not built again.
+    pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Owed<T>) {
+        let Some(mut failed) = self.give_up(now, batch) else {
+            return (Verdict::Gone, Owed::new(&self.dropped));
+        };
         if !self.scheduler.staying().any(|w| w.id == batch.worker) {
-            self.remove_worker(now, batch.worker);
+            failed.join(self.remove_worker(now, batch.worker));
             return (Verdict::Gone, failed);
         }
         let place = (batch.device, batch.member);
@@ -69,9 +65,29 @@ impl<T: Clone> Core<T> {
             *self.restarts.entry(place).or_default() += 1;
             self.scheduler.rebuild(batch.worker);
         } else {
-            self.remove_worker(now, batch.worker);
+            failed.join(self.remove_worker(now, batch.worker));
         }
         (verdict, failed)
+    }
+
+    /// A batch was run and its answers cannot be folded: its requests fail, its worker is
+    /// as good as before.
+    pub fn spoiled(&mut self, now: Duration, batch: &Batch<T>) -> Owed<T> {
+        let failed = self.give_up(now, batch);
+        failed.unwrap_or_else(|| Owed::new(&self.dropped))
+    }
+
+    /// Ends a batch and fails its requests; none where it was not in execution any more.
+    fn give_up(&mut self, now: Duration, batch: &Batch<T>) -> Option<Owed<T>> {
+        if !self.close_batch(now, batch) {
+            return None;
+        }
+        let stuck: Vec<RequestKey> = batch.ranges.iter().map(|p| p.range.request).collect();
+        let failed = self.fail_many(now, &stuck);
+        for placed in &batch.ranges {
+            self.discard(&placed.range);
+        }
+        Some(failed)
     }
 
     /// A worker that panicked was built again. False where it had to go meanwhile,
@@ -93,7 +109,7 @@ impl<T: Clone> Core<T> {
     }
 
     /// Closes the door because a member has no worker left; what waits fails.
-    pub fn close_orphaned(&mut self, now: Duration, reason: &str) -> Vec<Finished<T>> {
+    pub fn close_orphaned(&mut self, now: Duration, reason: &str) -> Owed<T> {
         self.orphaned = true;
         self.door.set(DoorState::Closed(reason.to_owned()));
         self.fail_all(now)

@@ -1,6 +1,5 @@
 //! A client's side: what it sends, what it waits for, what it gets.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -16,6 +15,7 @@ use crate::serving::batch::RequestKey;
 use crate::serving::flaws::Detail;
 
 use super::ballots::Ballot;
+use super::promise::{Books, Promise};
 use super::shared::Shared;
 
 /// Why a request has no answer although it was admitted.
@@ -95,7 +95,7 @@ pub struct RequestData {
     pub detail: Detail,
     /// Whether any row that was folded is not what it should be.
     flawed: AtomicBool,
-    reply: Mutex<Option<Reply>>,
+    promise: Promise,
 }
 
 impl RequestData {
@@ -105,6 +105,7 @@ impl RequestData {
         ballot: Option<Ballot>,
         detail: Detail,
         reply: Reply,
+        books: &Arc<Books>,
     ) -> Self {
         RequestData {
             parts,
@@ -112,7 +113,7 @@ impl RequestData {
             ballot,
             detail,
             flawed: AtomicBool::new(false),
-            reply: Mutex::new(Some(reply)),
+            promise: Promise::new(reply, books),
         }
     }
 
@@ -126,13 +127,15 @@ impl RequestData {
         self.flawed.load(Ordering::Relaxed)
     }
 
-    /// Answers; a second call does nothing.
-    pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) {
-        let reply = lock(&self.reply).take();
-        let Some(reply) = reply else { return };
-        // A caller's reply that panics must not take the device's thread with it.
-        let told = catch_unwind(AssertUnwindSafe(|| reply(outcome(self))));
-        drop(told);
+    /// Answers; a second call does nothing but being counted. Gives why there is no
+    /// answer where the combination rule panicked.
+    pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) -> Option<String> {
+        self.promise.keep(|| outcome(self))
+    }
+
+    /// Its caller took it back.
+    pub(super) fn withdraw(&self) {
+        self.promise.withdraw();
     }
 }
 
@@ -249,7 +252,10 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.released {
-            self.shared.core().abandon(self.request);
+            let abandoned = self.shared.core().abandon(self.request);
+            if let Some(request) = abandoned {
+                request.withdraw();
+            }
         }
     }
 }

@@ -19,6 +19,8 @@ use super::assembly::assemble;
 use super::client::{Failure, Outcome, Pending, Reply, Request, Slot, Staged};
 use super::factory::{BuildError, PredictorFactory};
 use super::partition;
+use super::promise::Settlements;
+use super::reserve::Reserve;
 use super::shared::Shared;
 use super::simulated;
 use super::worker::build;
@@ -86,6 +88,8 @@ pub struct Engine {
     pub(super) matrix: Mutex<Matrix>,
     pub(super) footprints: Footprints,
     pub(super) options: EngineOptions,
+    /// Memory that others measure in.
+    pub(super) reserve: Reserve,
     /// One reload at a time.
     pub(super) reloading: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -115,6 +119,7 @@ impl Engine {
             matrix: Mutex::new(matrix.clone()),
             footprints,
             options,
+            reserve: Reserve::default(),
             reloading: Mutex::new(()),
             threads: Mutex::default(),
         };
@@ -258,6 +263,11 @@ impl Engine {
     /// Samples a request may have at most.
     pub fn capacity(&self) -> usize {
         self.shared.core().capacity()
+    }
+
+    /// What clients were promised since the start, and what became of it.
+    pub fn settlements(&self) -> Settlements {
+        self.shared.books.read()
     }
 
     /// Samples that hold a slot of the pool now.

@@ -1,6 +1,7 @@
 //! Where predictors come from: lowered networks, or stand-ins.
 
-use std::sync::{Arc, Mutex};
+use std::any::Any;
+use std::sync::{Arc, Mutex, Weak};
 
 use rayon::ThreadPool;
 use thiserror::Error;
@@ -41,6 +42,13 @@ pub trait PredictorFactory: Send + Sync {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError>;
 
+    /// What the workers of `member` share in host memory, if there is any: it stays as
+    /// long as somebody holds this.
+    fn hold(&self, member: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        let _ = member;
+        None
+    }
+
     /// Opens a GPU.
     ///
     /// # Errors
@@ -63,10 +71,10 @@ pub trait PredictorFactory: Send + Sync {
 }
 
 /// The ensemble's own networks. A member is lowered once, at its first worker, and
-/// shared by all; on a GPU until its last worker there leaves.
+/// shared by all until its last one leaves: in host memory, and on each GPU.
 pub struct NetworkFactory {
     ensemble: Arc<Ensemble>,
-    lowered: Mutex<Vec<Option<Arc<Lowered>>>>,
+    lowered: Mutex<Vec<Weak<Lowered>>>,
     programs: Programs,
 }
 
@@ -74,7 +82,7 @@ impl NetworkFactory {
     /// For the members of `ensemble`.
     pub fn new(ensemble: Arc<Ensemble>) -> Self {
         NetworkFactory {
-            lowered: Mutex::new(vec![None; ensemble.members.len()]),
+            lowered: Mutex::new(vec![Weak::new(); ensemble.members.len()]),
             ensemble,
             programs: Programs::default(),
         }
@@ -82,8 +90,8 @@ impl NetworkFactory {
 
     fn lowered(&self, member: usize) -> Result<Arc<Lowered>, BuildError> {
         let mut all = lock(&self.lowered);
-        if let Some(lowered) = &all[member] {
-            return Ok(Arc::clone(lowered));
+        if let Some(lowered) = all[member].upgrade() {
+            return Ok(lowered);
         }
         let network = &self.ensemble.members[member];
         network.weights.check()?;
@@ -97,7 +105,7 @@ impl NetworkFactory {
         network.weights.check()?;
         network.weights.release();
         let lowered = Arc::new(lowered?);
-        all[member] = Some(Arc::clone(&lowered));
+        all[member] = Arc::downgrade(&lowered);
         Ok(lowered)
     }
 }
@@ -111,6 +119,11 @@ impl PredictorFactory for NetworkFactory {
     ) -> Result<Box<dyn Predictor>, BuildError> {
         let lowered = self.lowered(member)?;
         Ok(Box::new(CpuPredictor::new(lowered, size.get(), pool)?))
+    }
+
+    fn hold(&self, member: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        let lowered = lock(&self.lowered)[member].upgrade()?;
+        Some(lowered)
     }
 
     fn program(&self, member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {

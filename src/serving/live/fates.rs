@@ -38,6 +38,8 @@ impl Engine {
         if !known {
             self.vanish(device, &name);
         }
+        // Its workers may need the memory that somebody measures in.
+        self.reserve.take_back(self.options.drain_limit);
         let target = refuge(&self.matrix()).map_err(ReloadError::NoRefuge);
         self.reach(target, watch)
     }

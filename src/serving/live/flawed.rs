@@ -3,41 +3,42 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use crate::serving::core::Finished;
+use crate::serving::core::Owed;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
 
 use super::client::{Failure, RequestData};
 use super::shared::Shared;
 
-type Done = Finished<Arc<RequestData>>;
-
 impl Shared {
     /// Counts and names what is wrong with complete requests, and fails those that are
     /// spoilt by it; gives the others.
-    pub(super) fn without_spoilt(&self, finished: Vec<Done>) -> Vec<Done> {
-        let mut sound = Vec::with_capacity(finished.len());
-        for done in finished {
-            match self.spoilt(&done.payload) {
-                Some(failure) => self.deliver_failures([done], &failure),
-                None => sound.push(done),
+    pub(super) fn without_spoilt(
+        &self,
+        finished: Owed<Arc<RequestData>>,
+    ) -> Owed<Arc<RequestData>> {
+        for done in finished.iter().filter(|done| done.payload.is_flawed()) {
+            for (member, found) in flaws(&done.payload) {
+                self.tell_flaws(member, found);
             }
         }
+        let (spoilt, sound) = finished.split(|done| self.spoilt(&done.payload).is_some());
+        spoilt.pay(|done| {
+            if let Some(failure) = self.spoilt(&done.payload) {
+                self.watched.failed.fetch_add(1, Ordering::Relaxed);
+                done.payload.answer(|_| Err(failure));
+            }
+        });
         sound
     }
 
     /// Why a complete request must fail, if it must.
     fn spoilt(&self, data: &RequestData) -> Option<Failure> {
-        if !data.is_flawed() {
+        if !data.is_flawed() || data.detail != Detail::Scores {
             return None;
         }
         let of_members = flaws(data);
-        for (&member, &found) in &of_members {
-            self.tell_flaws(member, found);
-        }
-        if data.detail != Detail::Scores {
-            return None;
-        }
         let voters = of_members.iter().filter(|(m, _)| data.rule.counts(**m));
         let spoilt = voters.filter(|(_, found)| found.not_finite > 0);
         let named: Vec<(String, usize)> = spoilt

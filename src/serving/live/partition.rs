@@ -28,8 +28,7 @@ pub(super) fn run(shared: &Arc<Shared>, device: usize) {
         pin_current_thread(cores);
     }
     while !shared.is_stopping() {
-        let next = shared.core().next(shared.now(), device);
-        match next {
+        match shared.next(device) {
             Next::Run(batch) => run_batch(shared, &batch),
             // Nothing is copied ahead where devices compute in host memory.
             Next::Copy(transfers) => copied(shared, device, &transfers),
@@ -73,13 +72,16 @@ fn run_batch(shared: &Arc<Shared>, batch: &LiveBatch) {
     // broken afterwards, so the worker is thrown away and built anew.
     let ran = catch_unwind(AssertUnwindSafe(|| lock(&body).run(batch, &shared.storage)));
     match ran {
-        Ok(Ok(timing)) => finish(shared, batch, start, timing),
+        Ok(Ok(timing)) => match &timing.folded {
+            Ok(()) => finish(shared, batch, start, &timing),
+            Err(why) => shared.spoil(batch, why),
+        },
         Ok(Err(error)) => failed(shared, batch, &describe(&error)),
         Err(panic) => failed(shared, batch, &panic_text(panic.as_ref())),
     }
 }
 
-fn finish(shared: &Shared, batch: &LiveBatch, start: Instant, timing: Timing) {
+fn finish(shared: &Shared, batch: &LiveBatch, start: Instant, timing: &Timing) {
     let end = Instant::now();
     let at = |instant| since(shared.start, instant);
     let stamps = Stamps {
@@ -102,6 +104,8 @@ pub(super) fn failed(shared: &Arc<Shared>, batch: &LiveBatch, why: &str) {
     let device = &shared.devices.get(batch.device).name;
     let text = format!("worker `{member}` on `{device}`: {why}");
     let (verdict, requests) = shared.core().panicked(shared.now(), batch);
+    // Others may need what it shared with them, and so may the one that takes its place.
+    let _kept = shared.factory.hold(batch.member);
     shared.forget(batch.worker);
     shared.deliver_failures(requests, &Failure::Worker(text.clone()));
     shared.notice(match verdict {
@@ -122,9 +126,9 @@ fn restart(shared: &Arc<Shared>, batch: &LiveBatch, text: &str) -> String {
         size: batch.size,
     };
     if let Err(reason) = build(shared, spec) {
-        let now = shared.now();
-        let none_runs = shared.core().remove_worker(now, spec.id);
-        debug_assert!(none_runs.is_empty(), "it was being rebuilt");
+        // Its other lanes may run batches still, where it has any.
+        let stuck = shared.core().remove_worker(shared.now(), spec.id);
+        shared.deliver_failures(stuck, &Failure::Worker(text.to_owned()));
         return format!("error: {text}; it did not start again and is retired: {reason}");
     }
     if shared.core().rebuilt(spec.id) {

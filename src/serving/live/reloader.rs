@@ -26,6 +26,12 @@ pub enum ReloadError {
     OtherFrame,
     #[error("a new worker did not start: {0}")]
     Worker(String),
+    #[error("a search measures in the rest of the memory; cancel it or wait for its end: {0}")]
+    Lent(DoesNotFit),
+    #[error("somebody else measures in the rest of the memory")]
+    Reserved,
+    #[error("a reload is under way")]
+    UnderWay,
     #[error("`{0}` is gone")]
     Lost(String),
     #[error("`{0}` is there")]
@@ -53,7 +59,14 @@ impl Engine {
         if let Some((cell, _)) = matrix.workers().find(|(c, _)| lost.contains(&c.device)) {
             return Err(ReloadError::Lost(devices.get(cell.device).name.clone()));
         }
-        let mut plan = ReloadPlan::new(&old, matrix, &self.footprints, devices)?;
+        let mut plan = match self.reserve.left() {
+            None => ReloadPlan::new(&old, matrix, &self.footprints, devices)?,
+            Some(left) => {
+                // What would not fit without the search is told as such.
+                self.footprints.book(matrix, devices)?;
+                ReloadPlan::new(&old, matrix, &self.footprints, &left).map_err(ReloadError::Lent)?
+            }
+        };
         plan.revive(&self.retired(&old));
         Ok(plan)
     }
@@ -115,6 +128,11 @@ impl Engine {
         matrix: &Matrix,
         watch: &mut impl FnMut(&str),
     ) -> Result<ReloadPlan, ReloadError> {
+        // What drains early may share weights with what is then built.
+        let starts = plan.starts.iter().map(|(cell, _)| cell.member);
+        let _kept: Vec<_> = starts
+            .filter_map(|member| self.shared.factory.hold(member))
+            .collect();
         let mut reload = Reload::new(plan.clone());
         let mut built = Vec::new();
         let mut event = ReloadEvent::Start;

@@ -1,6 +1,8 @@
 //! What can be changed of a running engine beside its matrix.
 
-use crate::ensemble::{Combination, PolicyKind};
+use std::sync::Arc;
+
+use crate::ensemble::{Combination, CombinationRule, PolicyKind};
 
 use super::engine::{Engine, EngineError};
 
@@ -46,6 +48,14 @@ impl Engine {
             .map_err(EngineError::Combination)?;
         self.shared.combine_by(combination);
         Ok(())
+    }
+
+    /// Combines requests that are let in from now on by a rule of the caller's own, until
+    /// another combination is set. [`Engine::combination`] goes on telling the last one
+    /// that was set, and members are not weighed. A rule that panics fails the requests
+    /// that it was to combine, with the reason.
+    pub fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
+        self.shared.combine_with(rule);
     }
 
     /// Samples in a segment at most, under `segment`.

@@ -16,7 +16,7 @@ use crate::profile::Costs;
 use crate::serving::accumulator::Part;
 use crate::serving::answer::Answer;
 use crate::serving::batch::{RequestKey, WorkerId};
-use crate::serving::core::{Core, Finished};
+use crate::serving::core::{Core, Next, Owed};
 use crate::serving::door::Refused;
 use crate::serving::flaws::Detail;
 use crate::serving::storage::Storage;
@@ -26,6 +26,7 @@ use super::ballots::Weighing;
 use super::client::{Failure, Reply, Request, RequestData};
 use super::factory::PredictorFactory;
 use super::gpu::{Board, Losses, sweep};
+use super::promise::Books;
 use super::simulated::Fate;
 use super::watched::Watched;
 use super::worker::{Body, since};
@@ -50,6 +51,8 @@ pub struct Shared {
     bodies: RwLock<HashMap<WorkerId, Arc<Mutex<Body>>>>,
     pub watched: Watched,
     pub losses: Losses,
+    /// What clients were promised.
+    pub books: Arc<Books>,
     core: Mutex<Core<Arc<RequestData>>>,
 }
 
@@ -109,6 +112,7 @@ impl Shared {
             bodies: RwLock::default(),
             watched,
             losses: Losses::default(),
+            books: Arc::default(),
             core: Mutex::new(core),
         }
     }
@@ -155,6 +159,12 @@ impl Shared {
     pub fn combination(&self) -> Combination {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
         running.combination.clone()
+    }
+
+    /// Combines requests by a rule of the caller's that are let in from now on.
+    pub fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
+        let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
+        running.rule = rule;
     }
 
     /// Combines requests otherwise that are let in from now on.
@@ -210,7 +220,8 @@ impl Shared {
         let admission = self.core().admit(now, samples, deadline, |slices| {
             let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
             let ballot = ballot.map(|b| b.within(slices[0].len));
-            Arc::new(RequestData::new(parts, rule, ballot, detail, reply))
+            let books = &self.books;
+            Arc::new(RequestData::new(parts, rule, ballot, detail, reply, books))
         })?;
         self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
@@ -248,7 +259,17 @@ impl Shared {
         }
     }
 
-    /// Wakes every device that has something to do.
+    /// What a device does next; wakes others if it leaves them something.
+    pub fn next(&self, device: usize) -> Next<Arc<RequestData>> {
+        let (next, woken) = {
+            let (mut core, now) = (self.core(), self.now());
+            (core.next(now, device), core.wake_others(now))
+        };
+        self.poke(&woken);
+        next
+    }
+
+    /// Wakes devices that have something to do.
     pub fn wake(&self) {
         let woken = self.core().wake(self.now());
         self.poke(&woken);
@@ -256,12 +277,17 @@ impl Shared {
 
     /// Gives a request up for `failure`.
     pub fn fail(&self, request: RequestKey, failure: &Failure) {
-        let failed = self.core().fail(self.now(), request);
+        let (failed, woken) = {
+            let (mut core, now) = (self.core(), self.now());
+            (core.fail(now, request), core.wake(now))
+        };
+        // Others may take the place of what was copied ahead of it.
+        self.poke(&woken);
         self.deliver_failures(failed, failure);
     }
 
     /// Answers requests that are complete.
-    pub fn deliver(&self, mut finished: Vec<Finished<Arc<RequestData>>>) {
+    pub fn deliver(&self, mut finished: Owed<Arc<RequestData>>) {
         self.sweep();
         if finished.iter().any(|done| done.payload.is_flawed()) {
             finished = self.without_spoilt(finished);
@@ -275,7 +301,7 @@ impl Shared {
             let mut split = lock(&self.watched.split);
             let mut answered = lock(&self.watched.answered);
             let mut checkpoints = lock(&self.watched.checkpoints);
-            for done in &finished {
+            for done in finished.iter() {
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
                 split.record(done.split);
@@ -285,13 +311,18 @@ impl Shared {
         }
         self.keep_reading(now);
         let classes = self.ensemble.classes;
-        for done in finished {
-            done.payload
-                .answer(|d| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes)));
-            if let Some(ballot) = &done.payload.ballot {
-                self.weighing.weigh(ballot, &done.payload.rule);
+        finished.pay(|done| {
+            let finish = |d: &RequestData| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes));
+            match (done.payload.answer(finish), &done.payload.ballot) {
+                (Some(why), _) => {
+                    self.watched.failed.fetch_add(1, Ordering::Relaxed);
+                    self.notice(format!("error: a request failed: {why}"));
+                }
+                // Those of a rule that it does not know it leaves alone.
+                (None, Some(ballot)) => self.weighing.weigh(ballot, &done.payload.rule),
+                (None, None) => {}
             }
-        }
+        });
     }
 
     /// What was done since the start.
@@ -315,46 +346,16 @@ impl Shared {
     }
 
     /// Answers requests that failed.
-    pub fn deliver_failures(
-        &self,
-        failed: impl IntoIterator<Item = Finished<Arc<RequestData>>>,
-        failure: &Failure,
-    ) {
+    pub fn deliver_failures(&self, failed: Owed<Arc<RequestData>>, failure: &Failure) {
         self.sweep();
         let counter = match failure {
             Failure::Cancelled => &self.watched.cancelled,
             _ => &self.watched.failed,
         };
-        for done in failed {
+        failed.pay(|done| {
             counter.fetch_add(1, Ordering::Relaxed);
             done.payload.answer(|_| Err(failure.clone()));
-        }
-    }
-
-    /// A GPU that is gone, and what its driver said.
-    fn loss(&self) -> Option<String> {
-        let mut lanes = self.lanes.iter().enumerate();
-        let (device, why) = lanes.find_map(|(d, lane)| Some((d, lane.board.as_ref()?.loss()?)))?;
-        Some(format!("`{}`: {why}", self.devices.get(device).name))
-    }
-
-    /// Closes the door where a member has nobody left to serve it, and fails what
-    /// waits for it.
-    pub fn close_if_orphaned(&self) {
-        let (reason, failed) = {
-            let mut core = self.core();
-            let Some(member) = core.orphan() else { return };
-            let name = &self.ensemble.members[member].name;
-            let why = self
-                .loss()
-                .map(|why| format!(": {why}"))
-                .unwrap_or_default();
-            let reason = format!("member `{name}` has no worker left{why}");
-            let failed = core.close_orphaned(self.now(), &reason);
-            (reason, failed)
-        };
-        self.notice(format!("error: {reason}; the door is closed"));
-        self.deliver_failures(failed, &Failure::Worker(reason));
+        });
     }
 }
 

@@ -50,30 +50,22 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize) {
 
 /// Starts what there is room for; gives when to look again if nothing happens.
 fn drive(shared: &Shared, index: usize, device: &mut Device) -> Option<Duration> {
-    let mut took = false;
-    let until = loop {
+    loop {
         let now = shared.now();
         if !lock(&shared.lanes[index].fates).is_empty() {
             // It must not start anything that the fate would then take away.
-            break Some(now);
+            return Some(now);
         }
-        let next = shared.core().next(now, index);
-        match next {
+        match shared.next(index) {
             Next::Run(batch) => device.start(now, batch),
             Next::Copy(transfers) => {
-                took = true;
                 for transfer in transfers {
                     device.copy(now, transfer);
                 }
             }
-            Next::Sleep(until) => break until,
+            Next::Sleep(until) => return until,
         }
-    };
-    if took {
-        // Another device may have least to do now.
-        shared.wake();
     }
-    until
 }
 
 fn note(shared: &Shared, index: usize, at: Duration, happened: Happened<Arc<RequestData>>) {
@@ -96,7 +88,9 @@ fn done(shared: &Shared, batch: &LiveBatch, stamps: Stamps) {
     }
     let classes = shared.ensemble.classes;
     let rows = constant_row(batch.member, classes).repeat(batch.samples);
-    fold(batch, &rows, classes, false);
+    if let Err(why) = fold(batch, &rows, classes, false) {
+        return shared.spoil(batch, &why);
+    }
     let end = shared.now();
     let finished = shared.core().finish(end, batch, stamps);
     let spans: Vec<Span> = batch_spans(batch, &stamps, end).collect();

@@ -28,10 +28,12 @@ pub(super) struct Body {
 }
 
 /// When each role was done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Timing {
     pub copied: Instant,
     pub computed: Instant,
+    /// Whether its answers were folded, or why not.
+    pub folded: Result<(), String>,
 }
 
 impl Body {
@@ -64,8 +66,12 @@ impl Body {
         self.predictor
             .predict(batch.rows, &self.input, &self.output)?;
         let computed = Instant::now();
-        self.send(batch)?;
-        Ok(Timing { copied, computed })
+        let folded = self.send(batch)?;
+        Ok(Timing {
+            copied,
+            computed,
+            folded,
+        })
     }
 
     fn copy_in(
@@ -83,16 +89,33 @@ impl Body {
         })
     }
 
-    fn send(&self, batch: &Batch<Arc<RequestData>>) -> Result<(), ComputeError> {
+    fn send(&self, batch: &Batch<Arc<RequestData>>) -> Result<Result<(), String>, ComputeError> {
+        let mut folded = Ok(());
         read_rows(&self.output, |rows| {
-            fold(batch, rows, self.classes, self.declared);
-        })
+            folded = fold(batch, rows, self.classes, self.declared)
+        })?;
+        Ok(folded)
     }
 }
 
 /// Folds a batch's answers, `[samples, classes]` row after row. Where its member is
 /// `declared` to give probabilities they are held to it.
-pub(super) fn fold(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize, declared: bool) {
+///
+/// # Errors
+/// A combination rule panicked; what it said.
+pub(super) fn fold(
+    batch: &Batch<Arc<RequestData>>,
+    rows: &[f32],
+    classes: usize,
+    declared: bool,
+) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| {
+        fold_all(batch, rows, classes, declared)
+    }))
+    .map_err(|panic| format!("its combination rule {}", panic_text(panic.as_ref())))
+}
+
+fn fold_all(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize, declared: bool) {
     let mut at = 0;
     for placed in &batch.ranges {
         let range = placed.range;

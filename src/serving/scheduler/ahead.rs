@@ -40,7 +40,7 @@ impl Scheduler {
         able.find_map(|(index, worker)| self.claim_of(row, index, worker))
     }
 
-    fn claim_of(&self, row: &Row, index: usize, worker: &Worker) -> Option<Claim> {
+    pub(super) fn claim_of(&self, row: &Row, index: usize, worker: &Worker) -> Option<Claim> {
         let member = worker.spec.member;
         let waiting = self.queues[member].samples();
         let room = self.room_of(row, worker);
@@ -121,8 +121,7 @@ impl Scheduler {
             worker.current.push(range);
         }
         worker.ready = row.pool.ready(&worker.current, transform);
-        let most = row.most_alive(policy).saturating_mul(PolicyKind::POOL);
-        row.pool.trim(most);
+        row.trim(policy);
         transfers
     }
 
@@ -149,6 +148,11 @@ impl Scheduler {
         self.rows[device].pool.take_departed()
     }
 
+    /// Samples copied ahead, or on their way, in the memory of a device.
+    pub fn copied_ahead(&self, device: usize) -> usize {
+        self.rows[device].pool.samples()
+    }
+
     /// A request is over: its parts leave every device.
     pub fn forget(&mut self, request: RequestKey, parts: usize) {
         for row in &mut self.rows {
@@ -166,7 +170,7 @@ fn lighter(a: &Worker, b: &Worker) -> bool {
 
 impl PolicyKind {
     /// Whether inputs are copied to a device before a batch is formed of them.
-    pub(super) fn copies_ahead(self) -> bool {
+    pub(crate) fn copies_ahead(self) -> bool {
         matches!(
             self,
             PolicyKind::Elastic { .. } | PolicyKind::PipelinedOptWait { .. }

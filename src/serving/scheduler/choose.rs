@@ -33,35 +33,32 @@ pub enum Pick {
     Run(Start),
     /// Copy these ahead; it may have more to do at once.
     Copy(Vec<Transfer>),
-    /// Nothing before this time (none: nothing at all) unless something happens.
-    Wait(Option<Duration>),
+    /// Nothing unless time passes or something happens ([`Scheduler::wants`]).
+    Wait,
 }
 
 enum Choice {
     Claim(Claim),
     Run(usize),
-    Wait(Option<Duration>),
+    Wait,
 }
 
-enum Ready {
+pub(super) enum Ready {
     Now(u64),
     At(Duration),
     Never,
 }
 
 impl Scheduler {
-    /// What a device would do now: `None` is "something".
-    pub fn peek(&self, now: Duration, device: usize) -> Option<Option<Duration>> {
-        match self.choose(now, device) {
-            Choice::Run(_) | Choice::Claim(_) => None,
-            Choice::Wait(until) => Some(until),
-        }
+    /// Whether a device would do something now.
+    pub fn could_act(&self, now: Duration, device: usize) -> bool {
+        !matches!(self.choose(now, device), Choice::Wait)
     }
 
     /// What a device does now; the samples leave their queue.
     pub fn next(&mut self, now: Duration, device: usize) -> Pick {
         match self.choose(now, device) {
-            Choice::Wait(until) => Pick::Wait(until),
+            Choice::Wait => Pick::Wait,
             Choice::Claim(claim) => Pick::Copy(self.claim(now, device, claim)),
             Choice::Run(index) => self.start(now, device, index),
         }
@@ -71,29 +68,27 @@ impl Scheduler {
     fn choose(&self, now: Duration, device: usize) -> Choice {
         let row = &self.rows[device];
         if row.is_closed() {
-            return Choice::Wait(None);
+            return Choice::Wait;
         }
         if let Some(claim) = self.claimant(device) {
             return Choice::Claim(claim);
         }
         let mut best: Option<(u64, usize)> = None;
-        let mut until: Option<Duration> = None;
         for (index, worker) in row.workers.iter().enumerate() {
             match self.readiness(now, row, worker) {
                 Ready::Now(order) if best.is_none_or(|(oldest, _)| order < oldest) => {
                     best = Some((order, index));
                 }
-                Ready::At(at) => until = Some(until.map_or(at, |u| u.min(at))),
-                Ready::Now(_) | Ready::Never => {}
+                Ready::Now(_) | Ready::At(_) | Ready::Never => {}
             }
         }
         match best {
             Some((_, index)) => Choice::Run(index),
-            None => Choice::Wait(until),
+            None => Choice::Wait,
         }
     }
 
-    fn readiness(&self, now: Duration, row: &Row, worker: &Worker) -> Ready {
+    pub(super) fn readiness(&self, now: Duration, row: &Row, worker: &Worker) -> Ready {
         if worker.rebuilding || worker.lanes.smallest_idle(1).is_none() {
             return Ready::Never;
         }
@@ -145,7 +140,7 @@ impl Scheduler {
         decide(self.policy, worker.spec.size, state, now)
     }
 
-    fn decide(&self, now: Duration, row: &Row, worker: &Worker) -> Decision {
+    pub(super) fn decide(&self, now: Duration, row: &Row, worker: &Worker) -> Decision {
         let queue = &self.queues[worker.spec.member];
         let state = QueueState {
             samples: queue.samples(),
@@ -164,10 +159,10 @@ impl Scheduler {
         let samples = match ahead {
             None => 1,
             Some(Decision::Run { samples, .. }) => samples,
-            Some(_) => return Pick::Wait(None),
+            Some(_) => return Pick::Wait,
         };
         let Some(lane) = worker.lanes.smallest_idle(samples) else {
-            return Pick::Wait(None);
+            return Pick::Wait;
         };
         let (ranges, rows) = match ahead {
             Some(_) => (self.take_ready(device, index, samples), samples),

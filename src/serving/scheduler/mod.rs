@@ -4,20 +4,23 @@ mod ahead;
 mod choose;
 mod pool;
 mod row;
+mod wants;
 mod worker;
 
 use std::num::NonZeroU32;
+use std::ops;
 use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
 
-use super::batch::{Range, RequestKey, WorkerId};
+use super::batch::{Range, WorkerId};
 use super::queue::MemberQueue;
 use super::segmenter::Segmenter;
 
 pub use choose::{Pick, Start};
 use row::Row;
-pub use row::{Discipline, Over, WorkerSpec};
+pub use row::{Discipline, Left, Over, WorkerSpec};
+pub use wants::Want;
 use worker::Worker;
 
 /// What a worker has to do.
@@ -40,6 +43,8 @@ pub struct Scheduler {
     segmenter: Segmenter,
     rows: Vec<Row>,
     next_batch: u64,
+    /// Places looked at so far for samples to take out.
+    looked_at: u64,
 }
 
 impl Scheduler {
@@ -58,6 +63,7 @@ impl Scheduler {
             segmenter: Segmenter::new(segment),
             rows: devices.iter().map(|&d| Row::new(d)).collect(),
             next_batch: 0,
+            looked_at: 0,
         }
     }
 
@@ -124,7 +130,11 @@ impl Scheduler {
     pub fn remove(&mut self, id: WorkerId) {
         self.put_back(id);
         for row in &mut self.rows {
+            let before = row.workers.len();
             row.workers.retain(|w| w.spec.id != id);
+            if row.workers.len() < before {
+                row.trim(self.policy);
+            }
         }
     }
 
@@ -165,6 +175,7 @@ impl Scheduler {
                 self.queues[worker.spec.member].put_back(ranges);
                 worker.follow(now, policy, row.discipline);
             }
+            row.trim(policy);
         }
     }
 
@@ -189,6 +200,7 @@ impl Scheduler {
                 let ranges = row.give_back(index, &self.transforms, true);
                 self.queues[row.workers[index].spec.member].put_back(ranges);
             }
+            row.trim(self.policy);
         }
     }
 
@@ -214,15 +226,15 @@ impl Scheduler {
     }
 
     /// A device is gone: its workers with it; what they took goes back to the queues,
-    /// `ranges` (by member) of batches in execution too. `folding` batches end still.
+    /// `ranges` (by member) of batches in execution too. Those of `left` end still.
     pub fn lose(
         &mut self,
         device: usize,
         ranges: Vec<(usize, Range)>,
-        folding: usize,
+        left: Left,
     ) -> Vec<WorkerSpec> {
         let row = &mut self.rows[device];
-        let workers = row.lose(folding);
+        let workers = row.lose(left);
         for mut worker in workers.iter().cloned() {
             let taken = worker.give_back();
             self.queues[worker.spec.member].put_back(taken);
@@ -280,18 +292,27 @@ impl Scheduler {
         self.queues[member].samples() + taken
     }
 
-    /// Takes the waiting samples of requests out of everything: one range for every
-    /// member that has not run them.
-    pub fn remove_requests(&mut self, gone: impl Fn(RequestKey) -> bool) -> Vec<Range> {
+    /// Takes the waiting samples with these numbers in order of arrival out of everything:
+    /// one range for every member that has not run them. What others wait for is not
+    /// looked at.
+    pub fn remove_samples(&mut self, orders: &ops::Range<u64>) -> Vec<Range> {
         // The open segment has not been broadcast: it counts once for every member.
-        let open = self.segmenter.remove(&gone);
+        let open = self.segmenter.remove(orders);
         let mut removed = open.repeat(self.queues.len());
         for queue in &mut self.queues {
-            removed.extend(queue.remove(&gone));
+            removed.extend(queue.remove(orders));
         }
         for row in &mut self.rows {
-            removed.extend(row.remove_requests(&gone, &self.transforms));
+            self.looked_at += row.workers.len() as u64;
+            removed.extend(row.remove_samples(orders, &self.transforms));
         }
+        self.looked_at += (1 + self.queues.len() + removed.len()) as u64;
         removed
+    }
+
+    /// Places looked at so far for samples to take out: queues, workers, and ranges that
+    /// were taken out.
+    pub fn looked_at(&self) -> u64 {
+        self.looked_at
     }
 }

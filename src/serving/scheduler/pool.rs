@@ -59,6 +59,11 @@ impl Pool {
         };
     }
 
+    /// Samples of all parts.
+    pub fn samples(&self) -> usize {
+        self.samples
+    }
+
     /// A worker takes `held` samples of a part; true where it has to be copied.
     pub fn hold(&mut self, now: Duration, key: PartKey, samples: usize, held: usize) -> bool {
         if let Some(part) = self.parts.get_mut(&key) {

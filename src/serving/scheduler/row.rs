@@ -1,11 +1,12 @@
 //! One device as the scheduler sees it: a row of the matrix.
 
 use std::num::NonZeroU32;
+use std::ops;
 use std::time::Duration;
 
 use crate::device::DeviceKind;
 use crate::ensemble::{BatchSize, PolicyKind};
-use crate::serving::batch::{BatchId, Range, RequestKey, WorkerId};
+use crate::serving::batch::{BatchId, Range, WorkerId};
 
 use super::pool::{Pool, key};
 use super::worker::Worker;
@@ -50,6 +51,13 @@ pub struct Over<'a> {
     pub ranges: &'a [Range],
 }
 
+/// What ends still of a device that is gone: batches that were being folded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    pub batches: usize,
+    pub samples: usize,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub discipline: Discipline,
@@ -85,6 +93,17 @@ impl Row {
         };
         let set = self.max_inf.or(max_inf).map(|n| n.get() as usize);
         set.unwrap_or_else(|| self.workers.iter().map(|w| w.spec.size.get()).sum())
+    }
+
+    /// Lets parts go that nobody needs while its pool holds more than its workers book:
+    /// several times their batches, or what may be alive there if that is less.
+    pub fn trim(&mut self, policy: PolicyKind) {
+        let batches: usize = self.workers.iter().map(|w| w.spec.size.get()).sum();
+        let most = match policy.copies_ahead() {
+            true => batches.min(self.most_alive(policy)),
+            false => 0,
+        };
+        self.pool.trim(most * PolicyKind::POOL);
     }
 
     /// Samples that may be started now.
@@ -140,23 +159,19 @@ impl Row {
     }
 
     /// Takes every worker out, for good.
-    pub fn lose(&mut self, batches_left: usize) -> Vec<Worker> {
+    pub fn lose(&mut self, left: Left) -> Vec<Worker> {
         self.lost = true;
-        self.alive = 0;
-        self.batches = batches_left;
+        self.alive = left.samples;
+        self.batches = left.batches;
         self.pool.clear();
         std::mem::take(&mut self.workers)
     }
 
-    /// Takes what waits of requests out of its workers.
-    pub fn remove_requests(
-        &mut self,
-        gone: impl Fn(RequestKey) -> bool,
-        transforms: &[usize],
-    ) -> Vec<Range> {
+    /// Takes what waits of these samples out of its workers.
+    pub fn remove_samples(&mut self, orders: &ops::Range<u64>, transforms: &[usize]) -> Vec<Range> {
         let mut removed = Vec::new();
         for worker in &mut self.workers {
-            let taken = worker.current.remove(&gone);
+            let taken = worker.current.remove(orders);
             if !taken.is_empty() {
                 worker.ready = self
                     .pool

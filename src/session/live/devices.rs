@@ -8,7 +8,7 @@ use crate::search::propose_move;
 use crate::serving::{DoorState, Observed, WorkerStats};
 use crate::session::{GpuView, Health, MarkKind, Proposal, Refusal};
 
-use super::LiveSession;
+use super::{LiveSession, reloads};
 
 /// A worker whose batches take so many times what they take undisturbed suffers from
 /// others on its device, or from the device.
@@ -121,12 +121,13 @@ impl LiveSession {
         let paces = paces(seen);
         let devices = self.engine.devices().without(&self.engine.lost_devices());
         let (costs, footprints) = (self.engine.costs(), self.engine.footprints());
+        let batching = reloads::running(&self.engine).batching();
         let relieved = |worker: &WorkerStats| {
             let cell = Cell {
                 device: worker.spec.device,
                 member: worker.spec.member,
             };
-            let better = propose_move(matrix, costs, &paces, footprints, &devices, cell)?;
+            let better = propose_move(matrix, costs, batching, &paces, footprints, &devices, cell)?;
             Some(Proposal {
                 cell,
                 slowdown: slowdown(worker),

@@ -280,7 +280,7 @@ impl Session for LiveSession {
                 .map(|m| names[m].clone())
                 .collect(),
             settings: change::settings(&self.engine, &running, setup),
-            prediction: self.forecast.predict(old, matrix, &self.slowdown),
+            prediction: self.forecast.predict(&running, setup, &self.slowdown),
             difference: plan.difference,
         })
     }

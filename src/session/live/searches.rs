@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::device::yield_to_all_others;
+use crate::device::{Devices, yield_to_all_others};
 use crate::ensemble::{Ensemble, Samples};
 use crate::lock::lock;
 use crate::profile::Costs;
-use crate::search::{Algorithm, Cache, Control, Job, Method, Outcome, Progress, SearchError};
-use crate::serving::{Engine, PredictorFactory};
+use crate::search::{
+    Algorithm, Cache, Control, Found, Job, Method, Outcome, Progress, SearchError,
+};
+use crate::serving::{Engine, PredictorFactory, Reservation};
 use crate::session::{LogLevel, Refusal, SearchState, SearchView};
 
 use super::log::Log;
@@ -72,14 +74,17 @@ impl Searches {
         let matrix = self.engine.matrix();
         let engine = &self.engine;
         let devices = engine.devices().without(&engine.lost_devices());
-        let booked = self.engine.ledger(&matrix);
-        let booked = booked.map_err(|e| Refusal(e.to_string()))?;
+        let control = Arc::<Control>::default();
+        // Until it says otherwise: profiles may have to be measured first.
+        let measures = !devices.all_simulated() && !method.quiet;
+        let (reservation, measured_on) = self.room(measures, &devices, &control)?;
         let job = Job {
             ensemble: Arc::new(Ensemble {
                 policy: self.engine.policy(),
+                segment_size: self.engine.segment_size(),
                 ..Ensemble::clone(self.engine.ensemble())
             }),
-            measured_on: devices.beside(&booked),
+            measured_on,
             devices: devices.clone(),
             frame: Arc::clone(matrix.frame()),
             factory: Arc::clone(&self.factory),
@@ -88,9 +93,7 @@ impl Searches {
             cache: self.cache.clone(),
             known,
         };
-        let (control, end) = (Arc::new(Control::default()), Arc::default());
-        // Until it says otherwise: profiles may have to be measured first.
-        let measures = !job.is_simulated() && !method.quiet;
+        let end = Arc::default();
         control.update(|p: &mut Progress| p.measuring = measures);
         let evaluator = method.evaluator_on(&devices);
         let work = {
@@ -100,7 +103,10 @@ impl Searches {
                 if method.quiet {
                     yield_to_all_others();
                 }
-                search(&job, &control, &end, &engine, &log);
+                let result = job.run(&control);
+                // Whoever sees that it is over finds the memory free.
+                drop(reservation);
+                tell(&result, &control, &end, &engine, &log);
             }
         };
         let thread = thread::Builder::new().name("search".into()).spawn(work);
@@ -116,6 +122,25 @@ impl Searches {
             thread: Some(thread.map_err(|e| Refusal(e.to_string()))?),
         });
         Ok(())
+    }
+
+    /// Memory to measure in: reserved where it does.
+    fn room(
+        &self,
+        measures: bool,
+        devices: &Devices,
+        control: &Arc<Control>,
+    ) -> Result<(Option<Reservation>, Devices), Refusal> {
+        let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
+        if !measures {
+            let booked = self.engine.ledger(&self.engine.matrix());
+            return Ok((None, devices.beside(&booked.map_err(|e| refuse(&e))?)));
+        }
+        let control = Arc::clone(control);
+        let reserved = self.engine.reserve_rest(move || control.cancel());
+        let reserved = reserved.map_err(|e| refuse(&e))?;
+        let free = reserved.free().clone();
+        Ok((Some(reserved), free))
     }
 
     fn running(&self) -> Result<&Running, Refusal> {
@@ -191,10 +216,15 @@ impl Searches {
     }
 }
 
-fn search(job: &Job, control: &Arc<Control>, end: &Mutex<Option<End>>, engine: &Engine, log: &Log) {
-    let result = job.run(control);
+fn tell(
+    result: &Result<Outcome, SearchError>,
+    control: &Control,
+    end: &Mutex<Option<End>>,
+    engine: &Engine,
+    log: &Log,
+) {
     let elapsed = control.elapsed();
-    let (state, level, text) = describe(&result);
+    let (state, level, text) = describe(result);
     let cached = result.as_ref().is_ok_and(|o| o.cached);
     let shortfall = result.as_ref().ok().and_then(|o| o.found.shortfall.clone());
     log.add(engine.now(), level, text);
@@ -210,16 +240,12 @@ fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, St
     match result {
         Ok(outcome) => {
             let found = &outcome.found;
-            let gain = 100.0 * (found.score / found.start_score.max(1e-9) - 1.0);
             let source = if outcome.cached {
                 " (from the cache)"
             } else {
                 ""
             };
-            let text = format!(
-                "search done{source}: {:.0} samples/s, {gain:+.0} % on the start",
-                found.score
-            );
+            let text = format!("search done{source}: {}", in_words(found));
             if let Some(lack) = &found.shortfall {
                 let text = format!("{text}; no matrix meets the goal: {lack}");
                 return (SearchState::Finished, LogLevel::Warn, text);
@@ -242,5 +268,20 @@ fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, St
             LogLevel::Error,
             format!("search failed: {error}"),
         ),
+    }
+}
+
+/// A score with how sure it is, and what it gains on the start.
+fn in_words(found: &Found) -> String {
+    let score = format!("{:.0} samples/s ({})", found.score, found.doubt);
+    match found.gain {
+        Some(gain) if found.score == found.start_score && !gain.is_better() => {
+            format!("the start stays, {score}: what was found does {gain}")
+        }
+        Some(gain) => format!("{score}, {gain} on the start"),
+        None => {
+            let gain = 100.0 * (found.score / found.start_score.max(1e-9) - 1.0);
+            format!("{score}, {gain:+.0} % on the start, which was not run beside it")
+        }
     }
 }

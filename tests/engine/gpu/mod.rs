@@ -9,6 +9,7 @@ mod reloads;
 mod serving;
 mod session;
 mod soft;
+mod storm;
 mod trouble;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use divisi::allocation::Footprints;
 use divisi::compute::gpu::Precision;
 use divisi::ensemble::Ensemble;
 use divisi::profile::Costs;
-use divisi::search::model::ModelEvaluator;
+use divisi::search::model::{Batching, ModelEvaluator};
 use divisi::search::profiling::Profiler;
 use divisi::search::{BenchEvaluator, Cache, Control, Evaluator, worst_fit};
 
@@ -63,7 +63,13 @@ fn matrices_over_gpus_and_partitions_are_scored_by_model_and_by_bench() {
     let start = worst_fit(&frame, &bed.devices, &footprints).expect("fits");
     // The GPU has more memory left than the partition until it holds several.
     assert!(start.workers().any(|(cell, _)| cell.device == 0));
-    let model = ModelEvaluator::new(&frame, &bed.devices, footprints, &costs);
+    let model = ModelEvaluator::new(
+        &frame,
+        &bed.devices,
+        footprints,
+        &costs,
+        Batching::of(&bed.ensemble),
+    );
     let mut model = model.expect("all is known");
     let samples = bed.ensemble.calibration.clone().expect("samples");
     let mut bench = BenchEvaluator::new(

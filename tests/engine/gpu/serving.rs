@@ -6,6 +6,7 @@ use divisi::serving::Request;
 
 use super::programs::WEIGHTS;
 use super::{Bed, assert_same, rows};
+use crate::normalisation::{images, plainly};
 use crate::wait::wait_until;
 
 const POLICIES: [&str; 6] = [
@@ -33,6 +34,20 @@ fn answers_are_those_of_partitions_under_every_policy_and_change_of_policy() {
         }
     }
     assert!(engine.take_notices().is_empty());
+}
+
+#[test]
+fn channels_are_normalised_for_gpus_too() {
+    let bed = Bed::of(images(), &["cuda:0"]);
+    let expected = plainly(&bed.ensemble);
+    let engine = bed.start();
+    let samples = bed.ensemble.calibration.clone().expect("made up");
+    for policy in ["no-wait", "elastic"] {
+        engine
+            .set_policy(policy.parse().expect("a policy"))
+            .expect("powers of two");
+        assert_same(&rows(&engine, samples.values()), &expected);
+    }
 }
 
 #[test]

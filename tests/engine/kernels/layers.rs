@@ -1,6 +1,6 @@
 //! Layers that are no convolutions.
 
-use divisi::compute::Family;
+use divisi::compute::{Family, KERNELS_VARIABLE};
 use divisi::network::{Conv2d, GraphBuilder, NodeId, Op, Pool, Shape};
 use proptest::prelude::*;
 
@@ -82,5 +82,13 @@ fn a_family_that_the_processor_lacks_is_replaced_by_the_plain_one() {
         assert_eq!(found, expected);
         assert_eq!(Family::named(name), Some(family));
         assert_eq!(family.to_string(), name);
+    }
+}
+
+#[test]
+fn the_kernels_that_the_environment_asks_for_are_used() {
+    match std::env::var(KERNELS_VARIABLE) {
+        Ok(name) => assert_eq!(Family::best().to_string(), name),
+        Err(_) => assert_eq!(Some(Family::best()), Family::available().next()),
     }
 }

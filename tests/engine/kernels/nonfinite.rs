@@ -245,4 +245,56 @@ proptest! {
         }
         check("maximum", &graph, &weights, &x, &expected)?;
     }
+
+    #[test]
+    fn whole_pixels_of_them_reach_what_they_reach_in_plain_candle(
+        (first, share) in (0.0..0.9, 0.005..0.1), kind in prop::sample::select(KINDS.to_vec()),
+    ) {
+        for (name, graph) in transformed() {
+            let (weights, mut x) = (weights(&graph), values(&input(&graph, 2)));
+            let most = x.len() as f64;
+            let run = (first * most) as usize..((first + share) * most) as usize;
+            x[run].fill(kind);
+            let expected = plain(&graph, &weights, &rows(x.clone(), 2));
+            check(name, &graph, &weights, &x, &expected)?;
+        }
+    }
+
+    /// A transform of such values overflows, their convolution does not.
+    #[test]
+    fn values_near_the_largest_are_convolved_as_others_are(
+        places in prop::collection::vec((0.0..1.0, 20i32..37), 1..200),
+    ) {
+        for (name, graph) in transformed() {
+            let (weights, mut x) = (weights(&graph), values(&input(&graph, 2)));
+            let most = x.len() as f64;
+            for &(place, power) in &places {
+                x[(place * most) as usize] = 10f32.powi(power);
+            }
+            let x = rows(x, 2);
+            let expected = plain(&graph, &weights, &x);
+            for family in Family::available() {
+                let found = answer(&lowered(&graph, &weights, family), &x, 0);
+                let off = super::difference(&expected, &found);
+                prop_assert!(off < super::TOLERANCE, "{name}, {family}: off by {off}");
+            }
+        }
+    }
+}
+
+/// An infinity times a weight of exactly zero is NaN, times any other infinite.
+#[test]
+fn an_infinity_is_added_by_the_sign_of_each_weight() {
+    let graph = conv((32, 14), Conv2d::new(33, 3).same());
+    let name = graph.parameters()[0].name.clone();
+    let signs = (0..33 * 32 * 9).map(|at| [0.25, -0.5, 0.0][at * 7 % 31 % 3]);
+    let weights = Weights::from_values([(name, signs.collect())].into(), &graph).expect("fits");
+    for infinity in [f32::INFINITY, f32::NEG_INFINITY] {
+        let mut x = values(&input(&graph, 2));
+        // Of each sample another channel and pixel.
+        x[3 * 196 + 5 * 14 + 4] = infinity;
+        x[32 * 196 + 15 * 196] = infinity;
+        let expected = plain(&graph, &weights, &rows(x.clone(), 2));
+        check("signs", &graph, &weights, &x, &expected).expect("as in plain Candle");
+    }
 }

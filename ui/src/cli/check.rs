@@ -6,6 +6,8 @@ use anyhow::Result;
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::format_bytes;
+use divisi::ensemble::{Affine, Normalisation};
+use divisi::network::Note;
 use divisi::search::worst_fit;
 use serde::Serialize;
 
@@ -36,6 +38,12 @@ struct MemberRow {
     name: String,
     /// What its network takes of a sample.
     input: Vec<usize>,
+    /// What each value is multiplied by and what is added then: once for all channels, or
+    /// once for each.
+    normalisation: Vec<Affine>,
+    /// What was done to the file's tensors to make them the network's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<String>,
     parameters: u64,
     flops: u64,
     /// By batch size, on the first device.
@@ -103,6 +111,11 @@ fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
         .map(|(index, member)| MemberRow {
             name: member.name.clone(),
             input: member.input.shape.into(),
+            normalisation: match &member.input.normalisation {
+                Normalisation::All(affine) => vec![*affine],
+                Normalisation::Each(channels) => channels.to_vec(),
+            },
+            weights: member.weights.notes().iter().map(Note::to_string).collect(),
             parameters: member.graph.parameter_count(),
             flops: member.graph.flops(),
             bytes: bytes_on(opened, footprints, 0, index),
@@ -196,5 +209,30 @@ fn members_table(report: &Report) -> String {
         }
     }
     text.push('\n');
+    text + &remarks(report)
+}
+
+/// As many channels are shown; of more it is only said that they differ.
+const SHOWN: usize = 4;
+
+/// What was done to weights, and how channels are normalised that are not all alike.
+fn remarks(report: &Report) -> String {
+    let mut text = String::new();
+    for member in &report.members {
+        for note in &member.weights {
+            text += &format!("\n{}: {note}", member.name);
+        }
+        let channels = &member.normalisation;
+        if (2..=SHOWN).contains(&channels.len()) {
+            let each: Vec<String> = channels.iter().map(Affine::to_string).collect();
+            text += &format!("\n{}: channels {}", member.name, each.join(", "));
+        } else if channels.len() > SHOWN {
+            let n = channels.len();
+            text += &format!("\n{}: {n} channels, each normalised by itself", member.name);
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
     text
 }

@@ -14,7 +14,7 @@ use crate::config::{CONFIG, KEYS};
 use crate::console::commands::{Keymap, TABLE};
 
 /// What the program reads from its environment.
-pub const ENVIRONMENT: [(&str, &str); 9] = [
+pub const ENVIRONMENT: [(&str, &str); 10] = [
     (
         "DIVISI_CONFIG_DIR",
         "The folder of configuration, instead of $XDG_CONFIG_HOME/divisi.",
@@ -22,6 +22,10 @@ pub const ENVIRONMENT: [(&str, &str); 9] = [
     (
         "DIVISI_ASCII",
         "Only signs of ASCII are drawn, unless it is empty or 0.",
+    ),
+    (
+        "DIVISI_KERNELS",
+        "The kernels of this processor to use in place of the fastest: avx512, avx2, neon, plain.",
     ),
     ("NO_COLOR", "No colours, where it is not empty."),
     (

@@ -40,6 +40,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use divisi::compute::Family;
 
 pub use args::{Args, Command};
 
@@ -47,8 +48,24 @@ pub use args::{Args, Command};
 pub fn main() -> ExitCode {
     let args = Args::parse();
     crate::config::begin(args.config.as_deref(), args.theme.as_deref());
-    let done = match &args.command {
-        None => console::run(&args),
+    let done = match Family::wished() {
+        Ok(_) => run(&args),
+        Err(unusable) => Err(unusable.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to do where even the error cannot be written.
+            let _ = writeln!(io::stderr(), "divisi: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    match &args.command {
+        None => console::run(args),
         Some(Command::Check(a)) => check::run(a),
         Some(Command::Predict(a)) => predict::run(a),
         Some(Command::Accuracy(a)) => accuracy::run(a),
@@ -70,15 +87,6 @@ pub fn main() -> ExitCode {
         Some(Command::Replay(a)) => replay::run(a),
         Some(Command::Report(a)) => reporting::run(a),
         Some(Command::Demo(a)) => demo::run(a),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nothing is left to do where even the error cannot be written.
-            let _ = writeln!(io::stderr(), "divisi: {error:#}");
-            ExitCode::FAILURE
-        }
     }
 }
 

@@ -54,6 +54,8 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     price_per_hour: Option<f64>,
     samples_per_s: f64,
+    /// Its relative standard error; null where it is predicted.
+    samples_per_s_error: Option<f64>,
     /// At the rate asked; none where it does not keep up.
     p50_us: Option<u64>,
     p99_us: Option<u64>,
@@ -177,6 +179,7 @@ fn row(order: &PlanOrder, offer: &Offer) -> Row {
         devices: kinds.map(|(kind, n)| (kind.name.clone(), *n)).collect(),
         price_per_hour: offer.price,
         samples_per_s: offer.throughput,
+        samples_per_s_error: offer.doubt.error(),
         p50_us: offer.latency.map(|l| l.p50.as_micros() as u64),
         p99_us: offer.latency.map(|l| l.p99.as_micros() as u64),
         device_names: frame.devices.clone(),
@@ -224,8 +227,12 @@ fn line(row: &Row) -> String {
         ),
         _ => "does not keep up".to_owned(),
     };
+    let error = match row.samples_per_s_error {
+        Some(error) => format!("± {:.1} %", 100.0 * error),
+        None => "predicted".into(),
+    };
     format!(
-        "{:<20}{}  {:>7.0} samples/s at most  {latency}",
+        "{:<20}{}  {:>7.0} samples/s at most ({error})  {latency}",
         kinds.join(" + "),
         price.unwrap_or_default(),
         row.samples_per_s

@@ -172,7 +172,8 @@ fn better(search: &SearchView) -> String {
     let gain = gain.and_then(|(start, best)| format::gain(start, best));
     let gain = gain.map_or(String::new(), |g| format!(", {g} on the start"));
     let count = progress.evaluations;
-    format!("search: best {score} samples/s{gain}, after {count} evaluations")
+    let doubt = progress.best_doubt;
+    format!("search: best {score} samples/s ({doubt}){gain}, after {count} evaluations")
 }
 
 fn ended(search: &SearchView) -> Option<String> {
@@ -180,7 +181,11 @@ fn ended(search: &SearchView) -> Option<String> {
     Some(match &search.state {
         SearchState::Running => return None,
         SearchState::Paused => "search: paused".into(),
-        SearchState::Finished => format!("search: finished in {took}; apply-best applies it"),
+        SearchState::Finished => {
+            let gain = search.progress.gain.as_ref();
+            let gain = gain.map_or(String::new(), |g| format!(", {g} on the start"));
+            format!("search: finished in {took}{gain}; apply-best applies it")
+        }
         SearchState::Cancelled => format!("search: cancelled after {took}"),
         SearchState::Failed(why) => format!("search: failed: {why}"),
     })

@@ -2,18 +2,16 @@
 
 use std::ops::Range;
 
-use crate::compute::family::Family;
 use crate::compute::view::View;
 use crate::network::Activation;
 
 use super::super::memory::{Part, Source};
-use super::super::panels::Panels;
 use super::super::tile::activated;
-use super::super::vector::{Vector, Vectorised, dispatch};
+use super::super::vector::{Vector, Vectorised};
 use super::Points;
 use super::axis::{MAX_POINTS, back};
-use super::exact::{Exact, Inverse, Outputs};
 use super::grid::{Grid, Spot};
+use super::special::{MAX_LANES, Outputs, Repair, Signs};
 
 /// Transforms products back into tiles `tiles` of the output, and finishes those.
 pub(super) struct Backward<'a> {
@@ -26,12 +24,11 @@ pub(super) struct Backward<'a> {
     pub activation: Option<Activation>,
     pub view: View,
     pub out: Part<'a>,
-    /// What tiles that are not finite are computed from again.
-    pub family: Family,
-    pub inverse: &'a Inverse,
+    /// Of each tile, as [`Forward`](super::forward::Forward) left them.
+    pub factors: *const f32,
+    /// What outputs of special tiles are put right by.
     pub input: Source<'a>,
-    pub panels: Panels,
-    pub weights: &'a [f32],
+    pub signs: Signs<'a>,
 }
 
 impl Vectorised for Backward<'_> {
@@ -81,10 +78,15 @@ impl Backward<'_> {
         for (at, tile) in self.tiles.clone().enumerate() {
             let spot = self.grid.spot(tile);
             let from = self.points.start.wrapping_add(at * self.points.tile);
+            // SAFETY: every tile has a factor.
+            let special = unsafe { self.factors.add(at).read() } != 0.0;
+            let repair = special.then(|| Repair::of(self.grid, self.input, spot, self.signs));
             for channel in (0..self.view.channels).step_by(V::LANES) {
                 // SAFETY: the points have whole vectors for all channels of each tile; the
                 // part has the pixels of these tiles.
-                unsafe { self.vector::<V, R, P, C, Q>(from.add(channel), spot, channel) };
+                unsafe {
+                    self.vector::<V, R, P, C, Q>(from.add(channel), spot, channel, repair.as_ref());
+                }
             }
         }
     }
@@ -96,6 +98,7 @@ impl Backward<'_> {
         from: *const f32,
         spot: Spot,
         channel: usize,
+        repair: Option<&Repair<'_>>,
     ) {
         // SAFETY: as the caller says.
         unsafe {
@@ -112,48 +115,13 @@ impl Backward<'_> {
                 }
             }
             let mut outputs = [[zero; Q]; P];
-            let mut all = zero;
             for (line, points) in outputs.iter_mut().zip(&lines) {
                 *line = back::<V, C, Q>(*points);
-                for value in line.iter() {
-                    all = all.add(*value);
-                }
             }
-            if !all.is_finite() {
-                self.again(spot, channel, &mut outputs);
+            if let Some(repair) = repair {
+                put_right(repair, channel, &mut outputs);
             }
             self.write(spot, channel, &outputs);
-        }
-    }
-
-    /// Computes outputs directly.
-    #[inline(always)]
-    unsafe fn again<V: Vector, const P: usize, const Q: usize>(
-        &self,
-        spot: Spot,
-        channel: usize,
-        outputs: &mut [[V; Q]; P],
-    ) {
-        let mut values: Outputs = [[0.0; 16]; MAX_POINTS * MAX_POINTS];
-        let work = Exact {
-            grid: self.grid,
-            inverse: self.inverse,
-            input: self.input,
-            panels: self.panels,
-            weights: self.weights,
-            output: self.view,
-            spot,
-            channel,
-            outputs: &mut values,
-        };
-        // SAFETY: the family is the one that runs; values hold whole vectors.
-        unsafe {
-            dispatch(self.family, work);
-            for (y, line) in outputs.iter_mut().enumerate() {
-                for (x, value) in line.iter_mut().enumerate() {
-                    *value = V::load(values[y * Q + x].as_ptr());
-                }
-            }
         }
     }
 
@@ -208,6 +176,27 @@ impl Backward<'_> {
             } else {
                 value.store_part(to, lanes);
             }
+        }
+    }
+}
+
+/// Puts the outputs of a special tile right.
+#[inline(always)]
+unsafe fn put_right<V: Vector, const P: usize, const Q: usize>(
+    repair: &Repair<'_>,
+    channel: usize,
+    outputs: &mut [[V; Q]; P],
+) {
+    let mut values: Outputs = [[0.0; MAX_LANES]; MAX_POINTS * MAX_POINTS];
+    let all = outputs.as_flattened_mut();
+    // SAFETY: a line of values holds a whole vector.
+    unsafe {
+        for (value, output) in values.iter_mut().zip(all.iter()) {
+            output.store(value.as_mut_ptr());
+        }
+        repair.outputs(&mut values[..P * Q], Q, [channel, V::LANES]);
+        for (value, output) in values.iter().zip(all.iter_mut()) {
+            *output = V::load(value.as_ptr());
         }
     }
 }

@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use crate::compute::family::Family;
+
 use super::super::memory::Source;
-use super::super::vector::{Vector, Vectorised};
+use super::super::vector::{Vector, Vectorised, dispatch};
 use super::Points;
 use super::axis::forward;
 use super::grid::{Grid, Spot};
+use super::special::{Special, tamed_view};
 
 /// Transforms tiles `tiles` of the input; the first goes to the first of `points`.
 pub(super) struct Forward<'a> {
@@ -14,6 +17,9 @@ pub(super) struct Forward<'a> {
     pub tiles: Range<usize>,
     pub input: Source<'a>,
     pub points: Points,
+    /// A float a tile: 0, or what its points were divided by where it is special.
+    pub factors: *mut f32,
+    pub family: Family,
 }
 
 impl Vectorised for Forward<'_> {
@@ -57,6 +63,7 @@ impl Forward<'_> {
     unsafe fn tiles<V: Vector, const R: usize, const C: usize>(&self) {
         let view = self.input.view;
         let data = self.input.data.as_ptr();
+        let mut tamed = Vec::new();
         for (at, tile) in self.tiles.clone().enumerate() {
             let spot = self.grid.spot(tile);
             let inside = self.inside(spot);
@@ -64,20 +71,62 @@ impl Forward<'_> {
             let pixel = self.grid.first_pixel(view, spot);
             let from = data.wrapping_offset(pixel * view.pitch as isize + view.first as isize);
             let to = self.points.start.wrapping_add(at * self.points.tile);
+            // SAFETY: nothing is asked for.
+            let mut squares = unsafe { V::splat(0.0) };
             for channel in (0..view.channels).step_by(V::LANES) {
                 let lanes = V::LANES.min(view.channels - channel);
                 let (from, to) = (from.wrapping_add(channel), to.wrapping_add(channel));
                 // SAFETY: what is read lies inside of the image, and each point has a line
                 // of all channels for each tile.
                 unsafe {
-                    if whole && lanes == V::LANES {
-                        self.vector::<V, R, C, true>(from, to, inside, lanes);
+                    squares = if whole && lanes == V::LANES {
+                        self.vector::<V, R, C, true>(from, to, inside, lanes, squares)
                     } else {
-                        self.vector::<V, R, C, false>(from, to, inside, lanes);
-                    }
+                        self.vector::<V, R, C, false>(from, to, inside, lanes, squares)
+                    };
                 }
             }
+            // SAFETY: every tile has its factor and its points.
+            unsafe {
+                let ordinary = squares.is_finite();
+                let factor = if ordinary {
+                    0.0
+                } else {
+                    self.again(spot, to, &mut tamed)
+                };
+                self.factors.add(at).write(factor);
+            }
         }
+    }
+
+    /// Transforms a tile whose points are not finite, or might overflow, without the values
+    /// that make them so; returns what the others were divided by.
+    #[inline(always)]
+    unsafe fn again(&self, spot: Spot, to: *mut f32, tamed: &mut Vec<f32>) -> f32 {
+        let special = Special::of(self.grid, self.input, spot);
+        if special.is_hopeless(self.grid) {
+            return special.factor();
+        }
+        special.tamed(self.grid, self.input, spot, tamed);
+        let mut factor = 0.0;
+        let work = Forward {
+            grid: &self.grid.alone(),
+            tiles: 0..1,
+            input: Source {
+                view: tamed_view(self.grid, self.input.view.channels),
+                data: tamed,
+            },
+            points: Points {
+                start: to,
+                ..self.points
+            },
+            factors: &raw mut factor,
+            family: self.family,
+        };
+        // SAFETY: the family is the one that runs; the points are the tile's. Tamed values
+        // are finite and small, so this does not come here again.
+        unsafe { dispatch(self.family, work) };
+        special.factor()
     }
 
     fn inside(&self, spot: Spot) -> Inside {
@@ -87,7 +136,7 @@ impl Forward<'_> {
         }
     }
 
-    /// One vector of channels of one tile.
+    /// One vector of channels of one tile; returns `squares` with those of its points.
     #[inline(always)]
     unsafe fn vector<V: Vector, const R: usize, const C: usize, const WHOLE: bool>(
         &self,
@@ -95,7 +144,8 @@ impl Forward<'_> {
         to: *mut f32,
         inside: Inside,
         lanes: usize,
-    ) {
+        mut squares: V,
+    ) -> V {
         let view = self.input.view;
         let line = view.width * view.pitch;
         // SAFETY: as the caller says.
@@ -124,6 +174,7 @@ impl Forward<'_> {
             for (y, line) in lines.iter().enumerate() {
                 let points = forward::<V, C>(*line);
                 for (x, point) in points.iter().enumerate() {
+                    squares = squares.mul_add(*point, *point);
                     let to = to.add((y * C + x) * self.points.point);
                     if WHOLE || lanes == V::LANES {
                         point.store(to);
@@ -133,6 +184,7 @@ impl Forward<'_> {
                 }
             }
         }
+        squares
     }
 }
 

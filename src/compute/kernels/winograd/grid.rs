@@ -70,12 +70,27 @@ impl Grid {
         [padding.saturating_sub(at).min(end), end]
     }
 
-    /// Lines and columns of the tile's outputs that the image has.
-    pub fn kept(&self, spot: Spot, output: View) -> [usize; 2] {
-        [
-            self.sides[0].outputs.min(output.height - spot.y),
-            self.sides[1].outputs.min(output.width - spot.x),
-        ]
+    /// The grid of one tile that lies in an image of its own, without padding.
+    pub fn alone(self) -> Grid {
+        Grid {
+            padding: [0; 2],
+            input: self.sides.map(|side| side.points),
+            tiles: [1; 2],
+            ..self
+        }
+    }
+
+    /// The input pixels of the tile at `spot` that the image has: the number of each
+    /// within the tile, and in the view, counted over all samples.
+    pub fn pixels(&self, view: View, spot: Spot) -> impl Iterator<Item = (usize, usize)> {
+        let rows = self.inside(0, spot.y);
+        let columns = self.inside(1, spot.x);
+        let (first, points) = (self.first_pixel(view, spot), self.sides[1].points);
+        let lines =
+            (rows[0]..rows[1]).map(move |y| (y * points, first + (y * view.width) as isize));
+        lines.flat_map(move |(at, line)| {
+            (columns[0]..columns[1]).map(move |x| (at + x, (line + x as isize) as usize))
+        })
     }
 
     /// The input pixel under the first point, counted over all samples; it may lie outside

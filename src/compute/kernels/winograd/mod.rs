@@ -8,10 +8,10 @@
 mod axis;
 mod backward;
 mod choice;
-mod exact;
 mod filters;
 mod forward;
 mod grid;
+mod special;
 
 use std::ops::Range;
 
@@ -26,9 +26,9 @@ use super::tile::{Tile, tile_fn};
 use super::vector::dispatch;
 use super::{Call, MAX_PHASES, Scratch};
 use backward::Backward;
-use exact::Inverse;
 use forward::Forward;
 use grid::Grid;
+use special::Signs;
 
 /// A convolution's tiles, points and weights.
 #[derive(Clone, Debug)]
@@ -39,7 +39,6 @@ pub(in crate::compute) struct Winograd {
     output: View,
     /// Weights of one point.
     panels: Panels,
-    inverse: Inverse,
 }
 
 /// Floats of points that a task works on: they stay in a core's cache between the
@@ -57,7 +56,6 @@ impl Winograd {
         Some(Winograd {
             conv,
             grid: Grid::new(sides, padding, input, output),
-            inverse: Inverse::new(sides),
             input,
             output,
             panels: Panels {
@@ -68,12 +66,28 @@ impl Winograd {
         })
     }
 
-    pub fn weight_floats(&self) -> usize {
+    /// Floats of the transformed weights; their signs come behind them.
+    fn transformed_floats(&self) -> usize {
         self.grid.points() * self.panels.floats()
     }
 
+    pub fn weight_floats(&self) -> usize {
+        let taps = self.conv.kernel.area();
+        self.transformed_floats() + Signs::count(self.input.channels, taps, self.conv.channels)
+    }
+
     pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
-        filters::pack(filters, self.grid.sides, self.panels, packed);
+        let (transformed, signs) = packed.split_at_mut(self.transformed_floats());
+        filters::pack(filters, self.grid.sides, self.panels, transformed);
+        Signs::pack(filters, bytemuck::cast_slice_mut(signs));
+    }
+
+    fn signs<'a>(&self, packed: &'a [f32]) -> Signs<'a> {
+        Signs {
+            words: bytemuck::cast_slice(&packed[self.transformed_floats()..]),
+            taps: self.conv.kernel.area(),
+            outputs: self.conv.channels,
+        }
     }
 
     fn tiles(&self, samples: usize) -> usize {
@@ -198,8 +212,18 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Floats of all points, and of a factor a tile behind them.
     fn floats(&self) -> usize {
+        self.point_floats() + self.tiles.len().next_multiple_of(LINE)
+    }
+
+    fn point_floats(&self) -> usize {
         self.of.grid.points() * self.strides.iter().sum::<usize>()
+    }
+
+    /// Where the factors begin, from that of tile `tile` on.
+    fn factors(&self, scratch: *mut f32, tile: usize) -> *mut f32 {
+        scratch.wrapping_add(self.point_floats() + tile - self.tiles.start)
     }
 
     /// Points before (0) or after (1) the product, from tile `tile` on.
@@ -220,9 +244,11 @@ impl<'a> Block<'a> {
         let work = Forward {
             grid: &self.of.grid,
             points: self.points(scratch, 0, tiles.start),
+            factors: self.factors(scratch, tiles.start),
             tiles,
             // SAFETY: a step never reads the slot that it writes.
             input: unsafe { call.memory.source(self.of.input) },
+            family: call.family,
         };
         // SAFETY: handed on.
         unsafe { dispatch(call.family, work) };
@@ -277,6 +303,7 @@ impl<'a> Block<'a> {
         let work = Backward {
             grid: &of.grid,
             points: self.points(scratch, 1, tiles.start),
+            factors: self.factors(scratch, tiles.start),
             tiles,
             bias: &call.weights.bias,
             // SAFETY: a step never reads the slot that it writes.
@@ -285,12 +312,9 @@ impl<'a> Block<'a> {
             view: of.output,
             // SAFETY: tiles write disjoint pixels.
             out: unsafe { call.memory.part(of.output, pixels) },
-            family: call.family,
-            inverse: &of.inverse,
             // SAFETY: as above.
             input: unsafe { call.memory.source(of.input) },
-            panels: of.panels,
-            weights: call.weights.packed.values(),
+            signs: of.signs(call.weights.packed.values()),
         };
         // SAFETY: handed on.
         unsafe { dispatch(call.family, work) };

@@ -1,5 +1,9 @@
 //! Inception v3 without its auxiliary head (Szegedy et al., "Rethinking the Inception
 //! architecture", table 1 and figures 5 to 7); torchvision's names. Made for 299×299.
+//!
+//! torchvision's trained weights were TensorFlow's, which takes values of −1 to 1; its
+//! model turns ImageNet's normalisation into that first. A manifest asks for it with
+//! `transform_input`.
 
 use super::classify;
 use super::inception::{chain, fork, same, shrink, smooth, valid};

@@ -66,32 +66,26 @@ pub(super) fn go_on(shared: &Arc<Shared>, opened: &Arc<Opened>) {
 
 /// Starts what there is room for; gives when to look again if nothing happens.
 fn drive(shared: &Arc<Shared>, opened: &Arc<Opened>, by: By) -> Option<Duration> {
-    let mut took = false;
-    let until = loop {
+    loop {
         let (next, parts) = ask(shared, opened);
         match next {
             Next::Run(batch) => start(shared, opened, batch, by),
             Next::Copy(_) => {
-                took = true;
                 for (transfer, slice) in parts {
                     copy_ahead(shared, opened, transfer, slice);
                 }
             }
-            Next::Sleep(until) => break until,
+            Next::Sleep(until) => return until,
         }
-    };
-    if took {
-        // Another device may have least to do now.
-        shared.wake();
     }
-    until
 }
 
 /// What the core says, and where the samples to be copied lie. Places in the pool are
 /// taken and given back under the core's lock, in the order in which it decided.
 fn ask(shared: &Shared, opened: &Opened) -> Step {
-    let mut core = shared.core();
-    let next = core.next(shared.now(), opened.device);
+    let (mut core, now) = (shared.core(), shared.now());
+    let next = core.next(now, opened.device);
+    let woken = core.wake_others(now);
     let departed = core.take_departed(opened.device);
     let mut pool = lock(&opened.pool);
     let freed = pool.let_go(&departed);
@@ -104,6 +98,7 @@ fn ask(shared: &Shared, opened: &Opened) -> Step {
     }
     drop((pool, core));
     drop(freed);
+    shared.poke(&woken);
     (next, parts)
 }
 

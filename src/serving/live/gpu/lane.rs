@@ -127,7 +127,9 @@ impl Lane {
         let ensemble = &self.shared.ensemble;
         let declared = ensemble.members[batch.member].outputs.is_declared();
         let answers = self.stage.answers(batch.samples);
-        fold(batch, answers, ensemble.classes, declared);
+        if let Err(why) = fold(batch, answers, ensemble.classes, declared) {
+            return self.shared.spoil(batch, &why);
+        }
         let stamps = self.stamps(started, marks);
         let end = self.shared.now();
         let (finished, mut woken) = {

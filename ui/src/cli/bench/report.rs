@@ -3,6 +3,7 @@
 use divisi::allocation::Matrix;
 use divisi::compute::gpu::Precision;
 use divisi::metrics::{LatencySummary, SplitMeans, stats};
+use divisi::search::Doubt;
 use serde::Serialize;
 
 use crate::cli::args::BenchArgs;
@@ -21,6 +22,9 @@ pub struct Report {
     elapsed_s: f64,
     samples_per_s: f64,
     rsd: f64,
+    /// Relative standard error of the median of the runs: 0 in virtual time, null of one
+    /// run.
+    error: Option<f64>,
     latency_us: LatencySummary,
     /// Mean microseconds that a request spent where.
     latency_split_us: SplitMeans,
@@ -74,6 +78,10 @@ impl Report {
             elapsed_s: stats::median(&seconds),
             samples_per_s: stats::median(&rates),
             rsd: stats::rsd(&rates),
+            error: match figures.in_virtual_time {
+                true => Some(0.0),
+                false => Doubt::of_runs(&rates).error(),
+            },
             latency_us: figures.latency,
             latency_split_us: figures.split,
             workers: matrix.workers().count(),
@@ -100,9 +108,10 @@ impl Report {
 pub fn text(report: &Report, matrix: &Matrix) -> String {
     let l = &report.latency_us;
     let measured = match report.virtual_time {
-        true => format!("{} samples in virtual time", report.answered),
+        true => format!("exact: {} samples in virtual time", report.answered),
         false => format!(
-            "median of {} runs of {}, spread {:.1} %",
+            "{}, median of {} runs of {}, spread {:.1} %",
+            error_in_words(report.error),
             report.runs,
             report.samples,
             100.0 * report.rsd
@@ -140,6 +149,13 @@ pub fn text(report: &Report, matrix: &Matrix) -> String {
         text += "\nsimulated devices: the figures are what their profiles make of them";
     }
     text + &flawed::lines(&report.flawed)
+}
+
+fn error_in_words(error: Option<f64>) -> String {
+    match error {
+        Some(error) => format!("± {:.1} %", 100.0 * error),
+        None => "of unknown error".into(),
+    }
 }
 
 fn split_line(split: &SplitMeans) -> String {

@@ -1,7 +1,7 @@
 //! How members are combined: the rule, a weight and a temperature for each, and who votes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::ensemble::{Combination, RuleKind, Temperature};
+use divisi::ensemble::{Combination, RuleKind, Temperature, VoteWeight};
 
 use super::{Answer, field};
 use crate::console::change::Setting;
@@ -58,12 +58,28 @@ fn temperature(now: &Combination, member: usize) -> Temperature {
     now.temperatures.get(member).copied().unwrap_or_default()
 }
 
+impl Row {
+    /// What was typed, where it is a weight or 0.
+    fn weight(&self) -> Result<f64, String> {
+        let (name, found) = (&self.name, &self.weight);
+        let number: Option<f64> = found.parse().ok();
+        let number = number.ok_or_else(|| {
+            format!(
+                "weight of {name}: expected a number above 0, or 0 for no vote, found `{found}`"
+            )
+        })?;
+        let weight = VoteWeight::written(number);
+        weight.map_err(|why| format!("weight of {name}: {why}"))?;
+        Ok(number)
+    }
+}
+
 impl Voters {
     /// Starts from what is staged, or runs.
     pub fn new(now: &Combination, names: &[String]) -> Self {
         let row = |(i, name): (usize, &String)| Row {
             name: name.clone(),
-            weight: now.weights.get(i).unwrap_or(&1.0).to_string(),
+            weight: now.weights.get(i).copied().unwrap_or_default().to_string(),
             temperature: temperature(now, i).get().to_string(),
             votes: now.voting.get(i).copied().unwrap_or(true),
         };
@@ -140,17 +156,6 @@ impl Voters {
     }
 
     fn combination(&self) -> Result<Combination, String> {
-        let weight = |row: &Row| {
-            let number = row
-                .weight
-                .parse()
-                .ok()
-                .filter(|w: &f64| *w > 0.0 && *w <= 1e6);
-            number.ok_or_else(|| {
-                let (name, found) = (&row.name, &row.weight);
-                format!("weight of {name}: expected a number above 0, found `{found}`")
-            })
-        };
         let temperature = |row: &Row| {
             let (name, found) = (&row.name, &row.temperature);
             let (least, most) = Temperature::RANGE;
@@ -160,12 +165,11 @@ impl Voters {
             })
         };
         let temperatures = self.rows.iter().map(temperature);
-        let combination = Combination {
-            temperatures: temperatures.collect::<Result<_, _>>()?,
-            rule: self.rule,
-            weights: self.rows.iter().map(weight).collect::<Result<_, _>>()?,
-            voting: self.rows.iter().map(|r| r.votes).collect(),
-        };
+        let temperatures: Vec<Temperature> = temperatures.collect::<Result<_, _>>()?;
+        let weights = self.rows.iter().map(Row::weight);
+        let weights: Vec<f64> = weights.collect::<Result<_, _>>()?;
+        let voting = self.rows.iter().map(|r| r.votes).collect();
+        let combination = Combination::written(self.rule, &weights, voting)?.at(temperatures);
         combination.check(self.rows.len())?;
         Ok(combination)
     }

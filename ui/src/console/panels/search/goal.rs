@@ -40,25 +40,46 @@ fn facts(search: &SearchView, next: Option<String>, model: &Model, wide: bool) -
         .shortfall
         .clone()
         .map(|s| ("✗ not met: ", s, Role::Bad));
+    let compared = compared(search);
     let goal = search.goal.clone().map(|g| ("goal ", g, Role::Text));
-    let bound = bound(search, wide).map(|b| ("", b, Role::Text));
+    let bound = bound(search, wide);
     let change =
         change(search, model).map(|c| (if wide { "now → best " } else { "best " }, c, Role::Text));
     let history = history(search).map(|h| ("by iteration ", h, Role::Text));
     let next = next.map(|n| (if wide { "next " } else { "" }, n, Role::Good));
-    let facts = [shortfall, next, change, goal, bound, history];
+    let facts = [shortfall, compared, next, change, goal, bound, history];
     facts.into_iter().flatten().collect()
 }
 
-/// How far the best found can be from the best there is.
-fn bound(search: &SearchView, wide: bool) -> Option<String> {
-    let (bound, best) = (search.progress.bound?, search.progress.best_score?);
-    let gap = 100.0 * (1.0 - best / bound).max(0.0);
+/// What runs beside the start say, once there were any.
+fn compared(search: &SearchView) -> Option<Fact> {
+    let gain = search.progress.gain.as_ref()?;
+    Some(match gain.is_better() {
+        true => ("on the start ", gain.to_string(), Role::Good),
+        false => ("start stays: ", gain.to_string(), Role::Warn),
+    })
+}
+
+/// How far the best found can be from the best there is by the model, if that holds.
+fn bound(search: &SearchView, wide: bool) -> Option<Fact> {
+    let seen = &search.progress;
+    let (bound, best) = (seen.bound?, seen.best_score?);
+    let gap = 100.0 * (1.0 - best / bound);
+    let margin = Some(100.0 * seen.best_doubt.margin()).filter(|m| m.is_finite());
     let bound = format::grouped(bound.max(0.0).round() as u64);
-    Some(match wide {
+    if gap < -margin.unwrap_or(0.0) {
+        let text = match wide {
+            true => format!("above the model's {bound}: its profiles do not hold"),
+            false => format!("above the model's {bound}"),
+        };
+        return Some(("", text, Role::Warn));
+    }
+    let gap = gap.max(0.0);
+    let text = match wide {
         true => format!("at most {gap:.0} % from the best possible ({bound})"),
         false => format!("≤ {gap:.0} % from best possible"),
-    })
+    };
+    Some(("", text, Role::Text))
 }
 
 fn history(search: &SearchView) -> Option<String> {

@@ -174,7 +174,7 @@ fn best(inside: &mut Pen<'_>, y: u16, search: &SearchView) -> u16 {
         .unwrap_or_default();
     let best = score(search.progress.best_score);
     let start = score(search.progress.start_score);
-    let wide = inside.width() >= 44;
+    let wide = inside.width() >= 52;
     let unit = if wide {
         " samples/s   start "
     } else {
@@ -190,7 +190,12 @@ fn best(inside: &mut Pen<'_>, y: u16, search: &SearchView) -> u16 {
             (&start, Role::Text),
         ],
     );
-    inside.text(x + 2, y, &gain, Role::Good);
+    let x = inside.text(x + 2, y, &gain, Role::Good);
+    if search.progress.best_score.is_some() {
+        let doubt = search.progress.best_doubt.to_string();
+        let room = inside.width().saturating_sub(x + 2);
+        inside.text(x + 2, y, &format::fit(&doubt, room), Role::Dim);
+    }
     y + 1
 }
 

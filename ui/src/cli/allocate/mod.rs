@@ -1,93 +1,22 @@
 //! `divisi allocate`: find a matrix.
 
-use std::sync::Arc;
+mod report;
 
-use anyhow::{Context, Result, bail};
-use divisi::allocation::{Matrix, MatrixFile};
-use divisi::compute::gpu::Precision;
-use divisi::metrics::stats;
-use divisi::search::{
-    Algorithm, Bounds, Cache, Control, EvaluatorKind, Found, Goal, Job, LoadedLatency, Method,
-    SearchError,
-};
-use serde::Serialize;
+use std::sync::Arc;
 
 use super::args::{AllocateArgs, Format};
 use super::open::{Opened, with_devices, with_policy};
 use super::output::Output;
 use super::progress::Progress;
-use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
+use super::report::{device_rows, print, print_json};
 use super::signals;
-
-#[derive(Serialize)]
-struct Report {
-    ensemble: String,
-    algorithm: &'static str,
-    evaluator: &'static str,
-    policy: String,
-    /// What the search was for, and what of it could not be had.
-    goal: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shortfall: Option<String>,
-    devices: Vec<DeviceRow>,
-    /// In which numbers GPUs compute, where there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    precision: Option<Precision>,
-    members: Vec<String>,
-    matrix: Vec<Vec<usize>>,
-    score: f64,
-    /// Relative standard error of the score.
-    score_error: f64,
-    start_score: f64,
-    /// Of a brief run, by the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    predicted: Option<f64>,
-    /// In the long run: simulated where every device is, else by the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    steady: Option<f64>,
-    /// What no matrix exceeds in the long run, by the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bound: Option<f64>,
-    /// The share of the bound that `steady` lacks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gap: Option<f64>,
-    /// Under load, in virtual time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    latency_us: Option<LatencyRow>,
-    evaluations: usize,
-    iterations: usize,
-    coverage: f64,
-    elapsed_s: f64,
-    seed: u64,
-    /// Members profiled for this search; 0 where all were known.
-    profiled: usize,
-    simulated: bool,
-    synthetic: bool,
-    cached: bool,
-    cancelled: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repeat: Option<Repeat>,
-}
-
-/// Latencies under Poisson arrivals, in microseconds.
-#[derive(Serialize)]
-struct LatencyRow {
-    rate: f64,
-    p50: u64,
-    p99: u64,
-}
-
-/// Scores of all repetitions.
-#[derive(Serialize)]
-struct Repeat {
-    scores: Vec<f64>,
-    median: f64,
-    /// Relative standard deviation.
-    spread: f64,
-}
-
-/// Below this share of neighbours visited, results vary (the paper, section IV.B).
-const LOW_COVERAGE: f64 = 0.2;
+use anyhow::{Context, Result, bail};
+use divisi::allocation::{Matrix, MatrixFile};
+use divisi::search::{
+    Algorithm, Bounds, Cache, Control, EvaluatorKind, Found, Gap, Goal, Job, Method, Score,
+    SearchError,
+};
+use report::{LatencyRow, Repeat, Report, text};
 
 pub fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.output.as_deref().map(Output::at).transpose()?;
@@ -203,15 +132,27 @@ fn search(
         precision: opened.precision(),
         members: opened.frame.members.clone(),
         matrix: found.matrix.rows(),
-        gap: found.gap(),
+        gap: match found.gap() {
+            Some(Gap::Lacks(share)) => Some(share),
+            _ => None,
+        },
+        above_bound: match found.gap() {
+            Some(Gap::Exceeds(share)) => Some(share),
+            _ => None,
+        },
         predicted: found.predicted,
-        steady: found.steady,
+        steady: found.steady.map(|s| s.samples_per_s),
+        steady_error: found.steady.and_then(|s| s.doubt.error()),
         bound: found.bound,
         latency_us: found.latency.map(LatencyRow::of),
         shortfall: found.shortfall,
         score: found.score,
-        score_error: found.error,
+        score_error: found.doubt.error(),
+        score_doubt: found.doubt.to_string(),
         start_score: found.start_score,
+        start_error: found.start_doubt.error(),
+        start_doubt: found.start_doubt.to_string(),
+        gain: found.gain,
         evaluations: found.evaluations,
         iterations: found.iterations,
         coverage: found.coverage,
@@ -275,84 +216,22 @@ fn watched(job: &Job, control: &Arc<Control>) -> Result<divisi::search::Outcome,
 
 fn best_so_far(control: &Control) -> Option<Found> {
     let progress = control.progress();
-    let (matrix, score) = (progress.best?, progress.best_score?);
+    let score = Score {
+        samples_per_s: progress.best_score?,
+        doubt: progress.best_doubt,
+    };
+    let start = Score {
+        samples_per_s: progress.start_score?,
+        doubt: progress.start_doubt,
+    };
+    let matrix = progress.best?;
     Some(Found {
         evaluations: progress.evaluations,
         iterations: progress.iteration,
         // Of the iteration that was cut off, only what it got to.
         coverage: progress.coverage * progress.neighbour as f64 / progress.neighbours.max(1) as f64,
         bound: progress.bound,
-        ..Found::of(matrix, score, progress.start_score?)
+        gain: progress.gain,
+        ..Found::of(matrix, score, start)
     })
-}
-
-impl LatencyRow {
-    fn of(latency: LoadedLatency) -> Self {
-        LatencyRow {
-            rate: latency.rate,
-            p50: latency.p50.as_micros() as u64,
-            p99: latency.p99.as_micros() as u64,
-        }
-    }
-}
-
-impl Repeat {
-    fn of(scores: Vec<f64>) -> Self {
-        Repeat {
-            median: stats::median(&scores),
-            spread: stats::rsd(&scores),
-            scores,
-        }
-    }
-}
-
-fn text(report: &Report, matrix: &Matrix) -> String {
-    let gain = report.score / report.start_score.max(1e-9);
-    let mut text = format!(
-        "{}\n\n{:.0} samples/s, {gain:.2} × worst-fit's {:.0}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbours covered {:.0} %",
-        matrix_table(matrix),
-        report.score,
-        report.start_score,
-        report.evaluations,
-        report.iterations,
-        report.elapsed_s,
-        report.seed,
-        100.0 * report.coverage
-    );
-    if report.coverage < LOW_COVERAGE && report.algorithm == Algorithm::Greedy.name() {
-        text += "\nso few neighbours are covered that results vary: --repeat shows how much";
-    }
-    if let Some(repeat) = &report.repeat {
-        text += &format!(
-            "\n{} repetitions: median {:.0} samples/s, spread {:.1} %",
-            repeat.scores.len(),
-            repeat.median,
-            100.0 * repeat.spread
-        );
-    }
-    if let (Some(steady), Some(bound), Some(gap)) = (report.steady, report.bound, report.gap) {
-        text += &format!(
-            "\nin the long run {steady:.0} samples/s, and no matrix more than {bound:.0} by the model: a gap of {:.1} %",
-            100.0 * gap
-        );
-    }
-    if let Some(latency) = &report.latency_us {
-        text += &format!(
-            "\nunder {:.0} samples/s, simulated: p50 {} µs, p99 {} µs",
-            latency.rate, latency.p50, latency.p99
-        );
-    }
-    if report.profiled > 0 {
-        text += &format!("\n{} profiles measured and kept", report.profiled);
-    }
-    if report.simulated {
-        text += "\nsimulated devices";
-    }
-    if report.synthetic {
-        text += "\nsynthetic weights";
-    }
-    if report.cached {
-        text += "\nfrom the cache (--no-cache measures again)";
-    }
-    text
 }

@@ -1,0 +1,292 @@
+//! Tiles with values that are not finite, or so large that a transform could overflow.
+//!
+//! The transforms mix all values of a tile, so that one infinity would make all of its
+//! outputs NaN. Such a tile is found out once, while it is transformed: the sum of its
+//! points' squares is not finite. It is then transformed anew without those values and
+//! scaled by a power of two, and the outputs that they reach are put right afterwards:
+//! a NaN makes them NaN, and infinities add up by the signs of their weights alone.
+
+use crate::compute::view::{Place, View};
+
+use super::super::convolution::Filters;
+use super::super::memory::Source;
+use super::axis::MAX_POINTS;
+use super::grid::{Grid, Spot};
+
+/// Outputs of one vector of channels of a tile, a line after the other.
+pub(super) type Outputs = [[f32; MAX_LANES]; MAX_POINTS * MAX_POINTS];
+
+/// Most floats of a vector.
+pub(super) const MAX_LANES: usize = 16;
+
+/// Points of a tile whose largest value is smaller have a finite sum of squares, and so
+/// does every product of theirs with weights of any use.
+const LARGE: f32 = 1e10;
+
+/// The largest factor whose inverse is a normal number.
+const MOST: f32 = f32::from_bits(0x7e80_0000);
+
+/// The bits of a float without its sign order its absolute value; above this are NaNs.
+const INFINITY: u32 = 0x7f80_0000;
+
+/// What a tile's input pixels hold. Bit `y · columns + x` of a mask is pixel `(y, x)`.
+pub(super) struct Special {
+    columns: usize,
+    taps: [usize; 2],
+    nan: u64,
+    infinite: u64,
+    /// The largest finite absolute value.
+    largest: f32,
+}
+
+impl Special {
+    /// Looks through all channels of the tile at `spot`.
+    pub fn of(grid: &Grid, input: Source<'_>, spot: Spot) -> Self {
+        let [rows, columns] = grid.sides;
+        let mut special = Special {
+            columns: columns.points,
+            taps: [rows.taps, columns.taps],
+            nan: 0,
+            infinite: 0,
+            largest: 0.0,
+        };
+        for (at, pixel) in grid.pixels(input.view, spot) {
+            special.look(at, input.pixel(pixel));
+        }
+        special
+    }
+
+    fn look(&mut self, at: usize, channels: &[f32]) {
+        let absolute = |v: &f32| v.to_bits() & !(1 << 31);
+        let most = channels.iter().map(absolute).fold(0, u32::max);
+        let finite = match most {
+            ..INFINITY => most,
+            // Nothing of the pixel is computed with any more.
+            _ if most > INFINITY => {
+                self.nan |= 1 << at;
+                return;
+            }
+            _ => {
+                self.infinite |= 1 << at;
+                let finite = channels.iter().map(absolute).filter(|&v| v < INFINITY);
+                finite.fold(0, u32::max)
+            }
+        };
+        self.largest = self.largest.max(f32::from_bits(finite));
+    }
+
+    /// A power of two that brings the tile's values to where nothing overflows when they
+    /// are divided by it.
+    pub fn factor(&self) -> f32 {
+        match self.largest > LARGE {
+            // The value without its fraction.
+            true => f32::from_bits(self.largest.to_bits() & INFINITY).min(MOST),
+            false => 1.0,
+        }
+    }
+
+    /// The pixels that output `(y, x)` is computed from.
+    fn window(&self, y: usize, x: usize) -> u64 {
+        let line = ((1u64 << self.taps[1]) - 1) << x;
+        (y..y + self.taps[0]).fold(0, |mask, row| mask | line << (row * self.columns))
+    }
+
+    /// Whether every output is NaN.
+    pub fn is_hopeless(&self, grid: &Grid) -> bool {
+        let [rows, columns] = grid.sides.map(|side| side.outputs);
+        let mut all = (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x)));
+        all.all(|(y, x)| self.window(y, x) & self.nan != 0)
+    }
+
+    /// The tile's finite values over [`Special::factor`], zeros for the others and around
+    /// the image: `rows · columns` pixels.
+    pub fn tamed(&self, grid: &Grid, input: Source<'_>, spot: Spot, values: &mut Vec<f32>) {
+        let channels = input.view.channels;
+        let by = 1.0 / self.factor();
+        values.clear();
+        values.resize(grid.points() * channels, 0.0);
+        for (at, pixel) in grid.pixels(input.view, spot) {
+            let to = &mut values[at * channels..][..channels];
+            for (to, value) in to.iter_mut().zip(input.pixel(pixel)) {
+                *to = if value.is_finite() { value * by } else { 0.0 };
+            }
+        }
+    }
+}
+
+/// The view of [`Special::tamed`] values.
+pub(super) fn tamed_view(grid: &Grid, channels: usize) -> View {
+    let [height, width] = grid.sides.map(|side| side.points);
+    View {
+        place: Place::Input,
+        first: 0,
+        channels,
+        height,
+        width,
+        pitch: channels,
+    }
+}
+
+/// One infinity of a tile.
+struct Infinity {
+    pixel: usize,
+    channel: usize,
+    negative: bool,
+}
+
+/// Puts a tile's outputs right.
+pub(super) struct Repair<'a> {
+    special: Special,
+    signs: Signs<'a>,
+    /// By pixels.
+    infinities: Vec<Infinity>,
+}
+
+impl<'a> Repair<'a> {
+    pub fn of(grid: &Grid, input: Source<'_>, spot: Spot, signs: Signs<'a>) -> Self {
+        let special = Special::of(grid, input, spot);
+        let mut infinities = Vec::new();
+        if special.infinite != 0 && !special.is_hopeless(grid) {
+            for (pixel, number) in grid.pixels(input.view, spot) {
+                let values = input.pixel(number).iter().enumerate();
+                let infinite = values.filter(|(_, v)| v.is_infinite());
+                infinities.extend(infinite.map(|(channel, v)| Infinity {
+                    pixel,
+                    channel,
+                    negative: v.is_sign_negative(),
+                }));
+            }
+        }
+        Repair {
+            special,
+            signs,
+            infinities,
+        }
+    }
+
+    /// The outputs of a vector of `lanes` channels from `channel` on, `width` a line.
+    pub fn outputs(
+        &self,
+        outputs: &mut [[f32; MAX_LANES]],
+        width: usize,
+        [channel, lanes]: [usize; 2],
+    ) {
+        let factor = self.special.factor();
+        for (at, values) in outputs.iter_mut().enumerate() {
+            let window = self.special.window(at / width, at % width);
+            let values = &mut values[..lanes];
+            if window & self.special.nan != 0 {
+                values.fill(f32::NAN);
+                continue;
+            }
+            values.iter_mut().for_each(|v| *v *= factor);
+            if window & self.special.infinite != 0 {
+                let sum = self.sum(window, at / width, at % width, channel);
+                sum.add_to(values, channel % WORD);
+            }
+        }
+    }
+
+    /// What the infinities in the window of output `(y, x)` add up to.
+    fn sum(&self, window: u64, y: usize, x: usize, channel: usize) -> Sum {
+        let mut sum = Sum::default();
+        for infinity in &self.infinities {
+            if window >> infinity.pixel & 1 == 0 {
+                continue;
+            }
+            let row = infinity.pixel / self.special.columns - y;
+            let column = infinity.pixel % self.special.columns - x;
+            let tap = row * self.special.taps[1] + column;
+            let [positive, negative] = self.signs.of(infinity.channel, tap, channel / WORD);
+            let (up, down) = match infinity.negative {
+                false => (positive, negative),
+                true => (negative, positive),
+            };
+            sum.add(up, down);
+            if sum.nan() == u32::MAX {
+                break;
+            }
+        }
+        sum
+    }
+}
+
+/// Infinities added up for a word of outputs, a bit an output.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    up: u32,
+    down: u32,
+    /// An infinity met a weight of zero.
+    zero: u32,
+}
+
+impl Sum {
+    fn add(&mut self, up: u32, down: u32) {
+        self.up |= up;
+        self.down |= down;
+        self.zero |= !(up | down);
+    }
+
+    fn nan(self) -> u32 {
+        self.zero | (self.up & self.down)
+    }
+
+    /// Adds to values whose first one is bit `first`.
+    fn add_to(self, values: &mut [f32], first: usize) {
+        for (lane, value) in values.iter_mut().enumerate() {
+            let is = |bits: u32| bits >> (first + lane) & 1 != 0;
+            *value = match () {
+                () if is(self.nan()) => f32::NAN,
+                () if is(self.up) => f32::INFINITY,
+                () if is(self.down) => f32::NEG_INFINITY,
+                () => *value,
+            };
+        }
+    }
+}
+
+/// Outputs of a word of signs.
+const WORD: usize = 32;
+
+/// The signs of the weights before they are transformed: of each input channel, tap and
+/// word of outputs which are positive and which are negative.
+#[derive(Clone, Copy)]
+pub(super) struct Signs<'a> {
+    pub words: &'a [u32],
+    pub taps: usize,
+    pub outputs: usize,
+}
+
+impl Signs<'_> {
+    /// Words for so many inputs, taps and outputs.
+    pub fn count(inputs: usize, taps: usize, outputs: usize) -> usize {
+        inputs * taps * outputs.div_ceil(WORD) * 2
+    }
+
+    /// Fills `words`.
+    pub fn pack(filters: Filters<'_>, words: &mut [u32]) {
+        let taps = filters.conv.kernel.area();
+        let outputs = filters.conv.channels;
+        for out in 0..outputs {
+            let factor = filters.factor(out);
+            for input in 0..filters.inputs() {
+                for (tap, weight) in filters.kernel(out, input).iter().enumerate() {
+                    let at = first(outputs, taps, [input, tap, out / WORD]);
+                    let weight = factor * weight;
+                    words[at] |= u32::from(weight > 0.0) << (out % WORD);
+                    words[at + 1] |= u32::from(weight < 0.0) << (out % WORD);
+                }
+            }
+        }
+    }
+
+    fn of(&self, input: usize, tap: usize, word: usize) -> [u32; 2] {
+        let at = first(self.outputs, self.taps, [input, tap, word]);
+        [self.words[at], self.words[at + 1]]
+    }
+}
+
+/// The first word of an input's tap for a word of outputs.
+fn first(outputs: usize, taps: usize, [input, tap, word]: [usize; 3]) -> usize {
+    ((input * taps + tap) * outputs.div_ceil(WORD) + word) * 2
+}

@@ -1,0 +1,192 @@
+//! How values are normalised on the way into a network, channel by channel.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::network::Shape;
+
+/// One number for all channels, or one a channel.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number, or a list of numbers, one a channel"
+)]
+pub enum PerChannel {
+    All(f64),
+    Each(Vec<f64>),
+}
+
+impl PerChannel {
+    /// The number of channel `channel`.
+    fn at(&self, channel: usize) -> f64 {
+        match self {
+            PerChannel::All(number) => *number,
+            PerChannel::Each(numbers) => numbers.get(channel).copied().unwrap_or(f64::NAN),
+        }
+    }
+
+    /// Every number that is written.
+    pub fn numbers(&self) -> &[f64] {
+        match self {
+            PerChannel::All(number) => std::slice::from_ref(number),
+            PerChannel::Each(numbers) => numbers,
+        }
+    }
+
+    /// Whether there is a number for each of so many channels.
+    pub fn covers(&self, channels: usize) -> bool {
+        match self {
+            PerChannel::All(_) => true,
+            PerChannel::Each(numbers) => numbers.len() == channels,
+        }
+    }
+}
+
+/// What is done with each value, in this order: `× scale`, `+ shift`, `− mean`, `÷ std`;
+/// then what torchvision's Inception does with its input, where that is asked for.
+///
+/// `mean` and `std` are in units of what `scale` and `shift` give, as in torchvision:
+/// pixels of 0 to 255, a scale of 1/255, and the mean and standard deviation of values
+/// from 0 to 1. A channel of an image is one of its planes, a channel of a vector is one
+/// of its features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps {
+    pub scale: PerChannel,
+    pub shift: PerChannel,
+    pub mean: PerChannel,
+    pub std: PerChannel,
+    /// From ImageNet's normalisation to values of −1 to 1, as `transform_input` of
+    /// torchvision's Inception v3 and GoogLeNet does; for images of three channels.
+    pub transform_input: bool,
+}
+
+impl Default for Steps {
+    /// Values stay what they are.
+    fn default() -> Self {
+        Steps {
+            scale: PerChannel::All(1.0),
+            shift: PerChannel::All(0.0),
+            mean: PerChannel::All(0.0),
+            std: PerChannel::All(1.0),
+            transform_input: false,
+        }
+    }
+}
+
+/// ImageNet's mean and standard deviation of red, green and blue, as torchvision has them.
+const IMAGENET: [(f64, f64); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)];
+
+impl Steps {
+    /// All steps of one channel as one, worked out in float64.
+    fn of(&self, channel: usize) -> Affine {
+        let std = self.std.at(channel);
+        let mut scale = self.scale.at(channel) / std;
+        let mut shift = (self.shift.at(channel) - self.mean.at(channel)) / std;
+        if let (true, Some((mean, std))) = (self.transform_input, IMAGENET.get(channel)) {
+            scale *= std / 0.5;
+            shift = shift * (std / 0.5) + (mean - 0.5) / 0.5;
+        }
+        Affine {
+            scale: scale as f32,
+            shift: shift as f32,
+        }
+    }
+}
+
+/// `value × scale + shift`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Affine {
+    pub scale: f32,
+    pub shift: f32,
+}
+
+impl Affine {
+    fn map(self, from: &[f32], to: &mut [f32]) {
+        for (t, f) in to.iter_mut().zip(from) {
+            *t = f * self.scale + self.shift;
+        }
+    }
+
+    fn apply(self, values: &mut [f32]) {
+        for value in values {
+            *value = *value * self.scale + self.shift;
+        }
+    }
+}
+
+impl fmt::Display for Affine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.shift < 0.0 { '−' } else { '+' };
+        write!(f, "× {:.5} {sign} {:.5}", self.scale, self.shift.abs())
+    }
+}
+
+/// One multiplication and addition for each channel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Normalisation {
+    /// The same for all.
+    All(Affine),
+    /// One a channel, not all the same.
+    Each(Arc<[Affine]>),
+}
+
+impl Normalisation {
+    /// The steps for samples of `shape`, or the first channel whose numbers would not be
+    /// finite in float32.
+    ///
+    /// # Errors
+    /// That channel.
+    pub fn new(steps: &Steps, shape: Shape) -> Result<Self, usize> {
+        let all: Vec<Affine> = (0..shape.channels()).map(|c| steps.of(c)).collect();
+        let finite = |a: &Affine| a.scale.is_finite() && a.shift.is_finite();
+        if let Some(wrong) = all.iter().position(|a| !finite(a)) {
+            return Err(wrong);
+        }
+        let same = all.windows(2).all(|pair| pair[0] == pair[1]);
+        Ok(match all.first() {
+            Some(first) if same => Normalisation::All(*first),
+            _ => Normalisation::Each(all.into()),
+        })
+    }
+
+    /// What is done with a channel's values.
+    pub fn of(&self, channel: usize) -> Affine {
+        match self {
+            Normalisation::All(affine) => *affine,
+            Normalisation::Each(channels) => channels[channel],
+        }
+    }
+
+    /// Writes samples of `shape`, normalised, to `to`.
+    pub(super) fn map(&self, shape: Shape, from: &[f32], to: &mut [f32]) {
+        if let Normalisation::All(affine) = self {
+            return affine.map(from, to);
+        }
+        // Sample by sample, so that what was copied is still in cache.
+        let sample = shape.elements();
+        for (from, to) in from.chunks_exact(sample).zip(to.chunks_exact_mut(sample)) {
+            to.copy_from_slice(from);
+            self.apply(shape, to);
+        }
+    }
+
+    /// Normalises samples of `shape` where they are.
+    pub(super) fn apply(&self, shape: Shape, values: &mut [f32]) {
+        match (self, shape) {
+            (Normalisation::All(affine), _) => affine.apply(values),
+            (Normalisation::Each(channels), Shape::Vector { features }) => {
+                for row in values.chunks_exact_mut(features) {
+                    let features = row.iter_mut().zip(channels.iter());
+                    features.for_each(|(v, a)| *v = *v * a.scale + a.shift);
+                }
+            }
+            (Normalisation::Each(channels), Shape::Image { height, width, .. }) => {
+                let planes = values.chunks_exact_mut(height * width);
+                let planes = planes.zip(channels.iter().cycle());
+                planes.for_each(|(plane, affine)| affine.apply(plane));
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Files that are not safetensors, recognised by their first bytes.
+
+use std::fmt;
+
+/// What a file is in place of safetensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// PyTorch's checkpoint: a zip with a pickle in it.
+    TorchZip,
+    /// The same before PyTorch 1.6: pickles, one after the other.
+    TorchPickle,
+    /// The same before PyTorch 0.1.10: a tar.
+    TorchTar,
+    Onnx,
+    /// NumPy's arrays in a zip.
+    Npz,
+    Npy,
+    Gguf,
+    /// Keras and others.
+    Hdf5,
+    /// A zip of something else.
+    Zip,
+    /// What Git leaves in place of a large file.
+    LfsPointer,
+    /// A page in place of a download.
+    WebPage,
+    /// An index of shards where no shard can be looked for.
+    Index,
+}
+
+/// Bytes at the end of a zip in which names are looked for.
+const TAIL: usize = 1 << 16;
+
+impl Foreign {
+    /// What `file` is, as far as its first bytes tell.
+    pub(super) fn recognise(file: &[u8]) -> Option<Self> {
+        let starts = |with: &[u8]| file.starts_with(with);
+        let pickle = matches!(file, [0x80, 2..=5, ..]);
+        Some(match () {
+            () if starts(b"PK\x03\x04") => zip(file),
+            () if starts(b"GGUF") => Foreign::Gguf,
+            () if starts(b"\x93NUMPY") => Foreign::Npy,
+            () if starts(b"\x89HDF\r\n\x1a\n") => Foreign::Hdf5,
+            () if starts(b"version https://git-lfs") => Foreign::LfsPointer,
+            () if is_page(file) => Foreign::WebPage,
+            () if file.get(257..262) == Some(b"ustar") => Foreign::TorchTar,
+            () if is_old_tar(file) => Foreign::TorchTar,
+            () if pickle => Foreign::TorchPickle,
+            () if is_onnx(file) => Foreign::Onnx,
+            () => return None,
+        })
+    }
+}
+
+/// By the first name in it, or those listed at its end.
+fn zip(file: &[u8]) -> Foreign {
+    let first = || {
+        let length = file.get(26..28)?;
+        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+        file.get(30..30 + length)
+    };
+    let tail = &file[file.len().saturating_sub(TAIL)..];
+    let named = |name: &[u8]| {
+        let within = |bytes: &[u8]| bytes.windows(name.len()).any(|w| w == name);
+        first().is_some_and(within) || within(tail)
+    };
+    match () {
+        () if named(b"data.pkl") => Foreign::TorchZip,
+        () if named(b".npy") => Foreign::Npz,
+        () => Foreign::Zip,
+    }
+}
+
+/// The members of PyTorch's tar, which may lack the mark of later tars.
+fn is_old_tar(file: &[u8]) -> bool {
+    let names: [&[u8]; 4] = [b"sys_info\0", b"pickle\0", b"storages\0", b"tensors\0"];
+    file.len() >= 512 && names.iter().any(|name| file.starts_with(name))
+}
+
+fn is_page(file: &[u8]) -> bool {
+    let start: Vec<u8> = file.iter().take(64).map(u8::to_ascii_lowercase).collect();
+    let start = start.trim_ascii_start();
+    start.starts_with(b"<!doctype html") || start.starts_with(b"<html")
+}
+
+/// A protocol buffer that begins with ONNX's version of its format and the next field:
+/// who made it, in which version, or the graph.
+fn is_onnx(file: &[u8]) -> bool {
+    matches!(file, [0x08, 1..=0x20, 0x12 | 0x1a | 0x22 | 0x3a | 0x42, ..])
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let torch = |what: &str, weights_only: &str| {
+            format!(
+                "a PyTorch checkpoint ({what}); write it as safetensors in Python: \
+                 `from safetensors.torch import save_file; \
+                 state = torch.load(FILE, map_location=\"cpu\", weights_only={weights_only}); \
+                 save_file({{k: v.contiguous() for k, v in state.items()}}, \"weights.safetensors\")`, \
+                 with `state[\"state_dict\"]` or the like where it holds more than tensors"
+            )
+        };
+        let numpy = |arrays: &str| {
+            format!(
+                "write it as safetensors in Python: `from safetensors.numpy import save_file; \
+                 save_file({arrays}, \"weights.safetensors\")`"
+            )
+        };
+        let said = match self {
+            Foreign::TorchZip => torch("zip", "True"),
+            Foreign::TorchPickle => torch("pickle", "True"),
+            Foreign::TorchTar => torch("tar", "False"),
+            Foreign::Onnx => format!(
+                "an ONNX model; {}, named as PyTorch named them",
+                numpy(
+                    "{t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(FILE).graph.initializer}"
+                )
+            ),
+            Foreign::Npz => {
+                format!("NumPy's arrays (.npz); {}", numpy("dict(numpy.load(FILE))"))
+            }
+            Foreign::Npy => "one NumPy array (.npy), without names; write all tensors as safetensors by their names".into(),
+            Foreign::Gguf => "a GGUF file; take the safetensors that it was made from".into(),
+            Foreign::Hdf5 => "an HDF5 file (Keras?); write its tensors as safetensors, with PyTorch's names and order of dimensions".into(),
+            Foreign::Zip => "a zip; unpack it, or write what is in it as safetensors".into(),
+            Foreign::LfsPointer => "a pointer of Git LFS in place of the file; `git lfs pull` fetches it".into(),
+            Foreign::WebPage => "a web page in place of the file; download it again".into(),
+            Foreign::Index => "an index of shards, whose files are not at hand here; write them as one in Python: `tensors = {}; [tensors.update(safetensors.torch.load_file(s)) for s in SHARDS]; safetensors.torch.save_file(tensors, \"weights.safetensors\")`".into(),
+        };
+        write!(f, "expected safetensors, found {said}")
+    }
+}

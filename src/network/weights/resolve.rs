@@ -1,0 +1,174 @@
+//! Which tensor of a file is which parameter of a network.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::WeightsError;
+use super::handful::{Handful, quoted};
+use super::header::Entry;
+use super::naming::Naming;
+use super::notes::{Ignored, Note};
+use super::wrappers::{self, is_auxiliary, is_counter, rewritten};
+
+/// A file's tensors, given out.
+#[derive(Debug, Default)]
+pub(super) struct Resolved<'a> {
+    /// The name in the file by the parameter's.
+    pub tensors: BTreeMap<String, &'a str>,
+    /// Those that belong to no layer.
+    pub unknown: Vec<&'a str>,
+    pub notes: Vec<Note>,
+}
+
+/// Gives each tensor to the parameter it is called after.
+///
+/// # Errors
+/// What was said about names fits nothing, or two tensors are one parameter.
+pub(super) fn resolve<'a>(
+    entries: impl Iterator<Item = (&'a str, &'a Entry)>,
+    wanted: &BTreeSet<&str>,
+    naming: &Naming,
+) -> Result<Resolved<'a>, WeightsError> {
+    let mut names = Names::new(wanted, naming);
+    let kept: Vec<_> = entries.filter(|(name, _)| !names.is_asked(name)).collect();
+    let prefix = names.prefix(&kept)?;
+    for (name, entry) in kept {
+        names.place(name, entry, &prefix)?;
+    }
+    names.finish(prefix)
+}
+
+struct Names<'a, 'w> {
+    wanted: &'w BTreeSet<&'w str>,
+    naming: &'w Naming,
+    found: Resolved<'a>,
+    /// Names that the prefix was taken from.
+    stripped: usize,
+    renamed: Handful,
+    rewritten: Handful,
+    ignored: BTreeMap<Ignored, Handful>,
+    /// Keys of `rename` that were of use.
+    used: BTreeSet<&'w str>,
+}
+
+impl<'a, 'w> Names<'a, 'w> {
+    fn new(wanted: &'w BTreeSet<&'w str>, naming: &'w Naming) -> Self {
+        Names {
+            wanted,
+            naming,
+            found: Resolved::default(),
+            stripped: 0,
+            renamed: Handful::default(),
+            rewritten: Handful::default(),
+            ignored: BTreeMap::new(),
+            used: BTreeSet::new(),
+        }
+    }
+
+    fn ignore(&mut self, why: Ignored, name: &str) {
+        let group = self.ignored.entry(why).or_default();
+        group.push(|| quoted(name));
+    }
+
+    /// Whether a tensor is left alone because it was said.
+    fn is_asked(&mut self, name: &str) -> bool {
+        let asked = self.naming.ignore.iter().any(|p| p.matches(name));
+        if asked {
+            self.ignore(Ignored::Asked, name);
+        }
+        asked
+    }
+
+    /// The prefix that was said, or that of the wrappers that most wanted names have.
+    fn prefix(&self, kept: &[(&'a str, &Entry)]) -> Result<String, WeightsError> {
+        let names = || kept.iter().map(|(name, _)| *name);
+        let Some(said) = &self.naming.prefix else {
+            let is_wanted = |rest: &str| match self.naming.renamed(rest) {
+                Some((_, name)) => self.wanted.contains(name.as_str()),
+                None => self.wanted.contains(rest),
+            };
+            return Ok(wrappers::prefix(names(), is_wanted));
+        };
+        if names().any(|n| self.naming.without_prefix(n).is_some()) {
+            return Ok(said.clone());
+        }
+        let there: Handful = names().collect();
+        let said = quoted(said);
+        Err(WeightsError::Naming(format!(
+            "prefix: no tensor's name begins with {said}, there are {there}"
+        )))
+    }
+
+    fn place(&mut self, name: &'a str, entry: &Entry, prefix: &str) -> Result<(), WeightsError> {
+        let rest = match &self.naming.prefix {
+            Some(_) => self.naming.without_prefix(name),
+            None => Some(name.strip_prefix(prefix).unwrap_or(name)),
+        };
+        let Some(rest) = rest else {
+            self.ignore(Ignored::OtherPrefix, name);
+            return Ok(());
+        };
+        self.stripped += usize::from(rest.len() < name.len());
+        if let Some((key, new)) = self.naming.renamed(rest) {
+            self.used.insert(key);
+            self.renamed
+                .push(|| format!("{} → {}", quoted(rest), quoted(&new)));
+            return self.give(name, &new, entry);
+        }
+        self.give(name, rest, entry)
+    }
+
+    fn give(&mut self, name: &'a str, wanted: &str, entry: &Entry) -> Result<(), WeightsError> {
+        if self.wanted.contains(wanted) {
+            return self.take(name, wanted.to_owned());
+        }
+        if let Some(new) = rewritten(wanted).filter(|n| self.wanted.contains(n.as_str())) {
+            self.rewritten
+                .push(|| format!("{} → {}", quoted(wanted), quoted(&new)));
+            return self.take(name, new);
+        }
+        if is_counter(wanted, entry) {
+            self.ignore(Ignored::Counters, name);
+        } else if is_auxiliary(wanted) {
+            self.ignore(Ignored::AuxiliaryHead, name);
+        } else {
+            self.found.unknown.push(name);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, name: &'a str, parameter: String) -> Result<(), WeightsError> {
+        match self.found.tensors.insert(parameter.clone(), name) {
+            None => Ok(()),
+            Some(other) => Err(WeightsError::Naming(format!(
+                "tensors {} and {} are both {}",
+                quoted(other),
+                quoted(name),
+                quoted(&parameter)
+            ))),
+        }
+    }
+
+    fn finish(mut self, prefix: String) -> Result<Resolved<'a>, WeightsError> {
+        let mut keys = self.naming.rename.keys();
+        if let Some(idle) = keys.find(|k| !self.used.contains(k.as_str())) {
+            return Err(WeightsError::Naming(format!(
+                "rename: no tensor is called {}",
+                quoted(idle)
+            )));
+        }
+        let notes = &mut self.found.notes;
+        if self.stripped > 0 {
+            let tensors = self.stripped;
+            notes.push(Note::Prefix { prefix, tensors });
+        }
+        if !self.rewritten.is_empty() {
+            notes.push(Note::Rewritten(self.rewritten));
+        }
+        if !self.renamed.is_empty() {
+            notes.push(Note::Renamed(self.renamed));
+        }
+        let ignored = self.ignored.into_iter();
+        notes.extend(ignored.map(|(why, tensors)| Note::Ignored { why, tensors }));
+        Ok(self.found)
+    }
+}

@@ -1,0 +1,157 @@
+//! A tensor's values as float32, and whether they can be what they claim.
+
+use half::{bf16, f16};
+
+use super::Values;
+use super::header::Entry;
+use super::source::Source;
+use crate::network::parameters::{Parameter, ParameterRole};
+
+/// Types whose values can be float32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Type {
+    F32,
+    F64,
+    F16,
+    Bf16,
+}
+
+impl Type {
+    /// The type that a header calls by this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Type::F32, Type::F64, Type::F16, Type::Bf16];
+        all.into_iter().find(|t| t.name() == name)
+    }
+
+    /// What a header calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::F32 => "F32",
+            Type::F64 => "F64",
+            Type::F16 => "F16",
+            Type::Bf16 => "BF16",
+        }
+    }
+
+    /// Adds the values that `bytes` are.
+    fn decode(self, bytes: &[u8], to: &mut Vec<f32>) {
+        match self {
+            Type::F32 => to.extend(floats(bytes)),
+            Type::F64 => to.extend(chunks(bytes).map(|b| f64::from_le_bytes(b) as f32)),
+            Type::F16 => to.extend(chunks(bytes).map(|b| f16::from_le_bytes(b).to_f32())),
+            Type::Bf16 => to.extend(chunks(bytes).map(|b| bf16::from_le_bytes(b).to_f32())),
+        }
+    }
+}
+
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + Clone {
+    chunks(bytes).map(f32::from_le_bytes)
+}
+
+fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + Clone {
+    let (chunks, _) = bytes.as_chunks::<N>();
+    chunks.iter().copied()
+}
+
+/// The values of a tensor of type `kind`, in place where they can be read there.
+///
+/// # Errors
+/// They are not finite in float32, or variances below 0.
+pub(super) fn read(
+    (file, source): (usize, Source<'_>),
+    entry: &Entry,
+    kind: Type,
+    parameter: &Parameter,
+) -> Result<Values, String> {
+    let place = &entry.place;
+    let in_place = kind == Type::F32 && source.is_readable_in_place(place);
+    let mut owned = Vec::with_capacity(if in_place { 0 } else { parameter.elements() });
+    let mut faults = Faults::new(parameter.role);
+    for piece in source.pieces(place) {
+        if in_place {
+            faults.look(floats(piece));
+        } else {
+            let before = owned.len();
+            kind.decode(piece, &mut owned);
+            faults.look(owned[before..].iter().copied());
+        }
+    }
+    faults.result(parameter.elements())?;
+    Ok(match in_place {
+        true => Values::InPlace(file, place.clone()),
+        false => Values::Owned(owned),
+    })
+}
+
+/// Counts values that cannot be.
+struct Faults {
+    /// Whether values below 0 cannot be either.
+    variance: bool,
+    seen: usize,
+    not_finite: Found,
+    negative: Found,
+}
+
+/// How many, and the first.
+#[derive(Default)]
+struct Found {
+    count: usize,
+    first: Option<(usize, f32)>,
+}
+
+impl Found {
+    fn add(&mut self, at: usize, value: f32) {
+        self.count += 1;
+        self.first.get_or_insert((at, value));
+    }
+}
+
+impl Faults {
+    fn new(role: ParameterRole) -> Self {
+        Faults {
+            variance: role == ParameterRole::RunningVariance,
+            seen: 0,
+            not_finite: Found::default(),
+            negative: Found::default(),
+        }
+    }
+
+    fn look(&mut self, values: impl Iterator<Item = f32> + Clone) {
+        let variance = self.variance;
+        let is_wrong = |v: f32| !v.is_finite() | (variance & (v < 0.0));
+        let mut count = 0;
+        // Without leaving early the test takes several values at once.
+        let any = values.clone().fold(false, |any, v| {
+            count += 1;
+            any | is_wrong(v)
+        });
+        if any {
+            let numbered = values.enumerate().filter(|(_, v)| is_wrong(*v));
+            numbered.for_each(|(i, v)| self.add(self.seen + i, v));
+        }
+        self.seen += count;
+    }
+
+    fn add(&mut self, at: usize, value: f32) {
+        match value.is_finite() {
+            true => self.negative.add(at, value),
+            false => self.not_finite.add(at, value),
+        }
+    }
+
+    fn result(&self, elements: usize) -> Result<(), String> {
+        if let Some((at, value)) = self.not_finite.first {
+            let count = self.not_finite.count;
+            return Err(format!(
+                "value {at} is not a finite number ({value} in float32), {count} of {elements} are not"
+            ));
+        }
+        match self.negative.first {
+            None => Ok(()),
+            Some((at, value)) => Err(format!(
+                "value {at} is {value}: a running variance cannot be below 0, {} of {elements} are",
+                self.negative.count
+            )),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Whether one matrix is faster than another: both run in turn, so that whatever else the
+//! machine does meets both alike, and an interval decides.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::allocation::Matrix;
+use crate::metrics::student::{mean_and_error, t95};
+
+use super::control::Control;
+use super::doubt::Doubt;
+use super::evaluator::{Evaluator, Score, SearchError};
+
+/// Pairs of runs. Fixed, since stopping once it looks well would not keep the 95 %.
+const PAIRS: usize = 6;
+
+/// How many times as fast as the start a matrix is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Samples a second over the start's.
+    pub ratio: f64,
+    /// The ends of its 95 % interval.
+    pub low: f64,
+    pub high: f64,
+    /// Pairs of runs that it comes from; 0 where runs are exact.
+    pub pairs: usize,
+}
+
+impl Comparison {
+    /// That of exact figures.
+    pub fn exact(start: f64, other: f64) -> Self {
+        let ratio = other / start.max(f64::MIN_POSITIVE);
+        Comparison {
+            ratio,
+            low: ratio,
+            high: ratio,
+            pairs: 0,
+        }
+    }
+
+    /// That of pairs of runs, the start's samples a second and the other's: Student's
+    /// interval of the mean logarithm of their ratio. Everything is possible with fewer
+    /// than two pairs.
+    pub fn of_pairs(pairs: &[(f64, f64)]) -> Self {
+        let logs = pairs.iter().map(|(start, other)| (other / start).ln());
+        let (mean, error) = mean_and_error(&logs.collect::<Vec<f64>>());
+        let (low, high) = match pairs.len() {
+            0 | 1 => (0.0, f64::MAX),
+            n => ((mean - t95(n) * error).exp(), (mean + t95(n) * error).exp()),
+        };
+        Comparison {
+            ratio: mean.exp(),
+            low,
+            high,
+            pairs: pairs.len(),
+        }
+    }
+
+    /// Whether it is faster with more than the chance of a coin.
+    pub fn is_better(&self) -> bool {
+        self.low > 1.0
+    }
+}
+
+impl fmt::Display for Comparison {
+    /// `+4 … +12 % (95 %, 6 pairs of runs)`, `+8.3 % (exact)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        match self.pairs {
+            0 => write!(f, "{:+.1} % (exact)", percent(self.ratio)),
+            pairs => write!(
+                f,
+                "{:+.1} … {:+.1} % (95 %, {pairs} pairs of runs)",
+                percent(self.low),
+                percent(self.high)
+            ),
+        }
+    }
+}
+
+/// Two matrices after runs in turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compared {
+    pub start: Score,
+    pub other: Score,
+    pub gain: Comparison,
+    pub runs: usize,
+}
+
+/// Runs `start` and `other` in turn, about `samples` samples each time; once where runs
+/// are exact. `None` where one of them has no room to run in.
+///
+/// # Errors
+/// A run broke down, or the search was cancelled.
+pub(super) fn compare(
+    start: &Matrix,
+    other: &Matrix,
+    samples: usize,
+    judge: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<Option<Compared>, SearchError> {
+    let mut pairs = Vec::new();
+    control.update(|p| p.expect(2 * PAIRS));
+    control.begin_phase(0);
+    for pair in 0..PAIRS {
+        // A B, B A, A B, …: what drifts meets both alike, and half of the changes from
+        // one matrix to the other are saved.
+        let order = match pair % 2 {
+            0 => [start, other],
+            _ => [other, start],
+        };
+        let mut scores = [Score::NONE; 2];
+        for (score, matrix) in scores.iter_mut().zip(order) {
+            control.checkpoint()?;
+            *score = judge.glance(matrix, samples)?;
+            control.update(|p| p.scored(score.samples_per_s));
+        }
+        if scores.iter().any(|s| s.samples_per_s <= 0.0) {
+            return Ok(None);
+        }
+        if pair % 2 == 1 {
+            scores.reverse();
+        }
+        if scores.iter().all(|s| s.doubt == Doubt::Exact) {
+            return Ok(Some(Compared::exact(scores)));
+        }
+        pairs.push((scores[0].samples_per_s, scores[1].samples_per_s));
+    }
+    Ok(Some(Compared::of(&pairs)))
+}
+
+impl Compared {
+    fn exact([start, other]: [Score; 2]) -> Self {
+        Compared {
+            gain: Comparison::exact(start.samples_per_s, other.samples_per_s),
+            start,
+            other,
+            runs: 2,
+        }
+    }
+
+    fn of(pairs: &[(f64, f64)]) -> Self {
+        let (starts, others): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        Compared {
+            start: Score::of_runs(&starts),
+            other: Score::of_runs(&others),
+            gain: Comparison::of_pairs(pairs),
+            runs: 2 * pairs.len(),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Devices asleep: who is woken for what.
+//!
+//! A device that was woken and has not asked yet counts as taking what it was woken for,
+//! and one alarm a member is enough, so that one sample wakes one device. Who stayed asleep
+//! for that is looked at again whenever a device asks: no sample waits while a device that
+//! could run it sleeps.
+
+use std::time::Duration;
+
+use crate::serving::scheduler::Want;
+
+use super::Core;
+
+/// What the core knows of a device's driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// It was never asked, or has something to do and asks again after it.
+    Awake,
+    /// It was woken and has not asked yet.
+    Woken {
+        /// Samples of a member's queue that it will take at most.
+        takes: Option<(usize, usize)>,
+        /// It will set an alarm for a member.
+        watches: Option<Alarm>,
+    },
+    /// It sleeps until its alarm, or until it is woken.
+    Asleep {
+        until: Option<Duration>,
+        alarm: Option<Alarm>,
+    },
+}
+
+/// When somebody looks at a member's queue again: its policy lets nothing run before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Alarm {
+    member: usize,
+    at: Duration,
+}
+
+/// What devices asleep need not be woken for.
+struct Cover {
+    /// Samples of each member's queue that nobody is about to take.
+    left: Vec<usize>,
+    /// When somebody looks at each member's queue: at once who was woken for it.
+    watched: Vec<Option<Duration>>,
+}
+
+impl Cover {
+    fn note(&mut self, rest: Rest) {
+        let alarm = match rest {
+            Rest::Awake => None,
+            Rest::Woken { takes, watches } => {
+                if let Some((member, samples)) = takes {
+                    self.left[member] = self.left[member].saturating_sub(samples);
+                    self.watched[member] = Some(Duration::ZERO);
+                }
+                watches
+            }
+            Rest::Asleep { alarm, .. } => alarm,
+        };
+        if let Some(Alarm { member, at }) = alarm {
+            let watched = self.watched[member].map_or(at, |w| w.min(at));
+            self.watched[member] = Some(watched);
+        }
+    }
+
+    fn watches(&self, alarm: Alarm) -> bool {
+        self.watched[alarm.member].is_some_and(|at| at <= alarm.at)
+    }
+}
+
+/// What a device would do if it were asked now.
+#[derive(Default)]
+struct Look {
+    /// Something that is for nobody else.
+    own: bool,
+    /// The oldest of what it could take: order, member, samples.
+    takes: Option<(u64, usize, usize)>,
+    /// The soonest time at which it could do something, and for whom.
+    soonest: Option<(Duration, Option<Alarm>)>,
+    /// Somebody else is about to do what it could do too.
+    covered: bool,
+}
+
+impl Look {
+    fn see(&mut self, want: Want, cover: &Cover) {
+        match want {
+            Want::Own => self.own = true,
+            Want::Take {
+                member,
+                samples,
+                order,
+            } if cover.left[member] > 0 => {
+                if self.takes.is_none_or(|(oldest, ..)| order < oldest) {
+                    self.takes = Some((order, member, samples));
+                }
+            }
+            Want::Take { .. } => self.covered = true,
+            Want::Wait { member, at } => {
+                let alarm = member.map(|member| Alarm { member, at });
+                if alarm.is_some_and(|alarm| cover.watches(alarm)) {
+                    self.covered = true;
+                } else if self.soonest.is_none_or(|(soonest, _)| at < soonest) {
+                    self.soonest = Some((at, alarm));
+                }
+            }
+        }
+    }
+}
+
+impl<T: Clone> Core<T> {
+    /// Devices asleep that have something to do now, or sooner than they know: no more than
+    /// can take what waits. The driver wakes them; they ask [`Core::next`].
+    pub fn wake(&mut self, now: Duration) -> Vec<usize> {
+        let mut cover = self.cover(None);
+        self.held_back = false;
+        let mut woken = Vec::new();
+        for device in 0..self.rest.len() {
+            let Rest::Asleep { until, .. } = self.rest[device] else {
+                continue;
+            };
+            let look = self.look(now, device, &cover);
+            let sooner = look.soonest.filter(|(at, _)| until.is_none_or(|u| *at < u));
+            // What it slept for may have gone to somebody else: it looks again.
+            let due = until.is_some_and(|at| at <= now);
+            if !(look.own || due || look.takes.is_some() || sooner.is_some()) {
+                self.held_back |= look.covered;
+                continue;
+            }
+            self.rest[device] = Rest::Woken {
+                // It may do what only it can do first.
+                takes: look.takes.filter(|_| !look.own).map(|(_, m, s)| (m, s)),
+                watches: sooner.and_then(|(_, alarm)| alarm),
+            };
+            cover.note(self.rest[device]);
+            woken.push(device);
+        }
+        woken
+    }
+
+    /// Devices to wake after one was asked: it may leave something for those that stayed
+    /// asleep for its sake.
+    pub fn wake_others(&mut self, now: Duration) -> Vec<usize> {
+        match self.held_back {
+            true => self.wake(now),
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether a device would do something if it were asked now, whoever else was woken
+    /// for that: once all who were woken have asked, nobody sleeps who could.
+    pub fn could_act(&self, now: Duration, device: usize) -> bool {
+        self.scheduler.could_act(now, device)
+    }
+
+    /// Whether a device was not asked yet, or was woken since it slept.
+    pub fn is_awake(&self, device: usize) -> bool {
+        !matches!(self.rest[device], Rest::Asleep { .. })
+    }
+
+    /// When the next sleeping device wakes by itself.
+    pub fn next_wake(&self) -> Option<Duration> {
+        let until = |rest: &Rest| match rest {
+            Rest::Asleep { until, .. } => *until,
+            _ => None,
+        };
+        self.rest.iter().filter_map(until).min()
+    }
+
+    /// A device has nothing to do now: until when it sleeps if nothing happens. Somebody
+    /// else's alarm is enough for what both could do.
+    pub(super) fn lay_down(&mut self, now: Duration, device: usize) -> Option<Duration> {
+        let cover = self.cover(Some(device));
+        let look = self.look(now, device, &cover);
+        self.held_back |= look.covered;
+        let until = look.soonest.map(|(at, _)| at);
+        let alarm = look.soonest.and_then(|(_, alarm)| alarm);
+        self.rest[device] = Rest::Asleep { until, alarm };
+        until
+    }
+
+    fn look(&self, now: Duration, device: usize, cover: &Cover) -> Look {
+        let mut look = Look::default();
+        self.scheduler
+            .wants(now, device, |want| look.see(want, cover));
+        look
+    }
+
+    fn cover(&self, except: Option<usize>) -> Cover {
+        let mut cover = Cover {
+            left: (0..self.members)
+                .map(|m| self.scheduler.waiting(m))
+                .collect(),
+            watched: vec![None; self.members],
+        };
+        for (device, rest) in self.rest.iter().enumerate() {
+            if Some(device) != except {
+                cover.note(*rest);
+            }
+        }
+        cover
+    }
+}

@@ -1,0 +1,107 @@
+//! Memory beside what serves, lent to who measures in it: reloads and measurements book in
+//! one place, so that both never take the same.
+
+use std::sync::{Arc, Condvar, Mutex, TryLockError};
+use std::time::{Duration, Instant};
+
+use crate::device::Devices;
+use crate::lock::lock;
+
+use super::engine::Engine;
+use super::reloader::ReloadError;
+
+type Leave = Box<dyn Fn() + Send + Sync>;
+
+/// What is lent, if anything is.
+#[derive(Default)]
+pub(super) struct Reserve {
+    lent: Mutex<Option<Lent>>,
+    back: Condvar,
+}
+
+struct Lent {
+    /// The devices with the memory that is left to what serves.
+    left: Devices,
+    /// Asks who measures to leave.
+    leave: Leave,
+}
+
+impl Reserve {
+    /// The devices with the memory that what serves may book; none: all of it.
+    pub fn left(&self) -> Option<Devices> {
+        lock(&self.lent).as_ref().map(|lent| lent.left.clone())
+    }
+
+    /// Asks who measures to leave, and waits for that for at most `time`.
+    pub fn take_back(&self, time: Duration) {
+        let limit = Instant::now() + time;
+        let mut lent = lock(&self.lent);
+        while let Some(held) = lent.as_ref() {
+            (held.leave)();
+            let rest = limit.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                return;
+            }
+            let waited = self.back.wait_timeout(lent, rest);
+            lent = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+    }
+
+    fn give_back(&self) {
+        *lock(&self.lent) = None;
+        self.back.notify_all();
+    }
+}
+
+/// Memory that nobody else books until this is dropped.
+pub struct Reservation {
+    engine: Arc<Engine>,
+    free: Devices,
+}
+
+impl Reservation {
+    /// The devices with the memory that is reserved.
+    pub fn free(&self) -> &Devices {
+        &self.free
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.engine.reserve.give_back();
+    }
+}
+
+impl Engine {
+    /// Reserves all memory that the running matrix does not book. Until it is given back no
+    /// reload books more than that matrix does. `leave` is called, perhaps often, once the
+    /// memory is needed since a device was lost: it must be quick and must not drop the
+    /// reservation itself.
+    ///
+    /// # Errors
+    /// A reload is under way, or somebody else has reserved the memory.
+    pub fn reserve_rest(
+        self: &Arc<Self>,
+        leave: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Reservation, ReloadError> {
+        let _no_reload = match self.reloading.try_lock() {
+            Ok(alone) => alone,
+            Err(TryLockError::Poisoned(alone)) => alone.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(ReloadError::UnderWay),
+        };
+        let booked = self.ledger(&self.matrix())?;
+        let all = self.devices();
+        let mut lent = lock(&self.reserve.lent);
+        if lent.is_some() {
+            return Err(ReloadError::Reserved);
+        }
+        *lent = Some(Lent {
+            left: all.within(&booked),
+            leave: Box::new(leave),
+        });
+        Ok(Reservation {
+            free: all.without(&self.lost_devices()).beside(&booked),
+            engine: Arc::clone(self),
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! What a setup would serve, by the model: from simulated devices' laws, profiles that
+//! are kept, and else from what serving has shown.
+//!
+//! What predictions rest on is taken once and kept, so that a matrix has one prediction in
+//! a session. Only a better basis replaces it, and each says what it is: batch times seen
+//! while serving, profiles, profiles at the pace that serving showed by then.
+
+mod basis;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::allocation::Matrix;
+use crate::profile::{Costs, Learnt};
+use crate::search::Cache;
+use crate::search::model::{Batching, ModelEvaluator, Rates};
+use crate::serving::{Engine, Observed, PredictorFactory, WorkerId};
+use crate::session::{Prediction, Setup};
+
+use basis::{Basis, Grade};
+
+/// A better basis is looked for at most so often: profiles are files.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Predicts throughputs for one engine.
+pub(super) struct Forecast {
+    engine: Arc<Engine>,
+    factory: Arc<dyn PredictorFactory>,
+    cache: Option<Cache>,
+    learnt: Learnt,
+    /// Batches, samples and seconds of each worker when it was last looked at.
+    counted: HashMap<WorkerId, (u64, u64, f64)>,
+    basis: Option<Basis>,
+    looked: Option<Duration>,
+    /// Of this basis, the one asked last at the end.
+    models: Vec<Model>,
+}
+
+/// Predicts for one way to form batches, while devices are as slow as told.
+struct Model {
+    batching: Batching,
+    slowdown: Vec<f64>,
+    evaluator: ModelEvaluator,
+    /// The matrices asked of last, with what was said.
+    said: Vec<(Matrix, f64)>,
+}
+
+/// Models and matrices remembered: who compares goes back and forth between a few.
+const MOST_MODELS: usize = 4;
+const MOST_SAID: usize = 16;
+
+impl Forecast {
+    /// Nothing seen yet; profiles are read from `cache`.
+    pub fn new(
+        engine: Arc<Engine>,
+        factory: Arc<dyn PredictorFactory>,
+        cache: Option<Cache>,
+    ) -> Self {
+        Forecast {
+            engine,
+            factory,
+            cache,
+            learnt: Learnt::default(),
+            counted: HashMap::new(),
+            basis: None,
+            looked: None,
+            models: Vec::new(),
+        }
+    }
+
+    /// Takes in what workers did since the last look; where it was `disturbed`, by a
+    /// search that measures, it only counts from there.
+    pub fn learn(&mut self, seen: &Observed, disturbed: bool) {
+        let before = std::mem::take(&mut self.counted);
+        for worker in &seen.workers {
+            let now = (worker.batches, worker.samples, worker.seconds);
+            self.counted.insert(worker.spec.id, now);
+            let (batches, samples, seconds) =
+                before.get(&worker.spec.id).copied().unwrap_or_default();
+            let kind = self.kind(worker.spec.device);
+            let new = now.0.saturating_sub(batches);
+            if let (Some(kind), false, true) = (kind, disturbed, new > 0) {
+                let mean = |sum: f64| sum / new as f64;
+                let rows = mean(now.1.saturating_sub(samples) as f64);
+                let took = mean(now.2 - seconds);
+                let member = worker.spec.member;
+                self.learnt.see(member, kind, new, rows, took);
+            }
+        }
+    }
+
+    /// The first device that is like another; none of simulated ones, which have laws.
+    fn kind(&self, device: usize) -> Option<usize> {
+        let devices = self.engine.devices();
+        let facts = &devices.get(device).kind;
+        let real = facts.profile().is_none();
+        let like = || devices.iter().position(|d| d.kind.is_like(facts));
+        real.then(like).flatten()
+    }
+
+    /// What a search that measures nothing works with: what predictions rest on, or else
+    /// whatever was seen.
+    pub fn known(&mut self) -> Arc<Costs> {
+        let costs = match self.look() {
+            Ok(()) => self.basis.as_ref().map(|b| b.costs.clone()),
+            Err(_) => None,
+        };
+        Arc::new(costs.unwrap_or_else(|| self.seen(false)))
+    }
+
+    /// Throughputs of `running` and of `staged`, with devices as slow as told.
+    pub fn predict(&mut self, running: &Setup, staged: &Setup, slowdown: &[f64]) -> Prediction {
+        if let Err(why) = self.look() {
+            return Prediction {
+                source: why,
+                ..Prediction::default()
+            };
+        }
+        Prediction {
+            before: self.throughput(running, slowdown),
+            after: self.throughput(staged, slowdown),
+            source: self
+                .basis
+                .as_ref()
+                .map_or(String::new(), |b| b.source.clone()),
+        }
+    }
+
+    fn throughput(&mut self, setup: &Setup, slowdown: &[f64]) -> Option<f64> {
+        let batching = setup.batching();
+        let same = |m: &Model| m.batching == batching && m.slowdown == slowdown;
+        let model = match self.models.iter().position(same) {
+            Some(known) => self.models.remove(known),
+            None => self.model(setup, slowdown)?,
+        };
+        if self.models.len() >= MOST_MODELS {
+            self.models.remove(0);
+        }
+        self.models.push(model);
+        Some(self.models.last_mut()?.predict(&setup.matrix))
+    }
+
+    fn model(&self, setup: &Setup, slowdown: &[f64]) -> Option<Model> {
+        let (frame, batching) = (setup.matrix.frame(), setup.batching());
+        let costs = &self.basis.as_ref()?.costs;
+        let devices = self.engine.devices();
+        let rates = Rates::slowed(frame, devices, costs, batching, slowdown);
+        let footprints = self.engine.footprints().clone();
+        Some(Model {
+            batching,
+            slowdown: slowdown.to_vec(),
+            evaluator: ModelEvaluator::by(rates, devices, footprints),
+            said: Vec::new(),
+        })
+    }
+
+    /// Takes a basis, or a better one than there is; why there is none.
+    fn look(&mut self) -> Result<(), String> {
+        let now = self.engine.observe().now;
+        let grade = self.basis.as_ref().map(|b| b.grade);
+        let settled = grade >= Some(Grade::Paced);
+        let recently = self.looked.is_some_and(|at| now < at + LOOK_EVERY);
+        if settled || (grade.is_some() && recently) {
+            return Ok(());
+        }
+        self.looked = Some(now);
+        match self.best_basis(now) {
+            Ok(new) => {
+                if grade.is_none_or(|grade| new.grade > grade) {
+                    self.basis = Some(new);
+                    self.models.clear();
+                }
+                Ok(())
+            }
+            Err(_) if grade.is_some() => Ok(()),
+            Err(why) => Err(why),
+        }
+    }
+}
+
+impl Model {
+    fn predict(&mut self, matrix: &Matrix) -> f64 {
+        if let Some((_, said)) = self.said.iter().find(|(m, _)| m == matrix) {
+            return *said;
+        }
+        let samples_per_s = self.evaluator.throughput(matrix);
+        if self.said.len() >= MOST_SAID {
+            self.said.remove(0);
+        }
+        self.said.push((matrix.clone(), samples_per_s));
+        samples_per_s
+    }
+}

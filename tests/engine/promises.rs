@@ -1,0 +1,180 @@
+//! What clients were promised is kept: whatever panics, whoever drops, whoever measures.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use divisi::allocation::Cell;
+use divisi::device::Devices;
+use divisi::device::simulated::find_profile;
+use divisi::ensemble::{BatchSize, CombinationRule};
+use divisi::serving::{
+    Engine, EngineOptions, Failure, NetworkFactory, PredictorFactory, ReloadError, Request,
+    Settlements,
+};
+
+use crate::common::{digits, everywhere, fakes, start, two_devices};
+use crate::wait::wait_until;
+
+/// A rule that panics when it folds, or when it finishes.
+pub struct Panics {
+    pub folding: bool,
+}
+
+impl CombinationRule for Panics {
+    fn state_width(&self) -> usize {
+        1
+    }
+
+    fn fold(&self, _member: usize, _rows: &[f32], _state: &mut [f32]) {
+        assert!(!self.folding, "it cannot fold");
+    }
+
+    fn finish(&self, _state: Vec<f32>, _classes: usize) -> Vec<f32> {
+        panic!("it cannot finish")
+    }
+}
+
+fn engines() -> Vec<Engine> {
+    let ensemble = digits();
+    let devices = Devices::simulated(&find_profile("h200").expect("a profile"), 1);
+    let matrix = everywhere(&ensemble, &devices);
+    let (factory, options) = (fakes(&ensemble), EngineOptions::default());
+    let simulated = Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options);
+    vec![
+        start(&ensemble, fakes(&ensemble)),
+        simulated.expect("starts"),
+    ]
+}
+
+#[test]
+fn a_rule_that_panics_fails_its_requests_with_the_reason_and_nothing_else() {
+    for engine in engines() {
+        for folding in [false, true] {
+            let by = engine.combination();
+            engine.combine_with(Arc::new(Panics { folding }));
+            for _ in 0..5 {
+                let outcome = engine.predict(Request::new(&[0.5; 64 * 20]));
+                let Err(Failure::Worker(why)) = outcome.expect("let in") else {
+                    panic!("a rule that panics has no answer")
+                };
+                let said = if folding {
+                    "cannot fold"
+                } else {
+                    "cannot finish"
+                };
+                assert!(why.contains(said), "{why}");
+            }
+            engine.set_combination(by).expect("it was set before");
+            let outcome = engine.predict(Request::new(&[0.5; 64 * 20]));
+            assert_eq!(outcome.expect("let in").expect("answered").len(), 20);
+        }
+        assert_eq!(engine.observe().restarts, 0, "no worker is to blame");
+        let expected = Settlements {
+            promised: 12,
+            kept: 12,
+            ..Settlements::default()
+        };
+        assert_eq!(engine.settlements(), expected);
+    }
+}
+
+#[test]
+fn what_a_caller_takes_back_is_no_broken_promise() {
+    let ensemble = digits();
+    let engine = start(&ensemble, fakes(&ensemble));
+    drop(engine.stage(Request::new(&[0.5; 64])).expect("let in"));
+    let pending = engine.stage(Request::new(&[0.5; 64])).expect("let in");
+    pending.release().wait().expect("answered");
+    let calls = Arc::<AtomicUsize>::default();
+    let called = Arc::clone(&calls);
+    let reply = move |_| {
+        called.fetch_add(1, Ordering::AcqRel);
+    };
+    engine
+        .submit_with(Request::new(&[0.5; 64]), Box::new(reply))
+        .expect("let in");
+    wait_until("it is answered", || calls.load(Ordering::Acquire) == 1);
+    let expected = Settlements {
+        promised: 3,
+        kept: 2,
+        withdrawn: 1,
+        ..Settlements::default()
+    };
+    assert_eq!(engine.settlements(), expected);
+}
+
+#[test]
+fn weights_leave_host_memory_with_the_last_worker_there() {
+    let ensemble = digits();
+    let factory = Arc::new(NetworkFactory::new(Arc::clone(&ensemble)));
+    let held = |factory: &NetworkFactory| {
+        let members = 0..ensemble.members.len();
+        members.filter(|m| factory.hold(*m).is_some()).count()
+    };
+    let engine = start(&ensemble, Arc::clone(&factory) as _);
+    assert_eq!(held(&factory), ensemble.members.len());
+    // One of two workers leaves: the other shares the weights still.
+    let cell = |device| Cell { device, member: 0 };
+    let less = engine.matrix().with(cell(0), None).expect("valid");
+    engine.reload(&less, |_| {}).expect("reloads");
+    assert_eq!(held(&factory), ensemble.members.len());
+    drop(engine);
+    assert_eq!(held(&factory), 0, "nobody is left");
+}
+
+#[test]
+fn who_measures_and_who_reloads_never_book_the_same_memory() {
+    let ensemble = digits();
+    let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
+    let running = engine.matrix();
+    let cell = Cell {
+        device: 0,
+        member: 0,
+    };
+    let with = |size| running.with(cell, size).expect("valid");
+    let (more, less) = (with(BatchSize::new(128)), with(None));
+    engine.plan_reload(&more).expect("it fits");
+    let reserved = engine.reserve_rest(|| {}).expect("nobody reloads");
+    let booked = engine.ledger(&running).expect("it runs").booked(0);
+    let all = two_devices().memory_bytes(0);
+    assert_eq!(reserved.free().memory_bytes(0), all - booked);
+    let refused = engine.reload(&more, |_| {});
+    assert!(matches!(refused, Err(ReloadError::Lent(_))), "{refused:?}");
+    assert!(matches!(
+        engine.reserve_rest(|| {}).err(),
+        Some(ReloadError::Reserved)
+    ));
+    engine
+        .reload(&less, |_| {})
+        .expect("it needs no more than ran");
+    engine.reload(&running, |_| {}).expect("what ran fits");
+    drop(reserved);
+    engine.reload(&more, |_| {}).expect("all is free again");
+}
+
+#[test]
+fn who_measures_is_asked_to_leave_where_a_device_is_lost() {
+    let ensemble = digits();
+    let devices = Devices::simulated(&find_profile("h200").expect("a profile"), 2);
+    let matrix = everywhere(&ensemble, &devices);
+    let (factory, options) = (fakes(&ensemble), EngineOptions::default());
+    let engine = Engine::start(ensemble, devices, &matrix, factory, options);
+    let engine = Arc::new(engine.expect("starts"));
+    let (leave, asked) = std::sync::mpsc::channel();
+    let reserved = engine.reserve_rest(move || leave.send(()).unwrap_or_default());
+    let reserved = reserved.expect("nobody reloads");
+    let measures = std::thread::spawn(move || {
+        asked.recv().expect("asked");
+        drop(reserved);
+    });
+    let refuge = |running: &divisi::allocation::Matrix| {
+        let mut refuge = running.clone();
+        for member in 0..running.frame().members.len() {
+            let cell = Cell { device: 0, member };
+            refuge = refuge.with(cell, None).map_err(|e| e.to_string())?;
+        }
+        Ok(refuge)
+    };
+    engine.lose_device(0, refuge, |_| {}).expect("moves");
+    measures.join().expect("it left");
+}

@@ -1,0 +1,145 @@
+//! Plans: the cheapest devices that meet a goal, what bounds rule out, and what they do
+//! not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::device::simulated::find_profile;
+use divisi::search::{Control, Kind, Method, PlanOrder, SearchError, plan};
+
+use crate::search_bounds::imn1;
+use crate::search_goals::{search, small, v100s};
+
+/// What two V100s and a half could do at most.
+fn order(most: usize, p99: Option<Duration>) -> PlanOrder {
+    let kind = |name: &str| Kind {
+        name: name.into(),
+        profile: find_profile("v100").expect("built in"),
+    };
+    let predicted = Method {
+        restarts: 0,
+        finalists: 0,
+        ..Method::quick()
+    };
+    let one = search(&small(), &v100s(1), predicted).expect("finds").bound;
+    PlanOrder {
+        ensemble: small(),
+        kinds: vec![kind("v100")],
+        most,
+        rate: 2.5 * one.expect("by the model"),
+        p99,
+        spare_memory: 0,
+        seed: 1,
+        wide: false,
+    }
+}
+
+#[test]
+fn a_plan_is_the_fewest_devices_that_meet_the_goal() {
+    let control = Arc::new(Control::default());
+    let p99 = Duration::from_millis(400);
+    let planned = plan(&order(6, Some(p99)), &control).expect("plans");
+    let answer = planned.answer.expect("six are enough");
+    assert!(answer.latency.expect("keeps up").p99 <= p99);
+    assert!(planned.closest.is_none() && planned.ruled_out > 0);
+    let fewer = answer.counts[0] - 1;
+    let planned = plan(&order(fewer, Some(p99)), &control).expect("plans");
+    assert!(planned.answer.is_none(), "one device less does not do");
+    for offer in &planned.pareto {
+        let beats = |other: &&divisi::search::Offer| {
+            other.counts < offer.counts
+                && other.throughput > offer.throughput
+                && other.latency.map(|l| l.p99) < offer.latency.map(|l| l.p99)
+        };
+        assert!(!planned.pareto.iter().any(|other| beats(&other)));
+    }
+}
+
+#[test]
+fn bounds_rule_out_what_no_device_can_do() {
+    let impossible = order(4, Some(Duration::from_micros(10)));
+    let planned = plan(&impossible, &Arc::new(Control::default())).expect("plans");
+    assert!(planned.answer.is_none() && planned.tried == 0);
+    assert_eq!(planned.ruled_out, 4);
+    assert!(
+        planned
+            .lacks
+            .iter()
+            .any(|l| l.contains("p99 ≤ 0.01 ms is asked")),
+        "{:?}",
+        planned.lacks
+    );
+    let closest = planned.closest.expect("something comes closest");
+    assert!(closest.lack(&impossible).is_some());
+    let much = PlanOrder {
+        rate: 1e9,
+        ..order(4, None)
+    };
+    let planned = plan(&much, &Arc::new(Control::default())).expect("plans");
+    let lack = planned.lacks.concat();
+    assert!(lack.starts_with("4 × v100 give at most"), "{lack}");
+    assert!(
+        planned
+            .closest
+            .is_some_and(|c| c.latency.is_none() && c.counts == [4])
+    );
+    assert!(
+        planned.pareto.is_empty(),
+        "what does not keep up is no offer"
+    );
+    let none = PlanOrder {
+        kinds: Vec::new(),
+        ..order(4, None)
+    };
+    let error = plan(&none, &Arc::new(Control::default())).expect_err("nothing to plan with");
+    assert!(error.to_string().contains("at least one kind"), "{error}");
+}
+
+fn served(policy: &str, rate: f64, most: usize) -> PlanOrder {
+    PlanOrder {
+        ensemble: imn1(policy),
+        kinds: vec![Kind {
+            name: "v100".into(),
+            profile: find_profile("v100").expect("built in"),
+        }],
+        most,
+        rate,
+        p99: None,
+        spare_memory: 0,
+        seed: 1,
+        wide: false,
+    }
+}
+
+/// The bound of one batch at a time in each worker ruled out four, which serve it.
+#[test]
+fn a_plan_rules_nothing_out_that_the_policy_can_do() {
+    let order = served("elastic", 500.0, 4);
+    let planned = plan(&order, &Arc::new(Control::default())).expect("plans");
+    assert_eq!((planned.tried, planned.ruled_out), (1, 3));
+    let answer = planned.answer.expect("four are enough");
+    assert!(answer.counts == [4] && answer.throughput > 500.0);
+}
+
+#[test]
+fn a_plan_of_too_many_devices_is_refused_before_any_is_made() {
+    let refused = |order: &PlanOrder| match plan(order, &Arc::new(Control::default())) {
+        Err(SearchError::Asked(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    let one = served("no-wait", 100.0, 1_000_000_000);
+    let says = "devices at most: expected 1 to 1024 where there are 1 kinds, found 1000000000";
+    assert_eq!(refused(&one), says);
+    let three = PlanOrder {
+        kinds: vec![one.kinds[0].clone(); 3],
+        most: usize::MAX,
+        ..one.clone()
+    };
+    assert!(refused(&three).contains("expected 1 to 104 where there are 3 kinds"));
+    let many = PlanOrder {
+        kinds: vec![one.kinds[0].clone(); 300_000],
+        most: 1,
+        ..one
+    };
+    assert!(refused(&many).contains("kinds of device: expected fewer"));
+}

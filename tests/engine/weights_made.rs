@@ -1,0 +1,136 @@
+//! Files of weights made for tests.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use divisi::network::{Graph, Weights, WeightsError};
+use half::{bf16, f16};
+use serde_json::{Map, Value, json};
+
+/// A tensor as a file has it.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    pub name: String,
+    pub dtype: &'static str,
+    pub shape: Vec<usize>,
+    pub bytes: Vec<u8>,
+}
+
+impl Tensor {
+    /// Values of a type that stands for numbers with a point.
+    pub fn new(name: &str, dtype: &'static str, shape: &[usize], values: &[f32]) -> Self {
+        Tensor {
+            name: name.into(),
+            dtype,
+            shape: shape.to_vec(),
+            bytes: encoded(dtype, values),
+        }
+    }
+
+    /// A batch norm's counter.
+    pub fn counter(name: &str) -> Self {
+        Tensor {
+            name: name.into(),
+            dtype: "I64",
+            shape: vec![],
+            bytes: 7i64.to_le_bytes().to_vec(),
+        }
+    }
+}
+
+/// Values as a type's bytes.
+pub fn encoded(dtype: &str, values: &[f32]) -> Vec<u8> {
+    let values = values.iter().copied();
+    match dtype {
+        "F64" => values.flat_map(|v| f64::from(v).to_le_bytes()).collect(),
+        "F16" => values
+            .flat_map(|v| f16::from_f32(v).to_le_bytes())
+            .collect(),
+        "BF16" => values
+            .flat_map(|v| bf16::from_f32(v).to_le_bytes())
+            .collect(),
+        _ => values.flat_map(f32::to_le_bytes).collect(),
+    }
+}
+
+/// A file of these tensors.
+pub fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
+    let (mut header, mut data) = (Map::new(), Vec::<u8>::new());
+    for tensor in tensors {
+        let begin = data.len();
+        data.extend(&tensor.bytes);
+        let entry = json!({"dtype": tensor.dtype, "shape": tensor.shape,
+            "data_offsets": [begin, data.len()]});
+        header.insert(tensor.name.clone(), entry);
+    }
+    let header = Value::Object(header).to_string();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes());
+    bytes.extend(data);
+    bytes
+}
+
+/// A network's weights as tensors of one type, each called what `name` makes of its name.
+pub fn of(
+    graph: &Graph,
+    weights: &Weights,
+    dtype: &'static str,
+    name: impl Fn(&str) -> String,
+) -> Vec<Tensor> {
+    let parameters = graph.parameters();
+    let tensors = parameters.iter().map(|p| {
+        let values = weights.get(&p.name);
+        Tensor::new(&name(&p.name), dtype, &p.shape, values)
+    });
+    tensors.collect()
+}
+
+/// A folder that goes away with the test.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("divisi-shards-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("creates");
+        Folder(folder)
+    }
+
+    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, bytes).expect("writes");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Writes tensors to `a.safetensors` and `b.safetensors` by turns; returns the index.
+pub fn shards(folder: &Folder, tensors: &[Tensor]) -> String {
+    let (mut files, mut map) = ([Vec::new(), Vec::new()], Map::new());
+    for (i, tensor) in tensors.iter().enumerate() {
+        files[i % 2].push(tensor.clone());
+        let file = ["a.safetensors", "b.safetensors"][i % 2];
+        map.insert(tensor.name.clone(), file.into());
+    }
+    folder.write("a.safetensors", &safetensors(&files[0]));
+    folder.write("b.safetensors", &safetensors(&files[1]));
+    json!({"metadata": {"total_size": 1}, "weight_map": map}).to_string()
+}
+
+/// What was done to the file's tensors.
+pub fn notes(weights: &Weights) -> Vec<String> {
+    weights.notes().iter().map(ToString::to_string).collect()
+}
+
+/// Why weights were refused.
+pub fn refused(weights: Result<Weights, WeightsError>) -> String {
+    weights.expect_err("it should be refused").to_string()
+}

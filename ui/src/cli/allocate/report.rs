@@ -1,0 +1,212 @@
+//! What a search reports, as text and as JSON.
+
+use divisi::allocation::Matrix;
+use divisi::compute::gpu::Precision;
+use divisi::metrics::stats;
+use divisi::search::{Algorithm, Comparison, LoadedLatency};
+use serde::Serialize;
+
+use crate::cli::report::{DeviceRow, matrix_table};
+
+#[derive(Serialize)]
+pub struct Report {
+    pub ensemble: String,
+    pub algorithm: &'static str,
+    pub evaluator: &'static str,
+    pub policy: String,
+    /// What the search was for, and what of it could not be had.
+    pub goal: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortfall: Option<String>,
+    pub devices: Vec<DeviceRow>,
+    /// In which numbers GPUs compute, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
+    pub members: Vec<String>,
+    pub matrix: Vec<Vec<usize>>,
+    pub score: f64,
+    /// Relative standard error of the score: 0 where it is exact, null where it is
+    /// predicted or of one run.
+    pub score_error: Option<f64>,
+    pub start_score: f64,
+    pub start_error: Option<f64>,
+    /// Where both come from: `exact`, `predicted`, `one run`, `± 0.8 %`.
+    pub score_doubt: String,
+    pub start_doubt: String,
+    /// What was found against the start, run in turn with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Comparison>,
+    /// Of a brief run, by the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<f64>,
+    /// In the long run: simulated where every device is, else by the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<f64>,
+    /// Its relative standard error; null where it is predicted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady_error: Option<f64>,
+    /// What no matrix exceeds in the long run under this policy, by the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+    /// The share of the bound that `steady` lacks; there is none where it exceeds that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<f64>,
+    /// The share by which `steady` exceeds the bound: what that rests on does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub above_bound: Option<f64>,
+    /// Under load, in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<LatencyRow>,
+    pub evaluations: usize,
+    pub iterations: usize,
+    pub coverage: f64,
+    pub elapsed_s: f64,
+    pub seed: u64,
+    /// Members profiled for this search; 0 where all were known.
+    pub profiled: usize,
+    pub simulated: bool,
+    pub synthetic: bool,
+    pub cached: bool,
+    pub cancelled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
+}
+
+/// Latencies under Poisson arrivals, in microseconds.
+#[derive(Serialize)]
+pub struct LatencyRow {
+    pub rate: f64,
+    pub p50: u64,
+    pub p99: u64,
+}
+
+/// Scores of all repetitions.
+#[derive(Serialize)]
+pub struct Repeat {
+    pub scores: Vec<f64>,
+    pub median: f64,
+    /// Relative standard deviation.
+    pub spread: f64,
+}
+
+/// Below this share of neighbours visited, results vary (the paper, section IV.B).
+const LOW_COVERAGE: f64 = 0.2;
+
+impl LatencyRow {
+    pub fn of(latency: LoadedLatency) -> Self {
+        LatencyRow {
+            rate: latency.rate,
+            p50: latency.p50.as_micros() as u64,
+            p99: latency.p99.as_micros() as u64,
+        }
+    }
+}
+
+impl Repeat {
+    pub fn of(scores: Vec<f64>) -> Self {
+        Repeat {
+            median: stats::median(&scores),
+            spread: stats::rsd(&scores),
+            scores,
+        }
+    }
+}
+
+/// The report as people read it.
+pub fn text(report: &Report, matrix: &Matrix) -> String {
+    let mut text = format!(
+        "{}\n\n{}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbours covered {:.0} %",
+        matrix_table(matrix),
+        score_line(report),
+        report.evaluations,
+        report.iterations,
+        report.elapsed_s,
+        report.seed,
+        100.0 * report.coverage
+    );
+    if report.coverage < LOW_COVERAGE && report.algorithm == Algorithm::Greedy.name() {
+        text += "\nso few neighbours are covered that results vary: --repeat shows how much";
+    }
+    if let Some(repeat) = &report.repeat {
+        text += &format!(
+            "\nthe best of {} repetitions: median {:.0} samples/s, spread {:.1} %",
+            repeat.scores.len(),
+            repeat.median,
+            100.0 * repeat.spread
+        );
+    }
+    if let Some(line) = bound_line(report) {
+        text += &format!("\n{line}");
+    }
+    if let Some(latency) = &report.latency_us {
+        text += &format!(
+            "\nunder {:.0} samples/s, simulated: p50 {} µs, p99 {} µs",
+            latency.rate, latency.p50, latency.p99
+        );
+    }
+    if report.profiled > 0 {
+        text += &format!("\n{} profiles measured and kept", report.profiled);
+    }
+    if report.simulated {
+        text += "\nsimulated devices";
+    }
+    if report.synthetic {
+        text += "\nsynthetic weights";
+    }
+    if report.cached {
+        text += "\nfrom the cache (--no-cache measures again)";
+    }
+    text
+}
+
+/// The score with how sure it is, and what it gains on worst-fit's.
+fn score_line(report: &Report) -> String {
+    let score = format!("{:.0} samples/s ({})", report.score, report.score_doubt);
+    let start = format!(
+        "worst-fit's {:.0} ({})",
+        report.start_score, report.start_doubt
+    );
+    match &report.gain {
+        Some(gain) if !gain.is_better() && report.score == report.start_score => format!(
+            "{score}: worst-fit's matrix stays\nthe best of the others does {gain} beside it, which may be chance"
+        ),
+        Some(gain) => format!(
+            "{score}, {:.2} × {start}\nbeside worst-fit {gain}",
+            gain.ratio
+        ),
+        None => {
+            let ratio = report.score / report.start_score.max(1e-9);
+            format!("{score}, {ratio:.2} × {start}{}", unconfirmed(report))
+        }
+    }
+}
+
+/// Said of the best of many looks that were not taken again.
+fn unconfirmed(report: &Report) -> &'static str {
+    let noisy = !matches!(report.score_error, Some(0.0) | None);
+    match report.cancelled && noisy {
+        true => "\nthe best of all that was measured, and not measured again: it is too good",
+        false => "",
+    }
+}
+
+/// The pace in the long run against what no matrix exceeds under the policy.
+fn bound_line(report: &Report) -> Option<String> {
+    let (steady, bound) = report.steady.zip(report.bound)?;
+    let policy = &report.policy;
+    let error = match report.steady_error {
+        Some(error) => format!(" (± {:.1} %)", 100.0 * error),
+        None => " (predicted)".into(),
+    };
+    let steady = format!("in the long run {steady:.0} samples/s{error}");
+    Some(match (report.gap, report.above_bound) {
+        (_, Some(above)) => format!(
+            "{steady}: {:.1} % above the {bound:.0} that the model allows under {policy}, so that bound does not hold",
+            100.0 * above
+        ),
+        (gap, None) => format!(
+            "{steady}, and no matrix more than {bound:.0} under {policy} by the model: a gap of {:.1} %",
+            100.0 * gap.unwrap_or_default()
+        ),
+    })
+}
