@@ -232,6 +232,7 @@ fn shown() -> Snapshot {
         },
         accuracy: None,
         counters: Counters::default(),
+        lately: Losses::default(),
         load: LoadView::default(),
         search: None,
         reload: None,

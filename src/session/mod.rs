@@ -8,6 +8,8 @@ mod guard;
 mod history;
 mod judge;
 mod live;
+mod loss_watch;
+mod losses;
 pub mod record;
 pub mod remote;
 pub mod replay;
@@ -27,6 +29,8 @@ pub use guard::{Measured, Probation, ProbationState, Target, Terms};
 pub use history::{Mark, MarkKind, Ran};
 pub use judge::{Judge, Verdict};
 pub use live::LiveSession;
+pub use loss_watch::{LogLine, LossWatch, Total};
+pub use losses::{Losses, Lost};
 pub use setup::Setup;
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{

@@ -17,6 +17,7 @@ use crate::serving::Flaws;
 use super::gpu_view::GpuView;
 use super::guard::{Probation, Target};
 use super::history::{Mark, Ran};
+use super::losses::Losses;
 use super::setup::Setup;
 use super::standing::Standing;
 use super::watching::{Audience, Playback, RecordingView};
@@ -54,6 +55,8 @@ pub struct Snapshot {
     /// Where the load generator knows labels and no weights are made up.
     pub accuracy: Option<Accuracy>,
     pub counters: Counters,
+    /// What was refused or failed lately.
+    pub lately: Losses,
     pub load: LoadView,
     pub search: Option<SearchView>,
     pub reload: Option<ReloadView>,

@@ -193,13 +193,22 @@ impl Bench {
     }
 
     pub fn press(&mut self, code: KeyCode) -> Vec<Effect> {
-        self.console
-            .handle(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+        self.key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
     pub fn control(&mut self, c: char) -> Vec<Effect> {
-        let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+        self.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))
+    }
+
+    /// Presses a key after a look at the screen.
+    pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        self.console.seen();
         self.console.handle(Event::Key(key))
+    }
+
+    pub fn paste(&mut self, text: &str) -> Vec<Effect> {
+        self.console.seen();
+        self.console.handle(Event::Paste(text.into()))
     }
 
     pub fn keys(&mut self, text: &str) {
@@ -396,6 +405,7 @@ pub fn snapshot() -> Snapshot {
             refused: 3,
             ..Counters::default()
         },
+        lately: Losses::default(),
         load: LoadView {
             resting: false,
             pattern: Some(LoadPattern::Poisson { rate: 800.0 }),

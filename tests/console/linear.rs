@@ -45,7 +45,7 @@ fn the_state_comes_first_and_then_only_what_changes() {
 fn the_log_is_said_once() {
     let mut watcher = Watcher::new(Duration::from_secs(3600));
     let mut shown = snapshot();
-    has(&news(&mut watcher, &shown), "error: worker cpu:1 × dense");
+    has(&news(&mut watcher, &shown), "fault: worker cpu:1 × dense");
     shown.log.push(LogEntry {
         at: shown.now,
         level: LogLevel::Warn,
@@ -110,7 +110,7 @@ fn lints_come_and_go() {
     shown.devices[1].busy = 0.22;
     has(
         &news(&mut watcher, &shown),
-        "look: cpu:1 idle 78 % of the time",
+        "warning: cpu:1 idle 78 % of the time",
     );
     shown.devices[1].busy = 0.25;
     assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());

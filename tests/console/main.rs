@@ -20,11 +20,15 @@ macro_rules! screen {
 }
 
 mod answers;
+mod audience;
 mod background;
+mod captions;
+mod cells;
 mod change;
 mod cli;
 mod conduct;
 mod config;
+mod consent;
 mod demo;
 mod devices;
 mod fake;
@@ -38,8 +42,10 @@ mod network;
 #[path = "../support/npy.rs"]
 mod npy;
 mod panels;
+mod paste;
 mod rich;
 mod screens;
+mod severity;
 mod simulated;
 #[path = "../support/spoilt.rs"]
 #[allow(dead_code, reason = "the engine's tests use all of it")]
@@ -48,3 +54,5 @@ mod storm;
 mod streams;
 mod terminal;
 mod updates;
+#[path = "../support/wait.rs"]
+mod wait;

@@ -27,6 +27,7 @@ mod kernel_params;
 mod kernels;
 mod layers;
 mod load;
+mod losses;
 mod metrics;
 mod networks;
 mod normalisation;

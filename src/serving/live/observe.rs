@@ -9,10 +9,11 @@ use crate::ensemble::{PolicyKind, Weighed};
 use crate::lock::lock;
 use crate::metrics::{Bucket, Latency, LatencySummary, Reading, SplitMeans, SplitTally};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
-use crate::serving::door::DoorState;
+use crate::serving::door::{DoorState, Refused};
 use crate::serving::flaws::Flaws;
 use crate::trace::Span;
 
+use super::client::Failure;
 use super::engine::Engine;
 use super::watched::{Graded, Watched};
 
@@ -22,7 +23,11 @@ pub struct Observed {
     pub now: Duration,
     pub door: DoorState,
     pub refused: u64,
+    /// Why the last request was refused.
+    pub refusal: Option<Refused>,
     pub failed: u64,
+    /// Why the last request failed.
+    pub failure: Option<Failure>,
     pub cancelled: u64,
     pub restarts: u64,
     pub answered: u64,
@@ -109,6 +114,8 @@ impl Engine {
             now,
             door: core.door().state().clone(),
             refused: core.door().refused(),
+            refusal: core.door().last_refusal().cloned(),
+            failure: lock(&watched.failure).clone(),
             failed: watched.failed.load(Ordering::Relaxed),
             cancelled: watched.cancelled.load(Ordering::Relaxed),
             restarts: watched.restarts.load(Ordering::Relaxed),

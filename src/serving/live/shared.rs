@@ -204,7 +204,7 @@ impl Shared {
     pub fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let width = self.ensemble.input.shape.elements();
         if let Err(refused) = check(request.values, width) {
-            self.core().door().count_refusal();
+            self.core().door().count_refusal(&refused);
             return Err(refused);
         }
         let now = self.now();
@@ -352,10 +352,15 @@ impl Shared {
             Failure::Cancelled => &self.watched.cancelled,
             _ => &self.watched.failed,
         };
+        let mut any = false;
         failed.pay(|done| {
             counter.fetch_add(1, Ordering::Relaxed);
             done.payload.answer(|_| Err(failure.clone()));
+            any = true;
         });
+        if any && *failure != Failure::Cancelled {
+            *lock(&self.watched.failure) = Some(failure.clone());
+        }
     }
 }
 

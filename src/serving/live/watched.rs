@@ -10,6 +10,7 @@ use crate::serving::core::{MOMENT, MOMENTS};
 use crate::serving::flaws::FlawTally;
 
 use super::checkpoints::Checkpoints;
+use super::client::Failure;
 
 /// What is counted outside the core.
 pub struct Watched {
@@ -18,6 +19,8 @@ pub struct Watched {
     pub split: Mutex<SplitTally>,
     pub answered: Mutex<(RateRing, RateRing)>,
     pub failed: AtomicU64,
+    /// Why the last one failed.
+    pub failure: Mutex<Option<Failure>>,
     pub cancelled: AtomicU64,
     pub restarts: AtomicU64,
     /// Things an operator should read, drained by whoever shows them.
@@ -57,6 +60,7 @@ impl Watched {
             split: Mutex::default(),
             answered: Mutex::new((ring(), ring())),
             failed: AtomicU64::new(0),
+            failure: Mutex::default(),
             cancelled: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
             notices: Mutex::default(),

@@ -9,8 +9,8 @@ use crate::ensemble::{Ensemble, Weighed};
 use crate::lock::lock;
 use crate::serving::{Engine, LagStats, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, MemberView, ReloadState,
-    ReloadView, Snapshot, Standing, ThroughputView,
+    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, Losses, MemberView,
+    ReloadState, ReloadView, Snapshot, Standing, ThroughputView, Total,
 };
 
 use super::LiveSession;
@@ -50,6 +50,7 @@ impl LiveSession {
         self.forecast.learn(&seen, disturbed);
         let matrix = self.engine.matrix();
         self.readings.refresh(&self.engine, seen.now);
+        let lately = self.lately(&seen);
         Snapshot {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
@@ -75,6 +76,7 @@ impl LiveSession {
             throughput: throughput(&seen),
             accuracy: self.accuracy(),
             counters: self.counters(&seen),
+            lately,
             load,
             search: self.searches.view(),
             reload: told.reload,
@@ -183,6 +185,23 @@ impl LiveSession {
             return None;
         }
         lock(&self.load).accuracy()
+    }
+
+    /// What was lost lately; what the log should say of it is said.
+    fn lately(&mut self, seen: &Observed) -> Losses {
+        let refused = Total {
+            requests: seen.refused,
+            why: seen.refusal.as_ref().map(ToString::to_string),
+        };
+        let failed = Total {
+            requests: seen.failed,
+            why: seen.failure.as_ref().map(ToString::to_string),
+        };
+        let (lately, lines) = self.lately.note(seen.now, [refused, failed]);
+        for (level, text) in lines {
+            self.log.add(seen.now, level, text);
+        }
+        lately
     }
 
     fn counters(&self, seen: &Observed) -> Counters {

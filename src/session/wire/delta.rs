@@ -128,7 +128,7 @@ sections! {
         3: latency;
         4: latency_before;
         5: throughput;
-        6: accuracy counters load;
+        6: accuracy counters lately load;
         7: search;
         8: reload;
         9: proposal;

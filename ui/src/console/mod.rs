@@ -8,8 +8,11 @@
 mod actions;
 mod app;
 mod braille;
+mod burst;
 mod change;
 pub mod commands;
+mod condition;
+mod consent;
 mod core;
 pub mod demo;
 mod dialogs;
@@ -26,6 +29,7 @@ mod pen;
 pub mod picture;
 mod reports;
 mod scope;
+mod severity;
 mod streams;
 mod terminal;
 mod theme;
@@ -34,10 +38,12 @@ mod update;
 mod what_if;
 
 pub use app::run;
+pub use condition::Condition;
 pub use core::Console;
 pub use effect::{Effect, Event};
 pub use layout::{Layout, Row};
 pub use panels::{gpu_words, lint_texts};
+pub use severity::Severity;
 pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
 
 /// How the console starts.

@@ -1,9 +1,9 @@
 //! Snapshots in words.
 
 use divisi::allocation::Cell;
-use divisi::session::{DeviceView, Health, Snapshot};
+use divisi::session::{DeviceView, Snapshot};
 
-use crate::console::{format, gpu_words};
+use crate::console::{Condition, Severity, format, gpu_words};
 
 /// How it goes, on one line.
 pub fn summary(shown: &Snapshot) -> String {
@@ -35,12 +35,18 @@ pub fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
 }
 
 /// How serving goes, in words.
-pub fn health(health: &Health) -> String {
-    match health {
-        Health::Starting => "starting".into(),
-        Health::Serving => "serving".into(),
-        Health::Degraded(why) => format!("serving, degraded: {why}"),
-        Health::Closed(why) => format!("closed: {why}"),
+pub fn condition(now: Condition<'_>) -> String {
+    match now.severity() {
+        None | Some(Severity::Information) => now.text(),
+        Some(grave) => graded(grave, &now.text()),
+    }
+}
+
+/// What it is about, behind the word for how grave it is.
+pub fn graded(severity: Severity, text: &str) -> String {
+    match severity {
+        Severity::Information => format!("look: {text}"),
+        grave => format!("{}: {text}", grave.word()),
     }
 }
 
@@ -75,7 +81,7 @@ pub fn status(shown: &Snapshot) -> Vec<String> {
         format!(
             "{}: {}{simulated}; {}",
             shown.ensemble,
-            health(&shown.health),
+            condition(Condition::of(shown)),
             summary(shown)
         ),
         format!("policy {}; load {load}{}", shown.policy, precision(shown)),

@@ -1,9 +1,10 @@
 //! A report as text: aligned tables.
 
-use divisi::session::{Health, LatencyView, Snapshot};
+use divisi::session::{LatencyView, Snapshot};
 
 use crate::cli::report::matrix_table;
-use crate::console::gpu_words;
+use crate::console::{Condition, gpu_words, lint_texts};
+use crate::linear::words;
 
 /// All of it.
 pub fn text(shown: &Snapshot) -> String {
@@ -29,12 +30,7 @@ fn section(title: &str, body: &str) -> String {
 }
 
 fn head(shown: &Snapshot) -> String {
-    let health = match &shown.health {
-        Health::Starting => "starting".to_owned(),
-        Health::Serving => "serving".to_owned(),
-        Health::Degraded(why) => format!("degraded: {why}"),
-        Health::Closed(why) => format!("closed: {why}"),
-    };
+    let health = words::condition(Condition::of(shown));
     let load = shown.load.pattern.as_ref().map(|p| p.to_string());
     format!(
         "{} · {health} · {:.1} s\n{:.0} samples/s · {:.0} requests/s · load {} · policy {}",
@@ -152,42 +148,17 @@ fn counters(shown: &Snapshot) -> String {
     table(&head, [row.map(|n| n.to_string()).to_vec()])
 }
 
-/// What should not be overlooked.
+/// What should not be overlooked, the gravest first: the same as a console says.
 fn notes(shown: &Snapshot) -> String {
-    let mut notes = Vec::new();
+    let found = lint_texts(shown).into_iter();
+    let mut notes: Vec<String> = found
+        .map(|(grave, text)| words::graded(grave, &text))
+        .collect();
     if shown.simulated {
         notes.push("simulated devices: answers mean nothing".to_owned());
     }
     if shown.synthetic {
         notes.push("made-up weights: answers mean nothing".to_owned());
-    }
-    let under_load = shown.throughput.samples_per_s > 0.0;
-    let idle = shown
-        .devices
-        .iter()
-        .filter(|d| under_load && !d.lost && d.busy < 0.5);
-    notes.extend(idle.map(|d| format!("{} is idle more than half of the time", d.name)));
-    let growing = shown.members.iter().filter(|m| m.growth > 1.0);
-    notes.extend(
-        growing.map(|m| format!("the queue of {} grows by {:.0} samples/s", m.name, m.growth)),
-    );
-    let entries = shown.matrix.cells().zip(&shown.entries);
-    let frame = shown.matrix.frame();
-    for (cell, entry) in entries {
-        let place = format!(
-            "{} × {}",
-            frame.devices[cell.device], frame.members[cell.member]
-        );
-        if let Some(times) = entry.interfered {
-            notes.push(format!(
-                "{place} takes {times:.1} times as long as undisturbed"
-            ));
-        }
-        if entry.retired {
-            notes.push(format!(
-                "{place} panicked too often and is not started again"
-            ));
-        }
     }
     notes.join("\n")
 }

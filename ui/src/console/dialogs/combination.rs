@@ -145,6 +145,13 @@ impl Voters {
         }
     }
 
+    /// A pasted number goes into the weight at the cursor.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        self.error = None;
+        let row = self.row().filter(|_| field::is_number(line));
+        row.is_some_and(|row| field::pasted(&mut row.weight, line))
+    }
+
     fn submit(&mut self) -> Answer {
         match self.combination() {
             Ok(combination) => Answer::Stage(Setting::Combination(combination)),

@@ -1,12 +1,14 @@
 //! What is worth acting on, and which key shows it or changes it.
 
 use divisi::allocation::Cell;
-use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, Snapshot};
+use divisi::session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
 
 use super::keys;
 use crate::console::commands::Id;
+use crate::console::condition::lost_words;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
+use crate::console::severity::Severity::{self, Fault, Warning};
 
 /// Under this share a device counts as idle.
 const IDLE: f64 = 0.5;
@@ -34,30 +36,40 @@ const LOAD: (Id, &str) = (Id::Load, "load");
 
 /// Sentences with their keys, the gravest first; of what depends on requests, none while
 /// nothing is asked of the ensemble.
-pub fn lints(model: &Model) -> Vec<String> {
+pub fn lints(model: &Model) -> Vec<(Severity, String)> {
     let say = |(text, hints): Lint| format!("{text} · {}", keys::words(model, hints));
-    found(&model.snapshot).into_iter().map(say).collect()
+    let found = found(&model.snapshot).into_iter();
+    found.map(|(grave, lint)| (grave, say(lint))).collect()
 }
 
 /// The same without keys, where there is no screen.
-pub fn texts(shown: &Snapshot) -> Vec<String> {
-    found(shown).into_iter().map(|(text, _)| text).collect()
+pub fn texts(shown: &Snapshot) -> Vec<(Severity, String)> {
+    let found = found(shown).into_iter();
+    found.map(|(grave, (text, _))| (grave, text)).collect()
 }
 
-fn found(shown: &Snapshot) -> Vec<Lint> {
-    let mut found: Vec<Lint> = not_finite(shown).chain(retired(shown)).collect();
-    found.extend(failed(shown));
+fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
+    let mut found = Vec::new();
+    let mut add = |grave, lints: Vec<Lint>| found.extend(lints.into_iter().map(|l| (grave, l)));
+    // What happened long ago is no fault now.
+    let spoils = match shown.lately.failed.requests {
+        0 => Warning,
+        _ => Fault,
+    };
+    add(spoils, not_finite(shown).collect());
+    add(Fault, lost(shown).collect());
+    add(Fault, retired(shown).collect());
+    add(Warning, failed(shown).into_iter().collect());
     if shown.throughput.samples_per_s >= 1.0 {
-        found.extend(missed(shown));
-        found.extend(interfered(shown));
-        found.extend(growing(shown));
-        found.extend(holding_up(shown));
-        found.extend(copying(shown));
-        found.extend(unfilled(shown));
-        found.extend(idle(shown));
+        add(Warning, missed(shown).into_iter().collect());
+        add(Warning, interfered(shown).collect());
+        add(Warning, growing(shown).collect());
+        add(Warning, holding_up(shown).into_iter().collect());
+        add(Warning, copying(shown).collect());
+        add(Warning, unfilled(shown).collect());
+        add(Warning, idle(shown));
     }
-    found.extend(not_probabilities(shown));
-    found.extend(refused(shown));
+    add(Warning, not_probabilities(shown).collect());
     found
 }
 
@@ -85,15 +97,17 @@ fn not_probabilities(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     })
 }
 
-/// Requests that the door turned away, while it is still near its bound.
-fn refused(shown: &Snapshot) -> Option<Lint> {
-    let (refused, answered) = (shown.counters.refused, shown.counters.answered);
-    let many = refused > 0 && refused * 100 >= answered;
-    many.then(|| {
-        let count = format::short(refused as f64);
-        let text = format!("{count} requests were refused so far: more wait than the pool holds");
-        (text, &[LOAD, SEARCH][..])
-    })
+/// Requests that are turned away or given up.
+fn lost(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let lately = &shown.lately;
+    let over = lately.over.as_secs_f64().max(1.0);
+    let words =
+        move |what: &str, lost: &Lost| format!("requests {what}: {}", lost_words(lost, over));
+    let refused = (lately.refused.requests > 0)
+        .then(|| (words("refused", &lately.refused), &[LOAD, SEARCH][..]));
+    let failed =
+        (lately.failed.requests > 0).then(|| (words("failed", &lately.failed), &[LOG, EDIT][..]));
+    refused.into_iter().chain(failed)
 }
 
 /// Workers with their place in words.

@@ -10,6 +10,7 @@ use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::panels::{header, keys, lints, proposal};
 use crate::console::pen::Pen;
+use crate::console::severity::Severity;
 use crate::console::theme::Role;
 
 type Line = (String, Role);
@@ -111,7 +112,12 @@ fn words(model: &Model) -> Vec<Line> {
     if model.edit.is_some() {
         return Vec::new();
     }
-    let mut words: Vec<Line> = reload(model).into_iter().collect();
+    let lints = lints::lints(model).into_iter();
+    let lints = lints.map(|(grave, l)| (grave, format!("{} {l}", grave.sign())));
+    let (faults, others): (Vec<_>, Vec<_>) = lints.partition(|(g, _)| *g == Severity::Fault);
+    let line = |(grave, text): (Severity, String)| (text, grave.role());
+    let mut words: Vec<Line> = faults.into_iter().map(line).collect();
+    words.extend(reload(model));
     words.extend(model.snapshot.devices.iter().filter_map(loss));
     let watched = header::probation(model).filter(|p| p.1 == Role::Warn);
     words.extend(watched.map(|(text, role)| (format!("› {text}"), role)));
@@ -121,8 +127,7 @@ fn words(model: &Model) -> Vec<Line> {
     if model.focus == Panel::Allocation {
         words.extend(details(model).map(|text| (text, Role::Dim)));
     }
-    let lints = lints::lints(model).into_iter();
-    words.extend(lints.map(|l| (format!("! {l}"), Role::Warn)));
+    words.extend(others.into_iter().map(line));
     words
 }
 

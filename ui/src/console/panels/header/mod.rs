@@ -4,11 +4,13 @@ mod signs;
 
 pub use signs::probation;
 
-use divisi::session::Health;
+use divisi::session::Lost;
 
+use crate::console::condition::Condition;
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::pen::Pen;
+use crate::console::severity::Severity;
 use crate::console::theme::Role;
 
 pub type Piece = (String, Role);
@@ -18,8 +20,10 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     if pen.height() < 2 {
         let mut pieces = vec![identity(model, false), simulated(model)];
         pieces.extend([health(model), rate(model)]);
+        let (faults, others) = troubles(model);
+        pieces.extend(faults);
         pieces.extend(signs::signs(model));
-        pieces.extend(troubles(model));
+        pieces.extend(others);
         return line(pen, 0, &pieces);
     }
     let long = pen.width() >= 96;
@@ -31,8 +35,10 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     ];
     first.extend([rate(model), latency(model)]);
     line(pen, 0, &first);
-    let mut second = signs::signs(model);
-    second.extend(troubles(model));
+    let (faults, others) = troubles(model);
+    let mut second = faults;
+    second.extend(signs::signs(model));
+    second.extend(others);
     second.extend(settings(model));
     line(pen, 1, &second);
 }
@@ -76,11 +82,11 @@ fn simulated(model: &Model) -> Piece {
 }
 
 fn health(model: &Model) -> Piece {
-    match &model.snapshot.health {
-        Health::Starting => ("○ starting".to_owned(), Role::Warn),
-        Health::Serving => ("● serving".to_owned(), Role::Good),
-        Health::Degraded(why) => (format!("! degraded: {why}"), Role::Bad),
-        Health::Closed(why) => (format!("✗ closed: {why}"), Role::Bad),
+    let now = Condition::of(&model.snapshot);
+    match (now, now.severity()) {
+        (Condition::Starting, _) => ("○ starting".to_owned(), Role::Warn),
+        (_, None) => (format!("● {}", now.short()), Role::Good),
+        (_, Some(grave)) => (format!("{} {}", grave.sign(), now.short()), grave.role()),
     }
 }
 
@@ -146,9 +152,11 @@ fn layout(model: &Model) -> String {
     }
 }
 
-/// What should not be overlooked: made-up weights and counters that are not zero.
-fn troubles(model: &Model) -> Vec<Piece> {
+/// What should not be overlooked: requests that are being lost, then made-up weights and
+/// other counters that are not zero.
+fn troubles(model: &Model) -> (Vec<Piece>, Vec<Piece>) {
     let shown = &model.snapshot;
+    let lately = &shown.lately;
     let mut pieces = Vec::new();
     if model.read_only {
         pieces.push(("read-only".to_owned(), Role::Warn));
@@ -157,14 +165,24 @@ fn troubles(model: &Model) -> Vec<Piece> {
         pieces.push(("synthetic weights".to_owned(), Role::Warn));
     }
     let counters = [
-        ("refused", shown.counters.refused, Role::Warn),
-        ("failed", shown.counters.failed, Role::Bad),
-        ("cancelled", shown.counters.cancelled, Role::Warn),
-        ("restarts", shown.counters.worker_restarts, Role::Bad),
-        ("spans lost", model.lost_spans, Role::Warn),
+        ("refused", shown.counters.refused, grave(&lately.refused)),
+        ("failed", shown.counters.failed, grave(&lately.failed)),
+        ("cancelled", shown.counters.cancelled, Severity::Warning),
+        ("restarts", shown.counters.worker_restarts, Severity::Fault),
+        ("spans lost", model.lost_spans, Severity::Warning),
     ];
-    for (name, count, role) in counters.into_iter().filter(|c| c.1 > 0) {
-        pieces.push((format!("{name} {}", format::short(count as f64)), role));
+    for (name, count, severity) in counters.into_iter().filter(|c| c.1 > 0) {
+        let text = format!("{name} {}", format::short(count as f64));
+        pieces.push((text, severity.role()));
     }
-    pieces
+    let lost = |p: &Piece| p.1 == Severity::Fault.role();
+    pieces.into_iter().partition(lost)
+}
+
+/// What is being lost is a fault; what was lost before is to be looked at.
+fn grave(lost: &Lost) -> Severity {
+    match lost.requests {
+        0 => Severity::Warning,
+        _ => Severity::Fault,
+    }
 }

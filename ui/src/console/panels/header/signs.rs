@@ -113,9 +113,9 @@ fn audience(model: &Model) -> Option<Piece> {
         ""
     };
     let edits = match (&audience.editor, audience.you_edit) {
-        (_, true) => "you edit".to_owned(),
+        (None, _) => "nobody edits".to_owned(),
+        (Some(_), true) => "you edit".to_owned(),
         (Some(editor), false) => format!("{editor} edits"),
-        (None, false) => "nobody edits".to_owned(),
     };
     let watch = match audience.viewers {
         0 | 1 => String::new(),
