@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use divisi::allocation::{Frame, Matrix};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
+use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind, SpanRing};
 
@@ -193,6 +194,7 @@ fn shown() -> Snapshot {
         series: vec![4000.0; 60],
         latency: LatencyView::default(),
         standing: None,
+        flaws: Flaws::default(),
     };
     let entry = EntryView {
         load: 0.1,

@@ -102,8 +102,9 @@ impl Reloads {
         let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
         engine.plan_reload(&setup.matrix).map_err(|e| refuse(&e))?;
         engine.check_policy(setup.policy).map_err(|e| refuse(&e))?;
-        let members = engine.ensemble().members.len();
-        setup.combination.check(members).map_err(|e| refuse(&e))?;
+        let ensemble = engine.ensemble();
+        let suits = ensemble.check_combination(&setup.combination);
+        suits.map_err(|e| refuse(&e))?;
         let segment = engine.check_segment_size(setup.segment_size);
         segment.map_err(|e| refuse(&e))
     }
