@@ -7,7 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use divisi::allocation::{Frame, Matrix};
-use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind, VoteWeight};
+use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
+use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind, SpanRing};
 
@@ -193,6 +194,7 @@ fn shown() -> Snapshot {
         series: vec![4000.0; 60],
         latency: LatencyView::default(),
         standing: None,
+        flaws: Flaws::default(),
     };
     let entry = EntryView {
         load: 0.1,
@@ -215,7 +217,7 @@ fn shown() -> Snapshot {
         matrix: Matrix::from_rows(Arc::clone(&frame), &vec![vec![16; MEMBERS]; DEVICES])
             .expect("valid"),
         policy: PolicyKind::NoWait,
-        combination: Combination::new(RuleKind::Average, vec![VoteWeight::default(); MEMBERS]),
+        combination: Combination::even(RuleKind::Average, MEMBERS),
         segment_size: 128,
         devices: frame.devices.iter().map(device).collect(),
         members: frame.members.iter().map(member).collect(),
@@ -232,7 +234,6 @@ fn shown() -> Snapshot {
         },
         accuracy: None,
         counters: Counters::default(),
-        lately: Losses::default(),
         load: LoadView::default(),
         search: None,
         reload: None,

@@ -43,7 +43,7 @@ impl Tally {
         let right = answer
             .labels()
             .enumerate()
-            .filter(|(i, label)| samples.label(first + i) == Some(*label))
+            .filter(|(i, label)| label.is_some() && samples.label(first + i) == *label)
             .count();
         self.answered
             .fetch_add(answer.len() as u64, Ordering::Relaxed);
@@ -160,7 +160,7 @@ impl SenderLoop {
         match (arrivals, pattern) {
             (Some(arrivals), _) => self.run_open(arrivals, &done, &answers),
             (None, LoadPattern::Closed { clients, samples }) => {
-                self.run_closed(*clients, *samples, &done, &answers);
+                self.run_closed(clients.count(), samples.count(), &done, &answers);
             }
             (None, _) => {}
         }

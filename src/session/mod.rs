@@ -24,7 +24,7 @@ pub use crate::load::LoadPattern;
 pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use arrange::{Arranged, Arrangement, arrange};
-pub use command::{Command, EditPreview, Prediction, Refusal};
+pub use command::{Command, EditPreview, Prediction, Refusal, Slowdown};
 pub use gpu_view::GpuView;
 pub use guard::{Check, Limited, Measured, Probation, ProbationState, Target, Terms};
 pub use history::{Mark, MarkKind, Ran};
@@ -39,7 +39,7 @@ pub use snapshot::{
     Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot, ThroughputView,
 };
 pub use standing::Standing;
-pub use watching::{Audience, Play, Playback, RecordingView};
+pub use watching::{Audience, Pace, Play, Playback, RecordingView};
 
 use std::time::Duration;
 

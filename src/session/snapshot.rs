@@ -12,6 +12,7 @@ use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
 use crate::search::Progress;
+use crate::serving::Flaws;
 
 use super::gpu_view::GpuView;
 use super::guard::{Probation, Target};
@@ -166,6 +167,8 @@ pub struct MemberView {
     pub latency: LatencyView,
     /// What it brings to the ensemble; none while too few answers were weighed.
     pub standing: Option<Standing>,
+    /// Its rows that were not what they should be.
+    pub flaws: Flaws,
 }
 
 /// One entry: a worker, or none.

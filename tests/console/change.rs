@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyCode;
 use divisi::allocation::Matrix;
-use divisi::ensemble::{PolicyKind, RuleKind, VoteWeight};
+use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
 };
@@ -180,7 +180,7 @@ fn settings_join_what_is_being_edited() {
     assert!(bench.text().contains("EDITING · 3 staged"));
     assert!(bench.sent().is_empty());
     bench.keys("ay");
-    let wait = Duration::from_millis(5);
+    let wait = Wait::millis(5);
     let matrix = changed(|r| r[0][0] = 32);
     let wanted = setup(|s| {
         s.matrix = matrix;
@@ -223,6 +223,36 @@ fn rule_weights_and_votes_are_compared_and_applied() {
         s.combination.voting[1] = false;
     });
     assert_eq!(bench.sent(), [apply(wanted)]);
+}
+
+#[test]
+fn temperatures_and_the_rule_of_logits_are_staged_as_the_others() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("V   jt");
+    bench.control('u');
+    bench.keys("2.5");
+    screen!("combination_temperature", bench);
+    bench.press(KeyCode::Enter);
+    let text = bench.text();
+    assert!(
+        text.contains("combination: average → average-logits"),
+        "{text}"
+    );
+    bench.keys("y");
+    let wanted = setup(|s| {
+        s.combination.rule = RuleKind::AverageLogits;
+        s.combination.temperatures[0] = Temperature::new(2.5).expect("in range");
+    });
+    assert_eq!(bench.sent(), [apply(wanted)]);
+    bench.keys("Vjt");
+    bench.control('u');
+    bench.keys("0");
+    bench.press(KeyCode::Enter);
+    assert!(
+        bench.text().contains("✗ temperature of"),
+        "{}",
+        bench.text()
+    );
 }
 
 #[test]
@@ -369,7 +399,7 @@ fn ran(number: u64, setup: Setup, from: u64, until: Option<u64>, why: &str) -> R
 }
 
 fn history(shown: &mut Snapshot) {
-    let wait = Duration::from_millis(5);
+    let wait = Wait::millis(5);
     let waiting = setup(|s| {
         s.policy = PolicyKind::OptWait { wait };
         s.matrix = better();
@@ -419,7 +449,7 @@ fn any_of_what_ran_is_brought_back_by_a_comparison() {
     assert!(bench.text().contains("bring back number 2"));
     assert!(bench.sent().is_empty());
     bench.keys("y");
-    let wait = Duration::from_millis(5);
+    let wait = Wait::millis(5);
     let back = setup(|s| {
         s.policy = PolicyKind::OptWait { wait };
         s.matrix = better();

@@ -9,6 +9,7 @@ use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Doubt, Progress};
+use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
 use divisi_console::console::demo::Wanted;
@@ -295,6 +296,7 @@ pub fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
         series: vec![samples_per_s as f32; 60],
         latency: LatencyView::default(),
         standing: None,
+        flaws: Flaws::default(),
     }
 }
 
@@ -419,7 +421,7 @@ pub fn snapshot() -> Snapshot {
         lately: Losses::default(),
         load: LoadView {
             resting: false,
-            pattern: Some(LoadPattern::Poisson { rate: 800.0 }),
+            pattern: Some(LoadPattern::poisson(800.0)),
             sent: 48_200,
             behind: Duration::ZERO,
         },

@@ -19,6 +19,7 @@ macro_rules! screen {
     };
 }
 
+mod answers;
 mod audience;
 mod background;
 mod captions;
@@ -39,12 +40,17 @@ mod linear;
 mod looks;
 mod models;
 mod network;
+#[path = "../support/npy.rs"]
+mod npy;
 mod panels;
 mod paste;
 mod rich;
 mod screens;
 mod severity;
 mod simulated;
+#[path = "../support/spoilt.rs"]
+#[allow(dead_code, reason = "the engine's tests use all of it")]
+mod spoilt;
 mod storm;
 mod streams;
 mod terminal;

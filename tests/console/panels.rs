@@ -139,6 +139,25 @@ fn lints_name_what_is_wrong_and_its_keys() {
 }
 
 #[test]
+fn members_whose_answers_are_none_are_named() {
+    let mut bench = bench(160, 50);
+    bench.show(|s| {
+        s.members[1].flaws.not_finite = 12;
+        s.members[2].flaws.not_probabilities = 3;
+    });
+    bench.keys("z");
+    for lint in [
+        "! cnn-s answered NaN or infinities, 12 samples so far · 6 log, 7 members",
+        "! cnn-m answers what are no probabilities · 6 log, 7 members",
+    ] {
+        assert!(bench.text().contains(lint), "{lint} in\n{}", bench.text());
+    }
+    bench.show(|s| s.lately.failed.requests = 2);
+    let text = bench.text();
+    assert!(text.contains("✗ cnn-s answered NaN"), "{text}");
+}
+
+#[test]
 fn the_search_names_the_best_change_and_shades_the_others() {
     let mut bench = coloured(160, 50);
     bench.keys("2z");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use candle_core::Tensor;
 use divisi::allocation::{Cell, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
-use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, VoteWeight};
+use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, VoteWeight, Wait};
 use divisi::serving::{BuildError, Engine, PredictorFactory, Request};
 use divisi::session::{
     Command, LiveSession, LoadPattern, MarkKind, ProbationState, ReloadState, Session, Setup,
@@ -85,7 +85,7 @@ fn other(setup: &Setup) -> Setup {
     Setup {
         matrix: resized(&setup.matrix, 64),
         policy: PolicyKind::Segment {
-            wait: Duration::from_millis(1),
+            wait: Wait::nearest(Duration::from_millis(1)),
         },
         combination,
         segment_size: 48,
@@ -207,10 +207,7 @@ fn what_cannot_be_is_refused_before_anything_moves() {
 }
 
 fn load(session: &mut LiveSession) {
-    let pattern = LoadPattern::Closed {
-        clients: 2,
-        samples: 4,
-    };
+    let pattern = LoadPattern::closed(2, 4);
     session
         .command(Command::StartLoad(pattern))
         .expect("starts");

@@ -10,6 +10,7 @@ use crate::lock::lock;
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
 use crate::serving::door::{DoorState, Refused};
+use crate::serving::flaws::Flaws;
 use crate::trace::Span;
 
 use super::client::Failure;
@@ -50,6 +51,8 @@ pub struct Observed {
     pub latencies: Latencies,
     /// Devices that are gone.
     pub lost: Vec<bool>,
+    /// Of each member, rows that were not what they should be.
+    pub flaws: Vec<Flaws>,
 }
 
 /// Bars that latencies are shown in, for each doubling.
@@ -134,6 +137,7 @@ impl Engine {
             lost: (0..self.shared.devices.count())
                 .map(|d| core.is_lost(d))
                 .collect(),
+            flaws: watched.flaws.all(),
         }
     }
 

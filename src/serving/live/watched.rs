@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::lock::lock;
 use crate::metrics::{Latency, LatencyTally, RateRing};
 use crate::serving::core::{MOMENT, MOMENTS};
+use crate::serving::flaws::FlawTally;
 
 use super::checkpoints::Checkpoints;
 use super::client::Failure;
@@ -27,6 +28,8 @@ pub struct Watched {
     pub notices: Mutex<Vec<(Duration, String)>>,
     pub checkpoints: Mutex<Checkpoints>,
     pub graded: Arc<Graded>,
+    /// Rows that were not what they should be.
+    pub flaws: FlawTally,
 }
 
 /// Answers whose label was known, by whoever sent their requests.
@@ -51,7 +54,7 @@ impl Graded {
 }
 
 impl Watched {
-    pub fn new() -> Self {
+    pub fn new(members: usize) -> Self {
         let ring = || RateRing::new(MOMENT, MOMENTS);
         Watched {
             latency: Mutex::new(Latency::new()),
@@ -64,6 +67,7 @@ impl Watched {
             notices: Mutex::default(),
             checkpoints: Mutex::default(),
             graded: Arc::default(),
+            flaws: FlawTally::new(members),
         }
     }
 

@@ -102,8 +102,9 @@ impl Reloads {
         let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
         engine.plan_reload(&setup.matrix).map_err(|e| refuse(&e))?;
         engine.check_policy(setup.policy).map_err(|e| refuse(&e))?;
-        let members = engine.ensemble().members.len();
-        setup.combination.check(members).map_err(|e| refuse(&e))?;
+        let ensemble = engine.ensemble();
+        let suits = ensemble.check_combination(&setup.combination);
+        suits.map_err(|e| refuse(&e))?;
         let segment = engine.check_segment_size(setup.segment_size);
         segment.map_err(|e| refuse(&e))
     }
@@ -115,7 +116,7 @@ impl Reloads {
         why: String,
     ) -> Result<(), Refusal> {
         if let Some(terms) = &terms {
-            check_terms(terms)?;
+            terms.check().map_err(Refusal)?;
         }
         self.start(setup, Order::new(why).on(terms))
     }
@@ -352,21 +353,4 @@ impl State {
             whole: graded(now.since(&from)),
         }
     }
-}
-
-fn check_terms(terms: &Terms) -> Result<(), Refusal> {
-    let share = |share: Option<f64>| share.is_none_or(|s| (0.0..=1.0).contains(&s));
-    let wrong = if terms.lasts.is_zero() {
-        "a probation lasts longer than no time"
-    } else if !terms
-        .p99
-        .is_none_or(|factor| factor.is_finite() && factor > 0.0)
-    {
-        "p99: expected a factor above 0"
-    } else if !share(terms.failures) || !share(terms.accuracy) {
-        "failures and accuracy: expected shares from 0 to 1"
-    } else {
-        return Ok(());
-    };
-    Err(Refusal(wrong.into()))
 }

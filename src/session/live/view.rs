@@ -135,6 +135,7 @@ impl LiveSession {
                 latency: seen.latencies.members[member].clone(),
                 standing: standings[member].map(|w| standing(w, cost(member))),
                 samples_per_s: stats.samples_per_s,
+                flaws: seen.flaws[member],
             })
             .collect()
     }

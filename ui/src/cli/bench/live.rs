@@ -14,6 +14,7 @@ use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
 
 use super::report::{Figures, Report};
 use crate::cli::args::BenchArgs;
+use crate::cli::flawed::Flawed;
 use crate::cli::open::Opened;
 use crate::cli::progress::Progress;
 
@@ -46,6 +47,7 @@ pub fn measure(
         split: seen.latency.since.split,
         refused: seen.refused,
         dropped: seen.failed + seen.cancelled,
+        flawed: Flawed::of(&opened.frame.members, &seen.flaws),
         in_virtual_time: false,
     };
     Ok(Report::new(args, opened, matrix, figures))
@@ -60,9 +62,9 @@ fn runs(
 ) -> Result<Vec<(usize, f64)>> {
     let samples = samples(args, opened)?;
     if let Some(LoadPattern::Closed { samples, .. }) = args.load
-        && samples > engine.capacity()
+        && samples.count() > engine.capacity()
     {
-        let most = engine.capacity();
+        let (samples, most) = (samples.count(), engine.capacity());
         bail!("--load: a request of {samples} samples is larger than the pool of {most}");
     }
     let expected = args.fake.then(|| expected(&opened.ensemble));

@@ -8,6 +8,7 @@ use divisi::search::Doubt;
 use serde::Serialize;
 
 use crate::cli::args::BenchArgs;
+use crate::cli::flawed::{self, Flawed};
 use crate::cli::open::Opened;
 use crate::cli::report::{DeviceRow, device_rows, matrix_table};
 
@@ -33,6 +34,8 @@ pub struct Report {
     workers: usize,
     refused: u64,
     dropped: u64,
+    /// Members whose answers were not what they should be.
+    pub flawed: Vec<Flawed>,
     devices: Vec<DeviceRow>,
     /// In which numbers GPUs compute, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +64,7 @@ pub struct Figures {
     pub split: SplitMeans,
     pub refused: u64,
     pub dropped: u64,
+    pub flawed: Vec<Flawed>,
     pub in_virtual_time: bool,
 }
 
@@ -93,6 +97,7 @@ impl Report {
             workers: matrix.workers().count(),
             refused: figures.refused,
             dropped: figures.dropped,
+            flawed: figures.flawed,
             devices: device_rows(&opened.devices),
             precision: opened.precision(),
             members: opened.frame.members.clone(),
@@ -154,7 +159,7 @@ pub fn text(report: &Report, matrix: &Matrix) -> String {
     if report.simulated {
         text += "\nsimulated devices: the figures are what their profiles make of them";
     }
-    text
+    text + &flawed::lines(&report.flawed)
 }
 
 fn error_in_words(error: Option<f64>) -> String {

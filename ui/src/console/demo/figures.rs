@@ -92,7 +92,7 @@ impl Figure {
 /// Samples a second over `looks`.
 pub(super) fn rate(looks: &[Look], shown: &Snapshot) -> Option<Measured> {
     let each = match shown.load.pattern {
-        Some(LoadPattern::Closed { samples, .. }) => samples as f64,
+        Some(LoadPattern::Closed { samples, .. }) => samples.count() as f64,
         _ => 1.0,
     };
     Some(Measured::rate(looks)?.times(each))

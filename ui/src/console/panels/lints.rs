@@ -29,6 +29,7 @@ const SEARCH: (Id, &str) = (Id::Search, "search");
 const STREAMS: (Id, &str) = (Id::Focus(Panel::Streams), "streams");
 const LATENCY: (Id, &str) = (Id::Focus(Panel::Latency), "latency");
 const THROUGHPUT: (Id, &str) = (Id::Focus(Panel::Throughput), "throughput");
+const MEMBERS: (Id, &str) = (Id::Focus(Panel::Members), "members");
 const LOG: (Id, &str) = (Id::Focus(Panel::Log), "log");
 const POLICY: (Id, &str) = (Id::Policy, "policy");
 const LOAD: (Id, &str) = (Id::Load, "load");
@@ -50,6 +51,12 @@ pub fn texts(shown: &Snapshot) -> Vec<(Severity, String)> {
 fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
     let mut found = Vec::new();
     let mut add = |grave, lints: Vec<Lint>| found.extend(lints.into_iter().map(|l| (grave, l)));
+    // What happened long ago is no fault now.
+    let spoils = match shown.lately.failed.requests {
+        0 => Warning,
+        _ => Fault,
+    };
+    add(spoils, not_finite(shown).collect());
     add(Fault, lost(shown).collect());
     add(Fault, retired(shown).collect());
     add(Warning, failed(shown).into_iter().collect());
@@ -62,7 +69,32 @@ fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
         add(Warning, unfilled(shown).collect());
         add(Warning, idle(shown));
     }
+    add(Warning, not_probabilities(shown).collect());
     found
+}
+
+/// Members that answered NaN or infinities: requests with them fail where those vote.
+fn not_finite(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let members = shown.members.iter();
+    let spoilt = members.filter(|m| m.flaws.not_finite > 0);
+    spoilt.map(|m| {
+        let count = format::short(m.flaws.not_finite as f64);
+        let text = format!(
+            "{} answered NaN or infinities, {count} samples so far",
+            m.name
+        );
+        (text, &[LOG, MEMBERS][..])
+    })
+}
+
+/// Members that are declared to give probabilities and do not.
+fn not_probabilities(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let members = shown.members.iter();
+    let wrong = members.filter(|m| m.flaws.not_probabilities > 0);
+    wrong.map(|m| {
+        let text = format!("{} answers what are no probabilities", m.name);
+        (text, &[LOG, MEMBERS][..])
+    })
 }
 
 /// Requests that are turned away or given up.
