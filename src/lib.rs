@@ -12,6 +12,7 @@ mod lock;
 pub mod metrics;
 pub mod network;
 pub mod profile;
+pub mod ranged;
 pub mod search;
 pub mod serving;
 pub mod session;

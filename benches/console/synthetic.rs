@@ -174,6 +174,7 @@ fn shown() -> Snapshot {
         copying: 0.1,
         memory_booked: 9 << 30,
         memory_bytes: 16 << 30,
+        shares_memory_of: None,
         side_by_side: true,
         lost: false,
         loss: None,
@@ -223,6 +224,7 @@ fn shown() -> Snapshot {
         entries: vec![entry; DEVICES * MEMBERS],
         latency: LatencyView::default(),
         latency_before: None,
+        oldest_waiting: None,
         target: None,
         throughput: ThroughputView {
             samples_per_s: 4000.0,
@@ -232,7 +234,6 @@ fn shown() -> Snapshot {
         },
         accuracy: None,
         counters: Counters::default(),
-        lately: Losses::default(),
         load: LoadView::default(),
         search: None,
         reload: None,

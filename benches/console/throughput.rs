@@ -31,10 +31,7 @@ pub fn run() -> Result<()> {
         .ok_or_else(|| anyhow!("no samples"))?;
     let session = LiveSession::new(Arc::clone(&engine), bed.networks(), None);
     let session = Shared(Arc::new(Mutex::new(session)));
-    let pattern = LoadPattern::Closed {
-        clients: 16,
-        samples: 32,
-    };
+    let pattern = LoadPattern::closed(16, 32);
     let load = Generator::start(engine, samples, pattern, 1, None)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

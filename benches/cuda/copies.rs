@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use divisi::compute::gpu::Precision;
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{PolicyKind, Wait};
 use divisi::serving::Engine;
 use divisi::trace::{Span, SpanKind};
 use serde_json::json;
@@ -30,7 +30,7 @@ pub fn run() -> Result<()> {
         let engine = bed.serve(&["cuda:0"], SIZE)?;
         let samples = bed.samples()?;
         for policy in POLICIES {
-            let wait = Duration::from_millis(5);
+            let wait = Wait::millis(5);
             engine.set_policy(PolicyKind::named(policy, wait).map_err(anyhow::Error::msg)?)?;
             CLIENTS.flood(&engine, &samples, TIME / 4)?;
             let (rate, spans) = watched(&engine, || CLIENTS.flood(&engine, &samples, TIME))?;

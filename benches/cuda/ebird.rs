@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use divisi::compute::gpu::Precision;
-use divisi::ensemble::{PolicyKind, Samples};
+use divisi::ensemble::{PolicyKind, Samples, Wait};
 use divisi::load::{Arrivals, LoadPattern};
 use divisi::metrics::stats::quantile;
 use divisi::serving::{Engine, Request};
@@ -65,7 +65,7 @@ struct Stage {
 
 impl Stage {
     fn network(&self, network: &str) -> Result<()> {
-        let wait = |ms| Duration::from_millis(ms);
+        let wait = |ms| Wait::nearest(Duration::from_millis(ms));
         let opt_wait = |ms| PolicyKind::OptWait { wait: wait(ms) };
         let mut best = (0.0, WAITS[0]);
         for ms in WAITS {
@@ -91,8 +91,8 @@ impl Stage {
         ];
         for (label, policy) in policies {
             let throughput = self.throughput(policy)?;
-            let low = self.latencies(LoadPattern::Steady { rate: high / 4.0 })?;
-            let burst = self.latencies(LoadPattern::Burst { rate: high })?;
+            let low = self.latencies(LoadPattern::steady(high / 4.0))?;
+            let burst = self.latencies(LoadPattern::burst(high))?;
             let (slow, fast) = burst.split_at(SLOW);
             let line = json!({
                 "network": network,

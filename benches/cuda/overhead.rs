@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use divisi::compute::gpu::Precision;
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{PolicyKind, Wait};
 use divisi::metrics::stats::median;
 use serde_json::json;
 
@@ -43,7 +43,7 @@ pub fn run() -> Result<()> {
 
 /// Samples a second of both, in turns.
 fn alternate(bed: &Bed, overlapped: bool) -> Result<(Vec<f64>, Vec<f64>)> {
-    let wait = Duration::from_millis(20);
+    let wait = Wait::millis(20);
     let policy = match overlapped {
         true => PolicyKind::PipelinedOptWait { wait },
         false => PolicyKind::OptWait { wait },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::Matrix;
-use divisi::ensemble::{BatchSizes, Ensemble, PolicyKind};
+use divisi::ensemble::{BatchSizes, Ensemble, PolicyKind, Wait};
 use divisi::load::LoadPattern;
 use divisi::simulation::{Report, Workload};
 
@@ -117,7 +117,7 @@ impl Bed {
     fn throughput(&self, policy: PolicyKind, seconds: f64) -> f64 {
         let fits = |rate: f64| {
             let samples = (rate * seconds).ceil() as usize;
-            let report = self.run(policy, LoadPattern::Steady { rate }, samples);
+            let report = self.run(policy, LoadPattern::steady(rate), samples);
             report.refused == 0 && report.served.iter().all(|s| s.latency <= TARGET)
         };
         let (mut low, mut high) = (1.0, 4000.0);
@@ -136,8 +136,8 @@ impl Bed {
     }
 
     fn figures(&self, label: String, policy: PolicyKind, high: f64) -> Figures {
-        let low = LoadPattern::Steady { rate: high / 4.0 };
-        let burst = self.run(policy, LoadPattern::Burst { rate: high }, 400);
+        let low = LoadPattern::steady(high / 4.0);
+        let burst = self.run(policy, LoadPattern::burst(high), 400);
         let (slow, fast) = half_means(&burst);
         Figures {
             label,
@@ -152,7 +152,7 @@ impl Bed {
 
 fn waiting(ms: u64) -> PolicyKind {
     PolicyKind::OptWait {
-        wait: Duration::from_millis(ms),
+        wait: Wait::nearest(Duration::from_millis(ms)),
     }
 }
 
@@ -202,10 +202,10 @@ fn network(name: &str, ensemble: &Arc<Ensemble>, text: &mut String) -> Change {
 /// The third is what latencies are compared with, the fourth what rates are.
 fn policies(best: u64) -> Vec<(String, PolicyKind)> {
     let pipelined = |ms| PolicyKind::PipelinedOptWait {
-        wait: Duration::from_millis(ms),
+        wait: Wait::nearest(Duration::from_millis(ms)),
     };
     let fixed = PolicyKind::Static {
-        wait: Duration::from_millis(30),
+        wait: Wait::nearest(Duration::from_millis(30)),
     };
     vec![
         ("elastic".into(), PolicyKind::Elastic { max_inf: None }),

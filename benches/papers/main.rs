@@ -30,7 +30,7 @@ fn main() {
     if wanted("table1") {
         let mut deviations = Deviations::default();
         let table = tables::table_one(&mut deviations);
-        sections.extend([deviations.summary(), table]);
+        sections.extend([deviations.summary(), table, page::CAUSES.to_owned()]);
     }
     if wanted("table3") {
         sections.push(tables::table_three());

@@ -32,6 +32,9 @@ not to compare systems.
 
 ";
 
+/// Why cells miss: written by a person, for the figures of its day.
+pub const CAUSES: &str = include_str!("CAUSES.md");
+
 /// What profiles rest on.
 pub fn provenance() -> String {
     let mut text = String::from(HEAD);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use divisi::allocation::Matrix;
 use divisi::ensemble::PolicyKind;
-use divisi::search::model::{ModelEvaluator, Rates};
+use divisi::search::model::{Batching, ModelEvaluator, Rates};
 use divisi::search::{Algorithm, Bounds, Control, Job, Method, Ties, greedy_by};
 use divisi::serving::FakeFactory;
 
@@ -99,7 +99,8 @@ fn run(stage: &Stage, matrix: &Matrix) -> f64 {
 /// The median of a few searches by bounded greedy, each run. Neighbours are scored by the
 /// model of such a run: running each of a thousand takes too long.
 fn median_of_greedy(stage: &Stage, start: &Matrix, ties: Ties, max_iter: usize) -> f64 {
-    let rates = Rates::new(&stage.frame, &stage.devices, &stage.costs).over(SAMPLES);
+    let batching = Batching::of(&stage.ensemble);
+    let rates = Rates::new(&stage.frame, &stage.devices, &stage.costs, batching).over(SAMPLES);
     let mut model = ModelEvaluator::by(rates, &stage.devices, stage.footprints.clone());
     let mut search = |seed| {
         let bounds = Bounds {

@@ -64,7 +64,7 @@ pub fn serve(seed: u64, hours: f64, pause: f64) -> (Report, usize, usize) {
     }
     let samples = (RATE * hours * 3600.0) as usize;
     let workload = Workload::Pattern {
-        pattern: LoadPattern::Poisson { rate: RATE },
+        pattern: LoadPattern::poisson(RATE),
         samples,
         seed,
     };

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{CoreConfig, Discipline};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -40,7 +40,7 @@ fn discipline(random: &mut ChaCha8Rng) -> Discipline {
 
 /// Any policy.
 pub fn policy(random: &mut ChaCha8Rng) -> PolicyKind {
-    let wait = ms(random.random_range(0..12));
+    let wait = Wait::nearest(ms(random.random_range(0..12)));
     match random.random_range(0..7) {
         0 => PolicyKind::NoWait,
         1 => PolicyKind::OptWait { wait },

@@ -31,7 +31,7 @@ pub use logits::AverageLogits;
 pub use majority::MajorityVote;
 pub use member::{Member, Outputs};
 pub use normalisation::{Affine, Normalisation, PerChannel, Steps};
-pub use policy::PolicyKind;
+pub use policy::{PolicyKind, Wait};
 pub use samples::{Classes, Layout, SampleForm, Samples};
 pub use scales::{Scales, Weighed};
 pub use temperature::Temperature;

@@ -7,6 +7,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::batch_sizes::BatchSizes;
+use crate::ranged::{ranged, within};
+
+ranged! {
+    /// How long a sample may wait for others: up to a minute.
+    #[derive(Eq)]
+    Wait(Duration) = Duration::ZERO, Duration::from_secs(60), ""
+}
 
 /// A batching policy with its parameter; `serving` decides by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,13 +21,13 @@ pub enum PolicyKind {
     /// Whatever waits, up to the batch size, at once.
     NoWait,
     /// A full batch, or what waits once the oldest has waited `wait`.
-    OptWait { wait: Duration },
+    OptWait { wait: Wait },
     /// As `OptWait`, but samples are copied to the device while a batch computes there.
-    PipelinedOptWait { wait: Duration },
+    PipelinedOptWait { wait: Wait },
     /// As `OptWait`, then padded to the full batch.
-    Static { wait: Duration },
+    Static { wait: Wait },
     /// Whole segments, closed when full or after `wait`; batches never cross one.
-    Segment { wait: Duration },
+    Segment { wait: Wait },
     /// Whatever waits starts at once in the largest idle lanes that it fills, while a
     /// device has at most `max_inf` samples alive; without a number, as many as the
     /// batch sizes of its workers add up to (Ebird, algorithm 1).
@@ -28,7 +35,27 @@ pub enum PolicyKind {
 }
 
 /// Waiting time where none is given.
-pub const DEFAULT_WAIT: Duration = Duration::from_millis(5);
+pub const DEFAULT_WAIT: Wait = Wait(Duration::from_millis(5));
+
+impl Wait {
+    /// So many milliseconds, a minute at most.
+    pub const fn millis(millis: u16) -> Self {
+        let most = 60_000;
+        let millis = if millis > most { most } else { millis };
+        Wait(Duration::from_millis(millis as u64))
+    }
+
+    /// A wait of so many milliseconds.
+    ///
+    /// # Errors
+    /// Below 0 or above a minute; says what was expected.
+    pub fn of_millis(millis: f64) -> Result<Self, String> {
+        let most = Self::MOST.0.as_secs_f64() * 1e3;
+        within("wait", millis, 0.0, most)?;
+        // Rounding may carry the longest wait over the edge.
+        Ok(Wait::nearest(Duration::from_secs_f64(millis / 1e3)))
+    }
+}
 
 impl PolicyKind {
     /// A pool in a device's memory holds so many times what may be alive there: "several
@@ -49,7 +76,7 @@ impl PolicyKind {
     ///
     /// # Errors
     /// No policy has that name; says which there are.
-    pub fn named(name: &str, wait: Duration) -> Result<Self, String> {
+    pub fn named(name: &str, wait: Wait) -> Result<Self, String> {
         match name {
             "no-wait" => Ok(PolicyKind::NoWait),
             "opt-wait" => Ok(PolicyKind::OptWait { wait }),
@@ -97,7 +124,7 @@ impl PolicyKind {
             PolicyKind::OptWait { wait }
             | PolicyKind::PipelinedOptWait { wait }
             | PolicyKind::Static { wait }
-            | PolicyKind::Segment { wait } => wait,
+            | PolicyKind::Segment { wait } => wait.get(),
         }
     }
 }
@@ -140,8 +167,7 @@ impl FromStr for PolicyKind {
         let wait = millis
             .parse::<f64>()
             .ok()
-            .filter(|ms| (0.0..=60_000.0).contains(ms))
-            .map(|ms| Duration::from_secs_f64(ms / 1e3))
+            .and_then(|ms| Wait::of_millis(ms).ok())
             .ok_or_else(|| {
                 format!("expected a wait of 0 to 60000 ms after `{name}:`, found `{wait}`")
             })?;

@@ -52,14 +52,17 @@ impl Arrivals {
     pub fn next_gap(&mut self) -> Duration {
         let gap = match self.pattern {
             LoadPattern::Closed { .. } => 0.0,
-            LoadPattern::Poisson { rate } => self.random_gap(rate),
-            LoadPattern::Steady { rate } => 1.0 / rate,
+            LoadPattern::Poisson { rate } => self.random_gap(rate.get()),
+            LoadPattern::Steady { rate } => 1.0 / rate.get(),
             LoadPattern::Burst { rate } => {
                 let slow = self.sent % (SLOW + FAST) < SLOW;
+                let rate = rate.get();
                 1.0 / if slow { rate * SLOW_SHARE } else { rate }
             }
-            LoadPattern::Diurnal { rate, period } => self.diurnal_gap(rate, period.as_secs_f64()),
-            LoadPattern::Replay { speed, .. } => self.recorded_gap() / speed,
+            LoadPattern::Diurnal { rate, period } => {
+                self.diurnal_gap(rate.get(), period.get().as_secs_f64())
+            }
+            LoadPattern::Replay { speed, .. } => self.recorded_gap() / speed.get(),
         };
         self.sent += 1;
         self.at += gap;

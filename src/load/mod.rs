@@ -8,6 +8,6 @@ mod saturate;
 
 pub use arrivals::Arrivals;
 pub use generator::{Generator, Tally};
-pub use pattern::LoadPattern;
+pub use pattern::{Clients, LoadPattern, Period, Rate, RequestSize, Speed};
 pub use replay::LoadError;
 pub use saturate::{Run, RunError, Until, saturate, saturate_for};

@@ -6,24 +6,76 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::ranged::ranged;
+
+ranged! {
+    /// Requests a second. The least is one in a thousand seconds; more than the most
+    /// could not be told from as fast as possible.
+    Rate(f64) = 1e-3, 1e9, " a second"
+}
+
+ranged! {
+    /// How long a day is whose rates rise and fall.
+    Period(Duration) = Duration::from_millis(100), Duration::from_secs(604_800), ""
+}
+
+ranged! {
+    /// How many times as fast a recording of arrivals is played.
+    Speed(f64) = 1e-3, 1e3, " times"
+}
+
+ranged! {
+    /// Clients that send at the same time.
+    #[derive(Eq)]
+    Clients(u32) = 1, 4096, " clients"
+}
+
+ranged! {
+    /// Samples of one request.
+    #[derive(Eq)]
+    RequestSize(u32) = 1, 65_536, " samples"
+}
+
 /// A pattern of arrivals.
+///
+/// All but the closed loop are open: requests come when they are due, whatever became of
+/// those before, and their latencies count from then. In the closed loop a client sends
+/// once it was answered, and latencies count from the sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LoadPattern {
     /// `clients` that each send a request as soon as the last is answered.
-    Closed { clients: usize, samples: usize },
+    Closed {
+        clients: Clients,
+        samples: RequestSize,
+    },
     /// One-sample requests at random moments, `rate` a second on average.
-    Poisson { rate: f64 },
+    Poisson { rate: Rate },
     /// One-sample requests at even intervals, `rate` a second.
-    Steady { rate: f64 },
+    Steady { rate: Rate },
     /// One-sample requests, 150 at a quarter of `rate`, then 250 at `rate`, and again
     /// (the numbers of Ebird, section VI.B; its rates are not stated).
-    Burst { rate: f64 },
+    Burst { rate: Rate },
     /// One-sample requests at random moments whose rate rises and falls as over a day:
     /// from a tenth of `rate` to `rate` and back in each `period`.
-    Diurnal { rate: f64, period: Duration },
+    Diurnal { rate: Rate, period: Period },
     /// One-sample requests at the times that a file recorded, `speed` times as fast, over
     /// and over.
-    Replay { file: PathBuf, speed: f64 },
+    Replay { file: PathBuf, speed: Speed },
+}
+
+impl LoadPattern {
+    /// Whether requests come at times of their own.
+    pub fn is_open(&self) -> bool {
+        !matches!(self, LoadPattern::Closed { .. })
+    }
+
+    /// From when latencies under it count, in words.
+    pub fn measured_from(&self) -> &'static str {
+        match self.is_open() {
+            true => "from when each was due",
+            false => "from each sending",
+        }
+    }
 }
 
 /// A day where no period is given.
@@ -32,18 +84,79 @@ const DEFAULT_PERIOD: Duration = Duration::from_secs(60);
 /// Requests a second in a burst where none are given.
 const DEFAULT_BURST: f64 = 400.0;
 
+/// Patterns of plain numbers; one that is outside of its range becomes the nearest inside.
+impl LoadPattern {
+    /// A closed loop.
+    pub fn closed(clients: usize, samples: usize) -> Self {
+        let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        LoadPattern::Closed {
+            clients: Clients::nearest(narrow(clients)),
+            samples: RequestSize::nearest(narrow(samples)),
+        }
+    }
+
+    /// Random arrivals.
+    pub fn poisson(rate: f64) -> Self {
+        let rate = Rate::nearest(rate);
+        LoadPattern::Poisson { rate }
+    }
+
+    /// Even arrivals.
+    pub fn steady(rate: f64) -> Self {
+        let rate = Rate::nearest(rate);
+        LoadPattern::Steady { rate }
+    }
+
+    /// Slow and fast arrivals by turns.
+    pub fn burst(rate: f64) -> Self {
+        let rate = Rate::nearest(rate);
+        LoadPattern::Burst { rate }
+    }
+
+    /// Arrivals as over a day.
+    pub fn diurnal(rate: f64, period: Duration) -> Self {
+        let (rate, period) = (Rate::nearest(rate), Period::nearest(period));
+        LoadPattern::Diurnal { rate, period }
+    }
+
+    /// Arrivals as a file recorded them.
+    pub fn replay(file: PathBuf, speed: f64) -> Self {
+        let speed = Speed::nearest(speed);
+        LoadPattern::Replay { file, speed }
+    }
+}
+
+impl Clients {
+    /// As a number to count with.
+    pub const fn count(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl RequestSize {
+    /// As a number to count with.
+    pub const fn count(self) -> usize {
+        self.0 as usize
+    }
+}
+
 impl fmt::Display for LoadPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LoadPattern::Closed { clients, samples } => write!(f, "closed:{clients}x{samples}"),
-            LoadPattern::Poisson { rate } => write!(f, "poisson:{rate}"),
-            LoadPattern::Steady { rate } => write!(f, "steady:{rate}"),
-            LoadPattern::Burst { rate } => write!(f, "burst:{rate}"),
-            LoadPattern::Diurnal { rate, period } => {
-                write!(f, "diurnal:{rate}:{}s", period.as_secs_f64())
+            LoadPattern::Closed { clients, samples } => {
+                write!(f, "closed:{}x{}", clients.get(), samples.get())
             }
-            LoadPattern::Replay { file, speed: 1.0 } => write!(f, "replay:{}", file.display()),
-            LoadPattern::Replay { file, speed } => write!(f, "replay:{}:{speed}", file.display()),
+            LoadPattern::Poisson { rate } => write!(f, "poisson:{}", rate.get()),
+            LoadPattern::Steady { rate } => write!(f, "steady:{}", rate.get()),
+            LoadPattern::Burst { rate } => write!(f, "burst:{}", rate.get()),
+            LoadPattern::Diurnal { rate, period } => {
+                let period = period.get().as_secs_f64();
+                write!(f, "diurnal:{}:{period}s", rate.get())
+            }
+            LoadPattern::Replay { file, speed } => match speed.get() {
+                1.0 => write!(f, "replay:{}", file.display()),
+                speed => write!(f, "replay:{}:{speed}", file.display()),
+            },
         }
     }
 }
@@ -59,9 +172,7 @@ impl FromStr for LoadPattern {
             "closed" => closed(value),
             "poisson" => rate(value).map(|rate| LoadPattern::Poisson { rate }),
             "steady" => rate(value).map(|rate| LoadPattern::Steady { rate }),
-            "burst" if value.is_empty() => Some(LoadPattern::Burst {
-                rate: DEFAULT_BURST,
-            }),
+            "burst" if value.is_empty() => Some(LoadPattern::burst(DEFAULT_BURST)),
             "burst" => rate(value).map(|rate| LoadPattern::Burst { rate }),
             "diurnal" => diurnal(value),
             "replay" => replay(value),
@@ -77,13 +188,13 @@ impl FromStr for LoadPattern {
 
 fn closed(value: &str) -> Option<LoadPattern> {
     let (clients, samples) = value.split_once('x').unwrap_or((value, ""));
-    let number = |text: &str, default: usize, most: usize| match text {
+    let number = |text: &str, default: u32| match text {
         "" => Some(default),
-        text => text.parse().ok().filter(|n| (1..=most).contains(n)),
+        text => text.parse().ok(),
     };
     Some(LoadPattern::Closed {
-        clients: number(clients, 16, 4096)?,
-        samples: number(samples, 32, 65_536)?,
+        clients: Clients::new(number(clients, 16)?).ok()?,
+        samples: RequestSize::new(number(samples, 32)?).ok()?,
     })
 }
 
@@ -92,23 +203,22 @@ fn diurnal(value: &str) -> Option<LoadPattern> {
     Some(LoadPattern::Diurnal {
         rate: rate(peak)?,
         period: match length {
-            "" => DEFAULT_PERIOD,
+            "" => Period(DEFAULT_PERIOD),
             length => period(length)?,
         },
     })
 }
 
 /// `60s`, `90`, `500ms`, `10m`, `24h`; from 0.1 s to a week.
-fn period(text: &str) -> Option<Duration> {
+fn period(text: &str) -> Option<Period> {
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let (number, unit) = units
         .iter()
         .find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)))
         .unwrap_or((text, 1.0));
     let seconds = number.trim().parse::<f64>().ok()? * unit;
-    (0.1..=604_800.0)
-        .contains(&seconds)
-        .then(|| Duration::from_secs_f64(seconds))
+    let period = Duration::try_from_secs_f64(seconds).ok()?;
+    Period::new(period).ok()
 }
 
 /// A file's name may have colons: only a number after the last one is a speed.
@@ -118,14 +228,10 @@ fn replay(value: &str) -> Option<LoadPattern> {
         Some((file, last)) if speed(last).is_some() => (file, speed(last)?),
         _ => (value, 1.0),
     };
-    let sensible = !file.is_empty() && (1e-3..=1e3).contains(&speed);
-    sensible.then(|| LoadPattern::Replay {
-        file: PathBuf::from(file),
-        speed,
-    })
+    let (file, speed) = (PathBuf::from(file), Speed::new(speed).ok()?);
+    (!file.as_os_str().is_empty()).then_some(LoadPattern::Replay { file, speed })
 }
 
-fn rate(value: &str) -> Option<f64> {
-    let rate = value.parse::<f64>().ok()?;
-    (1e-3..=1e6).contains(&rate).then_some(rate)
+fn rate(value: &str) -> Option<Rate> {
+    Rate::new(value.parse().ok()?).ok()
 }

@@ -1,5 +1,7 @@
 //! Arrivals as they were recorded: a file of times.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +27,8 @@ pub(super) type Gaps = Arc<[f64]>;
 
 /// Larger files are no recording of arrivals for this.
 const MOST_BYTES: u64 = 64 << 20;
+/// No request is waited for longer: a week, in seconds.
+const MOST_GAP: f64 = 604_800.0;
 
 /// Reads a file of arrival times: CSV, the first column, ascending, in seconds, or in
 /// milliseconds where its header says so (`ms`, `milliseconds`, `time_ms`, …).
@@ -33,20 +37,30 @@ pub(super) fn read(path: &Path) -> Result<Gaps, LoadError> {
         path: path.to_owned(),
         reason,
     };
-    let size = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?;
-    if size.len() > MOST_BYTES {
-        return Err(wrong(format!(
-            "expected at most {} MiB of arrival times",
-            MOST_BYTES >> 20
-        )));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+    let text = text_of(path).map_err(wrong)?;
     let times = times(&text).map_err(|(line, reason)| LoadError::Line {
         path: path.to_owned(),
         line,
         reason,
     })?;
     gaps(&times).ok_or_else(|| wrong("expected arrival times that are not all the same".into()))
+}
+
+/// The text of a file that is one: reading a pipe would wait for whoever writes there.
+fn text_of(path: &Path) -> Result<String, String> {
+    let found = std::fs::metadata(path).map_err(|e| e.to_string())?;
+    if !found.is_file() {
+        return Err("expected a file of arrival times, found something else".into());
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let read = file.take(MOST_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|e| e.to_string())?;
+    if text.len() as u64 > MOST_BYTES {
+        let most = MOST_BYTES >> 20;
+        return Err(format!("expected at most {most} MiB of arrival times"));
+    }
+    Ok(text)
 }
 
 /// Seconds, or the line that is wrong and why.
@@ -66,9 +80,13 @@ fn times(text: &str) -> Result<Vec<f64>, (usize, String)> {
             }
             Err(_) => return Err((index + 1, format!("expected a time, found `{cell}`"))),
         };
-        let last = times.last().copied().unwrap_or(f64::MIN);
+        let last = times.last().copied().unwrap_or(time);
         if !time.is_finite() || time < last {
             let reason = format!("expected times that ascend, found {cell}");
+            return Err((index + 1, reason));
+        }
+        if time - last > MOST_GAP {
+            let reason = format!("expected times at most a week apart, found {cell}");
             return Err((index + 1, reason));
         }
         times.push(time);

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::device::format_bytes;
+use crate::load::Rate;
+use crate::ranged::within;
 
 /// What is made as large, or as small, as it can be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +55,21 @@ pub struct Goal {
 }
 
 impl Goal {
+    /// Whether anything could meet it.
+    ///
+    /// # Errors
+    /// Which number is outside of its range.
+    pub fn check(&self) -> Result<(), String> {
+        let day = Duration::from_secs(86_400);
+        if let Some(p99) = self.p99 {
+            within("p99", p99, Duration::from_nanos(1), day)?;
+        }
+        match self.rate {
+            Some(rate) => within("rate", rate, Rate::LEAST.get(), Rate::MOST.get()),
+            None => Ok(()),
+        }
+    }
+
     /// Whether latencies matter, which only a simulation under load tells.
     pub fn needs_latency(&self) -> bool {
         self.objective == Objective::Latency || self.p99.is_some()

@@ -7,6 +7,7 @@ use crate::device::Devices;
 
 use super::goal::Goal;
 use super::greedy::Bounds;
+use crate::ranged::checked_when_read;
 
 /// The algorithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +95,7 @@ const FINALISTS: usize = 3;
 
 /// Everything that decides what a search finds, given an ensemble and devices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Method {
     pub algorithm: Algorithm,
     pub evaluator: EvaluatorKind,
@@ -109,6 +111,8 @@ pub struct Method {
     #[serde(default)]
     pub quiet: bool,
 }
+
+checked_when_read!(Method);
 
 impl Default for Method {
     fn default() -> Self {
@@ -170,11 +174,29 @@ impl Method {
         }
     }
 
-    /// Says what cannot be combined.
+    /// Climbs after the first, and matrices that are run at the end, at most.
+    pub const MOST_ROUNDS: usize = 100_000;
+
+    /// Says which number is outside of its range, and what cannot be combined.
     ///
     /// # Errors
     /// What was expected instead.
     pub fn check(&self) -> Result<(), String> {
+        let most = Self::MOST_ROUNDS;
+        for (name, found) in [
+            ("max_iter", self.bounds.max_iter),
+            ("restarts", self.restarts),
+            ("finalists", self.finalists),
+        ] {
+            if found > most {
+                return Err(format!("{name}: expected at most {most}, found {found}"));
+            }
+        }
+        self.goal.check()?;
+        self.check_parts()
+    }
+
+    fn check_parts(&self) -> Result<(), String> {
         if self.evaluator == EvaluatorKind::Model {
             return Ok(());
         }

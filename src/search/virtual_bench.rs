@@ -97,7 +97,7 @@ impl VirtualBench {
             return Ok(None);
         }
         let workload = Workload::Pattern {
-            pattern: LoadPattern::Poisson { rate },
+            pattern: LoadPattern::poisson(rate),
             samples: WARM_UP + arriving.requests,
             seed: arriving.seed,
         };
@@ -145,7 +145,7 @@ impl VirtualBench {
         let samples = self.ensemble.segment_size.min(THERE);
         let clients = THERE / samples;
         let workload = Workload::Pattern {
-            pattern: LoadPattern::Closed { clients, samples },
+            pattern: LoadPattern::closed(clients, samples),
             samples: LONG,
             seed: Arriving::WHOLE.seed,
         };
@@ -205,7 +205,7 @@ fn burst_end(served: &[Served], at: usize) -> usize {
 /// Samples that are answered at the same time at most.
 fn largest_burst(served: &[Served]) -> usize {
     let bursts = served.chunk_by(|a, b| a.at == b.at);
-    let samples = bursts.map(|burst| burst.iter().map(|s| s.samples).sum());
+    let samples = bursts.map(|burst| burst.iter().map(|s| s.samples).sum::<usize>());
     samples.max().unwrap_or(0)
 }
 

@@ -27,8 +27,8 @@ pub use accumulator::Part;
 pub use answer::Answer;
 pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
-    Admission, Core, CoreConfig, DeviceStats, Finished, LagStats, Latencies, MemberStats, Next,
-    Owed, Stamps, WorkerStats,
+    Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed, Stamps,
+    WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};

@@ -53,7 +53,7 @@ pub fn decide(policy: PolicyKind, size: BatchSize, queue: QueueState, now: Durat
         PolicyKind::OptWait { wait }
         | PolicyKind::PipelinedOptWait { wait }
         | PolicyKind::Static { wait } => {
-            let due = oldest.saturating_add(wait);
+            let due = oldest.saturating_add(wait.get());
             if samples < full && now < due {
                 return Decision::WaitUntil(due);
             }

@@ -14,6 +14,12 @@ use crate::search::Method;
 use super::guard::{Target, Terms};
 use super::setup::Setup;
 use super::watching::Play;
+use crate::ranged::ranged;
+
+ranged! {
+    /// How many times as long a simulated device's operations take.
+    Slowdown(f64) = 0.1, 100.0, " times"
+}
 
 /// A request to the engine behind the console.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +44,7 @@ pub enum Command {
     /// Let a lost device come back, empty.
     RegainDevice(usize),
     /// Let the operations of a simulated device take so many times as long.
-    SlowDevice(usize, f64),
+    SlowDevice(usize, Slowdown),
     StartLoad(LoadPattern),
     StopLoad,
     StartSearch(Method),

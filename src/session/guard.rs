@@ -5,18 +5,38 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::setup::Setup;
+use crate::ranged::{checked_when_read, within};
 
 /// A service objective: requests are to be answered within this time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Target {
     pub latency: Duration,
     /// Share of requests that has to be, 0 to 1.
     pub share: f64,
 }
 
+checked_when_read!(Target);
+
+impl Target {
+    /// Latencies that can be asked for: up to an hour.
+    pub const LATENCY: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(3600));
+
+    /// Whether it can be met at all.
+    ///
+    /// # Errors
+    /// Which part is wrong and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        let (least, most) = Self::LATENCY;
+        within("latency", self.latency, least, most)?;
+        within("share", self.share, 0.0, 1.0)
+    }
+}
+
 /// What must not get worse, and for how long it is watched. Each limit compares the time
 /// since with the time before; none does not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Terms {
     pub lasts: Duration,
     /// p99 at most so many times what it was.
@@ -26,6 +46,85 @@ pub struct Terms {
     pub failures: Option<f64>,
     /// Accuracy at most so much under what it was, 0 to 1; only where labels are known.
     pub accuracy: Option<f64>,
+}
+
+checked_when_read!(Terms);
+
+impl Terms {
+    /// How long a probation may last: up to a day.
+    pub const LASTS: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(86_400));
+
+    /// Whether something can be judged by them.
+    ///
+    /// # Errors
+    /// Which part is wrong and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        let (least, most) = Self::LASTS;
+        within("a probation's time", self.lasts, least, most)?;
+        let limit = |name, found: Option<f64>, least, most| {
+            found.map_or(Ok(()), |found| within(name, found, least, most))
+        };
+        limit("p99", self.p99, f64::MIN_POSITIVE, 1e6)?;
+        limit("failures", self.failures, 0.0, 1.0)?;
+        limit("accuracy", self.accuracy, 0.0, 1.0)
+    }
+}
+
+impl Terms {
+    /// The same time, in which nothing matters.
+    pub(super) fn of_nothing(self) -> Self {
+        Terms {
+            p99: None,
+            failures: None,
+            accuracy: None,
+            ..self
+        }
+    }
+}
+
+/// What a limit is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limited {
+    P99,
+    Failures,
+    Accuracy,
+}
+
+impl Limited {
+    /// `p99`, `failures`, `accuracy`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limited::P99 => "p99",
+            Limited::Failures => "failures",
+            Limited::Accuracy => "accuracy",
+        }
+    }
+
+    /// A value of it with its unit: `12.3 ms`, `1.8 %`.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Limited::P99 => format!("{:.1} ms", value / 1e3),
+            Limited::Failures | Limited::Accuracy => format!("{:.1} %", 100.0 * value),
+        }
+    }
+}
+
+/// How one limit of a probation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    pub what: Limited,
+    /// Since the change: microseconds of p99, shares of the others; none so far.
+    pub value: Option<f64>,
+    pub limit: f64,
+    /// Before the change, where enough was asked then.
+    pub baseline: Option<f64>,
+    /// Requests (samples, of accuracy) beyond the limit, of so many.
+    pub beyond: u64,
+    pub counted: u64,
+    /// The share that may be beyond it, with what the time before does not tell.
+    pub allowed: f64,
+    /// How many are missing to tell one of a hundred more from chance.
+    pub missing: u64,
 }
 
 /// Something applied that has to prove itself.
@@ -38,6 +137,8 @@ pub struct Probation {
     pub before: Measured,
     /// So far.
     pub after: Measured,
+    /// How each limit stands; none where there is nothing to compare with.
+    pub checks: Vec<Check>,
     /// What comes back where it fails.
     pub refuge: Setup,
 }

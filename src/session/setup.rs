@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocation::Matrix;
 use crate::ensemble::{Combination, PolicyKind};
+use crate::ranged::checked_when_read;
 use crate::search::model::Batching;
 
 /// How an ensemble is served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Setup {
     pub matrix: Matrix,
     pub policy: PolicyKind,
@@ -16,7 +18,33 @@ pub struct Setup {
     pub segment_size: usize,
 }
 
+checked_when_read!(Setup);
+
 impl Setup {
+    /// Samples in a segment at most, as in a manifest.
+    pub const MOST_SEGMENT: usize = 1 << 20;
+
+    /// Whether its parts belong together. What an engine can hold of it is the engine's
+    /// to say.
+    ///
+    /// # Errors
+    /// Which part is wrong and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        let frame = self.matrix.frame();
+        let named = |part: &'static str| move |why: String| format!("{part}: {why}");
+        let policy = self.policy.check(&frame.batch_sizes);
+        policy.map_err(named("policy"))?;
+        let combination = self.combination.check(frame.members.len());
+        combination.map_err(named("combination"))?;
+        let (found, most) = (self.segment_size, Self::MOST_SEGMENT);
+        match (1..=most).contains(&found) {
+            true => Ok(()),
+            false => Err(format!(
+                "segment size: expected 1 to {most} samples, found {found}"
+            )),
+        }
+    }
+
     /// How it forms batches.
     pub fn batching(&self) -> Batching {
         Batching {

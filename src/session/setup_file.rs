@@ -71,7 +71,7 @@ struct WrittenCombination {
 
 impl SetupFile {
     /// Samples in a segment at most, as in a manifest.
-    pub const MOST_SEGMENT: usize = 1 << 20;
+    pub const MOST_SEGMENT: usize = Setup::MOST_SEGMENT;
 
     /// The file for `setup` of the ensemble called `ensemble`.
     pub fn new(ensemble: &str, setup: &Setup) -> Self {

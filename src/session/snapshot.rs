@@ -10,7 +10,7 @@ use crate::allocation::{Cell, Matrix};
 use crate::compute::gpu::Precision;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
-use crate::metrics::{Bucket, LatencySummary, SplitMeans};
+use crate::metrics::{Distribution, LatencyView};
 use crate::search::Progress;
 use crate::serving::Flaws;
 
@@ -48,7 +48,10 @@ pub struct Snapshot {
     pub entries: Vec<EntryView>,
     pub latency: LatencyView,
     /// Latencies under what ran before the last reload.
-    pub latency_before: Option<LatencyView>,
+    pub latency_before: Option<Distribution>,
+    /// How long the oldest request that is under way has waited for its answer. Latencies
+    /// are of answers: where none come, this still grows.
+    pub oldest_waiting: Option<Duration>,
     /// What latencies are judged by, where one was set.
     pub target: Option<Target>,
     pub throughput: ThroughputView,
@@ -113,9 +116,13 @@ pub struct DeviceView {
     /// Share of the last second it copied, 0 to 1; where copies have engines of their
     /// own this may pass beside computing.
     pub copying: f64,
-    /// Booked in its memory space.
+    /// Booked in its memory space, by all devices of the space together.
     pub memory_booked: u64,
+    /// What the memory space has.
     pub memory_bytes: u64,
+    /// The first device of the same memory space, where that is another one: partitions of
+    /// a processor share the host's memory.
+    pub shares_memory_of: Option<usize>,
     /// Its lanes run side by side, and copies have engines of their own.
     pub side_by_side: bool,
     /// It disappeared.
@@ -188,18 +195,6 @@ pub struct EntryView {
     pub latency: LatencyView,
 }
 
-/// Latencies since the last reload or clearing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LatencyView {
-    pub summary: LatencySummary,
-    /// Bars on a logarithmic axis.
-    pub buckets: Vec<Bucket>,
-    /// Where the mean latency went, in microseconds.
-    pub split: SplitMeans,
-    /// Share that took longer than the target, where one is set.
-    pub missed: Option<f64>,
-}
-
 /// Samples answered over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThroughputView {
@@ -237,6 +232,8 @@ pub struct LoadView {
     /// It sends nothing while a search measures.
     pub resting: bool,
     pub sent: u64,
+    /// How much later than it was due the last request of an open pattern was sent.
+    pub behind: Duration,
 }
 
 /// A search, running or finished.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ranged::ranged;
+
 /// Who watches a session. The one that a session of its own has is alone and edits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audience {
@@ -12,7 +14,7 @@ pub struct Audience {
     pub viewers: usize,
     /// Who may change things, where somebody has taken that on: `user@terminal`.
     pub editor: Option<String>,
-    /// This console may.
+    /// It is this console. One whose engine is its own always edits.
     pub you_edit: bool,
     /// The engine is another process's: leaving stops nothing.
     pub attached: bool,
@@ -47,12 +49,17 @@ pub struct Playback {
     pub epoch: u64,
 }
 
+ranged! {
+    /// How many times as fast as it was recorded something is played.
+    Pace(f64) = 0.01, 100.0, " times"
+}
+
 /// What to do with a recording that is played.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Play {
     Pause(bool),
     /// Times as fast as it was recorded.
-    Speed(f64),
+    Speed(Pace),
     /// To so long after its start.
     Seek(Duration),
 }

@@ -94,8 +94,8 @@ impl Arriving {
 fn of_pattern(pattern: &LoadPattern, seed: u64) -> Result<Kind, LoadError> {
     Ok(match (pattern, Arrivals::new(pattern, seed)?) {
         (LoadPattern::Closed { clients, samples }, _) => Kind::Closed {
-            idle: *clients,
-            samples: *samples,
+            idle: clients.count(),
+            samples: samples.count(),
         },
         (_, Some(arrivals)) => Kind::Open {
             arrivals: Box::new(arrivals),

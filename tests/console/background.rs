@@ -127,6 +127,21 @@ fn a_viewer_that_is_killed_leaves_the_server_unharmed() {
 }
 
 #[test]
+fn a_server_is_named_by_no_path_and_touches_no_file() {
+    let home = Home::new();
+    let file = home.path("mine.txt");
+    std::fs::write(&file, "mine").expect("written");
+    for name in [file.as_str(), "./mine.txt", "..", "", "a b"] {
+        let named = home.run(&["serve", "digits", "--name", name]);
+        let error = String::from_utf8_lossy(&named.stderr).into_owned();
+        assert_eq!(named.status.code(), Some(2), "{error}");
+        assert!(error.contains("cannot be named"), "{error}");
+    }
+    let left = std::fs::read_to_string(&file).expect("it is there");
+    assert_eq!(left, "mine");
+}
+
+#[test]
 fn a_read_only_viewer_changes_nothing() {
     let home = Home::new();
     let mut server = home.serve(&["digits"]);
@@ -262,7 +277,8 @@ fn a_report_says_that_requests_are_refused_and_why() {
         "--devices",
         "sim:v100",
         "--load",
-        "steady:3000",
+        // More at once than its pool has places for.
+        "closed:64x32",
         "--for",
         "2s",
     ]);

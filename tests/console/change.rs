@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyCode;
 use divisi::allocation::Matrix;
-use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight};
+use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
 };
@@ -180,7 +180,7 @@ fn settings_join_what_is_being_edited() {
     assert!(bench.text().contains("EDITING · 3 staged"));
     assert!(bench.sent().is_empty());
     bench.keys("ay");
-    let wait = Duration::from_millis(5);
+    let wait = Wait::millis(5);
     let matrix = changed(|r| r[0][0] = 32);
     let wanted = setup(|s| {
         s.matrix = matrix;
@@ -374,6 +374,7 @@ fn probation() -> Probation {
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),
+        checks: Vec::new(),
         refuge: snapshot().setup(),
     }
 }
@@ -398,7 +399,7 @@ fn ran(number: u64, setup: Setup, from: u64, until: Option<u64>, why: &str) -> R
 }
 
 fn history(shown: &mut Snapshot) {
-    let wait = Duration::from_millis(5);
+    let wait = Wait::millis(5);
     let waiting = setup(|s| {
         s.policy = PolicyKind::OptWait { wait };
         s.matrix = better();
@@ -448,7 +449,7 @@ fn any_of_what_ran_is_brought_back_by_a_comparison() {
     assert!(bench.text().contains("bring back number 2"));
     assert!(bench.sent().is_empty());
     bench.keys("y");
-    let wait = Duration::from_millis(5);
+    let wait = Wait::millis(5);
     let back = setup(|s| {
         s.policy = PolicyKind::OptWait { wait };
         s.matrix = better();

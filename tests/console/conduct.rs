@@ -47,7 +47,9 @@ fn suspending_gives_the_terminal_back_and_resuming_takes_it() {
 /// Everything that was set is unset, in this order and once.
 #[test]
 fn the_last_that_is_written_restores_the_terminal() {
-    let mut terminal = serving(80, 24);
+    // With requests under way it would say that it waits for them.
+    let mut terminal = Terminal::start(80, 24, &["--load", "none"]);
+    terminal.until("serving");
     terminal.send("q");
     terminal.shows("s stop");
     terminal.send("s");

@@ -78,10 +78,7 @@ fn the_first_scene_sets_up_what_it_shows_and_ends_with_figures() {
     let rows = shown.matrix.rows();
     let workers = |row: &Vec<usize>| row.iter().filter(|size| **size > 0).count();
     assert_eq!((workers(&rows[0]), workers(&rows[1])), (1, 5));
-    let closed = LoadPattern::Closed {
-        clients: 16,
-        samples: 32,
-    };
+    let closed = LoadPattern::closed(16, 32);
     assert_eq!(shown.load.pattern, Some(closed));
     // 50 requests of 32 samples a second.
     assert!(bench.text().contains("alone 1 600"), "{}", bench.text());
@@ -134,7 +131,7 @@ fn four_policies_are_compared_side_by_side() {
     assert_eq!(bench.console.model().snapshot.policy, PolicyKind::NoWait);
     let burst = bench.console.model().snapshot.load.pattern.clone();
     // 0.6 of the 50 × 32 samples a second that were gauged.
-    assert_eq!(burst, Some(LoadPattern::Burst { rate: 960.0 }));
+    assert_eq!(burst, Some(LoadPattern::burst(960.0)));
     screen!("demo_policies_120x40", bench);
 }
 

@@ -1,11 +1,10 @@
 //! Simulated devices on the screen, and what can be done to them.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use divisi::ensemble::PolicyKind;
-use divisi::session::{Command, LoadPattern};
+use divisi::ensemble::{PolicyKind, Wait};
+use divisi::session::{Command, LoadPattern, Slowdown};
 use divisi_console::console::commands::TABLE;
 
 use crate::fake::{Bench, PLAIN};
@@ -149,7 +148,7 @@ fn devices_are_slowed_and_bounded() {
     assert_eq!(
         bench.sent(),
         [
-            Command::SlowDevice(2, 2.5),
+            Command::SlowDevice(2, Slowdown::nearest(2.5)),
             Command::SetMaxInf(2, NonZeroU32::new(64)),
             Command::SetMaxInf(2, None),
         ]
@@ -222,7 +221,7 @@ fn all_six_policies_can_be_chosen() {
     bench.keys("48");
     bench.press(KeyCode::Enter);
     bench.keys("y");
-    let wait = Duration::from_millis(5);
+    let wait = Wait::millis(5);
     let policies = bench.sent().into_iter().map(|command| match command {
         Command::Apply(setup, None) => setup.policy,
         other => panic!("{other:?}"),
@@ -248,7 +247,7 @@ fn a_steady_load_can_be_chosen() {
     let mut bench = Bench::new(80, 24);
     bench.keys("lj");
     bench.press(KeyCode::Enter);
-    let steady = LoadPattern::Steady { rate: 800.0 };
+    let steady = LoadPattern::steady(800.0);
     assert_eq!(bench.sent(), [Command::StartLoad(steady)]);
 }
 

@@ -273,6 +273,7 @@ pub fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
         copying: 0.02,
         memory_booked: booked << 20,
         memory_bytes: 4096 << 20,
+        shares_memory_of: None,
         side_by_side: false,
         lost: false,
         loss: None,
@@ -326,13 +327,23 @@ fn entries() -> Vec<EntryView> {
         .collect()
 }
 
+/// As it was all the time.
 fn latency() -> LatencyView {
+    LatencyView {
+        now: distribution(),
+        since: distribution(),
+    }
+}
+
+fn distribution() -> Distribution {
     let count = |i: i32| (4000.0 * (-0.08 * f64::from((i - 12) * (i - 12))).exp()) as u64 + 2;
+    let edge = |i: i32| (400.0 * 2f64.powf(f64::from(i) / 4.0)) as u64;
     let bucket = |i: i32| Bucket {
-        micros: (400.0 * 2f64.powf(f64::from(i) / 4.0)) as u64,
+        from: edge(i - 1),
+        micros: edge(i),
         count: count(i),
     };
-    LatencyView {
+    Distribution {
         summary: LatencySummary {
             count: 48_120,
             p50: 2_100,
@@ -343,6 +354,7 @@ fn latency() -> LatencyView {
         },
         buckets: (0..24).map(bucket).collect(),
         split: SplitMeans {
+            admission: 4.0,
             queueing: 610.0,
             batching: 240.0,
             copying: 85.0,
@@ -393,6 +405,7 @@ pub fn snapshot() -> Snapshot {
         entries: entries(),
         latency: latency(),
         latency_before: None,
+        oldest_waiting: None,
         throughput: ThroughputView {
             samples_per_s: 4812.0,
             requests_per_s: 602.0,
@@ -408,8 +421,9 @@ pub fn snapshot() -> Snapshot {
         lately: Losses::default(),
         load: LoadView {
             resting: false,
-            pattern: Some(LoadPattern::Poisson { rate: 800.0 }),
+            pattern: Some(LoadPattern::poisson(800.0)),
             sent: 48_200,
+            behind: Duration::ZERO,
         },
         search: None,
         reload: None,

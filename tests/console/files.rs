@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{PolicyKind, Wait};
 use divisi::session::{Setup, SetupFile};
 use divisi_console::console::native::{Native, Pick, has_desktop};
 use divisi_console::console::{Effect, Event, files};
@@ -68,7 +68,7 @@ fn other() -> Setup {
     Setup {
         matrix: better(),
         policy: PolicyKind::Segment {
-            wait: Duration::from_millis(7),
+            wait: Wait::nearest(Duration::from_millis(7)),
         },
         segment_size: 64,
         ..snapshot().setup()

@@ -7,6 +7,7 @@ use divisi_console::config::Config;
 use divisi_console::linear::{COMMANDS, Desk, Watcher};
 
 use crate::fake::{Bench, FakeSession, applied, better, matrix, search, snapshot};
+use crate::rich::on_probation;
 
 fn news(watcher: &mut Watcher, shown: &Snapshot) -> Vec<String> {
     let lines = watcher.news(shown);
@@ -118,6 +119,12 @@ fn lints_come_and_go() {
     has(&news(&mut watcher, &shown), "no longer: cpu:1 idle");
 }
 
+fn checked() -> Vec<Check> {
+    let mut shown = snapshot();
+    on_probation(&mut shown);
+    shown.probation.unwrap().checks
+}
+
 #[test]
 fn a_probation_is_said() {
     let mut watcher = Watcher::new(Duration::from_secs(3600));
@@ -129,11 +136,19 @@ fn a_probation_is_said() {
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),
+        checks: Vec::new(),
         refuge: shown.setup(),
     });
+    shown.probation.as_mut().unwrap().checks = checked();
     has(
         &news(&mut watcher, &shown),
         "probation: 1 min 00 s to prove itself",
+    );
+    let mut often = Watcher::new(Duration::ZERO);
+    has(
+        &news(&mut often, &shown),
+        "probation: p99 8.1 ms, at most 12.0 ms, was 10.0 ms; 7 of 812 requests above it, \
+         1.4% may be; 318 more are needed to judge it",
     );
     let state = ProbationState::Failed("p99 14 ms, at most 10 ms".into());
     shown.probation.as_mut().unwrap().state = state;

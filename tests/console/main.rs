@@ -32,6 +32,7 @@ mod consent;
 mod demo;
 mod devices;
 mod fake;
+mod figures;
 mod files;
 mod gpus;
 mod layouts;

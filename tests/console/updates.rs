@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::search::{Bounds, EvaluatorKind, Goal, Objective};
 use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState, Setup};
 use divisi_console::console::model::Panel;
@@ -139,11 +139,11 @@ fn load_and_policy_are_chosen() {
     bench.press(KeyCode::Enter);
     assert!(bench.text().contains("~ policy: no-wait → opt-wait:30ms"));
     bench.keys("y");
-    let wait = Duration::from_millis(30);
+    let wait = Wait::millis(30);
     assert_eq!(
         bench.sent(),
         [
-            Command::StartLoad(LoadPattern::Poisson { rate: 805.0 }),
+            Command::StartLoad(LoadPattern::poisson(805.0)),
             policy(PolicyKind::OptWait { wait }),
         ]
     );

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
     Batch, Core, CoreConfig, Discipline, DoorState, Finished, Next, Refused, RequestKey, Stamps,
     Transfer, Verdict, WorkerSpec,
@@ -198,7 +198,7 @@ impl Drive {
 }
 
 fn policies() -> impl Strategy<Value = PolicyKind> {
-    let wait = ms(7);
+    let wait = Wait::millis(7);
     prop::sample::select(vec![
         PolicyKind::NoWait,
         PolicyKind::OptWait { wait },
@@ -331,9 +331,15 @@ proptest! {
 fn no_sample_waits_longer_than_the_policy_allows_on_an_idle_device() {
     for policy in [
         PolicyKind::NoWait,
-        PolicyKind::OptWait { wait: ms(7) },
-        PolicyKind::Static { wait: ms(7) },
-        PolicyKind::Segment { wait: ms(7) },
+        PolicyKind::OptWait {
+            wait: Wait::millis(7),
+        },
+        PolicyKind::Static {
+            wait: Wait::millis(7),
+        },
+        PolicyKind::Segment {
+            wait: Wait::millis(7),
+        },
     ] {
         let mut core = core(policy);
         for member in 0..2 {
@@ -358,7 +364,12 @@ fn no_sample_waits_longer_than_the_policy_allows_on_an_idle_device() {
 
 #[test]
 fn opt_wait_runs_a_full_batch_at_once() {
-    let mut drive = Drive::new(staffed(PolicyKind::OptWait { wait: ms(50) }, [8, 8]));
+    let mut drive = Drive::new(staffed(
+        PolicyKind::OptWait {
+            wait: Wait::millis(50),
+        },
+        [8, 8],
+    ));
     submit(&mut drive.core, ms(0), 8, 0);
     drive.start();
     let mut running = drive.running.iter();
@@ -368,7 +379,9 @@ fn opt_wait_runs_a_full_batch_at_once() {
 
 #[test]
 fn segments_close_when_full_and_batches_never_cross_one() {
-    let mut core = core(PolicyKind::Segment { wait: ms(50) });
+    let mut core = core(PolicyKind::Segment {
+        wait: Wait::millis(50),
+    });
     worker(&mut core, 0, 0, 12);
     for member in 1..MEMBERS {
         worker(&mut core, 1, member, 12);

@@ -144,22 +144,19 @@ fn load_patterns_are_read_and_their_gaps_are_as_said() {
     ] {
         assert!(nonsense.parse::<LoadPattern>().is_err(), "{nonsense}");
     }
-    let mut poisson = open(&LoadPattern::Poisson { rate: 100.0 });
+    let mut poisson = open(&LoadPattern::poisson(100.0));
     let mean = (0..20_000)
         .map(|_| poisson.next_gap().as_secs_f64())
         .sum::<f64>()
         / 20_000.0;
     assert!((0.0097..0.0103).contains(&mean), "{mean}");
-    let mut burst = open(&LoadPattern::Burst { rate: 100.0 });
+    let mut burst = open(&LoadPattern::burst(100.0));
     let gaps: Vec<u64> = (0..800)
         .map(|_| burst.next_gap().as_millis() as u64)
         .collect();
     assert!(gaps[..150].iter().all(|g| *g == 40) && gaps[150..400].iter().all(|g| *g == 10));
     assert_eq!(gaps[..400], gaps[400..]);
-    let closed = LoadPattern::Closed {
-        clients: 1,
-        samples: 1,
-    };
+    let closed = LoadPattern::closed(1, 1);
     assert!(Arrivals::new(&closed, 1).is_ok_and(|a| a.is_none()));
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use divisi::allocation::{Footprints, Frame};
 use divisi::compute::gpu::Precision;
 use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples};
+use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples, Wait};
 use divisi::network::Shape;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions};
@@ -110,7 +110,7 @@ fn a_whole_manifest_is_understood() {
     assert_eq!(
         ensemble.policy,
         PolicyKind::OptWait {
-            wait: std::time::Duration::from_millis(3)
+            wait: Wait::nearest(std::time::Duration::from_millis(3))
         }
     );
     assert_eq!(ensemble.calibration.as_ref().map(|s| s.len()), Some(1));

@@ -6,7 +6,9 @@ use divisi::allocation::{Cell, Frame, Matrix};
 use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
 use divisi::serving::{Engine, EngineOptions, Failure, Request};
-use divisi::session::{Command, Health, LiveSession, LoadPattern, ReloadState, Session, Snapshot};
+use divisi::session::{
+    Command, Health, LiveSession, LoadPattern, ReloadState, Session, Slowdown, Snapshot,
+};
 
 use crate::common::{apply, digits, everywhere, fakes, until};
 
@@ -50,17 +52,14 @@ fn a_simulated_device_answers_like_fake_members_and_says_that_it_is_simulated() 
         assert_eq!(answer.expect("answered").len(), 37, "{policy}");
         let snapshot = session.snapshot();
         assert!(snapshot.simulated && snapshot.accuracy.is_none());
-        assert!(snapshot.latency.split.computing > 0.0);
+        assert!(snapshot.latency.since.split.computing > 0.0);
     }
 }
 
 #[test]
 fn a_lost_device_is_evacuated_and_no_request_is_lost() {
     let (engine, mut session) = session(2, false);
-    let command = Command::StartLoad(LoadPattern::Closed {
-        clients: 4,
-        samples: 8,
-    });
+    let command = Command::StartLoad(LoadPattern::closed(4, 8));
     session.command(command).expect("starts");
     until(&mut session, |s| s.counters.answered > 20);
     session
@@ -116,11 +115,11 @@ fn where_there_is_no_refuge_the_door_closes_with_the_reason() {
 #[test]
 fn a_slow_device_marks_its_workers_and_a_move_is_proposed() {
     let (_engine, mut session) = session(2, false);
-    let command = Command::StartLoad(LoadPattern::Poisson { rate: 400.0 });
+    let command = Command::StartLoad(LoadPattern::poisson(400.0));
     session.command(command).expect("starts");
     until(&mut session, |s| s.counters.answered > 50);
     session
-        .command(Command::SlowDevice(0, 8.0))
+        .command(Command::SlowDevice(0, Slowdown::nearest(8.0)))
         .expect("simulated");
     let slow = until(&mut session, |s| s.proposal.is_some());
     let proposal = slow.proposal.expect("there is one");
@@ -141,7 +140,7 @@ fn devices_of_this_machine_neither_disappear_nor_grow_slow() {
     let mut session = LiveSession::new(Arc::new(engine), fakes(&ensemble), None);
     for command in [
         Command::LoseDevice(0),
-        Command::SlowDevice(1, 2.0),
+        Command::SlowDevice(1, Slowdown::nearest(2.0)),
         Command::RegainDevice(0),
     ] {
         let refused = session
@@ -161,7 +160,7 @@ fn devices_of_this_machine_neither_disappear_nor_grow_slow() {
 fn a_failure_for_want_of_workers_names_the_member() {
     let (engine, mut session) = session(1, true);
     session
-        .command(Command::SlowDevice(0, 100.0))
+        .command(Command::SlowDevice(0, Slowdown::nearest(100.0)))
         .expect("simulated");
     let pending = engine
         .submit(Request::new(&[0.5; 64 * 100]))

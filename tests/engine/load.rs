@@ -24,7 +24,7 @@ fn recorded(name: &str, text: &str) -> PathBuf {
 }
 
 fn replay(path: PathBuf, speed: f64) -> LoadPattern {
-    LoadPattern::Replay { file: path, speed }
+    LoadPattern::replay(path, speed)
 }
 
 #[test]
@@ -39,10 +39,7 @@ fn patterns_are_read_as_they_are_written() {
     ] {
         assert_eq!(parsed(text).to_string(), text);
     }
-    let day = LoadPattern::Diurnal {
-        rate: 800.0,
-        period: Duration::from_secs(600),
-    };
+    let day = LoadPattern::diurnal(800.0, Duration::from_secs(600));
     assert_eq!(parsed("diurnal:800:10m"), day);
     assert_eq!(parsed("diurnal:800").to_string(), "diurnal:800:60s");
     for wrong in [

@@ -183,7 +183,7 @@ fn together(members: &[&str], rate: f64) -> Report {
         devices,
     };
     let workload = Workload::Pattern {
-        pattern: LoadPattern::Poisson { rate },
+        pattern: LoadPattern::poisson(rate),
         samples: 2000,
         seed: 3,
     };

@@ -36,10 +36,7 @@ fn state(snapshot: &Snapshot) -> Option<&SearchState> {
 }
 
 fn served(session: &mut LiveSession) {
-    let pattern = LoadPattern::Closed {
-        clients: 2,
-        samples: 16,
-    };
+    let pattern = LoadPattern::closed(2, 16);
     session
         .command(Command::StartLoad(pattern))
         .expect("starts");
@@ -96,10 +93,7 @@ fn a_quiet_search_takes_the_model() {
 #[test]
 fn the_best_so_far_can_be_applied_while_the_search_goes_on() {
     let mut session = session();
-    let pattern = LoadPattern::Closed {
-        clients: 2,
-        samples: 16,
-    };
+    let pattern = LoadPattern::closed(2, 16);
     session
         .command(Command::StartLoad(pattern))
         .expect("starts");

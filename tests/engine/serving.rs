@@ -8,7 +8,7 @@ use std::time::Duration;
 use candle_core::Tensor;
 use divisi::allocation::{Cell, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
     BuildError, DoorState, Engine, EngineError, EngineOptions, Failure, PredictorFactory, Refused,
     Request,
@@ -428,7 +428,7 @@ fn answers_are_the_same_under_every_policy_and_matrix_while_they_change() {
         outcome.rows().flatten().copied().collect()
     };
     let expected = answer(&engine);
-    let wait = Duration::from_millis(1);
+    let wait = Wait::millis(1);
     let policies = [
         PolicyKind::OptWait { wait },
         PolicyKind::Static { wait },

@@ -69,10 +69,7 @@ fn an_edit_is_applied_undone_and_redone() {
 #[test]
 fn load_is_generated_counted_and_stopped() {
     let mut session = session();
-    let pattern = LoadPattern::Closed {
-        clients: 2,
-        samples: 4,
-    };
+    let pattern = LoadPattern::closed(2, 4);
     session
         .command(Command::StartLoad(pattern))
         .expect("starts");
@@ -94,10 +91,7 @@ fn load_is_generated_counted_and_stopped() {
     until(&mut session, |s| s.policy == policy);
     session.command(Command::StopLoad).expect("stops");
     assert_eq!(session.snapshot().load.pattern, None);
-    let huge = LoadPattern::Closed {
-        clients: 1,
-        samples: 65_536,
-    };
+    let huge = LoadPattern::closed(1, 65_536);
     assert!(
         session.command(Command::StartLoad(huge)).is_err(),
         "larger than the pool"
@@ -192,10 +186,7 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
             .is_empty()
     );
     let mut session = LiveSession::new(Arc::clone(&engine), fakes(&ensemble), None);
-    let load = LoadPattern::Closed {
-        clients: 4,
-        samples: 8,
-    };
+    let load = LoadPattern::closed(4, 8);
     session.command(Command::StartLoad(load)).expect("starts");
     let preview = preview(&mut session, &new).expect("it fits alone");
     assert_eq!(preview.difference.changed().count(), 2);

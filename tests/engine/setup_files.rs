@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::allocation::{Cell, Difference, Matrix, MatrixFile};
-use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, Temperature, VoteWeight};
+use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Arrangement, Command, EditPreview, LiveSession, Prediction, Refusal, Session, Setup, SetupFile,
     Snapshot, arrange,
@@ -124,7 +124,7 @@ fn a_member_is_spread_where_it_fits() {
 fn unusual() -> Setup {
     let mut setup = live().snapshot().setup();
     setup.policy = PolicyKind::OptWait {
-        wait: Duration::from_micros(2500),
+        wait: Wait::nearest(Duration::from_micros(2500)),
     };
     setup.combination.rule = RuleKind::WeightedAverage;
     setup.combination.weights[1] = VoteWeight::new(0.25).expect("a weight");

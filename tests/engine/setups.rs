@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use candle_core::Tensor;
 use divisi::allocation::{Cell, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
-use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, VoteWeight};
+use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, VoteWeight, Wait};
 use divisi::serving::{BuildError, Engine, PredictorFactory, Request};
 use divisi::session::{
     Command, LiveSession, LoadPattern, MarkKind, ProbationState, ReloadState, Session, Setup,
@@ -85,7 +85,7 @@ fn other(setup: &Setup) -> Setup {
     Setup {
         matrix: resized(&setup.matrix, 64),
         policy: PolicyKind::Segment {
-            wait: Duration::from_millis(1),
+            wait: Wait::nearest(Duration::from_millis(1)),
         },
         combination,
         segment_size: 48,
@@ -207,10 +207,7 @@ fn what_cannot_be_is_refused_before_anything_moves() {
 }
 
 fn load(session: &mut LiveSession) {
-    let pattern = LoadPattern::Closed {
-        clients: 2,
-        samples: 4,
-    };
+    let pattern = LoadPattern::closed(2, 4);
     session
         .command(Command::StartLoad(pattern))
         .expect("starts");
@@ -339,22 +336,30 @@ fn members_and_workers_show_what_they_do() {
         .expect("sensible");
     load(&mut session);
     let seen = until(&mut session, |s| {
-        let entries = s.entries.iter().all(|e| e.latency.summary.count > 0);
+        let entries = s.entries.iter().all(|e| e.latency.since.summary.count > 0);
         entries && s.members.iter().all(|m| m.series.iter().any(|v| *v > 0.0))
     });
     assert_eq!(seen.target, Some(target));
-    assert!(seen.latency.missed.is_some_and(|m| m > 0.9));
+    assert!(seen.latency.since.missed.is_some_and(|m| m > 0.9));
     for member in &seen.members {
         assert_eq!(member.series.len(), seen.throughput.series.len());
-        let latency = &member.latency;
+        let latency = &member.latency.since;
         assert!(latency.summary.p50 <= latency.summary.p99);
         assert!(latency.missed.is_some_and(|m| m > 0.5));
         let bars: u64 = latency.buckets.iter().map(|b| b.count).sum();
         assert_eq!(bars, latency.summary.count);
         assert!(latency.split.computing >= 0.0 && latency.split.queueing > 0.0);
     }
-    let by_member: u64 = seen.members.iter().map(|m| m.latency.summary.count).sum();
-    let by_entry: u64 = seen.entries.iter().map(|e| e.latency.summary.count).sum();
+    let by_member: u64 = seen
+        .members
+        .iter()
+        .map(|m| m.latency.since.summary.count)
+        .sum();
+    let by_entry: u64 = seen
+        .entries
+        .iter()
+        .map(|e| e.latency.since.summary.count)
+        .sum();
     assert_eq!(by_member, by_entry);
     let running = seen.history.last().expect("it runs");
     assert!(running.did.answered > 200 && running.did.samples_per_s > 0.0);

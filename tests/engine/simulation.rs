@@ -32,7 +32,7 @@ fn scene(kind: &str, count: usize, size: i64, policy: &str) -> Scene {
 
 fn burst(samples: usize) -> Workload {
     Workload::Pattern {
-        pattern: LoadPattern::Burst { rate: 2000.0 },
+        pattern: LoadPattern::burst(2000.0),
         samples,
         seed: 1,
     }
@@ -85,7 +85,11 @@ fn the_parts_of_a_latency_add_up_to_it() {
             "{policy}: {:?}",
             report.split
         );
-        assert!(report.split.copying > 0.0 && report.split.computing > 0.0);
+        assert!(
+            report.split.admission == 0.0
+                && report.split.copying > 0.0
+                && report.split.computing > 0.0
+        );
     }
 }
 
@@ -124,10 +128,7 @@ fn mean_after(report: &Report, at: Duration, device: usize) -> f64 {
 #[test]
 fn a_request_larger_than_the_pool_is_an_error() {
     let workload = Workload::Pattern {
-        pattern: LoadPattern::Closed {
-            clients: 1,
-            samples: 60_000,
-        },
+        pattern: LoadPattern::closed(1, 60_000),
         samples: 60_000,
         seed: 1,
     };

@@ -136,10 +136,7 @@ fn members_that_serve_are_weighed_by_what_they_answer() {
     let mut session = LiveSession::new(engine, factory, None);
     let seen = session.snapshot();
     assert!(seen.members.iter().all(|m| m.standing.is_none()));
-    let pattern = LoadPattern::Closed {
-        clients: 4,
-        samples: 8,
-    };
+    let pattern = LoadPattern::closed(4, 8);
     session
         .command(Command::StartLoad(pattern))
         .expect("starts");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{Core, CoreConfig, Discipline, DoorState, Next, WorkerSpec};
 
 const DEVICES: usize = 8;
@@ -74,7 +74,9 @@ fn who_takes_less_than_it_was_woken_for_leaves_the_rest_to_others() {
 
 #[test]
 fn one_alarm_is_enough_for_samples_that_wait_for_others() {
-    let mut core = asleep(PolicyKind::OptWait { wait: ms(5) });
+    let mut core = asleep(PolicyKind::OptWait {
+        wait: Wait::millis(5),
+    });
     assert_eq!(submit(&mut core, ms(0), 1), [0]);
     assert!(matches!(core.next(ms(0), 0), Next::Sleep(Some(at)) if at == ms(5)));
     assert!(core.wake_others(ms(0)).is_empty());
@@ -91,7 +93,9 @@ fn one_alarm_is_enough_for_samples_that_wait_for_others() {
 
 #[test]
 fn whose_alarm_others_rely_on_hands_it_on_when_it_is_busy() {
-    let mut core = asleep(PolicyKind::OptWait { wait: ms(5) });
+    let mut core = asleep(PolicyKind::OptWait {
+        wait: Wait::millis(5),
+    });
     assert_eq!(submit(&mut core, ms(0), 1), [0]);
     assert!(matches!(core.next(ms(0), 0), Next::Sleep(Some(_))));
     // A full batch: it takes the first eight, and somebody must look after the last one.

@@ -1,13 +1,12 @@
 //! The manifest's batching policy.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use super::page::Page;
 use crate::ensemble::batch_sizes::BatchSizes;
 use crate::ensemble::error::EnsembleError;
 use crate::ensemble::manifest::{Manifest, Policy};
-use crate::ensemble::policy::{DEFAULT_WAIT, PolicyKind};
+use crate::ensemble::policy::{DEFAULT_WAIT, PolicyKind, Wait};
 
 pub(super) fn policy(
     page: &Page<'_>,
@@ -28,11 +27,11 @@ pub(super) fn policy(
     Ok(kind)
 }
 
-fn wait(table: &Policy) -> Result<Duration, String> {
+fn wait(table: &Policy) -> Result<Wait, String> {
     match table.wait_ms {
         None => Ok(DEFAULT_WAIT),
-        Some(ms) if (0.0..=60_000.0).contains(&ms) => Ok(Duration::from_secs_f64(ms / 1e3)),
-        Some(ms) => Err(format!("policy.wait_ms: expected 0 to 60000, found {ms}")),
+        Some(ms) => Wait::of_millis(ms)
+            .map_err(|_| format!("policy.wait_ms: expected 0 to 60000, found {ms}")),
     }
 }
 

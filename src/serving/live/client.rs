@@ -52,6 +52,8 @@ pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
 pub struct Request<'a> {
     pub values: &'a [f32],
     pub deadline: Option<Duration>,
+    /// How long ago it was due: its latency counts from then.
+    pub late: Duration,
     /// The samples' classes, where they are known: members are weighed by them.
     pub labels: Option<&'a [usize]>,
     pub detail: Detail,
@@ -63,6 +65,7 @@ impl<'a> Request<'a> {
         Request {
             values,
             deadline: None,
+            late: Duration::ZERO,
             labels: None,
             detail: Detail::Scores,
         }

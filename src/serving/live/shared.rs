@@ -212,12 +212,13 @@ impl Shared {
         let samples = request.values.len() / width;
         let rule = self.rule();
         let ballot = self.weighing.ballot(now, samples, request.labels);
+        let due = now.saturating_sub(request.late);
         let kept = match request.detail {
             Detail::Members => self.ensemble.members.len(),
             Detail::Scores | Detail::Marked => 0,
         };
         let detail = request.detail;
-        let admission = self.core().admit(now, samples, deadline, |slices| {
+        let admission = self.core().admit(due, samples, deadline, |slices| {
             let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
             let ballot = ballot.map(|b| b.within(slices[0].len));
             let books = &self.books;
@@ -298,13 +299,15 @@ impl Shared {
         let now = self.now();
         {
             let mut latency = lock(&self.watched.latency);
-            let mut split = lock(&self.watched.split);
+            let mut tally = lock(&self.watched.tally);
+            let lately = tally.slot(now);
             let mut answered = lock(&self.watched.answered);
             let mut checkpoints = lock(&self.watched.checkpoints);
             for done in finished.iter() {
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
-                split.record(done.split);
+                lately.record(done.latency.as_micros() as u64, 1);
+                lately.record_split(done.split, 1);
                 answered.0.add(now, 1.0);
                 answered.1.add(now, done.samples as f64);
             }

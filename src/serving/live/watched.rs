@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::lock::lock;
-use crate::metrics::{Latency, RateRing, SplitTally};
+use crate::metrics::{Latency, LatencyTally, RateRing};
 use crate::serving::core::{MOMENT, MOMENTS};
 use crate::serving::flaws::FlawTally;
 
@@ -14,9 +14,10 @@ use super::client::Failure;
 
 /// What is counted outside the core.
 pub struct Watched {
+    /// Since the last reload or clearing, to three digits.
     pub latency: Mutex<Latency>,
-    /// Where the latencies went.
-    pub split: Mutex<SplitTally>,
+    /// Lately and since then, and where the time went.
+    pub tally: Mutex<LatencyTally>,
     pub answered: Mutex<(RateRing, RateRing)>,
     pub failed: AtomicU64,
     /// Why the last one failed.
@@ -57,7 +58,7 @@ impl Watched {
         let ring = || RateRing::new(MOMENT, MOMENTS);
         Watched {
             latency: Mutex::new(Latency::new()),
-            split: Mutex::default(),
+            tally: Mutex::default(),
             answered: Mutex::new((ring(), ring())),
             failed: AtomicU64::new(0),
             failure: Mutex::default(),

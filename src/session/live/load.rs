@@ -49,7 +49,7 @@ impl Load {
     /// Sends by another pattern; what was counted under the last one is kept.
     pub fn start(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
         if let LoadPattern::Closed { samples, .. } = pattern {
-            let most = self.engine.capacity();
+            let (samples, most) = (samples.count(), self.engine.capacity());
             if samples > most {
                 return Err(Refusal(format!(
                     "a request of {samples} samples is larger than the pool of {most}"
@@ -117,6 +117,10 @@ impl Load {
             pattern: self.pattern.clone(),
             resting: self.pattern.is_some() && self.generator.is_none(),
             sent: self.tally.sent.load(Ordering::Relaxed),
+            behind: match self.generator {
+                Some(_) => Duration::from_micros(self.tally.behind.load(Ordering::Relaxed)),
+                None => Duration::ZERO,
+            },
         }
     }
 

@@ -176,14 +176,7 @@ impl LiveSession {
     }
 
     fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
-        if let Some(wrong) =
-            target.filter(|t| t.latency.is_zero() || !(0.0..=1.0).contains(&t.share))
-        {
-            return Err(Refusal(format!(
-                "expected a latency above 0 and a share from 0 to 1, found {:?} and {}",
-                wrong.latency, wrong.share
-            )));
-        }
+        target.map_or(Ok(()), |t| t.check()).map_err(Refusal)?;
         self.target = target;
         Ok(())
     }
@@ -231,7 +224,7 @@ impl Session for LiveSession {
                 self.reloads.lose(device)
             }
             Command::RegainDevice(device) => self.regain(device),
-            Command::SlowDevice(device, factor) => self.slow(device, factor),
+            Command::SlowDevice(device, factor) => self.slow(device, factor.get()),
             Command::StartLoad(pattern) => self.start_load(pattern),
             Command::StopLoad => {
                 self.stop_load();

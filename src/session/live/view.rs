@@ -7,10 +7,11 @@ use std::time::Duration;
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{Ensemble, Weighed};
 use crate::lock::lock;
-use crate::serving::{Engine, LagStats, Observed, WorkerId, WorkerStats};
+use crate::metrics::{Distribution, LatencyView};
+use crate::serving::{Engine, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, Losses, MemberView,
-    ReloadState, ReloadView, Snapshot, Standing, ThroughputView, Total,
+    Accuracy, Audience, Counters, DeviceView, EntryView, Losses, MemberView, ReloadState,
+    ReloadView, Snapshot, Standing, ThroughputView, Total,
 };
 
 use super::LiveSession;
@@ -71,8 +72,9 @@ impl LiveSession {
             devices: self.devices(&seen, &matrix),
             members: self.members(&seen),
             entries: self.entries(&seen, &matrix, told.reload.as_ref()),
-            latency: of_requests(&seen),
+            latency: seen.latency.clone(),
             latency_before: told.latency_before,
+            oldest_waiting: seen.oldest_waiting,
             throughput: throughput(&seen),
             accuracy: self.accuracy(),
             counters: self.counters(&seen),
@@ -102,6 +104,7 @@ impl LiveSession {
                 copying: stats.copying,
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
                 memory_bytes: devices.memory_bytes(index),
+                shares_memory_of: devices.shares_memory_of(index),
                 side_by_side: device.kind.is_concurrent(),
                 lost: seen.lost[index],
                 loss: self.loss(seen, index),
@@ -129,7 +132,7 @@ impl LiveSession {
                 queued: stats.queued,
                 growth: self.growth.of(member),
                 series: stats.series.clone(),
-                latency: of_samples(&seen.latencies.members[member]),
+                latency: seen.latencies.members[member].clone(),
                 standing: standings[member].map(|w| standing(w, cost(member))),
                 samples_per_s: stats.samples_per_s,
                 flaws: seen.flaws[member],
@@ -154,9 +157,9 @@ impl LiveSession {
             .iter()
             .map(|w| ((w.spec.device, w.spec.member), w))
             .collect();
-        let lags: HashMap<WorkerId, &LagStats> = {
+        let lags: HashMap<WorkerId, &LatencyView> = {
             let lags = seen.latencies.workers.iter();
-            lags.map(|(id, stats)| (*id, stats)).collect()
+            lags.map(|(id, view)| (*id, view)).collect()
         };
         let entry = |cell: Cell| {
             let place = (cell.device, cell.member);
@@ -165,7 +168,7 @@ impl LiveSession {
                     restarts: restarts.get(&place).copied().unwrap_or(0),
                     latency: lags
                         .get(&stats.spec.id)
-                        .map(|l| of_samples(l))
+                        .map(|view| (*view).clone())
                         .unwrap_or_default(),
                     ..entry(stats)
                 },
@@ -240,27 +243,9 @@ fn entry(stats: &WorkerStats) -> EntryView {
     }
 }
 
-/// The ensemble's latencies.
-pub(super) fn latency(engine: &Engine, limit: Option<Duration>) -> LatencyView {
-    of_requests(&engine.observe_against(limit))
-}
-
-fn of_requests(seen: &Observed) -> LatencyView {
-    LatencyView {
-        summary: seen.latency,
-        buckets: seen.buckets.clone(),
-        split: seen.split,
-        missed: seen.missed,
-    }
-}
-
-fn of_samples(lags: &LagStats) -> LatencyView {
-    LatencyView {
-        summary: lags.summary,
-        buckets: lags.buckets.clone(),
-        split: lags.split,
-        missed: lags.above,
-    }
+/// The ensemble's latencies since the last reload or clearing.
+pub(super) fn latency(engine: &Engine, limit: Option<Duration>) -> Distribution {
+    engine.observe_against(limit).latency.since
 }
 
 fn throughput(seen: &Observed) -> ThroughputView {

@@ -5,20 +5,23 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::session::Snapshot;
-use crate::session::wire::{Delta, Differ, SpanBatch, WireError, encode};
+use crate::session::wire::{Delta, SpanBatch, WireError, allowance, take_within};
 
 /// Bytes of a block's head.
 pub const HEAD: usize = 36;
 /// What a head begins with.
-const MARK: &[u8; 4] = b"DVSB";
-/// A block is written once it has so many bytes, before compression.
-const FULL: usize = 1 << 20;
-/// Or is about so much time.
-const LASTS: Duration = Duration::from_secs(5);
+pub const MARK: &[u8; 4] = b"DVSB";
 /// No block is larger, before or after compression.
-const MOST: u32 = 64 << 20;
-/// Where nothing changes, the state is noted so seldom.
-const STILL: Duration = Duration::from_secs(1);
+pub const MOST: usize = 8 << 20;
+/// No record is larger.
+pub const MOST_RECORD: usize = 4 << 20;
+/// No block has more records.
+pub const MOST_RECORDS: usize = 4096;
+/// Bytes of memory that a record's lists may take for each byte that its block has in the
+/// file: as many as compression can save at most.
+const EACH: usize = 256;
+/// And so many for the smallest block.
+const BASE: usize = 4 << 20;
 
 /// What a recording is made of.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,7 +43,7 @@ pub struct Head {
     /// Bytes before and after compression.
     pub raw: u32,
     pub packed: u32,
-    checksum: u64,
+    pub checksum: u64,
 }
 
 impl Head {
@@ -59,11 +62,14 @@ impl Head {
             packed: u32::from_le_bytes(*packed),
             checksum: u64::from_le_bytes(*checksum),
         };
-        let fits = head.raw <= MOST && head.packed <= MOST && head.from <= head.until;
+        let within = |bytes: u32, most: usize| (1..=most).contains(&(bytes as usize));
+        // What cannot be compressed grows a little.
+        let fits = within(head.raw, MOST) && within(head.packed, MOST + MOST / 64);
+        let fits = fits && head.from <= head.until;
         (mark == MARK && fits).then_some(head)
     }
 
-    fn write(&self, into: &mut Vec<u8>) {
+    pub fn write(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(MARK);
         for time in [self.from, self.until] {
             let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -74,112 +80,105 @@ impl Head {
         into.extend_from_slice(&self.checksum.to_le_bytes());
     }
 
-    /// The records of the block whose compressed bytes are `packed`, in their order.
+    /// The records of the block whose compressed bytes are `packed`. None is decoded yet.
     ///
     /// # Errors
     /// The bytes are not those that were written.
-    pub fn records(&self, packed: &[u8]) -> Result<Vec<Record>, WireError> {
+    pub fn records(&self, packed: &[u8]) -> Result<Records, WireError> {
         if checksum(packed) != self.checksum {
             return Err(WireError::Damaged("a block's checksum".into()));
         }
         let raw = lz4_flex::block::decompress(packed, self.raw as usize);
         let raw = raw.map_err(|e| WireError::Damaged(e.to_string()))?;
-        let (mut rest, mut records) = (raw.as_slice(), Vec::new());
-        while !rest.is_empty() {
-            let taken = postcard::take_from_bytes(rest);
-            let (record, more) = taken.map_err(|e| WireError::Damaged(e.to_string()))?;
-            records.push(record);
-            rest = more;
-        }
-        Ok(records)
-    }
-}
-
-/// Makes blocks of what a session shows.
-#[derive(Debug, Default)]
-pub struct Blocks {
-    raw: Vec<u8>,
-    differ: Differ,
-    from: Duration,
-    until: Duration,
-}
-
-impl Blocks {
-    /// Notes a state; gives the block that it completes.
-    ///
-    /// # Errors
-    /// It cannot be written down.
-    pub fn state(&mut self, shown: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        let done = match self.is_full(shown.now) {
-            true => self.finish(),
-            false => None,
-        };
-        if self.raw.is_empty() {
-            self.from = shown.now.max(self.until);
-            self.differ.forget();
-        } else if self.is_still(shown) {
-            return Ok(done);
-        }
-        self.until = self.until.max(shown.now).max(self.from);
-        let record = match self.differ.next(shown)? {
-            None => Record::Whole(Box::new(shown.clone())),
-            Some(delta) => Record::Change(delta),
-        };
-        self.raw.append(&mut encode(&record)?);
-        Ok(done)
-    }
-
-    /// Notes spans, which a state must have come before: otherwise they are left out.
-    ///
-    /// # Errors
-    /// They cannot be written down.
-    pub fn spans(&mut self, at: Duration, batch: SpanBatch) -> Result<bool, WireError> {
-        if self.raw.is_empty() {
-            return Ok(false);
-        }
-        self.until = self.until.max(at);
-        self.raw.append(&mut encode(&Record::Spans(at, batch))?);
-        Ok(true)
-    }
-
-    fn is_full(&self, now: Duration) -> bool {
-        self.raw.len() >= FULL || now.saturating_sub(self.from) >= LASTS
-    }
-
-    fn is_still(&self, shown: &Snapshot) -> bool {
-        self.differ.last().is_some_and(|last| {
-            shown.now.saturating_sub(last.now) < STILL && {
-                let mut as_then = shown.clone();
-                as_then.now = last.now;
-                as_then == *last
-            }
+        Ok(Records {
+            raw,
+            at: 0,
+            read: 0,
+            most: packed.len().saturating_mul(EACH).saturating_add(BASE),
+            next: None,
         })
     }
+}
 
-    /// The block so far, whole.
-    pub fn finish(&mut self) -> Option<Vec<u8>> {
-        let raw = std::mem::take(&mut self.raw);
-        // A block this large is a fault of whoever fed it; leaving it out keeps the file whole.
-        if raw.is_empty() || raw.len() > MOST as usize {
-            return None;
+/// The records of a block, decoded one at a time when they are wanted.
+#[derive(Debug, Default)]
+pub struct Records {
+    raw: Vec<u8>,
+    /// Where the next one begins that was not decoded.
+    at: usize,
+    /// Records decoded.
+    read: usize,
+    /// Bytes of memory that one may take.
+    most: usize,
+    /// Decoded, and not taken yet.
+    next: Option<Record>,
+}
+
+impl Records {
+    /// Whether there are no more.
+    pub fn is_over(&self) -> bool {
+        self.next.is_none() && self.at >= self.raw.len()
+    }
+
+    /// Records decoded so far.
+    pub fn read(&self) -> usize {
+        self.read
+    }
+
+    /// Bytes of the block, decompressed.
+    pub fn bytes(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// The next record if it was made by `now`.
+    ///
+    /// # Errors
+    /// There is something else; no more follow it.
+    pub fn next_by(&mut self, now: Duration) -> Result<Option<Record>, WireError> {
+        if self.next.is_none() && !self.is_over() {
+            self.next = Some(self.decode()?);
         }
-        let packed = lz4_flex::block::compress(&raw);
-        let head = Head {
-            from: self.from,
-            until: self.until,
-            raw: raw.len() as u32,
-            packed: packed.len() as u32,
-            checksum: checksum(&packed),
-        };
-        let mut block = Vec::with_capacity(HEAD + packed.len());
-        head.write(&mut block);
-        block.extend_from_slice(&packed);
-        Some(block)
+        Ok(self.next.take_if(|record| record.at() <= now))
+    }
+
+    /// The next record, whenever it was made.
+    ///
+    /// # Errors
+    /// As [`Records::next_by`].
+    pub fn next(&mut self) -> Result<Option<Record>, WireError> {
+        self.next_by(Duration::MAX)
+    }
+
+    fn decode(&mut self) -> Result<Record, WireError> {
+        // Whatever is wrong with it, nothing behind it can be trusted.
+        let at = std::mem::replace(&mut self.at, self.raw.len());
+        if self.read == MOST_RECORDS {
+            let why = format!("more than {MOST_RECORDS} records in a block");
+            return Err(WireError::Damaged(why));
+        }
+        self.read += 1;
+        let end = self.raw.len().min(at.saturating_add(MOST_RECORD));
+        let bytes = &self.raw[at..end];
+        let most = allowance(bytes.len()).min(self.most);
+        let (record, rest) = take_within(bytes, most)?;
+        self.at = end - rest.len();
+        Ok(record)
+    }
+}
+
+impl Record {
+    /// When it was made, since the engine's start.
+    fn at(&self) -> Duration {
+        match self {
+            Record::Whole(shown) => shown.now,
+            Record::Change(delta) => delta.now(),
+            Record::Spans(at, _) => *at,
+        }
     }
 }
 
 /// FNV-1a: against accidents, not against people.
-fn checksum(bytes: &[u8]) -> u64 {
+pub fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use crate::session::wire::{Format, WireError, read_hello};
 
-use super::block::{HEAD, Head, Record};
+use super::block::{HEAD, Head, MARK, Records};
 
+/// Bytes that are looked through at once.
+const AT_ONCE: u64 = 64 << 10;
 /// Names tried before giving up.
 const NAMES: usize = 1000;
 
@@ -47,13 +49,27 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A recording to be read.
+/// A recording to be read. Opening it reads the heads of its blocks and nothing else; a
+/// block is decoded when it is played.
 #[derive(Debug)]
 pub struct Tape {
     file: File,
     path: PathBuf,
+    length: u64,
     blocks: Vec<Place>,
     whole: bool,
+    torn: u64,
+    decoded: Decoded,
+}
+
+/// How much of a recording was decoded so far; what is decoded again counts again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    pub blocks: usize,
+    /// Bytes of those, decompressed.
+    pub bytes: usize,
+    /// States, changes and batches of spans.
+    pub records: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,15 +102,18 @@ impl Tape {
         let read = file.read_exact(&mut hello);
         read.map_err(|_| WireError::Foreign("a recording of Divisi"))?;
         read_hello(&hello, Format::Recording)?;
-        let (blocks, whole) = scan(&mut file, length);
-        if blocks.is_empty() {
+        let found = scan(&mut file, length);
+        if found.blocks.is_empty() {
             return Err(WireError::Damaged("it has no whole block".into()));
         }
         Ok(Tape {
             file,
             path: path.to_owned(),
-            blocks,
-            whole,
+            length,
+            blocks: found.blocks,
+            whole: found.whole,
+            torn: found.torn,
+            decoded: Decoded::default(),
         })
     }
 
@@ -103,9 +122,29 @@ impl Tape {
         &self.path
     }
 
-    /// Whether it ends as it should; otherwise it was cut off or damaged.
+    /// Whether it ends as it should; otherwise it was cut off.
     pub fn is_whole(&self) -> bool {
         self.whole
+    }
+
+    /// Places between its blocks where something else stands.
+    pub fn torn(&self) -> u64 {
+        self.torn
+    }
+
+    /// How much of it was decoded so far.
+    pub fn decoded(&self) -> Decoded {
+        self.decoded
+    }
+
+    /// Bytes of the file.
+    pub(in crate::session) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Counts records that were decoded of a block.
+    pub(in crate::session) fn count(&mut self, records: &Records) {
+        self.decoded.records += records.read();
     }
 
     /// Time since the engine's start of its first record.
@@ -135,34 +174,94 @@ impl Tape {
         after.saturating_sub(1)
     }
 
-    /// The records of a block.
-    pub(in crate::session) fn read(&mut self, block: usize) -> Result<Vec<Record>, WireError> {
+    /// The records of a block, which are decoded as they are taken.
+    pub(in crate::session) fn read(&mut self, block: usize) -> Result<Records, WireError> {
         let place = self.blocks[block];
         let mut packed = vec![0; place.head.packed as usize];
         let read = self.file.seek(SeekFrom::Start(place.offset));
         let read = read.and_then(|_| self.file.read_exact(&mut packed));
         read.map_err(|e| WireError::Damaged(e.to_string()))?;
-        place.head.records(&packed)
+        let records = place.head.records(&packed)?;
+        self.decoded.blocks += 1;
+        self.decoded.bytes += records.bytes();
+        Ok(records)
     }
 }
 
-/// The blocks up to the end, or to where something else stands.
-fn scan(file: &mut File, length: u64) -> (Vec<Place>, bool) {
-    let (mut blocks, mut at) = (Vec::<Place>::new(), 10);
-    let mut bytes = [0; HEAD];
+/// What a file has.
+#[derive(Debug, Default)]
+struct Found {
+    blocks: Vec<Place>,
+    /// It ends with a whole block.
+    whole: bool,
+    /// Places where something else stands.
+    torn: u64,
+}
+
+/// The blocks of a file. Where something else stands, what follows it is looked for.
+fn scan(file: &mut File, length: u64) -> Found {
+    let (mut found, mut at) = (Found::default(), 10);
+    let mut torn = 0;
     while at < length {
-        let read = file.seek(SeekFrom::Start(at));
-        let read = read.and_then(|_| file.read_exact(&mut bytes));
-        let head = read.ok().and_then(|()| Head::read(&bytes));
-        let Some(head) = head else { break };
-        let offset = at + HEAD as u64;
-        let end = offset + u64::from(head.packed);
-        let later = blocks.last().is_none_or(|b| b.head.until <= head.from);
-        if end > length || !later {
-            break;
+        match place(file, at, length) {
+            Some(place) if found.follows(&place) => {
+                at = place.end();
+                found.blocks.push(place);
+                // Only what has a block behind it was not simply cut off.
+                found.torn = torn;
+            }
+            _ => {
+                torn = found.torn + 1;
+                let Some(next) = next_mark(file, at + 1) else {
+                    return found;
+                };
+                at = next;
+            }
         }
-        blocks.push(Place { head, offset });
-        at = end;
     }
-    (blocks, at == length)
+    found.whole = at == length;
+    found
+}
+
+impl Found {
+    fn follows(&self, place: &Place) -> bool {
+        let last = self.blocks.last();
+        last.is_none_or(|last| last.head.until <= place.head.from)
+    }
+}
+
+impl Place {
+    fn end(&self) -> u64 {
+        self.offset + u64::from(self.head.packed)
+    }
+}
+
+/// The block at `at`, if a whole one stands there.
+fn place(file: &mut File, at: u64, length: u64) -> Option<Place> {
+    let mut bytes = [0; HEAD];
+    file.seek(SeekFrom::Start(at)).ok()?;
+    file.read_exact(&mut bytes).ok()?;
+    let head = Head::read(&bytes)?;
+    let offset = at + HEAD as u64;
+    let place = Place { head, offset };
+    (place.end() <= length).then_some(place)
+}
+
+/// Where the next mark of a block stands, from `at` on.
+fn next_mark(mut file: &File, at: u64) -> Option<u64> {
+    let mut from = at;
+    let mut bytes = Vec::new();
+    loop {
+        file.seek(SeekFrom::Start(from)).ok()?;
+        bytes.clear();
+        Read::take(file, AT_ONCE).read_to_end(&mut bytes).ok()?;
+        if let Some(place) = bytes.windows(MARK.len()).position(|w| w == MARK) {
+            return Some(from + place as u64);
+        }
+        if bytes.len() < MARK.len() {
+            return None;
+        }
+        // A mark may lie across the edge.
+        from += (bytes.len() - MARK.len() + 1) as u64;
+    }
 }

@@ -5,11 +5,12 @@
 //! and playing from anywhere means reading one block. Owner alone may read it.
 
 mod block;
+mod blocks;
 mod file;
 mod recorder;
 mod scribe;
 
-pub use file::Tape;
+pub use file::{Decoded, Tape};
 pub use recorder::Recorder;
 
-pub(in crate::session) use block::Record;
+pub(in crate::session) use block::{Record, Records};

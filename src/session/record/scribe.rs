@@ -15,7 +15,7 @@ use crate::session::wire::{Format, SpanBatch, hello};
 use crate::session::{RecordingView, Snapshot};
 use crate::trace::Span;
 
-use super::block::Blocks;
+use super::blocks::Blocks;
 use super::file::create;
 
 /// States and batches that may wait for the disk.
@@ -147,7 +147,10 @@ fn write(mut file: File, queue: &Receiver<Job>, status: &Status) -> io::Result<(
             Job::Spans(at, spans, lost) => {
                 status.waiting.fetch_sub(spans.len(), Ordering::Relaxed);
                 let noted = blocks.spans(at, SpanBatch::pack(&spans, lost));
-                noted.map_err(io::Error::other)?;
+                if !noted.map_err(io::Error::other)? {
+                    let dropped = spans.len() as u64;
+                    status.dropped.fetch_add(dropped, Ordering::Relaxed);
+                }
                 None
             }
         };

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::load::{Arrivals, LoadPattern};
 use crate::lock::lock;
 use crate::session::wire::{Format, WireError, checked, hello, read_hello};
 use crate::session::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
@@ -236,14 +237,7 @@ impl Session for RemoteSession {
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
-        // Files are meant as this process sees them.
-        let command = match command {
-            Command::StartRecording(path) => {
-                let path = std::path::absolute(&path).unwrap_or(path);
-                Command::StartRecording(path)
-            }
-            other => other,
-        };
+        let command = as_seen_from_here(command)?;
         self.ask(Ask::Command(command)).map(|_| ())
     }
 
@@ -253,6 +247,29 @@ impl Session for RemoteSession {
             Reply::Done => Err(Refusal("the server gave no preview".into())),
         }
     }
+}
+
+/// The command with its files as this process sees them: the server runs in another
+/// folder.
+///
+/// # Errors
+/// The file to be played is none that this process can play.
+fn as_seen_from_here(command: Command) -> Result<Command, Refusal> {
+    let absolute = |path: &Path| {
+        let found = std::path::absolute(path);
+        found.map_err(|e| Refusal(format!("{}: {e}", path.display())))
+    };
+    Ok(match command {
+        Command::StartRecording(path) => Command::StartRecording(absolute(&path)?),
+        Command::StartLoad(LoadPattern::Replay { file, speed }) => {
+            let file = absolute(&file)?;
+            let pattern = LoadPattern::Replay { file, speed };
+            let played = Arrivals::new(&pattern, 0);
+            played.map_err(|e| Refusal(e.to_string()))?;
+            Command::StartLoad(pattern)
+        }
+        other => other,
+    })
 }
 
 impl Drop for RemoteSession {
@@ -268,7 +285,7 @@ impl Drop for RemoteSession {
 pub fn stop(path: &Path) -> Result<(), RemoteError> {
     let viewer = Viewer {
         name: "stop".into(),
-        read_only: true,
+        read_only: false,
     };
     let mut session = RemoteSession::join(path, viewer)?;
     let asked = session.ask(Ask::Stop);

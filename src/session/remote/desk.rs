@@ -2,7 +2,8 @@
 
 use crate::session::{Audience, Command, Refusal};
 
-use super::message::Join;
+use super::message::{Ask, Join};
+use super::rights::Right;
 
 /// Who has taken editing on.
 #[derive(Debug, Default)]
@@ -11,28 +12,40 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Whether the viewer may give this command; the first who changes something is
-    /// the one who edits.
-    pub fn admit(&mut self, viewer: u64, join: &Join, command: &Command) -> Result<(), Refusal> {
-        if let Command::TakeEditing(false) = command {
-            self.leave(viewer);
-            return Ok(());
+    /// Lets the viewer ask for this; the first who changes something is the one who
+    /// edits.
+    ///
+    /// # Errors
+    /// It may not; says why.
+    pub fn admit(&mut self, viewer: u64, join: &Join, ask: &Ask) -> Result<(), Refusal> {
+        match Right::to(ask) {
+            Right::Watch => {}
+            Right::Act => may_act(join)?,
+            Right::Edit => {
+                may_act(join)?;
+                self.is_free_for(viewer)?;
+                self.editor = Some((viewer, join.name.clone()));
+            }
         }
-        self.may_change(viewer, join)?;
-        self.editor = Some((viewer, join.name.clone()));
+        if let Ask::Command(Command::TakeEditing(false)) = ask {
+            self.leave(viewer);
+        }
         Ok(())
     }
 
     /// The viewer is gone, or lets others edit.
     pub fn leave(&mut self, viewer: u64) {
-        if self.editor.as_ref().is_some_and(|(v, _)| *v == viewer) {
+        if self.edits(viewer) {
             self.editor = None;
         }
     }
 
-    fn may_change(&self, viewer: u64, join: &Join) -> Result<(), Refusal> {
+    fn edits(&self, viewer: u64) -> bool {
+        self.editor.as_ref().is_some_and(|(v, _)| *v == viewer)
+    }
+
+    fn is_free_for(&self, viewer: u64) -> Result<(), Refusal> {
         match &self.editor {
-            _ if join.read_only => Err(Refusal("this console is read-only".into())),
             Some((other, name)) if *other != viewer => Err(Refusal(format!(
                 "{name} is editing; nothing changes until they leave or let go (E)"
             ))),
@@ -41,13 +54,20 @@ impl Desk {
     }
 
     /// What a viewer sees of it.
-    pub fn seen_by(&self, viewer: u64, join: &Join, viewers: usize) -> Audience {
+    pub fn seen_by(&self, viewer: u64, viewers: usize) -> Audience {
         Audience {
             viewers,
             editor: self.editor.as_ref().map(|(_, name)| name.clone()),
-            you_edit: self.may_change(viewer, join).is_ok(),
+            you_edit: self.edits(viewer),
             attached: true,
             may_stay: false,
         }
+    }
+}
+
+fn may_act(join: &Join) -> Result<(), Refusal> {
+    match join.read_only {
+        true => Err(Refusal("this console is read-only".into())),
+        false => Ok(()),
     }
 }

@@ -39,6 +39,14 @@ pub fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 /// # Errors
 /// The stream ends or fails, or says something else.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
+    decode(&receive_bytes(from, most)?).map_err(io::Error::other)
+}
+
+/// Reads the bytes of a message, at most `most`.
+///
+/// # Errors
+/// The stream ends or fails, or announces more.
+pub fn receive_bytes(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let found = u32::from_le_bytes(length) as usize;
@@ -51,5 +59,5 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Re
     if read < found {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    decode(&bytes).map_err(io::Error::other)
+    Ok(bytes)
 }

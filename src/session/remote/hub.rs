@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::session::wire::{Delta, Differ, SpanBatch};
-use crate::session::{Audience, LogEntry, Refusal, Session, Snapshot};
+use crate::session::{Audience, Command, LogEntry, LogLevel, Refusal, Session, Snapshot};
 use crate::trace::Span;
 
 use super::desk::Desk;
 use super::frame::frame;
-use super::link::{Event, accept};
-use super::message::{Ask, Message, Reply, Request};
+use super::link::{Event, FAREWELL, accept};
+use super::message::{Ask, Heard, Message, Reply};
 use super::place::Door;
+use super::rights::check_paths;
 use super::viewer::{News, Seat};
 
 /// Between looks at spans while somebody watches and something moves.
@@ -64,8 +65,11 @@ impl Hub {
             let _ = UnixStream::connect(socket);
             drop(queue);
             let _ = accepting.join();
+            seats.iter().for_each(|seat| seat.link.close());
+            let until = Instant::now() + FAREWELL;
             for seat in seats {
-                seat.link.close();
+                let left = until.saturating_duration_since(Instant::now());
+                seat.link.outbox.await_end(left);
             }
         })?;
         Ok(Hub {
@@ -131,8 +135,8 @@ impl Rounds {
             let wait = next.saturating_duration_since(Instant::now());
             let due = match queue.recv_timeout(wait) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Ok(Event::Asked(viewer, request)) => {
-                    if self.asked(viewer, request) {
+                Ok(Event::Asked(viewer, heard)) => {
+                    if self.asked(viewer, heard) {
                         break;
                     }
                     // Whoever asks without end holds nobody else up.
@@ -232,26 +236,27 @@ impl Rounds {
         for seat in &mut self.seats {
             seat.send_state(news);
             seat.send_spans(news);
-            let audience = self
-                .desk
-                .seen_by(seat.link.number, &seat.link.join, viewers);
+            let audience = self.desk.seen_by(seat.link.number, viewers);
             if let Some((audience, lost)) = seat.news_of_itself(audience)
                 && let Some(bytes) = bytes(&Message::You(audience, lost))
             {
-                seat.link.outbox.push(&bytes, true);
+                seat.link.outbox.push(&bytes);
             }
         }
     }
 
     /// Answers a request; whether the server is to end.
-    fn asked(&mut self, viewer: u64, request: Request) -> bool {
+    fn asked(&mut self, viewer: u64, heard: Heard) -> bool {
         let Some(at) = self.seats.iter().position(|s| s.link.number == viewer) else {
             return false;
         };
-        let stops = matches!(request.ask, Ask::Stop);
-        let reply = self.reply(at, request.ask);
-        if let Some(bytes) = bytes(&Message::Answer(request.number, reply)) {
-            self.seats[at].link.outbox.push(&bytes, true);
+        let stops = matches!(heard.ask, Ok(Ask::Stop));
+        let reply = heard.ask.and_then(|ask| self.reply(at, ask));
+        let stops = stops && reply.is_ok();
+        if let Some(bytes) = bytes(&Message::Answer(heard.number, reply))
+            && !self.seats[at].link.outbox.answer(&bytes)
+        {
+            self.cut_off(at);
         }
         // Who edits is shown at once.
         self.tell(&News::default());
@@ -260,20 +265,36 @@ impl Rounds {
 
     fn reply(&mut self, at: usize, ask: Ask) -> Result<Reply, Refusal> {
         let link = &self.seats[at].link;
+        self.desk.admit(link.number, &link.join, &ask)?;
         match ask {
-            Ask::Stop => Ok(Reply::Done),
+            Ask::Stop | Ask::Command(Command::TakeEditing(_)) => Ok(Reply::Done),
             Ask::Preview(setup) => {
                 let preview = self.session.preview(&setup)?;
                 Ok(Reply::Preview(Box::new(preview)))
             }
             Ask::Command(command) => {
-                self.desk.admit(link.number, &link.join, &command)?;
-                if !matches!(command, crate::session::Command::TakeEditing(_)) {
-                    self.session.command(command)?;
-                }
+                check_paths(&command)?;
+                self.session.command(command)?;
                 Ok(Reply::Done)
             }
         }
+    }
+
+    /// Ends the connection of a viewer that asks and reads no answer.
+    fn cut_off(&mut self, at: usize) {
+        let seat = self.seats.swap_remove(at);
+        self.desk.leave(seat.link.number);
+        let text = format!(
+            "{} was cut off: it asks and reads no answers",
+            seat.link.join.name
+        );
+        (self.log)(&LogEntry {
+            at: self.session.now(),
+            level: LogLevel::Warn,
+            text,
+        });
+        let word = "cut off: too many answers were waiting to be read";
+        seat.link.cut_off(bytes(&Message::Sorry(word.into())));
     }
 }
 

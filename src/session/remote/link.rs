@@ -1,34 +1,41 @@
 //! One connection seen from the server: its threads, and how it is let in.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::lock::lock;
 use crate::session::wire::{Format, hello, read_hello};
 
-use super::frame::{REQUEST, receive, send};
-use super::message::{Join, Message, Request};
+use super::frame::{REQUEST, receive, receive_bytes, send};
+use super::message::{Heard, Join, Message};
 use super::outbox::Outbox;
 use super::place::Door;
 
 /// A connection says who it is within this time.
 const HELLO: Duration = Duration::from_secs(5);
-/// A viewer that reads nothing for so long when it is to go is cut off.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// More connections than this are refused.
+/// A viewer that reads nothing for so long when the server ends is cut off.
+pub const FAREWELL: Duration = Duration::from_secs(1);
+/// What waits for a viewer that leaves, or is cut off, is written within this time.
+const LAST_WORD: Duration = Duration::from_secs(5);
+/// Viewers at most.
 const MOST: usize = 32;
+/// Connections at most that have not said yet who they are; one more, and the oldest of
+/// them goes.
+const STRANGERS: usize = 32;
 /// A viewer's name is cut to so many characters.
 const NAME: usize = 64;
 
 /// What connections tell the hub.
 pub enum Event {
     Joined(Link),
-    Asked(u64, Request),
+    Asked(u64, Heard),
     Left(u64),
     Stop,
 }
@@ -43,16 +50,65 @@ pub struct Link {
 
 impl Link {
     /// Lets what waits be written, for a moment, then ends the connection.
-    pub fn close(self) {
+    pub fn close(&self) {
         let _ = self.stream.set_write_timeout(Some(FAREWELL));
         let _ = self.stream.shutdown(Shutdown::Read);
         self.outbox.close();
+    }
+
+    /// Says a last word instead of what waits, then ends the connection.
+    pub fn cut_off(self, word: Option<Arc<[u8]>>) {
+        self.outbox.close_with(word);
+        let _ = self.stream.shutdown(Shutdown::Read);
+    }
+}
+
+/// Who is here.
+#[derive(Default)]
+struct Lobby {
+    /// Those who have not said who they are, the oldest first.
+    strangers: Mutex<VecDeque<(u64, UnixStream)>>,
+    viewers: AtomicUsize,
+}
+
+impl Lobby {
+    /// Lets a connection in; where there are too many, the one that said nothing for
+    /// longest goes.
+    fn enter(&self, number: u64, stream: &UnixStream) -> io::Result<()> {
+        let mut strangers = lock(&self.strangers);
+        if strangers.len() >= STRANGERS
+            && let Some((_, oldest)) = strangers.pop_front()
+        {
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        strangers.push_back((number, stream.try_clone()?));
+        Ok(())
+    }
+
+    /// It has said who it is, or is gone.
+    fn leave(&self, number: u64) {
+        lock(&self.strangers).retain(|(n, _)| *n != number);
+    }
+
+    /// A place for one more viewer, if there is one.
+    fn seat(self: &Arc<Self>) -> Option<Place> {
+        let place = Place(Arc::clone(self));
+        (self.viewers.fetch_add(1, Ordering::AcqRel) < MOST).then_some(place)
+    }
+}
+
+/// One viewer's place; free again once this is dropped.
+struct Place(Arc<Lobby>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.viewers.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// Lets connections in until `stop` is set and one more connects.
 pub fn accept(door: Door, events: SyncSender<Event>, stop: &AtomicBool) {
-    let open = Arc::new(AtomicUsize::new(0));
+    let lobby = Arc::<Lobby>::default();
     let mut number = 0;
     for stream in door.listener.incoming() {
         if stop.load(Ordering::Acquire) {
@@ -64,19 +120,18 @@ pub fn accept(door: Door, events: SyncSender<Event>, stop: &AtomicBool) {
             continue;
         };
         number += 1;
-        if !is_own(&stream) || open.load(Ordering::Relaxed) >= MOST {
+        if !is_own(&stream) || lobby.enter(number, &stream).is_err() {
             continue;
         }
-        open.fetch_add(1, Ordering::Relaxed);
-        let (events, left) = (events.clone(), Arc::clone(&open));
+        let (events, here) = (events.clone(), Arc::clone(&lobby));
         let serve = move || {
-            let _ = serve(stream, number, &events);
-            left.fetch_sub(1, Ordering::Relaxed);
+            let _ = serve(stream, number, &events, &here);
+            here.leave(number);
         };
         // Without a thread it is closed at once, and told by that.
         let thread = thread::Builder::new().name("viewer".into()).spawn(serve);
         if thread.is_err() {
-            open.fetch_sub(1, Ordering::Relaxed);
+            lobby.leave(number);
         }
     }
 }
@@ -95,18 +150,20 @@ fn is_own(_: &UnixStream) -> bool {
 }
 
 /// Greets, then reads requests until the viewer leaves.
-fn serve(mut stream: UnixStream, number: u64, events: &SyncSender<Event>) -> io::Result<()> {
-    stream.set_read_timeout(Some(HELLO))?;
-    stream.set_write_timeout(Some(HELLO))?;
-    // Ours goes first, so that one of another version can be told.
-    stream.write_all(&hello(Format::Connection))?;
-    let mut bytes = [0; 10];
-    stream.read_exact(&mut bytes)?;
-    if let Err(e) = read_hello(&bytes, Format::Connection) {
-        return send(&mut stream, &Message::Sorry(e.to_string()));
-    }
-    let mut join: Join = receive(&mut stream, REQUEST)?;
-    join.name = plain(&join.name);
+fn serve(
+    mut stream: UnixStream,
+    number: u64,
+    events: &SyncSender<Event>,
+    lobby: &Arc<Lobby>,
+) -> io::Result<()> {
+    let Some(join) = greet(&mut stream)? else {
+        return Ok(());
+    };
+    lobby.leave(number);
+    let Some(_place) = lobby.seat() else {
+        let full = format!("it has {MOST} viewers, as many as it serves");
+        return send(&mut stream, &Message::Sorry(full));
+    };
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
     let outbox = Arc::new(Outbox::default());
@@ -121,12 +178,40 @@ fn serve(mut stream: UnixStream, number: u64, events: &SyncSender<Event>) -> io:
         outbox: Arc::clone(&outbox),
         stream: stream.try_clone()?,
     };
+    let told = hear(&mut stream, link, events);
+    // A writer that is stuck is let go in the end.
+    outbox.close();
+    outbox.await_end(LAST_WORD);
+    let _ = stream.shutdown(Shutdown::Both);
+    told
+}
+
+/// Who connects; none where it is another version, which is told.
+fn greet(stream: &mut UnixStream) -> io::Result<Option<Join>> {
+    stream.set_read_timeout(Some(HELLO))?;
+    stream.set_write_timeout(Some(HELLO))?;
+    // Ours goes first, so that one of another version can be told.
+    stream.write_all(&hello(Format::Connection))?;
+    let mut bytes = [0; 10];
+    stream.read_exact(&mut bytes)?;
+    if let Err(e) = read_hello(&bytes, Format::Connection) {
+        send(stream, &Message::Sorry(e.to_string()))?;
+        return Ok(None);
+    }
+    let mut join: Join = receive(stream, REQUEST)?;
+    join.name = plain(&join.name);
+    Ok(Some(join))
+}
+
+/// Passes on what a viewer asks for, until it leaves.
+fn hear(stream: &mut UnixStream, link: Link, events: &SyncSender<Event>) -> io::Result<()> {
+    let number = link.number;
     let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
     events.send(Event::Joined(link)).map_err(gone)?;
-    while let Ok(request) = receive::<Request>(&mut stream, REQUEST) {
-        events.send(Event::Asked(number, request)).map_err(gone)?;
+    while let Ok(bytes) = receive_bytes(stream, REQUEST) {
+        let Ok(heard) = Heard::of(&bytes) else { break };
+        events.send(Event::Asked(number, heard)).map_err(gone)?;
     }
-    outbox.close();
     events.send(Event::Left(number)).map_err(gone)
 }
 
@@ -136,7 +221,7 @@ fn write(mut stream: UnixStream, outbox: &Outbox) {
             break;
         }
     }
-    outbox.close();
+    outbox.end();
     let _ = stream.shutdown(Shutdown::Both);
 }
 

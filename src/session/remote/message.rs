@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::wire::{Delta, SpanBatch};
+use crate::session::wire::{Delta, SpanBatch, WireError, decode, decode_first};
 use crate::session::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
 
 /// Who joins: the first thing a console says.
@@ -20,6 +20,30 @@ pub struct Request {
     pub number: u64,
     pub ask: Ask,
 }
+
+/// A request as it was heard.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    pub number: u64,
+    /// Or why it means nothing.
+    pub ask: Result<Ask, Refusal>,
+}
+
+impl Heard {
+    /// What `bytes` ask for.
+    ///
+    /// # Errors
+    /// There is no number that could be answered.
+    pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
+        let (number, rest) = decode_first(bytes)?;
+        let ask = decode(rest).map_err(|_| Refusal(UNHEARD.into()));
+        Ok(Heard { number, ask })
+    }
+}
+
+/// What is said of a request whose values cannot be.
+const UNHEARD: &str = "what was asked cannot be: a value is outside of its range, or it is \
+     no request of this version";
 
 /// What can be asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -11,12 +11,15 @@ mod frame;
 mod hub;
 mod link;
 mod message;
+mod name;
 mod outbox;
 mod place;
+mod rights;
 mod viewer;
 
 pub use client::{RemoteSession, Viewer, stop};
 pub use hub::{Hub, LogSink};
+pub use name::ServerName;
 pub use place::{Door, PlaceError, names, path_of};
 
 use thiserror::Error;

@@ -2,11 +2,13 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use super::name::ServerName;
 
 /// Why there is no socket to serve on or to join.
 #[derive(Debug, Error)]
@@ -15,8 +17,15 @@ pub enum PlaceError {
     Taken(String),
     #[error("{path}: expected a folder of your own that nobody else can enter; {why}")]
     Unsafe { path: PathBuf, why: String },
-    #[error("a server cannot be named `{0}`: expected letters, digits, `-`, `_` and `.`")]
+    #[error(
+        "a server cannot be named `{0}`: expected 1 to 64 letters, digits, `-`, `_` and `.`, \
+         not a `.` first"
+    )]
     Name(String),
+    #[error(
+        "{0}: expected nothing or the socket of a server that is gone, found something else; it stays as it is"
+    )]
+    Occupied(PathBuf),
     #[error("{path}: {error}")]
     Io { path: PathBuf, error: io::Error },
 }
@@ -50,18 +59,20 @@ fn folder() -> Result<PathBuf, PlaceError> {
     Err(PlaceError::Unsafe { path, why })
 }
 
-/// Where the server called `name` listens; a path is taken as it is.
+/// Where the server listens that is to be joined: called `name`, or with a socket of that
+/// path.
 ///
 /// # Errors
 /// No such name can be, or sockets have no safe folder.
 pub fn path_of(name: &str) -> Result<PathBuf, PlaceError> {
-    if name.contains('/') {
-        return Ok(PathBuf::from(name));
+    match name.contains('/') {
+        true => Ok(PathBuf::from(name)),
+        false => socket_of(&name.parse()?),
     }
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(plain) {
-        return Err(PlaceError::Name(name.to_owned()));
-    }
+}
+
+/// Where a server called `name` listens.
+fn socket_of(name: &ServerName) -> Result<PathBuf, PlaceError> {
     Ok(folder()?.join(format!("{name}.sock")))
 }
 
@@ -75,13 +86,14 @@ pub fn names() -> Result<Vec<String>, PlaceError> {
     for entry in fs::read_dir(&folder).map_err(failed(&folder))?.flatten() {
         let path = entry.path();
         let name = path.file_stem().and_then(|s| s.to_str());
+        let name = name.and_then(|name| name.parse::<ServerName>().ok());
         let (Some(name), true) = (name, path.extension().is_some_and(|e| e == "sock")) else {
             continue;
         };
         match UnixStream::connect(&path) {
-            Ok(_) => names.push(name.to_owned()),
+            Ok(_) => names.push(name.to_string()),
             // Whoever has the lock is about to listen, and removes it itself.
-            Err(_) => drop(Door::open_at(&path, name)),
+            Err(_) => drop(Door::open_at(&path, &name)),
         }
     }
     names.sort();
@@ -93,7 +105,8 @@ pub fn names() -> Result<Vec<String>, PlaceError> {
 pub struct Door {
     pub(super) listener: UnixListener,
     path: PathBuf,
-    name: String,
+    name: ServerName,
+    lock_path: PathBuf,
     /// Held while the server lives: whoever gets it knows that the socket is dead.
     _lock: File,
 }
@@ -103,42 +116,30 @@ impl Door {
     ///
     /// # Errors
     /// One runs under this name, or the socket cannot be made.
-    pub fn open(name: &str) -> Result<Self, PlaceError> {
-        Door::open_at(&path_of(name)?, name)
+    pub fn open(name: &ServerName) -> Result<Self, PlaceError> {
+        Door::open_at(&socket_of(name)?, name)
     }
 
     /// Opens a socket at `path`, which is to lie in a folder of the owner alone.
     ///
     /// # Errors
-    /// One is served there already, or it cannot be made.
-    pub fn open_at(path: &Path, name: &str) -> Result<Self, PlaceError> {
+    /// One is served there already, something else than a socket lies there, or it cannot
+    /// be made.
+    pub fn open_at(path: &Path, name: &ServerName) -> Result<Self, PlaceError> {
         let lock_path = path.with_extension("lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&lock_path)
-            .map_err(failed(&lock_path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(name.to_owned())),
-            Err(TryLockError::Error(e)) => return Err(failed(&lock_path)(e)),
-        }
-        // Whoever made it is gone.
-        match fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(path)(e)),
-            _ => {}
-        }
+        let lock = lock_at(&lock_path, name)?;
+        clear(path)?;
         let listener = UnixListener::bind(path).map_err(failed(path))?;
-        let owner = Permissions::from_mode(0o600);
-        fs::set_permissions(path, owner).map_err(failed(path))?;
-        Ok(Door {
+        let door = Door {
             listener,
             path: path.to_owned(),
-            name: name.to_owned(),
+            name: name.clone(),
+            lock_path,
             _lock: lock,
-        })
+        };
+        let owner = Permissions::from_mode(0o600);
+        fs::set_permissions(path, owner).map_err(failed(path))?;
+        Ok(door)
     }
 
     /// Where it lies.
@@ -147,7 +148,7 @@ impl Door {
     }
 
     /// The server's name.
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &ServerName {
         &self.name
     }
 }
@@ -155,5 +156,44 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+        // While it is held: who waits for it sees that it is another file's, and asks again.
+        let _ = fs::remove_file(&self.lock_path);
+    }
+}
+
+/// The lock of the server called `name`.
+fn lock_at(path: &Path, name: &ServerName) -> Result<File, PlaceError> {
+    loop {
+        let lock = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed(path))?;
+        match lock.try_lock() {
+            Ok(()) if is_at(&lock, path) => return Ok(lock),
+            // The server that had it has just gone, and its file with it.
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(name.to_string())),
+            Err(TryLockError::Error(e)) => return Err(failed(path)(e)),
+        }
+    }
+}
+
+/// Whether the file that is open is the one that lies at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let place = |found: io::Result<fs::Metadata>| found.ok().map(|m| (m.dev(), m.ino()));
+    let here = place(file.metadata());
+    here.is_some() && here == place(fs::symlink_metadata(path))
+}
+
+/// Removes the socket that a server left whose lock is free. Nothing else is removed.
+fn clear(path: &Path) -> Result<(), PlaceError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(failed(path)),
+        Ok(_) => Err(PlaceError::Occupied(path.to_owned())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(failed(path)(e)),
     }
 }

@@ -47,17 +47,17 @@ impl Seat {
         let outbox = &self.link.outbox;
         if self.follows {
             if let Some(change) = &news.change {
-                self.follows = outbox.push(change, false);
+                self.follows = outbox.push(change);
             }
         } else if let (true, Some(whole)) = (outbox.has_room(), &news.whole) {
-            self.follows = outbox.push(whole, false);
+            self.follows = outbox.push(whole);
         }
     }
 
     /// Spans, or their number where there is no room.
     pub fn send_spans(&mut self, news: &News) {
         if let Some((spans, count)) = &news.spans
-            && !(self.follows && self.link.outbox.push(spans, false))
+            && !(self.follows && self.link.outbox.push(spans))
         {
             self.lost += count;
         }

@@ -2,13 +2,12 @@
 
 mod play;
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::trace::Span;
 
-use super::record::{Record, Tape};
+use super::record::{Decoded, Record, Records, Tape};
 use super::wire::{WireError, checked};
 use super::{
     Audience, Command, EditPreview, LogEntry, LogLevel, Play, Playback, Refusal, Session, Setup,
@@ -18,6 +17,12 @@ use play::Head;
 
 /// Spans of so much time before a place are shown there.
 const LOOK_BACK: Duration = Duration::from_secs(300);
+
+/// Spans that wait to be taken: as many as the file can hold of its own, and no fewer than
+/// these.
+const LEAST_SPANS: u64 = 100_000;
+/// Bytes of a file that a span takes at least, on the average.
+const SPAN: u64 = 4;
 
 /// Time since anything; playing follows it.
 pub type Clock = Box<dyn Fn() -> Duration + Send>;
@@ -31,9 +36,11 @@ pub struct ReplaySession {
     shown: Snapshot,
     /// The block being played and what is left of it.
     block: usize,
-    left: VecDeque<Record>,
+    left: Records,
     spans: Vec<Span>,
     lost: u64,
+    /// Spans that nobody took in time.
+    forgotten: u64,
     /// Blocks that could not be read.
     damaged: u64,
 }
@@ -76,8 +83,16 @@ impl ReplaySession {
             left,
             spans: Vec::new(),
             lost: 0,
+            forgotten: 0,
             damaged,
         })
+    }
+
+    /// How much of the recording was decoded so far.
+    pub fn decoded(&self) -> Decoded {
+        let mut decoded = self.tape.decoded();
+        decoded.records += self.left.read();
+        decoded
     }
 
     /// To the end of the recording, and held there.
@@ -94,30 +109,38 @@ impl ReplaySession {
     fn advance(&mut self) {
         let now = self.place();
         loop {
-            while self.left.front().is_some_and(|r| at(r) <= now) {
-                let Some(record) = self.left.pop_front() else {
-                    break;
-                };
+            while let Some(record) = self.next_by(now) {
                 self.take(record);
             }
             let next = self.block + 1;
             let due = next < self.tape.blocks() && self.tape.times(next).0 <= now;
-            if !self.left.is_empty() || !due {
+            if !self.left.is_over() || !due {
                 return;
             }
             self.enter(next);
         }
     }
 
+    fn next_by(&mut self, now: Duration) -> Option<Record> {
+        self.left.next_by(now).unwrap_or_else(|_| {
+            self.damaged += 1;
+            None
+        })
+    }
+
     fn enter(&mut self, block: usize) {
         self.block = block;
+        self.leave();
         match opening(&mut self.tape, block) {
             Ok((shown, left)) => (self.shown, self.left) = (shown, left),
-            Err(_) => {
-                self.left.clear();
-                self.damaged += 1;
-            }
+            Err(_) => self.damaged += 1,
         }
+    }
+
+    /// Nothing more comes of the block being played.
+    fn leave(&mut self) {
+        self.tape.count(&self.left);
+        self.left = Records::default();
     }
 
     fn take(&mut self, record: Record) {
@@ -130,13 +153,24 @@ impl ReplaySession {
             }
             Record::Spans(_, batch) => {
                 self.lost = batch.lost;
-                batch.unpack(&mut self.spans)
+                let taken = batch.unpack(&mut self.spans);
+                self.forget_oldest();
+                taken
             }
         };
         if taken.is_err() {
-            self.left.clear();
+            self.leave();
             self.damaged += 1;
         }
+    }
+
+    /// Keeps as many spans as a file of this size has.
+    fn forget_oldest(&mut self) {
+        let most = (self.tape.length() / SPAN).max(LEAST_SPANS);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let more = self.spans.len().saturating_sub(most);
+        self.spans.drain(..more);
+        self.forgotten += more as u64;
     }
 
     /// Goes to `position`. Going back begins another epoch: what was shown after it has
@@ -170,34 +204,42 @@ impl ReplaySession {
     }
 
     fn take_spans_left(&mut self) {
-        for record in std::mem::take(&mut self.left) {
-            if let Record::Spans(..) = record {
-                self.take(record);
+        let left = std::mem::take(&mut self.left);
+        self.take_spans(left);
+    }
+
+    /// The spans alone.
+    fn take_spans(&mut self, mut records: Records) {
+        loop {
+            match records.next() {
+                Ok(Some(record @ Record::Spans(..))) => self.take(record),
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => {
+                    self.damaged += 1;
+                    break;
+                }
             }
         }
+        self.tape.count(&records);
     }
 
     /// A block's spans alone.
     fn skim(&mut self, block: usize) {
-        let Ok(records) = self.tape.read(block) else {
-            self.damaged += 1;
-            return;
-        };
-        let spans = records
-            .into_iter()
-            .filter(|r| matches!(r, Record::Spans(..)));
-        for record in spans {
-            self.take(record);
+        match self.tape.read(block) {
+            Ok(records) => self.take_spans(records),
+            Err(_) => self.damaged += 1,
         }
     }
 
     /// What is to be known about the file itself.
     fn remarks(&self) -> Vec<LogEntry> {
         let mut remarks = Vec::new();
-        if self.damaged > 0 {
+        let damaged = self.damaged.saturating_add(self.tape.torn());
+        if damaged > 0 {
+            let parts = if damaged == 1 { "part" } else { "parts" };
             remarks.push(format!(
-                "{} damaged blocks of the recording are left out",
-                self.damaged
+                "{damaged} damaged {parts} of the recording left out"
             ));
         }
         if !self.tape.is_whole() {
@@ -242,7 +284,7 @@ impl Session for ReplaySession {
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         self.advance();
         into.append(&mut self.spans);
-        self.lost
+        self.lost.saturating_add(self.forgotten)
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
@@ -252,7 +294,7 @@ impl Session for ReplaySession {
         let now = (self.clock)();
         match play {
             Play::Seek(position) => self.seek(position),
-            Play::Speed(speed) => self.head.set_speed(now, speed)?,
+            Play::Speed(speed) => self.head.set_speed(now, speed),
             Play::Pause(false) if self.head.is_at_end(now) => {
                 self.seek(Duration::ZERO);
                 self.head.pause(now, false);
@@ -271,19 +313,10 @@ fn is_recording() -> Refusal {
     Refusal("this is a recording: nothing can be changed".into())
 }
 
-/// When a record was made, since the engine's start.
-fn at(record: &Record) -> Duration {
-    match record {
-        Record::Whole(shown) => shown.now,
-        Record::Change(delta) => delta.now(),
-        Record::Spans(at, _) => *at,
-    }
-}
-
 /// The state that a block begins with, and what follows.
-fn opening(tape: &mut Tape, block: usize) -> Result<(Snapshot, VecDeque<Record>), WireError> {
-    let mut records = VecDeque::from(tape.read(block)?);
-    match records.pop_front() {
+fn opening(tape: &mut Tape, block: usize) -> Result<(Snapshot, Records), WireError> {
+    let mut records = tape.read(block)?;
+    match records.next()? {
         Some(Record::Whole(shown)) => Ok((checked(*shown)?, records)),
         _ => Err(WireError::Damaged("a block without a state".into())),
     }

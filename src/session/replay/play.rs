@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use crate::session::Refusal;
-
-/// Times as fast or as slow as it can be played.
-const SPEEDS: (f64, f64) = (0.01, 100.0);
+use crate::session::Pace;
 
 /// What plays.
 #[derive(Clone, Copy, Debug)]
@@ -69,15 +66,9 @@ impl Head {
     }
 
     /// Plays so many times as fast.
-    pub fn set_speed(&mut self, now: Duration, speed: f64) -> Result<(), Refusal> {
-        let (least, most) = SPEEDS;
-        if !(least..=most).contains(&speed) {
-            let text = format!("expected a speed of {least} to {most}, found {speed}");
-            return Err(Refusal(text));
-        }
+    pub fn set_speed(&mut self, now: Duration, speed: Pace) {
         self.position(now);
-        self.speed = speed;
-        Ok(())
+        self.speed = speed.get();
     }
 
     /// Goes to `position`, or to the end.

@@ -5,7 +5,9 @@
 //! whole or an error; it never panics and never takes more memory than a small multiple
 //! of what it was given.
 
+mod budget;
 mod check;
+mod counted;
 mod delta;
 mod hello;
 mod list;
@@ -15,6 +17,8 @@ pub(in crate::session) use delta::checked;
 pub use delta::{Delta, Differ};
 pub use hello::{Format, VERSION, hello, read_hello};
 pub use spans::SpanBatch;
+
+pub(in crate::session) use budget::{allowance, take_within};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,6 +37,8 @@ pub enum WireError {
     Damaged(String),
     #[error("{found} bytes at once, expected at most {most}")]
     TooLong { found: usize, most: usize },
+    #[error("damaged: what is announced would take more than {most} bytes")]
+    TooLarge { most: usize },
     #[error("cannot be written down: {0}")]
     Unwritable(String),
 }
@@ -45,13 +51,22 @@ pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, WireError> {
     postcard::to_allocvec(value).map_err(|e| WireError::Unwritable(e.to_string()))
 }
 
+/// The value that `bytes` begin with, and the bytes behind it.
+///
+/// # Errors
+/// They begin with no such value.
+pub(in crate::session) fn decode_first<T: DeserializeOwned>(
+    bytes: &[u8],
+) -> Result<(T, &[u8]), WireError> {
+    take_within(bytes, allowance(bytes.len()))
+}
+
 /// The value that `bytes` are, all of them.
 ///
 /// # Errors
 /// They are no such value.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
-    let taken = postcard::take_from_bytes(bytes);
-    let (value, rest) = taken.map_err(|e| WireError::Damaged(e.to_string()))?;
+    let (value, rest) = decode_first(bytes)?;
     match rest.is_empty() {
         true => Ok(value),
         false => Err(WireError::Damaged(format!("{} bytes more", rest.len()))),

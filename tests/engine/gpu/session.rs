@@ -10,7 +10,7 @@ use divisi::search::{Algorithm, EvaluatorKind, worst_fit};
 use divisi::serving::{Engine, Failure, PredictorFactory, Request};
 use divisi::session::{
     Command, Health, LiveSession, MarkKind, ProbationState, ReloadState, SearchOrder, SearchState,
-    Session, Snapshot, Terms,
+    Session, Slowdown, Snapshot, Terms,
 };
 
 use super::soft::{SoftGpu, lock};
@@ -162,7 +162,11 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_comes_back() {
         .command(Command::LoseDevice(0))
         .expect_err("it works");
     assert!(refused.0.contains("only simulated devices"), "{refused:?}");
-    assert!(session.command(Command::SlowDevice(0, 2.0)).is_err());
+    assert!(
+        session
+            .command(Command::SlowDevice(0, Slowdown::nearest(2.0)))
+            .is_err()
+    );
     bed.gpu().state.lose();
     let pending = engine.submit(Request::new(bed.samples())).expect("let in");
     pending.wait().expect("answered");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use divisi::search::Cache;
 use divisi::session::record::Recorder;
+use divisi::session::remote::ServerName;
 use divisi::session::{Command, LiveSession, Session};
 
 use super::args::{StartLoad, Target};
@@ -105,10 +106,6 @@ pub fn show(
 }
 
 /// What a server of the ensemble is called: its name, as far as that can be one.
-pub fn server_name(ensemble: &str) -> String {
-    let plain = |c: char| match c {
-        c if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') => c,
-        _ => '-',
-    };
-    ensemble.chars().take(64).map(plain).collect()
+pub fn server_name(ensemble: &str) -> ServerName {
+    ServerName::like(ensemble)
 }

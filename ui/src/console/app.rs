@@ -76,6 +76,12 @@ async fn waiting(events: &mut EventStream) -> Option<Option<io::Result<Input>>> 
     .await
 }
 
+/// How far apart the next key of a pasted text may come after so many: where several came
+/// at once already, the rest may be late on a busy machine.
+fn apart(together: usize) -> Duration {
+    if together < 3 { TOGETHER } else { 5 * TOGETHER }
+}
+
 /// The signals that end or continue the program.
 struct Signals {
     terminate: Signal,
@@ -214,7 +220,7 @@ impl App {
                 break;
             };
             next = match burst::types_a_sign(&event) {
-                true => timeout(TOGETHER, events.next()).await.ok(),
+                true => timeout(apart(together.len()), events.next()).await.ok(),
                 false => waiting(events).await,
             };
             together.push(event);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi::allocation::{Cell, Frame};
 use divisi::ensemble::{BatchSize, PolicyKind};
-use divisi::session::{Command, SearchOrder, Setup, Snapshot, Target};
+use divisi::session::{Command, SearchOrder, Setup, Slowdown, Snapshot, Target};
 
 use super::ask::{Ask, COMMANDS};
 use crate::config::{nearest, time};
@@ -168,7 +168,9 @@ fn target(words: &[&str]) -> Result<Ask, String> {
         .filter(|p| (0.0..=100.0).contains(p));
     let wrong = || format!("expected 0 to 100 percent, found `{percent}`");
     let share = share.ok_or_else(wrong)? / 100.0;
-    Ok(set(Some(Target { latency, share })))
+    let target = Target { latency, share };
+    target.check()?;
+    Ok(set(Some(target)))
 }
 
 fn vote(frame: &Frame, name: &str, vote: &str) -> Result<Ask, String> {
@@ -182,11 +184,8 @@ fn vote(frame: &Frame, name: &str, vote: &str) -> Result<Ask, String> {
 
 fn slow(frame: &Frame, name: &str, factor: &str) -> Result<Ask, String> {
     let device = device(frame, name)?;
-    let times = factor
-        .parse::<f64>()
-        .ok()
-        .filter(|f| f.is_finite() && *f > 0.0);
-    let wrong = || format!("expected a number above 0, found `{factor}`");
+    let times = factor.parse().ok().and_then(|f| Slowdown::new(f).ok());
+    let wrong = || format!("expected a factor from 0.1 to 100, found `{factor}`");
     let times = times.ok_or_else(wrong)?;
     Ok(Ask::Send(Command::SlowDevice(device, times)))
 }

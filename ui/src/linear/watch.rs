@@ -90,6 +90,7 @@ impl Watcher {
             return;
         }
         self.last = Some(now.now);
+        lines.extend(words::probation(now));
         let summary = words::summary(now);
         if summary != self.said {
             lines.push(summary.clone());

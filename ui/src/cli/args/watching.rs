@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use divisi::session::remote::ServerName;
 
 use super::values::parse_seconds;
 use super::{StartLoad, Target, parse_start_load};
@@ -21,7 +22,7 @@ pub struct ServeArgs {
     pub load: StartLoad,
     /// What others call it (default: the ensemble's name)
     #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
+    pub name: Option<ServerName>,
     /// Record all that is shown to a new FILE
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,

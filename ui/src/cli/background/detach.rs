@@ -16,7 +16,7 @@ use crate::cli::start::Own;
 /// Serves `session` at `door` in the background until it is stopped. `parent` waits for
 /// this process, where there is one.
 pub fn go_on(session: Own, door: Door, parent: Option<Pid>) -> Result<()> {
-    let name = door.name().to_owned();
+    let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     signals::on_stop(hub.stopper());
     let text = format!(

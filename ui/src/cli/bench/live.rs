@@ -43,8 +43,8 @@ pub fn measure(
     engine.shutdown();
     let figures = Figures {
         runs,
-        latency: seen.latency,
-        split: seen.split,
+        latency: seen.latency.since.summary,
+        split: seen.latency.since.split,
         refused: seen.refused,
         dropped: seen.failed + seen.cancelled,
         flawed: Flawed::of(&opened.frame.members, &seen.flaws),
@@ -62,9 +62,9 @@ fn runs(
 ) -> Result<Vec<(usize, f64)>> {
     let samples = samples(args, opened)?;
     if let Some(LoadPattern::Closed { samples, .. }) = args.load
-        && samples > engine.capacity()
+        && samples.count() > engine.capacity()
     {
-        let most = engine.capacity();
+        let (samples, most) = (samples.count(), engine.capacity());
         bail!("--load: a request of {samples} samples is larger than the pool of {most}");
     }
     let expected = args.fake.then(|| expected(&opened.ensemble));

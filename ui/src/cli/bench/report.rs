@@ -2,6 +2,7 @@
 
 use divisi::allocation::Matrix;
 use divisi::compute::gpu::Precision;
+use divisi::load::LoadPattern;
 use divisi::metrics::{LatencySummary, SplitMeans, stats};
 use divisi::search::Doubt;
 use serde::Serialize;
@@ -26,6 +27,8 @@ pub struct Report {
     /// run.
     error: Option<f64>,
     latency_us: LatencySummary,
+    /// When they begin.
+    latency_counts: &'static str,
     /// Mean microseconds that a request spent where.
     latency_split_us: SplitMeans,
     workers: usize,
@@ -49,6 +52,9 @@ pub struct Report {
     fake: bool,
     synthetic: bool,
 }
+
+/// Where everything is asked at once.
+const SENDING: &str = "from each sending";
 
 /// What was measured.
 pub struct Figures {
@@ -83,6 +89,10 @@ impl Report {
                 false => Doubt::of_runs(&rates).error(),
             },
             latency_us: figures.latency,
+            latency_counts: args
+                .load
+                .as_ref()
+                .map_or(SENDING, LoadPattern::measured_from),
             latency_split_us: figures.split,
             workers: matrix.workers().count(),
             refused: figures.refused,
@@ -118,13 +128,14 @@ pub fn text(report: &Report, matrix: &Matrix) -> String {
         ),
     };
     let mut text = format!(
-        "{}\n\n{:.0} samples/s ({measured})\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs\n{}\npolicy {}, load {}, {} workers",
+        "{}\n\n{:.0} samples/s ({measured})\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs, {}\n{}\npolicy {}, load {}, {} workers",
         matrix_table(matrix),
         report.samples_per_s,
         l.p50,
         l.p90,
         l.p99,
         l.max,
+        report.latency_counts,
         split_line(&report.latency_split_us),
         report.policy,
         report.load,
@@ -160,7 +171,12 @@ fn error_in_words(error: Option<f64>) -> String {
 
 fn split_line(split: &SplitMeans) -> String {
     format!(
-        "of the mean: queueing {:.0} µs, batching {:.0} µs, copying {:.0} µs, computing {:.0} µs, combining {:.0} µs",
-        split.queueing, split.batching, split.copying, split.computing, split.combining
+        "of the mean: admission {:.0} µs, queueing {:.0} µs, batching {:.0} µs, copying {:.0} µs, computing {:.0} µs, combining {:.0} µs",
+        split.admission,
+        split.queueing,
+        split.batching,
+        split.copying,
+        split.computing,
+        split.combining
     )
 }

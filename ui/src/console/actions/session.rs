@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::session::{Command, Play, Playback};
+use divisi::session::{Command, Pace, Play, Playback};
 
 use crate::config::HangUp;
 use crate::console::commands::Id;
@@ -52,8 +52,8 @@ fn played(playback: &Playback, id: Id) -> Play {
     let step = STEP.max(playback.length / PART);
     let (slowest, fastest) = SPEEDS;
     match id {
-        Id::Slower => Play::Speed((playback.speed / 2.0).max(slowest)),
-        Id::Faster => Play::Speed((playback.speed * 2.0).min(fastest)),
+        Id::Slower => Play::Speed(Pace::nearest((playback.speed / 2.0).max(slowest))),
+        Id::Faster => Play::Speed(Pace::nearest((playback.speed * 2.0).min(fastest))),
         Id::SeekBack => Play::Seek(playback.position.saturating_sub(step)),
         Id::SeekForward => Play::Seek(playback.position.saturating_add(step)),
         _ => Play::Pause(!playback.paused),

@@ -145,7 +145,7 @@ impl Demo {
 fn percent(before: &Note, after: &Note) -> String {
     let change = after.measured.value / before.measured.value.max(f64::MIN_POSITIVE) - 1.0;
     let percent = 100.0 * change.abs();
-    match percent < 10.0 {
+    match percent < 9.95 {
         true => format!("{percent:.1}"),
         false => format!("{percent:.0}"),
     }
@@ -164,7 +164,7 @@ fn spread(shown: &Snapshot) -> Option<String> {
         (false, true) => {
             "The others wait for the busiest: an ensemble is as fast as its slowest member."
         }
-        (false, false) => "Not even the busiest is full: the load sets the pace.",
+        (false, false) => "Not even the busiest was busy all the time.",
     };
     let count = busy.len();
     let (least, most) = (100.0 * least, 100.0 * most);

@@ -168,9 +168,9 @@ impl Demo {
         };
         let pattern = match load {
             Load::Stop => None,
-            Load::Full { clients, samples } => Some(LoadPattern::Closed { clients, samples }),
-            Load::Poisson(of) => Some(LoadPattern::Poisson { rate: share(of) }),
-            Load::Burst(of) => Some(LoadPattern::Burst { rate: share(of) }),
+            Load::Full { clients, samples } => Some(LoadPattern::closed(clients, samples)),
+            Load::Poisson(of) => Some(LoadPattern::poisson(share(of))),
+            Load::Burst(of) => Some(LoadPattern::burst(share(of))),
         };
         let there = shown.load.pattern == pattern;
         let command = pattern.map_or(Command::StopLoad, Command::StartLoad);

@@ -70,7 +70,7 @@ impl Figure {
 
     /// Its value now; none while there is nothing to take it from.
     pub(super) fn of(self, demo: &Demo, shown: &Snapshot) -> Option<Measured> {
-        let latency = &shown.latency;
+        let latency = &shown.latency.since;
         let answered = (latency.summary.count > 0).then_some(latency.summary);
         let quantile =
             |value: u64, share| Measured::quantile(value as f64, share, &latency.buckets);
@@ -92,7 +92,7 @@ impl Figure {
 /// Samples a second over `looks`.
 pub(super) fn rate(looks: &[Look], shown: &Snapshot) -> Option<Measured> {
     let each = match shown.load.pattern {
-        Some(LoadPattern::Closed { samples, .. }) => samples as f64,
+        Some(LoadPattern::Closed { samples, .. }) => samples.count() as f64,
         _ => 1.0,
     };
     Some(Measured::rate(looks)?.times(each))

@@ -107,13 +107,13 @@ fn between(from: Look, to: Look) -> Option<f64> {
 
 /// The ends of the bar that the request at `place` is in.
 fn bar(buckets: &[Bucket], place: f64) -> (f64, f64) {
-    let (mut seen, mut from) = (0, 0);
+    let mut seen = 0;
     for bucket in buckets {
         seen += bucket.count;
-        if bucket.count > 0 && seen as f64 >= place {
-            return (from as f64, bucket.micros as f64);
+        if seen as f64 >= place {
+            return (bucket.from as f64, bucket.micros as f64);
         }
-        from = bucket.micros;
     }
-    (from as f64, from as f64)
+    let end = buckets.last().map_or(0.0, |bucket| bucket.micros as f64);
+    (end, end)
 }

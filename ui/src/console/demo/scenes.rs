@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{PolicyKind, Wait};
 
 use super::conclusions::Conclusion;
 use super::figures::Figure;

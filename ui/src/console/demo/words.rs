@@ -1,8 +1,6 @@
 //! What is said on each stage, and how much is asked of it there.
 
-use std::time::Duration;
-
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{PolicyKind, Wait};
 
 use super::conclusions::Means;
 use super::figures::Figure;
@@ -31,8 +29,8 @@ pub(super) struct Told {
     pub means: Means,
 }
 
-const WAIT: Duration = Duration::from_millis(20);
-const LONG_WAIT: Duration = Duration::from_millis(100);
+const WAIT: Wait = Wait::millis(20);
+const LONG_WAIT: Wait = Wait::millis(100);
 /// What is said of the first of two.
 pub(super) const BEFORE: &str = "First the matrix before, under the same load, to compare with.";
 

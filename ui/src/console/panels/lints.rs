@@ -138,7 +138,7 @@ fn failed(shown: &Snapshot) -> Option<Lint> {
 
 /// More requests than the target allows took longer.
 fn missed(shown: &Snapshot) -> Option<Lint> {
-    let (target, missed) = (shown.target?, shown.latency.missed?);
+    let (target, missed) = (shown.target?, shown.latency.now.missed?);
     let allowed = 1.0 - target.share;
     (missed > allowed + 1e-9).then(|| {
         let text = format!(
@@ -226,19 +226,25 @@ fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
 fn idle(shown: &Snapshot) -> Vec<Lint> {
     let there = || shown.devices.iter().filter(|d| !d.lost);
     let pressed = there().any(|d| d.busy > PRESSED) || shown.members.iter().any(grows);
-    let empty = |d: &DeviceView| d.busy <= 0.0 && there().any(|other| other.busy > 0.0);
-    let idle = |d: &&DeviceView| d.busy < IDLE && (pressed || empty(d));
-    let idle: Vec<&DeviceView> = there().filter(idle).collect();
+    let works = there().any(|d| d.busy > 0.0);
+    let (most, what) = match pressed {
+        true => (IDLE, "devices idle more than half the time"),
+        // While nobody is pressed, idle time is no fault; a device that nothing is given is.
+        false => (f64::MIN_POSITIVE, "devices compute nothing"),
+    };
+    let idle: Vec<&DeviceView> = there().filter(|d| works && d.busy < most).collect();
     let hints = &[EDIT, SEARCH][..];
-    match idle.as_slice() {
-        [] => unpressed(shown).into_iter().collect(),
+    let mut found: Vec<Lint> = match idle.as_slice() {
         few if few.len() <= 2 => few.iter().map(|d| (idle_words(d), hints)).collect(),
         many => {
-            let (count, all) = (many.len(), there().count());
-            let text = format!("{count} of {all} devices idle more than half the time");
+            let text = format!("{} of {} {what}", many.len(), there().count());
             vec![(text, hints)]
         }
+    };
+    if !pressed {
+        found.extend(unpressed(shown));
     }
+    found
 }
 
 /// Nobody is pressed: all of them together have room for more.

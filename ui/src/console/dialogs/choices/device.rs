@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use divisi::session::{Command, DeviceView};
+use divisi::session::{Command, DeviceView, Slowdown};
 
 use super::{Choice, Field, Form, Kind};
 
@@ -48,7 +48,7 @@ impl Form {
 
     pub(super) fn slow_command(&self, device: usize) -> Result<Command, String> {
         let text = self.text("factor");
-        let factor = text.parse().ok().filter(|f| (0.1..=100.0).contains(f));
+        let factor = text.parse().ok().and_then(|f| Slowdown::new(f).ok());
         let factor = factor.ok_or(format!("expected a factor from 0.1 to 100, found `{text}`"))?;
         Ok(Command::SlowDevice(device, factor))
     }

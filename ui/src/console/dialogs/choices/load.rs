@@ -38,9 +38,9 @@ impl Form {
         };
         let wrong = |_: String| match name {
             "closed" => "clients: expected 1 to 4096; samples: 1 to 65536",
-            "diurnal" => "peak: expected 0.001 to 1000000; period: 0.1 to 604800 s",
+            "diurnal" => "peak: expected 0.001 to 1000000000; period: 0.1 to 604800 s",
             "replay" => "speed: expected 0.001 to 1000",
-            _ => "rate: expected 0.001 to 1000000",
+            _ => "rate: expected 0.001 to 1000000000",
         };
         let pattern = text.parse().map_err(wrong)?;
         Ok(Command::StartLoad(pattern))

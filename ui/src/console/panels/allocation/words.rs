@@ -1,17 +1,17 @@
 //! Under the matrix: queues and rates of members, then what there is to say.
 
 use divisi::ensemble::PolicyKind;
-use divisi::session::{DeviceView, MemberView, ReloadState};
+use divisi::session::{DeviceView, MemberView, ProbationState, ReloadState};
 
 use super::columns::Columns;
 use super::{entry, gauges, staged};
 use crate::console::commands::Id;
-use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::panels::{header, keys, lints, proposal};
 use crate::console::pen::Pen;
 use crate::console::severity::Severity;
 use crate::console::theme::Role;
+use crate::console::{checks, format};
 
 type Line = (String, Role);
 
@@ -121,6 +121,7 @@ fn words(model: &Model) -> Vec<Line> {
     words.extend(model.snapshot.devices.iter().filter_map(loss));
     let watched = header::probation(model).filter(|p| p.1 == Role::Warn);
     words.extend(watched.map(|(text, role)| (format!("› {text}"), role)));
+    words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
     let proposed = proposal::words(&model.snapshot);
     let key = keys::label(model, Id::ApplyProposal);
     words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
@@ -129,6 +130,16 @@ fn words(model: &Model) -> Vec<Line> {
     }
     words.extend(others.into_iter().map(line));
     words
+}
+
+/// Value, limit and what was before of what is on probation.
+fn checked(model: &Model) -> impl Iterator<Item = String> {
+    let watched = model.snapshot.probation.as_ref();
+    let watched = watched.filter(|p| p.state == ProbationState::Watching);
+    watched
+        .into_iter()
+        .flat_map(|p| &p.checks)
+        .map(checks::long)
 }
 
 fn reload(model: &Model) -> Option<(String, Role)> {

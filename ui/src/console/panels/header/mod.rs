@@ -4,14 +4,17 @@ mod signs;
 
 pub use signs::probation;
 
-use divisi::session::Lost;
+use std::time::Duration;
+
+use divisi::metrics::WINDOW;
+use divisi::session::{Lost, Snapshot};
 
 use crate::console::condition::Condition;
-use crate::console::format;
 use crate::console::model::Model;
 use crate::console::pen::Pen;
 use crate::console::severity::Severity;
 use crate::console::theme::Role;
+use crate::console::{format, load};
 
 pub type Piece = (String, Role);
 
@@ -33,7 +36,8 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         simulated(model),
         health(model),
     ];
-    first.extend([rate(model), latency(model)]);
+    first.push(rate(model));
+    first.extend(latency(&model.snapshot));
     line(pen, 0, &first);
     let (faults, others) = troubles(model);
     let mut second = faults;
@@ -98,24 +102,44 @@ fn rate(model: &Model) -> Piece {
     )
 }
 
-fn latency(model: &Model) -> Piece {
-    let latency = &model.snapshot.latency.summary;
-    let value = |micros| match latency.count {
-        0 => "–".to_owned(),
-        _ => format::millis(micros),
+/// Of the last seconds, whose number is said; marked where too few requests tell.
+fn latency(shown: &Snapshot) -> Vec<Piece> {
+    let latency = &shown.latency.now.summary;
+    let value = |share: f64, micros| match latency.is_enough_for(share) {
+        _ if latency.count == 0 => ("–".to_owned(), Role::Dim),
+        true => (format::millis(micros), Role::Text),
+        false => (format!("~{}", format::millis(micros)), Role::Dim),
     };
-    let (p50, p99) = (value(latency.p50), value(latency.p99));
-    let text = format!("p50 {p50:>4}  p99 {p99:>4} ms");
-    (text, Role::Text)
+    let ((p50, role), (p99, slow)) = (value(0.5, latency.p50), value(0.99, latency.p99));
+    let mut pieces = vec![
+        (format!("p50 {p50:>4}"), role),
+        (format!("p99 {p99:>4} ms"), slow),
+    ];
+    pieces.extend(waiting(shown));
+    pieces.push((format!("in {}", format::seconds(WINDOW)), Role::Dim));
+    pieces
+}
+
+/// Waiting that no answer shows yet is not waited for this long.
+const SHOWS: Duration = Duration::from_millis(100);
+
+/// A request that has waited longer than any that was answered lately took.
+fn waiting(shown: &Snapshot) -> Option<Piece> {
+    let oldest = shown.oldest_waiting.filter(|oldest| *oldest >= SHOWS)?;
+    let longest = Duration::from_micros(shown.latency.now.summary.max);
+    (oldest > longest).then(|| {
+        (
+            format!("oldest waits {}", format::duration(oldest)),
+            Role::Warn,
+        )
+    })
 }
 
 fn settings(model: &Model) -> Vec<Piece> {
     let shown = &model.snapshot;
-    let load = match &shown.load.pattern {
-        Some(pattern) if shown.load.resting => {
-            format!("load {pattern} rests while the search measures")
-        }
-        Some(pattern) => format!("load {pattern}"),
+    let load = match load::words(&shown.load) {
+        Some(load) if shown.load.resting => format!("load {load} rests while the search measures"),
+        Some(load) => format!("load {load}"),
         None => "no load".to_owned(),
     };
     let accuracy = shown.accuracy.filter(|a| a.answered > 0).map(|a| {
