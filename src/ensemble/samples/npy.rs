@@ -35,11 +35,7 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
 /// Labels: whole numbers, or names of classes.
 pub(super) fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
     let header = Header::read(&bytes)?;
-    let flat = match header.dims[..] {
-        [_] | [_, 1] => true,
-        _ => false,
-    };
-    if !flat {
+    if !matches!(header.dims[..], [_] | [_, 1]) {
         let found = &header.dims;
         let why = format!("expected the shape [n], a label a sample, found {found:?}");
         return Err(SamplesError::Npy(why));
