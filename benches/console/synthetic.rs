@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use divisi::allocation::{Frame, Matrix};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
+use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind, SpanRing};
 
@@ -173,6 +174,7 @@ fn shown() -> Snapshot {
         copying: 0.1,
         memory_booked: 9 << 30,
         memory_bytes: 16 << 30,
+        shares_memory_of: None,
         side_by_side: true,
         lost: false,
         loss: None,
@@ -192,6 +194,7 @@ fn shown() -> Snapshot {
         series: vec![4000.0; 60],
         latency: LatencyView::default(),
         standing: None,
+        flaws: Flaws::default(),
     };
     let entry = EntryView {
         load: 0.1,
@@ -211,16 +214,18 @@ fn shown() -> Snapshot {
         simulated: true,
         precision: None,
         health: Health::Serving,
+        lately: Losses::default(),
         matrix: Matrix::from_rows(Arc::clone(&frame), &vec![vec![16; MEMBERS]; DEVICES])
             .expect("valid"),
         policy: PolicyKind::NoWait,
-        combination: Combination::new(RuleKind::Average, vec![1.0; MEMBERS]),
+        combination: Combination::even(RuleKind::Average, MEMBERS),
         segment_size: 128,
         devices: frame.devices.iter().map(device).collect(),
         members: frame.members.iter().map(member).collect(),
         entries: vec![entry; DEVICES * MEMBERS],
         latency: LatencyView::default(),
         latency_before: None,
+        oldest_waiting: None,
         target: None,
         throughput: ThroughputView {
             samples_per_s: 4000.0,

@@ -143,7 +143,7 @@ impl<'a> Learner<'a> {
         let right = rows
             .iter()
             .enumerate()
-            .filter(|(i, row)| samples.label(*i) == Some(label_of(row)))
+            .filter(|(i, row)| samples.label(*i).is_some() && samples.label(*i) == label_of(row))
             .count();
         Ok(right as f32 / samples.len() as f32)
     }

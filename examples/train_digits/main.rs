@@ -76,12 +76,7 @@ fn untrained(folder: &Path) -> Result<(Ensemble, usize)> {
 
 fn training_part(folder: &Path, ensemble: &Ensemble, rows: usize) -> Result<Samples> {
     let bytes = fs::read(folder.join("digits.csv"))?;
-    let all = Samples::parse(
-        "digits.csv",
-        &bytes,
-        ensemble.input.shape,
-        Some(ensemble.classes),
-    )?;
+    let all = Samples::parse("digits.csv", bytes, &ensemble.sample_form())?;
     let Some(labels) = all.labels() else {
         bail!("digits.csv has no labels")
     };

@@ -203,6 +203,13 @@ impl Devices {
         self.spaces[self.devices[index].space.0].bytes
     }
 
+    /// The first device of the same memory space, where that is another one.
+    pub fn shares_memory_of(&self, index: usize) -> Option<usize> {
+        let space = self.devices[index].space;
+        let first = self.devices.iter().position(|device| device.space == space);
+        first.filter(|first| *first != index)
+    }
+
     /// The memory spaces.
     pub fn spaces(&self) -> &[MemorySpace] {
         &self.spaces

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::logits::AverageLogits;
+use super::majority::MajorityVote;
+use super::temperature::Temperature;
 use super::vote_weight::VoteWeight;
 
 /// Folds members' probabilities into an ensemble's answer, rows in any order.
@@ -36,14 +39,16 @@ pub enum RuleKind {
     Average,
     WeightedAverage,
     MajorityVote,
+    AverageLogits,
 }
 
 impl RuleKind {
     /// Every rule.
-    pub const ALL: [RuleKind; 3] = [
+    pub const ALL: [RuleKind; 4] = [
         RuleKind::Average,
         RuleKind::WeightedAverage,
         RuleKind::MajorityVote,
+        RuleKind::AverageLogits,
     ];
 
     /// Its name in manifests and on the screen.
@@ -52,7 +57,13 @@ impl RuleKind {
             RuleKind::Average => "average",
             RuleKind::WeightedAverage => "weighted-average",
             RuleKind::MajorityVote => "majority-vote",
+            RuleKind::AverageLogits => "average-logits",
         }
+    }
+
+    /// Whether it means something for rows that are no probabilities.
+    pub fn takes_values(self) -> bool {
+        self != RuleKind::AverageLogits
     }
 
     /// The rule for members with these vote weights, all of whom vote.
@@ -73,12 +84,39 @@ impl RuleKind {
         weights: &[VoteWeight],
         voting: &[bool],
     ) -> Arc<dyn CombinationRule> {
+        self.build_at(
+            classes,
+            weights,
+            voting,
+            &vec![Temperature::ONE; voting.len()],
+        )
+    }
+
+    /// The same, each member at its temperature.
+    pub fn build_at(
+        self,
+        classes: usize,
+        weights: &[VoteWeight],
+        voting: &[bool],
+        temperatures: &[Temperature],
+    ) -> Arc<dyn CombinationRule> {
         let even = vec![VoteWeight::default(); voting.len()];
-        match self {
+        let rule: Arc<dyn CombinationRule> = match self {
             RuleKind::Average => Arc::new(Average::of(classes, &even, voting)),
             RuleKind::WeightedAverage => Arc::new(Average::of(classes, weights, voting)),
             RuleKind::MajorityVote => Arc::new(MajorityVote::of(classes, voting)),
+            RuleKind::AverageLogits => {
+                return Arc::new(AverageLogits::of(classes, voting, temperatures));
+            }
+        };
+        if temperatures.iter().all(|t| t.is_one()) {
+            return rule;
         }
+        Arc::new(Tempered {
+            classes,
+            temperatures: temperatures.to_vec(),
+            rule,
+        })
     }
 }
 
@@ -129,86 +167,48 @@ impl CombinationRule for Average {
     }
 }
 
-/// One vote a member for its likeliest class.
-///
-/// A score is the share of votes. Of classes with equally many, the one with the
-/// largest summed probability wins, then the lowest; the winner's score is the next
-/// float above, so that it is the only highest. A row with a NaN makes the answer NaN.
-pub struct MajorityVote {
+/// A rule over members' probabilities at temperatures of their own.
+pub(super) struct Tempered {
     classes: usize,
-    voting: Vec<bool>,
-    voters: usize,
+    temperatures: Vec<Temperature>,
+    rule: Arc<dyn CombinationRule>,
 }
 
-impl MajorityVote {
-    /// Of those members that are said to vote.
-    pub fn of(classes: usize, voting: &[bool]) -> Self {
-        MajorityVote {
-            classes,
-            voting: voting.to_vec(),
-            voters: voting.iter().filter(|votes| **votes).count(),
-        }
-    }
-}
-
-impl CombinationRule for MajorityVote {
+impl CombinationRule for Tempered {
     fn state_width(&self) -> usize {
-        2 * self.classes
+        self.rule.state_width()
     }
 
     fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
-        if !self.voting[member] {
-            return;
+        let temperature = self.temperatures[member];
+        if temperature.is_one() || !self.counts(member) {
+            return self.rule.fold(member, rows, state);
         }
-        let states = state.chunks_exact_mut(2 * self.classes);
-        for (row, state) in rows.chunks_exact(self.classes).zip(states) {
-            let (votes, sums) = state.split_at_mut(self.classes);
-            if row.iter().any(|p| p.is_nan()) {
-                votes.fill(f32::NAN);
-            }
-            votes[label_of(row)] += 1.0;
-            for (sum, p) in sums.iter_mut().zip(row) {
-                *sum += p;
-            }
-        }
+        let mut rows = rows.to_vec();
+        temperature.apply(&mut rows, self.classes);
+        self.rule.fold(member, &rows, state);
     }
 
     fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
-        let voters = self.voters as f32;
-        let mut scores = Vec::with_capacity(state.len() / 2);
-        for sample in state.chunks_exact(2 * classes) {
-            let (votes, sums) = sample.split_at(classes);
-            let first = scores.len();
-            scores.extend(votes.iter().map(|v| v / voters));
-            let winner = &mut scores[first + winner(votes, sums)];
-            *winner = winner.next_up();
-        }
-        scores
+        self.rule.finish(state, classes)
     }
 
     fn counts(&self, member: usize) -> bool {
-        self.voting[member]
+        self.rule.counts(member)
     }
 }
 
-/// Most votes, then the largest sum, then the lowest class.
-fn winner(votes: &[f32], sums: &[f32]) -> usize {
-    let mut best = 0;
-    for class in 1..votes.len() {
-        if (votes[class], sums[class]) > (votes[best], sums[best]) {
-            best = class;
-        }
-    }
-    best
-}
-
-/// The class with the highest score, the lowest of equals.
-pub fn label_of(scores: &[f32]) -> usize {
+/// The class with the highest score, the lowest of equals; none where any score is NaN or
+/// infinite, since then nothing is known of the highest.
+pub fn label_of(scores: &[f32]) -> Option<usize> {
     let mut best = 0;
     for (class, score) in scores.iter().enumerate() {
+        if !score.is_finite() {
+            return None;
+        }
         if *score > scores[best] {
             best = class;
         }
     }
-    best
+    (!scores.is_empty()).then_some(best)
 }

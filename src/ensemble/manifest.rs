@@ -8,6 +8,7 @@ use toml::Spanned;
 use super::combination::RuleKind;
 use super::member::Outputs;
 use super::normalisation::PerChannel;
+use super::samples::Layout;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,8 +16,9 @@ pub(super) struct Manifest {
     pub name: String,
     pub classes: Spanned<i64>,
     pub labels: Option<Spanned<Vec<String>>>,
-    #[serde(default)]
-    pub rule: RuleKind,
+    pub rule: Option<Spanned<RuleKind>>,
+    /// Of members that say none of their own.
+    pub temperature: Option<Spanned<f64>>,
     pub segment_size: Option<Spanned<i64>>,
     pub batch_sizes: Option<Spanned<Vec<i64>>>,
     pub policy: Option<Spanned<Policy>>,
@@ -33,6 +35,9 @@ pub(super) struct Manifest {
 #[serde(deny_unknown_fields)]
 pub(super) struct InputTable {
     pub shape: Spanned<Vec<i64>>,
+    /// In which order files hold images.
+    #[serde(default)]
+    pub layout: Layout,
     pub scale: Option<Spanned<PerChannel>>,
     pub shift: Option<Spanned<PerChannel>>,
     /// In units of what scale and shift give, as `std`.
@@ -53,6 +58,8 @@ pub(super) struct Policy {
 #[serde(deny_unknown_fields)]
 pub(super) struct Calibration {
     pub file: Option<String>,
+    /// A file of their labels, where the samples have none beside them.
+    pub labels: Option<String>,
     /// Rows at the start of the file that are left out (those trained on).
     pub skip: Option<usize>,
     /// How many samples are made up, in place of a file.
@@ -79,6 +86,7 @@ pub(super) struct MemberTable {
     pub outputs: Outputs,
     /// 0: it runs and does not vote.
     pub vote_weight: Option<Spanned<f64>>,
+    pub temperature: Option<Spanned<f64>>,
 }
 
 /// Fields that are not written are the ensemble's.

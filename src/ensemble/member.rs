@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::network::{Graph, Weights};
 
 use super::input::Input;
+use super::temperature::Temperature;
 use super::vote_weight::VoteWeight;
 
 /// What the network's last layer gives.
@@ -16,7 +17,17 @@ pub enum Outputs {
     /// Numbers that a softmax turns into probabilities.
     #[default]
     Logits,
+    /// Numbers from 0 to 1 that sum to 1, a class each.
     Probabilities,
+    /// Numbers that are no probabilities and are to be taken as they are.
+    Values,
+}
+
+impl Outputs {
+    /// Whether the manifest promises that rows are probabilities already.
+    pub fn is_declared(self) -> bool {
+        self == Outputs::Probabilities
+    }
 }
 
 /// A member: its network, weights, and its say in the vote.
@@ -30,4 +41,6 @@ pub struct Member {
     pub outputs: Outputs,
     /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
     pub vote_weight: Option<VoteWeight>,
+    /// At which its probabilities are taken.
+    pub temperature: Temperature,
 }

@@ -5,13 +5,15 @@ mod combination;
 mod error;
 mod files;
 mod input;
+mod logits;
+mod majority;
 mod manifest;
 mod member;
 mod normalisation;
-mod npy;
 mod policy;
 pub mod samples;
 mod scales;
+mod temperature;
 mod validate;
 mod vote;
 mod vote_weight;
@@ -21,15 +23,18 @@ use std::sync::Arc;
 use crate::compute::gpu::Precision;
 
 pub use batch_sizes::{BatchSize, BatchSizes};
-pub use combination::{Average, CombinationRule, MajorityVote, RuleKind, label_of};
+pub use combination::{Average, CombinationRule, RuleKind, label_of};
 pub use error::EnsembleError;
 pub use files::Files;
 pub use input::{Input, Transforms};
+pub use logits::AverageLogits;
+pub use majority::MajorityVote;
 pub use member::{Member, Outputs};
 pub use normalisation::{Affine, Normalisation, PerChannel, Steps};
 pub use policy::{PolicyKind, Wait};
-pub use samples::Samples;
+pub use samples::{Classes, Layout, SampleForm, Samples};
 pub use scales::{Scales, Weighed};
+pub use temperature::Temperature;
 pub use vote::Combination;
 pub use vote_weight::{VoteWeight, VoteWeightError};
 
@@ -40,6 +45,8 @@ pub struct Ensemble {
     pub members: Vec<Arc<Member>>,
     /// What clients send, and how members take it that say nothing else.
     pub input: Input,
+    /// In which order files of samples hold images.
+    pub layout: Layout,
     pub classes: usize,
     /// One name a class where the manifest gives them.
     pub labels: Option<Vec<String>>,
@@ -82,11 +89,23 @@ impl Ensemble {
     /// How its manifest combines members: those of weight 0 do not vote.
     pub fn combination(&self) -> Combination {
         let weights = self.members.iter().map(|m| m.vote_weight);
+        let temperatures = self.members.iter().map(|m| m.temperature);
         Combination {
             rule: self.rule,
             voting: weights.clone().map(|w| w.is_some()).collect(),
             weights: weights.map(Option::unwrap_or_default).collect(),
+            temperatures: temperatures.collect(),
         }
+    }
+
+    /// Whether its members could be combined so.
+    ///
+    /// # Errors
+    /// Which part is wrong and what was expected.
+    pub fn check_combination(&self, combination: &Combination) -> Result<(), String> {
+        combination.check(self.members.len())?;
+        let outputs: Vec<Outputs> = self.members.iter().map(|m| m.outputs).collect();
+        combination.check_outputs(&outputs, &self.member_names())
     }
 
     /// The distinct inputs of the members.
@@ -100,6 +119,23 @@ impl Ensemble {
     /// Names of the members in order.
     pub fn member_names(&self) -> Vec<String> {
         self.members.iter().map(|m| m.name.clone()).collect()
+    }
+
+    /// What files of samples for it hold.
+    pub fn sample_form(&self) -> SampleForm<'_> {
+        SampleForm {
+            shape: self.input.shape,
+            layout: self.layout,
+            classes: Classes {
+                count: self.classes,
+                names: self.labels.as_deref(),
+            },
+        }
+    }
+
+    /// Whether every member's rows are probabilities, as given or made so by a softmax.
+    pub fn gives_probabilities(&self) -> bool {
+        self.members.iter().all(|m| m.outputs != Outputs::Values)
     }
 
     /// Whether any member has made-up weights, so that no accuracy means anything.

@@ -14,10 +14,11 @@ pub struct Weighed {
     pub agreement: f64,
     /// Share whose label was met, where labels are known.
     pub accuracy: Option<f64>,
-    /// Mean total variation from the ensemble's scores.
-    pub disagreement: f64,
-    /// Mean entropy over the most there can be.
-    pub entropy: f64,
+    /// Mean total variation from the ensemble's scores; none where members give values
+    /// that are no probabilities.
+    pub disagreement: Option<f64>,
+    /// Mean entropy over the most there can be, likewise.
+    pub entropy: Option<f64>,
     /// Share whose answer would be another class without it; with it, where it does not
     /// vote. Without the only voter there would be no answer at all: 1.
     pub flips: f64,
@@ -36,6 +37,8 @@ pub struct Scales {
     /// Weights of all samples, and of those whose label is known.
     weight: f64,
     labelled: f64,
+    /// Members give probabilities.
+    probable: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +75,16 @@ impl Scales {
             weighed: 0,
             weight: 0.0,
             labelled: 0.0,
+            probable: true,
+        }
+    }
+
+    /// For members that give values: nothing is said of distributions.
+    #[must_use]
+    pub fn of_values(self) -> Self {
+        Scales {
+            probable: false,
+            ..self
         }
     }
 
@@ -81,7 +94,12 @@ impl Scales {
     }
 
     /// Weighs one sample: each member's probabilities, and the label where it is known.
+    /// One that any member answered with NaN or infinities is left out: it would stay in
+    /// every mean.
     pub fn weigh(&mut self, rows: &[&[f32]], label: Option<usize>) {
+        if rows.iter().any(|row| row.iter().any(|p| !p.is_finite())) {
+            return;
+        }
         let scores = combine(self.rule.as_ref(), rows, self.classes);
         let answer = label_of(&scores);
         let total: f32 = scores.iter().sum();
@@ -91,15 +109,16 @@ impl Scales {
         self.labelled += f64::from(u8::from(label.is_some()));
         for (member, row) in rows.iter().enumerate() {
             let other = self.otherwise[member].as_ref();
-            let other = other.map(|rule| label_of(&combine(rule.as_ref(), rows, self.classes)));
+            let other =
+                other.and_then(|rule| label_of(&combine(rule.as_ref(), rows, self.classes)));
             let sums = &mut self.members[member];
             sums.agreed += share(label_of(row) == answer);
             sums.distance += distance(row, &scores, total);
             sums.entropy += entropy(row);
-            sums.flipped += share(other != Some(answer));
+            sums.flipped += share(other != answer);
             if let Some(label) = label {
-                let now = share(answer == label);
-                sums.right += share(label_of(row) == label);
+                let now = share(answer == Some(label));
+                sums.right += share(label_of(row) == Some(label));
                 sums.change += other.map_or(0.0, |other| share(other == label) - now);
             }
         }
@@ -134,8 +153,8 @@ impl Scales {
             weighed: self.weighed,
             agreement: mean(sums.agreed),
             accuracy: graded(sums.right),
-            disagreement: mean(sums.distance),
-            entropy: mean(sums.entropy),
+            disagreement: self.probable.then(|| mean(sums.distance)),
+            entropy: self.probable.then(|| mean(sums.entropy)),
             flips: mean(sums.flipped),
             accuracy_change: graded(sums.change).filter(|_| self.otherwise[member].is_some()),
         })

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::combination::{CombinationRule, RuleKind};
+use super::member::Outputs;
+use super::temperature::Temperature;
 use super::vote_weight::VoteWeight;
 
 /// A rule, a weight for each member, and who is left out.
@@ -15,15 +17,27 @@ pub struct Combination {
     pub weights: Vec<VoteWeight>,
     /// Whether each member's answers count. One that does not vote still runs.
     pub voting: Vec<bool>,
+    /// One a member, at which its probabilities are taken.
+    pub temperatures: Vec<Temperature>,
 }
 
 impl Combination {
-    /// Everybody votes.
+    /// Everybody votes, with probabilities as they are.
     pub fn new(rule: RuleKind, weights: Vec<VoteWeight>) -> Self {
         Combination {
             voting: vec![true; weights.len()],
+            temperatures: vec![Temperature::ONE; weights.len()],
             rule,
             weights,
+        }
+    }
+
+    /// The same with each member at a temperature.
+    #[must_use]
+    pub fn at(self, temperatures: Vec<Temperature>) -> Self {
+        Combination {
+            temperatures,
+            ..self
         }
     }
 
@@ -48,6 +62,7 @@ impl Combination {
         Ok(Combination {
             rule,
             weights: written.into_iter().map(Option::unwrap_or_default).collect(),
+            temperatures: vec![Temperature::ONE; voting.len()],
             voting,
         })
     }
@@ -57,9 +72,14 @@ impl Combination {
     /// # Errors
     /// Which part is wrong and what was expected.
     pub fn check(&self, members: usize) -> Result<(), String> {
-        if self.weights.len() != members || self.voting.len() != members {
+        let lengths = [
+            self.weights.len(),
+            self.voting.len(),
+            self.temperatures.len(),
+        ];
+        if lengths != [members; 3] {
             return Err(format!(
-                "expected a weight and a vote for {members} members"
+                "expected a weight, a vote and a temperature for {members} members"
             ));
         }
         match self.voting.contains(&true) {
@@ -70,7 +90,34 @@ impl Combination {
 
     /// The rule, ready to fold rows of `classes` probabilities.
     pub fn build(&self, classes: usize) -> Arc<dyn CombinationRule> {
-        self.rule.build_for(classes, &self.weights, &self.voting)
+        let (weights, voting) = (&self.weights, &self.voting);
+        self.rule
+            .build_at(classes, weights, voting, &self.temperatures)
+    }
+
+    /// Whether it means something for members that give `outputs`.
+    ///
+    /// # Errors
+    /// Which of `names` gives values where probabilities are needed.
+    pub fn check_outputs(&self, outputs: &[Outputs], names: &[String]) -> Result<(), String> {
+        for (member, outputs) in outputs.iter().enumerate() {
+            if *outputs != Outputs::Values {
+                continue;
+            }
+            let name = &names[member];
+            if self.voting[member] && !self.rule.takes_values() {
+                let rule = self.rule.name();
+                return Err(format!(
+                    "rule: `{rule}` needs probabilities of every member, and `{name}` gives values"
+                ));
+            }
+            if !self.temperatures[member].is_one() {
+                return Err(format!(
+                    "temperature of `{name}`: it gives values, and only probabilities have one"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The same with a member that votes, or does not.
@@ -106,6 +153,11 @@ impl Combination {
             let (old, now) = (self.weights[member], new.weights[member]);
             if old != now {
                 said.push(format!("weight of {name}: {old} → {now}"));
+            }
+            let (old, now) = (self.temperatures[member], new.temperatures[member]);
+            if old != now {
+                let (old, now) = (old.get(), now.get());
+                said.push(format!("temperature of {name}: {old} → {now}"));
             }
             match (self.voting[member], new.voting[member]) {
                 (true, false) => said.push(format!("{name} no longer votes")),

@@ -1,5 +1,10 @@
 //! The load generator: a thread that sends an ensemble's own samples by a pattern
 //! and, where it knows the labels, counts right answers.
+//!
+//! Latencies of open patterns count from when a request was due, not from when it was
+//! sent: a generator that falls behind, because the door or resizing holds it up, would
+//! otherwise leave out what its clients wait (coordinated omission). Those of the closed
+//! loop count from the sending, since a client sends only once it was answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,6 +29,9 @@ pub struct Tally {
     /// Samples answered, and those whose label was met.
     pub answered: AtomicU64,
     pub right: AtomicU64,
+    /// How much later than it was due the last request of an open pattern was sent, in
+    /// microseconds: the generator or the door is the bottleneck where this grows.
+    pub behind: AtomicU64,
 }
 
 impl Tally {
@@ -35,7 +43,7 @@ impl Tally {
         let right = answer
             .labels()
             .enumerate()
-            .filter(|(i, label)| samples.label(first + i) == Some(*label))
+            .filter(|(i, label)| label.is_some() && samples.label(first + i) == *label)
             .count();
         self.answered
             .fetch_add(answer.len() as u64, Ordering::Relaxed);
@@ -173,7 +181,10 @@ impl SenderLoop {
                 }
                 thread::park_timeout(left);
             }
-            let sent = self.send(1, done);
+            let late = Instant::now().saturating_duration_since(due);
+            let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+            self.tally.behind.store(micros, Ordering::Relaxed);
+            let sent = self.send(1, late, done);
             self.count_down(1);
             under_way += usize::from(sent.is_ok());
             under_way -= answers.try_iter().count();
@@ -192,7 +203,7 @@ impl SenderLoop {
         while !self.is_over() {
             while idle > 0 && !self.is_over() {
                 let count = self.left.map_or(samples, |left| samples.min(left));
-                match self.send(count, done) {
+                match self.send(count, Duration::ZERO, done) {
                     Ok(()) => {
                         self.count_down(count);
                         idle -= 1;
@@ -221,8 +232,9 @@ impl SenderLoop {
         }
     }
 
-    /// Sends the next `count` samples, or says why the door refused.
-    fn send(&mut self, count: usize, done: &Sender<()>) -> Result<(), Refused> {
+    /// Sends the next `count` samples, which were due so long ago, or says why the door
+    /// refused.
+    fn send(&mut self, count: usize, late: Duration, done: &Sender<()>) -> Result<(), Refused> {
         let first = self.next;
         let (tally, samples) = (Arc::clone(&self.tally), Arc::clone(&self.samples));
         let done = done.clone();
@@ -236,6 +248,7 @@ impl SenderLoop {
         let labels = self.samples.labels_of(first, count);
         let request = Request {
             labels: labels.as_deref(),
+            late,
             ..Request::new(&values)
         };
         let sent = self.engine.submit_with(request, Box::new(reply));

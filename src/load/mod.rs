@@ -10,4 +10,4 @@ pub use arrivals::Arrivals;
 pub use generator::{Generator, Tally};
 pub use pattern::{Clients, LoadPattern, Period, Rate, RequestSize, Speed};
 pub use replay::LoadError;
-pub use saturate::{Run, RunError, Until, saturate};
+pub use saturate::{Run, RunError, Until, saturate, saturate_for};

@@ -37,6 +37,10 @@ ranged! {
 }
 
 /// A pattern of arrivals.
+///
+/// All but the closed loop are open: requests come when they are due, whatever became of
+/// those before, and their latencies count from then. In the closed loop a client sends
+/// once it was answered, and latencies count from the sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LoadPattern {
     /// `clients` that each send a request as soon as the last is answered.
@@ -57,6 +61,21 @@ pub enum LoadPattern {
     /// One-sample requests at the times that a file recorded, `speed` times as fast, over
     /// and over.
     Replay { file: PathBuf, speed: Speed },
+}
+
+impl LoadPattern {
+    /// Whether requests come at times of their own.
+    pub fn is_open(&self) -> bool {
+        !matches!(self, LoadPattern::Closed { .. })
+    }
+
+    /// From when latencies under it count, in words.
+    pub fn measured_from(&self) -> &'static str {
+        match self.is_open() {
+            true => "from when each was due",
+            false => "from each sending",
+        }
+    }
 }
 
 /// A day where no period is given.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::ensemble::Samples;
-use crate::serving::{Answer, Engine, Failure, Pending, Refused, Request};
+use crate::serving::{Answer, Detail, Engine, Failure, Pending, Refused, Request};
 
 /// What a saturating run came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +66,16 @@ impl Until<'_> {
     }
 }
 
+/// Bytes of members' rows that may be under way.
+const MEMBERS_BYTES: usize = 64 << 20;
+
+/// Samples whose members' rows fit there.
+fn within_bytes(engine: &Engine) -> usize {
+    let ensemble = engine.ensemble();
+    let sample = ensemble.members.len() * ensemble.classes * size_of::<f32>();
+    MEMBERS_BYTES / sample.max(1)
+}
+
 /// Sends `count` of `samples` (round and round) in requests of the segment size, as
 /// many at once as the pool admits, and waits for the last answer or `until` it is
 /// given up. `check` sees each answer, in order, with the number of its first sample.
@@ -77,17 +87,37 @@ pub fn saturate(
     samples: &Samples,
     count: usize,
     until: Until<'_>,
+    check: impl FnMut(usize, &Answer),
+) -> Result<Run, RunError> {
+    saturate_for(engine, samples, count, Detail::Scores, until, check)
+}
+
+/// The same, to be told more. Of members' rows only so many are under way as 64 MiB hold,
+/// or those of one request.
+///
+/// # Errors
+/// As [`saturate`].
+pub fn saturate_for(
+    engine: &Engine,
+    samples: &Samples,
+    count: usize,
+    detail: Detail,
+    until: Until<'_>,
     mut check: impl FnMut(usize, &Answer),
 ) -> Result<Run, RunError> {
-    let capacity = engine.capacity();
-    let piece = engine.ensemble().segment_size.min(capacity);
+    let piece = engine.ensemble().segment_size.min(engine.capacity());
+    let capacity = match detail {
+        Detail::Members => within_bytes(engine).clamp(piece, engine.capacity()),
+        Detail::Scores | Detail::Marked => engine.capacity(),
+    };
     let start = Instant::now();
     let mut pending: VecDeque<(usize, Pending)> = VecDeque::new();
     let (mut next, mut answered) = (0, 0);
     while answered < count && !until.is_over(start) {
         let len = piece.min(count - next);
         if len > 0 && next - answered + len <= capacity {
-            match engine.submit(Request::new(&samples.rows(next, len))) {
+            let values = samples.rows(next, len);
+            match engine.submit(Request::new(&values).detailed(detail)) {
                 Ok(request) => {
                     pending.push_back((next, request));
                     next += len;

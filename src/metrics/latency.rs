@@ -38,9 +38,18 @@ pub struct LatencySummary {
     pub max: u64,
 }
 
-/// A bar of the histogram: latencies above the bucket before and up to `micros`.
+impl LatencySummary {
+    /// Whether there are enough requests for the latency below which a share `q` of them
+    /// lies: one at least is expected above it (p99 asks for 100, p99.9 for 1 000).
+    pub fn is_enough_for(&self, q: f64) -> bool {
+        self.count as f64 * (1.0 - q) >= 1.0 - 1e-9
+    }
+}
+
+/// A bar of the histogram: latencies above `from` and up to `micros`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
+    pub from: u64,
     pub micros: u64,
     pub count: u64,
 }
@@ -85,8 +94,8 @@ impl Latency {
         }
     }
 
-    /// Bars on a logarithmic axis, `per_octave` for each doubling, from the first
-    /// to the last that is not empty.
+    /// Bars on a logarithmic axis, `per_octave` for each doubling, without the empty
+    /// ones.
     pub fn buckets(&self, per_octave: u32) -> Vec<Bucket> {
         self.whole(per_octave, None).buckets
     }
@@ -153,21 +162,18 @@ impl Bars {
 
     /// Values come ascending.
     fn add(&mut self, micros: u64, count: u64) {
-        while self.edge < micros as f64 {
+        if let Some(bar) = self.bars.last_mut().filter(|bar| micros <= bar.micros) {
+            bar.count += count;
+            return;
+        }
+        while self.edge.ceil() < micros as f64 {
             self.edge *= self.step;
-            if !self.bars.is_empty() {
-                self.bars.push(Bucket {
-                    micros: self.edge as u64,
-                    count: 0,
-                });
-            }
         }
-        match self.bars.last_mut() {
-            Some(bar) => bar.count += count,
-            None => self.bars.push(Bucket {
-                micros: self.edge.ceil() as u64,
-                count,
-            }),
-        }
+        let below = self.bars.last().map_or(0, |bar| bar.micros);
+        self.bars.push(Bucket {
+            from: below.max((self.edge / self.step).floor() as u64),
+            micros: self.edge.ceil() as u64,
+            count,
+        });
     }
 }

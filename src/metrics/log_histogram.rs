@@ -31,6 +31,27 @@ impl LogHistogram {
         self.max = self.max.max(micros);
     }
 
+    /// Records what another one has.
+    pub fn add(&mut self, other: &LogHistogram) {
+        if other.total == 0 {
+            return;
+        }
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.total += other.total;
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets all of them; the memory is kept for those to come.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+        (self.total, self.max) = (0, 0);
+    }
+
     /// Latencies recorded.
     pub fn count(&self) -> u64 {
         self.total
@@ -82,6 +103,18 @@ impl LogHistogram {
         found
     }
 
+    /// The least edge of a counter that is not below `micros`: latencies above it are told
+    /// from those up to it.
+    pub fn edge(micros: u64) -> u64 {
+        edges(index(micros.clamp(1, MOST_MICROS))).1
+    }
+
+    /// Latencies above `edge`, an [edge](LogHistogram::edge) of a counter.
+    pub fn above(&self, edge: u64) -> u64 {
+        let at = index(edge.clamp(1, MOST_MICROS));
+        self.counts.iter().skip(at + 1).sum()
+    }
+
     /// Share of latencies above `micros`; none where nothing was recorded.
     pub fn share_above(&self, micros: u64) -> Option<f64> {
         if self.total == 0 {
@@ -96,24 +129,17 @@ impl LogHistogram {
         Some((above as f64 + here * rest.clamp(0.0, 1.0)) / self.total as f64)
     }
 
-    /// Bars on a logarithmic axis, `per_octave` for each doubling (at most 16), from the
-    /// first to the last that is not empty.
+    /// Bars on a logarithmic axis, `per_octave` for each doubling (at most 16), without
+    /// the empty ones.
     pub fn buckets(&self, per_octave: u32) -> Vec<Bucket> {
         let merged = (PER_OCTAVE / u64::from(per_octave).clamp(1, PER_OCTAVE)) as usize;
-        let Some(first) = self.counts.iter().position(|&c| c > 0) else {
-            return Vec::new();
+        let bar = |(bar, counters): (usize, &[u64])| Bucket {
+            from: edges(bar * merged).0,
+            micros: edges((bar + 1) * merged - 1).1,
+            count: counters.iter().sum(),
         };
-        let last = self.counts.iter().rposition(|&c| c > 0).unwrap_or(first);
-        let bars = (first / merged)..=(last / merged);
-        let bar = |bar: usize| {
-            let counters = self.counts.iter().skip(bar * merged).take(merged);
-            Bucket {
-                micros: edges((bar + 1) * merged - 1).1,
-                count: counters.sum(),
-            }
-        };
-        // Below 16 µs counters are whole microseconds, some of them no value's.
-        bars.map(bar).collect()
+        let bars = self.counts.chunks(merged).enumerate().map(bar);
+        bars.filter(|bar| bar.count > 0).collect()
     }
 }
 

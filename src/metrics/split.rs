@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 /// Parts of one latency, or their sums over many; they add up to the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencySplit {
+    /// From when it was due until its samples stood in the queues: the door, resizing and
+    /// scaling, writing to the pool; and how much too late an open load sent it.
+    pub admission: Duration,
     /// Waiting for a lane.
     pub queueing: Duration,
     /// Waiting for others to share a batch with, although a lane was idle.
     pub batching: Duration,
-    /// To the pool, to the device and back.
+    /// To the device and back.
     pub copying: Duration,
     pub computing: Duration,
     /// Folding the last member's answer into the ensemble's.
@@ -22,12 +25,14 @@ pub struct LatencySplit {
 impl LatencySplit {
     /// All parts together.
     pub fn total(&self) -> Duration {
-        self.queueing + self.batching + self.copying + self.computing + self.combining
+        let served = self.copying + self.computing + self.combining;
+        self.admission + self.queueing + self.batching + served
     }
 }
 
 impl AddAssign for LatencySplit {
     fn add_assign(&mut self, other: Self) {
+        self.admission += other.admission;
         self.queueing += other.queueing;
         self.batching += other.batching;
         self.copying += other.copying;
@@ -46,6 +51,7 @@ pub struct SplitTally {
 /// Mean microseconds a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SplitMeans {
+    pub admission: f64,
     pub queueing: f64,
     pub batching: f64,
     pub copying: f64,
@@ -64,6 +70,7 @@ impl SplitTally {
     pub fn add_times(&mut self, split: LatencySplit, times: u64) {
         let factor = u32::try_from(times).unwrap_or(u32::MAX);
         self.sum += LatencySplit {
+            admission: split.admission * factor,
             queueing: split.queueing * factor,
             batching: split.batching * factor,
             copying: split.copying * factor,
@@ -73,10 +80,17 @@ impl SplitTally {
         self.count += times;
     }
 
+    /// Counts what another one has.
+    pub fn add(&mut self, other: &SplitTally) {
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+
     /// Means over the requests so far; zeros where there are none.
     pub fn means(&self) -> SplitMeans {
         let mean = |sum: Duration| sum.as_secs_f64() * 1e6 / self.count.max(1) as f64;
         SplitMeans {
+            admission: mean(self.sum.admission),
             queueing: mean(self.sum.queueing),
             batching: mean(self.sum.batching),
             copying: mean(self.sum.copying),

@@ -1,7 +1,7 @@
 //! Bounded greedy (the paper, algorithm 2): from a start, to the best neighbour,
 //! while that is strictly better. The score of a run is often set by one member alone, so
-//! that neighbours are equal by the dozen; where scores are equal, the one with more
-//! samples a second in the long run is the better one. A step sideways is never taken.
+//! that neighbours are equal by the dozen. The paper stops there; by default this goes
+//! beyond it ([`Ties::LongRun`]). A step sideways is never taken.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -21,6 +21,15 @@ pub struct Bounds {
     pub max_iter: usize,
     pub max_neighs: usize,
     pub seed: u64,
+}
+
+/// What decides between matrices of equal score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// Nothing: an equal one is no better, as in the paper.
+    Stop,
+    /// Samples a second in the long run: the one with more is better.
+    LongRun,
 }
 
 impl Default for Bounds {
@@ -56,6 +65,21 @@ pub fn greedy(
     evaluator: &mut dyn Evaluator,
     control: &Control,
 ) -> Result<Found, SearchError> {
+    greedy_by(start, bounds, Ties::LongRun, evaluator, control)
+}
+
+/// The same with `ties` decided as said; [`Ties::Stop`] is the paper's algorithm 2 and
+/// nothing else.
+///
+/// # Errors
+/// As [`greedy`].
+pub fn greedy_by(
+    start: Matrix,
+    bounds: Bounds,
+    ties: Ties,
+    evaluator: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<Found, SearchError> {
     control.checkpoint()?;
     let first = evaluator.score(&start, 0.0)?;
     let mut found = Found {
@@ -71,7 +95,14 @@ pub fn greedy(
         found.coverage = found.coverage.min(neighbours.coverage);
         control.update(|p| begin(p, iteration, &neighbours));
         let from = found.matrix.clone();
-        let better = best_of(&from, neighbours.matrices, &mut found, evaluator, control)?;
+        let better = best_of(
+            &from,
+            neighbours.matrices,
+            ties,
+            &mut found,
+            evaluator,
+            control,
+        )?;
         found.iterations = iteration + 1;
         control.update(|p| {
             p.history.push(found.score);
@@ -108,23 +139,28 @@ fn draw(found: &Found, most: usize, random: &mut ChaCha8Rng) -> Drawn {
 const EQUAL: f64 = 1e-9;
 
 /// Scores every neighbour; moves to the best if that is strictly better: by its score,
-/// or at an equal one in the long run.
+/// or at an equal one as `ties` says.
 fn best_of(
     from: &Matrix,
     neighbours: Vec<Matrix>,
+    ties: Ties,
     found: &mut Found,
     evaluator: &mut dyn Evaluator,
     control: &Control,
 ) -> Result<bool, SearchError> {
     let mut moved = false;
-    let mut steady = evaluator.steady(&found.matrix);
+    let long_run = |matrix: &Matrix, evaluator: &mut dyn Evaluator| match ties {
+        Ties::Stop => 0.0,
+        Ties::LongRun => evaluator.steady(matrix),
+    };
+    let mut steady = long_run(&found.matrix, evaluator);
     for matrix in neighbours {
         control.checkpoint()?;
         let score = evaluator.score(&matrix, found.score)?;
         found.evaluations += 1;
         let equal = (score.samples_per_s - found.score).abs() <= EQUAL * found.score;
         let long = match equal {
-            true => evaluator.steady(&matrix),
+            true => long_run(&matrix, evaluator),
             false => 0.0,
         };
         let better = match equal {
@@ -135,7 +171,7 @@ fn best_of(
         if better {
             steady = match equal {
                 true => long,
-                false => evaluator.steady(&matrix),
+                false => long_run(&matrix, evaluator),
             };
             moved = true;
             found.matrix = matrix;

@@ -39,7 +39,7 @@ pub use doubt::Doubt;
 pub use evaluator::{Evaluator, Score, SearchError};
 pub use found::{Found, Gap};
 pub use goal::{Goal, LoadedLatency, Objective};
-pub use greedy::{Bounds, greedy};
+pub use greedy::{Bounds, Ties, greedy, greedy_by};
 pub use job::{Job, Outcome};
 pub use method::{Algorithm, EvaluatorKind, Method};
 pub use plan::{Kind, Offer, PlanOrder, Planned, plan};

@@ -205,7 +205,7 @@ fn burst_end(served: &[Served], at: usize) -> usize {
 /// Samples that are answered at the same time at most.
 fn largest_burst(served: &[Served]) -> usize {
     let bursts = served.chunk_by(|a, b| a.at == b.at);
-    let samples = bursts.map(|burst| burst.iter().map(|s| s.samples).sum());
+    let samples = bursts.map(|burst| burst.iter().map(|s| s.samples).sum::<usize>());
     samples.max().unwrap_or(0)
 }
 

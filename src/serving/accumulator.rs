@@ -5,26 +5,49 @@
 
 use std::sync::Mutex;
 
-use crate::ensemble::{CombinationRule, label_of};
+use crate::ensemble::CombinationRule;
 use crate::lock::lock;
+
+use super::answer::{Answer, Block};
+use super::flaws::{Flaw, FlawKind, is_finite, is_probable};
 
 /// The combined state of a part's samples.
 #[derive(Debug)]
 pub struct Part {
-    state: Mutex<Vec<f32>>,
+    folded: Mutex<Folded>,
     samples: usize,
+    /// Members whose rows are kept as well; 0: none.
+    kept: usize,
+}
+
+#[derive(Debug, Default)]
+struct Folded {
+    state: Vec<f32>,
+    /// `[members, samples, classes]`, where they are kept.
+    rows: Vec<f32>,
+    flaws: Vec<Flaw>,
 }
 
 impl Part {
     /// Nothing folded yet.
     pub fn new(samples: usize) -> Self {
         Part {
-            state: Mutex::new(Vec::new()),
+            folded: Mutex::default(),
             samples,
+            kept: 0,
         }
     }
 
-    /// Folds `member`'s `rows` for the samples from `first` on.
+    /// The same, to keep the rows of every one of `members` too.
+    pub fn keeping(samples: usize, members: usize) -> Self {
+        Part {
+            kept: members,
+            ..Part::new(samples)
+        }
+    }
+
+    /// Folds `member`'s `rows` for the samples from `first` on, but those that hold NaN
+    /// or infinities: they are noted. Whether all were finite.
     pub fn fold(
         &self,
         rule: &dyn CombinationRule,
@@ -32,62 +55,134 @@ impl Part {
         first: usize,
         rows: &[f32],
         classes: usize,
-    ) {
-        if !rule.counts(member) {
-            return;
+    ) -> bool {
+        let sound = is_finite(rows);
+        if sound && !rule.counts(member) && self.kept == 0 {
+            return true;
         }
-        let width = rule.state_width();
-        let samples = rows.len() / classes.max(1);
-        let mut state = lock(&self.state);
-        if state.is_empty() {
-            state.resize(self.samples * width, 0.0);
+        let mut folded = lock(&self.folded);
+        if self.kept > 0 {
+            self.keep(&mut folded, member, first, rows, classes);
         }
-        rule.fold(
-            member,
-            rows,
-            &mut state[first * width..(first + samples) * width],
-        );
+        if rule.counts(member) {
+            let samples = rows.len() / classes.max(1);
+            let state = self.state(&mut folded, first, samples, rule.state_width());
+            match sound {
+                true => rule.fold(member, rows, state),
+                false => fold_finite(rule, member, rows, state, classes),
+            }
+        }
+        if !sound {
+            let rows = rows.chunks_exact(classes).enumerate();
+            let flawed = rows.filter(|(_, row)| !is_finite(row));
+            let flaws = flawed.map(|(i, _)| Flaw {
+                member,
+                sample: first + i,
+                kind: FlawKind::NotFinite,
+            });
+            folded.flaws.extend(flaws);
+        }
+        sound
     }
 
-    fn take(&self) -> Vec<f32> {
-        std::mem::take(&mut *lock(&self.state))
+    /// The state of `samples` from `first` on.
+    fn state<'a>(
+        &self,
+        folded: &'a mut Folded,
+        first: usize,
+        samples: usize,
+        width: usize,
+    ) -> &'a mut [f32] {
+        if folded.state.is_empty() {
+            folded.state.resize(self.samples * width, 0.0);
+        }
+        &mut folded.state[first * width..(first + samples) * width]
+    }
+
+    fn keep(&self, folded: &mut Folded, member: usize, first: usize, rows: &[f32], classes: usize) {
+        let all = self.kept * self.samples * classes;
+        folded.rows.resize(all, 0.0);
+        let at = (member * self.samples + first) * classes;
+        folded.rows[at..at + rows.len()].copy_from_slice(rows);
+    }
+
+    /// Notes those of a member's `rows` that are finite and no probabilities, for the
+    /// samples from `first` on. Whether there were none.
+    pub fn check_probabilities(
+        &self,
+        member: usize,
+        first: usize,
+        rows: &[f32],
+        classes: usize,
+    ) -> bool {
+        let rows = rows.chunks_exact(classes).enumerate();
+        let wrong = rows.filter(|(_, row)| !is_probable(row) && is_finite(row));
+        let flaws = wrong.map(|(i, _)| Flaw {
+            member,
+            sample: first + i,
+            kind: FlawKind::NotProbabilities,
+        });
+        let flaws: Vec<Flaw> = flaws.collect();
+        if !flaws.is_empty() {
+            lock(&self.folded).flaws.extend(&flaws);
+        }
+        flaws.is_empty()
+    }
+
+    /// What is wrong with the rows that were folded, in no order; samples count in this
+    /// part.
+    pub fn flaws(&self) -> Vec<Flaw> {
+        lock(&self.folded).flaws.clone()
+    }
+
+    fn take(&self) -> Folded {
+        std::mem::take(&mut *lock(&self.folded))
     }
 }
 
-/// What an ensemble answers to a request: scores a class for each sample.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    parts: Vec<Vec<f32>>,
+/// Folds those rows that are finite.
+fn fold_finite(
+    rule: &dyn CombinationRule,
+    member: usize,
+    rows: &[f32],
+    state: &mut [f32],
     classes: usize,
+) {
+    let states = state.chunks_exact_mut(rule.state_width());
+    for (row, state) in rows.chunks_exact(classes).zip(states) {
+        if is_finite(row) {
+            rule.fold(member, row, state);
+        }
+    }
 }
 
 impl Answer {
-    /// Finishes the parts of a request, in order.
+    /// Finishes the parts of a request, in order. A sample that a voter answered with NaN
+    /// or infinities has NaN as every score.
     pub fn finish(rule: &dyn CombinationRule, parts: &[Part], classes: usize) -> Self {
-        let finished = parts.iter().map(|p| rule.finish(p.take(), classes));
-        Answer {
-            parts: finished.collect(),
-            classes,
-        }
-    }
-
-    /// Scores (`[classes]`) of each sample, in the order they were sent.
-    pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
-        self.parts.iter().flat_map(|p| p.chunks_exact(self.classes))
-    }
-
-    /// The class with the highest score, of each sample.
-    pub fn labels(&self) -> impl Iterator<Item = usize> {
-        self.rows().map(label_of)
-    }
-
-    /// Samples answered.
-    pub fn len(&self) -> usize {
-        self.parts.iter().map(Vec::len).sum::<usize>() / self.classes.max(1)
-    }
-
-    /// Never for an answer to an admitted request: those have samples.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        let mut first = 0;
+        let mut flaws = Vec::new();
+        let blocks = parts.iter().map(|part| {
+            let folded = part.take();
+            let mut scores = rule.finish(folded.state, classes);
+            for flaw in &folded.flaws {
+                if flaw.kind == FlawKind::NotFinite && rule.counts(flaw.member) {
+                    scores[flaw.sample * classes..][..classes].fill(f32::NAN);
+                }
+            }
+            let counted = folded.flaws.into_iter().map(|flaw| Flaw {
+                sample: first + flaw.sample,
+                ..flaw
+            });
+            flaws.extend(counted);
+            first += part.samples;
+            Block {
+                scores,
+                rows: folded.rows,
+            }
+        });
+        let blocks: Vec<Block> = blocks.collect();
+        flaws.sort_unstable_by_key(|flaw| (flaw.sample, flaw.member));
+        Answer::new(blocks, classes, flaws)
     }
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 pub struct Door {
     state: DoorState,
     refused: u64,
+    last: Option<Refused>,
 }
 
 /// Open, or closed with a reason.
@@ -24,7 +25,7 @@ pub enum DoorState {
 pub enum Refused {
     #[error("a request of {samples} samples is larger than the pool of {most}")]
     TooLarge { samples: usize, most: usize },
-    #[error("the pool is full: {samples} samples asked for, {free} free")]
+    #[error("the pool is full: {free} places free, {samples} asked for")]
     Full { samples: usize, free: usize },
     #[error("the door is closed: {0}")]
     Closed(String),
@@ -63,13 +64,21 @@ impl Door {
             DoorState::Open if samples > free => Err(Refused::Full { samples, free }),
             DoorState::Open => Ok(()),
         };
-        self.refused += u64::from(verdict.is_err());
+        if let Err(refused) = &verdict {
+            self.count_refusal(refused);
+        }
         verdict
     }
 
     /// Counts a refusal that was decided outside.
-    pub fn count_refusal(&mut self) {
+    pub fn count_refusal(&mut self, refused: &Refused) {
         self.refused += 1;
+        self.last = Some(refused.clone());
+    }
+
+    /// Why the last request was refused.
+    pub fn last_refusal(&self) -> Option<&Refused> {
+        self.last.as_ref()
     }
 
     /// Requests refused so far.

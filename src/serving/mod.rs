@@ -5,9 +5,11 @@
 //! threads; tests, and later the simulation, drive it in virtual time.
 
 mod accumulator;
+mod answer;
 mod batch;
 mod core;
 mod door;
+mod flaws;
 mod lanes;
 mod live;
 mod policy;
@@ -21,13 +23,15 @@ mod spans;
 mod storage;
 mod supervision;
 
-pub use accumulator::{Answer, Part};
+pub use accumulator::Part;
+pub use answer::Answer;
 pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
-    Admission, Core, CoreConfig, DeviceStats, Finished, LagStats, Latencies, MemberStats, Next,
-    Owed, Stamps, WorkerStats,
+    Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed, Stamps,
+    WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
+pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
     BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, GpuRunner, Graded, Loss,

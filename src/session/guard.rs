@@ -70,6 +70,63 @@ impl Terms {
     }
 }
 
+impl Terms {
+    /// The same time, in which nothing matters.
+    pub(super) fn of_nothing(self) -> Self {
+        Terms {
+            p99: None,
+            failures: None,
+            accuracy: None,
+            ..self
+        }
+    }
+}
+
+/// What a limit is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limited {
+    P99,
+    Failures,
+    Accuracy,
+}
+
+impl Limited {
+    /// `p99`, `failures`, `accuracy`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limited::P99 => "p99",
+            Limited::Failures => "failures",
+            Limited::Accuracy => "accuracy",
+        }
+    }
+
+    /// A value of it with its unit: `12.3 ms`, `1.8 %`.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Limited::P99 => format!("{:.1} ms", value / 1e3),
+            Limited::Failures | Limited::Accuracy => format!("{:.1} %", 100.0 * value),
+        }
+    }
+}
+
+/// How one limit of a probation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    pub what: Limited,
+    /// Since the change: microseconds of p99, shares of the others; none so far.
+    pub value: Option<f64>,
+    pub limit: f64,
+    /// Before the change, where enough was asked then.
+    pub baseline: Option<f64>,
+    /// Requests (samples, of accuracy) beyond the limit, of so many.
+    pub beyond: u64,
+    pub counted: u64,
+    /// The share that may be beyond it, with what the time before does not tell.
+    pub allowed: f64,
+    /// How many are missing to tell one of a hundred more from chance.
+    pub missing: u64,
+}
+
 /// Something applied that has to prove itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probation {
@@ -80,6 +137,8 @@ pub struct Probation {
     pub before: Measured,
     /// So far.
     pub after: Measured,
+    /// How each limit stands; none where there is nothing to compare with.
+    pub checks: Vec<Check>,
     /// What comes back where it fails.
     pub refuge: Setup,
 }

@@ -1,21 +1,41 @@
 //! Whether what is on probation does worse. No clock inside: a state machine that is told
 //! the time and what was measured.
 
+mod limit;
+
 use std::time::Duration;
 
-use super::guard::{Measured, Terms};
+use crate::metrics::Reading;
+
+use super::guard::{Check, Limited, Terms};
+use limit::Limit;
 
 /// Compares what is measured since a change with what was measured before it.
 ///
-/// Few requests decide nothing: a limit counts from [`Judge::LEAST`] requests on both
-/// sides. Before the time is over only what is clear decides: a share that is above its
-/// limit by three standard errors; half of the requests slower than p99 may be, or a
-/// tenth of [`Judge::MANY`], ten times as many as may be.
-#[derive(Clone, Copy, Debug)]
+/// Each limit is a count: requests above the limit of latency, failed ones, samples that
+/// were answered wrongly. As many as chance brings about where nothing changed decide
+/// nothing: where a change does no worse than its terms allow, [`Judge::RISK`] is the
+/// probability at most that it is rolled back, for all limits and looks together. One
+/// third of it is for what the time before does not tell exactly, one for looking while it
+/// runs, one for the end.
+///
+/// Requests share batches and queues, so many may be late together: counts are taken for
+/// as few as their spread before says.
+#[derive(Clone, Debug)]
 pub struct Judge {
     terms: Terms,
-    before: Measured,
     since: Duration,
+    limits: Vec<Limit>,
+    /// Requests before the change.
+    before: u64,
+}
+
+/// What was done before a change.
+#[derive(Clone, Debug, Default)]
+pub struct Baseline {
+    pub whole: Reading,
+    /// The same in pieces of a few seconds, which tell how much counts spread.
+    pub pieces: Vec<Reading>,
 }
 
 /// What waited while a change was made is over in so long.
@@ -32,29 +52,40 @@ pub enum Verdict {
 }
 
 impl Judge {
-    /// Requests under which nothing is decided.
-    pub const LEAST: u64 = 30;
-    /// Requests of which a tenth is no accident.
-    pub const MANY: u64 = 100;
+    /// Probability at most that a change is rolled back that does no worse.
+    pub const RISK: f64 = 0.01;
+    /// Requests before a change under which nothing is compared with them.
+    pub const LEAST: u64 = 100;
+    /// One request of a hundred more beyond a limit than may be (of failures and accuracy,
+    /// half as many again where that is more) is found with this probability, once as many
+    /// came as are asked for.
+    pub const POWER: f64 = 0.95;
 
     /// Of a change that serves since `since` (after the engine's start).
-    pub fn new(terms: Terms, before: Measured, since: Duration) -> Self {
+    pub fn new(terms: Terms, before: &Baseline, since: Duration) -> Self {
         Judge {
             terms,
-            before,
             since,
+            limits: limit::limits(&terms, before),
+            before: before.whole.answered + before.whole.failed + before.whole.refused,
         }
+    }
+
+    /// How each limit stands with what was measured since the change.
+    pub fn checks(&self, after: &Reading) -> Vec<Check> {
+        self.limits.iter().map(|l| l.check(after)).collect()
     }
 
     /// What it comes to at `now`, with what was measured since, and how many requests are
     /// under way.
-    pub fn step(&self, now: Duration, after: &Measured, in_flight: usize) -> Verdict {
+    pub fn step(&self, now: Duration, after: &Reading, in_flight: usize) -> Verdict {
         let over = now >= self.since.saturating_add(self.terms.lasts);
-        let worse = self.failing(after, over);
-        let worse = worse.or_else(|| self.slower(now, after, over));
-        let worse = worse.or_else(|| self.less_right(after, over));
+        let worse = self.limits.iter().find(|limit| match over {
+            true => limit.is_passed_at_the_end(after),
+            false => self.has_settled(now, limit) && limit.is_passed_meanwhile(after),
+        });
         match worse {
-            Some(why) => Verdict::Failed(why),
+            Some(limit) => Verdict::Failed(limit.why(after)),
             None if !over => Verdict::Watching,
             None if after.answered == 0 && in_flight > 0 => {
                 Verdict::Failed(format!("none of {in_flight} requests was answered"))
@@ -63,99 +94,26 @@ impl Judge {
         }
     }
 
-    /// Requests that fail.
-    fn failing(&self, after: &Measured, over: bool) -> Option<String> {
-        let more = self.terms.failures?;
-        let (share, requests) = failures(after);
-        let before = failures(&self.before).0;
-        let limit = (before + more).min(1.0);
-        let least = share - margin(limit, requests, over);
-        (requests >= Self::LEAST && least > limit).then(|| {
-            format!(
-                "{} of requests failed, {} before; at most {} was asked for",
-                percent(share),
-                percent(before),
-                percent(limit)
-            )
-        })
-    }
-
-    /// A longer p99.
-    fn slower(&self, now: Duration, after: &Measured, over: bool) -> Option<String> {
-        let factor = self.terms.p99?;
-        let limit = self.before.p99.filter(|_| self.compares(after))? as f64 * factor;
-        // What waited while the change was made is over by then.
+    /// What waited while the change was made is late by no fault of the change.
+    fn has_settled(&self, now: Duration, limit: &Limit) -> bool {
         let settles = (self.terms.lasts / 4).min(SETTLES);
-        let settled = now >= self.since.saturating_add(settles);
-        let clear = match after.answered >= Self::MANY {
-            true => after.p90,
-            false => after.p50,
-        };
-        let decides = match over {
-            true => after.p99,
-            false => clear.filter(|_| settled),
-        };
-        let p99 = after
-            .p99
-            .filter(|_| decides.is_some_and(|d| d as f64 > limit))?;
-        Some(format!(
-            "p99 {}, {} before; at most {factor} times that was asked for",
-            millis(p99),
-            millis(self.before.p99?)
-        ))
+        limit.what != Limited::P99 || now >= self.since.saturating_add(settles)
     }
 
-    /// A lower accuracy.
-    fn less_right(&self, after: &Measured, over: bool) -> Option<String> {
-        let less = self.terms.accuracy.filter(|_| self.compares(after))?;
-        let (before, now) = (self.before.accuracy?, after.accuracy?);
-        let limit = (before - less).max(0.0);
-        (now + margin(limit, after.answered, over) < limit).then(|| {
-            format!(
-                "accuracy {}, {} before; at least {} was asked for",
-                percent(now),
-                percent(before),
-                percent(limit)
-            )
-        })
+    fn remark(&self, after: &Reading) -> Option<String> {
+        if self.limits.is_empty() && self.terms == self.terms.of_nothing() {
+            return None;
+        }
+        match (after.answered + after.failed + after.refused, self.before) {
+            (0, _) => return Some("no request came meanwhile".into()),
+            (_, 0) => return Some("no request came before".into()),
+            (_, n) if n < Self::LEAST => return Some(format!("only {n} requests came before")),
+            _ => {}
+        }
+        let checks = self.checks(after);
+        let most = checks.iter().max_by_key(|check| check.missing)?;
+        let (missing, name) = (most.missing, most.what.name());
+        let asked = missing + most.counted;
+        (missing > 0).then(|| format!("{missing} of {asked} requests were missing to judge {name}"))
     }
-
-    fn compares(&self, after: &Measured) -> bool {
-        after.answered >= Self::LEAST && self.before.answered >= Self::LEAST
-    }
-
-    fn remark(&self, after: &Measured) -> Option<String> {
-        let requests = after.answered + after.failed;
-        let few = |requests: u64, when: &str| match requests {
-            0 => Some(format!("no request came {when}")),
-            n if n < Self::LEAST => Some(format!("only {n} requests came {when}")),
-            _ => None,
-        };
-        let before = self.before.answered + self.before.failed;
-        few(requests, "meanwhile").or_else(|| few(before, "before"))
-    }
-}
-
-/// Share of requests that failed, and of how many.
-fn failures(measured: &Measured) -> (f64, u64) {
-    let requests = measured.answered + measured.failed;
-    (measured.failed as f64 / requests.max(1) as f64, requests)
-}
-
-/// How far from the limit a share of so many must lie: at the end it counts as it is.
-fn margin(limit: f64, count: u64, over: bool) -> f64 {
-    if over {
-        return 0.0;
-    }
-    // Even where no failure is expected, the first ones are noise.
-    let share = limit.clamp(0.01, 0.99);
-    3.0 * (share * (1.0 - share) / count.max(1) as f64).sqrt()
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
-
-fn millis(micros: u64) -> String {
-    format!("{:.1} ms", micros as f64 / 1e3)
 }

@@ -8,6 +8,8 @@ mod guard;
 mod history;
 mod judge;
 mod live;
+mod loss_watch;
+mod losses;
 pub mod record;
 pub mod remote;
 pub mod replay;
@@ -19,20 +21,22 @@ mod watching;
 pub mod wire;
 
 pub use crate::load::LoadPattern;
+pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Refusal, Slowdown};
 pub use gpu_view::GpuView;
-pub use guard::{Measured, Probation, ProbationState, Target, Terms};
+pub use guard::{Check, Limited, Measured, Probation, ProbationState, Target, Terms};
 pub use history::{Mark, MarkKind, Ran};
-pub use judge::{Judge, Verdict};
+pub use judge::{Baseline, Judge, Verdict};
 pub use live::LiveSession;
+pub use loss_watch::{LogLine, LossWatch, Total};
+pub use losses::{Losses, Lost};
 pub use setup::Setup;
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
-    Accuracy, Counters, DeviceView, EntryView, Health, LatencyView, LoadView, LogEntry, LogLevel,
-    MemberView, Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot,
-    ThroughputView,
+    Accuracy, Counters, DeviceView, EntryView, Health, LoadView, LogEntry, LogLevel, MemberView,
+    Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot, ThroughputView,
 };
 pub use standing::Standing;
 pub use watching::{Audience, Pace, Play, Playback, RecordingView};

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::allocation::{MatrixFile, MatrixFileError};
-use crate::ensemble::{Combination, PolicyKind, RuleKind};
+use crate::ensemble::{Combination, PolicyKind, RuleKind, Temperature};
 
 use super::setup::Setup;
 
@@ -66,6 +66,7 @@ struct WrittenCombination {
     rule: RuleKind,
     weights: Option<Vec<f64>>,
     voting: Option<Vec<bool>>,
+    temperatures: Option<Vec<f64>>,
 }
 
 impl SetupFile {
@@ -123,6 +124,11 @@ impl SetupFile {
                 text,
                 "\n[combination]\nrule = \"{rule}\"\nweights = {weights:?}\nvoting = {voting:?}"
             );
+            if combination.temperatures.iter().any(|t| !t.is_one()) {
+                let temperatures = combination.temperatures.iter().map(|t| t.get());
+                let temperatures: Vec<f64> = temperatures.collect();
+                let _ = writeln!(text, "temperatures = {temperatures:?}");
+            }
         }
         text
     }
@@ -155,9 +161,17 @@ fn segment_size(found: i64) -> Result<usize, SetupFileError> {
 
 impl WrittenCombination {
     fn value(self, members: usize) -> Result<Combination, String> {
+        let temperatures = match self.temperatures {
+            None => vec![Temperature::ONE; members],
+            Some(written) => {
+                let parsed = written.into_iter().map(Temperature::new);
+                let parsed: Result<_, String> = parsed.collect();
+                parsed.map_err(|why| format!("temperatures: {why}"))?
+            }
+        };
         let weights = self.weights.unwrap_or_else(|| vec![1.0; members]);
         let voting = self.voting.unwrap_or_else(|| vec![true; members]);
-        let combination = Combination::written(self.rule, &weights, voting)?;
+        let combination = Combination::written(self.rule, &weights, voting)?.at(temperatures);
         combination.check(members)?;
         Ok(combination)
     }

@@ -10,12 +10,14 @@ use crate::allocation::{Cell, Matrix};
 use crate::compute::gpu::Precision;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
-use crate::metrics::{Bucket, LatencySummary, SplitMeans};
+use crate::metrics::{Distribution, LatencyView};
 use crate::search::Progress;
+use crate::serving::Flaws;
 
 use super::gpu_view::GpuView;
 use super::guard::{Probation, Target};
 use super::history::{Mark, Ran};
+use super::losses::Losses;
 use super::setup::Setup;
 use super::standing::Standing;
 use super::watching::{Audience, Playback, RecordingView};
@@ -46,13 +48,18 @@ pub struct Snapshot {
     pub entries: Vec<EntryView>,
     pub latency: LatencyView,
     /// Latencies under what ran before the last reload.
-    pub latency_before: Option<LatencyView>,
+    pub latency_before: Option<Distribution>,
+    /// How long the oldest request that is under way has waited for its answer. Latencies
+    /// are of answers: where none come, this still grows.
+    pub oldest_waiting: Option<Duration>,
     /// What latencies are judged by, where one was set.
     pub target: Option<Target>,
     pub throughput: ThroughputView,
     /// Where the load generator knows labels and no weights are made up.
     pub accuracy: Option<Accuracy>,
     pub counters: Counters,
+    /// What was refused or failed lately.
+    pub lately: Losses,
     pub load: LoadView,
     pub search: Option<SearchView>,
     pub reload: Option<ReloadView>,
@@ -109,9 +116,13 @@ pub struct DeviceView {
     /// Share of the last second it copied, 0 to 1; where copies have engines of their
     /// own this may pass beside computing.
     pub copying: f64,
-    /// Booked in its memory space.
+    /// Booked in its memory space, by all devices of the space together.
     pub memory_booked: u64,
+    /// What the memory space has.
     pub memory_bytes: u64,
+    /// The first device of the same memory space, where that is another one: partitions of
+    /// a processor share the host's memory.
+    pub shares_memory_of: Option<usize>,
     /// Its lanes run side by side, and copies have engines of their own.
     pub side_by_side: bool,
     /// It disappeared.
@@ -156,6 +167,8 @@ pub struct MemberView {
     pub latency: LatencyView,
     /// What it brings to the ensemble; none while too few answers were weighed.
     pub standing: Option<Standing>,
+    /// Its rows that were not what they should be.
+    pub flaws: Flaws,
 }
 
 /// One entry: a worker, or none.
@@ -180,18 +193,6 @@ pub struct EntryView {
     pub interfered: Option<f64>,
     /// From arrival to the end of this worker's batches.
     pub latency: LatencyView,
-}
-
-/// Latencies since the last reload or clearing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LatencyView {
-    pub summary: LatencySummary,
-    /// Bars on a logarithmic axis.
-    pub buckets: Vec<Bucket>,
-    /// Where the mean latency went, in microseconds.
-    pub split: SplitMeans,
-    /// Share that took longer than the target, where one is set.
-    pub missed: Option<f64>,
 }
 
 /// Samples answered over time.
@@ -231,6 +232,8 @@ pub struct LoadView {
     /// It sends nothing while a search measures.
     pub resting: bool,
     pub sent: u64,
+    /// How much later than it was due the last request of an open pattern was sent.
+    pub behind: Duration,
 }
 
 /// A search, running or finished.

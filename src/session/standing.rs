@@ -11,10 +11,11 @@ pub struct Standing {
     pub agreement: f64,
     /// Share whose label was met, where labels are known.
     pub accuracy: Option<f64>,
-    /// Mean distance of its probabilities from the ensemble's (total variation), 0 to 1.
-    pub disagreement: f64,
-    /// Mean entropy of its probabilities, over the most there can be, 0 to 1.
-    pub entropy: f64,
+    /// Mean distance of its probabilities from the ensemble's (total variation), 0 to 1;
+    /// none where members give values that are no probabilities.
+    pub disagreement: Option<f64>,
+    /// Mean entropy of its probabilities, over the most there can be, 0 to 1; likewise.
+    pub entropy: Option<f64>,
     /// Share of all members' device time that it took, 0 to 1.
     pub cost: f64,
     /// Share of samples whose answer would be another class without it (with it, where it

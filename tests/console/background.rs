@@ -10,7 +10,8 @@ use std::io::{BufRead, BufReader};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, ended};
+use crate::wait::wait_until;
 
 /// Folders of a test's own, for sockets and logs.
 struct Home(PathBuf);
@@ -87,7 +88,7 @@ fn a_console_hands_its_engine_over_and_others_join_it() {
     let mut console = home.terminal(&["--load", "poisson:50"]);
     console.until("serving");
     console.send("q");
-    console.until("background");
+    console.shows("b background");
     console.send("b");
     console.ends_clean();
     assert_eq!(home.text(&["servers"]).trim(), "digits");
@@ -110,7 +111,7 @@ fn a_viewer_that_is_killed_leaves_the_server_unharmed() {
     let mut viewer = home.terminal(&["attach"]);
     viewer.until("serving");
     viewer.signal(Signal::KILL);
-    viewer.wait();
+    viewer.ends();
     let report = home.text(&["report", "digits", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
     assert_eq!(report["ensemble"], "digits");
@@ -119,7 +120,7 @@ fn a_viewer_that_is_killed_leaves_the_server_unharmed() {
     let error = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(error.contains("running already"), "{error}");
     kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
-    assert!(server.wait().expect("ends").success(), "it drained");
+    assert!(ended(&mut server).success(), "it drained");
     let absent = home.run(&["attach", "digits"]);
     let error = String::from_utf8_lossy(&absent.stderr).into_owned();
     assert!(error.contains("no server `digits` runs"), "{error}");
@@ -151,7 +152,7 @@ fn a_read_only_viewer_changes_nothing() {
     viewer.signal(Signal::TERM);
     viewer.ends_clean();
     home.text(&["stop", "digits"]);
-    assert!(server.wait().expect("ends").success());
+    assert!(ended(&mut server).success());
 }
 
 #[test]
@@ -204,4 +205,90 @@ fn a_report_serves_an_ensemble_for_a_moment() {
     ]);
     let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert!(report["counters"]["answered"].as_u64() > Some(0));
+}
+
+/// A console whose options say what becomes of its engine without a terminal.
+fn with_option(home: &Home, option: &str, arguments: &[&str]) -> Terminal {
+    let text = format!("[console]\nhang_up = \"{option}\"\n");
+    fs::write(home.path("config.toml"), text).expect("writes");
+    let folder = home.path("");
+    let all = [&["--load", "poisson:50", "--config", &folder], arguments].concat();
+    let mut console = home.terminal(&all);
+    console.until("serving");
+    console
+}
+
+/// The terminal goes away, or only says so.
+fn goes_away(console: &mut Terminal, signal: Option<Signal>) {
+    match signal {
+        Some(signal) => console.signal(signal),
+        None => console.hang_up(),
+    }
+}
+
+#[test]
+fn an_engine_goes_on_without_its_terminal_where_the_options_say_so() {
+    for signal in [None, Some(Signal::HUP)] {
+        let home = Home::new();
+        let mut console = with_option(&home, "background", &[]);
+        goes_away(&mut console, signal);
+        assert!(console.ends().success());
+        assert_eq!(home.text(&["servers"]).trim(), "digits");
+        let report = home.text(&["report", "digits", "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+        assert_eq!(report["counters"]["failed"], 0);
+        assert!(home.text(&["stop", "digits"]).contains("stopped"));
+    }
+}
+
+#[test]
+fn an_engine_shown_as_lines_goes_on_as_well() {
+    for signal in [None, Some(Signal::HUP)] {
+        let home = Home::new();
+        let mut console = with_option(&home, "background", &["--linear"]);
+        goes_away(&mut console, signal);
+        wait_until("it serves without a terminal", || {
+            home.text(&["servers"]).trim() == "digits"
+        });
+        assert!(home.text(&["stop", "digits"]).contains("stopped"));
+        assert!(console.ends().success());
+    }
+}
+
+#[test]
+fn an_engine_ends_with_its_terminal_by_default() {
+    for arguments in [&[][..], &["--linear"]] {
+        for signal in [None, Some(Signal::HUP)] {
+            let home = Home::new();
+            let mut console = with_option(&home, "stop", arguments);
+            goes_away(&mut console, signal);
+            assert!(console.ends().success());
+            assert!(home.text(&["servers"]).contains("no server runs"));
+        }
+    }
+}
+
+#[test]
+fn a_report_says_that_requests_are_refused_and_why() {
+    let home = Home::new();
+    let text = home.text(&[
+        "report",
+        "imn1",
+        "--devices",
+        "sim:v100",
+        "--load",
+        // More at once than its pool has places for.
+        "closed:64x32",
+        "--for",
+        "2s",
+    ]);
+    let head = text.lines().next().expect("a head");
+    assert!(head.contains("fault: refusing requests:"), "{text}");
+    let note = text
+        .lines()
+        .find(|l| l.starts_with("fault: requests refused:"));
+    assert!(
+        note.is_some_and(|l| l.contains("the pool is full")),
+        "{text}"
+    );
 }

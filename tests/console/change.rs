@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyCode;
 use divisi::allocation::Matrix;
-use divisi::ensemble::{PolicyKind, RuleKind, VoteWeight, Wait};
+use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
 };
@@ -226,6 +226,36 @@ fn rule_weights_and_votes_are_compared_and_applied() {
 }
 
 #[test]
+fn temperatures_and_the_rule_of_logits_are_staged_as_the_others() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("V   jt");
+    bench.control('u');
+    bench.keys("2.5");
+    screen!("combination_temperature", bench);
+    bench.press(KeyCode::Enter);
+    let text = bench.text();
+    assert!(
+        text.contains("combination: average → average-logits"),
+        "{text}"
+    );
+    bench.keys("y");
+    let wanted = setup(|s| {
+        s.combination.rule = RuleKind::AverageLogits;
+        s.combination.temperatures[0] = Temperature::new(2.5).expect("in range");
+    });
+    assert_eq!(bench.sent(), [apply(wanted)]);
+    bench.keys("Vjt");
+    bench.control('u');
+    bench.keys("0");
+    bench.press(KeyCode::Enter);
+    assert!(
+        bench.text().contains("✗ temperature of"),
+        "{}",
+        bench.text()
+    );
+}
+
+#[test]
 fn a_weight_of_0_is_no_vote() {
     let mut bench = Bench::new(80, 24);
     bench.keys("Vj");
@@ -344,6 +374,7 @@ fn probation() -> Probation {
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),
+        checks: Vec::new(),
         refuge: snapshot().setup(),
     }
 }

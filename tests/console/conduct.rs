@@ -9,78 +9,6 @@ use std::process::{Command, Stdio};
 use crate::storm::Dice;
 use crate::terminal::{Terminal, serving};
 
-/// The screen as the terminal would show it: moves, clearing and text; no colours.
-struct Shown {
-    terminal: Terminal,
-    cells: Vec<Vec<char>>,
-    at: (usize, usize),
-    /// Bytes that wait for the rest of their sequence.
-    left: Vec<u8>,
-}
-
-impl Shown {
-    fn new(terminal: Terminal, columns: usize, rows: usize) -> Self {
-        Shown {
-            terminal,
-            cells: vec![vec![' '; columns]; rows],
-            at: (0, 0),
-            left: Vec::new(),
-        }
-    }
-
-    /// Waits until the screen has `text` in one line.
-    fn shows(&mut self, text: &str) {
-        while !self.lines().iter().any(|l| l.contains(text)) {
-            let bytes = self.terminal.read(text);
-            self.left.extend(bytes);
-            self.take();
-        }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.cells.iter().map(|row| row.iter().collect()).collect()
-    }
-
-    fn take(&mut self) {
-        let bytes = std::mem::take(&mut self.left);
-        let whole = std::str::from_utf8(&bytes).map_or_else(|e| e.valid_up_to(), str::len);
-        let text = String::from_utf8_lossy(&bytes[..whole]).into_owned();
-        let mut rest = text.as_str();
-        while let Some(first) = rest.chars().next() {
-            if first != '\u{1b}' {
-                self.put(first);
-                rest = &rest[first.len_utf8()..];
-                continue;
-            }
-            let Some(end) = rest.find(|c: char| c.is_ascii_alphabetic()) else {
-                break;
-            };
-            self.code(&rest[2..=end]);
-            rest = &rest[end + 1..];
-        }
-        self.left = [rest.as_bytes(), &bytes[whole..]].concat();
-    }
-
-    fn put(&mut self, sign: char) {
-        let (row, column) = self.at;
-        if let Some(cell) = self.cells.get_mut(row).and_then(|r| r.get_mut(column)) {
-            *cell = sign;
-        }
-        self.at.1 += 1;
-    }
-
-    fn code(&mut self, code: &str) {
-        if let Some(place) = code.strip_suffix('H') {
-            let mut numbers = place
-                .split(';')
-                .map(|n| n.parse::<usize>().unwrap_or(1) - 1);
-            self.at = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        } else if code == "2J" {
-            self.cells.iter_mut().for_each(|row| row.fill(' '));
-        }
-    }
-}
-
 /// A folder of this test's own.
 fn scratch(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("divisi-conduct-{}-{name}", std::process::id()));
@@ -90,22 +18,20 @@ fn scratch(name: &str) -> PathBuf {
 
 #[test]
 fn an_edit_is_applied_and_rolled_back() {
-    let terminal = Terminal::start(120, 40, &["--load", "poisson:50"]);
-    let mut shown = Shown::new(terminal, 120, 40);
-    shown.shows("allocation");
-    shown.terminal.send("e+");
-    shown.shows("larger");
-    shown.terminal.send("a");
-    shown.shows("memory");
-    shown.terminal.send("y");
-    shown.shows("reload done in");
-    shown.terminal.send("u");
-    shown.shows("Bring back");
-    shown.terminal.send("y");
+    let mut terminal = Terminal::start(120, 40, &["--load", "poisson:50"]);
+    terminal.shows("allocation");
+    terminal.send("e+");
+    terminal.shows("larger");
+    terminal.send("a");
+    terminal.shows("y apply");
+    terminal.send("y");
+    terminal.shows("reload done in");
+    terminal.send("u");
+    terminal.shows("Bring back");
+    terminal.send("y");
     // The dialog has taken the first one off the screen.
-    shown.shows("reload done in");
-    shown.terminal.send("qs");
-    shown.terminal.ends_clean();
+    terminal.shows("reload done in");
+    terminal.leave();
 }
 
 #[test]
@@ -115,19 +41,22 @@ fn suspending_gives_the_terminal_back_and_resuming_takes_it() {
     terminal.until("\u{1b}[?1049l");
     let again = terminal.proceeds("serving");
     assert!(again.contains("\u{1b}[?1049h"));
-    terminal.send("qs");
-    terminal.ends_clean();
+    terminal.leave();
 }
 
 /// Everything that was set is unset, in this order and once.
 #[test]
 fn the_last_that_is_written_restores_the_terminal() {
-    let mut terminal = serving(80, 24);
-    terminal.send("qs");
+    // With requests under way it would say that it waits for them.
+    let mut terminal = Terminal::start(80, 24, &["--load", "none"]);
+    terminal.until("serving");
+    terminal.send("q");
+    terminal.shows("s stop");
+    terminal.send("s");
     let (bytes, status) = terminal.rest();
     assert!(status.success());
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let restore = "\u{1b}[?2026l\u{1b}[?1006l\u{1b}[?1015l\u{1b}[?1003l\u{1b}[?1002l\u{1b}[?1000l\
+    let restore = "\u{1b}[?2026l\u{1b}[?2004l\u{1b}[?1006l\u{1b}[?1015l\u{1b}[?1003l\u{1b}[?1002l\u{1b}[?1000l\
                    \u{1b}[?7h\u{1b}[?1049l\u{1b}[?25h";
     let at = text.find(restore).expect("the sequence that restores");
     let after = &text[at + restore.len()..];
@@ -170,8 +99,10 @@ fn a_panic_elsewhere_is_told_afterwards() {
     // The log's clock moves on: the screen is alive.
     terminal.until("\u{1b}[?2026l");
     terminal.send("?");
-    terminal.until("help");
+    terminal.shows("help");
     terminal.send("\u{3}");
+    terminal.shows("s stop");
+    terminal.send("s");
     let (bytes, status) = terminal.rest();
     assert!(status.success());
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -199,8 +130,7 @@ fn no_colour_and_ascii_are_kept_to() {
             assert!(plain, "{style}");
         }
     }
-    terminal.send("qs");
-    terminal.ends_clean();
+    terminal.leave();
 }
 
 #[test]
@@ -212,8 +142,7 @@ fn the_mouse_is_left_alone_where_it_is_off() {
     terminal.until("\u{1b}[?1000h");
     terminal.send("m");
     terminal.until("\u{1b}[?1000l");
-    terminal.send("qs");
-    terminal.ends_clean();
+    terminal.leave();
 }
 
 #[test]
@@ -221,22 +150,20 @@ fn a_running_console_takes_changes_of_its_files() {
     let folder = scratch("config");
     let path = folder.to_string_lossy();
     let arguments = ["--load", "none", "--config", &path];
-    let terminal = Terminal::start(120, 40, &arguments);
-    let mut shown = Shown::new(terminal, 120, 40);
-    shown.shows("allocation");
+    let mut terminal = Terminal::start(120, 40, &arguments);
+    terminal.shows("allocation");
     // As editors save: beside it, then renamed.
     let save = |text: &str| {
         fs::write(folder.join(".config.toml.swp"), text).expect("writes");
         fs::rename(folder.join(".config.toml.swp"), folder.join("config.toml")).expect("renames");
     };
     save("[console]\nglyphs = \"ascii\"\n");
-    shown.shows("configuration read again");
-    assert!(shown.lines().concat().is_ascii());
+    terminal.shows("configuration read again");
+    assert!(terminal.lines().concat().is_ascii());
     save("[console]\nglyps = \"unicode\"\n");
-    shown.shows("glyps: no such key; did you mean `glyphs`?");
-    assert!(shown.lines().concat().is_ascii());
-    shown.terminal.send("qs");
-    shown.terminal.ends_clean();
+    terminal.shows("glyps: no such key; did you mean `glyphs`?");
+    assert!(terminal.lines().concat().is_ascii());
+    terminal.leave();
     fs::remove_dir_all(folder).expect("removes");
 }
 
@@ -316,6 +243,8 @@ fn storm(seed: u64, events: u32) {
         terminal.discard();
     }
     terminal.send("\u{3}");
+    terminal.shows("s stop");
+    terminal.send("s");
     let (bytes, status) = terminal.rest();
     assert!(status.success(), "seed {seed}");
     let text = String::from_utf8_lossy(&bytes).into_owned();

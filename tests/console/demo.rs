@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
+use divisi::allocation::Matrix;
 use divisi::ensemble::PolicyKind;
 use divisi::session::{Command, LoadPattern, SearchState};
 use divisi_console::console::Effect;
@@ -10,28 +11,37 @@ use divisi_console::console::demo::{Stage, Wanted};
 
 use crate::fake::{Bench, PLAIN, many, search};
 
-fn demo(width: u16, height: u16, auto: bool) -> Bench {
+pub fn demo(width: u16, height: u16, auto: bool) -> Bench {
     let stage = Stage::Digits;
     Bench::demonstrating(width, height, PLAIN, Wanted { stage, auto })
 }
 
 /// Does what was asked, and lets time and requests pass, until the scene is over.
 fn play(bench: &mut Bench) {
+    play_with(bench, &|_| 50);
+}
+
+pub fn play_with(bench: &mut Bench, rate: &dyn Fn(&Matrix) -> u64) {
     for _ in 0..400 {
         if bench.text().contains('■') {
             return;
         }
-        pass(bench);
+        pass_with(bench, rate);
     }
     panic!("the scene does not end:\n{}", bench.text());
 }
 
 /// The fake does what was last asked of it; a second and fifty answers pass.
-fn pass(bench: &mut Bench) {
+pub fn pass(bench: &mut Bench) {
+    pass_with(bench, &|_| 50);
+}
+
+/// The same where what runs answers so many requests a second.
+fn pass_with(bench: &mut Bench, rate: &dyn Fn(&Matrix) -> u64) {
     let asked = std::mem::take(&mut *bench.desk.sent.lock().unwrap());
     bench.show(|shown| {
         shown.now += Duration::from_secs(1);
-        shown.counters.answered += 50;
+        shown.counters.answered += rate(&shown.matrix);
         shown.members.iter_mut().for_each(|m| m.queued = 0);
         for command in asked {
             match command {
@@ -161,7 +171,8 @@ fn escape_ends_it_and_stays_and_leaving_is_asked_first() {
     bench.press(KeyCode::Esc);
     assert!(bench.console.model().demo.is_none());
     assert!(bench.text().contains("the demonstration is over"));
-    assert_eq!(bench.press(KeyCode::Char('q')), [Effect::Quit]);
+    assert!(bench.press(KeyCode::Char('q')).is_empty());
+    assert_eq!(bench.press(KeyCode::Char('s')), [Effect::Quit]);
 }
 
 #[test]

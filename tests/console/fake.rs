@@ -9,6 +9,7 @@ use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Doubt, Progress};
+use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
 use divisi_console::console::demo::Wanted;
@@ -192,13 +193,22 @@ impl Bench {
     }
 
     pub fn press(&mut self, code: KeyCode) -> Vec<Effect> {
-        self.console
-            .handle(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+        self.key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
     pub fn control(&mut self, c: char) -> Vec<Effect> {
-        let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+        self.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))
+    }
+
+    /// Presses a key after a look at the screen.
+    pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        self.console.seen();
         self.console.handle(Event::Key(key))
+    }
+
+    pub fn paste(&mut self, text: &str) -> Vec<Effect> {
+        self.console.seen();
+        self.console.handle(Event::Paste(text.into()))
     }
 
     pub fn keys(&mut self, text: &str) {
@@ -263,6 +273,7 @@ pub fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
         copying: 0.02,
         memory_booked: booked << 20,
         memory_bytes: 4096 << 20,
+        shares_memory_of: None,
         side_by_side: false,
         lost: false,
         loss: None,
@@ -285,6 +296,7 @@ pub fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
         series: vec![samples_per_s as f32; 60],
         latency: LatencyView::default(),
         standing: None,
+        flaws: Flaws::default(),
     }
 }
 
@@ -315,13 +327,23 @@ fn entries() -> Vec<EntryView> {
         .collect()
 }
 
+/// As it was all the time.
 fn latency() -> LatencyView {
+    LatencyView {
+        now: distribution(),
+        since: distribution(),
+    }
+}
+
+fn distribution() -> Distribution {
     let count = |i: i32| (4000.0 * (-0.08 * f64::from((i - 12) * (i - 12))).exp()) as u64 + 2;
+    let edge = |i: i32| (400.0 * 2f64.powf(f64::from(i) / 4.0)) as u64;
     let bucket = |i: i32| Bucket {
-        micros: (400.0 * 2f64.powf(f64::from(i) / 4.0)) as u64,
+        from: edge(i - 1),
+        micros: edge(i),
         count: count(i),
     };
-    LatencyView {
+    Distribution {
         summary: LatencySummary {
             count: 48_120,
             p50: 2_100,
@@ -332,6 +354,7 @@ fn latency() -> LatencyView {
         },
         buckets: (0..24).map(bucket).collect(),
         split: SplitMeans {
+            admission: 4.0,
             queueing: 610.0,
             batching: 240.0,
             copying: 85.0,
@@ -382,6 +405,7 @@ pub fn snapshot() -> Snapshot {
         entries: entries(),
         latency: latency(),
         latency_before: None,
+        oldest_waiting: None,
         throughput: ThroughputView {
             samples_per_s: 4812.0,
             requests_per_s: 602.0,
@@ -394,10 +418,12 @@ pub fn snapshot() -> Snapshot {
             refused: 3,
             ..Counters::default()
         },
+        lately: Losses::default(),
         load: LoadView {
             resting: false,
             pattern: Some(LoadPattern::poisson(800.0)),
             sent: 48_200,
+            behind: Duration::ZERO,
         },
         search: None,
         reload: None,

@@ -7,6 +7,7 @@ use divisi_console::config::Config;
 use divisi_console::linear::{COMMANDS, Desk, Watcher};
 
 use crate::fake::{Bench, FakeSession, applied, better, matrix, search, snapshot};
+use crate::rich::on_probation;
 
 fn news(watcher: &mut Watcher, shown: &Snapshot) -> Vec<String> {
     let lines = watcher.news(shown);
@@ -45,7 +46,7 @@ fn the_state_comes_first_and_then_only_what_changes() {
 fn the_log_is_said_once() {
     let mut watcher = Watcher::new(Duration::from_secs(3600));
     let mut shown = snapshot();
-    has(&news(&mut watcher, &shown), "error: worker cpu:1 × dense");
+    has(&news(&mut watcher, &shown), "fault: worker cpu:1 × dense");
     shown.log.push(LogEntry {
         at: shown.now,
         level: LogLevel::Warn,
@@ -110,12 +111,18 @@ fn lints_come_and_go() {
     shown.devices[1].busy = 0.22;
     has(
         &news(&mut watcher, &shown),
-        "look: cpu:1 idle 78 % of the time",
+        "warning: cpu:1 idle 78 % of the time",
     );
     shown.devices[1].busy = 0.25;
     assert_eq!(news(&mut watcher, &shown), Vec::<String>::new());
     shown.devices[1].busy = 0.9;
     has(&news(&mut watcher, &shown), "no longer: cpu:1 idle");
+}
+
+fn checked() -> Vec<Check> {
+    let mut shown = snapshot();
+    on_probation(&mut shown);
+    shown.probation.unwrap().checks
 }
 
 #[test]
@@ -129,11 +136,19 @@ fn a_probation_is_said() {
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),
+        checks: Vec::new(),
         refuge: shown.setup(),
     });
+    shown.probation.as_mut().unwrap().checks = checked();
     has(
         &news(&mut watcher, &shown),
         "probation: 1 min 00 s to prove itself",
+    );
+    let mut often = Watcher::new(Duration::ZERO);
+    has(
+        &news(&mut often, &shown),
+        "probation: p99 8.1 ms, at most 12.0 ms, was 10.0 ms; 7 of 812 requests above it, \
+         1.4% may be; 318 more are needed to judge it",
     );
     let state = ProbationState::Failed("p99 14 ms, at most 10 ms".into());
     shown.probation.as_mut().unwrap().state = state;

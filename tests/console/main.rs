@@ -19,14 +19,20 @@ macro_rules! screen {
     };
 }
 
+mod answers;
+mod audience;
 mod background;
+mod captions;
+mod cells;
 mod change;
 mod cli;
 mod conduct;
 mod config;
+mod consent;
 mod demo;
 mod devices;
 mod fake;
+mod figures;
 mod files;
 mod gpus;
 mod layouts;
@@ -34,11 +40,20 @@ mod linear;
 mod looks;
 mod models;
 mod network;
+#[path = "../support/npy.rs"]
+mod npy;
 mod panels;
+mod paste;
 mod rich;
 mod screens;
+mod severity;
 mod simulated;
+#[path = "../support/spoilt.rs"]
+#[allow(dead_code, reason = "the engine's tests use all of it")]
+mod spoilt;
 mod storm;
 mod streams;
 mod terminal;
 mod updates;
+#[path = "../support/wait.rs"]
+mod wait;

@@ -139,6 +139,25 @@ fn lints_name_what_is_wrong_and_its_keys() {
 }
 
 #[test]
+fn members_whose_answers_are_none_are_named() {
+    let mut bench = bench(160, 50);
+    bench.show(|s| {
+        s.members[1].flaws.not_finite = 12;
+        s.members[2].flaws.not_probabilities = 3;
+    });
+    bench.keys("z");
+    for lint in [
+        "! cnn-s answered NaN or infinities, 12 samples so far · 6 log, 7 members",
+        "! cnn-m answers what are no probabilities · 6 log, 7 members",
+    ] {
+        assert!(bench.text().contains(lint), "{lint} in\n{}", bench.text());
+    }
+    bench.show(|s| s.lately.failed.requests = 2);
+    let text = bench.text();
+    assert!(text.contains("✗ cnn-s answered NaN"), "{text}");
+}
+
+#[test]
 fn the_search_names_the_best_change_and_shades_the_others() {
     let mut bench = coloured(160, 50);
     bench.keys("2z");
@@ -245,7 +264,7 @@ fn latency_is_of_the_ensemble_a_member_or_a_worker() {
             .contains("cpu:0 × cnn-m · to its batches' end, ms")
     );
     bench.keys("g");
-    assert!(bench.text().contains("ensemble · request to answer, ms"));
+    assert!(bench.text().contains("ensemble · due to answer, ms"));
 }
 
 #[test]
@@ -254,7 +273,7 @@ fn a_missed_target_is_marked_by_a_sign_and_a_colour() {
     bench.keys("4z");
     is(&bench, "missed", "4.3% ✗", Role::Bad);
     assert!(bench.text().contains("┆"));
-    bench.show(|s| s.latency.missed = Some(0.004));
+    bench.show(|s| s.latency.now.missed = Some(0.004));
     is(&bench, "missed", "0.4% ✓", Role::Good);
 }
 
@@ -264,7 +283,7 @@ fn before_and_after_a_reload_stand_side_by_side() {
         let mut bench = bench(width, height);
         bench.keys("4z");
         let text = bench.text();
-        for word in ["before", "now", "change", "p99.9", "max", "−52%"] {
+        for word in ["before", "10 s", "since", "change", "p99.9", "max", "−52%"] {
             assert!(text.contains(word), "{word} in\n{text}");
         }
     }
@@ -344,13 +363,14 @@ fn the_focus_is_told_by_a_rule_and_a_colour() {
 fn a_probation_counts_down() {
     let mut bench = coloured(120, 40);
     bench.show(on_probation);
-    assert!(
-        bench
-            .text()
-            .contains("on probation, 12 s left: p99 ≤ ×1.2, failures ≤ +1.0 points"),
-        "{}",
-        bench.text()
-    );
+    let shown = bench.text();
+    for part in [
+        "on probation, 12 s left",
+        "p99 8.1 ms ≤ 12.0 ms (was 10.0 ms), 318 missing",
+        "p99 8.1 ms, at most 12.0 ms, was 10.0 ms; 7 of 812 requests above",
+    ] {
+        assert!(shown.contains(part), "{part} in\n{shown}");
+    }
     is(&bench, "", "on probation", Role::Warn);
     let state = |state| move |s: &mut Snapshot| s.probation.as_mut().unwrap().state = state;
     bench.show(state(ProbationState::Failed("p99 ×2.1".into())));

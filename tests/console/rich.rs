@@ -25,21 +25,19 @@ pub fn rich(shown: &mut Snapshot) {
         latency: Duration::from_millis(5),
         share: 0.99,
     });
-    shown.latency.missed = Some(0.043);
-    shown.latency_before = Some(before(&shown.latency));
+    shown.latency.now.missed = Some(0.043);
+    shown.latency.since.missed = Some(0.031);
+    shown.latency_before = Some(before(&shown.latency.since));
     shown.marks = marks();
     shown.search = Some(searching());
     standings(shown);
     for (i, member) in shown.members.iter_mut().enumerate() {
         let wave = |t: i32| 4800.0 + 700.0 * (f64::from(t) / (4.0 + i as f64)).sin();
         member.series = (0..60).map(|t| wave(t) as f32).collect();
-        member.latency = LatencyView {
-            summary: LatencySummary {
-                p50: 1_100 + 200 * i as u64,
-                ..shown.latency.summary
-            },
-            ..shown.latency.clone()
-        };
+        member.latency = shown.latency.clone();
+        for distribution in [&mut member.latency.now, &mut member.latency.since] {
+            distribution.summary.p50 = 1_100 + 200 * i as u64;
+        }
     }
     for (i, entry) in shown.entries.iter_mut().enumerate() {
         entry.waiting = i * 3;
@@ -48,12 +46,13 @@ pub fn rich(shown: &mut Snapshot) {
 }
 
 /// Slower by more than half, with more of it in queues.
-fn before(now: &LatencyView) -> LatencyView {
+fn before(now: &Distribution) -> Distribution {
     let slower = |b: &Bucket| Bucket {
+        from: b.from * 8 / 5,
         micros: b.micros * 8 / 5,
         count: b.count / 2,
     };
-    LatencyView {
+    Distribution {
         summary: LatencySummary {
             count: 20_000,
             p50: 3_500,
@@ -139,8 +138,8 @@ fn standings(shown: &mut Snapshot) {
             weighed: 2048,
             agreement: 0.989 - 0.013 * i,
             accuracy: Some(0.982 - 0.011 * i),
-            disagreement: 0.021 + 0.014 * i,
-            entropy: 0.06 + 0.03 * i,
+            disagreement: Some(0.021 + 0.014 * i),
+            entropy: Some(0.06 + 0.03 * i),
             cost: [0.03, 0.08, 0.19, 0.16, 0.42, 0.12][i as usize % 6],
             flips: 0.004 + 0.002 * i,
             accuracy_change: Some(0.003 * (i - 3.0)),
@@ -165,6 +164,28 @@ pub fn on_probation(shown: &mut Snapshot) {
         state: ProbationState::Watching,
         before: Measured::default(),
         after: Measured::default(),
+        checks: vec![
+            Check {
+                what: Limited::P99,
+                value: Some(8_100.0),
+                limit: 12_000.0,
+                baseline: Some(10_000.0),
+                beyond: 7,
+                counted: 812,
+                allowed: 0.0142,
+                missing: 318,
+            },
+            Check {
+                what: Limited::Failures,
+                value: Some(0.0),
+                limit: 0.01,
+                baseline: Some(0.0),
+                beyond: 0,
+                counted: 812,
+                allowed: 0.011,
+                missing: 0,
+            },
+        ],
         refuge: shown.setup(),
     });
 }

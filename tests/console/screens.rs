@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 use divisi::metrics::LatencySummary;
-use divisi::session::LatencyView;
+use divisi::session::Distribution;
 use divisi::session::{ReloadState, ReloadView};
 use divisi_console::console::{Colours, Event, Look};
 use std::time::Duration;
@@ -68,12 +68,12 @@ fn during_a_search() {
         let mut bench = Bench::new(width, height);
         bench.show(|s| {
             s.search = Some(search());
-            s.latency_before = Some(LatencyView {
+            s.latency_before = Some(Distribution {
                 summary: LatencySummary {
                     p99: 14_300,
-                    ..s.latency.summary
+                    ..s.latency.since.summary
                 },
-                ..s.latency.clone()
+                ..s.latency.since.clone()
             });
         });
         bench.press(KeyCode::Char('2'));

@@ -5,23 +5,48 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
-/// What does not happen for so long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::cells::Cells;
+use crate::wait::wait_for;
+
+/// Between two looks at whether the program has ended.
+const MOMENT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
 
 /// The program in a pseudo-terminal of its own.
 pub struct Terminal {
-    screen: File,
+    /// The terminal's own end, until it goes away.
+    screen: Option<File>,
+    shown: Cells,
     slave: OwnedFd,
     found: Termios,
     program: Child,
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing running.
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+/// How the program ended.
+#[track_caller]
+pub fn ended(program: &mut Child) -> ExitStatus {
+    wait_for(|| {
+        let status = program.try_wait().expect("it can be waited for");
+        status.ok_or_else(|| format!("process {} runs", program.id()))
+    })
 }
 
 /// A cache of this process's own.
@@ -85,67 +110,96 @@ impl Terminal {
             .expect("the program starts");
         Terminal {
             found: tcgetattr(&slave).expect("attributes"),
-            screen: File::from(master),
+            screen: Some(File::from(master)),
+            shown: Cells::new(columns, rows),
             slave,
             program,
         }
     }
 
     /// Reads what is written until it contains `text`.
+    #[track_caller]
     pub fn until(&mut self, text: &str) -> String {
         let mut all = String::new();
-        let mut bytes = [0; 4096];
-        let started = Instant::now();
-        while !all.contains(text) {
-            if started.elapsed() > PATIENCE {
-                let _ = self.program.kill();
-                panic!("{text:?} never came, though other things did");
-            }
-            self.await_output(text);
-            let read = self.screen.read(&mut bytes).expect("the program writes");
-            all.push_str(&String::from_utf8_lossy(&bytes[..read]));
-        }
+        wait_for(|| {
+            all.push_str(&String::from_utf8_lossy(&self.read()));
+            let there = all.contains(text);
+            there.then_some(()).ok_or_else(|| self.shown.lines())
+        });
         all
     }
 
-    /// What is written next, as it comes.
-    pub fn read(&mut self, wanted: &str) -> Vec<u8> {
-        let mut bytes = [0; 4096];
-        self.await_output(wanted);
-        let read = self.screen.read(&mut bytes).expect("the program writes");
-        bytes[..read].to_vec()
+    /// Reads what is written until the screen has `text` in one line.
+    #[track_caller]
+    pub fn shows(&mut self, text: &str) {
+        wait_for(|| {
+            self.read();
+            let there = self.shown.show(text);
+            there.then_some(()).ok_or_else(|| self.shown.lines())
+        });
+    }
+
+    /// Reads what is written until no line of the screen has `text`.
+    #[track_caller]
+    pub fn hides(&mut self, text: &str) {
+        wait_for(|| {
+            self.read();
+            let there = self.shown.show(text);
+            (!there).then_some(()).ok_or_else(|| self.shown.lines())
+        });
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        self.shown.lines()
+    }
+
+    /// Leaves as a person does: what becomes of the engine is asked.
+    #[track_caller]
+    pub fn leave(mut self) {
+        self.send("q");
+        self.shows("s stop");
+        self.send("s");
+        self.ends_clean();
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        self.read_within(&MOMENT)
+    }
+
+    /// What is written within `time`, which may be nothing.
+    fn read_within(&mut self, time: &Timespec) -> Vec<u8> {
+        let screen = self.screen.as_mut().expect("the terminal is there");
+        let mut ready = [PollFd::new(screen, PollFlags::IN)];
+        match poll(&mut ready, Some(time)) {
+            // A signal says nothing of what was written.
+            Ok(0) | Err(Errno::INTR) => return Vec::new(),
+            other => {
+                other.expect("polls");
+            }
+        }
+        let mut bytes = vec![0; 4096];
+        let read = screen.read(&mut bytes).expect("the program writes");
+        bytes.truncate(read);
+        self.shown.take(&bytes);
+        bytes
     }
 
     /// Takes what was written so far, so that the program never waits to write.
     pub fn discard(&mut self) {
-        let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        if poll(&mut ready, Some(&now)).expect("polls") > 0 {
-            self.read("anything");
-        }
+        self.read_within(&Timespec::default());
     }
 
     /// All that is written until the program has ended, and how it ended.
+    #[track_caller]
     pub fn rest(mut self) -> (Vec<u8>, ExitStatus) {
         let mut all = Vec::new();
-        let started = Instant::now();
-        let status = loop {
+        let status = wait_for(|| {
             let ended = self.program.try_wait().expect("it can be waited for");
-            let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
-            let moment = Timespec {
-                tv_sec: 0,
-                tv_nsec: 20_000_000,
-            };
-            if poll(&mut ready, Some(&moment)).expect("polls") > 0 {
-                all.extend(self.read("the rest"));
-            } else if let Some(status) = ended {
-                break status;
-            }
-            assert!(started.elapsed() < PATIENCE, "it never ended");
-        };
+            let more = self.read();
+            all.extend(&more);
+            let status = ended.filter(|_| more.is_empty());
+            status.ok_or_else(|| self.shown.lines())
+        });
         self.is_as_found();
         (all, status)
     }
@@ -157,22 +211,14 @@ impl Terminal {
         assert_eq!(left.output_modes, self.found.output_modes);
     }
 
-    /// A program that says nothing for so long is a failed test, not a hanging one.
-    fn await_output(&mut self, wanted: &str) {
-        let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
-        let most = Timespec {
-            tv_sec: PATIENCE.as_secs() as i64,
-            tv_nsec: 0,
-        };
-        let count = poll(&mut ready, Some(&most)).expect("polls");
-        if count == 0 {
-            let _ = self.program.kill();
-            panic!("{wanted:?} never came");
-        }
+    pub fn send(&mut self, keys: &str) {
+        let screen = self.screen.as_mut().expect("the terminal is there");
+        screen.write_all(keys.as_bytes()).expect("typed");
     }
 
-    pub fn send(&mut self, keys: &str) {
-        self.screen.write_all(keys.as_bytes()).expect("typed");
+    /// The terminal goes away, as when its window is closed.
+    pub fn hang_up(&mut self) {
+        self.screen = None;
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -182,34 +228,32 @@ impl Terminal {
 
     /// Lets a stopped program go on until `text` comes. It may be stopped only after
     /// the first time.
+    #[track_caller]
     pub fn proceeds(&mut self, text: &str) -> String {
         let mut all = String::new();
-        let started = Instant::now();
-        while !all.contains(text) {
-            assert!(started.elapsed() < PATIENCE, "{text:?} never came");
-            let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
-            let moment = Timespec {
-                tv_sec: 0,
-                tv_nsec: 100_000_000,
-            };
-            match poll(&mut ready, Some(&moment)).expect("polls") {
-                0 => self.signal(Signal::CONT),
-                _ => all.push_str(&String::from_utf8_lossy(&self.read(text))),
+        wait_for(|| {
+            let more = self.read();
+            if more.is_empty() {
+                self.signal(Signal::CONT);
             }
-        }
+            all.push_str(&String::from_utf8_lossy(&more));
+            let there = all.contains(text);
+            there.then_some(()).ok_or_else(|| self.shown.lines())
+        });
         all
     }
 
     /// The program's end, however it comes.
-    pub fn wait(mut self) {
-        self.program.wait().expect("it ends");
+    #[track_caller]
+    pub fn ends(&mut self) -> ExitStatus {
+        ended(&mut self.program)
     }
 
     /// The program ends by itself and the terminal is as it was.
+    #[track_caller]
     pub fn ends_clean(mut self) {
-        let last = self.until("\u{1b}[?1049l");
-        assert!(last.contains("\u{1b}[?1049l"), "back from the other screen");
-        let status = self.program.wait().expect("it ends");
+        self.until("\u{1b}[?1049l");
+        let status = self.ends();
         assert!(status.success(), "{status}");
         self.is_as_found();
         assert!(
@@ -231,12 +275,25 @@ fn keys_that_leave_restore_the_terminal() {
     for keys in ["q", "\u{3}"] {
         let mut terminal = serving(80, 24);
         terminal.send(keys);
-        if keys == "q" {
-            // What becomes of the engine is asked.
-            terminal.until("background");
-            terminal.send("s");
-        }
+        // What becomes of the engine is asked.
+        terminal.shows("s stop");
+        terminal.send("s");
         terminal.ends_clean();
+    }
+}
+
+#[test]
+fn no_key_that_asks_to_leave_leaves() {
+    for keys in ["q", "\u{3}"] {
+        let mut terminal = serving(80, 24);
+        terminal.send(keys);
+        terminal.shows("s stop");
+        for _ in 0..5 {
+            terminal.send(keys);
+        }
+        terminal.send("\u{1b}");
+        terminal.hides("s stop");
+        terminal.leave();
     }
 }
 
@@ -252,8 +309,10 @@ fn signals_restore_the_terminal() {
 #[test]
 fn a_terminal_that_is_too_small_is_told_and_left_whole() {
     let mut terminal = Terminal::start(10, 5, &["--load", "none"]);
-    terminal.until("\u{1b}[?1049h");
+    terminal.shows("too");
     terminal.send("q");
+    terminal.shows("Leave?");
+    terminal.send("s");
     terminal.ends_clean();
 }
 

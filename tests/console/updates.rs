@@ -259,14 +259,20 @@ fn what_a_search_could_not_give_is_said() {
 }
 
 #[test]
-fn quitting_asks_only_for_staged_changes() {
+fn a_viewer_is_asked_only_for_what_is_staged() {
     let mut bench = Bench::new(80, 24);
+    bench.show(|s| s.audience.attached = true);
     assert_eq!(bench.press(KeyCode::Char('q')), [Effect::Quit]);
-    bench.keys("e+");
-    assert!(bench.press(KeyCode::Char('q')).is_empty());
-    assert_eq!(bench.press(KeyCode::Char('y')), [Effect::Quit]);
     bench.keys("?");
     assert_eq!(bench.control('c'), [Effect::Quit]);
+    bench.press(KeyCode::Esc);
+    bench.keys("e+");
+    for _ in 0..3 {
+        assert!(bench.press(KeyCode::Char('q')).is_empty());
+        assert!(bench.control('c').is_empty());
+    }
+    bench.control('c');
+    assert_eq!(bench.press(KeyCode::Char('y')), [Effect::Quit]);
 }
 
 #[test]

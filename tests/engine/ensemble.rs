@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use divisi::allocation::{Footprints, Frame};
 use divisi::compute::gpu::Precision;
 use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files, PolicyKind, Samples, Wait};
+use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples, Wait};
 use divisi::network::Shape;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions};
 
 use crate::common::fakes;
+use crate::npy::npy;
 
 const MANIFEST: &str = r#"name = "tiny"
 classes = 2
@@ -306,6 +307,47 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
             "network of `a`: layer `resnet-skeleton`: depth: expected an even number from 10 to 132",
         ),
         (
+            "vote_weight = 2.0",
+            "temperature = 0.0",
+            "ensemble.toml:20: members.temperature: expected a temperature from 0.01 to 100, found 0",
+        ),
+        (
+            "rule = \"weighted-average\"",
+            "temperature = 1000",
+            "ensemble.toml:4: temperature: expected a temperature from 0.01 to 100, found 1000",
+        ),
+        (
+            "vote_weight = 2.0",
+            "temperature = 2.0\noutputs = \"values\"",
+            "ensemble.toml:20: members.temperature: expected none, since `outputs = \"values\"`",
+        ),
+        (
+            "rule = \"weighted-average\"",
+            "rule = \"mean\"",
+            "ensemble.toml:4: rule: unknown variant `mean`, expected one of `average`, `weighted-average`, `majority-vote`, `average-logits`",
+        ),
+        (
+            "vote_weight = 2.0",
+            "outputs = \"chances\"",
+            "ensemble.toml:20: outputs: unknown variant `chances`, expected one of `logits`",
+        ),
+        (
+            "scale = 0.5",
+            "layout = \"hwc\"",
+            "ensemble.toml:11: layout: unknown variant `hwc`, expected `nchw` or `nhwc`",
+        ),
+        (
+            "skip = 1",
+            "labels = \"samples.csv\"",
+            "samples.csv: the samples have labels of their own",
+        ),
+        ("skip = 1", "labels = \"y.npy\"", "y.npy: No such file"),
+        (
+            "file = \"samples.csv\"\nskip = 1",
+            "synthetic = 4\nlabels = \"y.npy\"",
+            "ensemble.toml:13: calibration.labels: belongs to `file`",
+        ),
+        (
             "file = \"samples.csv\"",
             "synthetic = 4",
             "ensemble.toml:13: calibration.skip: belongs to `file`",
@@ -534,7 +576,8 @@ fn weights_that_do_not_belong_are_refused() {
 }
 
 fn parse(name: &str, bytes: &[u8]) -> Result<Samples, String> {
-    Samples::parse(name, bytes, Shape::image(1, 2, 2), Some(2)).map_err(|e| e.to_string())
+    let form = SampleForm::new(Shape::image(1, 2, 2)).classes(2, None);
+    Samples::parse(name, bytes.to_vec(), &form).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -575,18 +618,6 @@ fn samples_of_the_wrong_kind_are_refused() {
     }
 }
 
-/// A file of NumPy's format 1.0.
-fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
-    let padding = 64 - (10 + header.len() + 1) % 64;
-    let header = format!("{header}{}\n", " ".repeat(padding));
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(data);
-    bytes
-}
-
 #[test]
 fn npy_files_are_read_and_lying_ones_refused() {
     let values: Vec<u8> = (0..8).flat_map(|i| (i as f32).to_le_bytes()).collect();
@@ -612,7 +643,7 @@ fn npy_files_are_read_and_lying_ones_refused() {
         (npy("<f4", "True", "(2, 4)", &values), "expected C order"),
         (
             npy("<c8", "False", "(1, 4)", &values),
-            "expected float32, float64 or uint8",
+            "expected one of float16, float32, float64, int8, uint8",
         ),
     ] {
         let error = parse("x.npy", &file).expect_err(said);

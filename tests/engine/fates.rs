@@ -52,7 +52,7 @@ fn a_simulated_device_answers_like_fake_members_and_says_that_it_is_simulated() 
         assert_eq!(answer.expect("answered").len(), 37, "{policy}");
         let snapshot = session.snapshot();
         assert!(snapshot.simulated && snapshot.accuracy.is_none());
-        assert!(snapshot.latency.split.computing > 0.0);
+        assert!(snapshot.latency.since.split.computing > 0.0);
     }
 }
 

@@ -8,7 +8,7 @@ use divisi::device::{Devices, Host};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
     Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Found, Method,
-    Score, SearchError, greedy, worst_fit,
+    Score, SearchError, Ties, greedy, greedy_by, worst_fit,
 };
 use proptest::prelude::*;
 
@@ -86,6 +86,36 @@ proptest! {
             }
         }
     }
+}
+
+/// Scores all matrices alike; more workers are better in the long run.
+struct Plateau;
+
+impl Evaluator for Plateau {
+    fn name(&self) -> &'static str {
+        "plateau"
+    }
+
+    fn steady(&mut self, matrix: &Matrix) -> f64 {
+        matrix.workers().count() as f64
+    }
+
+    fn score(&mut self, _: &Matrix, _best: f64) -> Result<Score, SearchError> {
+        Ok(Score::exact(100.0))
+    }
+}
+
+#[test]
+fn the_papers_greedy_stops_on_a_plateau_and_ours_goes_on_by_the_long_run() {
+    let from = start(&digits(), &two_devices());
+    let found = |ties| {
+        let (bounds, control) = (Bounds::default(), Control::default());
+        greedy_by(from.clone(), bounds, ties, &mut Plateau, &control).expect("runs")
+    };
+    let (paper, ours) = (found(Ties::Stop), found(Ties::LongRun));
+    assert_eq!((&paper.matrix, paper.iterations), (&from, 1));
+    assert!(ours.matrix.workers().count() > from.workers().count());
+    assert_eq!(paper.score, ours.score);
 }
 
 #[test]

@@ -27,7 +27,11 @@ fn digits_are_read_rightly() {
         .expect("admitted")
         .expect("answered");
     let labels = samples.labels().expect("labelled");
-    let right = answer.labels().zip(labels).filter(|(a, b)| a == *b).count();
+    let right = answer
+        .labels()
+        .zip(labels)
+        .filter(|(a, b)| *a == Some(**b))
+        .count();
     assert!(
         right as f64 > 0.97 * samples.len() as f64,
         "{right} of {}",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::allocation::{Cell, Difference, Matrix, MatrixFile};
-use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, VoteWeight, Wait};
+use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Arrangement, Command, EditPreview, LiveSession, Prediction, Refusal, Session, Setup, SetupFile,
     Snapshot, arrange,
@@ -129,6 +129,7 @@ fn unusual() -> Setup {
     setup.combination.rule = RuleKind::WeightedAverage;
     setup.combination.weights[1] = VoteWeight::new(0.25).expect("a weight");
     setup.combination.voting[2] = false;
+    setup.combination.temperatures[3] = Temperature::new(1.5).expect("in range");
     setup.segment_size = 48;
     setup
 }
@@ -182,7 +183,12 @@ fn a_wrong_field_is_named() {
         (
             "voting = [",
             "voting = [true, ",
-            "combination: expected a weight and a vote",
+            "combination: expected a weight, a vote and a temperature",
+        ),
+        (
+            "1.5, ",
+            "0.0, ",
+            "combination: temperatures: expected a temperature from 0.01 to 100, found 0",
         ),
         ("weighted-average", "loudest", "line "),
         (

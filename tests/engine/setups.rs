@@ -336,22 +336,30 @@ fn members_and_workers_show_what_they_do() {
         .expect("sensible");
     load(&mut session);
     let seen = until(&mut session, |s| {
-        let entries = s.entries.iter().all(|e| e.latency.summary.count > 0);
+        let entries = s.entries.iter().all(|e| e.latency.since.summary.count > 0);
         entries && s.members.iter().all(|m| m.series.iter().any(|v| *v > 0.0))
     });
     assert_eq!(seen.target, Some(target));
-    assert!(seen.latency.missed.is_some_and(|m| m > 0.9));
+    assert!(seen.latency.since.missed.is_some_and(|m| m > 0.9));
     for member in &seen.members {
         assert_eq!(member.series.len(), seen.throughput.series.len());
-        let latency = &member.latency;
+        let latency = &member.latency.since;
         assert!(latency.summary.p50 <= latency.summary.p99);
         assert!(latency.missed.is_some_and(|m| m > 0.5));
         let bars: u64 = latency.buckets.iter().map(|b| b.count).sum();
         assert_eq!(bars, latency.summary.count);
         assert!(latency.split.computing >= 0.0 && latency.split.queueing > 0.0);
     }
-    let by_member: u64 = seen.members.iter().map(|m| m.latency.summary.count).sum();
-    let by_entry: u64 = seen.entries.iter().map(|e| e.latency.summary.count).sum();
+    let by_member: u64 = seen
+        .members
+        .iter()
+        .map(|m| m.latency.since.summary.count)
+        .sum();
+    let by_entry: u64 = seen
+        .entries
+        .iter()
+        .map(|e| e.latency.since.summary.count)
+        .sum();
     assert_eq!(by_member, by_entry);
     let running = seen.history.last().expect("it runs");
     assert!(running.did.answered > 200 && running.did.samples_per_s > 0.0);

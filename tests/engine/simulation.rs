@@ -85,7 +85,11 @@ fn the_parts_of_a_latency_add_up_to_it() {
             "{policy}: {:?}",
             report.split
         );
-        assert!(report.split.copying > 0.0 && report.split.computing > 0.0);
+        assert!(
+            report.split.admission == 0.0
+                && report.split.copying > 0.0
+                && report.split.computing > 0.0
+        );
     }
 }
 

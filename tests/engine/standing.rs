@@ -30,6 +30,10 @@ fn is(found: f64, expected: f64) -> bool {
     (found - expected).abs() < 0.02
 }
 
+fn is_some(found: Option<f64>, expected: f64) -> bool {
+    found.is_some_and(|found| is(found, expected))
+}
+
 const A: [f32; 3] = [0.8, 0.1, 0.1];
 const B: [f32; 3] = [0.1, 0.8, 0.1];
 
@@ -61,8 +65,8 @@ fn who_does_not_vote_is_weighed_by_what_it_would_change() {
     let found = weighed(&combination, &samples);
     assert!(is(found[0].agreement, 0.0) && is(found[0].flips, 1.0));
     assert!(is(found[0].accuracy_change.expect("labels"), 1.0));
-    assert!(is(found[0].disagreement, 0.6) && is(found[0].entropy, 0.0));
-    assert!(is(found[1].disagreement, 0.0) && found[1].entropy > 0.5);
+    assert!(is_some(found[0].disagreement, 0.6) && is_some(found[0].entropy, 0.0));
+    assert!(is_some(found[1].disagreement, 0.0) && found[1].entropy > Some(0.5));
 }
 
 #[test]
@@ -71,6 +75,32 @@ fn without_labels_nothing_is_said_of_accuracy() {
     let found = weighed(&combination, &[(vec![A, A], None)]);
     assert_eq!((found[0].accuracy, found[0].accuracy_change), (None, None));
     assert!(is(found[0].agreement, 1.0));
+}
+
+#[test]
+fn values_that_are_no_probabilities_have_no_entropy() {
+    let combination = Combination::even(RuleKind::Average, 2);
+    let mut scales = scales(&combination).of_values();
+    for _ in 0..60 {
+        scales.weigh(&[&[3.0, -1.0, 0.5], &[2.0, 7.0, 0.0]], Some(0));
+    }
+    let found = scales.of(0).expect("enough");
+    assert_eq!((found.disagreement, found.entropy), (None, None));
+    assert!(is(found.accuracy.expect("labels"), 1.0));
+}
+
+#[test]
+fn a_sample_that_a_member_answers_with_nan_is_not_weighed() {
+    let combination = Combination::even(RuleKind::Average, 2);
+    let mut scales = scales(&combination);
+    for _ in 0..60 {
+        scales.weigh(&[&A, &A], Some(0));
+        scales.weigh(&[&A, &[f32::NAN; 3]], Some(0));
+    }
+    let found = scales.of(1).expect("enough");
+    assert_eq!(found.weighed, 60);
+    assert!(is(found.agreement, 1.0) && is(found.accuracy.expect("labels"), 1.0));
+    assert!(is_some(found.disagreement, 0.0));
 }
 
 #[test]
@@ -117,9 +147,9 @@ fn members_that_serve_are_weighed_by_what_they_answer() {
     let cost: f64 = standings.iter().map(|s| s.cost).sum();
     assert!((cost - 1.0).abs() < 1e-6);
     for standing in standings {
-        assert!(standing.agreement > 0.7 && standing.disagreement < 0.4);
+        assert!(standing.agreement > 0.7 && standing.disagreement.is_some_and(|d| d < 0.4));
         assert!(standing.accuracy.is_some_and(|a| a > 0.6));
-        assert!(standing.flips < 0.3 && (0.0..=1.0).contains(&standing.entropy));
+        assert!(standing.flips < 0.3 && standing.entropy.is_some_and(|e| (0.0..=1.0).contains(&e)));
         assert!(standing.accuracy_change.is_some());
     }
 }

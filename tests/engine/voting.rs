@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use divisi::ensemble::{Combination, Ensemble, Files, RuleKind, VoteWeight};
+use divisi::ensemble::{Combination, Ensemble, Files, RuleKind, Temperature, VoteWeight};
 use divisi::serving::{Answer, Engine, Part, Request};
 use divisi::session::wire::{decode, encode};
 use divisi::session::{Command, LiveSession, MarkKind, Session, Setup};
@@ -30,6 +30,10 @@ fn fold(combination: &Combination, order: &[usize], rows: &[Vec<f32>]) -> Vec<f3
     }
     let answer = Answer::finish(rule.as_ref(), &[part], CLASSES);
     answer.rows().next().expect("one row").to_vec()
+}
+
+fn temperature() -> impl Strategy<Value = Temperature> {
+    prop_oneof![Just(1.0), 0.2f64..5.0].prop_map(|t| Temperature::new(t).expect("in range"))
 }
 
 fn weight(of: f64) -> VoteWeight {
@@ -84,14 +88,17 @@ proptest! {
         rows in predictions(),
         weights in prop::collection::vec(0.1f64..5.0, MEMBERS),
         voting in prop::collection::vec(any::<bool>(), MEMBERS),
+        temperatures in prop::collection::vec(temperature(), MEMBERS),
         order in Just((0..MEMBERS).collect::<Vec<_>>()).prop_shuffle(),
     ) {
         prop_assume!(voting.contains(&true));
         let voters: Vec<usize> = (0..MEMBERS).filter(|&m| voting[m]).collect();
         let weights: Vec<VoteWeight> = weights.into_iter().map(weight).collect();
         for rule in RuleKind::ALL {
-            let masked = Combination { rule, weights: weights.clone(), voting: voting.clone() };
-            let alone = Combination::new(rule, voters.iter().map(|&m| weights[m]).collect());
+            let masked = Combination { voting: voting.clone(), ..Combination::new(rule, weights.clone()) }
+                .at(temperatures.clone());
+            let alone = Combination::new(rule, voters.iter().map(|&m| weights[m]).collect())
+                .at(voters.iter().map(|&m| temperatures[m]).collect());
             let of_voters: Vec<Vec<f32>> = voters.iter().map(|&m| rows[m].clone()).collect();
             let found = fold(&masked, &order, &rows);
             let expected = fold(&alone, &(0..voters.len()).collect::<Vec<_>>(), &of_voters);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::error::EnsembleError;
 use super::super::manifest::{Calibration, Manifest};
-use super::super::samples::Samples;
+use super::super::samples::{SampleForm, Samples, SamplesError};
 use super::page::Page;
 use crate::network::Shape;
 
@@ -14,8 +14,7 @@ const MOST_VALUES: usize = 1 << 27;
 pub(super) fn calibration(
     page: &Page<'_>,
     manifest: &Manifest,
-    shape: Shape,
-    classes: usize,
+    form: &SampleForm<'_>,
 ) -> Result<Option<Arc<Samples>>, EnsembleError> {
     let Some(spanned) = &manifest.calibration else {
         return Ok(None);
@@ -23,11 +22,14 @@ pub(super) fn calibration(
     let table = spanned.get_ref();
     let wrong = |why: &str| Err(page.wrong(spanned.span().start, format!("calibration{why}")));
     let samples = match (&table.file, &table.synthetic) {
-        (Some(file), None) => read(page, table, file, shape, classes)?,
+        (Some(file), None) => read(page, table, file, form)?,
         (None, Some(_)) if table.skip.is_some() => {
             return wrong(".skip: belongs to `file`; made-up samples have nothing to leave out");
         }
-        (None, Some(rows)) => made_up(page, rows, shape)?,
+        (None, Some(_)) if table.labels.is_some() => {
+            return wrong(".labels: belongs to `file`; made-up samples have no labels");
+        }
+        (None, Some(rows)) => made_up(page, rows, form.shape)?,
         (Some(_), Some(_)) => return wrong(": expected `file` or `synthetic`, found both"),
         (None, None) => {
             return wrong(
@@ -38,20 +40,27 @@ pub(super) fn calibration(
     Ok(Some(Arc::new(samples)))
 }
 
+/// Samples with their labels; rows are left out of both.
 fn read(
     page: &Page<'_>,
     table: &Calibration,
     file: &str,
-    shape: Shape,
-    classes: usize,
+    form: &SampleForm<'_>,
 ) -> Result<Samples, EnsembleError> {
-    let bytes = page.files.read(file)?;
-    Samples::parse(file, &bytes, shape, Some(classes))
-        .and_then(|s| s.skip(table.skip.unwrap_or(0)))
-        .map_err(|e| EnsembleError::File {
-            file: page.files.display(file),
-            reason: e.to_string(),
-        })
+    let of = |name: &str, e: &SamplesError| EnsembleError::File {
+        file: page.files.display(name),
+        reason: e.to_string(),
+    };
+    let samples = Samples::parse(file, page.files.read(file)?, form);
+    let mut samples = samples.map_err(|e| of(file, &e))?;
+    if let Some(labels) = &table.labels {
+        let bytes = page.files.read(labels)?;
+        samples = samples
+            .labelled_by(labels, bytes, &form.classes)
+            .map_err(|e| of(labels, &e))?;
+    }
+    let skip = table.skip.unwrap_or(0);
+    samples.skip(skip).map_err(|e| of(file, &e))
 }
 
 fn made_up(

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::super::error::{EnsembleError, line_of};
 use super::super::files::Files;
 use super::super::manifest::{Manifest, MemberTable};
-use super::super::member::Member;
+use super::super::member::{Member, Outputs};
+use super::super::temperature::Temperature;
 use super::super::vote_weight::VoteWeight;
 use super::super::{Input, Steps};
 use super::page::Page;
@@ -29,6 +30,11 @@ pub(super) fn members(
             "members: expected at least one",
         ));
     }
+    let of_all = match &manifest.temperature {
+        None => Temperature::ONE,
+        Some(written) => Temperature::new(*written.get_ref())
+            .map_err(|why| page.wrong(written.span().start, format!("temperature: {why}")))?,
+    };
     let mut names = HashSet::new();
     let mut members = Vec::new();
     for (index, table) in tables.iter().enumerate() {
@@ -38,7 +44,8 @@ pub(super) fn members(
             let why = format!("members.name: `{}` appears twice", member.name);
             return Err(page.wrong(table.span().start, why));
         }
-        members.push(Arc::new(build_member(page, member, index, input, classes)?));
+        let built = build_member(page, member, index, input, classes, of_all)?;
+        members.push(Arc::new(built));
     }
     if members.iter().any(|m| m.vote_weight.is_some()) {
         Ok(members)
@@ -54,6 +61,7 @@ fn build_member(
     index: usize,
     input: &(Input, Steps),
     classes: usize,
+    of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
     let input = input::member(page, table.input.as_ref(), input)?;
     let graph = network(page, table, input.shape, classes)?;
@@ -67,9 +75,30 @@ fn build_member(
         graph: Arc::new(graph),
         weights: Arc::new(weights),
         input,
+        temperature: temperature(page, table, of_all)?,
         outputs: table.outputs,
         vote_weight: vote_weight(page, table)?,
     })
+}
+
+/// A member's own temperature, or that of all; values have none.
+fn temperature(
+    page: &Page<'_>,
+    table: &MemberTable,
+    of_all: Temperature,
+) -> Result<Temperature, EnsembleError> {
+    let values = table.outputs == Outputs::Values;
+    let Some(written) = &table.temperature else {
+        return Ok(if values { Temperature::ONE } else { of_all });
+    };
+    let at = written.span().start;
+    if values {
+        let why = "members.temperature: expected none, since `outputs = \"values\"` are no \
+                   probabilities";
+        return Err(page.wrong(at, why));
+    }
+    let parsed = Temperature::new(*written.get_ref());
+    parsed.map_err(|why| page.wrong(at, format!("members.temperature: {why}")))
 }
 
 /// Returns `None` for a member that does not vote.

@@ -11,11 +11,12 @@ use page::Page;
 
 use crate::compute::gpu::Precision;
 
-use super::Ensemble;
 use super::batch_sizes::BatchSizes;
 use super::error::EnsembleError;
 use super::files::Files;
 use super::manifest::Manifest;
+use super::member::Outputs;
+use super::{Ensemble, SampleForm};
 
 /// Characters of a name at most.
 const MAX_NAME: usize = 64;
@@ -60,20 +61,41 @@ fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleErr
     let labels = labels(page, &manifest, classes)?;
     let members = members::members(page, &manifest, &normalised, classes)?;
     let (input, _) = normalised;
-    Ok(Ensemble {
+    let layout = manifest.input.layout;
+    let rule = manifest
+        .rule
+        .as_ref()
+        .map_or_else(Default::default, |r| *r.get_ref());
+    let rule_at = manifest.rule.as_ref().map_or(0, |r| r.span().start);
+    let form = SampleForm {
+        layout,
+        ..SampleForm::new(input.shape).classes(classes, labels.as_deref())
+    };
+    let ensemble = Ensemble {
         segment_size: page.count("segment_size", segment, 1 << 20)?,
         policy: policy::policy(page, &manifest, &batch_sizes)?,
-        calibration: calibration::calibration(page, &manifest, input.shape, classes)?,
+        calibration: calibration::calibration(page, &manifest, &form)?,
         precision: precision(page, &manifest)?,
         name: manifest.name,
-        rule: manifest.rule,
+        rule,
         devices: manifest.devices,
         members,
         input,
+        layout,
         classes,
-        labels,
         batch_sizes,
-    })
+        labels: labels.clone(),
+    };
+    outputs(page, rule_at, &ensemble)?;
+    Ok(ensemble)
+}
+
+/// Rules and temperatures that suit what members give.
+fn outputs(page: &Page<'_>, at: usize, ensemble: &Ensemble) -> Result<(), EnsembleError> {
+    let outputs: Vec<Outputs> = ensemble.members.iter().map(|m| m.outputs).collect();
+    let combination = ensemble.combination();
+    let suits = combination.check_outputs(&outputs, &ensemble.member_names());
+    suits.map_err(|why| page.wrong(at, why))
 }
 
 fn precision(page: &Page<'_>, manifest: &Manifest) -> Result<Precision, EnsembleError> {

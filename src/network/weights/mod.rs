@@ -25,6 +25,7 @@ use std::sync::{Arc, OnceLock};
 use super::graph::Graph;
 use fit::fit;
 use map::Map;
+use shards::Shards;
 use source::Source;
 use synthetic::Recipe;
 use tensors::of_file;
@@ -75,7 +76,7 @@ impl Weights {
         let map = Map::open(path)?;
         let (maps, tensors, mut notes) = if shards::is_index(map.bytes()) {
             let folder = path.parent().unwrap_or(Path::new(""));
-            let (maps, tensors) = shards::open(folder, map.bytes())?;
+            let Shards { maps, tensors } = shards::open(folder, map.bytes())?;
             map.check()?;
             let note = Note::Shards(maps.len());
             (maps, tensors, vec![note])

@@ -23,6 +23,12 @@ struct Index {
     weight_map: BTreeMap<String, String>,
 }
 
+/// The files that an index names, and the tensors in them.
+pub(super) struct Shards {
+    pub maps: Vec<Arc<Map>>,
+    pub tensors: BTreeMap<String, Tensor>,
+}
+
 /// Whether a file could be an index: an object of JSON, and no safetensors with a header
 /// of 123 bytes, which begin with the same byte.
 pub(super) fn is_index(file: &[u8]) -> bool {
@@ -34,10 +40,7 @@ pub(super) fn is_index(file: &[u8]) -> bool {
 ///
 /// # Errors
 /// It is no index, a file cannot be read, or does not have what the index says.
-pub(super) fn open(
-    folder: &Path,
-    index: &[u8],
-) -> Result<(Vec<Arc<Map>>, BTreeMap<String, Tensor>), WeightsError> {
+pub(super) fn open(folder: &Path, index: &[u8]) -> Result<Shards, WeightsError> {
     let index = parse(index)?;
     let mut shards: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (tensor, file) in &index.weight_map {
@@ -60,7 +63,7 @@ pub(super) fn open(
         tensors.extend(pick(maps.len(), entries, names).map_err(shard)?);
         maps.push(Arc::new(map));
     }
-    Ok((maps, tensors))
+    Ok(Shards { maps, tensors })
 }
 
 fn parse(index: &[u8]) -> Result<Index, WeightsError> {

@@ -2,47 +2,20 @@
 
 use std::time::Duration;
 
-use crate::metrics::{Bucket, LatencySplit, LatencySummary, LogHistogram, SplitMeans, SplitTally};
+use crate::metrics::{LatencySplit, LatencyTally};
 use crate::serving::batch::Batch;
 
 use super::Stamps;
 
-/// Latencies of samples from their arrival to the end of their batch.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lags {
-    histogram: LogHistogram,
-    split: SplitTally,
-}
-
-/// What is shown of them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LagStats {
-    pub summary: LatencySummary,
-    pub buckets: Vec<Bucket>,
-    pub split: SplitMeans,
-    /// Share that took longer than asked about.
-    pub above: Option<f64>,
-}
-
-/// Bars for each doubling.
-const BARS_PER_OCTAVE: u32 = 4;
-
-impl Lags {
-    /// What is shown; `above` is the share that took longer than `limit`.
-    pub fn stats(&self, limit: Option<Duration>) -> LagStats {
-        LagStats {
-            summary: self.histogram.summary(),
-            buckets: self.histogram.buckets(BARS_PER_OCTAVE),
-            split: self.split.means(),
-            above: limit.and_then(|l| self.histogram.share_above(l.as_micros() as u64)),
-        }
-    }
-}
-
 /// Records a batch that ended at `now`. A batch may have many ranges, so each costs a
 /// subtraction and a counter; where the time went is worked out once, for their mean.
-pub(super) fn record<T>(now: Duration, batch: &Batch<T>, stamps: &Stamps, into: [&mut Lags; 2]) {
-    let [worker, member] = into;
+pub(super) fn record<T>(
+    now: Duration,
+    batch: &Batch<T>,
+    stamps: &Stamps,
+    into: [&mut LatencyTally; 2],
+) {
+    let [worker, member] = into.map(|tally| tally.slot(now));
     let end = micros(now);
     let (mut waited, mut from, mut run) = (0, None, 0u64);
     let started = micros(stamps.started);
@@ -54,24 +27,25 @@ pub(super) fn record<T>(now: Duration, batch: &Batch<T>, stamps: &Stamps, into: 
         }
         if let Some(from) = from.replace(arrived) {
             let lag = end.saturating_sub(micros(from));
-            worker.histogram.record(lag, run);
-            member.histogram.record(lag, run);
+            worker.record(lag, run);
+            member.record(lag, run);
             waited += run * started.saturating_sub(micros(from));
         }
         run = len;
     }
     let Some(from) = from else { return };
     let lag = end.saturating_sub(micros(from));
-    worker.histogram.record(lag, run);
-    member.histogram.record(lag, run);
+    worker.record(lag, run);
+    member.record(lag, run);
     waited += run * started.saturating_sub(micros(from));
     let samples = batch.samples.max(1) as u64;
     let split = split(now, batch, stamps, Duration::from_micros(waited / samples));
-    worker.split.add_times(split, samples);
-    member.split.add_times(split, samples);
+    worker.record_split(split, samples);
+    member.record_split(split, samples);
 }
 
-/// Where the time of a sample went that waited as long as the batch's did on average.
+/// Where the time of a sample went that waited as long as the batch's did on average,
+/// from its arrival in the queue: what went before is the request's.
 fn split<T>(now: Duration, batch: &Batch<T>, stamps: &Stamps, waited: Duration) -> LatencySplit {
     let ahead = batch
         .ranges
@@ -82,6 +56,7 @@ fn split<T>(now: Duration, batch: &Batch<T>, stamps: &Stamps, waited: Duration) 
     let held = idle.map_or(Duration::ZERO, |at| stamps.started.saturating_sub(at));
     let held = held.min(waited - ahead);
     LatencySplit {
+        admission: Duration::ZERO,
         queueing: waited - held - ahead,
         batching: held,
         copying: ahead

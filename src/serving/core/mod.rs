@@ -11,6 +11,7 @@ mod owed;
 mod rest;
 mod split;
 mod stats;
+mod waiting;
 mod workers;
 
 use std::collections::{BTreeSet, HashMap};
@@ -28,7 +29,6 @@ use crate::serving::supervision::Watch;
 
 pub use batches::Next;
 use batches::Running;
-pub use lags::LagStats;
 pub use owed::{Finished, Owed};
 use rest::Rest;
 pub use split::Stamps;
@@ -93,6 +93,8 @@ pub struct Core<T> {
     member_done: Vec<Done>,
     copies: Vec<CopyEngine>,
     next_request: u64,
+    /// No request before this one is under way.
+    oldest: u64,
     next_worker: u64,
     next_order: u64,
     live: usize,
@@ -127,6 +129,7 @@ impl<T: Clone> Core<T> {
             member_done: config.transforms.iter().map(|_| Done::new()).collect(),
             copies: config.devices.iter().map(|_| CopyEngine::new()).collect(),
             next_request: 0,
+            oldest: 0,
             next_worker: 0,
             next_order: 0,
             live: 0,

@@ -47,6 +47,16 @@ impl<T> Owed<T> {
         self.list.append(&mut other.list);
     }
 
+    /// Those that `is` true of, and the others.
+    pub fn split(mut self, is: impl FnMut(&Finished<T>) -> bool) -> (Self, Self) {
+        let (those, others) = std::mem::take(&mut self.list).into_iter().partition(is);
+        let of = |list| Owed {
+            list,
+            dropped: Arc::clone(&self.dropped),
+        };
+        (of(those), of(others))
+    }
+
     /// Hands each to `answer`, in the order in which they were over.
     pub fn pay(mut self, answer: impl FnMut(Finished<T>)) {
         std::mem::take(&mut self.list).into_iter().for_each(answer);

@@ -39,10 +39,10 @@ pub(super) fn split<T>(
     let held = idle.map(|idle| between(arrived.max(idle), stamps.started));
     let held = held.unwrap_or_default().min(waited - ahead);
     LatencySplit {
+        admission: between(submitted, arrived),
         queueing: waited - held - ahead,
         batching: held,
-        copying: between(submitted, arrived)
-            + ahead
+        copying: ahead
             + between(stamps.started, stamps.copied)
             + between(stamps.computed, stamps.returned),
         computing: between(stamps.copied, stamps.computed),

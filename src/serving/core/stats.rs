@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::metrics::RateRing;
+use crate::metrics::{LatencyTally, LatencyView, RateRing};
 
-use super::lags::{LagStats, Lags};
 use super::{Core, Stamps};
 use crate::serving::batch::{Batch, WorkerId};
 use crate::serving::scheduler::{Duty, WorkerSpec};
@@ -63,8 +62,8 @@ pub struct MemberStats {
 /// Latencies of what a core serves, by worker and by member.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
-    pub workers: Vec<(WorkerId, LagStats)>,
-    pub members: Vec<LagStats>,
+    pub workers: Vec<(WorkerId, LatencyView)>,
+    pub members: Vec<LatencyView>,
 }
 
 /// Width of a moment of the throughput series.
@@ -85,7 +84,7 @@ pub(super) struct Tally {
     /// Samples of its batches, and as many as there was room for.
     filled: RateRing,
     room: RateRing,
-    pub lags: Lags,
+    pub lags: LatencyTally,
 }
 
 impl Tally {
@@ -101,7 +100,7 @@ impl Tally {
             copying: rates(),
             filled: rates(),
             room: rates(),
-            lags: Lags::default(),
+            lags: LatencyTally::default(),
         }
     }
 
@@ -148,7 +147,7 @@ impl Tally {
 pub(super) struct Done {
     pub samples: RateRing,
     pub device: Duration,
-    pub lags: Lags,
+    pub lags: LatencyTally,
 }
 
 impl Done {
@@ -157,7 +156,7 @@ impl Done {
         Done {
             samples: RateRing::new(MOMENT, MOMENTS),
             device: Duration::ZERO,
-            lags: Lags::default(),
+            lags: LatencyTally::default(),
         }
     }
 }
@@ -258,24 +257,24 @@ impl<T: Clone> Core<T> {
 
     /// From arrival to a member's answer, by worker and by member; and the share that
     /// took longer than `limit`.
-    pub fn latencies(&self, limit: Option<Duration>) -> Latencies {
-        let workers = self.tallies.iter();
-        let members = self.member_done.iter();
+    pub fn latencies(&mut self, now: Duration, limit: Option<Duration>) -> Latencies {
+        let workers = self.tallies.iter_mut();
+        let members = self.member_done.iter_mut();
         Latencies {
             workers: workers
-                .map(|(id, tally)| (*id, tally.lags.stats(limit)))
+                .map(|(id, tally)| (*id, tally.lags.view(now, limit)))
                 .collect(),
-            members: members.map(|done| done.lags.stats(limit)).collect(),
+            members: members.map(|done| done.lags.view(now, limit)).collect(),
         }
     }
 
     /// Forgets latencies so far.
     pub fn clear_latencies(&mut self) {
         for tally in self.tallies.values_mut() {
-            tally.lags = Lags::default();
+            tally.lags = LatencyTally::default();
         }
         for done in &mut self.member_done {
-            done.lags = Lags::default();
+            done.lags = LatencyTally::default();
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::ensemble::{Combination, CombinationRule, Scales, Weighed};
+use crate::ensemble::{Combination, CombinationRule, Ensemble, Scales, Weighed};
 use crate::lock::lock;
 use crate::serving::batch::Range;
 
@@ -42,9 +42,24 @@ pub(super) struct Weighing {
     enabled: bool,
     members: usize,
     classes: usize,
+    /// All members give probabilities.
+    probable: bool,
     /// Nanoseconds since the start before which nothing more is kept.
     next: AtomicU64,
     scales: Mutex<Scales>,
+}
+
+fn scales(
+    combination: &Combination,
+    rule: &Arc<dyn CombinationRule>,
+    classes: usize,
+    probable: bool,
+) -> Scales {
+    let scales = Scales::new(combination, Arc::clone(rule), classes);
+    match probable {
+        true => scales,
+        false => scales.of_values(),
+    }
 }
 
 /// Samples of one request at most.
@@ -65,20 +80,23 @@ impl Weighing {
         enabled: bool,
         combination: &Combination,
         rule: &Arc<dyn CombinationRule>,
-        classes: usize,
+        ensemble: &Ensemble,
     ) -> Self {
+        let classes = ensemble.classes;
+        let probable = ensemble.gives_probabilities();
         Weighing {
             enabled,
             members: combination.voting.len(),
             classes,
+            probable,
             next: AtomicU64::new(0),
-            scales: Mutex::new(Scales::new(combination, Arc::clone(rule), classes)),
+            scales: Mutex::new(scales(combination, rule, classes, probable)),
         }
     }
 
     /// Another combination: what was weighed under the last says nothing of it.
     pub fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
-        *lock(&self.scales) = Scales::new(combination, Arc::clone(rule), self.classes);
+        *lock(&self.scales) = scales(combination, rule, self.classes, self.probable);
     }
 
     /// Where the answers to a request of `samples` are kept, if they are to be.

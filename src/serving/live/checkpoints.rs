@@ -50,6 +50,12 @@ impl Checkpoints {
         self.kept.push_back(reading);
     }
 
+    /// Those taken after `from` and before `until`, oldest first.
+    pub fn between(&self, from: Duration, until: Duration) -> Vec<Reading> {
+        let within = |reading: &&Reading| from < reading.at && reading.at < until;
+        self.kept.iter().filter(within).cloned().collect()
+    }
+
     /// The newest reading that was taken at `at` or before.
     pub fn before(&self, at: Duration) -> Option<&Reading> {
         self.kept.iter().rev().find(|reading| reading.at <= at)

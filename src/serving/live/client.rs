@@ -9,8 +9,10 @@ use thiserror::Error;
 
 use crate::ensemble::CombinationRule;
 use crate::lock::lock;
-use crate::serving::accumulator::{Answer, Part};
+use crate::serving::accumulator::Part;
+use crate::serving::answer::Answer;
 use crate::serving::batch::RequestKey;
+use crate::serving::flaws::Detail;
 
 use super::ballots::Ballot;
 use super::promise::{Books, Promise};
@@ -25,6 +27,18 @@ pub enum Failure {
     Cancelled,
     #[error("{0}")]
     Worker(String),
+    /// Members that vote answered NaN or infinities: their names, and for how many of the
+    /// request's samples.
+    #[error("{}", not_finite(.0))]
+    NotFinite(Vec<(String, usize)>),
+}
+
+fn not_finite(members: &[(String, usize)]) -> String {
+    let words = members.iter().map(|(name, samples)| {
+        let plural = if *samples == 1 { "" } else { "s" };
+        format!("member `{name}` answered NaN or infinities for {samples} sample{plural}")
+    });
+    words.collect::<Vec<_>>().join("; ")
 }
 
 /// What a request comes to, exactly once.
@@ -38,8 +52,11 @@ pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
 pub struct Request<'a> {
     pub values: &'a [f32],
     pub deadline: Option<Duration>,
+    /// How long ago it was due: its latency counts from then.
+    pub late: Duration,
     /// The samples' classes, where they are known: members are weighed by them.
     pub labels: Option<&'a [usize]>,
+    pub detail: Detail,
 }
 
 impl<'a> Request<'a> {
@@ -48,8 +65,16 @@ impl<'a> Request<'a> {
         Request {
             values,
             deadline: None,
+            late: Duration::ZERO,
             labels: None,
+            detail: Detail::Scores,
         }
+    }
+
+    /// The same, to be told more.
+    #[must_use]
+    pub fn detailed(self, detail: Detail) -> Self {
+        Request { detail, ..self }
     }
 
     /// The same, given up `within` this time.
@@ -69,6 +94,10 @@ pub struct RequestData {
     pub rule: Arc<dyn CombinationRule>,
     /// Where members' answers are kept, for the few requests by which they are weighed.
     pub ballot: Option<Ballot>,
+    /// Whether its caller takes rows that are not finite.
+    pub detail: Detail,
+    /// Whether any row that was folded is not what it should be.
+    flawed: AtomicBool,
     promise: Promise,
 }
 
@@ -77,6 +106,7 @@ impl RequestData {
         parts: Vec<Part>,
         rule: Arc<dyn CombinationRule>,
         ballot: Option<Ballot>,
+        detail: Detail,
         reply: Reply,
         books: &Arc<Books>,
     ) -> Self {
@@ -84,8 +114,20 @@ impl RequestData {
             parts,
             rule,
             ballot,
+            detail,
+            flawed: AtomicBool::new(false),
             promise: Promise::new(reply, books),
         }
+    }
+
+    /// A row is not what it should be; its part says which.
+    pub(super) fn note_flaw(&self) {
+        self.flawed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether any row is not what it should be.
+    pub(super) fn is_flawed(&self) -> bool {
+        self.flawed.load(Ordering::Relaxed)
     }
 
     /// Answers; a second call does nothing but being counted. Gives why there is no

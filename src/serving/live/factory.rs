@@ -96,7 +96,9 @@ impl NetworkFactory {
         let network = &self.ensemble.members[member];
         network.weights.check()?;
         let lowered = match network.outputs {
-            Outputs::Probabilities => Lowered::new(&network.graph, &network.weights),
+            Outputs::Probabilities | Outputs::Values => {
+                Lowered::new(&network.graph, &network.weights)
+            }
             Outputs::Logits => Lowered::new(&network.graph.with_softmax()?, &network.weights),
         };
         // A file that was written to meanwhile gave neither the old weights nor the new.

@@ -7,6 +7,7 @@ mod client;
 mod engine;
 mod factory;
 mod fates;
+mod flawed;
 mod gpu;
 mod observe;
 mod partition;

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use crate::ensemble::{PolicyKind, Weighed};
 use crate::lock::lock;
-use crate::metrics::{Bucket, Latency, LatencySummary, Reading, SplitMeans, SplitTally};
+use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
-use crate::serving::door::DoorState;
+use crate::serving::door::{DoorState, Refused};
+use crate::serving::flaws::Flaws;
 use crate::trace::Span;
 
+use super::client::Failure;
 use super::engine::Engine;
 use super::watched::{Graded, Watched};
 
@@ -21,7 +23,11 @@ pub struct Observed {
     pub now: Duration,
     pub door: DoorState,
     pub refused: u64,
+    /// Why the last request was refused.
+    pub refusal: Option<Refused>,
     pub failed: u64,
+    /// Why the last request failed.
+    pub failure: Option<Failure>,
     pub cancelled: u64,
     pub restarts: u64,
     pub answered: u64,
@@ -37,17 +43,16 @@ pub struct Observed {
     pub moment: Duration,
     /// Samples in a segment at most, under `segment`.
     pub segment_size: usize,
-    pub latency: LatencySummary,
-    /// Bars on a logarithmic axis.
-    pub buckets: Vec<Bucket>,
-    /// Share of requests that took longer than asked about.
-    pub missed: Option<f64>,
+    /// Of requests, from submission to answer.
+    pub latency: LatencyView,
+    /// How long the oldest request that is under way has waited for its answer.
+    pub oldest_waiting: Option<Duration>,
     /// From arrival to a member's answer.
     pub latencies: Latencies,
-    /// Mean microseconds that requests spent where.
-    pub split: SplitMeans,
     /// Devices that are gone.
     pub lost: Vec<bool>,
+    /// Of each member, rows that were not what they should be.
+    pub flaws: Vec<Flaws>,
 }
 
 /// Bars that latencies are shown in, for each doubling.
@@ -76,6 +81,11 @@ impl Engine {
         checkpoints.before(at).cloned()
     }
 
+    /// What had been done at the moments kept between two times, oldest first.
+    pub fn readings_between(&self, from: Duration, until: Duration) -> Vec<Reading> {
+        lock(&self.shared.watched.checkpoints).between(from, until)
+    }
+
     /// What each member brings to the ensemble, of the requests weighed lately; none
     /// where answers mean nothing or too few were weighed.
     pub fn standings(&self) -> Vec<Option<Weighed>> {
@@ -97,8 +107,7 @@ impl Engine {
     pub fn observe_against(&self, limit: Option<Duration>) -> Observed {
         let watched = &self.shared.watched;
         let now = self.shared.now();
-        let whole = lock(&watched.latency).whole(BARS_PER_OCTAVE, limit);
-        let split = lock(&watched.split).means();
+        let latency = self.latency(now, limit);
         let (answered, requests_per_s, samples_per_s, series) = rates(watched, now);
         let mut core = self.shared.core();
         let workers = core.worker_stats(now);
@@ -106,6 +115,8 @@ impl Engine {
             now,
             door: core.door().state().clone(),
             refused: core.door().refused(),
+            refusal: core.door().last_refusal().cloned(),
+            failure: lock(&watched.failure).clone(),
             failed: watched.failed.load(Ordering::Relaxed),
             cancelled: watched.cancelled.load(Ordering::Relaxed),
             restarts: watched.restarts.load(Ordering::Relaxed),
@@ -113,7 +124,8 @@ impl Engine {
             in_flight: core.in_flight(),
             policy: core.policy(),
             segment_size: core.segment(),
-            latencies: core.latencies(limit),
+            oldest_waiting: core.oldest_waiting(now),
+            latencies: core.latencies(now, limit),
             devices: core.device_stats(now, &workers),
             workers,
             members: core.member_stats(now),
@@ -121,20 +133,34 @@ impl Engine {
             samples_per_s,
             series,
             moment: MOMENT,
-            latency: whole.summary,
-            buckets: whole.buckets,
-            missed: whole.above,
-            split,
+            latency,
             lost: (0..self.shared.devices.count())
                 .map(|d| core.is_lost(d))
                 .collect(),
+            flaws: watched.flaws.all(),
+        }
+    }
+
+    /// Latencies of requests. The longer time is told to three digits.
+    fn latency(&self, now: Duration, limit: Option<Duration>) -> LatencyView {
+        let watched = &self.shared.watched;
+        let view = lock(&watched.tally).view(now, limit);
+        let whole = lock(&watched.latency).whole(BARS_PER_OCTAVE, limit);
+        LatencyView {
+            since: Distribution {
+                summary: whole.summary,
+                buckets: whole.buckets,
+                missed: whole.above,
+                ..view.since
+            },
+            ..view
         }
     }
 
     /// Forgets latencies so far; gives what they were.
     pub fn clear_latency(&self) -> Latency {
         self.shared.core().clear_latencies();
-        *lock(&self.shared.watched.split) = SplitTally::default();
+        *lock(&self.shared.watched.tally) = LatencyTally::default();
         std::mem::take(&mut *lock(&self.shared.watched.latency))
     }
 

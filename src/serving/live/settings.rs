@@ -42,8 +42,9 @@ impl Engine {
     /// # Errors
     /// It does not suit the ensemble.
     pub fn set_combination(&self, combination: Combination) -> Result<(), EngineError> {
-        combination
-            .check(self.shared.ensemble.members.len())
+        let ensemble = &self.shared.ensemble;
+        ensemble
+            .check_combination(&combination)
             .map_err(EngineError::Combination)?;
         self.shared.combine_by(combination);
         Ok(())

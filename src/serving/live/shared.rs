@@ -13,10 +13,12 @@ use crate::ensemble::{Combination, CombinationRule, Ensemble};
 use crate::lock::lock;
 use crate::metrics::Reading;
 use crate::profile::Costs;
-use crate::serving::accumulator::{Answer, Part};
+use crate::serving::accumulator::Part;
+use crate::serving::answer::Answer;
 use crate::serving::batch::{RequestKey, WorkerId};
 use crate::serving::core::{Core, Next, Owed};
 use crate::serving::door::Refused;
+use crate::serving::flaws::Detail;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
 
@@ -94,8 +96,9 @@ impl Shared {
         // What simulated devices or made-up weights answer says nothing of members.
         let means = !ensemble.is_synthetic() && !devices.is_simulated();
         let (by, rule) = (&running.combination, &running.rule);
+        let watched = Watched::new(ensemble.members.len());
         Shared {
-            weighing: Weighing::new(means, by, rule, ensemble.classes),
+            weighing: Weighing::new(means, by, rule, &ensemble),
             running: RwLock::new(running),
             costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
             ensemble,
@@ -107,7 +110,7 @@ impl Shared {
             timer: OnceLock::new(),
             stopping: AtomicBool::new(false),
             bodies: RwLock::default(),
-            watched: Watched::new(),
+            watched,
             losses: Losses::default(),
             books: Arc::default(),
             core: Mutex::new(core),
@@ -201,7 +204,7 @@ impl Shared {
     pub fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let width = self.ensemble.input.shape.elements();
         if let Err(refused) = check(request.values, width) {
-            self.core().door().count_refusal();
+            self.core().door().count_refusal(&refused);
             return Err(refused);
         }
         let now = self.now();
@@ -209,10 +212,17 @@ impl Shared {
         let samples = request.values.len() / width;
         let rule = self.rule();
         let ballot = self.weighing.ballot(now, samples, request.labels);
-        let admission = self.core().admit(now, samples, deadline, |slices| {
-            let parts = slices.iter().map(|s| Part::new(s.len)).collect();
+        let due = now.saturating_sub(request.late);
+        let kept = match request.detail {
+            Detail::Members => self.ensemble.members.len(),
+            Detail::Scores | Detail::Marked => 0,
+        };
+        let detail = request.detail;
+        let admission = self.core().admit(due, samples, deadline, |slices| {
+            let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
             let ballot = ballot.map(|b| b.within(slices[0].len));
-            Arc::new(RequestData::new(parts, rule, ballot, reply, &self.books))
+            let books = &self.books;
+            Arc::new(RequestData::new(parts, rule, ballot, detail, reply, books))
         })?;
         self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
@@ -278,21 +288,26 @@ impl Shared {
     }
 
     /// Answers requests that are complete.
-    pub fn deliver(&self, finished: Owed<Arc<RequestData>>) {
+    pub fn deliver(&self, mut finished: Owed<Arc<RequestData>>) {
         self.sweep();
+        if finished.iter().any(|done| done.payload.is_flawed()) {
+            finished = self.without_spoilt(finished);
+        }
         if finished.is_empty() {
             return;
         }
         let now = self.now();
         {
             let mut latency = lock(&self.watched.latency);
-            let mut split = lock(&self.watched.split);
+            let mut tally = lock(&self.watched.tally);
+            let lately = tally.slot(now);
             let mut answered = lock(&self.watched.answered);
             let mut checkpoints = lock(&self.watched.checkpoints);
             for done in finished.iter() {
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
-                split.record(done.split);
+                lately.record(done.latency.as_micros() as u64, 1);
+                lately.record_split(done.split, 1);
                 answered.0.add(now, 1.0);
                 answered.1.add(now, done.samples as f64);
             }
@@ -340,10 +355,15 @@ impl Shared {
             Failure::Cancelled => &self.watched.cancelled,
             _ => &self.watched.failed,
         };
+        let mut any = false;
         failed.pay(|done| {
             counter.fetch_add(1, Ordering::Relaxed);
             done.payload.answer(|_| Err(failure.clone()));
+            any = true;
         });
+        if any && *failure != Failure::Cancelled {
+            *lock(&self.watched.failure) = Some(failure.clone());
+        }
     }
 }
 

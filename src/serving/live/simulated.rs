@@ -88,7 +88,7 @@ fn done(shared: &Shared, batch: &LiveBatch, stamps: Stamps) {
     }
     let classes = shared.ensemble.classes;
     let rows = constant_row(batch.member, classes).repeat(batch.samples);
-    if let Err(why) = fold(batch, &rows, classes) {
+    if let Err(why) = fold(batch, &rows, classes, false) {
         return shared.spoil(batch, &why);
     }
     let end = shared.now();

@@ -5,24 +5,31 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::lock::lock;
-use crate::metrics::{Latency, RateRing, SplitTally};
+use crate::metrics::{Latency, LatencyTally, RateRing};
 use crate::serving::core::{MOMENT, MOMENTS};
+use crate::serving::flaws::FlawTally;
 
 use super::checkpoints::Checkpoints;
+use super::client::Failure;
 
 /// What is counted outside the core.
 pub struct Watched {
+    /// Since the last reload or clearing, to three digits.
     pub latency: Mutex<Latency>,
-    /// Where the latencies went.
-    pub split: Mutex<SplitTally>,
+    /// Lately and since then, and where the time went.
+    pub tally: Mutex<LatencyTally>,
     pub answered: Mutex<(RateRing, RateRing)>,
     pub failed: AtomicU64,
+    /// Why the last one failed.
+    pub failure: Mutex<Option<Failure>>,
     pub cancelled: AtomicU64,
     pub restarts: AtomicU64,
     /// Things an operator should read, drained by whoever shows them.
     pub notices: Mutex<Vec<(Duration, String)>>,
     pub checkpoints: Mutex<Checkpoints>,
     pub graded: Arc<Graded>,
+    /// Rows that were not what they should be.
+    pub flaws: FlawTally,
 }
 
 /// Answers whose label was known, by whoever sent their requests.
@@ -47,18 +54,20 @@ impl Graded {
 }
 
 impl Watched {
-    pub fn new() -> Self {
+    pub fn new(members: usize) -> Self {
         let ring = || RateRing::new(MOMENT, MOMENTS);
         Watched {
             latency: Mutex::new(Latency::new()),
-            split: Mutex::default(),
+            tally: Mutex::default(),
             answered: Mutex::new((ring(), ring())),
             failed: AtomicU64::new(0),
+            failure: Mutex::default(),
             cancelled: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
             notices: Mutex::default(),
             checkpoints: Mutex::default(),
             graded: Arc::default(),
+            flaws: FlawTally::new(members),
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Body {
     output: Tensor,
     inputs: usize,
     classes: usize,
+    /// Its member says that it gives probabilities.
+    declared: bool,
 }
 
 /// When each role was done.
@@ -41,6 +43,7 @@ impl Body {
         size: usize,
         inputs: usize,
         classes: usize,
+        declared: bool,
     ) -> Result<Self, ComputeError> {
         Ok(Body {
             predictor,
@@ -48,6 +51,7 @@ impl Body {
             output: host_rows(size, classes)?,
             inputs,
             classes,
+            declared,
         })
     }
 
@@ -88,13 +92,14 @@ impl Body {
     fn send(&self, batch: &Batch<Arc<RequestData>>) -> Result<Result<(), String>, ComputeError> {
         let mut folded = Ok(());
         read_rows(&self.output, |rows| {
-            folded = fold(batch, rows, self.classes)
+            folded = fold(batch, rows, self.classes, self.declared)
         })?;
         Ok(folded)
     }
 }
 
-/// Folds a batch's answers, `[samples, classes]` row after row.
+/// Folds a batch's answers, `[samples, classes]` row after row. Where its member is
+/// `declared` to give probabilities they are held to it.
 ///
 /// # Errors
 /// A combination rule panicked; what it said.
@@ -102,12 +107,15 @@ pub(super) fn fold(
     batch: &Batch<Arc<RequestData>>,
     rows: &[f32],
     classes: usize,
+    declared: bool,
 ) -> Result<(), String> {
-    catch_unwind(AssertUnwindSafe(|| fold_all(batch, rows, classes)))
-        .map_err(|panic| format!("its combination rule {}", panic_text(panic.as_ref())))
+    catch_unwind(AssertUnwindSafe(|| {
+        fold_all(batch, rows, classes, declared)
+    }))
+    .map_err(|panic| format!("its combination rule {}", panic_text(panic.as_ref())))
 }
 
-fn fold_all(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize) {
+fn fold_all(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize, declared: bool) {
     let mut at = 0;
     for placed in &batch.ranges {
         let range = placed.range;
@@ -118,7 +126,12 @@ fn fold_all(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize) {
             ballot.keep(batch.member, &range, rows);
         }
         let part = &data.parts[range.part];
-        part.fold(data.rule.as_ref(), batch.member, range.first, rows, classes);
+        let (member, first) = (batch.member, range.first);
+        let sound = part.fold(data.rule.as_ref(), member, first, rows, classes);
+        let kept = !declared || part.check_probabilities(member, first, rows, classes);
+        if !sound || !kept {
+            data.note_flaw();
+        }
         at = end;
     }
 }
@@ -142,7 +155,9 @@ fn build_body(shared: &Arc<Shared>, spec: WorkerSpec) -> Result<(), BuildError> 
     let predictor = shared.factory.build(spec.member, spec.size, pool)?;
     let ensemble = &shared.ensemble;
     let inputs = ensemble.members[spec.member].input.shape.elements();
-    let body = Body::new(predictor, spec.size.get(), inputs, ensemble.classes)?;
+    let declared = ensemble.members[spec.member].outputs.is_declared();
+    let (rows, classes) = (spec.size.get(), ensemble.classes);
+    let body = Body::new(predictor, rows, inputs, classes, declared)?;
     shared.keep(spec.id, body);
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::allocation::Matrix;
 use crate::lock::lock;
 use crate::search::evacuate;
 use crate::serving::{Engine, ReloadError, ReloadPlan};
-use crate::session::{LogLevel, MarkKind, Measured, ReloadState, Setup, Terms};
+use crate::session::{Baseline, LogLevel, MarkKind, ReloadState, Setup, Terms};
 
 use super::reloads::{Inner, State, running};
 use super::trial::Trial;
@@ -230,11 +230,13 @@ impl State {
         &mut self,
         engine: &Engine,
         terms: Option<Terms>,
-        before: Option<Measured>,
+        before: Option<Baseline>,
         refuge: Setup,
     ) {
         if let (Some(terms), Some(before)) = (terms, before) {
-            self.trial = Some(Trial::new(terms, before, refuge, engine.now()));
+            let measured = self.chronicle.measured(&before.whole);
+            let now = engine.now();
+            self.trial = Some(Trial::new(terms, &before, measured, refuge, now));
         }
     }
 }

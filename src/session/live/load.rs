@@ -117,6 +117,10 @@ impl Load {
             pattern: self.pattern.clone(),
             resting: self.pattern.is_some() && self.generator.is_none(),
             sent: self.tally.sent.load(Ordering::Relaxed),
+            behind: match self.generator {
+                Some(_) => Duration::from_micros(self.tally.behind.load(Ordering::Relaxed)),
+                None => Duration::ZERO,
+            },
         }
     }
 

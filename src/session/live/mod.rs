@@ -27,7 +27,8 @@ use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    Command, EditPreview, LogLevel, MarkKind, Proposal, Refusal, Session, Setup, Snapshot, Target,
+    Command, EditPreview, LogLevel, LossWatch, MarkKind, Proposal, Refusal, Session, Setup,
+    Snapshot, Target,
 };
 use gauges::Readings;
 use load::Load;
@@ -55,6 +56,7 @@ pub struct LiveSession {
     proposed_at: Option<Duration>,
     target: Option<Target>,
     growth: Growth,
+    lately: LossWatch,
     readings: Readings,
 }
 
@@ -87,6 +89,7 @@ impl LiveSession {
             proposed_at: None,
             target: None,
             growth: Growth::default(),
+            lately: LossWatch::new(engine.now()),
             readings: Readings::default(),
             load: Arc::new(Mutex::new(Load::new(Arc::clone(&engine), Arc::clone(&log)))),
             rest: None,

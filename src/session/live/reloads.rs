@@ -5,10 +5,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
 use crate::lock::lock;
+use crate::metrics::Distribution;
 use crate::serving::{Engine, ReloadError};
 use crate::session::{
-    LatencyView, LogLevel, Mark, MarkKind, Measured, Probation, ProbationState, Ran, Refusal,
-    ReloadState, ReloadView, Setup, Terms,
+    Baseline, LogLevel, Mark, MarkKind, Probation, ProbationState, Ran, Refusal, ReloadState,
+    ReloadView, Setup, Terms,
 };
 
 use super::change::{self, Change, Changed, Order, Way, refuge, settle};
@@ -40,7 +41,7 @@ pub(super) struct State {
     pub view: Option<ReloadView>,
     /// A change is under way.
     pub busy: bool,
-    pub latency_before: Option<LatencyView>,
+    pub latency_before: Option<Distribution>,
     pub chronicle: Chronicle,
     pub trial: Option<Trial>,
     pub over: bool,
@@ -49,7 +50,7 @@ pub(super) struct State {
 /// All that is shown of changes.
 pub(super) struct Told {
     pub reload: Option<ReloadView>,
-    pub latency_before: Option<LatencyView>,
+    pub latency_before: Option<Distribution>,
     pub can_undo: bool,
     pub can_redo: bool,
     pub marks: Vec<Mark>,
@@ -101,8 +102,9 @@ impl Reloads {
         let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
         engine.plan_reload(&setup.matrix).map_err(|e| refuse(&e))?;
         engine.check_policy(setup.policy).map_err(|e| refuse(&e))?;
-        let members = engine.ensemble().members.len();
-        setup.combination.check(members).map_err(|e| refuse(&e))?;
+        let ensemble = engine.ensemble();
+        let suits = ensemble.check_combination(&setup.combination);
+        suits.map_err(|e| refuse(&e))?;
         let segment = engine.check_segment_size(setup.segment_size);
         segment.map_err(|e| refuse(&e))
     }
@@ -336,12 +338,19 @@ impl State {
     }
 
     /// What ran did lately: over a time as long as `terms` ask for, or since its start.
-    pub fn baseline(&self, engine: &Engine, terms: &Terms) -> Measured {
+    pub fn baseline(&self, engine: &Engine, terms: &Terms) -> Baseline {
         let now = engine.reading();
         let start = self.chronicle.since();
         let window = engine.reading_before(now.at.saturating_sub(terms.lasts));
         let from = window.filter(|w| w.at > start.at);
-        let period = now.since(from.as_ref().unwrap_or(start));
-        self.chronicle.measured(&period)
+        let from = from.unwrap_or_else(|| start.clone());
+        let graded = |period| self.chronicle.graded(period);
+        let mut marks = engine.readings_between(from.at, now.at);
+        marks.insert(0, from.clone());
+        let pieces = marks.windows(2).map(|pair| graded(pair[1].since(&pair[0])));
+        Baseline {
+            pieces: pieces.collect(),
+            whole: graded(now.since(&from)),
+        }
     }
 }

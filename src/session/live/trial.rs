@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::metrics::Reading;
-use crate::session::judge::{Judge, Verdict};
+use crate::session::judge::{Baseline, Judge, Verdict};
 use crate::session::{Measured, Probation, ProbationState, Setup, Terms};
 
 use super::chronicle::Chronicle;
@@ -27,18 +27,26 @@ const SELDOM: Duration = Duration::from_millis(250);
 
 impl Trial {
     /// Begins now, where `before` is what ran before did.
-    pub fn new(terms: Terms, before: Measured, refuge: Setup, now: Duration) -> Self {
+    pub fn new(
+        terms: Terms,
+        before: &Baseline,
+        measured: Measured,
+        refuge: Setup,
+        now: Duration,
+    ) -> Self {
+        let judge = Judge::new(terms, before, now);
         Trial {
-            judge: Judge::new(terms, before, now),
             start: None,
             view: Probation {
                 terms,
                 since: now,
                 state: ProbationState::Watching,
-                before,
+                before: measured,
                 after: Measured::default(),
+                checks: judge.checks(&Reading::default()),
                 refuge,
             },
+            judge,
         }
     }
 
@@ -58,7 +66,9 @@ impl Trial {
             return Verdict::Watching;
         }
         let start = self.start.get_or_insert_with(|| now.clone());
-        self.view.after = chronicle.measured(&now.since(start));
-        self.judge.step(now.at, &self.view.after, in_flight)
+        let after = chronicle.graded(now.since(start));
+        self.view.after = chronicle.measured(&after);
+        self.view.checks = self.judge.checks(&after);
+        self.judge.step(now.at, &after, in_flight)
     }
 }

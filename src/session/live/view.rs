@@ -7,10 +7,11 @@ use std::time::Duration;
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{Ensemble, Weighed};
 use crate::lock::lock;
-use crate::serving::{Engine, LagStats, Observed, WorkerId, WorkerStats};
+use crate::metrics::{Distribution, LatencyView};
+use crate::serving::{Engine, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, LatencyView, MemberView, ReloadState,
-    ReloadView, Snapshot, Standing, ThroughputView,
+    Accuracy, Audience, Counters, DeviceView, EntryView, Losses, MemberView, ReloadState,
+    ReloadView, Snapshot, Standing, ThroughputView, Total,
 };
 
 use super::LiveSession;
@@ -50,6 +51,7 @@ impl LiveSession {
         self.forecast.learn(&seen, disturbed);
         let matrix = self.engine.matrix();
         self.readings.refresh(&self.engine, seen.now);
+        let lately = self.lately(&seen);
         Snapshot {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
@@ -70,11 +72,13 @@ impl LiveSession {
             devices: self.devices(&seen, &matrix),
             members: self.members(&seen),
             entries: self.entries(&seen, &matrix, told.reload.as_ref()),
-            latency: of_requests(&seen),
+            latency: seen.latency.clone(),
             latency_before: told.latency_before,
+            oldest_waiting: seen.oldest_waiting,
             throughput: throughput(&seen),
             accuracy: self.accuracy(),
             counters: self.counters(&seen),
+            lately,
             load,
             search: self.searches.view(),
             reload: told.reload,
@@ -100,6 +104,7 @@ impl LiveSession {
                 copying: stats.copying,
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
                 memory_bytes: devices.memory_bytes(index),
+                shares_memory_of: devices.shares_memory_of(index),
                 side_by_side: device.kind.is_concurrent(),
                 lost: seen.lost[index],
                 loss: self.loss(seen, index),
@@ -127,9 +132,10 @@ impl LiveSession {
                 queued: stats.queued,
                 growth: self.growth.of(member),
                 series: stats.series.clone(),
-                latency: of_samples(&seen.latencies.members[member]),
+                latency: seen.latencies.members[member].clone(),
                 standing: standings[member].map(|w| standing(w, cost(member))),
                 samples_per_s: stats.samples_per_s,
+                flaws: seen.flaws[member],
             })
             .collect()
     }
@@ -151,9 +157,9 @@ impl LiveSession {
             .iter()
             .map(|w| ((w.spec.device, w.spec.member), w))
             .collect();
-        let lags: HashMap<WorkerId, &LagStats> = {
+        let lags: HashMap<WorkerId, &LatencyView> = {
             let lags = seen.latencies.workers.iter();
-            lags.map(|(id, stats)| (*id, stats)).collect()
+            lags.map(|(id, view)| (*id, view)).collect()
         };
         let entry = |cell: Cell| {
             let place = (cell.device, cell.member);
@@ -162,7 +168,7 @@ impl LiveSession {
                     restarts: restarts.get(&place).copied().unwrap_or(0),
                     latency: lags
                         .get(&stats.spec.id)
-                        .map(|l| of_samples(l))
+                        .map(|view| (*view).clone())
                         .unwrap_or_default(),
                     ..entry(stats)
                 },
@@ -182,6 +188,23 @@ impl LiveSession {
             return None;
         }
         lock(&self.load).accuracy()
+    }
+
+    /// What was lost lately; what the log should say of it is said.
+    fn lately(&mut self, seen: &Observed) -> Losses {
+        let refused = Total {
+            requests: seen.refused,
+            why: seen.refusal.as_ref().map(ToString::to_string),
+        };
+        let failed = Total {
+            requests: seen.failed,
+            why: seen.failure.as_ref().map(ToString::to_string),
+        };
+        let (lately, lines) = self.lately.note(seen.now, [refused, failed]);
+        for (level, text) in lines {
+            self.log.add(seen.now, level, text);
+        }
+        lately
     }
 
     fn counters(&self, seen: &Observed) -> Counters {
@@ -220,27 +243,9 @@ fn entry(stats: &WorkerStats) -> EntryView {
     }
 }
 
-/// The ensemble's latencies.
-pub(super) fn latency(engine: &Engine, limit: Option<Duration>) -> LatencyView {
-    of_requests(&engine.observe_against(limit))
-}
-
-fn of_requests(seen: &Observed) -> LatencyView {
-    LatencyView {
-        summary: seen.latency,
-        buckets: seen.buckets.clone(),
-        split: seen.split,
-        missed: seen.missed,
-    }
-}
-
-fn of_samples(lags: &LagStats) -> LatencyView {
-    LatencyView {
-        summary: lags.summary,
-        buckets: lags.buckets.clone(),
-        split: lags.split,
-        missed: lags.above,
-    }
+/// The ensemble's latencies since the last reload or clearing.
+pub(super) fn latency(engine: &Engine, limit: Option<Duration>) -> Distribution {
+    engine.observe_against(limit).latency.since
 }
 
 fn throughput(seen: &Observed) -> ThroughputView {

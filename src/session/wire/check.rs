@@ -27,6 +27,10 @@ pub fn check(shown: &Snapshot) -> Result<(), WireError> {
     same("entries", shown.entries.len(), devices * members)?;
     let combination = shown.combination.check(members);
     combination.map_err(WireError::Damaged)?;
+    let shares = shown.devices.iter().filter_map(|d| d.shares_memory_of);
+    if shares.into_iter().any(|of| of >= devices) {
+        return Err(WireError::Damaged("memory of no device".into()));
+    }
     let fits = |cell: &Cell| cell.device < devices && cell.member < members;
     let alike = |matrix: &Matrix| {
         let other = matrix.frame();

@@ -127,8 +127,8 @@ sections! {
         2: matrix policy combination segment_size target;
         3: latency;
         4: latency_before;
-        5: throughput;
-        6: accuracy counters load;
+        5: throughput oldest_waiting;
+        6: accuracy counters lately load;
         7: search;
         8: reload;
         9: proposal;

@@ -1,6 +1,7 @@
 //! GPUs in the live engine, against one in software.
 
 mod copies;
+mod flaws;
 mod loss;
 mod profiles;
 mod programs;

@@ -1,14 +1,16 @@
-//! `divisi accuracy`: each member's and the ensemble's under each rule.
+//! `divisi accuracy`: each member's and the ensemble's under each rule, in one pass: a
+//! member runs each sample once, and all rules combine the same answers.
 
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use divisi::device::Devices;
-use divisi::ensemble::{Ensemble, RuleKind, Samples};
-use divisi::load::{Until, saturate};
+use divisi::ensemble::{Combination, CombinationRule, Ensemble, RuleKind, Samples, label_of};
+use divisi::load::{Until, saturate_for};
+use divisi::serving::{Answer, Detail, Flaws, Part};
 use serde::Serialize;
 
 use super::args::{AccuracyArgs, Format};
+use super::flawed::{self, Flawed};
 use super::open::{Opened, open};
 use super::progress::Progress;
 use super::report::{print, print_json};
@@ -19,12 +21,21 @@ struct Report {
     samples: usize,
     members: Vec<Row>,
     rules: Vec<Row>,
+    flawed: Vec<Flawed>,
 }
 
 #[derive(Serialize)]
 struct Row {
     name: String,
     accuracy: f64,
+    /// Samples without an answer, which are not right: NaN or infinities.
+    #[serde(skip_serializing_if = "is_zero")]
+    unanswered: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 pub fn run(args: &AccuracyArgs) -> Result<()> {
@@ -39,85 +50,169 @@ pub fn run(args: &AccuracyArgs) -> Result<()> {
         bail!("simulated devices give constants: accuracy would mean nothing");
     }
     let samples = match &args.input {
-        Some(path) => Arc::new(opened.read_samples(path)?),
+        Some(path) => Arc::new(opened.read_samples(path, &args.files)?),
         None => opened.calibration()?,
     };
     if samples.labels().is_none() {
-        bail!("the samples have no labels: a CSV needs a last column named `label`");
+        bail!(
+            "the samples have no labels: a CSV has them in a last column named `label`, other \
+             files in one beside them (`labels` in the manifest's [calibration], or --labels)"
+        );
     }
-    let mut progress = Progress::new();
-    let report = Report {
-        ensemble: opened.ensemble.name.clone(),
-        samples: samples.len(),
-        members: members(&opened, &samples, &mut progress)?,
-        rules: rules(&opened, &samples, &mut progress)?,
-    };
-    drop(progress);
+    let grades = graded(&opened, &samples)?;
+    let report = grades.report(&opened.ensemble, samples.len());
     match args.format {
-        Format::Json => print_json(&report),
-        Format::Text => print(&text(&report)),
+        Format::Json => print_json(&report)?,
+        Format::Text => print(&text(&report))?,
     }
+    let unanswered = report.rules.first().map_or(0, |rule| rule.unanswered);
+    flawed::refuse(&report.flawed, unanswered, samples.len())
 }
 
-fn members(opened: &Opened, samples: &Samples, progress: &mut Progress) -> Result<Vec<Row>> {
-    let all = opened.ensemble.members.iter().enumerate();
-    all.map(|(index, member)| {
-        let alone = opened.ensemble.only(index);
-        row(&member.name, alone, &opened.devices, samples, progress)
-    })
-    .collect()
-}
-
-fn rules(opened: &Opened, samples: &Samples, progress: &mut Progress) -> Result<Vec<Row>> {
-    let rules = RuleKind::ALL.into_iter();
-    rules
-        .map(|rule| {
-            let ensemble = Ensemble {
-                rule,
-                ..Ensemble::clone(&opened.ensemble)
-            };
-            row(rule.name(), ensemble, &opened.devices, samples, progress)
-        })
-        .collect()
-}
-
-fn row(
-    name: &str,
-    ensemble: Ensemble,
-    devices: &Devices,
-    samples: &Samples,
-    progress: &mut Progress,
-) -> Result<Row> {
-    let opened = Opened::new(ensemble, devices.clone());
+/// Runs every sample once.
+fn graded(opened: &Opened, samples: &Samples) -> Result<Grades> {
     let engine = opened.start(&opened.matrix(None)?, opened.networks())?;
-    let mut right = 0;
-    saturate(
+    let mut grades = Grades::new(&opened.ensemble);
+    let mut progress = Progress::new();
+    let (all, until) = (samples.len(), Until::default());
+    saturate_for(
         &engine,
         samples,
-        samples.len(),
-        Until::default(),
+        all,
+        Detail::Members,
+        until,
         |first, answer| {
-            progress.say(|| format!("{name}: {first} of {} samples", samples.len()));
-            let labels = answer.labels().enumerate();
-            right += labels
-                .filter(|(i, label)| samples.label(first + i) == Some(*label))
-                .count();
+            progress.say(|| format!("{first} of {all} samples"));
+            grades.add(samples, first, answer);
         },
     )?;
-    Ok(Row {
-        name: name.to_owned(),
-        accuracy: right as f64 / samples.len() as f64,
-    })
+    Ok(grades)
+}
+
+/// Right and missing answers of somebody.
+#[derive(Clone, Copy, Default)]
+struct Grade {
+    right: usize,
+    unanswered: usize,
+}
+
+impl Grade {
+    fn count(&mut self, found: Option<usize>, label: Option<usize>) {
+        self.right += usize::from(found.is_some() && found == label);
+        self.unanswered += usize::from(found.is_none());
+    }
+
+    fn row(self, name: &str, samples: usize) -> Row {
+        Row {
+            name: name.to_owned(),
+            accuracy: self.right as f64 / samples as f64,
+            unanswered: self.unanswered,
+        }
+    }
+}
+
+/// A rule, built, with how it does.
+struct Graded {
+    kind: RuleKind,
+    rule: Arc<dyn CombinationRule>,
+    grade: Grade,
+}
+
+/// How everybody does so far.
+struct Grades {
+    classes: usize,
+    members: Vec<Grade>,
+    rules: Vec<Graded>,
+    flaws: Vec<Flaws>,
+}
+
+impl Grades {
+    /// Of all members, and of the rules that suit what those give.
+    fn new(ensemble: &Ensemble) -> Self {
+        let members = ensemble.members.len();
+        let by = |kind| Combination {
+            rule: kind,
+            ..ensemble.combination()
+        };
+        let suited = RuleKind::ALL.into_iter();
+        let suited = suited.filter(|kind| ensemble.check_combination(&by(*kind)).is_ok());
+        Grades {
+            classes: ensemble.classes,
+            members: vec![Grade::default(); members],
+            rules: suited
+                .map(|kind| Graded {
+                    kind,
+                    rule: by(kind).build(ensemble.classes),
+                    grade: Grade::default(),
+                })
+                .collect(),
+            flaws: vec![Flaws::default(); members],
+        }
+    }
+
+    /// Grades the answers to the samples from `first` on.
+    fn add(&mut self, samples: &Samples, first: usize, answer: &Answer) {
+        let label = |i: usize| samples.label(first + i);
+        for (member, grade) in self.members.iter_mut().enumerate() {
+            let rows = answer.member_rows(member).enumerate();
+            rows.for_each(|(i, row)| grade.count(label_of(row), label(i)));
+        }
+        for graded in &mut self.rules {
+            let combined = combine(
+                graded.rule.as_ref(),
+                answer,
+                self.members.len(),
+                self.classes,
+            );
+            let found = combined.labels().enumerate();
+            found.for_each(|(i, found)| graded.grade.count(found, label(i)));
+        }
+        for flaw in answer.flaws() {
+            self.flaws[flaw.member].count(flaw.kind);
+        }
+    }
+
+    fn report(&self, ensemble: &Ensemble, samples: usize) -> Report {
+        let names = ensemble.member_names();
+        let members = names.iter().zip(&self.members);
+        let rules = self.rules.iter();
+        Report {
+            ensemble: ensemble.name.clone(),
+            samples,
+            members: members.map(|(name, g)| g.row(name, samples)).collect(),
+            rules: rules.map(|g| g.grade.row(g.kind.name(), samples)).collect(),
+            flawed: Flawed::of(&names, &self.flaws),
+        }
+    }
+}
+
+/// What a rule makes of the members' rows, as serving does.
+fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, classes: usize) -> Answer {
+    let part = Part::new(answer.len());
+    for member in 0..members {
+        for (sample, row) in answer.member_rows(member).enumerate() {
+            part.fold(rule, member, sample, row, classes);
+        }
+    }
+    Answer::finish(rule, &[part], classes)
 }
 
 fn text(report: &Report) -> String {
     let mut text = format!("{} on {} samples\n", report.ensemble, report.samples);
-    for row in &report.members {
-        text += &format!("  {:18} {:6.2} %\n", row.name, 100.0 * row.accuracy);
-    }
+    report.members.iter().for_each(|row| text += &line(row));
     text += "ensemble\n";
-    for row in &report.rules {
-        text += &format!("  {:18} {:6.2} %\n", row.name, 100.0 * row.accuracy);
-    }
-    text
+    report.rules.iter().for_each(|row| text += &line(row));
+    text.trim_end().to_owned() + &flawed::lines(&report.flawed)
+}
+
+fn line(row: &Row) -> String {
+    let missing = match row.unanswered {
+        0 => String::new(),
+        n => format!("  {n} without an answer"),
+    };
+    format!(
+        "  {:18} {:6.2} %{missing}\n",
+        row.name,
+        100.0 * row.accuracy
+    )
 }

@@ -16,10 +16,10 @@ use super::start::{self, Own, Way};
 
 pub fn run(args: &Args) -> Result<()> {
     let way = start::way(args.linear)?;
-    let child = background::child_of_parent();
+    let parent = background::parent();
     let screen = way == Way::Screen;
     if screen
-        && !child
+        && parent.is_none()
         && let Some(code) = background::run_in_child()
     {
         std::process::exit(code);
@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
     let kept = Kept::default();
     let parting = Parting {
         session: Some(session),
-        may_stay: child && !args.read_only,
+        may_stay: parent.is_some() && !args.read_only,
         kept: Arc::clone(&kept),
     };
     let session: Box<dyn Session> = Box::new(parting);
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<()> {
     start::show(session, options, way, args.every)?;
     let left = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
     match left {
-        (Some(door), Some(session)) => background::go_on(session, door),
+        (Some(door), Some(session)) => background::go_on(session, door, parent),
         _ => Ok(()),
     }
 }
@@ -56,6 +56,7 @@ type Kept = Arc<Mutex<(Option<Door>, Option<Own>)>>;
 /// it waits for once the screen is gone.
 struct Parting {
     session: Option<Own>,
+    /// The console may offer to hand it over.
     may_stay: bool,
     kept: Kept,
 }
@@ -68,11 +69,6 @@ impl Parting {
 
     /// Opens the door now, so that whatever is wrong with it is said in the console.
     fn keep(&mut self) -> Result<(), Refusal> {
-        if !self.may_stay {
-            return Err(Refusal(
-                "this console cannot leave its engine running".into(),
-            ));
-        }
         let name = start::server_name(&self.own()?.snapshot().ensemble);
         let door = Door::open(&name).map_err(|e| Refusal(e.to_string()))?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

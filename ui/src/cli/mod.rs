@@ -15,11 +15,13 @@ mod config;
 mod console;
 mod demo;
 mod devices;
+mod flawed;
 #[cfg(debug_assertions)]
 mod fragile;
 mod keys;
 mod man;
 mod network;
+mod npy;
 mod open;
 mod output;
 mod pick;

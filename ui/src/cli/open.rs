@@ -10,11 +10,11 @@ use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
 use divisi::compute::gpu::Precision;
 use divisi::device::gpu::find_gpus;
 use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files, PolicyKind, Samples};
+use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples};
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
-use super::args::Target;
+use super::args::{SampleFiles, Target};
 use super::builtin;
 
 /// What commands start from.
@@ -94,6 +94,10 @@ pub fn files(path: &Path) -> Files {
     }
 }
 
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("reading {}", path.display()))
+}
+
 impl Opened {
     /// An ensemble on devices.
     pub fn new(ensemble: Ensemble, devices: Devices) -> Self {
@@ -156,12 +160,20 @@ impl Opened {
         })
     }
 
-    /// Samples of the ensemble's shape from a file.
-    pub fn read_samples(&self, path: &Path) -> Result<Samples> {
-        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    /// Samples of the ensemble's shape from a file, with labels of another.
+    pub fn read_samples(&self, path: &Path, files: &SampleFiles) -> Result<Samples> {
+        let of_ensemble = self.ensemble.sample_form();
+        let form = SampleForm {
+            layout: files.layout.unwrap_or(of_ensemble.layout),
+            ..of_ensemble
+        };
+        let samples = Samples::parse(&path.to_string_lossy(), read(path)?, &form);
+        let samples = samples.with_context(|| path.display().to_string())?;
+        let Some(path) = &files.labels else {
+            return Ok(samples);
+        };
         let name = path.to_string_lossy();
-        let (shape, classes) = (self.ensemble.input.shape, self.ensemble.classes);
-        Samples::parse(&name, &bytes, shape, Some(classes))
-            .with_context(|| path.display().to_string())
+        let labelled = samples.labelled_by(&name, read(path)?, &form.classes);
+        labelled.with_context(|| path.display().to_string())
     }
 }

@@ -36,6 +36,11 @@ impl Output {
         })
     }
 
+    /// Whether it is, or will be, an ordinary file.
+    pub fn is_file(&self) -> bool {
+        self.replaced
+    }
+
     /// Writes all of `text`: a file beside and renamed, so that nobody finds half.
     pub fn write(&self, text: &str) -> Result<()> {
         self.write_bytes(text.as_bytes())

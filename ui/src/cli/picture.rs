@@ -95,6 +95,8 @@ pub fn run(args: &PictureArgs) -> Result<()> {
     for step in &args.keys.0 {
         match step {
             Step::Press(key) => {
+                // As if somebody had looked at what the keys before did.
+                console.seen();
                 console.handle(Event::Key(key.event()));
             }
             Step::Wait(pause) => watch(&mut console, *pause),

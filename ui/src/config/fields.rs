@@ -19,6 +19,16 @@ pub enum Glyphs {
     Ascii,
 }
 
+/// What becomes of the engine when the terminal goes away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HangUp {
+    /// It answers what is under way and ends.
+    #[default]
+    Stop,
+    /// It goes on serving; `divisi attach` joins it.
+    Background,
+}
+
 /// How reports are written where the command line does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportFormat {
@@ -39,6 +49,7 @@ pub struct Config {
     pub frames: u32,
     /// The layout at the start; empty for the first.
     pub layout: String,
+    pub hang_up: HangUp,
     pub format: ReportFormat,
     /// Between summaries in linear mode.
     pub every: Duration,
@@ -58,6 +69,7 @@ impl Default for Config {
             mouse: true,
             frames: 30,
             layout: String::new(),
+            hang_up: HangUp::Stop,
             format: ReportFormat::Text,
             every: Duration::from_secs(5),
             on_probation: false,
@@ -125,6 +137,7 @@ pub static FIELDS: &[Field] = &[
     Field { section: "console", key: "mouse", help: "Take the mouse; without it text can be selected (the key m changes it).", expects: Expects::Flag, get: |c| Value::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
     Field { section: "console", key: "frames", help: "Frames a second at most.", expects: Expects::Whole(1, 60), get: |c| Value::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
     Field { section: "console", key: "layout", help: "The layout at the start; empty for the first.", expects: Expects::Text("the name of a layout"), get: |c| Value::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
+    Field { section: "console", key: "hang_up", help: "What becomes of the engine when the terminal goes away (a closed window, a lost connection). stop: it answers what is under way and ends. background: it goes on; `divisi attach` joins it.", expects: Expects::Words(&["stop", "background"]), get: |c| Value::Text(hang_up_name(c.hang_up).into()), set: |c, v| c.hang_up = hang_up(&text(v)) },
     Field { section: "reports", key: "format", help: "How `divisi report` writes where --format is not given.", expects: Expects::Words(&["text", "json"]), get: |c| Value::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
     Field { section: "linear", key: "every", help: "Between summaries in linear mode, where something changed.", expects: Expects::Time(0.1, 3600.0), get: |c| Value::Time(c.every), set: |c, v| c.every = time(&v) },
     Field { section: "probation", key: "on", help: "Whether y in a comparison asks for the terms of a probation first, as g does.", expects: Expects::Flag, get: |c| Value::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
@@ -147,6 +160,20 @@ fn glyphs_name(glyphs: Glyphs) -> &'static str {
         Glyphs::Auto => "auto",
         Glyphs::Unicode => "unicode",
         Glyphs::Ascii => "ascii",
+    }
+}
+
+fn hang_up(word: &str) -> HangUp {
+    match word {
+        "background" => HangUp::Background,
+        _ => HangUp::Stop,
+    }
+}
+
+fn hang_up_name(hang_up: HangUp) -> &'static str {
+    match hang_up {
+        HangUp::Stop => "stop",
+        HangUp::Background => "background",
     }
 }
 

@@ -17,7 +17,7 @@ mod themes;
 mod values;
 mod watch;
 
-pub use fields::{Config, FIELDS, Field, Glyphs, ReportFormat};
+pub use fields::{Config, FIELDS, Field, Glyphs, HangUp, ReportFormat};
 pub use folder::{CONFIG, Folder, KEYS, THEMES};
 pub use keys::read as read_keys;
 pub use layouts::save_layout;

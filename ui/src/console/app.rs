@@ -15,6 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::Options;
+use super::burst;
 use super::core::Console;
 use super::effect::{Effect, Event};
 use super::files;
@@ -24,6 +25,8 @@ use super::terminal::Screen;
 use super::theme::Look;
 use crate::config;
 
+/// Text that is pasted comes as keys that are less than this apart; nobody types so fast.
+const TOGETHER: Duration = Duration::from_millis(10);
 /// A stop takes effect within this, or was ignored.
 const STOP: Duration = Duration::from_millis(300);
 
@@ -52,7 +55,15 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
         native: Native::default(),
     };
     app.size()?;
-    app.drive(&mut signals).await
+    match app.drive(&mut signals).await {
+        Ok(End::Asked) => return Ok(()),
+        // Whatever fails on a terminal that went away fails because of that.
+        Err(error) if !app.screen.is_gone() => return Err(error),
+        Ok(End::HungUp) | Err(_) => {}
+    }
+    // Nobody can be asked: what becomes of the engine is in the options.
+    app.console.handle(Event::HungUp);
+    Ok(())
 }
 
 /// An event that has come already. It is asked for in the loop's own name: the stream
@@ -63,6 +74,12 @@ async fn waiting(events: &mut EventStream) -> Option<Option<io::Result<Input>>> 
         Poll::Pending => Poll::Ready(None),
     })
     .await
+}
+
+/// How far apart the next key of a pasted text may come after so many: where several came
+/// at once already, the rest may be late on a busy machine.
+fn apart(together: usize) -> Duration {
+    if together < 3 { TOGETHER } else { 5 * TOGETHER }
 }
 
 /// The signals that end or continue the program.
@@ -86,17 +103,26 @@ impl Signals {
         })
     }
 
-    /// Waits for one that matters: true for one that ends the program, false where it
-    /// was stopped and goes on.
-    async fn next(&mut self) -> bool {
+    /// Waits for one that matters.
+    async fn next(&mut self) -> Told {
         tokio::select! {
-            _ = self.terminate.recv() => true,
-            _ = self.hang_up.recv() => true,
-            _ = self.interrupt.recv() => true,
-            _ = self.quit.recv() => true,
-            _ = self.proceed.recv() => false,
+            _ = self.terminate.recv() => Told::End,
+            _ = self.hang_up.recv() => Told::HungUp,
+            _ = self.interrupt.recv() => Told::End,
+            _ = self.quit.recv() => Told::End,
+            _ = self.proceed.recv() => Told::Proceed,
         }
     }
+}
+
+/// What a signal says.
+enum Told {
+    /// The program is to end.
+    End,
+    /// The terminal goes away.
+    HungUp,
+    /// The program was stopped and goes on.
+    Proceed,
 }
 
 /// What goes on.
@@ -104,6 +130,15 @@ enum Next {
     On,
     Suspend,
     Leave,
+    HungUp,
+}
+
+/// Why the loop ended.
+enum End {
+    /// By a key or a signal.
+    Asked,
+    /// The terminal went away.
+    HungUp,
 }
 
 struct App {
@@ -121,19 +156,24 @@ struct App {
 }
 
 impl App {
-    async fn drive(&mut self, signals: &mut Signals) -> anyhow::Result<()> {
+    async fn drive(&mut self, signals: &mut Signals) -> anyhow::Result<End> {
         let mut events = EventStream::new();
         loop {
             let next = tokio::select! {
                 biased;
-                ends = signals.next() => if ends { Next::Leave } else { self.come_back()? },
+                told = signals.next() => match told {
+                    Told::End => Next::Leave,
+                    Told::HungUp => Next::HungUp,
+                    Told::Proceed => self.come_back()?,
+                },
                 event = events.next() => self.inputs(event, &mut events).await?,
                 settings = self.config.changed() => self.take(Event::Configured(settings))?,
                 event = self.native.answer() => self.take(event)?,
                 () = sleep_until(self.pace.next().into()) => self.tick(),
             };
             match next {
-                Next::Leave => return Ok(()),
+                Next::Leave => return Ok(End::Asked),
+                Next::HungUp => return Ok(End::HungUp),
                 Next::Suspend => self.suspend(&mut signals.proceed).await?,
                 Next::On => {}
             }
@@ -144,12 +184,16 @@ impl App {
     fn draw(&mut self) -> anyhow::Result<()> {
         if std::mem::take(&mut self.dirty) {
             self.screen.draw(&self.console)?;
+            self.console.seen();
         }
         Ok(())
     }
 
     /// Looks at the session.
     fn tick(&mut self) -> Next {
+        if self.screen.is_gone() {
+            return Next::HungUp;
+        }
         let changed = match self.pace.due(Instant::now()) {
             Due::Spans => self.console.follow(),
             Due::Everything => self.console.refresh(),
@@ -167,28 +211,27 @@ impl App {
         first: Option<io::Result<Input>>,
         events: &mut EventStream,
     ) -> anyhow::Result<Next> {
+        let mut together = Vec::new();
         let mut next = Some(first);
+        let mut gone = false;
         while let Some(event) = next {
             let Some(Ok(event)) = event else {
-                return Ok(Next::Leave);
+                gone = true;
+                break;
             };
-            match self.input(event)? {
+            next = match burst::types_a_sign(&event) {
+                true => timeout(apart(together.len()), events.next()).await.ok(),
+                false => waiting(events).await,
+            };
+            together.push(event);
+        }
+        for event in burst::events(&together) {
+            match self.take(event)? {
                 Next::On => {}
                 other => return Ok(other),
             }
-            next = waiting(events).await;
         }
-        Ok(Next::On)
-    }
-
-    fn input(&mut self, input: Input) -> anyhow::Result<Next> {
-        let event = match input {
-            Input::Key(key) => Event::Key(key),
-            Input::Mouse(mouse) => Event::Mouse(mouse),
-            Input::Resize(width, height) => Event::Resize(width, height),
-            _ => return Ok(Next::On),
-        };
-        self.take(event)
+        Ok(if gone { Next::HungUp } else { Next::On })
     }
 
     /// Gives the event to the console and does what that asks for.

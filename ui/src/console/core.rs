@@ -52,6 +52,11 @@ impl Console {
         left
     }
 
+    /// What was drawn has come to the screen: only what is seen can be answered.
+    pub fn seen(&mut self) {
+        self.model.consent.see();
+    }
+
     /// Asks the session for news; whether the picture may differ now.
     pub fn refresh(&mut self) -> bool {
         let mut spans = Vec::new();

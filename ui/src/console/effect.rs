@@ -20,8 +20,12 @@ use crate::config::Settings;
 pub enum Event {
     /// A key went down or repeats.
     Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
     /// The mouse did something.
     Mouse(MouseEvent),
+    /// The terminal went away.
+    HungUp,
     /// The screen has another size: columns, rows.
     Resize(u16, u16),
     /// News from the session.

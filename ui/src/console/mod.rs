@@ -8,8 +8,12 @@
 mod actions;
 mod app;
 mod braille;
+mod burst;
 mod change;
+mod checks;
 pub mod commands;
+mod condition;
+mod consent;
 mod core;
 pub mod demo;
 mod dialogs;
@@ -18,6 +22,7 @@ mod effect;
 pub mod files;
 pub mod format;
 mod layout;
+mod load;
 pub mod model;
 pub mod native;
 mod pace;
@@ -26,6 +31,7 @@ mod pen;
 pub mod picture;
 mod reports;
 mod scope;
+mod severity;
 mod streams;
 mod terminal;
 mod theme;
@@ -34,10 +40,14 @@ mod update;
 mod what_if;
 
 pub use app::run;
+pub use checks::long as check_words;
+pub use condition::Condition;
 pub use core::Console;
 pub use effect::{Effect, Event};
 pub use layout::{Layout, Row};
+pub use load::words as load_words;
 pub use panels::{gpu_words, lint_texts};
+pub use severity::Severity;
 pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
 
 /// How the console starts.

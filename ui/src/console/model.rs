@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 use serde::{Deserialize, Serialize};
 
 use super::change::Remembered;
+use super::consent::Consent;
 use super::demo::Demo;
 use super::dialogs::Dialog;
 use super::edit::Edit;
@@ -112,6 +113,8 @@ pub struct Model {
     pub change: Remembered,
     /// What lies over the panels, the last on top.
     pub dialogs: Vec<Dialog>,
+    /// Whether a key may answer the dialog on top.
+    pub consent: Consent,
     /// The demonstration under way.
     pub demo: Option<Demo>,
     /// A line over the footer.
@@ -150,6 +153,7 @@ impl Model {
             edit: None,
             change: Remembered::default(),
             dialogs: Vec::new(),
+            consent: Consent::default(),
             demo: options.demo.map(Demo::new),
             message: None,
             read_only: options.read_only,

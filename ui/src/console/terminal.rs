@@ -1,6 +1,6 @@
 //! The terminal: taken once, given back exactly once on every way out.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
@@ -8,7 +8,9 @@ use std::thread::{self, ThreadId};
 
 use anyhow::Context;
 use crossterm::cursor::{Hide, Show};
-use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, DisableLineWrap, EnableLineWrap, EndSynchronizedUpdate,
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -30,10 +32,30 @@ static HOOK: Once = Once::new();
 /// More reports than this repeat themselves.
 const MOST_REPORTS: usize = 8;
 
+/// Standard output while the terminal is ours. Afterwards nothing is written: what shows
+/// the cursor once more would panic where the terminal went away.
+struct Output(Stdout);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match TAKEN.load(Ordering::SeqCst) {
+            true => self.0.write(bytes),
+            false => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match TAKEN.load(Ordering::SeqCst) {
+            true => self.0.flush(),
+            false => Ok(()),
+        }
+    }
+}
+
 /// The terminal while the console has it.
 pub struct Screen {
     // Standard output alone writes at every line end and every kilobyte.
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
     mouse: bool,
 }
 
@@ -49,7 +71,7 @@ impl Screen {
         crossterm::style::force_color_output(true);
         let terminal = Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(
             1 << 16,
-            io::stdout(),
+            Output(io::stdout()),
         )));
         let terminal = terminal.context("cannot read the terminal's size")?;
         let mut screen = Screen { terminal, mouse };
@@ -64,7 +86,14 @@ impl Screen {
     pub fn enter(&mut self) -> anyhow::Result<()> {
         enable_raw_mode().context("cannot set the terminal to raw mode")?;
         TAKEN.store(true, Ordering::SeqCst);
-        execute!(io::stdout(), EnterAlternateScreen, DisableLineWrap, Hide)?;
+        execute!(
+            io::stdout(),
+            EnterAlternateScreen,
+            DisableLineWrap,
+            // What is pasted comes as text and not as keys.
+            EnableBracketedPaste,
+            Hide
+        )?;
         self.set_mouse(self.mouse)?;
         self.redraw()
     }
@@ -107,6 +136,12 @@ impl Screen {
         Ok(Rect::new(0, 0, size.width, size.height))
     }
 
+    /// Whether the terminal went away: its window was closed, its connection lost. What
+    /// is read from it then never ends and never says anything.
+    pub fn is_gone(&self) -> bool {
+        !(io::stdout().is_terminal() && io::stdin().is_terminal())
+    }
+
     /// Draws what differs from the last frame, shown at once where the terminal can.
     ///
     /// # Errors
@@ -134,6 +169,7 @@ fn restore() {
     let _ = execute!(
         io::stdout(),
         EndSynchronizedUpdate,
+        DisableBracketedPaste,
         DisableMouseCapture,
         EnableLineWrap,
         LeaveAlternateScreen,

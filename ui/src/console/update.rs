@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::actions;
 use super::change;
-use super::commands::{self, Id};
+use super::commands::{self, Id, Key};
 use super::demo;
 use super::dialogs::{self, Dialog};
 use super::effect::{Effect, Event, News};
@@ -25,8 +25,12 @@ const SET_BACK: Duration = Duration::from_millis(100);
 
 /// Takes one event into the model.
 pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
+    let before = dialogs::top(model);
     let mut effects = take(model, event);
     effects.extend(change::question(model));
+    if dialogs::top(model) != before {
+        model.consent.ask();
+    }
     effects
 }
 
@@ -34,6 +38,8 @@ fn take(model: &mut Model, event: Event) -> Vec<Effect> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => return on_key(model, &key),
         Event::Key(_) => {}
+        Event::Paste(text) => on_paste(model, &text),
+        Event::HungUp => return actions::hung_up(model),
         Event::Mouse(mouse) => on_mouse(model, &mouse),
         Event::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
         Event::Spans { now, spans, lost } => on_spans(model, now, spans, lost),
@@ -62,10 +68,11 @@ fn take(model: &mut Model, event: Event) -> Vec<Effect> {
 
 fn on_key(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     model.message = None;
-    // These two leave whatever lies on top.
+    model.consent.press(Key::of(key));
+    // These two mean the same whatever lies on top.
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Char('c') if control => return vec![Effect::Quit],
+        KeyCode::Char('c') if control => return actions::interrupt(model),
         KeyCode::Char('z') if control => return vec![Effect::Suspend],
         _ => {}
     }
@@ -82,6 +89,19 @@ fn on_key(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     match commands::of_key(key, model) {
         Some(entry) => run(model, entry.id),
         None => back_out(model, key),
+    }
+}
+
+/// Text goes where text can be typed, and is never taken for keys.
+fn on_paste(model: &mut Model, text: &str) {
+    let line = dialogs::one_line(text);
+    let taken = match model.dialogs.last_mut() {
+        Some(dialog) => dialog.on_paste(&line),
+        None => actions::streams::on_paste(model, &line),
+    };
+    model.message = None;
+    if !taken {
+        model.say("pasted text is not taken for keys: nothing was done", true);
     }
 }
 

@@ -2,7 +2,7 @@
 //! being edited.
 
 use divisi::allocation::{Change, EntryChange, Matrix};
-use divisi::session::EditPreview;
+use divisi::session::{DeviceView, EditPreview};
 
 use super::format;
 use super::model::Model;
@@ -111,7 +111,17 @@ pub fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> Line {
     vec![(first, role), (second, Role::Text), (what, Role::Strong)]
 }
 
-/// Booked bytes now and after, a line a device.
+/// Booked bytes now and after of each memory space, by its first device.
+fn spaces<'a>(
+    preview: &'a EditPreview,
+    model: &'a Model,
+) -> impl Iterator<Item = (&'a DeviceView, &'a u64, &'a u64)> {
+    let devices = model.snapshot.devices.iter().zip(&preview.memory);
+    let first = devices.filter(|(device, _)| device.shares_memory_of.is_none());
+    first.map(|(device, (now, after))| (device, now, after))
+}
+
+/// Booked bytes now and after, a line a memory space.
 pub fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<Line> {
     let each = if width < NARROW { 9 } else { 11 };
     let head = format!(
@@ -119,10 +129,10 @@ pub fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<Line> {
         "memory", "now", "after", "of"
     );
     let mut lines = vec![vec![(head, Role::Dim)]];
-    for (device, (now, after)) in model.snapshot.devices.iter().zip(&preview.memory) {
+    for (device, now, after) in spaces(preview, model) {
         let role = match after {
             a if *a > device.memory_bytes => Role::Bad,
-            a if a != now => Role::Strong,
+            a if *a != *now => Role::Strong,
             _ => Role::Text,
         };
         let name = format::fit_name(&device.name, 9);
@@ -183,7 +193,7 @@ fn from_to(now: u64, after: u64) -> String {
 fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> Line {
     let mut line = vec![("memory".to_owned(), Role::Dim)];
     let mut used = 6;
-    for (device, (now, after)) in model.snapshot.devices.iter().zip(&preview.memory) {
+    for (device, now, after) in spaces(preview, model) {
         if now == after {
             continue;
         }

@@ -9,7 +9,7 @@ mod desk;
 mod parse;
 mod run;
 mod watch;
-mod words;
+pub mod words;
 
 pub use ask::{Ask, COMMANDS};
 pub use desk::Desk;

@@ -5,14 +5,14 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use divisi::session::Session;
+use divisi::session::{Command, Session};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::desk::Desk;
 use super::watch::Watcher;
-use crate::config::Settings;
+use crate::config::{HangUp, Settings};
 use crate::console::Options;
 
 /// Between looks at the session: twice a second.
@@ -35,6 +35,7 @@ pub async fn run(
     let mut watcher = Watcher::new(every);
     let mut lines = read_lines();
     let mut reading = true;
+    let terminal = io::stdin().is_terminal();
     let mut ends = Ends::new()?;
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -43,7 +44,12 @@ pub async fn run(
         let mut leave = false;
         tokio::select! {
             biased;
-            () = ends.next() => leave = true,
+            hung_up = ends.next() => {
+                if hung_up {
+                    hand_over(session.as_mut(), settings.config.hang_up);
+                }
+                leave = true;
+            }
             line = lines.recv(), if reading => match line {
                 Some(line) => {
                     let answer = desk.line(&line, session.as_mut());
@@ -51,7 +57,11 @@ pub async fn run(
                 }
                 None => {
                     reading = false;
-                    leave = io::stdin().is_terminal();
+                    leave = terminal;
+                    // The end of its input, or its own.
+                    if terminal && !io::stdin().is_terminal() {
+                        hand_over(session.as_mut(), settings.config.hang_up);
+                    }
                 }
             },
             _ = looks.tick() => {
@@ -59,9 +69,23 @@ pub async fn run(
                 said = watcher.news(&session.snapshot());
             }
         }
-        if !say(&said)? || leave {
-            return Ok(());
+        match say(&said) {
+            Ok(read) if read && !leave => {}
+            Err(_) if terminal && !io::stdin().is_terminal() => {
+                hand_over(session.as_mut(), settings.config.hang_up);
+                return Ok(());
+            }
+            other => return other.map(drop),
         }
+    }
+}
+
+/// The terminal went away: what becomes of the engine is in the options.
+fn hand_over(session: &mut dyn Session, option: HangUp) {
+    let attached = session.snapshot().audience.attached;
+    if option == HangUp::Background && !attached {
+        // Where it cannot be done it ends, and there is nobody to tell.
+        let _ = session.command(Command::KeepServing);
     }
 }
 
@@ -117,11 +141,12 @@ impl Ends {
         })
     }
 
-    async fn next(&mut self) {
+    /// Waits for one; true where it is that the terminal goes away.
+    async fn next(&mut self) -> bool {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.hang_up.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => false,
+            _ = self.hang_up.recv() => true,
+            _ = self.interrupt.recv() => false,
         }
     }
 }

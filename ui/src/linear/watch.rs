@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divisi::session::{
-    LogEntry, LogLevel, Probation, ProbationState, ReloadState, SearchState, SearchView, Snapshot,
+    LogEntry, Probation, ProbationState, ReloadState, SearchState, SearchView, Snapshot,
 };
 
 use super::words;
-use crate::console::{format, lint_texts};
+use crate::console::{Condition, Severity, format, lint_texts};
 
 /// What was said so far.
 #[derive(Debug)]
@@ -53,20 +53,22 @@ impl Watcher {
     }
 
     fn health(&self, before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
-        if before.is_none_or(|b| b.health != now.health) {
-            let state = words::health(&now.health);
-            lines.push(format!("{}: {state}", now.ensemble));
+        let condition = Condition::of(now);
+        let kind = |shown| Condition::of(shown).kind();
+        if before.is_none_or(|b| kind(b) != condition.kind()) {
+            lines.push(format!("{}: {}", now.ensemble, words::condition(condition)));
         }
     }
 
     fn lints(&mut self, now: &Snapshot, lines: &mut Vec<String>) {
-        let texts = lint_texts(now).into_iter();
-        let there: BTreeMap<String, String> = texts.map(|t| (without_numbers(&t), t)).collect();
-        for (key, text) in &there {
-            if !self.lints.contains_key(key) {
-                lines.push(format!("look: {text}"));
+        let found = lint_texts(now);
+        for (severity, text) in &found {
+            if !self.lints.contains_key(&without_numbers(text)) {
+                lines.push(words::graded(*severity, text));
             }
         }
+        let texts = found.into_iter().map(|(_, text)| text);
+        let there: BTreeMap<String, String> = texts.map(|t| (without_numbers(&t), t)).collect();
         for (key, text) in &self.lints {
             if !there.contains_key(key) {
                 lines.push(format!("no longer: {text}"));
@@ -88,6 +90,7 @@ impl Watcher {
             return;
         }
         self.last = Some(now.now);
+        lines.extend(words::probation(now));
         let summary = words::summary(now);
         if summary != self.said {
             lines.push(summary.clone());
@@ -114,10 +117,9 @@ fn log(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
 }
 
 fn log_line(entry: &LogEntry) -> String {
-    match entry.level {
-        LogLevel::Info => entry.text.clone(),
-        LogLevel::Warn => format!("warning: {}", entry.text),
-        LogLevel::Error => format!("error: {}", entry.text),
+    match Severity::from(entry.level) {
+        Severity::Information => entry.text.clone(),
+        grave => words::graded(grave, &entry.text),
     }
 }
 
@@ -219,6 +221,7 @@ fn audience(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) 
     let Some(before) = before else { return };
     match (editor(before), editor(now)) {
         (old, new) if old == new => {}
+        (_, Some(_)) if now.audience.you_edit => lines.push("you may change things now".into()),
         (_, Some(name)) => lines.push(format!("{name} may change things now")),
         (_, None) => lines.push("nobody has taken editing".into()),
     }

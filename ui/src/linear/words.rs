@@ -1,26 +1,70 @@
 //! Snapshots in words.
 
-use divisi::allocation::Cell;
-use divisi::session::{DeviceView, Health, Snapshot};
+use std::time::Duration;
 
-use crate::console::{format, gpu_words};
+use divisi::allocation::Cell;
+use divisi::metrics::WINDOW;
+use divisi::session::{DeviceView, ProbationState, Snapshot};
+
+use crate::console::{Condition, Severity, check_words, format, gpu_words, load_words};
 
 /// How it goes, on one line.
 pub fn summary(shown: &Snapshot) -> String {
     let rate = shown.throughput.samples_per_s.round().max(0.0) as u64;
     let requests = shown.throughput.requests_per_s.round().max(0.0) as u64;
-    let latency = &shown.latency.summary;
     let mut text = format!("{rate} samples/s, {requests} requests/s");
-    if latency.count > 0 {
-        let (p50, p99) = (format::millis(latency.p50), format::millis(latency.p99));
-        text += &format!("; p50 {p50} ms, p99 {p99} ms");
-    }
+    text += &latencies(shown);
     for (name, count) in counters(shown) {
         if count > 0 {
             text += &format!("; {count} {name}");
         }
     }
     text
+}
+
+/// Of the last seconds; a percentile that too few requests tell is marked.
+fn latencies(shown: &Snapshot) -> String {
+    let latency = &shown.latency.now.summary;
+    let value = |share: f64, micros: u64| {
+        let mark = if latency.is_enough_for(share) {
+            ""
+        } else {
+            "~"
+        };
+        format!("{mark}{} ms", format::millis(micros))
+    };
+    let mut text = String::new();
+    if latency.count > 0 {
+        let (p50, p99) = (value(0.5, latency.p50), value(0.99, latency.p99));
+        text += &format!("; p50 {p50}, p99 {p99} in {}", format::seconds(WINDOW));
+    }
+    let longest = Duration::from_micros(latency.max);
+    if let Some(oldest) = shown.oldest_waiting.filter(|oldest| *oldest > longest) {
+        text += &format!("; the oldest request waits {}", format::duration(oldest));
+    }
+    text
+}
+
+/// How the limits of what is on probation stand while it runs.
+pub fn probation(shown: &Snapshot) -> Vec<String> {
+    let watched = shown.probation.as_ref();
+    let watched = watched.filter(|p| p.state == ProbationState::Watching);
+    let checks = watched.into_iter().flat_map(|p| &p.checks);
+    checks
+        .map(|c| format!("probation: {}", check_words(c)))
+        .collect()
+}
+
+fn memory(shown: &Snapshot, device: &DeviceView) -> String {
+    let other = device.shares_memory_of.and_then(|of| shown.devices.get(of));
+    match other {
+        Some(other) => format!("memory shared with {}", other.name),
+        None => format!(
+            "memory {} of {}",
+            format::bytes(device.memory_booked),
+            format::bytes(device.memory_bytes)
+        ),
+    }
 }
 
 /// What was not answered.
@@ -35,12 +79,18 @@ pub fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
 }
 
 /// How serving goes, in words.
-pub fn health(health: &Health) -> String {
-    match health {
-        Health::Starting => "starting".into(),
-        Health::Serving => "serving".into(),
-        Health::Degraded(why) => format!("serving, degraded: {why}"),
-        Health::Closed(why) => format!("closed: {why}"),
+pub fn condition(now: Condition<'_>) -> String {
+    match now.severity() {
+        None | Some(Severity::Information) => now.text(),
+        Some(grave) => graded(grave, &now.text()),
+    }
+}
+
+/// What it is about, behind the word for how grave it is.
+pub fn graded(severity: Severity, text: &str) -> String {
+    match severity {
+        Severity::Information => format!("look: {text}"),
+        grave => format!("{}: {text}", grave.word()),
     }
 }
 
@@ -69,28 +119,27 @@ fn lost(device: &DeviceView) -> String {
 /// All there is to say, a line each: what runs, devices, members, load.
 pub fn status(shown: &Snapshot) -> Vec<String> {
     let simulated = if shown.simulated { ", simulated" } else { "" };
-    let load = shown.load.pattern.as_ref();
-    let load = load.map_or("none".into(), ToString::to_string);
+    let load = load_words(&shown.load).unwrap_or_else(|| "none".into());
     let mut lines = vec![
         format!(
             "{}: {}{simulated}; {}",
             shown.ensemble,
-            health(&shown.health),
+            condition(Condition::of(shown)),
             summary(shown)
         ),
         format!("policy {}; load {load}{}", shown.policy, precision(shown)),
     ];
+    lines.extend(probation(shown));
     for (i, device) in shown.devices.iter().enumerate() {
         let workers = shown.matrix.workers().filter(|(c, _)| c.device == i);
         let workers = workers.map(|(c, size)| format!("{} {size}", shown.members[c.member].name));
         let workers: Vec<String> = workers.collect();
         lines.push(format!(
-            "{}: {}busy {}, memory {} of {}; {}",
+            "{}: {}busy {}, {}; {}",
             device.name,
             lost(device),
             format::percent(device.busy).trim(),
-            format::bytes(device.memory_booked),
-            format::bytes(device.memory_bytes),
+            memory(shown, device),
             if workers.is_empty() {
                 "no workers".into()
             } else {

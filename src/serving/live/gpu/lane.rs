@@ -124,8 +124,10 @@ impl Lane {
             // The GPU was given up meanwhile: others run these samples.
             return;
         }
-        let classes = self.shared.ensemble.classes;
-        if let Err(why) = fold(batch, self.stage.answers(batch.samples), classes) {
+        let ensemble = &self.shared.ensemble;
+        let declared = ensemble.members[batch.member].outputs.is_declared();
+        let answers = self.stage.answers(batch.samples);
+        if let Err(why) = fold(batch, answers, ensemble.classes, declared) {
             return self.shared.spoil(batch, &why);
         }
         let stamps = self.stamps(started, marks);

@@ -66,7 +66,9 @@ pub fn lower_for_gpu(
 ) -> Result<Arc<dyn Program>, BuildError> {
     member.weights.check()?;
     let lowered = match member.outputs {
-        Outputs::Probabilities => lower(gpu, &member.graph, &member.weights, precision),
+        Outputs::Probabilities | Outputs::Values => {
+            lower(gpu, &member.graph, &member.weights, precision)
+        }
         Outputs::Logits => {
             let graph = member.graph.with_softmax()?;
             lower(gpu, &graph, &member.weights, precision)

@@ -25,6 +25,7 @@ pub use networks::{
 };
 pub use reports::{
     AccuracyArgs, AllocateArgs, BenchArgs, CheckArgs, DevicesArgs, PlanArgs, PredictArgs,
+    SampleFiles,
 };
 pub use watching::{
     AttachArgs, DemoArgs, ReplayArgs, ReportArgs, ReportFormat, ServeArgs, StopArgs,
@@ -127,7 +128,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Answer the samples in a file
     #[command(
-        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv"
+        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy"
     )]
     Predict(PredictArgs),
     /// Accuracy of each member and of the ensemble under each rule

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{Layout, PolicyKind};
 use divisi::load::LoadPattern;
 use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
@@ -28,6 +28,18 @@ pub struct DevicesArgs {
     pub format: Format,
 }
 
+/// What belongs to a file of samples.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SampleFiles {
+    /// Labels of the samples, where their file has none: an .npy of whole numbers or
+    /// class names, or a .csv with a column `label`
+    #[arg(long, value_name = "FILE", requires = "input")]
+    pub labels: Option<PathBuf>,
+    /// In which order the file holds images: nchw or nhwc (default: the manifest's)
+    #[arg(long, value_name = "NAME", requires = "input")]
+    pub layout: Option<Layout>,
+}
+
 #[derive(Clone, Debug, clap::Args)]
 pub struct PredictArgs {
     #[command(flatten)]
@@ -35,7 +47,14 @@ pub struct PredictArgs {
     /// Samples: a .csv with a header (a last column `label` is compared with), or .npy
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
-    /// Where answers go, as CSV (default: standard output)
+    #[command(flatten)]
+    pub files: SampleFiles,
+    /// What each member answers too
+    #[arg(long)]
+    pub members: bool,
+    /// Where answers go, as the name ends: .csv, .json or .npy, there [samples, classes]
+    /// or, with members, [members + 1, samples, classes], the ensemble last (default:
+    /// CSV on standard output)
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Serve by the matrix in this file
@@ -52,6 +71,8 @@ pub struct AccuracyArgs {
     /// Labelled samples (default: the manifest's calibration samples)
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: SampleFiles,
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }

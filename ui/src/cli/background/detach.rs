@@ -7,14 +7,15 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use divisi::session::remote::{Door, Hub};
-use rustix::process::{Signal, getppid, kill_process, setsid};
+use rustix::process::{Pid, Signal, kill_process, setsid};
 
 use crate::cli::serve::log_to_stderr;
 use crate::cli::signals;
 use crate::cli::start::Own;
 
-/// Serves `session` at `door` in the background until it is stopped.
-pub fn go_on(session: Own, door: Door) -> Result<()> {
+/// Serves `session` at `door` in the background until it is stopped. `parent` waits for
+/// this process, where there is one.
+pub fn go_on(session: Own, door: Door, parent: Option<Pid>) -> Result<()> {
     let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     signals::on_stop(hub.stopper());
@@ -23,17 +24,19 @@ pub fn go_on(session: Own, door: Door) -> Result<()> {
          divisi attach {name}    joins it\n  divisi stop {name}      ends it\n"
     );
     let _ = io::stdout().write_all(text.as_bytes());
-    leave_terminal(&name).context("cannot leave the terminal")?;
+    leave_terminal(&name, parent).context("cannot leave the terminal")?;
     hub.join();
     Ok(())
 }
 
 /// Leaves terminal and parent, which gives the shell its prompt.
-fn leave_terminal(name: &str) -> Result<()> {
-    let parent = getppid();
+fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(None)?;
-    setsid()?;
+    // Without a parent the terminal is gone already, and there may be no session to leave.
+    if parent.is_some() {
+        setsid()?;
+    }
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let log = log_file(name);
     let out = log.as_ref().unwrap_or(&null);

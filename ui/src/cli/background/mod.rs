@@ -8,7 +8,7 @@ mod detach;
 mod parent;
 
 pub use detach::go_on;
-pub use parent::{child_of_parent, run_in_child};
+pub use parent::{parent, run_in_child};
 
 /// Tells a child whose it is.
 const OF: &str = "DIVISI_CONSOLE_OF";

@@ -12,18 +12,13 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::OF;
 
-/// Whether this process is such a child; its parent's death ends it then.
-pub fn child_of_parent() -> bool {
-    let told = std::env::var(OF)
-        .ok()
-        .and_then(|pid| pid.parse::<i32>().ok());
-    let parent = getppid().map(|pid| pid.as_raw_nonzero().get());
-    if told.is_none() || told != parent {
-        return false;
-    }
+/// The thin parent, where this process is such a child; its death ends this process.
+pub fn parent() -> Option<Pid> {
+    let told = std::env::var(OF).ok()?.parse::<i32>().ok()?;
+    let parent = getppid().filter(|pid| pid.as_raw_nonzero().get() == told)?;
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
-    true
+    Some(parent)
 }
 
 /// Runs this program again as a child and gives its exit code; none where that cannot

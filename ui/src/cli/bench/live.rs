@@ -14,6 +14,7 @@ use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
 
 use super::report::{Figures, Report};
 use crate::cli::args::BenchArgs;
+use crate::cli::flawed::Flawed;
 use crate::cli::open::Opened;
 use crate::cli::progress::Progress;
 
@@ -42,10 +43,11 @@ pub fn measure(
     engine.shutdown();
     let figures = Figures {
         runs,
-        latency: seen.latency,
-        split: seen.split,
+        latency: seen.latency.since.summary,
+        split: seen.latency.since.split,
         refused: seen.refused,
         dropped: seen.failed + seen.cancelled,
+        flawed: Flawed::of(&opened.frame.members, &seen.flaws),
         in_virtual_time: false,
     };
     Ok(Report::new(args, opened, matrix, figures))

@@ -15,6 +15,7 @@ use divisi::allocation::Matrix;
 use divisi::ensemble::{Ensemble, PolicyKind};
 
 use super::args::{BenchArgs, Format};
+use super::flawed;
 use super::open::{Opened, files, with_devices};
 use super::report::{print, print_json};
 use super::signals;
@@ -35,7 +36,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     if stopped.load(Ordering::Acquire) {
         bail!("stopped before its end: these are the figures so far");
     }
-    Ok(())
+    flawed::refuse(&report.flawed, 0, args.samples)
 }
 
 fn measure(

@@ -2,11 +2,13 @@
 
 use divisi::allocation::Matrix;
 use divisi::compute::gpu::Precision;
+use divisi::load::LoadPattern;
 use divisi::metrics::{LatencySummary, SplitMeans, stats};
 use divisi::search::Doubt;
 use serde::Serialize;
 
 use crate::cli::args::BenchArgs;
+use crate::cli::flawed::{self, Flawed};
 use crate::cli::open::Opened;
 use crate::cli::report::{DeviceRow, device_rows, matrix_table};
 
@@ -25,11 +27,15 @@ pub struct Report {
     /// run.
     error: Option<f64>,
     latency_us: LatencySummary,
+    /// When they begin.
+    latency_counts: &'static str,
     /// Mean microseconds that a request spent where.
     latency_split_us: SplitMeans,
     workers: usize,
     refused: u64,
     dropped: u64,
+    /// Members whose answers were not what they should be.
+    pub flawed: Vec<Flawed>,
     devices: Vec<DeviceRow>,
     /// In which numbers GPUs compute, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +53,9 @@ pub struct Report {
     synthetic: bool,
 }
 
+/// Where everything is asked at once.
+const SENDING: &str = "from each sending";
+
 /// What was measured.
 pub struct Figures {
     /// Samples answered and seconds of each run.
@@ -55,6 +64,7 @@ pub struct Figures {
     pub split: SplitMeans,
     pub refused: u64,
     pub dropped: u64,
+    pub flawed: Vec<Flawed>,
     pub in_virtual_time: bool,
 }
 
@@ -79,10 +89,15 @@ impl Report {
                 false => Doubt::of_runs(&rates).error(),
             },
             latency_us: figures.latency,
+            latency_counts: args
+                .load
+                .as_ref()
+                .map_or(SENDING, LoadPattern::measured_from),
             latency_split_us: figures.split,
             workers: matrix.workers().count(),
             refused: figures.refused,
             dropped: figures.dropped,
+            flawed: figures.flawed,
             devices: device_rows(&opened.devices),
             precision: opened.precision(),
             members: opened.frame.members.clone(),
@@ -113,13 +128,14 @@ pub fn text(report: &Report, matrix: &Matrix) -> String {
         ),
     };
     let mut text = format!(
-        "{}\n\n{:.0} samples/s ({measured})\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs\n{}\npolicy {}, load {}, {} workers",
+        "{}\n\n{:.0} samples/s ({measured})\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs, {}\n{}\npolicy {}, load {}, {} workers",
         matrix_table(matrix),
         report.samples_per_s,
         l.p50,
         l.p90,
         l.p99,
         l.max,
+        report.latency_counts,
         split_line(&report.latency_split_us),
         report.policy,
         report.load,
@@ -143,7 +159,7 @@ pub fn text(report: &Report, matrix: &Matrix) -> String {
     if report.simulated {
         text += "\nsimulated devices: the figures are what their profiles make of them";
     }
-    text
+    text + &flawed::lines(&report.flawed)
 }
 
 fn error_in_words(error: Option<f64>) -> String {
@@ -155,7 +171,12 @@ fn error_in_words(error: Option<f64>) -> String {
 
 fn split_line(split: &SplitMeans) -> String {
     format!(
-        "of the mean: queueing {:.0} µs, batching {:.0} µs, copying {:.0} µs, computing {:.0} µs, combining {:.0} µs",
-        split.queueing, split.batching, split.copying, split.computing, split.combining
+        "of the mean: admission {:.0} µs, queueing {:.0} µs, batching {:.0} µs, copying {:.0} µs, computing {:.0} µs, combining {:.0} µs",
+        split.admission,
+        split.queueing,
+        split.batching,
+        split.copying,
+        split.computing,
+        split.combining
     )
 }

@@ -45,6 +45,7 @@ pub fn measure(
         split: run.split,
         refused: run.refused,
         dropped: 0,
+        flawed: Vec::new(),
         in_virtual_time: true,
     };
     Ok(Report::new(args, opened, matrix, figures))

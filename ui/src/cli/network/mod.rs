@@ -4,7 +4,6 @@ mod bench;
 mod chosen;
 mod list;
 mod memory;
-mod npy;
 mod place;
 mod run;
 mod show;

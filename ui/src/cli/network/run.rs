@@ -4,14 +4,15 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use divisi::ensemble::Samples;
+use divisi::ensemble::{SampleForm, Samples};
 use divisi::network::{Graph, Shape};
 use serde::Serialize;
 
+use super::SYNTHETIC;
 use super::chosen::Chosen;
 use super::place::Place;
-use super::{SYNTHETIC, npy};
 use crate::cli::args::{Format, NetworkRunArgs};
+use crate::cli::npy;
 use crate::cli::output::Output;
 use crate::cli::report::{print, print_json};
 
@@ -46,11 +47,12 @@ pub fn run(args: &NetworkRunArgs) -> Result<()> {
     let mut answer = place.runner(&chosen.graph, &weights, batch)?;
     let start = Instant::now();
     let mut logits = Vec::with_capacity(samples.len() * classes);
-    for piece in samples.values().chunks(batch * samples.width()) {
-        logits.extend(answer(piece)?);
+    for first in (0..samples.len()).step_by(batch) {
+        let piece = samples.rows(first, batch.min(samples.len() - first));
+        logits.extend(answer(&piece)?);
     }
     let elapsed_s = start.elapsed().as_secs_f64();
-    output.write_bytes(&npy::matrix(&logits, classes))?;
+    output.write_bytes(&npy::array(logits.into_iter(), &[samples.len(), classes]))?;
     tell(
         args.format,
         &Report {
@@ -75,7 +77,8 @@ fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
         bail!("{file}: expected a .npy file");
     }
     let bytes = fs::read(&args.input).with_context(|| format!("reading {file}"))?;
-    Samples::parse(&name, &bytes, graph.input(), None).with_context(|| file.to_string())
+    let form = SampleForm::new(graph.input());
+    Samples::parse(&name, bytes, &form).with_context(|| file.to_string())
 }
 
 fn tell(format: Format, report: &Report) -> Result<()> {

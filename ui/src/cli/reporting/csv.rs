@@ -3,7 +3,7 @@
 use anyhow::Result;
 use divisi::session::{LatencyView, Snapshot};
 
-const HEAD: [&str; 16] = [
+const HEAD: [&str; 19] = [
     "section",
     "device",
     "member",
@@ -20,6 +20,9 @@ const HEAD: [&str; 16] = [
     "p90_us",
     "p99_us",
     "max_us",
+    "recent_requests",
+    "recent_p50_us",
+    "recent_p99_us",
 ];
 
 type Row = [String; HEAD.len()];
@@ -39,8 +42,11 @@ fn rows(shown: &Snapshot) -> Vec<Row> {
     rows.extend(shown.devices.iter().map(|d| {
         let mut row = row("device", &d.name, "");
         row[4] = share(d.busy);
-        row[9] = d.memory_booked.to_string();
-        row[10] = d.memory_bytes.to_string();
+        // A memory space is told once, so that sums are right.
+        if d.shares_memory_of.is_none() {
+            row[9] = d.memory_booked.to_string();
+            row[10] = d.memory_bytes.to_string();
+        }
         row
     }));
     rows.extend(shown.members.iter().map(|m| {
@@ -94,12 +100,22 @@ fn share(of: f64) -> String {
     format!("{of:.4}")
 }
 
-/// Nothing where nothing was measured.
+/// Since the last reload, and lately; nothing where nothing was measured.
 fn latency(row: &mut Row, view: &LatencyView) {
-    let s = &view.summary;
-    if s.count > 0 {
-        for (cell, micros) in row[12..].iter_mut().zip([s.p50, s.p90, s.p99, s.max]) {
-            *cell = micros.to_string();
-        }
+    let (since, now) = (&view.since.summary, &view.now.summary);
+    if since.count > 0 {
+        fill(
+            &mut row[12..16],
+            &[since.p50, since.p90, since.p99, since.max],
+        );
+    }
+    if now.count > 0 {
+        fill(&mut row[16..19], &[now.count, now.p50, now.p99]);
+    }
+}
+
+fn fill(cells: &mut [String], values: &[u64]) {
+    for (cell, value) in cells.iter_mut().zip(values) {
+        *cell = value.to_string();
     }
 }

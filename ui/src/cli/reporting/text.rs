@@ -1,9 +1,11 @@
 //! A report as text: aligned tables.
 
-use divisi::session::{Health, LatencyView, Snapshot};
+use divisi::metrics::{LatencySummary, WINDOW};
+use divisi::session::{DeviceView, LatencyView, Snapshot};
 
 use crate::cli::report::matrix_table;
-use crate::console::gpu_words;
+use crate::console::{Condition, gpu_words, lint_texts, load_words};
+use crate::linear::words;
 
 /// All of it.
 pub fn text(shown: &Snapshot) -> String {
@@ -13,7 +15,7 @@ pub fn text(shown: &Snapshot) -> String {
         section("devices", &devices(shown)),
         section("GPUs", &gpus(shown)),
         section("members", &members(shown)),
-        section("latency", &latency(&shown.latency)),
+        section(&latency_title(shown), &latency(shown)),
         section("counters", &counters(shown)),
         section("notes", &notes(shown)),
     ];
@@ -29,13 +31,8 @@ fn section(title: &str, body: &str) -> String {
 }
 
 fn head(shown: &Snapshot) -> String {
-    let health = match &shown.health {
-        Health::Starting => "starting".to_owned(),
-        Health::Serving => "serving".to_owned(),
-        Health::Degraded(why) => format!("degraded: {why}"),
-        Health::Closed(why) => format!("closed: {why}"),
-    };
-    let load = shown.load.pattern.as_ref().map(|p| p.to_string());
+    let health = words::condition(Condition::of(shown));
+    let load = load_words(&shown.load);
     format!(
         "{} · {health} · {:.1} s\n{:.0} samples/s · {:.0} requests/s · load {} · policy {}",
         shown.ensemble,
@@ -56,7 +53,6 @@ fn devices(shown: &Snapshot) -> String {
         "booked MiB",
         "of MiB",
     ];
-    let mib = |bytes: u64| (bytes >> 20).to_string();
     let rows = shown.devices.iter().map(|d| {
         let name = if d.lost {
             format!("{} (lost)", d.name)
@@ -68,11 +64,20 @@ fn devices(shown: &Snapshot) -> String {
             d.kind.clone(),
             percent(d.busy),
             percent(d.copying),
-            mib(d.memory_booked),
-            mib(d.memory_bytes),
+            memory(shown, d, d.memory_booked),
+            memory(shown, d, d.memory_bytes),
         ]
     });
     table(&head, rows)
+}
+
+/// MiB at the first device of a memory space, its name at the others.
+fn memory(shown: &Snapshot, device: &DeviceView, bytes: u64) -> String {
+    let other = device.shares_memory_of.and_then(|of| shown.devices.get(of));
+    match other {
+        Some(other) => format!("as {}", other.name),
+        None => (bytes >> 20).to_string(),
+    }
 }
 
 /// What drivers say, and why devices are gone.
@@ -103,7 +108,7 @@ fn members(shown: &Snapshot) -> String {
             m.name.clone(),
             format!("{:.0}", m.samples_per_s),
             m.queued.to_string(),
-            millis(&m.latency, m.latency.summary.p99),
+            millis(&m.latency.since.summary, 0.99, m.latency.since.summary.p99),
             m.parameters.to_string(),
             m.standing
                 .map_or_else(|| "-".into(), |s| percent(s.agreement)),
@@ -112,31 +117,65 @@ fn members(shown: &Snapshot) -> String {
     table(&head, rows)
 }
 
-fn latency(view: &LatencyView) -> String {
-    let (s, split) = (&view.summary, &view.split);
+/// When latencies begin.
+fn latency_title(shown: &Snapshot) -> String {
+    match &shown.load.pattern {
+        Some(pattern) => format!("latency ({})", pattern.measured_from()),
+        None => "latency".to_owned(),
+    }
+}
+
+fn latency(shown: &Snapshot) -> String {
+    let LatencyView { now, since } = &shown.latency;
     let head = [
-        "requests", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms",
+        "answered", "requests", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms",
     ];
-    let row = [s.p50, s.p90, s.p99, s.p999, s.max].map(|us| millis(view, us));
-    let mut cells = vec![s.count.to_string()];
-    cells.extend(row);
+    let lately = format!("last {} s", WINDOW.as_secs());
+    let rows = [
+        percentiles(&lately, &now.summary),
+        percentiles("since the last reload", &since.summary),
+    ];
     let parts = [
+        "mean of it",
+        "admission ms",
         "queueing ms",
         "batching ms",
         "copying ms",
         "computing ms",
         "combining ms",
     ];
+    let split = &since.split;
     let means = [
+        split.admission,
         split.queueing,
         split.batching,
         split.copying,
         split.computing,
         split.combining,
     ];
-    let means = means.map(|us| format!("{:.3}", us / 1e3)).to_vec();
-    let (first, second) = (table(&head, [cells]), table(&parts, [means]));
-    format!("{first}\n{second}")
+    let mut means = means.map(|us| format!("{:.3}", us / 1e3)).to_vec();
+    means.insert(0, "since the last reload".to_owned());
+    let mut text = format!("{}\n{}", table(&head, rows), table(&parts, [means]));
+    if let Some(oldest) = shown.oldest_waiting {
+        let oldest = oldest.as_secs_f64() * 1e3;
+        text += &format!("\n  the oldest request under way waits {oldest:.3} ms");
+    }
+    text
+}
+
+fn percentiles(name: &str, summary: &LatencySummary) -> Vec<String> {
+    let s = summary;
+    let values = [
+        (0.5, s.p50),
+        (0.9, s.p90),
+        (0.99, s.p99),
+        (0.999, s.p999),
+        (0.0, s.max),
+    ];
+    let values = values.map(|(share, micros)| millis(summary, share, micros));
+    let mut row = vec![name.to_owned(), s.count.to_string()];
+    row.extend(values);
+    row
 }
 
 fn counters(shown: &Snapshot) -> String {
@@ -152,42 +191,17 @@ fn counters(shown: &Snapshot) -> String {
     table(&head, [row.map(|n| n.to_string()).to_vec()])
 }
 
-/// What should not be overlooked.
+/// What should not be overlooked, the gravest first: the same as a console says.
 fn notes(shown: &Snapshot) -> String {
-    let mut notes = Vec::new();
+    let found = lint_texts(shown).into_iter();
+    let mut notes: Vec<String> = found
+        .map(|(grave, text)| words::graded(grave, &text))
+        .collect();
     if shown.simulated {
         notes.push("simulated devices: answers mean nothing".to_owned());
     }
     if shown.synthetic {
         notes.push("made-up weights: answers mean nothing".to_owned());
-    }
-    let under_load = shown.throughput.samples_per_s > 0.0;
-    let idle = shown
-        .devices
-        .iter()
-        .filter(|d| under_load && !d.lost && d.busy < 0.5);
-    notes.extend(idle.map(|d| format!("{} is idle more than half of the time", d.name)));
-    let growing = shown.members.iter().filter(|m| m.growth > 1.0);
-    notes.extend(
-        growing.map(|m| format!("the queue of {} grows by {:.0} samples/s", m.name, m.growth)),
-    );
-    let entries = shown.matrix.cells().zip(&shown.entries);
-    let frame = shown.matrix.frame();
-    for (cell, entry) in entries {
-        let place = format!(
-            "{} × {}",
-            frame.devices[cell.device], frame.members[cell.member]
-        );
-        if let Some(times) = entry.interfered {
-            notes.push(format!(
-                "{place} takes {times:.1} times as long as undisturbed"
-            ));
-        }
-        if entry.retired {
-            notes.push(format!(
-                "{place} panicked too often and is not started again"
-            ));
-        }
     }
     notes.join("\n")
 }
@@ -196,10 +210,12 @@ fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
-fn millis(view: &LatencyView, micros: u64) -> String {
-    match view.summary.count {
-        0 => "-".into(),
-        _ => format!("{:.3}", micros as f64 / 1e3),
+/// Marked where too few requests tell.
+fn millis(summary: &LatencySummary, share: f64, micros: u64) -> String {
+    match summary.is_enough_for(share) {
+        _ if summary.count == 0 => "-".into(),
+        true => format!("{:.3}", micros as f64 / 1e3),
+        false => format!("~{:.3}", micros as f64 / 1e3),
     }
 }
 

@@ -13,6 +13,7 @@ pub use files::{looked, picked, read, wrote};
 pub use looks::configured;
 pub use matrix::arranged;
 pub use panels::{leave_alone, look_at, settle};
+pub use session::{hung_up, interrupt};
 pub use stage::{bring_back, is_on_probation, stage};
 
 use divisi::session::{Command, SearchState};
@@ -27,7 +28,7 @@ use super::model::{Model, Panel};
 /// Does the command, which is known to be possible now.
 pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
     match id {
-        Id::Quit => return quit(model),
+        Id::Quit => return session::quit(model),
         Id::DemoNext | Id::DemoBack | Id::DemoRepeat | Id::DemoLeave => demo::act(model, id),
         Id::Suspend => return vec![Effect::Suspend],
         Id::Mouse => return mouse(model),
@@ -77,19 +78,6 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
         }
         _ => view(model, id),
     }
-    Vec::new()
-}
-
-fn quit(model: &mut Model) -> Vec<Effect> {
-    if demo::asked_to_quit(model) {
-        return Vec::new();
-    }
-    if !model.has_staged() {
-        return session::leave(model);
-    }
-    let text = "Staged changes are not applied. Leave without them?";
-    let confirm = Confirm::new("quit", text, Then::Quit);
-    model.dialogs.push(Dialog::Confirm(confirm));
     Vec::new()
 }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use divisi::session::{Command, Pace, Play, Playback};
 
+use crate::config::HangUp;
 use crate::console::commands::Id;
-use crate::console::dialogs::{Dialog, Leave};
+use crate::console::demo;
+use crate::console::dialogs::{Confirm, Dialog, Leave, Then};
 use crate::console::effect::Effect;
-use crate::console::layout;
 use crate::console::model::Model;
 
 /// A step back or forward is so long at least.
@@ -59,12 +60,50 @@ fn played(playback: &Playback, id: Id) -> Play {
     }
 }
 
-/// Leaves, or asks what becomes of the engine where it can go on without the console.
-pub fn leave(model: &mut Model) -> Vec<Effect> {
-    let seen = layout::arrange(model.area, model).is_some();
-    if !model.snapshot.audience.may_stay || !seen {
+/// Leaves, or asks where something would be lost: what this console serves, what is
+/// staged, or a demonstration.
+pub fn quit(model: &mut Model) -> Vec<Effect> {
+    let question = if model.demo.is_some() {
+        demo::question()
+    } else if serves(model) {
+        Dialog::Leave(Leave {
+            may_stay: model.snapshot.audience.may_stay,
+            staged: model.has_staged(),
+        })
+    } else if model.has_staged() {
+        let text = "Staged changes are not applied. Leave without them?";
+        Dialog::Confirm(Confirm::new("quit", text, Then::Quit))
+    } else {
         return vec![Effect::Quit];
-    }
-    model.dialogs.push(Dialog::Leave(Leave));
+    };
+    model.dialogs.push(question);
     Vec::new()
+}
+
+/// `Ctrl-C`: asks as `q` does, whatever lies on top, and never answers.
+pub fn interrupt(model: &mut Model) -> Vec<Effect> {
+    let asked = model.dialogs.last().and_then(Dialog::leaves_by);
+    match asked {
+        Some(key) => model.say(
+            format!("Ctrl-C does not answer: {key} leaves, Esc stays"),
+            true,
+        ),
+        None => return quit(model),
+    }
+    Vec::new()
+}
+
+/// The engine is this console's own: it ends with it, unless it is handed over.
+fn serves(model: &Model) -> bool {
+    let shown = &model.snapshot;
+    !shown.audience.attached && shown.playback.is_none()
+}
+
+/// Nobody can be asked any more: the options have said what becomes of the engine.
+pub fn hung_up(model: &Model) -> Vec<Effect> {
+    let goes_on = model.settings.config.hang_up == HangUp::Background && serves(model);
+    match goes_on {
+        true => vec![Effect::Send(Command::KeepServing)],
+        false => vec![Effect::Quit],
+    }
 }

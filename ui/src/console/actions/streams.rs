@@ -8,6 +8,7 @@ use divisi::trace::{Names, Span, SpanKind, chrome};
 use ratatui::layout::Rect;
 
 use crate::console::commands::Id;
+use crate::console::dialogs;
 use crate::console::effect::Effect;
 use crate::console::model::{Model, Panel, ZOOMS};
 use crate::console::panels::{StreamRow, StreamView, stream_keys};
@@ -54,6 +55,12 @@ pub fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
     }
     streams.scroll = 0;
     true
+}
+
+/// Pasted text joins the filter of the rows while it is typed; whether it did.
+pub fn on_paste(model: &mut Model, line: &str) -> bool {
+    let typing = model.streams.typing && model.focus == Panel::Streams;
+    typing && dialogs::pasted(&mut model.streams.filter, line)
 }
 
 /// `Esc`: what was chosen last is let go; false where nothing was.

@@ -339,7 +339,7 @@ pub static TABLE: &[Entry] = &[
     entry(Id::SaveLayout, Scope::Always, &[], "", "save layout", "keep the panels that are shown, and their sizes, as a layout of your own"),
     entry(Id::Theme, Scope::Always, &[], "", "theme", "choose how things look; shown while choosing"),
     entry(Id::Suspend, Scope::Always, &[control('z')], "", "suspend", "stop until fg"),
-    entry(Id::Quit, Scope::Always, &[key('q'), control('c')], "quit", "quit", "drain and leave"),
+    entry(Id::Quit, Scope::Always, &[key('q'), control('c')], "quit", "quit", "leave; what this console serves is asked about, and no key that asks answers"),
 ];
 
 /// The command of a key, if there is one just now.

@@ -14,6 +14,10 @@ impl Entry {
         if self.changes && shown.playback.is_some() {
             return Some(format!("this is a recording: cannot {}", self.title));
         }
+        if let (true, Some(editor)) = (self.changes, other_editor(model)) {
+            let title = self.title;
+            return Some(format!("{editor} edits: cannot {title} until they let go"));
+        }
         let reason = match self.id {
             Id::TakeEditing if !shown.audience.attached => "nobody else can change anything here",
             Id::TakeEditing if model.read_only => "read-only: cannot edit",
@@ -34,6 +38,13 @@ impl Entry {
         };
         Some(reason.to_owned())
     }
+}
+
+/// Who may change things in our place.
+fn other_editor(model: &Model) -> Option<&str> {
+    let audience = &model.snapshot.audience;
+    let editor = audience.editor.as_deref();
+    editor.filter(|_| audience.attached && !audience.you_edit)
 }
 
 /// Nobody would be left to vote without the member under the cursor.

@@ -74,7 +74,7 @@ fn title(bar: &mut Pen<'_>, demo: &Demo, model: &Model) {
 fn caption(bar: &mut Pen<'_>, demo: &Demo) {
     let (text, role) = match &demo.trouble {
         Some(why) => (format!("✗ cannot be shown here: {why}"), Role::Bad),
-        None => (demo.caption.to_owned(), Role::Strong),
+        None => (demo.caption.clone(), Role::Strong),
     };
     let lines = format::wrap(&text, bar.width().saturating_sub(4));
     for (row, line) in lines.iter().take(usize::from(CAPTION)).enumerate() {
@@ -100,7 +100,7 @@ fn figures(bar: &mut Pen<'_>, y: u16, demo: &Demo, figure: Figure) {
     let notes = demo.notes.iter().filter(stands);
     let all: Vec<(String, bool)> = notes
         .map(|n| {
-            let text = format!("{} {}", n.name, figure.text(n.value));
+            let text = format!("{} {}", n.name, n.text());
             (text, n.scene == demo.scene)
         })
         .collect();

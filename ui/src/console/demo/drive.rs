@@ -7,10 +7,11 @@ use divisi::session::{
     Command, LoadPattern, ReloadState, SearchOrder, SearchState, Setup, Snapshot,
 };
 
-use super::figures::{Note, rate};
+use super::Demo;
+use super::figures::{Figure, Note, rate};
+use super::measured::{APART, Look};
 use super::plans::Plan;
 use super::script::{Load, Step, Watch};
-use super::{Demo, Mark};
 use crate::console::effect::Effect;
 use crate::console::model::{Model, Panel};
 
@@ -88,7 +89,8 @@ impl Demo {
     fn step(&mut self, step: Step, model: &mut Model) -> Verdict {
         let shown = &model.snapshot;
         match step {
-            Step::Say(caption) => self.caption = caption,
+            Step::Say(caption) => self.caption = caption.to_owned(),
+            Step::Conclude(conclusion) => self.caption = self.conclude(conclusion, shown),
             Step::Look(panel) => look(model, panel),
             Step::Apply(plan) => return self.apply(plan, shown),
             Step::Policy(policy) => {
@@ -102,28 +104,30 @@ impl Demo {
             Step::Load(load) => return self.load(load, shown),
             Step::Drain if shown.members.iter().any(|m| m.queued > 0) => return Verdict::Wait,
             Step::Drain => {}
-            Step::Clear => {
-                // What is lost counts from here as well.
-                self.began = Some(shown.counters);
-                return self.until(self.asked, Command::ClearLatency);
-            }
+            Step::Clear => return self.until(self.asked, Command::ClearLatency),
+            Step::Count => self.began = Some(shown.counters),
             Step::Watch(watch) => return self.watch(watch, shown),
-            Step::Gauge => self.capacity = self.mark.and_then(|mark| rate(mark, shown)),
+            Step::Gauge => self.capacity = rate(&self.looks, shown).map(|m| m.value),
             Step::Note(figure, name) => {
-                let scene = self.scene;
-                let taken = figure.of(self, shown).map(|value| Note {
-                    scene,
-                    figure,
-                    name,
-                    value,
-                });
-                self.notes
-                    .retain(|n| (n.figure, n.name) != (figure, name) || n.scene != scene);
+                self.notes.retain(|n| (n.figure, n.name) != (figure, name));
+                let taken = self.note(figure, name, shown);
                 self.notes.extend(taken);
             }
             Step::Search => return self.search(shown),
         }
         Verdict::Done
+    }
+
+    fn note(&self, figure: Figure, name: &'static str, shown: &Snapshot) -> Option<Note> {
+        let (first, last) = (self.looks.first()?, self.looks.last()?);
+        Some(Note {
+            scene: self.scene,
+            figure,
+            name,
+            measured: figure.of(self, shown)?,
+            over: last.now.saturating_sub(first.now),
+            requests: last.answered.saturating_sub(first.answered),
+        })
     }
 
     /// Asks once, and waits until it is so.
@@ -174,18 +178,25 @@ impl Demo {
     }
 
     fn watch(&mut self, watch: Watch, shown: &Snapshot) -> Verdict {
-        let answered = shown.counters.answered;
+        let look = Look {
+            now: shown.now,
+            answered: shown.counters.answered,
+        };
         if !self.asked {
             // Nothing is asked of anybody; it is how a watch knows that it began.
             self.asked = true;
-            let now = shown.now;
-            self.mark = Some(Mark { now, answered });
+            self.looks.clear();
         }
-        let Some(mark) = self.mark else {
-            return Verdict::Done;
+        let due = |last: &Look| look.now.saturating_sub(last.now) >= APART;
+        if self.looks.last().is_none_or(due) {
+            self.looks.push(look);
+        }
+        let (Some(first), Some(last)) = (self.looks.first(), self.looks.last()) else {
+            return Verdict::Wait;
         };
-        let seen = answered.saturating_sub(mark.answered) >= watch.answered;
-        let lasted = shown.now.saturating_sub(mark.now) >= watch.lasts;
+        // The figures end with a look, so that all of them are over the same time.
+        let seen = last.answered.saturating_sub(first.answered) >= watch.answered;
+        let lasted = last.now.saturating_sub(first.now) >= watch.lasts;
         match seen && lasted {
             true => Verdict::Done,
             false => Verdict::Wait,
@@ -207,7 +218,11 @@ impl Demo {
         let Some(Step::Watch(watch)) = self.scenes[self.scene].steps.get(self.step) else {
             return None;
         };
-        let answered = shown.counters.answered.saturating_sub(self.mark?.answered);
+        let before = self
+            .looks
+            .first()
+            .map_or(shown.counters.answered, |l| l.answered);
+        let answered = shown.counters.answered.saturating_sub(before);
         Some((answered.min(watch.answered), watch.answered))
     }
 }

@@ -1,8 +1,11 @@
 //! Numbers that are compared from scene to scene.
 
+use std::time::Duration;
+
 use divisi::session::{LoadPattern, Snapshot};
 
-use super::{Demo, Mark};
+use super::Demo;
+use super::measured::{Look, Measured};
 use crate::console::format;
 
 /// What is compared.
@@ -14,7 +17,7 @@ pub enum Figure {
     PerDevice,
     P50,
     P99,
-    /// Requests that failed or were refused since latencies were cleared.
+    /// Requests that failed or were refused since they are counted.
     Lost,
 }
 
@@ -24,10 +27,19 @@ pub(super) struct Note {
     pub scene: usize,
     pub figure: Figure,
     pub name: &'static str,
-    pub value: f64,
+    pub measured: Measured,
+    /// How long it was measured.
+    pub over: Duration,
+    /// Requests that it was taken from.
+    pub requests: u64,
 }
 
 impl Note {
+    /// Its figure as it is written.
+    pub fn text(&self) -> String {
+        self.figure.text(self.measured.value)
+    }
+
     /// Rates are taken at full load in every scene; latencies only say something beside
     /// those under the same load.
     pub fn stands_by(&self, demo: &Demo) -> bool {
@@ -57,32 +69,33 @@ impl Figure {
     }
 
     /// Its value now; none while there is nothing to take it from.
-    pub(super) fn of(self, demo: &Demo, shown: &Snapshot) -> Option<f64> {
-        let latency = &shown.latency.summary;
-        let answered = (latency.count > 0).then_some(latency);
+    pub(super) fn of(self, demo: &Demo, shown: &Snapshot) -> Option<Measured> {
+        let latency = &shown.latency.since;
+        let answered = (latency.summary.count > 0).then_some(latency.summary);
+        let quantile =
+            |value: u64, share| Measured::quantile(value as f64, share, &latency.buckets);
         match self {
-            Figure::Throughput => rate(demo.mark?, shown),
-            Figure::PerDevice => Some(rate(demo.mark?, shown)? / devices(shown)),
-            Figure::P50 => answered.map(|l| l.p50 as f64),
-            Figure::P99 => answered.map(|l| l.p99 as f64),
+            Figure::Throughput => rate(&demo.looks, shown),
+            Figure::PerDevice => Some(rate(&demo.looks, shown)?.times(1.0 / devices(shown))),
+            Figure::P50 => answered.map(|l| quantile(l.p50, 0.5)),
+            Figure::P99 => answered.map(|l| quantile(l.p99, 0.99)),
             Figure::Lost => {
                 let began = demo.began?;
                 let lost = |c: &divisi::session::Counters| c.failed + c.refused + c.cancelled;
-                Some(lost(&shown.counters).saturating_sub(lost(&began)) as f64)
+                let lost = lost(&shown.counters).saturating_sub(lost(&began));
+                Some(Measured::exactly(lost as f64))
             }
         }
     }
 }
 
-/// Samples a second since `mark`.
-pub(super) fn rate(mark: Mark, shown: &Snapshot) -> Option<f64> {
-    let seconds = shown.now.saturating_sub(mark.now).as_secs_f64();
-    let answered = shown.counters.answered.saturating_sub(mark.answered);
+/// Samples a second over `looks`.
+pub(super) fn rate(looks: &[Look], shown: &Snapshot) -> Option<Measured> {
     let each = match shown.load.pattern {
-        Some(LoadPattern::Closed { samples, .. }) => samples.count(),
-        _ => 1,
+        Some(LoadPattern::Closed { samples, .. }) => samples.count() as f64,
+        _ => 1.0,
     };
-    (seconds > 0.0).then(|| answered as f64 * each as f64 / seconds)
+    Some(Measured::rate(looks)?.times(each))
 }
 
 fn devices(shown: &Snapshot) -> f64 {

@@ -29,14 +29,9 @@ fn leave(model: &mut Model) {
 }
 
 /// Leaving the program from a demonstration is asked first.
-pub fn asked_to_quit(model: &mut Model) -> bool {
-    if model.demo.is_none() {
-        return false;
-    }
+pub fn question() -> Dialog {
     let text = "End the demonstration and leave the program? Esc alone ends the demonstration and stays in the console.";
-    let confirm = Confirm::new("quit", text, Then::Quit);
-    model.dialogs.push(Dialog::Confirm(confirm));
-    true
+    Dialog::Confirm(Confirm::new("quit", text, Then::Quit))
 }
 
 /// Whether the demonstration asked for this; its steps show in the footer, and a dialog

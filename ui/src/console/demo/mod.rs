@@ -5,16 +5,19 @@
 //! undone; [`bar`] draws captions and figures under the panels.
 
 mod bar;
+mod conclusions;
 mod drive;
 mod figures;
 mod keys;
+mod measured;
 mod plans;
 mod scenes;
 mod script;
+mod words;
 
 pub use bar::{above, draw};
 pub use drive::{on_news, refused};
-pub use keys::{act, asked_to_quit, is_reload_of};
+pub use keys::{act, is_reload_of, question};
 pub use scenes::Stage;
 
 use std::time::Duration;
@@ -22,6 +25,7 @@ use std::time::Duration;
 use divisi::session::Counters;
 
 use figures::Note;
+use measured::Look;
 use script::Scene;
 
 /// Where a demonstration stands.
@@ -35,9 +39,9 @@ pub struct Demo {
     /// What this step asked for is under way.
     asked: bool,
     /// What is said now.
-    caption: &'static str,
-    /// When the last watch began, and what had been answered then.
-    mark: Option<Mark>,
+    caption: String,
+    /// What had been answered since the last watch began, the beginning first.
+    looks: Vec<Look>,
     /// Samples a second that what runs now was seen to serve at most.
     capacity: Option<f64>,
     /// Counters when the scene last began to count.
@@ -47,12 +51,6 @@ pub struct Demo {
     trouble: Option<String>,
     /// When the scene ended.
     ended: Option<Duration>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    now: Duration,
-    answered: u64,
 }
 
 /// How a demonstration is asked for.
@@ -73,8 +71,8 @@ impl Demo {
             scene: 0,
             step: 0,
             asked: false,
-            caption: "",
-            mark: None,
+            caption: String::new(),
+            looks: Vec::new(),
             capacity: None,
             began: None,
             notes: Vec::new(),
@@ -95,6 +93,11 @@ impl Demo {
                 auto: self.auto,
             })
         };
+    }
+
+    /// What is said now.
+    pub fn caption(&self) -> &str {
+        &self.caption
     }
 
     fn is_last(&self) -> bool {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use divisi::ensemble::PolicyKind;
 
+use super::conclusions::Conclusion;
 use super::figures::Figure;
 use super::plans::Plan;
 use crate::console::model::Panel;
@@ -20,8 +21,10 @@ pub struct Scene {
 /// One step of a scene.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// Shows a caption from now on.
+    /// Says what is done now, and nothing of what will come of it.
     Say(&'static str),
+    /// Says what came of it, by what was measured.
+    Conclude(Conclusion),
     /// Where to look.
     Look(Panel),
     /// Serves by another matrix.
@@ -34,6 +37,8 @@ pub enum Step {
     Drain,
     /// Forgets latencies so far.
     Clear,
+    /// Counts requests that are lost from here on.
+    Count,
     /// Lets the session go on until there is enough to tell.
     Watch(Watch),
     /// Takes what was served since the last watch began as the most that can be.

@@ -1,7 +1,7 @@
-//! How members are combined: the rule, a weight for each, and who votes.
+//! How members are combined: the rule, a weight and a temperature for each, and who votes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::ensemble::{Combination, RuleKind, VoteWeight};
+use divisi::ensemble::{Combination, RuleKind, Temperature, VoteWeight};
 
 use super::{Answer, field};
 use crate::console::change::Setting;
@@ -16,14 +16,46 @@ pub struct Voters {
     rows: Vec<Row>,
     /// 0 is the rule, then the members.
     at: usize,
+    column: Column,
     error: Option<String>,
+}
+
+/// Which number of a member is typed into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Weight,
+    Temperature,
 }
 
 #[derive(Clone, Debug)]
 struct Row {
     name: String,
     weight: String,
+    temperature: String,
     votes: bool,
+}
+
+/// Columns that temperatures take.
+const HEAT: u16 = 6;
+
+impl Column {
+    fn other(self) -> Self {
+        match self {
+            Column::Weight => Column::Temperature,
+            Column::Temperature => Column::Weight,
+        }
+    }
+
+    fn turned(self) -> &'static str {
+        match self {
+            Column::Weight => " temperature",
+            Column::Temperature => " weight",
+        }
+    }
+}
+
+fn temperature(now: &Combination, member: usize) -> Temperature {
+    now.temperatures.get(member).copied().unwrap_or_default()
 }
 
 impl Row {
@@ -48,17 +80,20 @@ impl Voters {
         let row = |(i, name): (usize, &String)| Row {
             name: name.clone(),
             weight: now.weights.get(i).copied().unwrap_or_default().to_string(),
+            temperature: temperature(now, i).get().to_string(),
             votes: now.voting.get(i).copied().unwrap_or(true),
         };
         Voters {
             rule: now.rule,
             rows: names.iter().enumerate().map(row).collect(),
             at: 0,
+            column: Column::Weight,
             error: None,
         }
     }
 
-    /// Arrows choose a row, space turns it, digits are a weight, `Enter` stages.
+    /// Arrows choose a row, space turns it, digits are a weight or, after `t`, a
+    /// temperature; `Enter` stages.
     pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
         self.error = None;
         match key.code {
@@ -71,7 +106,8 @@ impl Voters {
             KeyCode::Char(' ') => self.turn(1),
             KeyCode::Right => self.turn(1),
             KeyCode::Left => self.turn(-1),
-            _ => self.type_weight(key),
+            KeyCode::Char('t') => self.column = self.column.other(),
+            _ => self.type_number(key),
         }
         Answer::Stay
     }
@@ -95,13 +131,25 @@ impl Voters {
         self.rows.get_mut(self.at.checked_sub(1)?)
     }
 
-    fn type_weight(&mut self, key: &KeyEvent) {
+    fn type_number(&mut self, key: &KeyEvent) {
         let part = |c: char| c.is_ascii_digit() || c == '.';
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let other = matches!(key.code, KeyCode::Char(c) if !control && !part(c));
+        let column = self.column;
         if let (Some(row), false) = (self.row(), other) {
-            field::typed(&mut row.weight, key);
+            let number = match column {
+                Column::Weight => &mut row.weight,
+                Column::Temperature => &mut row.temperature,
+            };
+            field::typed(number, key);
         }
+    }
+
+    /// A pasted number goes into the weight at the cursor.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        self.error = None;
+        let row = self.row().filter(|_| field::is_number(line));
+        row.is_some_and(|row| field::pasted(&mut row.weight, line))
     }
 
     fn submit(&mut self) -> Answer {
@@ -115,10 +163,20 @@ impl Voters {
     }
 
     fn combination(&self) -> Result<Combination, String> {
+        let temperature = |row: &Row| {
+            let (name, found) = (&row.name, &row.temperature);
+            let (least, most) = Temperature::RANGE;
+            let parsed = found.parse().ok().and_then(|t| Temperature::new(t).ok());
+            parsed.ok_or_else(|| {
+                format!("temperature of {name}: expected {least} to {most}, found `{found}`")
+            })
+        };
+        let temperatures = self.rows.iter().map(temperature);
+        let temperatures: Vec<Temperature> = temperatures.collect::<Result<_, _>>()?;
         let weights = self.rows.iter().map(Row::weight);
         let weights: Vec<f64> = weights.collect::<Result<_, _>>()?;
         let voting = self.rows.iter().map(|r| r.votes).collect();
-        let combination = Combination::written(self.rule, &weights, voting)?;
+        let combination = Combination::written(self.rule, &weights, voting)?.at(temperatures);
         combination.check(self.rows.len())?;
         Ok(combination)
     }
@@ -133,7 +191,8 @@ impl Voters {
         let head = [("  votes  member", Role::Dim)];
         inside.pieces(1, 1, &head);
         let end = inside.width().saturating_sub(2);
-        inside.text_right(end, 1, "weight", Role::Dim);
+        inside.text_right(end.saturating_sub(HEAT), 1, "weight", Role::Dim);
+        inside.text_right(end, 1, "temp", Role::Dim);
         let room = usize::from(inside.height().saturating_sub(4)).max(1);
         let first = self.at.saturating_sub(room);
         for (y, i) in (first..self.rows.len()).take(room).enumerate() {
@@ -164,14 +223,21 @@ impl Voters {
         let role = if row.votes { Role::Text } else { Role::Dim };
         let x = inside.pieces(1, y, &[(sign, Role::Accent), (" ", role), (vote, role)]);
         let end = inside.width().saturating_sub(2);
-        let name = format::fit_name(&row.name, end.saturating_sub(x + 9));
+        let name = format::fit_name(&row.name, end.saturating_sub(x + 9 + HEAT));
         inside.text(x + 1, y, &name, role);
         // A weight counts in one rule only.
         let counts = self.rule == RuleKind::WeightedAverage && row.votes;
         let role = if counts { Role::Text } else { Role::Dim };
-        inside.text_right(end, y, &row.weight, role);
+        inside.text_right(end.saturating_sub(HEAT), y, &row.weight, role);
+        let heated = row.votes && row.temperature != "1";
+        let role = if heated { Role::Text } else { Role::Dim };
+        inside.text_right(end, y, &row.temperature, role);
         if chosen {
-            inside.text(end, y, " ", Role::Cursor);
+            let at = match self.column {
+                Column::Weight => end.saturating_sub(HEAT),
+                Column::Temperature => end,
+            };
+            inside.text(at, y, " ", Role::Cursor);
         }
     }
 
@@ -198,6 +264,10 @@ impl Voters {
             ("Esc", Role::Accent),
             (" back", Role::Dim),
         ];
-        inside.pieces(1, last, &keys);
+        let x = inside.pieces(1, last, &keys);
+        if inside.width() >= 60 {
+            let other = [("  t", Role::Accent), (self.column.turned(), Role::Dim)];
+            inside.pieces(x, last, &other);
+        }
     }
 }

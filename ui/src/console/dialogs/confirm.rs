@@ -34,6 +34,11 @@ impl Confirm {
         Confirm { title, text, then }
     }
 
+    /// `y` ends the program.
+    pub fn quits(&self) -> bool {
+        matches!(self.then, Then::Quit)
+    }
+
     /// `y` does it, `n` and `Esc` go back.
     pub fn on_key(&self, key: &KeyEvent) -> Answer {
         match (key.code, &self.then) {

@@ -33,6 +33,12 @@ impl Help {
         Answer::Stay
     }
 
+    /// Pasted text is searched for.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        self.scroll = 0;
+        field::pasted(&mut self.query, line)
+    }
+
     /// Draws it over most of the screen.
     pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
         let (width, height) = (

@@ -122,8 +122,10 @@ fn settings(running: &Snapshot, setup: &Setup) -> impl Iterator<Item = String> {
     let rule = (now.rule != then.rule)
         .then(|| format!("~ rule: {} → {}", now.rule.name(), then.rule.name()));
     let weights = (now.weights != then.weights).then(|| "~ other weights".to_owned());
+    let heated = now.temperatures != then.temperatures;
+    let heated = heated.then(|| "~ other temperatures".to_owned());
     let votes = (now.voting != then.voting).then(|| "~ other members vote".to_owned());
-    [policy, segment, rule, weights, votes]
+    [policy, segment, rule, weights, heated, votes]
         .into_iter()
         .flatten()
 }

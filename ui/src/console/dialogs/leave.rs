@@ -8,19 +8,26 @@ use crate::console::format;
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
-/// The question.
+/// The question. No key that asks it answers it.
 #[derive(Clone, Copy, Debug)]
-pub struct Leave;
+pub struct Leave {
+    /// The engine can go on in the background.
+    pub may_stay: bool,
+    /// Staged changes would be lost.
+    pub staged: bool,
+}
 
-const TEXT: &str = "Leave. Stop serving, or let it go on in the background? From there \
+const STAY: &str = "Leave. Stop serving, or let it go on in the background? From there \
                     `divisi attach` joins it and `divisi stop` ends it.";
+const STOP: &str = "Leave and stop serving? Requests under way are answered first.";
+const STAGED: &str = " Staged changes are not applied.";
 
 impl Leave {
-    /// `s` stops, `b` lets it go on, `Esc` stays. A second `q` is as good as `s`.
+    /// `s` stops, `b` lets it go on, `Esc` stays.
     pub fn on_key(self, key: &KeyEvent) -> Answer {
         match key.code {
-            KeyCode::Char('s' | 'q') => Answer::Quit,
-            KeyCode::Char('b') => Answer::Send(Command::KeepServing),
+            KeyCode::Char('s') => Answer::Quit,
+            KeyCode::Char('b') if self.may_stay => Answer::Send(Command::KeepServing),
             KeyCode::Esc | KeyCode::Char('n') => Answer::Close,
             _ => Answer::Stay,
         }
@@ -29,20 +36,35 @@ impl Leave {
     /// Draws it in the middle.
     pub fn draw(self, pen: &mut Pen<'_>) {
         let width = pen.width().saturating_sub(4).min(64);
-        let lines = format::wrap(TEXT, width.saturating_sub(4));
+        let lines = format::wrap(&self.text(), width.saturating_sub(4));
         let mut window = pen.centred(width, lines.len() as u16 + 4);
         let mut inside = window.framed("leave", true);
         for (y, line) in lines.iter().enumerate() {
             inside.text(1, y as u16, line, Role::Text);
         }
-        let keys = [
-            ("s", Role::Accent),
-            (" stop   ", Role::Dim),
-            ("b", Role::Accent),
-            (" background   ", Role::Dim),
-            ("Esc", Role::Accent),
-            (" stay", Role::Dim),
-        ];
-        inside.pieces(1, inside.height().saturating_sub(1), &keys);
+        let mut x = 1;
+        for (key, does) in self.keys() {
+            let pieces = [(key, Role::Accent), (" ", Role::Dim), (does, Role::Dim)];
+            x = inside.pieces(x, inside.height().saturating_sub(1), &pieces) + 3;
+        }
+    }
+
+    /// The same in few words, where there is no room for a dialog.
+    pub fn short(self) -> String {
+        let keys = self.keys().map(|(key, does)| format!("{key} {does}"));
+        format!("Leave? {}.", keys.collect::<Vec<_>>().join(", "))
+    }
+
+    fn text(self) -> String {
+        let text = if self.may_stay { STAY } else { STOP };
+        format!("{text}{}", if self.staged { STAGED } else { "" })
+    }
+
+    fn keys(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let stay = self.may_stay.then_some(("b", "background"));
+        [("s", "stop")]
+            .into_iter()
+            .chain(stay)
+            .chain([("Esc", "stay")])
     }
 }

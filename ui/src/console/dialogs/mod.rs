@@ -18,6 +18,7 @@ mod themes;
 pub use combination::Voters;
 pub use compare::Compare;
 pub use confirm::{Confirm, Then};
+pub use field::{one_line, pasted};
 pub use forms::Form;
 pub use help::Help;
 pub use history::History;
@@ -26,6 +27,8 @@ pub use palette::Palette;
 pub use panels::PanelList;
 pub use picker::{Picker, Purpose};
 pub use themes::Themes;
+
+use std::mem::{Discriminant, discriminant};
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::session::{Command, EditPreview, ReloadView, Setup, Terms};
@@ -78,6 +81,46 @@ impl Dialog {
             Dialog::Compare(_) | Dialog::Confirm(_) | Dialog::Form(_) | Dialog::Voters(_)
         )
     }
+
+    /// The key that ends the program, where that is what it asks.
+    pub fn leaves_by(&self) -> Option<char> {
+        match self {
+            Dialog::Leave(_) => Some('s'),
+            Dialog::Confirm(confirm) => confirm.quits().then_some('y'),
+            _ => None,
+        }
+    }
+
+    /// Pasted text goes into the field that has the keys; false where there is none, or
+    /// none that takes such text.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        match self {
+            Dialog::Help(help) => help.on_paste(line),
+            Dialog::Palette(palette) => palette.on_paste(line),
+            Dialog::Form(form) => form.on_paste(line),
+            Dialog::Voters(voters) => voters.on_paste(line),
+            Dialog::Picker(picker) => picker.on_paste(line),
+            _ => false,
+        }
+    }
+
+    fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> Answer {
+        match self {
+            Dialog::Help(help) => help.on_key(key),
+            Dialog::Palette(palette) => palette.on_key(key, model),
+            Dialog::Panels(list) => list.on_key(key, model),
+            Dialog::Compare(compare) => compare.on_key(key),
+            Dialog::Confirm(confirm) => confirm.on_key(key),
+            Dialog::Leave(leave) => leave.on_key(key),
+            Dialog::Form(form) => form.on_key(key),
+            Dialog::Themes(themes) => themes.on_key(key, model),
+            Dialog::Voters(voters) => voters.on_key(key),
+            Dialog::History(history) => history.on_key(key, model),
+            Dialog::Picker(picker) => picker.on_key(key),
+            Dialog::Reload { .. } if key.code == KeyCode::Esc => Answer::Close,
+            Dialog::Reload { .. } => Answer::Pass,
+        }
+    }
 }
 
 /// What a dialog makes of a key.
@@ -116,25 +159,44 @@ pub enum Answer {
     Quit,
 }
 
+impl Answer {
+    /// It ends, changes or writes something, and does not only show or ask.
+    fn does_something(&self) -> bool {
+        match self {
+            Answer::Send(_)
+            | Answer::Stage(_)
+            | Answer::Apply(_)
+            | Answer::SaveLayout(_)
+            | Answer::DropEdit
+            | Answer::Quit => true,
+            Answer::Ask(effect) => matches!(effect, Effect::Write { .. } | Effect::Look(_)),
+            Answer::Stay
+            | Answer::Close
+            | Answer::Pass
+            | Answer::Run(_)
+            | Answer::Guard
+            | Answer::BringBack { .. } => false,
+        }
+    }
+}
+
 /// Gives the key to the dialog on top; `None` where there is none that wants it.
 pub fn on_key(model: &mut Model, key: &KeyEvent) -> Option<Vec<Effect>> {
     let mut dialog = model.dialogs.pop()?;
-    let answer = match &mut dialog {
-        Dialog::Help(help) => help.on_key(key),
-        Dialog::Palette(palette) => palette.on_key(key, model),
-        Dialog::Panels(list) => list.on_key(key, model),
-        Dialog::Compare(compare) => compare.on_key(key),
-        Dialog::Confirm(confirm) => confirm.on_key(key),
-        Dialog::Leave(leave) => leave.on_key(key),
-        Dialog::Form(form) => form.on_key(key),
-        Dialog::Themes(themes) => themes.on_key(key, model),
-        Dialog::Voters(voters) => voters.on_key(key),
-        Dialog::History(history) => history.on_key(key, model),
-        Dialog::Picker(picker) => picker.on_key(key),
-        Dialog::Reload { .. } if key.code == KeyCode::Esc => Answer::Close,
-        Dialog::Reload { .. } => Answer::Pass,
-    };
+    let refusal = model.consent.refusal();
+    let before = refusal.is_some().then(|| dialog.clone());
+    let answer = dialog.on_key(key, model);
+    if let (Some(why), Some(before), true) = (refusal, before, answer.does_something()) {
+        model.dialogs.push(before);
+        model.say(why, true);
+        return Some(Vec::new());
+    }
     follow(model, dialog, answer)
+}
+
+/// How many dialogs there are, and of which kind the one on top is.
+pub fn top(model: &Model) -> (usize, Option<Discriminant<Dialog>>) {
+    (model.dialogs.len(), model.dialogs.last().map(discriminant))
 }
 
 fn follow(model: &mut Model, dialog: Dialog, answer: Answer) -> Option<Vec<Effect>> {

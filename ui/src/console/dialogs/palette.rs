@@ -36,6 +36,12 @@ impl Palette {
         Answer::Stay
     }
 
+    /// Pasted text filters, and runs nothing.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        self.chosen = 0;
+        field::pasted(&mut self.query, line)
+    }
+
     fn found(&self, model: &Model) -> Vec<&'static Entry> {
         let movement = |id| matches!(id, Id::Up | Id::Down | Id::Left | Id::Right | Id::Palette);
         let matches = |e: &Entry| e.matches(&self.query, &model.settings.keys);

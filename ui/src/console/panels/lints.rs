@@ -1,12 +1,14 @@
 //! What is worth acting on, and which key shows it or changes it.
 
 use divisi::allocation::Cell;
-use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, Snapshot};
+use divisi::session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
 
 use super::keys;
 use crate::console::commands::Id;
+use crate::console::condition::lost_words;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
+use crate::console::severity::Severity::{self, Fault, Warning};
 
 /// Under this share a device counts as idle.
 const IDLE: f64 = 0.5;
@@ -27,46 +29,85 @@ const SEARCH: (Id, &str) = (Id::Search, "search");
 const STREAMS: (Id, &str) = (Id::Focus(Panel::Streams), "streams");
 const LATENCY: (Id, &str) = (Id::Focus(Panel::Latency), "latency");
 const THROUGHPUT: (Id, &str) = (Id::Focus(Panel::Throughput), "throughput");
+const MEMBERS: (Id, &str) = (Id::Focus(Panel::Members), "members");
 const LOG: (Id, &str) = (Id::Focus(Panel::Log), "log");
 const POLICY: (Id, &str) = (Id::Policy, "policy");
 const LOAD: (Id, &str) = (Id::Load, "load");
 
 /// Sentences with their keys, the gravest first; of what depends on requests, none while
 /// nothing is asked of the ensemble.
-pub fn lints(model: &Model) -> Vec<String> {
+pub fn lints(model: &Model) -> Vec<(Severity, String)> {
     let say = |(text, hints): Lint| format!("{text} · {}", keys::words(model, hints));
-    found(&model.snapshot).into_iter().map(say).collect()
+    let found = found(&model.snapshot).into_iter();
+    found.map(|(grave, lint)| (grave, say(lint))).collect()
 }
 
 /// The same without keys, where there is no screen.
-pub fn texts(shown: &Snapshot) -> Vec<String> {
-    found(shown).into_iter().map(|(text, _)| text).collect()
+pub fn texts(shown: &Snapshot) -> Vec<(Severity, String)> {
+    let found = found(shown).into_iter();
+    found.map(|(grave, (text, _))| (grave, text)).collect()
 }
 
-fn found(shown: &Snapshot) -> Vec<Lint> {
-    let mut found: Vec<Lint> = retired(shown).chain(failed(shown)).collect();
+fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
+    let mut found = Vec::new();
+    let mut add = |grave, lints: Vec<Lint>| found.extend(lints.into_iter().map(|l| (grave, l)));
+    // What happened long ago is no fault now.
+    let spoils = match shown.lately.failed.requests {
+        0 => Warning,
+        _ => Fault,
+    };
+    add(spoils, not_finite(shown).collect());
+    add(Fault, lost(shown).collect());
+    add(Fault, retired(shown).collect());
+    add(Warning, failed(shown).into_iter().collect());
     if shown.throughput.samples_per_s >= 1.0 {
-        found.extend(missed(shown));
-        found.extend(interfered(shown));
-        found.extend(growing(shown));
-        found.extend(holding_up(shown));
-        found.extend(copying(shown));
-        found.extend(unfilled(shown));
-        found.extend(idle(shown));
+        add(Warning, missed(shown).into_iter().collect());
+        add(Warning, interfered(shown).collect());
+        add(Warning, growing(shown).collect());
+        add(Warning, holding_up(shown).into_iter().collect());
+        add(Warning, copying(shown).collect());
+        add(Warning, unfilled(shown).collect());
+        add(Warning, idle(shown));
     }
-    found.extend(refused(shown));
+    add(Warning, not_probabilities(shown).collect());
     found
 }
 
-/// Requests that the door turned away, while it is still near its bound.
-fn refused(shown: &Snapshot) -> Option<Lint> {
-    let (refused, answered) = (shown.counters.refused, shown.counters.answered);
-    let many = refused > 0 && refused * 100 >= answered;
-    many.then(|| {
-        let count = format::short(refused as f64);
-        let text = format!("{count} requests were refused so far: more wait than the pool holds");
-        (text, &[LOAD, SEARCH][..])
+/// Members that answered NaN or infinities: requests with them fail where those vote.
+fn not_finite(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let members = shown.members.iter();
+    let spoilt = members.filter(|m| m.flaws.not_finite > 0);
+    spoilt.map(|m| {
+        let count = format::short(m.flaws.not_finite as f64);
+        let text = format!(
+            "{} answered NaN or infinities, {count} samples so far",
+            m.name
+        );
+        (text, &[LOG, MEMBERS][..])
     })
+}
+
+/// Members that are declared to give probabilities and do not.
+fn not_probabilities(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let members = shown.members.iter();
+    let wrong = members.filter(|m| m.flaws.not_probabilities > 0);
+    wrong.map(|m| {
+        let text = format!("{} answers what are no probabilities", m.name);
+        (text, &[LOG, MEMBERS][..])
+    })
+}
+
+/// Requests that are turned away or given up.
+fn lost(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let lately = &shown.lately;
+    let over = lately.over.as_secs_f64().max(1.0);
+    let words =
+        move |what: &str, lost: &Lost| format!("requests {what}: {}", lost_words(lost, over));
+    let refused = (lately.refused.requests > 0)
+        .then(|| (words("refused", &lately.refused), &[LOAD, SEARCH][..]));
+    let failed =
+        (lately.failed.requests > 0).then(|| (words("failed", &lately.failed), &[LOG, EDIT][..]));
+    refused.into_iter().chain(failed)
 }
 
 /// Workers with their place in words.
@@ -97,7 +138,7 @@ fn failed(shown: &Snapshot) -> Option<Lint> {
 
 /// More requests than the target allows took longer.
 fn missed(shown: &Snapshot) -> Option<Lint> {
-    let (target, missed) = (shown.target?, shown.latency.missed?);
+    let (target, missed) = (shown.target?, shown.latency.now.missed?);
     let allowed = 1.0 - target.share;
     (missed > allowed + 1e-9).then(|| {
         let text = format!(
@@ -185,19 +226,25 @@ fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
 fn idle(shown: &Snapshot) -> Vec<Lint> {
     let there = || shown.devices.iter().filter(|d| !d.lost);
     let pressed = there().any(|d| d.busy > PRESSED) || shown.members.iter().any(grows);
-    let empty = |d: &DeviceView| d.busy <= 0.0 && there().any(|other| other.busy > 0.0);
-    let idle = |d: &&DeviceView| d.busy < IDLE && (pressed || empty(d));
-    let idle: Vec<&DeviceView> = there().filter(idle).collect();
+    let works = there().any(|d| d.busy > 0.0);
+    let (most, what) = match pressed {
+        true => (IDLE, "devices idle more than half the time"),
+        // While nobody is pressed, idle time is no fault; a device that nothing is given is.
+        false => (f64::MIN_POSITIVE, "devices compute nothing"),
+    };
+    let idle: Vec<&DeviceView> = there().filter(|d| works && d.busy < most).collect();
     let hints = &[EDIT, SEARCH][..];
-    match idle.as_slice() {
-        [] => unpressed(shown).into_iter().collect(),
+    let mut found: Vec<Lint> = match idle.as_slice() {
         few if few.len() <= 2 => few.iter().map(|d| (idle_words(d), hints)).collect(),
         many => {
-            let (count, all) = (many.len(), there().count());
-            let text = format!("{count} of {all} devices idle more than half the time");
+            let text = format!("{} of {} {what}", many.len(), there().count());
             vec![(text, hints)]
         }
+    };
+    if !pressed {
+        found.extend(unpressed(shown));
     }
+    found
 }
 
 /// Nobody is pressed: all of them together have room for more.

@@ -1,11 +1,12 @@
 //! The program's own log, newest last.
 
-use divisi::session::{LogEntry, LogLevel};
+use divisi::session::LogEntry;
 
 use super::headed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::pen::Pen;
+use crate::console::severity::Severity;
 use crate::console::theme::Role;
 
 /// Draws the panel.
@@ -32,13 +33,13 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
 
 fn line(inside: &mut Pen<'_>, y: u16, entry: &LogEntry) {
     let wide = inside.width() >= 44;
-    let (word, role) = match (entry.level, wide) {
-        (LogLevel::Info, true) => ("info  ", Role::Dim),
-        (LogLevel::Warn, true) => ("WARN  ", Role::Warn),
-        (LogLevel::Error, true) => ("ERROR ", Role::Bad),
-        (LogLevel::Info, false) => ("· ", Role::Dim),
-        (LogLevel::Warn, false) => ("! ", Role::Warn),
-        (LogLevel::Error, false) => ("✗ ", Role::Bad),
+    let severity = Severity::from(entry.level);
+    let role = severity.role();
+    let word = match (severity, wide) {
+        (Severity::Information, true) => "info  ".to_owned(),
+        (Severity::Warning, true) => "WARN  ".to_owned(),
+        (Severity::Fault, true) => "FAULT ".to_owned(),
+        (grave, false) => format!("{} ", grave.sign()),
     };
     let mut x = 1;
     if wide {
@@ -49,9 +50,9 @@ fn line(inside: &mut Pen<'_>, y: u16, entry: &LogEntry) {
             Role::Dim,
         );
     }
-    x = inside.text(x, y, word, role);
+    x = inside.text(x, y, &word, role);
     let room = inside.width().saturating_sub(x);
-    let text = if entry.level == LogLevel::Info {
+    let text = if severity == Severity::Information {
         Role::Text
     } else {
         role

@@ -26,14 +26,17 @@ use super::layout::{self, LEAST};
 use super::model::{Model, Panel};
 use super::pen::Pen;
 use super::theme::Role;
-use super::{demo, dialogs};
+use super::{
+    demo,
+    dialogs::{self, Dialog},
+};
 
 /// Draws the whole screen.
 pub fn draw(model: &Model, buffer: &mut Buffer) {
     let area = *buffer.area();
     match layout::arrange(area, model) {
         Some(screen) => draw_screen(model, buffer, area, &screen),
-        None => too_small(&mut Pen::new(buffer, area, &model.settings.styles)),
+        None => too_small(&mut Pen::new(buffer, area, &model.settings.styles), model),
     }
     let mut over = Pen::new(buffer, area, &model.settings.styles);
     demo::draw(&mut over, model);
@@ -69,11 +72,15 @@ fn draw_panel(pen: &mut Pen<'_>, panel: Panel, model: &Model) {
     }
 }
 
-fn too_small(pen: &mut Pen<'_>) {
-    let text = format!(
-        "The terminal is too small: the console needs {}×{}.",
-        LEAST.0, LEAST.1
-    );
+fn too_small(pen: &mut Pen<'_>, model: &Model) {
+    // What was asked can be answered all the same.
+    let text = match model.dialogs.last() {
+        Some(Dialog::Leave(leave)) => leave.short(),
+        _ => format!(
+            "The terminal is too small: the console needs {}×{}.",
+            LEAST.0, LEAST.1
+        ),
+    };
     let lines = format::wrap(&text, pen.width());
     for (y, line) in lines.iter().enumerate() {
         pen.text(0, y as u16, line, Role::Text);

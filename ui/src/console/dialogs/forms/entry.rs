@@ -63,6 +63,17 @@ impl Field {
         }
     }
 
+    /// Takes pasted text, a number where one is expected; whether it did.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        let fits = self.free || (self.words.is_empty() && field::is_number(line));
+        if fits && !self.free && !self.touched {
+            self.text.clear();
+        }
+        let taken = fits && field::pasted(&mut self.text, line);
+        self.touched |= taken;
+        taken
+    }
+
     fn turn(&mut self) {
         let at = self.words.iter().position(|w| *w == self.text);
         let next = at.map_or(0, |at| (at + 1) % self.words.len());

@@ -115,6 +115,12 @@ impl Form {
         Answer::Stay
     }
 
+    /// Pasted text goes into the field that keys go to.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        self.error = None;
+        self.field_mut().is_some_and(|f| f.on_paste(line))
+    }
+
     fn is_free(&mut self) -> bool {
         self.field_mut().is_some_and(|f| f.free)
     }

@@ -92,6 +92,13 @@ impl Picker {
         }
     }
 
+    /// Pasted text joins what is typed, while a file is chosen here.
+    pub fn on_paste(&mut self, line: &str) -> bool {
+        self.error = None;
+        self.chosen = 0;
+        self.state == State::Choosing && field::pasted(&mut self.typed, line)
+    }
+
     fn on_answer(&mut self, key: &KeyEvent, path: PathBuf) -> Answer {
         match key.code {
             KeyCode::Char('y') => self.write(path, true),

@@ -74,14 +74,27 @@ fn narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16, side: Side) {
     if side == Side::Middle {
         x = inside.text(x + 1, y, &format::percent(view.copying), copy_role(view));
     }
-    let memory = format::percent(memory_share(view));
-    inside.text(x + 1, y, &memory, memory_role(view));
+    // Told once, at the first device of the space.
+    match view.shares_memory_of {
+        None => inside.text(
+            x + 1,
+            y,
+            &format::percent(memory_share(view)),
+            memory_role(view),
+        ),
+        Some(_) => inside.text(x + 1, y, "   ″", Role::Dim),
+    };
 }
 
 fn wide(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
     inside.meter(x, y, 8, view.busy, Role::Accent);
     inside.text(x + 9, y, &format::percent(view.busy), busy_role(view));
     inside.text(x + 14, y, &format::percent(view.copying), copy_role(view));
+    if view.shares_memory_of.is_some() {
+        inside.text_right(x + 29, y, "″", Role::Dim);
+        inside.text_right(x + 39, y, "shared", Role::Dim);
+        return;
+    }
     let booked = format::bytes(view.memory_booked);
     inside.text_right(x + 29, y, &booked, memory_role(view));
     inside.text_right(x + 39, y, &format::bytes(view.memory_bytes), Role::Dim);

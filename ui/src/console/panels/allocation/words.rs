@@ -1,16 +1,17 @@
 //! Under the matrix: queues and rates of members, then what there is to say.
 
 use divisi::ensemble::PolicyKind;
-use divisi::session::{DeviceView, MemberView, ReloadState};
+use divisi::session::{DeviceView, MemberView, ProbationState, ReloadState};
 
 use super::columns::Columns;
 use super::{entry, gauges, staged};
 use crate::console::commands::Id;
-use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::panels::{header, keys, lints, proposal};
 use crate::console::pen::Pen;
+use crate::console::severity::Severity;
 use crate::console::theme::Role;
+use crate::console::{checks, format};
 
 type Line = (String, Role);
 
@@ -111,19 +112,34 @@ fn words(model: &Model) -> Vec<Line> {
     if model.edit.is_some() {
         return Vec::new();
     }
-    let mut words: Vec<Line> = reload(model).into_iter().collect();
+    let lints = lints::lints(model).into_iter();
+    let lints = lints.map(|(grave, l)| (grave, format!("{} {l}", grave.sign())));
+    let (faults, others): (Vec<_>, Vec<_>) = lints.partition(|(g, _)| *g == Severity::Fault);
+    let line = |(grave, text): (Severity, String)| (text, grave.role());
+    let mut words: Vec<Line> = faults.into_iter().map(line).collect();
+    words.extend(reload(model));
     words.extend(model.snapshot.devices.iter().filter_map(loss));
     let watched = header::probation(model).filter(|p| p.1 == Role::Warn);
     words.extend(watched.map(|(text, role)| (format!("› {text}"), role)));
+    words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
     let proposed = proposal::words(&model.snapshot);
     let key = keys::label(model, Id::ApplyProposal);
     words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
     if model.focus == Panel::Allocation {
         words.extend(details(model).map(|text| (text, Role::Dim)));
     }
-    let lints = lints::lints(model).into_iter();
-    words.extend(lints.map(|l| (format!("! {l}"), Role::Warn)));
+    words.extend(others.into_iter().map(line));
     words
+}
+
+/// Value, limit and what was before of what is on probation.
+fn checked(model: &Model) -> impl Iterator<Item = String> {
+    let watched = model.snapshot.probation.as_ref();
+    let watched = watched.filter(|p| p.state == ProbationState::Watching);
+    watched
+        .into_iter()
+        .flat_map(|p| &p.checks)
+        .map(checks::long)
 }
 
 fn reload(model: &Model) -> Option<(String, Role)> {

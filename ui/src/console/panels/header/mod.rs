@@ -4,12 +4,17 @@ mod signs;
 
 pub use signs::probation;
 
-use divisi::session::Health;
+use std::time::Duration;
 
-use crate::console::format;
+use divisi::metrics::WINDOW;
+use divisi::session::{Lost, Snapshot};
+
+use crate::console::condition::Condition;
 use crate::console::model::Model;
 use crate::console::pen::Pen;
+use crate::console::severity::Severity;
 use crate::console::theme::Role;
+use crate::console::{format, load};
 
 pub type Piece = (String, Role);
 
@@ -18,8 +23,10 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     if pen.height() < 2 {
         let mut pieces = vec![identity(model, false), simulated(model)];
         pieces.extend([health(model), rate(model)]);
+        let (faults, others) = troubles(model);
+        pieces.extend(faults);
         pieces.extend(signs::signs(model));
-        pieces.extend(troubles(model));
+        pieces.extend(others);
         return line(pen, 0, &pieces);
     }
     let long = pen.width() >= 96;
@@ -29,10 +36,13 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
         simulated(model),
         health(model),
     ];
-    first.extend([rate(model), latency(model)]);
+    first.push(rate(model));
+    first.extend(latency(&model.snapshot));
     line(pen, 0, &first);
-    let mut second = signs::signs(model);
-    second.extend(troubles(model));
+    let (faults, others) = troubles(model);
+    let mut second = faults;
+    second.extend(signs::signs(model));
+    second.extend(others);
     second.extend(settings(model));
     line(pen, 1, &second);
 }
@@ -76,11 +86,11 @@ fn simulated(model: &Model) -> Piece {
 }
 
 fn health(model: &Model) -> Piece {
-    match &model.snapshot.health {
-        Health::Starting => ("○ starting".to_owned(), Role::Warn),
-        Health::Serving => ("● serving".to_owned(), Role::Good),
-        Health::Degraded(why) => (format!("! degraded: {why}"), Role::Bad),
-        Health::Closed(why) => (format!("✗ closed: {why}"), Role::Bad),
+    let now = Condition::of(&model.snapshot);
+    match (now, now.severity()) {
+        (Condition::Starting, _) => ("○ starting".to_owned(), Role::Warn),
+        (_, None) => (format!("● {}", now.short()), Role::Good),
+        (_, Some(grave)) => (format!("{} {}", grave.sign(), now.short()), grave.role()),
     }
 }
 
@@ -92,24 +102,44 @@ fn rate(model: &Model) -> Piece {
     )
 }
 
-fn latency(model: &Model) -> Piece {
-    let latency = &model.snapshot.latency.summary;
-    let value = |micros| match latency.count {
-        0 => "–".to_owned(),
-        _ => format::millis(micros),
+/// Of the last seconds, whose number is said; marked where too few requests tell.
+fn latency(shown: &Snapshot) -> Vec<Piece> {
+    let latency = &shown.latency.now.summary;
+    let value = |share: f64, micros| match latency.is_enough_for(share) {
+        _ if latency.count == 0 => ("–".to_owned(), Role::Dim),
+        true => (format::millis(micros), Role::Text),
+        false => (format!("~{}", format::millis(micros)), Role::Dim),
     };
-    let (p50, p99) = (value(latency.p50), value(latency.p99));
-    let text = format!("p50 {p50:>4}  p99 {p99:>4} ms");
-    (text, Role::Text)
+    let ((p50, role), (p99, slow)) = (value(0.5, latency.p50), value(0.99, latency.p99));
+    let mut pieces = vec![
+        (format!("p50 {p50:>4}"), role),
+        (format!("p99 {p99:>4} ms"), slow),
+    ];
+    pieces.extend(waiting(shown));
+    pieces.push((format!("in {}", format::seconds(WINDOW)), Role::Dim));
+    pieces
+}
+
+/// Waiting that no answer shows yet is not waited for this long.
+const SHOWS: Duration = Duration::from_millis(100);
+
+/// A request that has waited longer than any that was answered lately took.
+fn waiting(shown: &Snapshot) -> Option<Piece> {
+    let oldest = shown.oldest_waiting.filter(|oldest| *oldest >= SHOWS)?;
+    let longest = Duration::from_micros(shown.latency.now.summary.max);
+    (oldest > longest).then(|| {
+        (
+            format!("oldest waits {}", format::duration(oldest)),
+            Role::Warn,
+        )
+    })
 }
 
 fn settings(model: &Model) -> Vec<Piece> {
     let shown = &model.snapshot;
-    let load = match &shown.load.pattern {
-        Some(pattern) if shown.load.resting => {
-            format!("load {pattern} rests while the search measures")
-        }
-        Some(pattern) => format!("load {pattern}"),
+    let load = match load::words(&shown.load) {
+        Some(load) if shown.load.resting => format!("load {load} rests while the search measures"),
+        Some(load) => format!("load {load}"),
         None => "no load".to_owned(),
     };
     let accuracy = shown.accuracy.filter(|a| a.answered > 0).map(|a| {
@@ -146,9 +176,11 @@ fn layout(model: &Model) -> String {
     }
 }
 
-/// What should not be overlooked: made-up weights and counters that are not zero.
-fn troubles(model: &Model) -> Vec<Piece> {
+/// What should not be overlooked: requests that are being lost, then made-up weights and
+/// other counters that are not zero.
+fn troubles(model: &Model) -> (Vec<Piece>, Vec<Piece>) {
     let shown = &model.snapshot;
+    let lately = &shown.lately;
     let mut pieces = Vec::new();
     if model.read_only {
         pieces.push(("read-only".to_owned(), Role::Warn));
@@ -157,14 +189,24 @@ fn troubles(model: &Model) -> Vec<Piece> {
         pieces.push(("synthetic weights".to_owned(), Role::Warn));
     }
     let counters = [
-        ("refused", shown.counters.refused, Role::Warn),
-        ("failed", shown.counters.failed, Role::Bad),
-        ("cancelled", shown.counters.cancelled, Role::Warn),
-        ("restarts", shown.counters.worker_restarts, Role::Bad),
-        ("spans lost", model.lost_spans, Role::Warn),
+        ("refused", shown.counters.refused, grave(&lately.refused)),
+        ("failed", shown.counters.failed, grave(&lately.failed)),
+        ("cancelled", shown.counters.cancelled, Severity::Warning),
+        ("restarts", shown.counters.worker_restarts, Severity::Fault),
+        ("spans lost", model.lost_spans, Severity::Warning),
     ];
-    for (name, count, role) in counters.into_iter().filter(|c| c.1 > 0) {
-        pieces.push((format!("{name} {}", format::short(count as f64)), role));
+    for (name, count, severity) in counters.into_iter().filter(|c| c.1 > 0) {
+        let text = format!("{name} {}", format::short(count as f64));
+        pieces.push((text, severity.role()));
     }
-    pieces
+    let lost = |p: &Piece| p.1 == Severity::Fault.role();
+    pieces.into_iter().partition(lost)
+}
+
+/// What is being lost is a fault; what was lost before is to be looked at.
+fn grave(lost: &Lost) -> Severity {
+    match lost.requests {
+        0 => Severity::Warning,
+        _ => Severity::Fault,
+    }
 }

@@ -5,22 +5,28 @@ use std::time::Duration;
 use divisi::session::{Probation, ProbationState, Terms};
 
 use super::Piece;
-use crate::console::format;
 use crate::console::model::Model;
 use crate::console::theme::Role;
+use crate::console::{checks, format};
 
 /// A probation that passed is said for so long.
 const SAID: Duration = Duration::from_secs(10);
 
 /// All of them, the weightier first.
 pub fn signs(model: &Model) -> Vec<Piece> {
-    let signs = [
-        playback(model),
-        recording(model),
-        probation(model),
-        audience(model),
-    ];
-    signs.into_iter().flatten().collect()
+    let signs = [playback(model), recording(model), probation(model)];
+    let mut signs: Vec<Piece> = signs.into_iter().flatten().collect();
+    signs.extend(checks(model));
+    signs.extend(audience(model));
+    signs
+}
+
+/// How the limits of a probation stand while it runs.
+fn checks(model: &Model) -> Vec<Piece> {
+    let watched = model.snapshot.probation.as_ref();
+    let watched = watched.filter(|p| p.state == ProbationState::Watching);
+    let checks = watched.into_iter().flat_map(|p| &p.checks);
+    checks.map(|c| (checks::short(c), Role::Warn)).collect()
 }
 
 /// `on probation, 12 s left: p99 ≤ ×1.2`.
@@ -41,8 +47,12 @@ pub fn probation(model: &Model) -> Option<Piece> {
 }
 
 fn watching(probation: &Probation, left: Duration) -> String {
-    let limits = limits(&probation.terms).join(", ");
-    format!("on probation, {:>4} left: {limits}", format::seconds(left))
+    let left = format!("on probation, {:>4} left", format::seconds(left));
+    // Where there is nothing to compare with, what is asked is all there is to say.
+    match probation.checks.as_slice() {
+        [] => format!("{left}: {}", limits(&probation.terms).join(", ")),
+        _ => left,
+    }
 }
 
 /// What must not get worse, in signs.
@@ -113,9 +123,9 @@ fn audience(model: &Model) -> Option<Piece> {
         ""
     };
     let edits = match (&audience.editor, audience.you_edit) {
-        (_, true) => "you edit".to_owned(),
+        (None, _) => "nobody edits".to_owned(),
+        (Some(_), true) => "you edit".to_owned(),
         (Some(editor), false) => format!("{editor} edits"),
-        (None, false) => "nobody edits".to_owned(),
     };
     let watch = match audience.viewers {
         0 | 1 => String::new(),

@@ -1,7 +1,9 @@
 //! Bars over a logarithmic axis.
 
+use std::ops::Range;
+
 use divisi::metrics::Bucket;
-use divisi::session::{LatencyView, Target};
+use divisi::session::{Distribution, Target};
 
 use super::marks;
 use crate::console::pen::Pen;
@@ -18,8 +20,8 @@ pub struct Axis {
 impl Axis {
     /// Over both distributions and the target, in `width` columns.
     pub fn new(
-        now: &LatencyView,
-        before: Option<&LatencyView>,
+        now: &Distribution,
+        before: Option<&Distribution>,
         target: Option<Target>,
         width: u16,
     ) -> Option<Self> {
@@ -29,30 +31,35 @@ impl Axis {
                 .chain(before.iter().flat_map(|b| &b.buckets))
         };
         let goal = target.map(|t| t.latency.as_micros() as u64);
-        let micros = || {
-            buckets()
-                .map(|b| b.micros)
-                .chain(goal)
-                .map(|m| m.max(1) as f64)
-        };
+        let edges = || buckets().flat_map(|b| [b.from, b.micros]);
+        let micros = || edges().chain(goal).map(|m| m.max(1) as f64);
         buckets().next()?;
         let low = micros().fold(f64::INFINITY, f64::min);
         let high = micros().fold(low, f64::max);
         // A single value still gets an axis around it.
-        let (low, high) = (low / 1.5, (high * 1.1).max(low * 2.0));
+        let (low, high) = (low / 1.2, (high * 1.1).max(low * 2.0));
         Some(Axis { low, high, width })
     }
 
-    /// The microseconds at the left edge of a column.
-    fn micros(self, column: u16) -> f64 {
-        let share = f64::from(column) / f64::from(self.width.max(1));
-        self.low * (self.high / self.low).powf(share)
+    /// The place of so many microseconds, in columns.
+    fn place(self, micros: f64) -> f64 {
+        let share = (micros / self.low).ln() / (self.high / self.low).ln();
+        share * f64::from(self.width)
+    }
+
+    /// The columns of a bar. Bars that meet share none, and a narrow one still has one.
+    fn columns(self, bar: &Bucket) -> Range<u16> {
+        let round = |micros: u64| {
+            let place = self.place(micros.max(1) as f64).round();
+            place.clamp(0.0, f64::from(self.width)) as u16
+        };
+        let from = round(bar.from).min(self.width.saturating_sub(1));
+        from..round(bar.micros).max(from + 1)
     }
 
     /// The column of so many microseconds, where it is on the axis.
     pub fn column(self, micros: f64) -> Option<u16> {
-        let share = (micros / self.low).ln() / (self.high / self.low).ln();
-        let column = share * f64::from(self.width);
+        let column = self.place(micros);
         (column >= 0.0 && column < f64::from(self.width)).then_some(column as u16)
     }
 
@@ -69,11 +76,11 @@ impl Axis {
 
 /// One histogram.
 pub struct Bars<'a> {
-    pub view: &'a LatencyView,
+    pub view: &'a Distribution,
     pub axis: Axis,
     pub target: Option<Target>,
     /// What is written in its corner.
-    pub name: &'static str,
+    pub name: &'a str,
 }
 
 impl Bars<'_> {
@@ -97,17 +104,25 @@ impl Bars<'_> {
     fn columns(&self, area: &mut Pen<'_>, height: u16) {
         let buckets = &self.view.buckets;
         let most = buckets.iter().map(|b| b.count).max().unwrap_or(1).max(1);
-        let slow = self.view.summary.p99 as f64;
-        for x in 0..self.axis.width {
-            let (from, to) = (self.axis.micros(x), self.axis.micros(x + 1));
-            let share = tallest(buckets, from, to) as f64 / most as f64;
-            // The slowest hundredth stands out.
-            let role = if from >= slow {
-                Role::Warn
-            } else {
-                Role::Accent
-            };
+        let mut columns = vec![(0, Role::Accent); usize::from(self.axis.width)];
+        for bar in buckets {
+            for x in self.axis.columns(bar).map(usize::from) {
+                if let Some(column) = columns.get_mut(x).filter(|c| c.0 <= bar.count) {
+                    *column = (bar.count, self.role(bar));
+                }
+            }
+        }
+        for (x, (count, role)) in (0..).zip(columns) {
+            let share = count as f64 / most as f64;
             area.column(1 + x, height - 1, height, share, role);
+        }
+    }
+
+    /// The slowest hundredth stands out.
+    fn role(&self, bar: &Bucket) -> Role {
+        match bar.from >= self.view.summary.p99 {
+            true => Role::Warn,
+            false => Role::Accent,
         }
     }
 
@@ -124,18 +139,4 @@ impl Bars<'_> {
             area.sign(1 + x, y, "┆", Role::Strong);
         }
     }
-}
-
-/// The highest bar over a part of the axis; a bar reaches down to the one before it.
-fn tallest(buckets: &[Bucket], from: f64, to: f64) -> u64 {
-    let mut below = 0.0;
-    let mut most = 0;
-    for bucket in buckets {
-        let upper = bucket.micros as f64;
-        if upper > from && below < to {
-            most = most.max(bucket.count);
-        }
-        below = upper;
-    }
-    most
 }

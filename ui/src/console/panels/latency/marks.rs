@@ -7,7 +7,10 @@ use crate::console::format;
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
-/// Draws them in one row.
+/// The shares that lie below them; the longest is there from the first on.
+const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
+
+/// Draws them in one row; those of which too few requests tell are dim.
 pub fn draw(inside: &mut Pen<'_>, y: u16, axis: Axis, summary: &LatencySummary) {
     let s = summary;
     let marks = [
@@ -19,7 +22,8 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, axis: Axis, summary: &LatencySummary) 
     ];
     let places = marks.map(|(name, micros)| (name, 1 + axis.nearest(micros as f64)));
     for (i, (name, x)) in places.iter().enumerate() {
-        inside.sign(*x, y, "▴", Role::Accent);
+        let told = summary.is_enough_for(SHARES[i]);
+        inside.sign(*x, y, "▴", if told { Role::Accent } else { Role::Dim });
         let next = places.get(i + 1).map_or(inside.width(), |p| p.1);
         let before = i
             .checked_sub(1)

@@ -19,7 +19,7 @@ struct Part {
 }
 
 /// In the order in which a request goes through them; signs as in the streams.
-fn parts(split: &SplitMeans) -> [Part; 5] {
+fn parts(split: &SplitMeans) -> [Part; 6] {
     let part = |sign, name, short, role, micros| Part {
         sign,
         name,
@@ -28,6 +28,7 @@ fn parts(split: &SplitMeans) -> [Part; 5] {
         micros,
     };
     [
+        part("→", "admission", "admit", Role::Dim, split.admission),
         part("░", "queueing", "queue", Role::Wait, split.queueing),
         part("≈", "batching", "batch", Role::Warn, split.batching),
         part("▒", "copying", "copy", Role::Copy, split.copying),

@@ -1,9 +1,10 @@
-//! Percentiles in fixed columns: now, before the last reload, and the change; then the
-//! target.
+//! Percentiles in fixed columns: lately, since the last reload, before it, and the change;
+//! then the target and what waits.
 
-use divisi::metrics::LatencySummary;
-use divisi::session::{LatencyView, Target};
+use divisi::metrics::{LatencySummary, WINDOW};
+use divisi::session::{Distribution, LatencyView, Target};
 
+use super::objective;
 use crate::console::format;
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
@@ -11,30 +12,40 @@ use crate::console::theme::Role;
 /// Columns for the names of the rows.
 const LABEL: u16 = 6;
 const NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// The shares that lie below them; the longest is there from the first on.
+const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
+
+type Value = (String, Role);
 
 /// Draws it; gives how many rows it took.
 pub fn draw(
     inside: &mut Pen<'_>,
-    now: &LatencyView,
-    before: Option<&LatencyView>,
+    view: &LatencyView,
+    before: Option<&Distribution>,
     target: Option<Target>,
 ) -> u16 {
     let grid = Grid::new(inside.width());
-    grid.row(inside, 0, "", &NAMES.map(str::to_owned), Role::Dim);
-    grid.row(inside, 1, "now", &values(&now.summary), Role::Strong);
+    grid.row(inside, 0, "", &NAMES.map(|n| (n.to_owned(), Role::Dim)));
+    let lately = format::seconds(WINDOW);
+    grid.row(inside, 1, &lately, &values(&view.now.summary, Role::Strong));
     let mut y = 2;
-    if let Some(before) = before {
-        grid.row(inside, y, "before", &values(&before.summary), Role::Dim);
+    let mut next = |inside: &mut Pen<'_>, name: &str, values: &[Value; 5]| {
+        grid.row(inside, y, name, values);
         y += 1;
-        if inside.height() >= 10 {
-            let changes = changes(&before.summary, &now.summary);
-            grid.row(inside, y, "change", &changes, Role::Text);
-            y += 1;
+    };
+    if inside.height() >= 6 {
+        next(inside, "since", &values(&view.since.summary, Role::Text));
+    }
+    if let Some(before) = before {
+        next(inside, "before", &values(&before.summary, Role::Dim));
+        if inside.height() >= 11 {
+            let changes = changes(&before.summary, &view.since.summary);
+            next(inside, "change", &changes);
         }
     }
     match target {
         Some(target) if inside.height() > y + 2 => {
-            objective(inside, y, target, now, before);
+            objective::draw(inside, y, target, view, before);
             y + 1
         }
         _ => y,
@@ -61,35 +72,38 @@ impl Grid {
         }
     }
 
-    fn row(&self, inside: &mut Pen<'_>, y: u16, name: &str, values: &[String; 5], role: Role) {
-        let name = if self.label < LABEL {
-            short(name)
-        } else {
-            name
+    fn row(&self, inside: &mut Pen<'_>, y: u16, name: &str, values: &[Value; 5]) {
+        let name = match self.label < LABEL {
+            true => short(name),
+            false => name.to_owned(),
         };
-        inside.text(0, y, name, Role::Dim);
-        for (i, value) in values.iter().take(self.shown).enumerate() {
+        inside.text(0, y, &name, Role::Dim);
+        for (i, (value, role)) in values.iter().take(self.shown).enumerate() {
             // The name of p99.9 is as wide as the narrowest column.
             let wider = u16::from(self.column == 5 && i == 3);
             let end = self.label + self.column * (i as u16 + 1) + wider;
-            inside.text_right(end, y, value, role);
+            inside.text_right(end, y, value, *role);
         }
     }
 }
 
-fn short(name: &str) -> &str {
+fn short(name: &str) -> String {
     match name {
-        "before" => "was",
-        "change" => "±",
-        name => name,
+        "since" => "all".to_owned(),
+        "before" => "was".to_owned(),
+        "change" => "±".to_owned(),
+        name => name.replace(' ', ""),
     }
 }
 
-fn values(summary: &LatencySummary) -> [String; 5] {
-    match summary.count {
-        0 => std::array::from_fn(|_| "–".to_owned()),
-        _ => micros(summary).map(value),
-    }
+/// Those of which too few requests tell are dim and marked.
+fn values(summary: &LatencySummary, role: Role) -> [Value; 5] {
+    let micros = micros(summary);
+    std::array::from_fn(|i| match summary.is_enough_for(SHARES[i]) {
+        _ if summary.count == 0 => ("–".to_owned(), Role::Dim),
+        true => (value(micros[i]), role),
+        false => (format!("~{}", value(micros[i])), Role::Dim),
+    })
 }
 
 /// Milliseconds, or seconds where those would not fit in a column.
@@ -105,56 +119,15 @@ fn micros(summary: &LatencySummary) -> [u64; 5] {
     [s.p50, s.p90, s.p99, s.p999, s.max]
 }
 
-fn changes(before: &LatencySummary, now: &LatencySummary) -> [String; 5] {
+fn changes(before: &LatencySummary, now: &LatencySummary) -> [Value; 5] {
+    let enough = |i: usize| [before, now].iter().all(|s| s.is_enough_for(SHARES[i]));
     let (before, now) = (micros(before), micros(now));
     std::array::from_fn(|i| {
         let gain = format::gain(before[i] as f64, now[i] as f64);
-        gain.map_or("–".to_owned(), |g| g.replace(' ', "").replace('-', "−"))
+        match gain.map(|g| g.replace(' ', "").replace('-', "−")) {
+            None => ("–".to_owned(), Role::Dim),
+            Some(gain) if enough(i) => (gain, Role::Text),
+            Some(gain) => (format!("~{gain}"), Role::Dim),
+        }
     })
-}
-
-/// `target 5.00 ms for 99.0% · missed 1.8% ✗ (before 4.0%)`.
-fn objective(
-    inside: &mut Pen<'_>,
-    y: u16,
-    target: Target,
-    now: &LatencyView,
-    before: Option<&LatencyView>,
-) {
-    let latency = format::millis(target.latency.as_micros() as u64);
-    let asked = format!("target ┆ {latency} ms · ");
-    let x = inside.text(0, y, &asked, Role::Dim);
-    let Some(missed) = now.missed else {
-        inside.text(x, y, "share missed not known yet", Role::Dim);
-        return;
-    };
-    let met = missed <= 1.0 - target.share + 1e-9;
-    let (sign, role) = if met {
-        ("✓", Role::Good)
-    } else {
-        ("✗", Role::Bad)
-    };
-    let share = format::permille(missed);
-    let x = inside.pieces(
-        x,
-        y,
-        &[
-            ("missed ", Role::Dim),
-            (share.trim(), role),
-            (" ", role),
-            (sign, role),
-        ],
-    );
-    let allowed = format!(
-        " of {} allowed",
-        format::permille(1.0 - target.share).trim()
-    );
-    let was = before.and_then(|b| b.missed);
-    let was = was.map_or(String::new(), |m| {
-        format!(" · before {}", format::permille(m).trim())
-    });
-    let rest = allowed + &was;
-    if x + format::width(&rest) <= inside.width() {
-        inside.text(x, y, &rest, Role::Dim);
-    }
 }

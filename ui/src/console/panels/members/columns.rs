@@ -52,10 +52,10 @@ static ALL: [Column; 8] = [
         of(m, |s| s.accuracy.map(format::permille))
     })),
     column("distance", 10, 5, |m| {
-        of(m, |s| Some(format::permille(s.disagreement)))
+        of(m, |s| s.disagreement.map(format::permille))
     }),
     column("entropy", 9, 6, |m| {
-        of(m, |s| Some(format::permille(s.entropy)))
+        of(m, |s| s.entropy.map(format::permille))
     }),
     column("cost", 8, 1, |m| of(m, |s| Some(format::permille(s.cost)))),
     column("flips", 8, 2, |m| {

@@ -162,40 +162,33 @@ fn of(at: usize, all: usize) -> String {
     }
 }
 
+/// The best and how sure it is, the start, and the gain: as much as there is room for.
 fn best(inside: &mut Pen<'_>, y: u16, search: &SearchView) -> u16 {
+    let seen = &search.progress;
     let score = |s: Option<f64>| {
         s.map_or("–".to_owned(), |s| {
             format::grouped(s.max(0.0).round() as u64)
         })
     };
-    let gain = search.progress.start_score.zip(search.progress.best_score);
+    let gain = seen.start_score.zip(seen.best_score);
     let gain = gain
         .and_then(|(start, best)| format::gain(start, best))
         .unwrap_or_default();
-    let best = score(search.progress.best_score);
-    let start = score(search.progress.start_score);
-    let wide = inside.width() >= 52;
-    let unit = if wide {
-        " samples/s   start "
-    } else {
-        " from "
-    };
-    let x = inside.pieces(
-        0,
-        y,
-        &[
-            ("best ", Role::Dim),
-            (&best, Role::Strong),
-            (unit, Role::Dim),
-            (&start, Role::Text),
-        ],
-    );
-    let x = inside.text(x + 2, y, &gain, Role::Good);
-    if search.progress.best_score.is_some() {
-        let doubt = search.progress.best_doubt.to_string();
-        let room = inside.width().saturating_sub(x + 2);
-        inside.text(x + 2, y, &format::fit(&doubt, room), Role::Dim);
-    }
+    let doubt = seen.best_score.map(|_| seen.best_doubt.to_string());
+    let doubt = doubt.unwrap_or_default();
+    let (best, start) = (score(seen.best_score), score(seen.start_score));
+    let number = [("best ", Role::Dim), (best.as_str(), Role::Strong)];
+    let gained = [("  ", Role::Dim), (gain.as_str(), Role::Good)];
+    let doubted = |before| [(before, Role::Dim), (doubt.as_str(), Role::Dim)];
+    let from = |words| [(words, Role::Dim), (start.as_str(), Role::Text)];
+    let forms = [
+        [number, from(" samples/s   start "), gained, doubted("  ")].concat(),
+        [number, from(" from "), gained, doubted("  ")].concat(),
+        [number, doubted(" "), gained].concat(),
+    ];
+    let width = |form: &&Vec<(&str, Role)>| form.iter().map(|(t, _)| format::width(t)).sum::<u16>();
+    let fits = forms.iter().find(|form| width(form) <= inside.width());
+    inside.pieces(0, y, fits.unwrap_or(&forms[2]));
     y + 1
 }
 

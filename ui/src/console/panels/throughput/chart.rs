@@ -1,5 +1,6 @@
 //! A curve in dots over the last moments, its axes, and signs where something changed.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use divisi::session::{Mark, MarkKind};
@@ -11,33 +12,50 @@ use crate::console::model::Model;
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
-/// Columns for the numbers of the axis.
-const AXIS: u16 = 6;
+/// Columns for the numbers of the axis, at least.
+pub const AXIS: u16 = 6;
 
 /// Values over time, the newest at the right edge.
 pub struct Curve {
     series: Vec<f64>,
     moment: Duration,
-    /// Columns of cells.
+    /// Moments that a dot is the mean of.
+    each: usize,
+    /// The first column of the curve, and how many there are.
+    left: u16,
     width: u16,
 }
 
 impl Curve {
     /// Of all moments, in a panel of `width` columns: where there are more than dots, a
-    /// dot is the mean of a few.
-    pub fn new(series: Vec<f64>, moment: Duration, width: u16) -> Self {
-        let width = width.saturating_sub(AXIS);
+    /// dot is the mean of a few. The axis takes `left` columns.
+    pub fn new(series: &[f64], moment: Duration, width: u16, left: u16) -> Self {
+        let width = width.saturating_sub(left);
         let most = usize::from(width).max(1) * 2;
         let each = series.len().div_ceil(most).max(1);
-        let mean = |few: &[f64]| few.iter().sum::<f64>() / few.len() as f64;
-        // From the newest on; the oldest few may be fewer.
-        let mut means: Vec<f64> = series.rchunks(each).map(mean).collect();
-        means.reverse();
         Curve {
-            series: means,
+            series: means(series, each),
             moment: moment.saturating_mul(each as u32),
+            each,
+            left,
             width,
         }
+    }
+
+    /// Another series over the same time at the same columns, one value a column of dots;
+    /// none where it had not begun.
+    pub fn beside(&self, series: &[f64]) -> impl Iterator<Item = Option<f64>> + use<> {
+        let means = means(series, self.each);
+        let length = self.series.len();
+        let missing = length.saturating_sub(means.len());
+        let over = means.len().saturating_sub(length);
+        let dots = self.width * 2;
+        (0..dots).map(move |dot| between(&means[over..], dot, dots, length, missing))
+    }
+
+    /// The columns of the curve.
+    pub fn columns(&self) -> Range<u16> {
+        self.left..self.left + self.width
     }
 
     /// The time from its left to its right edge.
@@ -52,17 +70,12 @@ impl Curve {
         let length = self.length().as_secs_f64();
         let share = 1.0 - ago.as_secs_f64() / length.max(f64::MIN_POSITIVE);
         let column = (share * f64::from(self.width.saturating_sub(1))).round();
-        (share >= 0.0).then_some(AXIS + column as u16)
+        (share >= 0.0).then_some(self.left + column as u16)
     }
 
     /// The value at a column of dots, between those of the moments around it.
     fn at(&self, dot: u16, dots: u16) -> Option<f64> {
-        let last = self.series.len().checked_sub(1)?;
-        let place = f64::from(dot) / f64::from(dots.saturating_sub(1).max(1)) * last as f64;
-        let (low, part) = (place.floor() as usize, place.fract());
-        let from = self.series.get(low)?;
-        let to = self.series.get(low + 1).unwrap_or(from);
-        Some(from + (to - from) * part)
+        between(&self.series, dot, dots, self.series.len(), 0)
     }
 
     /// Draws it in `height` rows and its time axis under it.
@@ -73,24 +86,25 @@ impl Curve {
         dots.curve((0..count).map(|x| self.at(x, count).map(|v| v / top)));
         self.axes(inside, y, height, top);
         self.changes(inside, y, height, model);
-        dots.draw(inside, AXIS, y, Role::Accent);
+        dots.draw(inside, self.left, y, Role::Accent);
         self.letters(inside, y, model);
     }
 
     fn axes(&self, inside: &mut Pen<'_>, y: u16, height: u16, top: f64) {
         let bottom = y + height - 1;
-        inside.text_right(AXIS - 1, y, &format::short(top), Role::Dim);
+        let end = self.left - 1;
+        inside.text_right(end, y, &format::short(top), Role::Dim);
         if height > 5 {
             let middle = format::short(top / 2.0);
-            inside.text_right(AXIS - 1, y + height / 2, &middle, Role::Dim);
+            inside.text_right(end, y + height / 2, &middle, Role::Dim);
         }
-        inside.text_right(AXIS - 1, bottom, "0", Role::Dim);
+        inside.text_right(end, bottom, "0", Role::Dim);
         let length = format!("−{}", format::seconds(self.length()));
-        inside.text(AXIS, bottom + 1, &length, Role::Dim);
+        inside.text(self.left, bottom + 1, &length, Role::Dim);
         inside.text_right(inside.width(), bottom + 1, "now", Role::Dim);
         let half = format!("−{}", format::seconds(self.length() / 2));
         if self.width > 50 {
-            inside.text(AXIS + self.width / 2, bottom + 1, &half, Role::Dim);
+            inside.text(self.left + self.width / 2, bottom + 1, &half, Role::Dim);
         }
     }
 
@@ -117,6 +131,30 @@ impl Curve {
             inside.sign(x, y, marks::letter(kind), Role::Warn);
         }
     }
+}
+
+/// Means of so many values, from the newest on; the oldest few may be fewer.
+fn means(series: &[f64], each: usize) -> Vec<f64> {
+    let mean = |few: &[f64]| few.iter().sum::<f64>() / few.len() as f64;
+    let mut means: Vec<f64> = series.rchunks(each).map(mean).collect();
+    means.reverse();
+    means
+}
+
+/// Where a column of dots lies among so many moments: after which, and how far.
+fn place(dot: u16, dots: u16, moments: usize) -> Option<(usize, f64)> {
+    let last = moments.checked_sub(1)?;
+    let place = f64::from(dot) / f64::from(dots.saturating_sub(1).max(1)) * last as f64;
+    Some((place.floor() as usize, place.fract()))
+}
+
+/// The value there of a series of which the first few moments are missing.
+fn between(series: &[f64], dot: u16, dots: u16, moments: usize, missing: usize) -> Option<f64> {
+    let (low, part) = place(dot, dots, moments)?;
+    let low = low.checked_sub(missing)?;
+    let from = series.get(low)?;
+    let to = series.get(low + 1).unwrap_or(from);
+    Some(from + (to - from) * part)
 }
 
 /// The next of 1, 2, 5, 10, …, so that the axis does not change with every value.

@@ -22,11 +22,13 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let rows = members::rows(&inside, model, whose);
     let legend = marks::legend_rows(inside.height().saturating_sub(rows + 6), model);
     let height = inside.height().saturating_sub(2 + rows + legend);
+    let left = members::left(&inside, model, rows);
+    let curve = curve(model, whose, inside.width(), left);
     if height > 0 {
-        curve(model, whose, inside.width()).draw(&mut inside, 1, height, model);
+        curve.draw(&mut inside, 1, height, model);
     }
     marks::legend(&mut inside, 2 + height, legend, model);
-    members::draw(&mut inside, 2 + height + legend, rows, model);
+    members::draw(&mut inside, 2 + height + legend, rows, &curve, model);
 }
 
 /// Rates are counted for members, not for workers.
@@ -37,7 +39,7 @@ fn whose(model: &Model) -> Whose {
     }
 }
 
-fn curve(model: &Model, whose: Whose, width: u16) -> Curve {
+fn curve(model: &Model, whose: Whose, width: u16, left: u16) -> Curve {
     let shown = &model.snapshot;
     let member = match whose {
         Whose::Member(at) => shown.members.get(at),
@@ -47,7 +49,7 @@ fn curve(model: &Model, whose: Whose, width: u16) -> Curve {
         Some(member) => member.series.iter().map(|v| f64::from(*v)).collect(),
         None => shown.throughput.series.clone(),
     };
-    Curve::new(series, shown.throughput.moment, width)
+    Curve::new(&series, shown.throughput.moment, width, left)
 }
 
 fn numbers(inside: &mut Pen<'_>, model: &Model, whose: Whose) {

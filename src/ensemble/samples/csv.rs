@@ -1,0 +1,120 @@
+//! CSV files: samples with or without labels, and labels alone.
+
+use csv::{ReaderBuilder, StringRecord};
+
+use super::form::{Classes, SampleForm};
+use super::{Samples, SamplesError};
+
+fn wrong(line: u64, reason: String) -> SamplesError {
+    SamplesError::Line { line, reason }
+}
+
+/// Hands each record with its line to `take`; gives the header first to `begin`.
+fn each<T>(
+    bytes: &[u8],
+    begin: impl FnOnce(StringRecord) -> Result<T, SamplesError>,
+    mut take: impl FnMut(&mut T, u64, &StringRecord) -> Result<(), SamplesError>,
+) -> Result<T, SamplesError> {
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(bytes);
+    let header = reader.headers().map_err(|e| wrong(1, e.to_string()))?;
+    let mut state = begin(header.clone())?;
+    let mut record = StringRecord::new();
+    loop {
+        let more = reader.read_record(&mut record).map_err(|e| {
+            let line = e.position().map_or(0, csv::Position::line);
+            wrong(line, e.to_string())
+        })?;
+        if !more {
+            return Ok(state);
+        }
+        let line = record.position().map_or(0, csv::Position::line);
+        take(&mut state, line, &record)?;
+    }
+}
+
+/// What was read so far.
+struct Rows {
+    header: StringRecord,
+    labelled: bool,
+    values: Vec<f32>,
+    labels: Vec<usize>,
+}
+
+pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+    let width = form.shape.elements();
+    let begin = |header| Rows::begin(header, width);
+    let mut rows = each(bytes, begin, |rows, line, record| {
+        rows.take(line, record, width, &form.classes)
+    })?;
+    rows.values.shrink_to_fit();
+    form.layout.to_planes(form.shape, &mut rows.values);
+    Samples::new(rows.values, width, rows.labelled.then_some(rows.labels))
+}
+
+impl Rows {
+    fn begin(header: StringRecord, width: usize) -> Result<Self, SamplesError> {
+        if !header.is_empty() && header.iter().all(|h| h.trim().parse::<f64>().is_ok()) {
+            return Err(SamplesError::NoHeader);
+        }
+        let labelled = header.iter().next_back().map(str::trim) == Some("label");
+        if header.len() != width + usize::from(labelled) {
+            return Err(SamplesError::Width {
+                expected: width,
+                found: header.len() - usize::from(labelled && !header.is_empty()),
+            });
+        }
+        Ok(Rows {
+            header,
+            labelled,
+            values: Vec::new(),
+            labels: Vec::new(),
+        })
+    }
+
+    fn take(
+        &mut self,
+        line: u64,
+        record: &StringRecord,
+        width: usize,
+        classes: &Classes<'_>,
+    ) -> Result<(), SamplesError> {
+        let columns = self.header.len();
+        if record.len() != columns {
+            let why = format!("expected {columns} columns, found {}", record.len());
+            return Err(wrong(line, why));
+        }
+        for (column, text) in record.iter().take(width).enumerate() {
+            let value = text.trim().parse::<f32>().ok().filter(|v| v.is_finite());
+            self.values.push(value.ok_or_else(|| {
+                let name = &self.header[column];
+                let why = format!("column {name}: expected a finite number, found `{text}`");
+                wrong(line, why)
+            })?);
+        }
+        if self.labelled {
+            let label = classes.named(&record[width]);
+            let label = label.map_err(|why| wrong(line, format!("column label: {why}")))?;
+            self.labels.push(label);
+        }
+        Ok(())
+    }
+}
+
+/// Labels alone: a column called `label`, others beside it or not.
+pub(super) fn labels(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+    let begin = |header: StringRecord| {
+        let column = header.iter().position(|name| name.trim() == "label");
+        let column = column.ok_or_else(|| {
+            let why = "expected a header with a column called `label`";
+            wrong(1, why.to_owned())
+        })?;
+        Ok((column, Vec::new()))
+    };
+    let (_, labels) = each(bytes, begin, |(column, labels), line, record| {
+        let text = record.get(*column).unwrap_or_default();
+        let label = classes.named(text);
+        labels.push(label.map_err(|why| wrong(line, format!("column label: {why}")))?);
+        Ok(())
+    })?;
+    Ok(labels)
+}

@@ -1,0 +1,99 @@
+//! What is known of samples before their file is read.
+
+use crate::network::Shape;
+
+use super::Layout;
+
+/// What is known of samples before their file is read.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleForm<'a> {
+    /// Of one sample, as networks take it.
+    pub shape: Shape,
+    pub layout: Layout,
+    pub classes: Classes<'a>,
+}
+
+/// The classes that labels may name.
+#[derive(Clone, Copy, Debug)]
+pub struct Classes<'a> {
+    pub count: usize,
+    /// One a class, where they have names.
+    pub names: Option<&'a [String]>,
+}
+
+/// Names of classes that a message lists at most.
+const MOST_NAMES: usize = 5;
+
+impl<'a> SampleForm<'a> {
+    /// Samples of a shape, channels first, with labels of any class.
+    pub fn new(shape: Shape) -> Self {
+        SampleForm {
+            shape,
+            layout: Layout::default(),
+            classes: Classes::any(),
+        }
+    }
+
+    /// The same with labels below `count`.
+    #[must_use]
+    pub fn classes(self, count: usize, names: Option<&'a [String]>) -> Self {
+        let classes = Classes { count, names };
+        SampleForm { classes, ..self }
+    }
+}
+
+impl Classes<'_> {
+    /// Any number is a class.
+    pub fn any() -> Self {
+        Classes {
+            count: usize::MAX,
+            names: None,
+        }
+    }
+
+    /// The class of that number.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn numbered(&self, number: i128) -> Result<usize, String> {
+        let class = usize::try_from(number).ok().filter(|&c| c < self.count);
+        class.ok_or_else(|| self.expected(&number.to_string()))
+    }
+
+    /// The class that a text names, by its name or its number.
+    ///
+    /// # Errors
+    /// What was expected, or that the text is the name of one class and the number of
+    /// another.
+    pub fn named(&self, text: &str) -> Result<usize, String> {
+        let text = text.trim();
+        let names = self.names.unwrap_or_default();
+        let by_name = names.iter().position(|name| name == text);
+        let by_number = text.parse().ok().filter(|&c: &usize| c < self.count);
+        match (by_name, by_number) {
+            (Some(name), Some(number)) if name != number => Err(format!(
+                "`{text}` is the name of class {name} and the number of class {number}; give \
+                 numbers in an .npy of integers, or names that are no numbers"
+            )),
+            (Some(class), _) | (None, Some(class)) => Ok(class),
+            (None, None) => Err(self.expected(text)),
+        }
+    }
+
+    fn expected(&self, found: &str) -> String {
+        let found = found.escape_debug();
+        let Some(names) = self.names else {
+            let most = self.count;
+            return format!("expected a class below {most}, found `{found}`");
+        };
+        let shown = names.iter().take(MOST_NAMES).map(|n| format!("`{n}`"));
+        let mut shown = shown.collect::<Vec<_>>().join(", ");
+        if let Some(more @ 1..) = names.len().checked_sub(MOST_NAMES) {
+            shown += &format!(" and {more} more");
+        }
+        format!(
+            "expected a class below {} or one of {shown}, found `{found}`",
+            self.count
+        )
+    }
+}

@@ -1,0 +1,306 @@
+//! Samples from files (CSV with a header, or NumPy's `.npy`), or made up.
+//!
+//! What a file holds stays as it holds it, and is made float32 a batch at a time: bytes
+//! take a quarter of what their float32 would.
+
+mod csv;
+mod error;
+mod form;
+mod layout;
+mod npy;
+mod table;
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::network::Shape;
+
+pub use error::SamplesError;
+pub use form::{Classes, SampleForm};
+pub use layout::Layout;
+use table::Table;
+
+/// Rows of raw values (before scaling), with labels where they are known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    source: Source,
+    /// All values as float32, once somebody asked for that.
+    floats: OnceLock<Vec<f32>>,
+    /// Rows of the source that are left out.
+    skipped: usize,
+    rows: usize,
+    width: usize,
+    labels: Option<Vec<usize>>,
+}
+
+/// Where values come from.
+#[derive(Clone, Debug, PartialEq)]
+enum Source {
+    MadeUp,
+    Floats(Vec<f32>),
+    File(Table, Shape, Layout),
+}
+
+impl Samples {
+    /// Takes rows that a program holds.
+    ///
+    /// # Errors
+    /// There is no row, or the values are no whole number of rows, or labels are not one a row.
+    pub fn new(
+        values: Vec<f32>,
+        width: usize,
+        labels: Option<Vec<usize>>,
+    ) -> Result<Self, SamplesError> {
+        if values.is_empty() || width == 0 {
+            return Err(SamplesError::Empty);
+        }
+        let rows = values.len() / width;
+        if values.len() != rows * width {
+            return Err(SamplesError::Width {
+                expected: width,
+                found: values.len(),
+            });
+        }
+        let samples = Samples::from_source(Source::Floats(values), rows, width)?;
+        match labels {
+            Some(labels) => samples.with_labels(labels),
+            None => Ok(samples),
+        }
+    }
+
+    /// `rows` made-up samples of `width` values from −1 to 1, the same each time, without
+    /// labels; they are made when they are first asked for.
+    ///
+    /// # Errors
+    /// [`SamplesError::Empty`] where there is no row or value.
+    pub fn synthetic(rows: usize, width: usize) -> Result<Self, SamplesError> {
+        Samples::from_source(Source::MadeUp, rows, width)
+    }
+
+    fn from_source(source: Source, rows: usize, width: usize) -> Result<Self, SamplesError> {
+        if rows == 0 || width == 0 {
+            return Err(SamplesError::Empty);
+        }
+        Ok(Samples {
+            source,
+            floats: OnceLock::new(),
+            skipped: 0,
+            rows,
+            width,
+            labels: None,
+        })
+    }
+
+    /// Reads the bytes of a file called `name`; labels are the last column of a CSV,
+    /// where it is called `label`.
+    ///
+    /// # Errors
+    /// What is wrong, and in which line.
+    pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        match Kind::of(name)? {
+            Kind::Csv => csv::samples(&bytes, form),
+            Kind::Npy => npy::samples(bytes, form),
+        }
+    }
+
+    /// Adds the labels in the bytes of a file called `name`, one a sample: the column
+    /// `label` of a CSV, or an `.npy` of whole numbers or names.
+    ///
+    /// # Errors
+    /// What is wrong, and in which line; the samples have labels already, or others in
+    /// number.
+    pub fn labelled_by(
+        self,
+        name: &str,
+        bytes: Vec<u8>,
+        classes: &Classes<'_>,
+    ) -> Result<Self, SamplesError> {
+        if self.labels.is_some() {
+            return Err(SamplesError::LabelledTwice);
+        }
+        let labels = match Kind::of(name)? {
+            Kind::Csv => csv::labels(&bytes, classes)?,
+            Kind::Npy => npy::labels(bytes, classes)?,
+        };
+        self.with_labels(labels)
+    }
+
+    fn with_labels(mut self, labels: Vec<usize>) -> Result<Self, SamplesError> {
+        if labels.len() != self.rows {
+            return Err(SamplesError::Labels {
+                expected: self.rows,
+                found: labels.len(),
+            });
+        }
+        self.labels = Some(labels);
+        Ok(self)
+    }
+
+    /// Leaves out the first `rows`.
+    ///
+    /// # Errors
+    /// [`SamplesError::Empty`] where none is left.
+    pub fn skip(mut self, rows: usize) -> Result<Self, SamplesError> {
+        if rows >= self.len() {
+            return Err(SamplesError::Empty);
+        }
+        self.skipped += rows;
+        self.rows -= rows;
+        self.floats = OnceLock::new();
+        if let Some(labels) = &mut self.labels {
+            labels.drain(..rows);
+        }
+        Ok(self)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Never: samples are at least one.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Values of one sample.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Bytes that are held for values.
+    pub fn bytes(&self) -> usize {
+        let of_floats = |values: &Vec<f32>| size_of_val(&values[..]);
+        let source = match &self.source {
+            Source::MadeUp => 0,
+            Source::Floats(values) => of_floats(values),
+            Source::File(table, ..) => table.bytes(),
+        };
+        source + self.floats.get().map_or(0, of_floats)
+    }
+
+    /// All values as float32, row after row. They are kept from the first call on, where
+    /// the file holds something else: [`Samples::rows`] takes what it needs instead.
+    pub fn values(&self) -> &[f32] {
+        let all = self.rows * self.width;
+        match self.borrow(0, self.rows) {
+            Some(values) => values,
+            None => self.floats.get_or_init(|| match self.source {
+                Source::MadeUp => {
+                    make_up(self.skipped * self.width + all).split_off(self.skipped * self.width)
+                }
+                _ => self.read(0, self.rows),
+            }),
+        }
+    }
+
+    /// Values of sample `index`, counted round and round; by [`Samples::values`].
+    pub fn row(&self, index: usize) -> &[f32] {
+        let i = index % self.len();
+        &self.values()[i * self.width..(i + 1) * self.width]
+    }
+
+    /// Labels, one a sample, where they are known.
+    pub fn labels(&self) -> Option<&[usize]> {
+        self.labels.as_deref()
+    }
+
+    /// Values of `count` samples from `first` on, counted round and round; copied only
+    /// where they are not neighbours or not float32.
+    pub fn rows(&self, first: usize, count: usize) -> Cow<'_, [f32]> {
+        let first = first % self.len();
+        if let Source::MadeUp = self.source {
+            self.values();
+        }
+        if first + count <= self.len() {
+            return match self.borrow(first, count) {
+                Some(values) => Cow::Borrowed(values),
+                None => Cow::Owned(self.read(first, count)),
+            };
+        }
+        let mut values = Vec::with_capacity(count * self.width);
+        let (mut at, mut left) = (first, count);
+        while left > 0 {
+            let piece = left.min(self.len() - at);
+            values.extend_from_slice(&self.rows(at, piece));
+            left -= piece;
+            at = 0;
+        }
+        Cow::Owned(values)
+    }
+
+    /// Neighbours as they lie in memory, where those are float32 in the right order.
+    fn borrow(&self, first: usize, count: usize) -> Option<&[f32]> {
+        let from = first * self.width..(first + count) * self.width;
+        if let Some(values) = self.floats.get() {
+            return values.get(from);
+        }
+        let skipped = self.skipped * self.width;
+        let from = skipped + from.start..skipped + from.end;
+        match &self.source {
+            Source::Floats(values) => values.get(from),
+            Source::File(table, shape, layout) if layout.is_plain(*shape) => table.borrow(from),
+            _ => None,
+        }
+    }
+
+    /// Neighbours made float32 in the right order.
+    fn read(&self, first: usize, count: usize) -> Vec<f32> {
+        let mut values = Vec::with_capacity(count * self.width);
+        if let Source::File(table, shape, layout) = &self.source {
+            let first = (self.skipped + first) * self.width;
+            table.read(first..first + count * self.width, &mut values);
+            layout.to_planes(*shape, &mut values);
+        }
+        values
+    }
+
+    /// Labels of `count` samples from `first` on, counted round and round, where they are
+    /// known; copied only where they are not neighbours.
+    pub fn labels_of(&self, first: usize, count: usize) -> Option<Cow<'_, [usize]>> {
+        let labels = self.labels()?;
+        let first = first % labels.len();
+        Some(match labels.get(first..first + count) {
+            Some(neighbours) => Cow::Borrowed(neighbours),
+            None => labels
+                .iter()
+                .cycle()
+                .skip(first)
+                .take(count)
+                .copied()
+                .collect(),
+        })
+    }
+
+    /// The label of sample `index`, counted round and round.
+    pub fn label(&self, index: usize) -> Option<usize> {
+        self.labels.as_ref().map(|l| l[index % l.len()])
+    }
+}
+
+/// What a file is, by its name.
+enum Kind {
+    Csv,
+    Npy,
+}
+
+impl Kind {
+    fn of(name: &str) -> Result<Self, SamplesError> {
+        let lower = name.to_ascii_lowercase();
+        match lower.rsplit_once('.') {
+            Some((_, "csv")) => Ok(Kind::Csv),
+            Some((_, "npy")) => Ok(Kind::Npy),
+            _ => Err(SamplesError::Kind),
+        }
+    }
+}
+
+fn make_up(values: usize) -> Vec<f32> {
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    (0..values)
+        .map(|_| random.random_range(-1.0..=1.0))
+        .collect()
+}

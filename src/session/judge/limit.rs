@@ -1,0 +1,227 @@
+//! One limit: what is counted, and when there is more of it than chance brings.
+
+use crate::metrics::{LogHistogram, Reading, bounds};
+use crate::session::guard::{Check, Limited, Terms};
+
+use super::{Baseline, Judge};
+
+/// A limit of a probation, as a share of what is counted.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    pub what: Limited,
+    /// Of p99: a latency is above it that is above this, in microseconds.
+    edge: u64,
+    /// What was before, and what is asked: microseconds or shares.
+    baseline: Option<f64>,
+    limit: f64,
+    /// The share beyond the limit that may be, with what the time before does not tell.
+    allowed: f64,
+    /// How many hits count as one, since they come together.
+    dispersion: f64,
+    /// The risk while it runs, and at the end.
+    risk: f64,
+    /// How many are to be counted.
+    needed: u64,
+}
+
+/// A hundredth of requests may be above p99.
+const ABOVE_P99: f64 = 0.01;
+
+/// A share so much above the allowed one is what is looked for.
+const FOUND: f64 = 0.01;
+/// Of failures and accuracy, so much of the allowed one where that is more.
+const FOUND_AGAIN: f64 = 0.5;
+
+/// Fewer pieces or hits do not tell how they spread.
+const PIECES: usize = 5;
+const HITS: u64 = 5;
+
+/// What `terms` ask, where the time before gives something to compare with.
+pub(super) fn limits(terms: &Terms, before: &Baseline) -> Vec<Limit> {
+    let asked = [terms.p99, terms.failures, terms.accuracy];
+    let asked = asked.iter().flatten().count().max(1);
+    // For the time before, the looks meanwhile, and the end.
+    let risk = Judge::RISK / asked as f64 / 3.0;
+    let whole = &before.whole;
+    let requests = whole.answered + whole.failed + whole.refused;
+    let p99 = terms.p99.filter(|_| whole.answered >= Judge::LEAST);
+    let failures = terms.failures;
+    let accuracy = terms.accuracy.filter(|_| whole.labelled >= Judge::LEAST);
+    let limits = [
+        p99.map(|factor| slower(factor, before, risk)),
+        failures.map(|more| failing(more, before, requests, risk)),
+        accuracy.map(|less| less_right(less, before, risk)),
+    ];
+    limits.into_iter().flatten().collect()
+}
+
+fn slower(factor: f64, before: &Baseline, risk: f64) -> Limit {
+    let latency = &before.whole.latency;
+    let [p99] = latency.quantiles([0.99]);
+    let edge = LogHistogram::edge((p99 as f64 * factor).ceil() as u64);
+    let draft = Limit {
+        edge,
+        ..Limit::draft(Limited::P99, Some(p99 as f64), edge as f64, risk)
+    };
+    let draft = draft.spread_as(before);
+    let bound = draft.bound(before, risk);
+    draft.allowing(bound.max(ABOVE_P99))
+}
+
+fn failing(more: f64, before: &Baseline, requests: u64, risk: f64) -> Limit {
+    let known = requests >= Judge::LEAST;
+    let failed = before.whole.failed + before.whole.refused;
+    let share = known.then(|| failed as f64 / requests as f64);
+    let limit = (share.unwrap_or(0.0) + more).min(1.0);
+    let draft = Limit::draft(Limited::Failures, share, limit, risk).spread_as(before);
+    // Without a time before it is the rise alone that may be.
+    let bound = if known {
+        draft.bound(before, risk)
+    } else {
+        0.0
+    };
+    draft.allowing(bound + more)
+}
+
+fn less_right(less: f64, before: &Baseline, risk: f64) -> Limit {
+    let accuracy = before.whole.right as f64 / before.whole.labelled as f64;
+    let limit = (accuracy - less).max(0.0);
+    let draft = Limit::draft(Limited::Accuracy, Some(accuracy), limit, risk).spread_as(before);
+    let bound = draft.bound(before, risk);
+    draft.allowing(bound + less)
+}
+
+impl Limit {
+    fn draft(what: Limited, baseline: Option<f64>, limit: f64, risk: f64) -> Self {
+        Limit {
+            what,
+            edge: 0,
+            baseline,
+            limit,
+            allowed: 1.0,
+            dispersion: 1.0,
+            risk,
+            needed: 0,
+        }
+    }
+
+    /// How many are beyond the limit, of how many.
+    fn count(&self, of: &Reading) -> (u64, u64) {
+        match self.what {
+            Limited::P99 => (of.latency.above(self.edge), of.latency.count()),
+            Limited::Failures => {
+                let failed = of.failed + of.refused;
+                (failed, of.answered + failed)
+            }
+            Limited::Accuracy => (of.labelled.saturating_sub(of.right), of.labelled),
+        }
+    }
+
+    /// Counts of pieces vary more than chance alone would have them where hits come
+    /// together: by how much (Pearson's statistic over its degrees of freedom).
+    fn spread_as(mut self, before: &Baseline) -> Self {
+        let counts = before.pieces.iter().map(|piece| self.count(piece));
+        let counts: Vec<(u64, u64)> = counts.filter(|(_, of)| *of > 0).collect();
+        let all = |pick: fn(&(u64, u64)) -> u64| counts.iter().map(pick).sum::<u64>();
+        let (hits, of) = (all(|c| c.0), all(|c| c.1));
+        if counts.len() < PIECES || hits < HITS || hits == of {
+            return self;
+        }
+        let share = hits as f64 / of as f64;
+        let terms = counts.iter().map(|(k, n)| {
+            let expected = *n as f64 * share;
+            (*k as f64 - expected).powi(2) / (expected * (1.0 - share))
+        });
+        self.dispersion = (terms.sum::<f64>() / (counts.len() - 1) as f64).max(1.0);
+        self
+    }
+
+    /// The largest share beyond it that the time before leaves possible.
+    fn bound(&self, before: &Baseline, risk: f64) -> f64 {
+        let (hit, of) = self.effective(self.count(&before.whole));
+        bounds::share_at_most(hit, of, risk)
+    }
+
+    /// The share that may be; how many are needed follows from it.
+    fn allowing(mut self, allowed: f64) -> Self {
+        self.allowed = allowed.min(1.0);
+        let more = match self.what {
+            Limited::P99 => FOUND,
+            Limited::Failures | Limited::Accuracy => FOUND.max(self.allowed * FOUND_AGAIN),
+        };
+        let found = (self.allowed + more).min(1.0);
+        let enough = bounds::enough(self.allowed, found, self.risk, Judge::POWER);
+        let needed = enough.map_or(f64::MAX, |n| n as f64 * self.dispersion);
+        self.needed = needed as u64;
+        self
+    }
+
+    /// As if those that come together were one.
+    fn effective(&self, (hit, of): (u64, u64)) -> (u64, u64) {
+        let fewer = |n: u64| (n as f64 / self.dispersion).round() as u64;
+        (fewer(hit), fewer(of))
+    }
+
+    /// Clear enough while it runs, however often it is looked at.
+    pub fn is_passed_meanwhile(&self, after: &Reading) -> bool {
+        let (hit, of) = self.count(after);
+        let (hit, of) = (hit as f64 / self.dispersion, of as f64 / self.dispersion);
+        bounds::evidence(hit, of, self.allowed) >= 1.0 / self.risk
+    }
+
+    /// More than chance brings, looked at once.
+    pub fn is_passed_at_the_end(&self, after: &Reading) -> bool {
+        let (hit, of) = self.effective(self.count(after));
+        bounds::at_least(hit, of, self.allowed) <= self.risk || self.is_passed_meanwhile(after)
+    }
+
+    /// How it stands.
+    pub fn check(&self, after: &Reading) -> Check {
+        let (beyond, counted) = self.count(after);
+        let share = beyond as f64 / counted.max(1) as f64;
+        let value = match self.what {
+            Limited::P99 => after.latency.quantiles([0.99])[0] as f64,
+            Limited::Failures => share,
+            Limited::Accuracy => 1.0 - share,
+        };
+        Check {
+            what: self.what,
+            value: (counted > 0).then_some(value),
+            limit: self.limit,
+            baseline: self.baseline,
+            beyond,
+            counted,
+            allowed: self.allowed,
+            missing: self.needed.saturating_sub(counted),
+        }
+    }
+
+    /// Why it is rolled back.
+    pub fn why(&self, after: &Reading) -> String {
+        let check = self.check(after);
+        let (value, limit) = (check.value.unwrap_or_default(), self.limit);
+        let text = |value: f64| self.what.text(value);
+        let before = self.baseline.map_or("not known".into(), text);
+        let (asked, what) = match self.what {
+            Limited::P99 => ("at most", "are above it"),
+            Limited::Failures => ("at most", "failed"),
+            Limited::Accuracy => ("at least", "are wrong"),
+        };
+        format!(
+            "{} {}, {before} before, {asked} {} was asked for: {} of {} {what}, where {} may be by chance",
+            self.what.name(),
+            text(value),
+            text(limit),
+            check.beyond,
+            check.counted,
+            self.most(check.counted),
+        )
+    }
+
+    /// How many of so many chance leaves within the limit.
+    fn most(&self, counted: u64) -> u64 {
+        let (_, of) = self.effective((0, counted));
+        let most = bounds::surprising(of, self.allowed, self.risk).saturating_sub(1);
+        (most as f64 * self.dispersion) as u64
+    }
+}

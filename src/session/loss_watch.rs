@@ -1,0 +1,159 @@
+//! What was not answered lately, for a screen and for the log. No clock inside.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{LogLevel, Losses, Lost};
+
+/// What is lost counts for so long.
+const WINDOW: Duration = Duration::from_secs(5);
+/// Readings are kept so far apart.
+const APART: Duration = Duration::from_millis(500);
+
+/// All requests that were ever lost one way, and why the last one was.
+#[derive(Clone, Debug, Default)]
+pub struct Total {
+    /// Requests since the start.
+    pub requests: u64,
+    /// Why the last one was; `None` before the first.
+    pub why: Option<String>,
+}
+
+/// A line for the log.
+pub type LogLine = (LogLevel, String);
+
+/// Counts of refused and failed requests over the last seconds.
+#[derive(Debug)]
+pub struct LossWatch {
+    /// Refused and failed by then, oldest first; the first is older than the window.
+    seen: VecDeque<(Duration, [u64; 2])>,
+    told: [Told; 2],
+}
+
+impl LossWatch {
+    /// Nothing is lost before `now`.
+    pub fn new(now: Duration) -> Self {
+        LossWatch {
+            seen: VecDeque::from([(now, [0; 2])]),
+            told: [Told::new("refused"), Told::new("failed")],
+        }
+    }
+
+    /// Takes what was lost by `now`, refused and failed; returns what was lost lately,
+    /// and what the log should say.
+    pub fn note(&mut self, now: Duration, totals: [Total; 2]) -> (Losses, Vec<LogLine>) {
+        let counts = [totals[0].requests, totals[1].requests];
+        self.keep(now, counts);
+        let told = self.told.iter_mut().zip(&totals);
+        let lines = told.filter_map(|(told, total)| told.note(now, total));
+        let lines = lines.collect();
+        let (since, before) = self.seen.front().copied().unwrap_or((now, counts));
+        let [refused, failed] = totals;
+        let lost = |total: Total, before: u64| {
+            let requests = total.requests.saturating_sub(before);
+            let why = total.why.filter(|_| requests > 0);
+            Lost { requests, why }
+        };
+        let (refused, failed) = (lost(refused, before[0]), lost(failed, before[1]));
+        let over = match refused.requests + failed.requests {
+            0 => Duration::ZERO,
+            _ => now.saturating_sub(since),
+        };
+        let losses = Losses {
+            over,
+            refused,
+            failed,
+        };
+        (losses, lines)
+    }
+
+    fn keep(&mut self, now: Duration, counts: [u64; 2]) {
+        let due = self.seen.back().is_none_or(|(at, _)| now >= *at + APART);
+        if due {
+            self.seen.push_back((now, counts));
+        }
+        // The newest that is as old as the window is where it begins.
+        while self.seen.get(1).is_some_and(|(at, _)| *at + WINDOW <= now) {
+            self.seen.pop_front();
+        }
+    }
+}
+
+/// What the log was told of one kind of loss: a line at once, one every window while it
+/// goes on, one when it is over.
+#[derive(Debug)]
+struct Told {
+    what: &'static str,
+    requests: u64,
+    /// When it was said last, while it goes on.
+    at: Option<Duration>,
+    /// When it began, and how many there had been.
+    began: (Duration, u64),
+}
+
+impl Told {
+    fn new(what: &'static str) -> Self {
+        Told {
+            what,
+            requests: 0,
+            at: None,
+            began: (Duration::ZERO, 0),
+        }
+    }
+
+    fn note(&mut self, now: Duration, total: &Total) -> Option<LogLine> {
+        let new = total.requests.saturating_sub(self.requests);
+        let line = match self.at {
+            None if new == 0 => return None,
+            None => {
+                self.began = (now, self.requests);
+                (LogLevel::Error, self.goes_on(new, None, total))
+            }
+            Some(at) if now < at + WINDOW => return None,
+            Some(at) if new > 0 => {
+                let text = self.goes_on(new, Some(now.saturating_sub(at)), total);
+                (LogLevel::Error, text)
+            }
+            Some(_) => {
+                self.at = None;
+                return Some((LogLevel::Info, self.is_over(now)));
+            }
+        };
+        (self.requests, self.at) = (total.requests, Some(now));
+        Some(line)
+    }
+
+    fn goes_on(&self, new: u64, over: Option<Duration>, total: &Total) -> String {
+        let over = over.map_or(String::new(), |t| format!(" in the last {}", seconds(t)));
+        let why = total
+            .why
+            .as_ref()
+            .map_or(String::new(), |w| format!(": {w}"));
+        let requests = if new == 1 { "request" } else { "requests" };
+        format!("{} {} {requests}{over}{why}", self.what, grouped(new))
+    }
+
+    fn is_over(&self, now: Duration) -> String {
+        let (since, before) = self.began;
+        let all = grouped(self.requests.saturating_sub(before));
+        let lasted = seconds(now.saturating_sub(since));
+        format!("no more requests {}: {all} in {lasted}", self.what)
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64().round().max(1.0))
+}
+
+/// In groups of three digits: `12 345`.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}

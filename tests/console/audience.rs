@@ -1,0 +1,76 @@
+//! Who may change things is said as it is: on the screen, in the footer, in lines.
+
+use std::time::Duration;
+
+use divisi::session::Audience;
+use divisi_console::console::commands::TABLE;
+use divisi_console::linear::Watcher;
+
+use crate::fake::{Bench, snapshot};
+
+fn attached(editor: Option<&str>, you_edit: bool) -> Audience {
+    Audience {
+        viewers: 2,
+        editor: editor.map(str::to_owned),
+        you_edit,
+        attached: true,
+        may_stay: false,
+    }
+}
+
+#[test]
+fn the_header_names_who_edits() {
+    for (audience, said) in [
+        (attached(None, false), "attached · 2 watch · nobody edits"),
+        (attached(None, true), "attached · 2 watch · nobody edits"),
+        (
+            attached(Some("ada@pts/4"), false),
+            "attached · 2 watch · ada@pts/4 edits",
+        ),
+        (
+            attached(Some("me@pts/1"), true),
+            "attached · 2 watch · you edit",
+        ),
+    ] {
+        let mut bench = Bench::new(120, 40);
+        bench.show(|s| s.audience = audience);
+        assert!(bench.text().contains(said), "{said}: {}", bench.text());
+    }
+}
+
+#[test]
+fn while_another_edits_no_command_that_changes_anything_is_offered() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(|s| s.audience = attached(Some("ada@pts/4"), false));
+    for entry in TABLE.iter().filter(|e| e.changes) {
+        let refusal = entry.refusal(bench.console.model());
+        let refusal = refusal.unwrap_or_else(|| panic!("{} is offered", entry.name()));
+        assert!(refusal.starts_with("ada@pts/4 edits: cannot"), "{refusal}");
+    }
+    bench.keys("l");
+    assert!(
+        bench
+            .text()
+            .contains("ada@pts/4 edits: cannot change the load until they let go")
+    );
+    assert!(bench.sent().is_empty());
+    bench.show(|s| s.audience = attached(None, false));
+    bench.keys("l");
+    assert_eq!(
+        bench.console.model().dialogs.len(),
+        1,
+        "whoever asks first edits"
+    );
+}
+
+#[test]
+fn lines_say_who_edits() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    shown.audience = attached(None, false);
+    watcher.news(&shown);
+    shown.audience = attached(Some("me@pts/1"), true);
+    assert!(watcher.news(&shown)[0].ends_with("you may change things now"));
+    shown.audience = attached(Some("ada@pts/4"), false);
+    assert!(watcher.news(&shown)[0].ends_with("ada@pts/4 may change things now"));
+}

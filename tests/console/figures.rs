@@ -1,0 +1,273 @@
+//! Figures on the screen: what they are of, over which time, and how sure they are.
+
+use std::time::Duration;
+
+use divisi::metrics::{Bucket, LatencySummary};
+use divisi::session::*;
+use divisi_console::console::{Colours, Look, lint_texts};
+
+use crate::fake::{Bench, device, snapshot};
+use crate::rich::bench;
+
+const COLOURED: Look = Look {
+    colours: Colours::True,
+    ascii: false,
+};
+
+/// The lines of the screen as signs.
+fn lines(bench: &Bench) -> Vec<Vec<char>> {
+    bench.text().lines().map(|l| l.chars().collect()).collect()
+}
+
+fn line_with<'a>(screen: &'a str, text: &str) -> &'a str {
+    let line = screen.lines().find(|l| l.contains(text));
+    line.unwrap_or_else(|| panic!("`{text}` in\n{screen}"))
+}
+
+/// The style of the first cell of `text`.
+fn role_of(bench: &Bench, text: &str) -> ratatui::style::Style {
+    let screen = bench.text();
+    let (y, line) = screen
+        .lines()
+        .enumerate()
+        .find(|(_, l)| l.contains(text))
+        .unwrap_or_else(|| panic!("`{text}` in\n{screen}"));
+    let x = line[..line.find(text).unwrap()].chars().count();
+    bench.buffer()[(x as u16, y as u16)].style()
+}
+
+fn answered(count: u64) -> LatencySummary {
+    LatencySummary {
+        count,
+        p50: 1_780,
+        p90: 2_500,
+        p99: 6_800,
+        p999: 12_100,
+        max: 20_400,
+    }
+}
+
+/// A burst a minute ago, one millisecond since.
+fn after_a_burst(shown: &mut Snapshot) {
+    shown.latency.since.summary.p99 = 14_598_000;
+    shown.latency.now.summary = LatencySummary {
+        p50: 900,
+        p99: 1_000,
+        ..answered(4_000)
+    };
+}
+
+#[test]
+fn the_header_is_of_the_last_seconds_and_says_so() {
+    for (width, height) in [(80, 24), (160, 50)] {
+        let mut bench = Bench::new(width, height);
+        bench.show(after_a_burst);
+        let screen = bench.text();
+        let head = screen.lines().next().expect("a header");
+        assert!(head.contains("p99 1.00 ms  in 10 s"), "{head}");
+        assert!(!head.contains("14598"), "{head}");
+    }
+    let mut bench = bench(160, 50);
+    bench.show(after_a_burst);
+    bench.keys("4z");
+    let screen = bench.text();
+    assert!(line_with(&screen, "since ").contains("14 s"), "{screen}");
+    assert!(line_with(&screen, "10 s ").contains("1.00"), "{screen}");
+}
+
+#[test]
+fn percentiles_of_too_few_requests_are_dim_and_marked() {
+    for (count, p99, p999) in [
+        (50, "~6.80", "~12.1"),
+        (200, "6.80", "~12.1"),
+        (2000, "6.80", "12.1"),
+    ] {
+        let mut bench = Bench::with(160, 50, false, COLOURED);
+        bench.show(|s| s.latency.now.summary = answered(count));
+        let head = bench.text().lines().next().expect("a header").to_owned();
+        assert!(head.contains(&format!("p99 {p99} ms")), "{count}: {head}");
+        let sure = role_of(&bench, "p50 1.78");
+        assert_eq!(role_of(&bench, &format!("p99 {p99}")) == sure, count >= 100);
+        bench.keys("4z");
+        let screen = bench.text();
+        let row = line_with(&screen, "10 s ");
+        let told = |value: &str| row.split_whitespace().any(|word| word == value);
+        assert!(told("1.78") && told(p99) && told(p999), "{count}: {row}");
+    }
+}
+
+#[test]
+fn what_waits_longer_than_any_answer_took_is_said() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(|s| {
+        s.latency.now.summary = answered(40);
+        s.oldest_waiting = Some(Duration::from_millis(5_200));
+    });
+    let head = bench.text().lines().next().expect("a header").to_owned();
+    assert!(head.contains("oldest waits 5.2 s"), "{head}");
+    // As long as others take: nothing new.
+    bench.show(|s| s.oldest_waiting = Some(Duration::from_millis(15)));
+    assert!(!bench.text().contains("oldest waits"));
+}
+
+#[test]
+fn the_histogram_is_empty_where_no_request_was() {
+    let bar = |from: u64, count| Bucket {
+        from,
+        micros: from * 6 / 5,
+        count,
+    };
+    let mut bench = bench(80, 24);
+    bench.show(|s| {
+        s.target = None;
+        s.latency_before = None;
+        s.latency.now.buckets = vec![bar(1_000, 900), bar(100_000, 300)];
+    });
+    bench.keys("4z");
+    let rows = lines(&bench);
+    let is_bar = |c: &char| ('▁'..='█').contains(c);
+    // The row above the marks is where every bar begins.
+    let marks = rows.iter().position(|r| r.contains(&'▴')).expect("marks");
+    let foot = &rows[marks - 1];
+    let bars: Vec<usize> = (0..foot.len()).filter(|&x| is_bar(&foot[x])).collect();
+    let gaps: Vec<usize> = bars
+        .windows(2)
+        .map(|w| w[1] - w[0])
+        .filter(|g| *g > 1)
+        .collect();
+    assert_eq!(
+        gaps.len(),
+        1,
+        "two bars and a gap: {bars:?}\n{}",
+        bench.text()
+    );
+    assert!(
+        gaps[0] > 30,
+        "a hundred times as long is far away: {gaps:?}"
+    );
+    assert!(bars.len() <= 8 && bars[0] > 1, "{bars:?}\n{}", bench.text());
+}
+
+#[test]
+fn members_have_the_time_axis_of_the_chart_above_them() {
+    for (width, length) in [(160, 480), (120, 480), (160, 60)] {
+        let mut bench = bench(width, 50);
+        // All stood still until a third of the time ago.
+        bench.show(|s| {
+            let step = |i: usize| if i * 3 < length * 2 { 0.0 } else { 4_000.0 };
+            s.marks.clear();
+            s.throughput.series = (0..length).map(step).collect();
+            for member in &mut s.members {
+                // It began to be counted later.
+                member.series = (length / 4..length).map(|i| step(i) as f32).collect();
+            }
+        });
+        bench.keys("5z");
+        let rows = lines(&bench);
+        let with = |text: &str| {
+            let line = |r: &Vec<char>| r.iter().collect::<String>().contains(text);
+            rows.iter().position(line).expect("a row")
+        };
+        // Where the curve leaves the ground: the last dots at the foot of a row.
+        let low = |c: &char| matches!(*c as u32, 0x2840..=0x28ff);
+        let left = |row: usize| rows[row].iter().rposition(low).expect("dots");
+        let (chart, member) = (left(with("−") - 1), left(with("res-m ")));
+        assert!(
+            member.abs_diff(chart) <= 1,
+            "{member} and {chart} at {width}\n{}",
+            bench.text()
+        );
+    }
+}
+
+/// So many devices that compute so much.
+fn devices(busy: &[f64]) -> Snapshot {
+    let mut shown = snapshot();
+    shown.devices = busy.iter().map(|b| device("gpu", *b, 100)).collect();
+    shown.members.iter_mut().for_each(|m| m.queued = 0);
+    shown
+}
+
+#[test]
+fn idle_devices_are_counted_as_they_are() {
+    let mut busy = vec![0.3; 17];
+    busy[..5].fill(0.0);
+    let shown = devices(&busy);
+    let texts = |shown: &Snapshot| -> Vec<String> {
+        lint_texts(shown).into_iter().map(|lint| lint.1).collect()
+    };
+    let said = texts(&shown);
+    assert!(
+        said.iter().any(|l| l == "5 of 17 devices compute nothing"),
+        "{said:?}"
+    );
+    assert!(
+        said.iter().any(|l| l.contains("every device idle 70 %")),
+        "{said:?}"
+    );
+    assert!(
+        !said.iter().any(|l| l.contains("5 of 17 devices idle")),
+        "{said:?}"
+    );
+    // Where somebody is pressed, every idle one counts.
+    let mut pressed = shown;
+    pressed.members[4].queued = 4210;
+    pressed.members[4].growth = 912.0;
+    let said = texts(&pressed);
+    let all = "17 of 17 devices idle more than half the time";
+    assert!(said.iter().any(|l| l == all), "{said:?}");
+}
+
+#[test]
+fn memory_that_partitions_share_is_shown_once() {
+    for (width, height) in [(80, 24), (160, 50)] {
+        let mut bench = Bench::new(width, height);
+        bench.show(|s| {
+            for device in &mut s.devices {
+                device.memory_booked = 812 << 20;
+            }
+            s.devices[1].shares_memory_of = Some(0);
+        });
+        bench.keys("1z");
+        let screen = bench.text();
+        let row = |name: &str| line_with(&screen, name).to_owned();
+        let told = |row: &str| row.contains(" 20%") || row.contains("812 MiB");
+        assert!(told(&row("cpu:0 ")), "{screen}");
+        assert!(
+            !told(&row("cpu:1 ")) && row("cpu:1 ").contains('″'),
+            "{screen}"
+        );
+    }
+}
+
+#[test]
+fn a_load_that_cannot_send_as_fast_as_it_should_says_how_far_it_is_behind() {
+    let mut bench = Bench::new(160, 50);
+    bench.show(|s| s.load.behind = Duration::from_millis(2_300));
+    let screen = bench.text();
+    assert!(screen.contains("poisson:800, 2.3 s behind"), "{screen}");
+}
+
+#[test]
+fn admission_has_a_name_of_its_own() {
+    let mut bench = bench(160, 50);
+    bench.show(|s| {
+        s.latency.now.split.admission = 50_000.0;
+        s.latency.now.split.copying = 800.0;
+    });
+    bench.keys("4z");
+    let screen = bench.text();
+    for part in ["admission 50.0", "copying 0.80"] {
+        assert!(screen.contains(part), "{part} in\n{screen}");
+    }
+}
+
+#[test]
+fn a_window_without_answers_shows_what_was_since() {
+    let mut bench = bench(80, 24);
+    bench.show(|s| s.latency.now = Distribution::default());
+    bench.keys("4z");
+    let screen = bench.text();
+    assert!(line_with(&screen, "10 s ").contains('–'), "{screen}");
+    assert!(line_with(&screen, "since ").contains("6.80"), "{screen}");
+}

@@ -1,0 +1,126 @@
+//! What is wrong now stands first, wherever it is said, and for as long as it is so.
+
+use std::time::Duration;
+
+use divisi::session::{Losses, Lost, Snapshot};
+use divisi_console::console::{Colours, Look, Role, Severity};
+use divisi_console::linear::Watcher;
+
+use crate::fake::{Bench, PLAIN, snapshot};
+
+/// Half of all requests are turned away.
+fn refusing(shown: &mut Snapshot) {
+    shown.counters.refused = 96_000;
+    shown.lately = Losses {
+        over: Duration::from_secs(5),
+        refused: Lost {
+            requests: 1_234,
+            why: Some("the pool is full: 0 places free, 32 asked for".into()),
+        },
+        failed: Lost::default(),
+    };
+}
+
+fn failing(shown: &mut Snapshot) {
+    shown.counters.failed = 40;
+    shown.lately = Losses {
+        over: Duration::from_secs(5),
+        refused: Lost::default(),
+        failed: Lost {
+            requests: 40,
+            why: Some("the deadline passed".into()),
+        },
+    };
+}
+
+/// The role of what stands at `text`, by its colour.
+fn looks_bad(bench: &Bench, text: &str) -> bool {
+    let buffer = bench.buffer();
+    let width = usize::from(bench.size.0);
+    let bad = bench.console.model().settings.styles.of(Role::Bad).fg;
+    buffer.content.chunks(width).any(|row| {
+        let line: String = row.iter().map(|c| c.symbol()).collect();
+        let at = line.find(text).map(|at| line[..at].chars().count());
+        at.is_some_and(|at| Some(row[at].fg) == bad)
+    })
+}
+
+#[test]
+fn refusing_takes_the_place_of_serving_and_stands_first() {
+    let look = Look {
+        colours: Colours::True,
+        ascii: false,
+    };
+    for (width, height) in [(80, 24), (120, 40), (40, 12)] {
+        let mut bench = Bench::with(width, height, false, look);
+        assert!(bench.text().contains("● serving"));
+        bench.show(refusing);
+        let text = bench.text();
+        assert!(!text.contains("● serving"), "{text}");
+        assert!(looks_bad(&bench, "✗ refusing 247/s"), "{text}");
+    }
+    let mut bench = Bench::with(120, 40, false, look);
+    bench.show(refusing);
+    let text = bench.text();
+    let first = "✗ requests refused: 1 234 in the last 5 s: the pool is full";
+    let at = text.find(first).unwrap_or_else(|| panic!("{text}"));
+    let idle = text.find("! ").unwrap_or(usize::MAX);
+    assert!(at < idle, "{text}");
+    assert!(looks_bad(&bench, "refused 96"), "{text}");
+    let second = text.lines().nth(1).unwrap();
+    assert!(second.trim_start().starts_with("refused 96"), "{second}");
+    screen!("refusing_120x40", bench);
+}
+
+#[test]
+fn what_was_refused_long_ago_is_no_fault() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(|s| s.counters.refused = 96_000);
+    let text = bench.text();
+    assert!(
+        text.contains("● serving") && text.contains("refused 96k"),
+        "{text}"
+    );
+    assert!(!text.contains("✗ requests refused"), "{text}");
+}
+
+#[test]
+fn failing_is_a_fault_as_well() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(failing);
+    let text = bench.text();
+    assert!(text.contains("✗ failing 8/s"), "{text}");
+    assert!(text.contains("✗ requests failed: 40 in the last 5 s: the deadline passed"));
+}
+
+#[test]
+fn each_severity_has_a_sign_of_its_own_in_ascii_too() {
+    let all = [Severity::Information, Severity::Warning, Severity::Fault];
+    assert!(all.is_sorted());
+    for ascii in [false, true] {
+        let look = Look { ascii, ..PLAIN };
+        let mut bench = Bench::with(120, 40, false, look);
+        bench.show(refusing);
+        let sign = if ascii { "x" } else { "✗" };
+        assert!(bench.text().contains(&format!("{sign} refusing 247/s")));
+        assert_eq!(bench.text().is_ascii(), ascii);
+    }
+}
+
+#[test]
+fn lines_say_it_once_as_a_fault_and_when_it_is_over() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    watcher.news(&shown);
+    refusing(&mut shown);
+    let lines = watcher.news(&shown).join("\n");
+    let said = "digits: fault: refusing requests: 1 234 in the last 5 s: the pool is full";
+    assert!(lines.contains(said), "{lines}");
+    assert!(lines.contains("fault: requests refused: 1 234"), "{lines}");
+    shown.lately.refused.requests += 17;
+    assert_eq!(watcher.news(&shown), Vec::<String>::new());
+    shown.lately = Losses::default();
+    let lines = watcher.news(&shown).join("\n");
+    assert!(lines.contains("digits: serving"), "{lines}");
+    assert!(lines.contains("no longer: requests refused"), "{lines}");
+}

@@ -1,0 +1,35 @@
+//! What a GPU answers is looked at as what partitions answer.
+
+use std::sync::Arc;
+
+use divisi::ensemble::{Combination, RuleKind};
+use divisi::serving::{Detail, Failure, FlawKind, Request};
+
+use super::Bed;
+use crate::spoilt::{BAD, GOOD, Spoilt};
+
+#[test]
+fn nan_from_a_gpu_fails_its_request_and_names_the_member_under_every_rule() {
+    let folder = Spoilt::new(|manifest| manifest);
+    let ensemble = Arc::new(folder.read().expect("valid"));
+    let bed = Bed::of(ensemble, &["cuda:0"]);
+    let engine = bed.start();
+    let values = [GOOD, BAD, GOOD].concat();
+    for rule in RuleKind::ALL {
+        let combination = Combination {
+            rule,
+            ..bed.ensemble.combination()
+        };
+        engine.set_combination(combination).expect("suits");
+        let outcome = engine.predict(Request::new(&values)).expect("let in");
+        let expected = Failure::NotFinite(vec![("spoilt".into(), 1)]);
+        assert_eq!(outcome, Err(expected), "{rule:?}");
+        let request = Request::new(&values).detailed(Detail::Members);
+        let answer = engine.predict(request).expect("let in").expect("marked");
+        let labels: Vec<_> = answer.labels().collect();
+        assert_eq!(labels, [Some(0), None, Some(0)], "{rule:?}");
+        let flaws: Vec<_> = answer.flaws().iter().map(|f| (f.member, f.kind)).collect();
+        assert_eq!(flaws, [(1, FlawKind::NotFinite)]);
+        assert!(answer.member_rows(0).flatten().all(|p| p.is_finite()));
+    }
+}

@@ -1,0 +1,58 @@
+//! What a file of answers is, by its name.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use super::answers::Answers;
+use super::report::{Report, csv};
+use crate::cli::npy;
+use crate::cli::output::Output;
+
+/// What a file of answers is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    Csv,
+    Json,
+    Npy,
+}
+
+impl FileFormat {
+    /// By the end of its name; a device or a pipe, whose name says nothing, takes CSV.
+    pub fn of(path: &Path, output: &Output) -> Result<Self> {
+        let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+        Ok(match end.as_deref() {
+            Some("csv") => FileFormat::Csv,
+            Some("json") => FileFormat::Json,
+            Some("npy") => FileFormat::Npy,
+            _ if !output.is_file() => FileFormat::Csv,
+            _ => bail!(
+                "--output {}: expected a name that ends in .csv, .json or .npy",
+                path.display()
+            ),
+        })
+    }
+
+    /// The whole file.
+    pub fn bytes(self, answers: &Answers, report: &Report<'_>) -> Result<Vec<u8>> {
+        Ok(match self {
+            FileFormat::Csv => csv(answers, report.simulated).into_bytes(),
+            FileFormat::Json => {
+                let mut bytes = serde_json::to_vec_pretty(report)?;
+                bytes.push(b'\n');
+                bytes
+            }
+            FileFormat::Npy => scores(answers),
+        })
+    }
+}
+
+/// `[samples, classes]`; with members `[members + 1, samples, classes]`, the ensemble last.
+fn scores(answers: &Answers) -> Vec<u8> {
+    let (samples, classes) = (answers.len(), answers.classes);
+    let values = answers.values().copied();
+    match answers.members().count() {
+        0 => npy::array(values, &[samples, classes]),
+        members => npy::array(values, &[members + 1, samples, classes]),
+    }
+}

@@ -1,0 +1,80 @@
+//! `divisi predict`: answers for the samples of a file.
+
+mod answers;
+mod format;
+mod report;
+
+use anyhow::{Context, Result, bail};
+use divisi::load::{Until, saturate_for};
+use divisi::serving::Detail;
+
+use super::args::{Format, PredictArgs};
+use super::flawed;
+use super::open::open;
+use super::output::Output;
+use super::progress::Progress;
+use super::report::{print, print_json};
+use super::signals::stop_flag;
+use answers::Answers;
+use format::FileFormat;
+use report::{Facts, Report, csv, summary};
+
+pub fn run(args: &PredictArgs) -> Result<()> {
+    let output = args.output.as_deref().map(|path| {
+        let output = Output::at(path)?;
+        Ok::<_, anyhow::Error>((FileFormat::of(path, &output)?, output))
+    });
+    let output = output.transpose()?;
+    let stopped = stop_flag();
+    let opened = open(&args.target)?;
+    let samples = opened.read_samples(&args.input, &args.files)?;
+    let matrix = opened.matrix(args.matrix.as_deref())?;
+    let engine = opened.start(&matrix, opened.networks())?;
+    let until = Until {
+        stop: Some(&stopped),
+        ..Until::default()
+    };
+    let detail = match args.members {
+        true => Detail::Members,
+        false => Detail::Marked,
+    };
+    let mut progress = Progress::new();
+    let mut answers = Answers::new(&opened.ensemble, args.members);
+    let all = samples.len();
+    let run = saturate_for(&engine, &samples, all, detail, until, |_, answer| {
+        answers.add(answer);
+        progress.say(|| format!("{} of {all} samples", answers.len()));
+    })
+    .with_context(|| args.input.display().to_string())?;
+    drop(progress);
+    engine.shutdown();
+    if run.cut_short {
+        let done = answers.len();
+        bail!("stopped after {done} of {all} samples; nothing was written");
+    }
+    let facts = Facts::of(&opened, &samples, run.elapsed);
+    let report = Report::new(&answers, facts);
+    if let Some((format, output)) = &output {
+        output.write_bytes(&format.bytes(&answers, &report)?)?;
+    }
+    tell(args, &answers, report)?;
+    flawed::refuse(&answers.flawed(), answers.unanswered(), all)
+}
+
+fn tell(args: &PredictArgs, answers: &Answers, mut report: Report<'_>) -> Result<()> {
+    report.output = args.output.as_ref().map(|p| p.display().to_string());
+    if args.format == Format::Json {
+        if args.output.is_some() {
+            report.answers.clear();
+        }
+        return print_json(&report);
+    }
+    let text = summary(&report);
+    if args.output.is_some() {
+        return print(&text);
+    }
+    print(&csv(answers, report.simulated))?;
+    // Standard output carries the answers; the summary goes beside them.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
+    Ok(())
+}

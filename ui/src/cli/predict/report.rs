@@ -1,0 +1,181 @@
+//! Answers as JSON, CSV and a line of text.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use divisi::ensemble::{Samples, label_of};
+use serde::Serialize;
+
+use super::answers::Answers;
+use crate::cli::flawed::{self, Flawed};
+use crate::cli::open::Opened;
+
+/// Answers as JSON has them.
+#[derive(Serialize)]
+pub struct Report<'a> {
+    ensemble: String,
+    samples: usize,
+    elapsed_s: f64,
+    /// Where labels are known and no weights are made up.
+    accuracy: Option<f64>,
+    synthetic: bool,
+    /// Any device is simulated: answers are constants.
+    pub simulated: bool,
+    pub output: Option<String>,
+    /// Samples without an answer: a member gave NaN or infinities.
+    unanswered: usize,
+    flawed: Vec<Flawed>,
+    pub answers: Vec<AnswerRow<'a>>,
+}
+
+/// The answer to a sample; NaN and infinities are `null`.
+#[derive(Serialize)]
+pub struct AnswerRow<'a> {
+    class: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
+    scores: &'a [f32],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    members: Vec<MemberRow<'a>>,
+}
+
+/// What a member answered to a sample.
+#[derive(Serialize)]
+struct MemberRow<'a> {
+    name: &'a str,
+    class: Option<usize>,
+    scores: &'a [f32],
+}
+
+/// What a report says beside the answers.
+pub struct Facts {
+    ensemble: String,
+    elapsed: Duration,
+    synthetic: bool,
+    simulated: bool,
+    labels: Option<Vec<usize>>,
+}
+
+impl Facts {
+    /// Of a run that took `elapsed`.
+    pub fn of(opened: &Opened, samples: &Samples, elapsed: Duration) -> Self {
+        Facts {
+            ensemble: opened.ensemble.name.clone(),
+            elapsed,
+            synthetic: opened.ensemble.is_synthetic(),
+            simulated: opened.devices.is_simulated(),
+            labels: samples.labels().map(<[usize]>::to_vec),
+        }
+    }
+}
+
+impl<'a> Report<'a> {
+    /// All of it.
+    pub fn new(answers: &'a Answers, facts: Facts) -> Self {
+        let means_something = !facts.synthetic && !facts.simulated;
+        let labels = facts.labels.as_ref().filter(|_| means_something);
+        Report {
+            accuracy: labels.map(|labels| accuracy(answers, labels)),
+            samples: answers.len(),
+            elapsed_s: facts.elapsed.as_secs_f64(),
+            ensemble: facts.ensemble,
+            synthetic: facts.synthetic,
+            simulated: facts.simulated,
+            output: None,
+            unanswered: answers.unanswered(),
+            flawed: answers.flawed(),
+            answers: rows(answers),
+        }
+    }
+}
+
+/// The share that is right; a sample without an answer is not.
+fn accuracy(answers: &Answers, labels: &[usize]) -> f64 {
+    let pairs = answers.found().zip(labels);
+    let right = pairs.filter(|(found, label)| *found == Some(**label));
+    right.count() as f64 / labels.len() as f64
+}
+
+fn rows(answers: &Answers) -> Vec<AnswerRow<'_>> {
+    let rows = answers.rows().enumerate().map(|(sample, scores)| {
+        let class = label_of(scores);
+        let names = answers.labels.as_ref();
+        let members = answers.members().enumerate().map(|(member, (name, _))| {
+            let scores = answers.member_row(member, sample);
+            let class = label_of(scores);
+            MemberRow {
+                name,
+                class,
+                scores,
+            }
+        });
+        AnswerRow {
+            class,
+            label: class.and_then(|c| Some(names?[c].as_str())),
+            scores,
+            members: members.collect(),
+        }
+    });
+    rows.collect()
+}
+
+/// What came of it, on a line; members that were not as they should be on others.
+pub fn summary(report: &Report<'_>) -> String {
+    let mut text = format!("{} samples in {:.2} s", report.samples, report.elapsed_s);
+    if let Some(accuracy) = report.accuracy {
+        let _ = write!(text, ", accuracy {:.2} %", 100.0 * accuracy);
+    }
+    if report.synthetic {
+        text += "; synthetic weights: answers mean nothing";
+    }
+    if report.simulated {
+        text += "; simulated devices: answers mean nothing";
+    }
+    text + &flawed::lines(&report.flawed)
+}
+
+/// A row a sample: its class (nothing where there is none) and its scores, then the same
+/// of each member that was asked for.
+pub fn csv(answers: &Answers, simulated: bool) -> String {
+    let mut text = String::from("sample,class");
+    for class in 0..answers.classes {
+        let _ = write!(text, ",score_{class}");
+    }
+    for (name, _) in answers.members() {
+        let _ = write!(text, ",{}", quoted(&format!("{name}.class")));
+        for class in 0..answers.classes {
+            let _ = write!(text, ",{}", quoted(&format!("{name}.score_{class}")));
+        }
+    }
+    if simulated {
+        text.push_str(",simulated");
+    }
+    for (sample, scores) in answers.rows().enumerate() {
+        let _ = write!(text, "\n{sample}");
+        write_row(&mut text, scores);
+        for member in 0..answers.members().count() {
+            write_row(&mut text, answers.member_row(member, sample));
+        }
+        if simulated {
+            text.push_str(",yes");
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn write_row(text: &mut String, scores: &[f32]) {
+    let class = label_of(scores).map_or(String::new(), |c| c.to_string());
+    let _ = write!(text, ",{class}");
+    for score in scores {
+        let _ = write!(text, ",{score}");
+    }
+}
+
+/// A name as a field of CSV.
+fn quoted(name: &str) -> String {
+    match name.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_owned(),
+    }
+}

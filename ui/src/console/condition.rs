@@ -1,0 +1,99 @@
+//! How serving goes now: the worst of what is so.
+
+use divisi::session::{Health, Lost, Snapshot};
+
+use super::format;
+use super::severity::Severity;
+
+/// How an ensemble is served at this moment, whatever happened before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Condition<'a> {
+    Starting,
+    Serving,
+    /// Devices are gone; says which.
+    Degraded(&'a str),
+    /// Requests that were let in are given up.
+    Failing(&'a Lost, f64),
+    /// Requests are turned away.
+    Refusing(&'a Lost, f64),
+    /// All requests are turned away; says why.
+    Closed(&'a str),
+}
+
+impl<'a> Condition<'a> {
+    /// The worst of what is so now.
+    pub fn of(shown: &'a Snapshot) -> Self {
+        let lately = &shown.lately;
+        let over = lately.over.as_secs_f64().max(1.0);
+        let (refused, failed) = (&lately.refused, &lately.failed);
+        match &shown.health {
+            Health::Closed(why) => Condition::Closed(why),
+            _ if refused.requests > 0 => Condition::Refusing(refused, over),
+            _ if failed.requests > 0 => Condition::Failing(failed, over),
+            Health::Degraded(why) => Condition::Degraded(why),
+            Health::Starting => Condition::Starting,
+            Health::Serving => Condition::Serving,
+        }
+    }
+
+    /// How grave that is; `None` if all is well.
+    pub fn severity(self) -> Option<Severity> {
+        match self {
+            Condition::Serving => None,
+            Condition::Starting => Some(Severity::Information),
+            Condition::Degraded(_)
+            | Condition::Failing(..)
+            | Condition::Refusing(..)
+            | Condition::Closed(_) => Some(Severity::Fault),
+        }
+    }
+
+    /// In few words: `refusing 247/s`.
+    pub fn short(self) -> String {
+        match self {
+            Condition::Failing(lost, over) => format!("failing {}", rate(lost, over)),
+            Condition::Refusing(lost, over) => format!("refusing {}", rate(lost, over)),
+            other => other.text(),
+        }
+    }
+
+    /// In words, with the reason.
+    pub fn text(self) -> String {
+        match self {
+            Condition::Starting => "starting".into(),
+            Condition::Serving => "serving".into(),
+            Condition::Degraded(why) => format!("degraded: {why}"),
+            Condition::Failing(lost, over) => {
+                format!("failing requests: {}", lost_words(lost, over))
+            }
+            Condition::Refusing(lost, over) => {
+                format!("refusing requests: {}", lost_words(lost, over))
+            }
+            Condition::Closed(why) => format!("closed: {why}"),
+        }
+    }
+
+    /// What stays the same while its numbers move.
+    pub fn kind(self) -> String {
+        match self {
+            Condition::Failing(..) => "failing".into(),
+            Condition::Refusing(..) => "refusing".into(),
+            other => other.text(),
+        }
+    }
+}
+
+fn rate(lost: &Lost, over: f64) -> String {
+    let rate = (lost.requests as f64 / over).max(1.0);
+    format!("{}/s", format::short(rate))
+}
+
+/// `1 234 in the last 5 s: the pool is full`.
+pub fn lost_words(lost: &Lost, over: f64) -> String {
+    let why = lost
+        .why
+        .as_ref()
+        .map_or(String::new(), |w| format!(": {w}"));
+    let count = format::grouped(lost.requests);
+    format!("{count} in the last {} s{why}", over.round())
+}

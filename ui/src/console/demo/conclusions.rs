@@ -1,0 +1,174 @@
+//! What came of a scene, in words made from what was measured in it.
+
+use divisi::session::Snapshot;
+
+use super::Demo;
+use super::figures::{Figure, Note};
+use super::measured::Change;
+use crate::console::format;
+
+/// What a scene ends with.
+#[derive(Clone, Copy, Debug)]
+pub enum Conclusion {
+    /// How evenly devices were busy.
+    Spread,
+    /// A figure before and after.
+    Change {
+        figure: Figure,
+        from: &'static str,
+        to: &'static str,
+        means: Means,
+    },
+    /// The least and the most of what was taken under different names.
+    Ranking,
+    /// What two reloads did to requests.
+    Reloads {
+        before: &'static str,
+        after: &'static str,
+    },
+}
+
+/// What each outcome means.
+#[derive(Clone, Copy, Debug)]
+pub struct Means {
+    pub more: &'static str,
+    pub same: &'static str,
+    pub less: &'static str,
+}
+
+const NOTHING: &str = "Nothing was measured here, so there is nothing to say of it.";
+/// Busier than this a device has no time left.
+const FULL: f64 = 0.85;
+/// Devices nearer than this are as busy as each other.
+const EVEN: f64 = 0.10;
+
+impl Demo {
+    /// The caption that the scene ends with.
+    pub(super) fn conclude(&self, conclusion: Conclusion, shown: &Snapshot) -> String {
+        let text = match conclusion {
+            Conclusion::Spread => spread(shown),
+            Conclusion::Change {
+                figure,
+                from,
+                to,
+                means,
+            } => self.change(figure, from, to, means),
+            Conclusion::Ranking => self.ranking(),
+            Conclusion::Reloads { before, after } => self.reloads(before, after),
+        };
+        text.unwrap_or_else(|| NOTHING.to_owned())
+    }
+
+    /// What was noted in this scene.
+    fn noted(&self, figure: Figure) -> impl Iterator<Item = &Note> {
+        let here = move |n: &&Note| n.scene == self.scene && n.figure == figure;
+        self.notes.iter().filter(here)
+    }
+
+    fn named(&self, figure: Figure, name: &str) -> Option<&Note> {
+        self.noted(figure).find(|n| n.name == name)
+    }
+
+    fn change(
+        &self,
+        figure: Figure,
+        from: &'static str,
+        to: &'static str,
+        means: Means,
+    ) -> Option<String> {
+        let (before, after) = (self.named(figure, from)?, self.named(figure, to)?);
+        let (verdict, meaning) = match after.measured.against(before.measured) {
+            Change::More => (format!("{} % more", percent(before, after)), means.more),
+            Change::Less => (format!("{} % fewer", percent(before, after)), means.less),
+            Change::Same => ("no more change than chance makes".into(), means.same),
+        };
+        let numbers = [before, after].map(|n| format!("{} {}", n.name, n.text()));
+        let over = format::seconds(before.over.min(after.over));
+        let [before, after] = numbers;
+        let title = figure.title();
+        Some(format!(
+            "{before} → {after} {title}, {over} each: {verdict}. {meaning}"
+        ))
+    }
+
+    fn ranking(&self) -> Option<String> {
+        let all = [self.extremes(Figure::P50)?, self.extremes(Figure::P99)?];
+        let requests = self.noted(Figure::P99).map(|n| n.requests).min()?;
+        Some(format!(
+            "{} {} Of {requests} requests each.",
+            all[0], all[1]
+        ))
+    }
+
+    fn extremes(&self, figure: Figure) -> Option<String> {
+        let by_value = |a: &&Note, b: &&Note| a.measured.value.total_cmp(&b.measured.value);
+        let least = self.noted(figure).min_by(by_value)?;
+        let most = self.noted(figure).max_by(by_value)?;
+        let title = figure.title();
+        Some(match most.measured.against(least.measured) {
+            Change::More => format!(
+                "{title}: least {} {}, most {} {}.",
+                least.name,
+                least.text(),
+                most.name,
+                most.text()
+            ),
+            _ => format!("{title}: no difference that can be told from chance."),
+        })
+    }
+
+    fn reloads(&self, before: &'static str, after: &'static str) -> Option<String> {
+        let lost = self.noted(Figure::Lost).next()?;
+        let lost = match lost.measured.value {
+            0.0 => "No request was lost in two reloads.".to_owned(),
+            _ => format!(
+                "{} requests were lost in two reloads: the log says why.",
+                lost.text()
+            ),
+        };
+        let (before, after) = (
+            self.named(Figure::P99, before)?,
+            self.named(Figure::P99, after)?,
+        );
+        let verdict = match after.measured.against(before.measured) {
+            Change::More => "longer",
+            Change::Less => "shorter",
+            Change::Same => "no more change than chance makes",
+        };
+        let (was, is, requests) = (before.text(), after.text(), before.requests);
+        Some(format!(
+            "{lost} p99 {was} ms before, {is} ms with the first one: {verdict}, of {requests} requests."
+        ))
+    }
+}
+
+fn percent(before: &Note, after: &Note) -> String {
+    let change = after.measured.value / before.measured.value.max(f64::MIN_POSITIVE) - 1.0;
+    let percent = 100.0 * change.abs();
+    match percent < 9.95 {
+        true => format!("{percent:.1}"),
+        false => format!("{percent:.0}"),
+    }
+}
+
+/// How busy the devices that have workers were.
+fn spread(shown: &Snapshot) -> Option<String> {
+    let rows = shown.matrix.rows();
+    let used = shown.devices.iter().zip(&rows);
+    let used = used.filter(|(_, row)| row.iter().any(|size| *size > 0));
+    let busy: Vec<f64> = used.map(|(d, _)| d.busy).collect();
+    let least = busy.iter().copied().reduce(f64::min)?;
+    let most = busy.iter().copied().reduce(f64::max)?;
+    let meaning = match (most - least < EVEN, most >= FULL) {
+        (true, _) => "None waits much for another.",
+        (false, true) => {
+            "The others wait for the busiest: an ensemble is as fast as its slowest member."
+        }
+        (false, false) => "Not even the busiest was busy all the time.",
+    };
+    let count = busy.len();
+    let (least, most) = (100.0 * least, 100.0 * most);
+    Some(format!(
+        "The {count} devices with workers were {least:.0} to {most:.0} % busy in the last second. {meaning}"
+    ))
+}
