@@ -69,6 +69,7 @@ impl Head {
         (mark == MARK && fits).then_some(head)
     }
 
+    /// Adds the head's bytes to `into`.
     pub fn write(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(MARK);
         for time in [self.from, self.until] {
