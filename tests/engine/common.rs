@@ -88,7 +88,7 @@ pub fn until(session: &mut dyn Session, there: impl Fn(&Snapshot) -> bool) -> Sn
         if there(&snapshot) {
             Ok(snapshot)
         } else {
-            Err(snapshot)
+            Err(Box::new(snapshot))
         }
     })
 }

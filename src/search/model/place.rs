@@ -18,6 +18,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// A worker of `member` on `device`.
     pub fn new(costs: &'a Costs, batching: Batching, member: usize, device: usize) -> Self {
         Place {
             costs,

@@ -82,7 +82,7 @@ impl NetworkFactory {
     /// For the members of `ensemble`.
     pub fn new(ensemble: Arc<Ensemble>) -> Self {
         NetworkFactory {
-            lowered: Mutex::new(vec![Weak::new(); ensemble.members.len()]),
+            lowered: Mutex::new(ensemble.members.iter().map(|_| Weak::new()).collect()),
             ensemble,
             programs: Programs::default(),
         }
