@@ -64,7 +64,7 @@ fn what_is_lost_counts_for_five_seconds_and_not_for_ever() {
             assert_eq!(lately.refused.why.as_deref(), Some("the pool is full"));
             let rate = lately.refused.requests as f64 / lately.over.as_secs_f64();
             assert!(rate <= 1001.0, "at {now}: {lately:?}");
-        } else if now < 2.0 || now > 18.5 {
+        } else if !(2.0..=18.5).contains(&now) {
             assert_eq!(lately, Losses::default(), "at {now}");
         }
     }

@@ -147,7 +147,8 @@ fn a_name_is_a_name_and_no_path() {
 fn only_a_dead_servers_socket_is_replaced() {
     let folder = Folder::new();
     let path = folder.join("digits.sock");
-    let lies_there: [(&str, fn(&Path)); 4] = [
+    type Put = fn(&Path);
+    let lies_there: [(&str, Put); 4] = [
         ("a file", |path| fs::write(path, "mine").expect("written")),
         ("a folder", |path| fs::create_dir(path).expect("made")),
         ("a link to a file", |path| {

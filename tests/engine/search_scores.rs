@@ -88,7 +88,7 @@ fn searched(seed: u64, each_worker: f64) -> (Found, Found) {
 fn the_best_of_many_noisy_figures_is_run_again_before_it_is_reported() {
     let all: Vec<(Found, Found)> = (0..60).map(|seed| searched(seed, 0.0)).collect();
     let gains = |which: fn(&(Found, Found)) -> &Found| {
-        let gains = all.iter().map(|pair| which(pair));
+        let gains = all.iter().map(which);
         let gains = gains.map(|f| f.score / f.start_score - 1.0);
         mean_and_error(&gains.collect::<Vec<f64>>()).0
     };
