@@ -49,8 +49,8 @@ enum AnyCommand {
 struct AnySetup {
     matrix: Matrix,
     policy: AnyPolicy,
-    /// Rule, weights, votes.
-    combination: (u8, Vec<f64>, Vec<bool>),
+    /// Rule, weights, votes, temperatures.
+    combination: (u8, Vec<f64>, Vec<bool>, Vec<f64>),
     segment_size: usize,
 }
 
@@ -107,9 +107,26 @@ fn any_setup(policy: AnyPolicy, weight: f64, voting: usize, segment_size: usize)
     AnySetup {
         matrix: setup().matrix.clone(),
         policy,
-        combination: (1, vec![weight; members], vec![true; voting]),
+        combination: (
+            1,
+            vec![weight; members],
+            vec![true; voting],
+            vec![1.0; members],
+        ),
         segment_size,
     }
+}
+
+/// The same with this temperature for every member, and for so many members.
+fn with_temperatures(temperature: f64, members: usize) -> AnyCommand {
+    let mut setup = any_setup(
+        AnyPolicy::NoWait,
+        1.0,
+        setup().matrix.frame().members.len(),
+        128,
+    );
+    setup.combination.3 = vec![temperature; members];
+    AnyCommand::Apply(setup, None)
 }
 
 /// The same with nothing wrong but what is given.
@@ -146,6 +163,7 @@ fn allowed() -> Vec<AnyCommand> {
         with_policy(AnyPolicy::Elastic(Some(u32::MAX))),
         with_terms((DAY, Some(1e6), Some(0.0), Some(1.0))),
         C::Apply(any_setup(AnyPolicy::NoWait, 1.0, members, 1 << 20), None),
+        with_temperatures(0.01, members),
         C::SetTarget(Some((Duration::from_nanos(1), 1.0))),
         C::SlowDevice(0, 0.1),
         C::SlowDevice(0, 100.0),
@@ -179,6 +197,9 @@ fn refused() -> Vec<AnyCommand> {
         C::Apply(any_setup(AnyPolicy::NoWait, 1.0, members, usize::MAX), None),
         C::Apply(any_setup(AnyPolicy::NoWait, 1.0, members + 1, 128), None),
         C::Apply(any_setup(AnyPolicy::NoWait, 1.0, 0, 128), None),
+        with_temperatures(1.0, members + 1),
+        with_temperatures(0.0, members),
+        with_temperatures(1e6, members),
         with_terms((Duration::ZERO, None, None, None)),
         with_terms((Duration::MAX, None, None, None)),
         C::SetTarget(Some((Duration::ZERO, 0.5))),
@@ -227,6 +248,7 @@ fn refused() -> Vec<AnyCommand> {
     for wrong in NO_NUMBERS {
         all.extend([
             C::Apply(any_setup(AnyPolicy::NoWait, wrong, members, 128), None),
+            with_temperatures(wrong, members),
             with_terms((SECOND, Some(wrong), None, None)),
             with_terms((SECOND, None, Some(wrong), None)),
             with_terms((SECOND, None, None, Some(wrong))),
