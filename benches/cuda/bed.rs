@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use divisi::allocation::{Frame, Matrix};
+use divisi::allocation::{Frame, Matrix, PoolBounds};
 use divisi::compute::gpu::{Precision, Program};
 use divisi::device::gpu::{Gpu, open};
 use divisi::device::{Devices, Host};
@@ -102,7 +102,10 @@ impl Bed {
         let rows = vec![vec![size; self.ensemble.members.len()]; devices.count()];
         let matrix = Matrix::from_rows(Frame::of(&self.ensemble, &devices), &rows)?;
         let options = EngineOptions {
-            pool_bytes: POOL,
+            pool: PoolBounds {
+                bytes: POOL,
+                ..PoolBounds::default()
+            },
             ..EngineOptions::default()
         };
         Ok(Engine::start(

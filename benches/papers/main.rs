@@ -6,6 +6,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::print_stderr,
     clippy::print_stdout,
     reason = "a program run by hand"
 )]

@@ -3,15 +3,18 @@
 use thiserror::Error;
 
 use crate::compute::{Footprint, FootprintModel};
-use crate::device::{Booking, DeviceKind, Devices, Ledger, format_bytes};
+use crate::device::{Booking, DeviceKind, Devices, Ledger, NoRoom, SpaceId, format_bytes};
 use crate::ensemble::{BatchSize, Ensemble, Member, PolicyKind};
 
 use super::matrix::{Cell, Matrix};
+use super::pool::{PoolBounds, PoolSize};
 
-/// What each member books on each device at each allowed batch size.
+/// What each member books on each device at each allowed batch size, and what the sample
+/// pool takes of the host's memory.
 #[derive(Clone, Debug)]
 pub struct Footprints {
     members: Vec<MemberFootprint>,
+    pool_bytes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -22,19 +25,28 @@ struct MemberFootprint {
     by_size: Vec<Vec<(BatchSize, Footprint)>>,
 }
 
-/// A worker has no room on its device.
+/// Something has no room in the memory it would take.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(
-    "member `{member}` at batch size {batch} needs {} on `{device}`, where {} of {} are free",
-    format_bytes(*.needed), format_bytes(*.free), format_bytes(*.capacity)
-)]
-pub struct DoesNotFit {
-    pub member: String,
-    pub device: String,
-    pub batch: usize,
-    pub needed: u64,
-    pub free: u64,
-    pub capacity: u64,
+pub enum DoesNotFit {
+    /// A worker on its device.
+    #[error(
+        "member `{member}` at batch size {batch} needs {} on `{device}`, where {} of {} are free",
+        format_bytes(*.needed), format_bytes(*.free), format_bytes(*.capacity)
+    )]
+    Worker {
+        member: String,
+        device: String,
+        batch: usize,
+        needed: u64,
+        free: u64,
+        capacity: u64,
+    },
+    /// The sample pool in the host's memory.
+    #[error(
+        "the sample pool needs {} of the host's memory, where {} are free",
+        format_bytes(*.needed), format_bytes(*.free)
+    )]
+    Pool { needed: u64, free: u64 },
 }
 
 /// Bytes of a worker's share of the sample pool in the memory of a device that has its
@@ -77,9 +89,45 @@ impl Footprints {
                 by_size: devices.iter().map(|d| on(&d.kind)).collect(),
             }
         });
+        let pool = PoolSize::of(ensemble, PoolBounds::default());
         Footprints {
             members: members.collect(),
+            // Where two segments are too large, starting an engine says so.
+            pool_bytes: pool.map_or(0, PoolSize::bytes),
         }
+    }
+
+    /// The same beside a pool of another size.
+    #[must_use]
+    pub fn with_pool(self, pool: PoolSize) -> Self {
+        Footprints {
+            pool_bytes: pool.bytes(),
+            ..self
+        }
+    }
+
+    /// What the sample pool takes, and of which memory space; `None` where the host's
+    /// memory is none of the devices', or is gone.
+    pub fn pool(&self, devices: &Devices) -> Option<(SpaceId, u64)> {
+        let host = devices.host_space()?;
+        let gone = devices.spaces()[host.0].bytes == 0;
+        (!gone).then_some((host, self.pool_bytes))
+    }
+
+    /// A ledger for `devices` in which nothing but the sample pool is booked.
+    ///
+    /// # Errors
+    /// The host has no room for the pool.
+    pub fn ledger(&self, devices: &Devices) -> Result<Ledger, DoesNotFit> {
+        let mut ledger = Ledger::new(devices);
+        if let Some((space, bytes)) = self.pool(devices) {
+            let refused = |room: NoRoom| DoesNotFit::Pool {
+                needed: room.needed,
+                free: room.free,
+            };
+            ledger.reserve(space, bytes).map_err(refused)?;
+        }
+        Ok(ledger)
     }
 
     /// Bytes of a lone worker at `cell` with batches of `size`.
@@ -111,12 +159,12 @@ impl Footprints {
         }
     }
 
-    /// Books every worker of `matrix` in an empty ledger.
+    /// Books the sample pool and every worker of `matrix` in an empty ledger.
     ///
     /// # Errors
-    /// The first worker without room.
+    /// The pool, or the first worker without room.
     pub fn book(&self, matrix: &Matrix, devices: &Devices) -> Result<Ledger, DoesNotFit> {
-        let mut ledger = Ledger::new(devices);
+        let mut ledger = self.ledger(devices)?;
         for (cell, size) in matrix.workers() {
             self.book_one(&mut ledger, devices, cell, size)?;
         }
@@ -136,7 +184,7 @@ impl Footprints {
     ) -> Result<(), DoesNotFit> {
         ledger
             .book(&self.booking(cell, size))
-            .map_err(|room| DoesNotFit {
+            .map_err(|room| DoesNotFit::Worker {
                 member: self.members[cell.member].name.clone(),
                 device: devices.get(cell.device).name.clone(),
                 batch: size.get(),

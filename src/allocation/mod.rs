@@ -5,9 +5,11 @@ mod file;
 mod fit;
 mod history;
 mod matrix;
+mod pool;
 
 pub use difference::{Change, Difference, EntryChange};
 pub use file::{MatrixFile, MatrixFileError};
 pub use fit::{DoesNotFit, Footprints};
 pub use history::History;
 pub use matrix::{Cell, Frame, InvalidMatrix, Matrix};
+pub use pool::{PoolBounds, PoolSize, SegmentTooLarge};

@@ -26,7 +26,7 @@ pub struct NoRoom {
     pub free: u64,
 }
 
-/// Bookings of all workers. Weights are booked once per (member, memory space).
+/// Bookings of the sample pool and of all workers. Weights are booked once per (member, memory space).
 #[derive(Clone, Debug)]
 pub struct Ledger {
     space_of: Vec<SpaceId>,
@@ -71,6 +71,22 @@ impl Ledger {
         self.booked[space.0] += needed;
         *self.sharers.entry((booking.member, space)).or_default() += 1;
         self.flops[booking.device] += booking.flops;
+        Ok(())
+    }
+
+    /// Books bytes of a memory space that belong to no worker, for good.
+    ///
+    /// # Errors
+    /// [`NoRoom`], and nothing is booked.
+    pub fn reserve(&mut self, space: SpaceId, bytes: u64) -> Result<(), NoRoom> {
+        let free = self.capacity[space.0] - self.booked[space.0];
+        if bytes > free {
+            return Err(NoRoom {
+                needed: bytes,
+                free,
+            });
+        }
+        self.booked[space.0] += bytes;
         Ok(())
     }
 

@@ -215,6 +215,13 @@ impl Devices {
         &self.spaces
     }
 
+    /// The host's memory; `None` where no device uses it.
+    pub fn host_space(&self) -> Option<SpaceId> {
+        let mut host = self.devices.iter();
+        let host = host.find(|d| matches!(d.kind, DeviceKind::Cpu { .. }));
+        host.map(|d| d.space)
+    }
+
     /// The same devices with what `ledger` books taken from their memory.
     #[must_use]
     pub fn beside(&self, ledger: &Ledger) -> Self {

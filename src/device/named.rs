@@ -68,18 +68,14 @@ impl Devices {
 
     /// Adds a partition; all of them share the host's memory.
     pub(super) fn push_partition(&mut self, device: Device, host: &Host) {
-        let known = self.spaces.iter().position(|s| s.name == "host");
-        let space = known.unwrap_or_else(|| {
+        let space = self.host_space().unwrap_or_else(|| {
             self.spaces.push(MemorySpace {
                 name: "host".into(),
                 bytes: host.memory_bytes,
             });
-            self.spaces.len() - 1
+            SpaceId(self.spaces.len() - 1)
         });
-        self.devices.push(Device {
-            space: SpaceId(space),
-            ..device
-        });
+        self.devices.push(Device { space, ..device });
     }
 
     fn add_simulated(&mut self, name: &str, text: &str) -> Result<(), DeviceError> {

@@ -8,7 +8,7 @@ use crate::allocation::{Footprints, Frame, Matrix};
 use crate::compute::Predictor;
 use crate::compute::gpu::Program;
 use crate::device::gpu::{Gpu, GpuInfo};
-use crate::device::{Booking, Devices, Ledger, format_bytes};
+use crate::device::{Devices, Ledger, format_bytes};
 use crate::ensemble::{BatchSize, Ensemble, Samples};
 use crate::profile::Costs;
 use crate::serving::{BuildError, PredictorFactory};
@@ -216,14 +216,7 @@ fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
             continue;
         }
         spaces.push(device.space);
-        let booking = Booking {
-            device: index,
-            member: usize::MAX,
-            weight_bytes: 0,
-            activation_bytes: spare,
-            flops: 0,
-        };
-        ledger.book(&booking).map_err(|room| {
+        ledger.reserve(device.space, spare).map_err(|room| {
             SearchError::Asked(format!(
                 "spare memory: expected at most the {} that `{}` has, found {}",
                 format_bytes(room.free),

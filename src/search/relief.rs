@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use crate::allocation::{Cell, Footprints, Matrix};
-use crate::device::{Devices, Ledger};
+use crate::device::Devices;
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
@@ -26,7 +26,7 @@ pub fn evacuate(
 ) -> Result<Matrix, SearchError> {
     let frame = matrix.frame();
     let devices = devices.without(lost);
-    let mut ledger = Ledger::new(&devices);
+    let mut ledger = footprints.ledger(&devices)?;
     let mut entries = vec![None; frame.devices.len() * frame.members.len()];
     for (cell, size) in matrix.workers().filter(|(c, _)| !lost.contains(&c.device)) {
         footprints.book_one(&mut ledger, &devices, cell, size)?;

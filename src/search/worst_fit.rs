@@ -37,7 +37,7 @@ pub(super) fn place(
     let mut order: Vec<usize> = (0..members).collect();
     let bytes = |member: usize| footprints.bytes(Cell { device: 0, member }, sizes[member]);
     order.sort_by_key(|&m| Reverse(bytes(m)));
-    let mut ledger = Ledger::new(devices);
+    let mut ledger = footprints.ledger(devices)?;
     let mut entries = vec![None; devices.count() * members];
     for member in order {
         let size = sizes[member];
@@ -65,7 +65,7 @@ pub(super) fn book_somewhere(
             Err(error) => refusal = Some(error),
         }
     }
-    Err(refusal.unwrap_or_else(|| DoesNotFit {
+    Err(refusal.unwrap_or_else(|| DoesNotFit::Worker {
         member: format!("number {member}"),
         device: "none".into(),
         batch: size.get(),

@@ -96,7 +96,9 @@ fn fits(
     footprints: &Footprints,
     devices: &Devices,
 ) -> bool {
-    let mut ledger = crate::device::Ledger::new(devices);
+    let Ok(mut ledger) = footprints.ledger(devices) else {
+        return false;
+    };
     old.workers()
         .filter(|w| !early.contains(w))
         .chain(starts.iter().copied())

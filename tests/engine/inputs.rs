@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use candle_core::{Device, Tensor};
+use divisi::allocation::{PoolBounds, SegmentTooLarge};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi::ensemble::{
     Affine, BatchSize, Ensemble, Files, Input, Member, PerChannel, Samples, Steps, Transforms,
@@ -223,9 +224,12 @@ fn the_pool_counts_every_size_and_stretches_for_two_segments_only_so_far() {
     let sample = 4 * (ensemble.transforms().values() as u64 + 2 * 3);
     let two_segments = 32 * sample;
     let devices = two_devices();
-    let start = |pool_bytes| {
+    let start = |bytes| {
         let options = EngineOptions {
-            pool_bytes,
+            pool: PoolBounds {
+                bytes,
+                ..PoolBounds::default()
+            },
             ..EngineOptions::default()
         };
         let matrix = everywhere(&ensemble, &devices);
@@ -240,11 +244,11 @@ fn the_pool_counts_every_size_and_stretches_for_two_segments_only_so_far() {
     };
     assert!(start(two_segments / 4 + 4).is_ok());
     match start(two_segments / 4 - 4).map(|_| ()) {
-        Err(EngineError::Segment {
+        Err(EngineError::Segment(SegmentTooLarge {
             segment: 16,
             most: 15,
             ..
-        }) => {}
+        })) => {}
         other => panic!("{other:?}"),
     }
 }

@@ -40,6 +40,7 @@ mod owed;
 mod papers;
 mod papers_search;
 mod pool;
+mod pool_memory;
 mod promises;
 mod pytorch;
 mod recordings;

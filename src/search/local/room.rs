@@ -15,13 +15,15 @@ pub struct Room {
     capacity: Vec<u64>,
     /// Of each entry and batch size: weights and activations.
     needs: Vec<(u64, u64)>,
+    /// What the sample pool takes of each space.
+    pool: Vec<u64>,
     taken: Vec<u64>,
     /// Workers that share a member's weights, by member and space.
     sharers: Vec<usize>,
 }
 
 impl Room {
-    /// Empty devices.
+    /// Devices without workers.
     pub fn new(frame: &Frame, devices: &Devices, footprints: &Footprints) -> Self {
         let (members, spaces) = (frame.members.len(), devices.spaces().len());
         let capacity = devices.spaces().iter().map(|s| s.bytes);
@@ -33,21 +35,27 @@ impl Room {
                 (booking.weight_bytes, booking.activation_bytes)
             })
         });
+        let mut pool = vec![0; spaces];
+        if let Some((space, bytes)) = footprints.pool(devices) {
+            pool[space.0] = bytes;
+        }
         Room {
             members,
             sizes: frame.batch_sizes.count(),
             space_of: devices.iter().map(|d| d.space.0).collect(),
             capacity: capacity.collect(),
             needs: needs.collect(),
-            taken: vec![0; spaces],
+            taken: pool.clone(),
+            pool,
             sharers: vec![0; spaces * members],
         }
     }
 
-    /// Whether a worker at `cell` fits were it alone.
+    /// Whether a worker at `cell` fits were it alone beside the sample pool.
     pub fn fits_alone(&self, cell: Cell, size: usize) -> bool {
         let (weights, activations) = self.need(cell, size);
-        weights + activations <= self.capacity[self.space_of[cell.device]]
+        let space = self.space_of[cell.device];
+        self.pool[space] + weights + activations <= self.capacity[space]
     }
 
     /// Whether `edits` fit; `old` says what is at their cells now.

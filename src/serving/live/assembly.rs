@@ -3,8 +3,9 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::allocation::PoolSize;
 use crate::device::{DeviceKind, Devices, thread_pool};
-use crate::ensemble::{Combination, Ensemble, RuleKind};
+use crate::ensemble::Ensemble;
 use crate::serving::core::{Core, CoreConfig};
 use crate::serving::scheduler::Discipline;
 use crate::serving::storage::Storage;
@@ -22,7 +23,7 @@ pub(super) fn assemble(
     options: &EngineOptions,
 ) -> Result<Shared, EngineError> {
     let slots = ensemble.segment_size;
-    let extents = extents(ensemble, options)?;
+    let extents = PoolSize::of(ensemble, options.pool)?.extents();
     let boards = open_gpus(&devices, factory.as_ref(), options)?;
     let mut core = Core::new(CoreConfig {
         devices: devices.iter().map(|d| Discipline::of(&d.kind)).collect(),
@@ -90,35 +91,4 @@ fn storage(ordinary: Storage, boards: Vec<Arc<Board>>) -> Storage {
         let mut opened = boards.iter().filter_map(|b| b.opened());
         opened.find_map(|gpu| gpu.pinned(floats))
     }))
-}
-
-/// How many times its bound in bytes the pool may take where two segments need it.
-///
-/// The bound is meant for many small samples; 256 large images in two sizes are no
-/// mistake (430 MB for 224×224 and 299×299), a gibibyte of them may well be.
-const STRETCH: u64 = 4;
-
-/// Extents of the pool: as many as fit in its bounds, or two where those need more, up
-/// to [`STRETCH`] times the bound in bytes.
-fn extents(ensemble: &Ensemble, options: &EngineOptions) -> Result<usize, EngineError> {
-    // The rule may change while serving: room for whichever takes most.
-    let combination = ensemble.combination();
-    let rules = RuleKind::ALL.map(|rule| Combination {
-        rule,
-        ..combination.clone()
-    });
-    let widths = rules.map(|c| c.build(ensemble.classes).state_width());
-    let values = ensemble.transforms().values() + widths.into_iter().max().unwrap_or(0);
-    let fitting = |bytes: u64| (bytes / (4 * values as u64)) as usize;
-    let segment = ensemble.segment_size;
-    let most = options.pool_bytes.saturating_mul(STRETCH);
-    if 2 * segment > fitting(most) {
-        return Err(EngineError::Segment {
-            segment,
-            most: fitting(most) / 2,
-            bytes: most,
-        });
-    }
-    let samples = options.pool_samples.min(fitting(options.pool_bytes));
-    Ok((samples / segment).max(2))
 }

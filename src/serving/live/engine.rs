@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::allocation::{Cell, DoesNotFit, Footprints, Matrix};
-use crate::device::{Devices, Ledger, format_bytes};
+use crate::allocation::{
+    Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize, SegmentTooLarge,
+};
+use crate::device::{Devices, Ledger};
 use crate::ensemble::{Ensemble, PolicyKind};
 use crate::lock::lock;
 use crate::profile::Costs;
@@ -28,10 +30,8 @@ use super::worker::build;
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
-    /// Samples the pool holds at most: the admission bound.
-    pub pool_samples: usize,
-    /// Bytes the pool may take at most, samples and answers under way together.
-    pub pool_bytes: u64,
+    /// How large the sample pool may get.
+    pub pool: PoolBounds,
     /// How long draining may take.
     pub drain_limit: Duration,
 }
@@ -39,8 +39,7 @@ pub struct EngineOptions {
 impl Default for EngineOptions {
     fn default() -> Self {
         EngineOptions {
-            pool_samples: 16_384,
-            pool_bytes: 256 << 20,
+            pool: PoolBounds::default(),
             drain_limit: Duration::from_secs(10),
         }
     }
@@ -70,15 +69,8 @@ pub enum EngineError {
     SegmentSize { size: usize, most: usize },
     #[error("a thread could not be started: {0}")]
     Thread(String),
-    #[error(
-        "segment_size {segment}: the pool may take {} and must hold two segments; expected at most {most}",
-        format_bytes(*.bytes)
-    )]
-    Segment {
-        segment: usize,
-        most: usize,
-        bytes: u64,
-    },
+    #[error(transparent)]
+    Segment(#[from] SegmentTooLarge),
 }
 
 /// A running inference system. Dropping it stops it at once; [`Engine::shutdown`]
@@ -107,7 +99,8 @@ impl Engine {
         factory: Arc<dyn PredictorFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
-        let footprints = Footprints::of(&ensemble, &devices);
+        let pool = PoolSize::of(&ensemble, options.pool)?;
+        let footprints = Footprints::of(&ensemble, &devices).with_pool(pool);
         footprints.book(matrix, &devices)?;
         ensemble
             .policy

@@ -1,0 +1,104 @@
+//! The sample pool takes its part of the host's memory in every ledger.
+
+use std::sync::Arc;
+
+use divisi::allocation::{Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize};
+use divisi::device::{Devices, Host};
+use divisi::search::{evacuate, worst_fit};
+use divisi::serving::{Engine, EngineError, EngineOptions};
+
+use crate::common::{digits, everywhere, fakes};
+
+fn host(memory_bytes: u64) -> Host {
+    Host {
+        cores: vec![0, 1],
+        memory_bytes,
+    }
+}
+
+fn partitions(memory_bytes: u64) -> Devices {
+    Devices::default_of(&host(memory_bytes))
+}
+
+fn pool() -> u64 {
+    let pool = PoolSize::of(&digits(), PoolBounds::default());
+    pool.expect("small samples").bytes()
+}
+
+/// What the workers of `matrix` book on one memory space; the pool left out.
+fn workers_bytes(matrix: &Matrix, footprints: &Footprints) -> u64 {
+    let mut weights = vec![0; matrix.frame().members.len()];
+    let mut activations = 0;
+    for (cell, size) in matrix.workers() {
+        let booking = footprints.booking(cell, size);
+        weights[cell.member] = booking.weight_bytes;
+        activations += booking.activation_bytes;
+    }
+    weights.iter().sum::<u64>() + activations
+}
+
+#[test]
+fn an_engine_needs_room_for_its_workers_and_its_pool() {
+    let ensemble = digits();
+    let roomy = partitions(1 << 40);
+    let footprints = Footprints::of(&ensemble, &roomy);
+    let workers = workers_bytes(&everywhere(&ensemble, &roomy), &footprints);
+    let start = |bytes| {
+        let devices = partitions(bytes);
+        let matrix = everywhere(&ensemble, &devices);
+        let options = EngineOptions::default();
+        let factory = fakes(&ensemble);
+        Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options)
+    };
+    let engine = start(workers + pool()).expect("exactly enough");
+    let ledger = engine.ledger(&engine.matrix()).expect("it runs");
+    assert_eq!(ledger.booked(0), workers + pool());
+    let refused = start(workers + pool() - 1).map(|_| ());
+    let worker = matches!(
+        refused,
+        Err(EngineError::DoesNotFit(DoesNotFit::Worker { .. }))
+    );
+    assert!(worker, "{refused:?}");
+}
+
+#[test]
+fn a_host_without_room_for_the_pool_is_told_so() {
+    let ensemble = digits();
+    let devices = partitions(pool() - 1);
+    let footprints = Footprints::of(&ensemble, &devices);
+    let refused = footprints.ledger(&devices).map(|_| ());
+    let needed = pool();
+    let free = needed - 1;
+    assert_eq!(refused, Err(DoesNotFit::Pool { needed, free }));
+}
+
+#[test]
+fn allocation_leaves_the_pool_its_room() {
+    let ensemble = digits();
+    let roomy = partitions(1 << 40);
+    let footprints = Footprints::of(&ensemble, &roomy);
+    let frame = everywhere(&ensemble, &roomy).frame().clone();
+    let smallest = worst_fit(&frame, &roomy, &footprints).expect("roomy");
+    let workers = workers_bytes(&smallest, &footprints);
+    let placed = |bytes| worst_fit(&frame, &partitions(bytes), &footprints).is_ok();
+    assert!(placed(workers + pool()));
+    assert!(!placed(workers + pool() - 1));
+}
+
+#[test]
+fn simulated_devices_hold_no_pool_and_a_lost_host_needs_none() {
+    let ensemble = digits();
+    let named = |names: &str| Devices::named(&[names.to_owned()], &host(1 << 40)).expect("names");
+    let simulated = named("sim:v100,sim:cpu");
+    assert_eq!(Footprints::of(&ensemble, &simulated).pool(&simulated), None);
+
+    let devices = named("cpu:0-1,sim:v100");
+    let footprints = Footprints::of(&ensemble, &devices);
+    assert_eq!(
+        footprints.pool(&devices).map(|(_, bytes)| bytes),
+        Some(pool())
+    );
+    let matrix = everywhere(&ensemble, &devices);
+    let left = evacuate(&matrix, &[0], &devices, &footprints).expect("the other has room");
+    assert!(left.workers().all(|(Cell { device, .. }, _)| device == 1));
+}
