@@ -267,7 +267,7 @@ fn failures_are_one_and_misuse_is_two() {
     assert_eq!(fails(&["frobnicate", "x"]).0, Some(2));
     assert_eq!(fails(&["bench", "--policy", "sometimes"]).0, Some(2));
     assert_eq!(fails(&["allocate", "--max-neighs", "0"]).0, Some(2));
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["check", "/nowhere"], "nowhere"),
         (
             &["check", "--devices", "cpu:0,cpu:0"],
@@ -275,6 +275,11 @@ fn failures_are_one_and_misuse_is_two() {
         ),
         (
             &["bench", "--memory", "1MiB"],
+            "no device is large enough: the sample pool needs 5.2 MiB of the host's memory, \
+             where 1.0 MiB are free",
+        ),
+        (
+            &["bench", "--memory", "5400KiB"],
             // Which member needs most depends on the processor's kernels.
             "no device is large enough: member `",
         ),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use candle_core::Tensor;
-use divisi::allocation::{Cell, Matrix};
+use divisi::allocation::{Cell, DoesNotFit, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
@@ -388,7 +388,7 @@ fn a_matrix_that_does_not_fit_stops_the_start_with_member_need_and_room() {
     let ensemble = digits();
     let host = divisi::device::Host {
         cores: vec![0, 1],
-        memory_bytes: 1 << 20,
+        memory_bytes: 6 << 20,
     };
     let devices = divisi::device::Devices::default_of(&host);
     let matrix = everywhere(&ensemble, &devices);
@@ -401,14 +401,17 @@ fn a_matrix_that_does_not_fit_stops_the_start_with_member_need_and_room() {
     )
     .err()
     .expect("does not fit");
-    assert!(matches!(error, EngineError::DoesNotFit(_)));
+    assert!(matches!(
+        error,
+        EngineError::DoesNotFit(DoesNotFit::Worker { .. })
+    ));
     let text = error.to_string();
     // How much depends on the processor's kernels.
     for part in [
         "member `",
         "at batch size 8 needs",
         "on `cpu:0`, where",
-        "of 1.0 MiB are free",
+        "of 6.0 MiB are free",
     ] {
         assert!(text.contains(part), "{text}");
     }

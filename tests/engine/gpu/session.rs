@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use divisi::allocation::Footprints;
 use divisi::compute::gpu::Precision;
 use divisi::search::{Algorithm, EvaluatorKind, worst_fit};
 use divisi::serving::{Engine, Failure, PredictorFactory, Request};
@@ -125,10 +126,12 @@ fn what_is_on_probation_stays_where_a_gpu_is_lost() {
 #[test]
 fn where_nothing_has_room_the_door_closes_and_says_why() {
     let mut bed = Bed::new(&["cuda:0", "cpu:0"]);
-    // The partition has room for nobody.
+    // Beside the sample pool the partition has room for nobody.
+    let footprints = Footprints::of(&bed.ensemble, &bed.devices);
+    let (_, pool) = footprints.pool(&bed.devices).expect("on the host");
     let host = divisi::device::Host {
         cores: vec![0],
-        memory_bytes: 1 << 10,
+        memory_bytes: pool + (1 << 10),
     };
     let names = ["cuda:0".to_owned(), "cpu:0".to_owned()];
     let found = divisi::device::gpu::Found {
