@@ -1,16 +1,18 @@
 //! Divisi serves ensembles of deep neural networks on one machine.
 //!
 //! The engine: it has no screen and prints nothing. `ARCHITECTURE.md` describes
-//! the layers; a module may only use those below it.
+//! the layers; a module may only use those below it. What computes networks is a crate of
+//! its own, which is part of this one's interface.
+
+#![forbid(unsafe_code)]
+
+use divisi_runtime::lock;
+pub use divisi_runtime::{compute, device, network};
 
 pub mod allocation;
-pub mod compute;
-pub mod device;
 pub mod ensemble;
 pub mod load;
-mod lock;
 pub mod metrics;
-pub mod network;
 pub mod profile;
 pub mod ranged;
 pub mod search;

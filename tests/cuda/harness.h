@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "../../src/compute/cuda/kernels/params.h"
+#include "../../src/runtime/compute/cuda/kernels/params.h"
 #include "emulation/table.h"
 
 // Numbers that are the same in every run (SplitMix64).

@@ -4,7 +4,7 @@
 
 #include "emulation/simt.h"
 
-#include "../../src/compute/cuda/kernels/walk.cuh"
+#include "../../src/runtime/compute/cuda/kernels/walk.cuh"
 
 namespace {
 

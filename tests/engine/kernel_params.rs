@@ -9,7 +9,7 @@ use std::path::Path;
 type Structures = BTreeMap<String, Vec<(String, String)>>;
 
 fn read(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/compute/cuda");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/runtime/compute/cuda");
     fs::read_to_string(path.join(file)).unwrap()
 }
 

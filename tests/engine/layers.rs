@@ -42,6 +42,8 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
 fn room(path: &Path) -> String {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let inside = path.strip_prefix(&src).expect("in src");
+    // Its rooms are rooms of the engine's interface; its own root is below all that use it.
+    let inside = inside.strip_prefix("runtime").unwrap_or(inside);
     let first = inside.components().next().expect("a name");
     first
         .as_os_str()
@@ -66,7 +68,10 @@ fn used_rooms(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn arrows_between_layers_point_down() {
-    for (path, text) in sources("src") {
+    let no_root = |(path, _): &(PathBuf, String)| !path.ends_with("runtime/lib.rs");
+    let no_build = |(path, _): &(PathBuf, String)| !path.ends_with("runtime/build.rs");
+    let rooms = sources("src").into_iter().filter(no_root).filter(no_build);
+    for (path, text) in rooms {
         let here = room(&path);
         for used in used_rooms(&text).filter(|used| *used != here) {
             assert!(

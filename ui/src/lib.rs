@@ -4,6 +4,8 @@
 //! as lines, `config` what can be configured. They ask the engine library and hold none
 //! of its decisions.
 
+#![forbid(unsafe_code)]
+
 pub mod cli;
 pub mod config;
 pub mod console;

@@ -1,11 +1,11 @@
-// The kernels of `src/compute/cuda/kernels`, compiled for the CPU, and their table.
+// The kernels of `src/runtime/compute/cuda/kernels`, compiled for the CPU, and their table.
 #include "table.h"
 
 #include <cstring>
 
 #include "simt.h"
 
-#include "../../../src/compute/cuda/kernels/kernels.cu"
+#include "../../../src/runtime/compute/cuda/kernels/kernels.cu"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "../../../../src/compute/cuda/kernels/params.h"
+#include "../../../../src/runtime/compute/cuda/kernels/params.h"
 #include "check.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // What the host hands to each kernel: one structure a kernel, passed by value.
-// `src/compute/cuda/params.rs` has the same structures in Rust; a test compares them field by field.
+// `src/runtime/compute/cuda/params.rs` has the same structures in Rust; a test compares them field by field.
 //
 // Images are channels-last. A view has a pointer to the first channel of the first pixel of
 // the first row (sample) and a pitch, in values, from pixel to pixel; pixels of a row, and

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const FOLDER: &str = "src/compute/cuda/kernels";
+const FOLDER: &str = "compute/cuda/kernels";
 /// Ampere, the oldest that is supported: its PTX loads on every later GPU too.
 const ARCHITECTURE: &str = "-arch=compute_80";
 /// What changes where the compiler is found, or what it makes.

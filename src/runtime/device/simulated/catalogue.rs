@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::profile::DeviceProfile;
 
 const BUILT_IN: [(&str, &str); 4] = [
-    ("v100", include_str!("../../../assets/devices/v100.toml")),
+    ("v100", include_str!("../../../../assets/devices/v100.toml")),
     (
         "titan-rtx",
-        include_str!("../../../assets/devices/titan-rtx.toml"),
+        include_str!("../../../../assets/devices/titan-rtx.toml"),
     ),
-    ("h200", include_str!("../../../assets/devices/h200.toml")),
-    ("cpu", include_str!("../../../assets/devices/cpu.toml")),
+    ("h200", include_str!("../../../../assets/devices/h200.toml")),
+    ("cpu", include_str!("../../../../assets/devices/cpu.toml")),
 ];
 
 /// The built-in profiles' names.
