@@ -1,14 +1,25 @@
 //! Median and spread of a few figures.
 
-/// The middle one (the upper of two); 0 of none.
+/// The middle one, or the mean of the two in the middle; 0 of none.
 pub fn median(values: &[f64]) -> f64 {
-    quantile(values, 0.5)
+    let sorted = sorted(values);
+    let middle = sorted.len() / 2;
+    match (sorted.len() % 2, sorted.get(middle)) {
+        (_, None) => 0.0,
+        (1, Some(value)) => *value,
+        (_, Some(upper)) => f64::midpoint(sorted[middle - 1], *upper),
+    }
 }
 
-/// The value below which a share `q` of them lies; 0 of none.
-pub fn quantile(values: &[f64], q: f64) -> f64 {
+fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// The value below which a share `q` of them lies (the nearest rank); 0 of none.
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    let sorted = sorted(values);
     let at = (sorted.len().saturating_sub(1) as f64 * q).round() as usize;
     sorted.get(at).copied().unwrap_or(0.0)
 }

@@ -284,8 +284,8 @@ pub(super) fn shortfall(
     rate: f64,
 ) -> Option<String> {
     let Some(latency) = latency else {
-        let refuses = || format!("it refuses requests under {rate} samples/s");
-        return too_slow(throughput, rate).or_else(|| Some(refuses()));
+        let overrun = || format!("it does not keep up with {rate} samples/s as they arrive");
+        return too_slow(throughput, rate).or_else(|| Some(overrun()));
     };
     let most = goal.p99.filter(|most| latency.p99 > *most)?;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;

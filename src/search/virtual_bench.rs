@@ -7,6 +7,7 @@ use crate::allocation::{Footprints, Matrix};
 use crate::device::Devices;
 use crate::ensemble::Ensemble;
 use crate::load::LoadPattern;
+use crate::metrics::student::t95;
 use crate::profile::Costs;
 use crate::simulation::{Report, Scene, Served, Simulation, SimulationError, Workload};
 
@@ -27,6 +28,12 @@ const STEADY: (f64, f64) = (0.25, 0.75);
 const PARTS: usize = 8;
 /// Requests that fill what was idle at first, before latencies are taken.
 const WARM_UP: usize = 200;
+
+/// Latencies that grow by this share of the time that passes mean that requests arrive
+/// faster than they are served: by one in a hundred.
+const GROWTH: f64 = 0.01;
+/// The first of the parts fill what was idle; the others tell whether latencies grow.
+const FILLING: usize = 2;
 
 /// How many requests a latency is taken from, and what their arrivals are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +89,8 @@ impl VirtualBench {
         }
     }
 
-    /// Latencies of `matrix` under `rate` requests a second; none where it does not
-    /// fit or refuses some of them.
+    /// Latencies of `matrix` under `rate` requests a second; `None` where it does not
+    /// fit or does not keep up with them.
     ///
     /// # Errors
     /// The simulation broke down.
@@ -102,7 +109,7 @@ impl VirtualBench {
             seed: arriving.seed,
         };
         let report = self.run(matrix, workload)?;
-        Ok((report.refused == 0).then(|| loaded(&report, rate)))
+        Ok(keeps_up(&report).then(|| loaded(&report, rate)))
     }
 
     /// The worst of the latencies under several arrivals that nothing was chosen by; of
@@ -219,6 +226,45 @@ fn between(served: &[Served]) -> Option<f64> {
 
 fn broken(error: SimulationError) -> SearchError {
     SearchError::Evaluation(error.to_string())
+}
+
+/// Whether nothing is refused and latencies do not go on growing. Where more arrives than
+/// is served they grow by a share of the time that passes: the slope of a line through
+/// the means of parts of the run, if it is no chance (95 %).
+fn keeps_up(report: &Report) -> bool {
+    let each = report.served.len() / PARTS;
+    if report.refused > 0 || each == 0 {
+        return report.refused == 0;
+    }
+    let parts = report.served.chunks_exact(each).skip(FILLING);
+    let points = parts.map(|part| (middle(part), mean_latency(part)));
+    let (slope, error) = line(&points.collect::<Vec<_>>());
+    // A line has one number more than a mean, so one point counts less.
+    let sure = slope > t95(PARTS - FILLING - 1) * error;
+    !(sure && slope > GROWTH)
+}
+
+/// The slope of the line through points with the least squares, and its standard error.
+fn line(points: &[(f64, f64)]) -> (f64, f64) {
+    let n = points.len() as f64;
+    let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let spread: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+    let product: f64 = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    let slope = product / spread;
+    let rest = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2));
+    (slope, (rest.sum::<f64>() / (n - 2.0) / spread).sqrt())
+}
+
+/// The time in the middle of some answers, in seconds.
+fn middle(served: &[Served]) -> f64 {
+    served[served.len() / 2].at.as_secs_f64()
+}
+
+/// Mean latency in seconds.
+fn mean_latency(served: &[Served]) -> f64 {
+    let all: Duration = served.iter().map(|s| s.latency).sum();
+    all.as_secs_f64() / served.len() as f64
 }
 
 /// Percentiles of the requests after the first ones.

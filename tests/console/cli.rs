@@ -263,6 +263,36 @@ fn allocate_writes_a_matrix_that_bench_takes() {
 }
 
 #[test]
+fn the_best_of_repetitions_is_measured_again() {
+    let repeated = |devices: &str| {
+        let report = json(&[
+            "allocate",
+            "digits",
+            "--algorithm",
+            "worst-fit",
+            "--devices",
+            devices,
+            "--repeat",
+            "2",
+            "--format",
+            "json",
+        ]);
+        let scores = report["repeat"]["scores"].as_array().expect("scores");
+        let scores: Vec<f64> = scores.iter().filter_map(|s| s.as_f64()).collect();
+        let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+        let median = number(&report["repeat"]["median"]);
+        (number(&report["score"]), scores, median)
+    };
+    let (score, scores, median) = repeated("cpu:0");
+    assert_eq!(scores.len(), 2);
+    assert!(!scores.contains(&score), "{score} is one of {scores:?}");
+    assert_eq!(median, f64::midpoint(scores[0], scores[1]));
+    // What is exact comes out the same however often it is run.
+    let (score, scores, _) = repeated("sim:v100");
+    assert_eq!(scores, [score, score]);
+}
+
+#[test]
 fn failures_are_one_and_misuse_is_two() {
     assert_eq!(fails(&["frobnicate", "x"]).0, Some(2));
     assert_eq!(fails(&["bench", "--policy", "sometimes"]).0, Some(2));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::metrics::{Growth, Latency, LogHistogram, Reading};
+use divisi::metrics::{Growth, Latency, LogHistogram, Reading, stats};
 use proptest::prelude::*;
 
 fn histogram(micros: &[u64]) -> LogHistogram {
@@ -126,4 +126,17 @@ fn a_queue_that_grows_evenly_grows_at_its_rate() {
     assert!(growth.of(1).abs() < 1e-6);
     assert!((growth.of(2) + 200.0).abs() < 1e-6);
     assert_eq!(growth.of(3), 0.0);
+}
+
+#[test]
+fn a_median_is_the_middle_one_or_the_mean_of_two() {
+    for (values, expected) in [
+        (&[][..], 0.0),
+        (&[3.0], 3.0),
+        (&[2.0, 1.0], 1.5),
+        (&[9.0, 1.0, 2.0], 2.0),
+        (&[4.0, 1.0, 3.0, 2.0], 2.5),
+    ] {
+        assert_eq!(stats::median(values), expected, "{values:?}");
+    }
 }

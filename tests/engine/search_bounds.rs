@@ -27,7 +27,7 @@ const POLICIES: [&str; 8] = [
     "elastic:3",
 ];
 
-fn policy(name: &str) -> PolicyKind {
+pub fn policy(name: &str) -> PolicyKind {
     name.parse().expect("a policy")
 }
 

@@ -19,7 +19,7 @@ use divisi::search::{
 
 use crate::common::{digits, fakes, two_devices};
 
-fn imn4() -> Arc<Ensemble> {
+pub fn imn4() -> Arc<Ensemble> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/imn4");
     Arc::new(Ensemble::read(&Files::at(&folder)).expect("imn4 is valid"))
 }

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::allocation::{Footprints, Frame, Matrix};
 use divisi::device::simulated::find_profile;
-use divisi::search::{Control, Kind, Method, PlanOrder, SearchError, plan};
+use divisi::ensemble::Ensemble;
+use divisi::profile::Costs;
+use divisi::search::{Arriving, Control, Kind, Method, PlanOrder, SearchError, VirtualBench, plan};
 
-use crate::search_bounds::imn1;
-use crate::search_goals::{search, small, v100s};
+use crate::search_bounds::{imn1, policy};
+use crate::search_goals::{imn4, search, small, v100s};
 
 /// What two V100s and a half could do at most.
 fn order(most: usize, p99: Option<Duration>) -> PlanOrder {
@@ -142,4 +145,26 @@ fn a_plan_of_too_many_devices_is_refused_before_any_is_made() {
         ..one
     };
     assert!(refused(&many).contains("kinds of device: expected fewer"));
+}
+
+/// Under `static` a batch that is not full takes as long as one that is: full batches
+/// serve more than the rate, samples that arrive one by one do not come to it.
+#[test]
+fn latencies_that_grow_without_end_are_none() {
+    let mut ensemble = Ensemble::clone(&imn4());
+    ensemble.policy = policy("static:50ms");
+    let ensemble = Arc::new(ensemble);
+    let devices = v100s(3);
+    let frame = Frame::of(&ensemble, &devices);
+    let rows = [[0, 8, 8, 8], [0, 16, 8, 8], [8, 0, 0, 16]].map(|row| row.to_vec());
+    let matrix = Matrix::from_rows(frame, &rows).expect("valid");
+    let costs = Arc::new(Costs::of_laws(&ensemble, &devices));
+    let footprints = Footprints::of(&ensemble, &devices);
+    let bench = VirtualBench::new(ensemble, devices, footprints, costs);
+    assert!(bench.pace(&matrix).expect("runs").samples_per_s > 150.0);
+    let latency = |rate, arriving| bench.latency(&matrix, rate, arriving).expect("runs");
+    for arriving in [Arriving::WHOLE, Arriving::FRESH[0]] {
+        assert_eq!(latency(150.0, arriving), None, "{arriving:?}");
+        assert!(latency(100.0, arriving).is_some(), "{arriving:?}");
+    }
 }

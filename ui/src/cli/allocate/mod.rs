@@ -25,25 +25,26 @@ pub fn run(args: &AllocateArgs) -> Result<()> {
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
-    let mut best: Option<Report> = None;
+    let mut best: Option<Searched> = None;
     let mut scores = Vec::new();
     for repetition in 0..args.repeat as u64 {
         let seed = args.seed.wrapping_add(repetition);
         control.begin();
-        let report = search(args, &opened, seed, &control)?;
-        scores.push(report.score);
-        let cancelled = report.cancelled;
-        let better = |b: &Report| report.score > b.score && report.shortfall.is_none();
-        if best.as_ref().is_none_or(better) {
-            best = Some(report);
+        let searched = search(args, &opened, seed, &control)?;
+        scores.push(searched.found.score);
+        if best.as_ref().is_none_or(|b| searched.is_better(b)) {
+            best = Some(searched);
         }
-        if cancelled {
+        if control.is_cancelled() {
             break;
         }
     }
-    let mut report = best.context("no search ran")?;
+    let mut best = best.context("no search ran")?;
+    if args.repeat > 1 && !control.is_cancelled() {
+        best.measure_again(&control)?;
+    }
+    let mut report = best.report(&opened, &control);
     report.repeat = (args.repeat > 1).then(|| Repeat::of(scores));
-    report.cancelled = control.is_cancelled();
     finish(args, &opened, output.as_ref(), &report)
 }
 
@@ -82,7 +83,7 @@ fn search(
     opened: &Opened,
     seed: u64,
     control: &Arc<Control>,
-) -> Result<Report> {
+) -> Result<Searched> {
     // Repetitions are there to see how much results vary: each is measured.
     let cache = if args.no_cache || args.repeat > 1 {
         None
@@ -122,49 +123,87 @@ fn search(
         Err(SearchError::Stopped(stopped)) => (best_so_far(control).context(stopped)?, false),
         Err(error) => return Err(error.into()),
     };
-    Ok(Report {
-        ensemble: opened.ensemble.name.clone(),
-        algorithm: method.algorithm.name(),
-        evaluator: method.evaluator_on(&opened.devices),
-        policy: opened.ensemble.policy.to_string(),
-        goal: method.goal.to_string(),
-        devices: device_rows(&opened.devices),
-        precision: opened.precision(),
-        members: opened.frame.members.clone(),
-        matrix: found.matrix.rows(),
-        gap: match found.gap() {
-            Some(Gap::Lacks(share)) => Some(share),
-            _ => None,
-        },
-        above_bound: match found.gap() {
-            Some(Gap::Exceeds(share)) => Some(share),
-            _ => None,
-        },
-        predicted: found.predicted,
-        steady: found.steady.map(|s| s.samples_per_s),
-        steady_error: found.steady.and_then(|s| s.doubt.error()),
-        bound: found.bound,
-        latency_us: found.latency.map(LatencyRow::of),
-        shortfall: found.shortfall,
-        score: found.score,
-        score_error: found.doubt.error(),
-        score_doubt: found.doubt.to_string(),
-        start_score: found.start_score,
-        start_error: found.start_doubt.error(),
-        start_doubt: found.start_doubt.to_string(),
-        gain: found.gain,
-        evaluations: found.evaluations,
-        iterations: found.iterations,
-        coverage: found.coverage,
-        elapsed_s,
-        seed,
-        profiled: control.progress().profiled,
-        simulated: opened.devices.is_simulated(),
-        synthetic: opened.ensemble.is_synthetic(),
+    Ok(Searched {
+        job,
+        found,
         cached,
-        cancelled: control.is_cancelled(),
-        repeat: None,
+        profiled: control.progress().profiled,
+        elapsed_s,
     })
+}
+
+/// A search with what it came to.
+struct Searched {
+    job: Job,
+    found: Found,
+    cached: bool,
+    profiled: usize,
+    elapsed_s: f64,
+}
+
+impl Searched {
+    /// Nothing is better than what meets the goal, but what meets it and does more.
+    fn is_better(&self, other: &Searched) -> bool {
+        self.found.score > other.found.score && self.found.shortfall.is_none()
+    }
+
+    fn measure_again(&mut self, control: &Arc<Control>) -> Result<()> {
+        let found = self.job.again(self.found.clone(), control);
+        match found {
+            Ok(found) => self.found = found,
+            // What was found before stands, and the report says that it was cancelled.
+            Err(SearchError::Stopped(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn report(self, opened: &Opened, control: &Control) -> Report {
+        let (found, method) = (self.found, self.job.method);
+        Report {
+            ensemble: opened.ensemble.name.clone(),
+            algorithm: method.algorithm.name(),
+            evaluator: method.evaluator_on(&opened.devices),
+            policy: opened.ensemble.policy.to_string(),
+            goal: method.goal.to_string(),
+            devices: device_rows(&opened.devices),
+            precision: opened.precision(),
+            members: opened.frame.members.clone(),
+            matrix: found.matrix.rows(),
+            gap: match found.gap() {
+                Some(Gap::Lacks(share)) => Some(share),
+                _ => None,
+            },
+            above_bound: match found.gap() {
+                Some(Gap::Exceeds(share)) => Some(share),
+                _ => None,
+            },
+            predicted: found.predicted,
+            steady: found.steady.map(|s| s.samples_per_s),
+            steady_error: found.steady.and_then(|s| s.doubt.error()),
+            bound: found.bound,
+            latency_us: found.latency.map(LatencyRow::of),
+            shortfall: found.shortfall,
+            score: found.score,
+            score_error: found.doubt.error(),
+            score_doubt: found.doubt.to_string(),
+            start_score: found.start_score,
+            start_error: found.start_doubt.error(),
+            start_doubt: found.start_doubt.to_string(),
+            gain: found.gain,
+            evaluations: found.evaluations,
+            iterations: found.iterations,
+            coverage: found.coverage,
+            elapsed_s: self.elapsed_s,
+            seed: method.bounds.seed,
+            profiled: self.profiled,
+            simulated: opened.devices.is_simulated(),
+            synthetic: opened.ensemble.is_synthetic(),
+            cached: self.cached,
+            cancelled: control.is_cancelled(),
+            repeat: None,
+        }
+    }
 }
 
 fn method(args: &AllocateArgs, opened: &Opened, seed: u64) -> Method {

@@ -129,8 +129,12 @@ pub fn text(report: &Report, matrix: &Matrix) -> String {
     }
     if let Some(repeat) = &report.repeat {
         text += &format!(
-            "\nthe best of {} repetitions: median {:.0} samples/s, spread {:.1} %",
+            "\nthe best of {} repetitions{}: they came to {:.0} samples/s in the median, spread {:.1} %",
             repeat.scores.len(),
+            match report.score_error {
+                Some(error) if error > 0.0 => ", measured again",
+                _ => "",
+            },
             repeat.median,
             100.0 * repeat.spread
         );
