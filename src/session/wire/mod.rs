@@ -12,6 +12,7 @@ mod delta;
 mod hello;
 mod list;
 mod spans;
+mod wrong;
 
 pub(in crate::session) use delta::checked;
 pub use delta::{Delta, Differ};
