@@ -131,8 +131,8 @@ fn a_server_is_named_by_no_path_and_touches_no_file() {
     let home = Home::new();
     let file = home.path("mine.txt");
     std::fs::write(&file, "mine").expect("written");
-    for name in [file.as_str(), "./mine.txt", "..", "", "a b"] {
-        let named = home.run(&["serve", "digits", "--name", name]);
+    for name in [file.as_str(), "./mine.txt", "..", "", "a b", "-x"] {
+        let named = home.run(&["serve", "digits", &format!("--name={name}")]);
         let error = String::from_utf8_lossy(&named.stderr).into_owned();
         assert_eq!(named.status.code(), Some(2), "{error}");
         assert!(error.contains("cannot be named"), "{error}");

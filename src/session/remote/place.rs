@@ -19,7 +19,7 @@ pub enum PlaceError {
     Unsafe { path: PathBuf, why: String },
     #[error(
         "a server cannot be named `{0}`: expected 1 to 64 letters, digits, `-`, `_` and `.`, \
-         not a `.` first"
+         not a `-` or `.` first"
     )]
     Name(String),
     #[error(
