@@ -29,11 +29,15 @@ const PARTS: usize = 8;
 /// Requests that fill what was idle at first, before latencies are taken.
 const WARM_UP: usize = 200;
 
-/// Latencies that grow by this share of the time that passes mean that requests arrive
-/// faster than they are served: by one in a hundred.
+/// What waits may grow by this share of what arrives, and no more, …
 const GROWTH: f64 = 0.01;
-/// The first of the parts fill what was idle; the others tell whether latencies grow.
-const FILLING: usize = 2;
+/// … as seen at so many times in the second half of a run. …
+const LOOKS: usize = 16;
+/// … Where it grows, a run so many times as long tells whether that was chance, or the
+/// time before the first answers, …
+const LONGER: usize = 4;
+/// … until one has at least so many requests.
+const MOST: usize = 1 << 13;
 
 /// How many requests a latency is taken from, and what their arrivals are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,13 +107,17 @@ impl VirtualBench {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(None);
         }
-        let workload = Workload::Pattern {
-            pattern: LoadPattern::poisson(rate),
-            samples: WARM_UP + arriving.requests,
-            seed: arriving.seed,
-        };
-        let report = self.run(matrix, workload)?;
-        Ok(keeps_up(&report).then(|| loaded(&report, rate)))
+        let mut requests = WARM_UP + arriving.requests;
+        loop {
+            let report = self.run(matrix, poisson(rate, requests, arriving.seed))?;
+            if report.refused == 0 && !backlog_grows(&report) {
+                return Ok(Some(loaded(&report, rate)));
+            }
+            if report.refused > 0 || requests >= MOST {
+                return Ok(None);
+            }
+            requests *= LONGER;
+        }
     }
 
     /// The worst of the latencies under several arrivals that nothing was chosen by; of
@@ -228,20 +236,39 @@ fn broken(error: SimulationError) -> SearchError {
     SearchError::Evaluation(error.to_string())
 }
 
-/// Whether nothing is refused and latencies do not go on growing. Where more arrives than
-/// is served they grow by a share of the time that passes: the slope of a line through
-/// the means of parts of the run, if it is no chance (95 %).
-fn keeps_up(report: &Report) -> bool {
-    let each = report.served.len() / PARTS;
-    if report.refused > 0 || each == 0 {
-        return report.refused == 0;
+fn poisson(rate: f64, requests: usize, seed: u64) -> Workload {
+    Workload::Pattern {
+        pattern: LoadPattern::poisson(rate),
+        samples: requests,
+        seed,
     }
-    let parts = report.served.chunks_exact(each).skip(FILLING);
-    let points = parts.map(|part| (middle(part), mean_latency(part)));
-    let (slope, error) = line(&points.collect::<Vec<_>>());
+}
+
+/// When a request was due, in seconds.
+fn due(served: &Served) -> f64 {
+    served.at.saturating_sub(served.latency).as_secs_f64()
+}
+
+/// When the last request was due, in seconds.
+fn last_due(report: &Report) -> f64 {
+    report.served.iter().map(due).fold(0.0, f64::max)
+}
+
+/// Whether ever more requests wait while others arrive: the slope of a line through how
+/// many do, if it is no chance (95 %). What is served once nothing arrives tells nothing.
+fn backlog_grows(report: &Report) -> bool {
+    let (served, end) = (&report.served, last_due(report));
+    let waiting = |look: usize| {
+        let time = end * 0.5 * (1.0 + look as f64 / LOOKS as f64);
+        let due = served.iter().filter(|s| due(s) <= time).count();
+        let answered = served.partition_point(|s| s.at.as_secs_f64() <= time);
+        (time, due as f64 - answered as f64)
+    };
+    let points: Vec<_> = (1..=LOOKS).map(waiting).collect();
+    let (slope, error) = line(&points);
+    let rate = served.len() as f64 / end;
     // A line has one number more than a mean, so one point counts less.
-    let sure = slope > t95(PARTS - FILLING - 1) * error;
-    !(sure && slope > GROWTH)
+    slope > GROWTH * rate && slope > t95(LOOKS - 1) * error
 }
 
 /// The slope of the line through points with the least squares, and its standard error.
@@ -254,17 +281,6 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let slope = product / spread;
     let rest = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2));
     (slope, (rest.sum::<f64>() / (n - 2.0) / spread).sqrt())
-}
-
-/// The time in the middle of some answers, in seconds.
-fn middle(served: &[Served]) -> f64 {
-    served[served.len() / 2].at.as_secs_f64()
-}
-
-/// Mean latency in seconds.
-fn mean_latency(served: &[Served]) -> f64 {
-    let all: Duration = served.iter().map(|s| s.latency).sum();
-    all.as_secs_f64() / served.len() as f64
 }
 
 /// Percentiles of the requests after the first ones.

@@ -2,6 +2,7 @@
 //! is recorded, played and reported.
 
 use std::fs;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -131,8 +132,8 @@ fn a_server_is_named_by_no_path_and_touches_no_file() {
     let home = Home::new();
     let file = home.path("mine.txt");
     std::fs::write(&file, "mine").expect("written");
-    for name in [file.as_str(), "./mine.txt", "..", "", "a b"] {
-        let named = home.run(&["serve", "digits", "--name", name]);
+    for name in [file.as_str(), "./mine.txt", "..", "", "a b", "-x"] {
+        let named = home.run(&["serve", "digits", &format!("--name={name}")]);
         let error = String::from_utf8_lossy(&named.stderr).into_owned();
         assert_eq!(named.status.code(), Some(2), "{error}");
         assert!(error.contains("cannot be named"), "{error}");
@@ -188,6 +189,59 @@ fn what_was_recorded_is_played_and_reported() {
     let taken = home.run(&["serve", "digits", "--record", &file]);
     let error = String::from_utf8_lossy(&taken.stderr).into_owned();
     assert!(error.contains("exists already"), "{error}");
+}
+
+#[test]
+fn what_is_neither_recording_nor_ensemble_is_told_at_once() {
+    let home = Home::new();
+    let (pipe, short, cut) = (home.path("a.fifo"), home.path("r"), home.path("r.divisi"));
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("starts").success());
+    fs::write(&short, "").expect("written");
+    fs::write(&cut, "hello").expect("written");
+    let both = "expected a recording or an ensemble's manifest, found 0 bytes";
+    let recording = "expected a recording of Divisi, found 5 bytes";
+    for (arguments, said) in [
+        (["report", &pipe], "expected a file, found a pipe"),
+        (["report", "/dev/zero"], "expected a file, found a device"),
+        (["replay", &pipe], "expected a file, found a pipe"),
+        (["replay", "/dev/zero"], "expected a file, found a device"),
+        (
+            ["replay", &home.path("")],
+            "expected a file, found a folder",
+        ),
+        (["report", &short], both),
+        (["report", &cut], recording),
+        (["replay", &cut], recording),
+    ] {
+        let mut divisi = home.command(&arguments);
+        let mut divisi = divisi.stderr(Stdio::piped()).spawn().expect("starts");
+        assert_eq!(ended(&mut divisi).code(), Some(1), "{arguments:?}");
+        let error = divisi.wait_with_output().expect("ended").stderr;
+        let error = String::from_utf8(error).expect("text");
+        let path = arguments[1];
+        assert_eq!(error, format!("divisi: {path}: {said}\n"));
+    }
+}
+
+#[test]
+fn listing_servers_removes_dead_sockets_and_nothing_else() {
+    let home = Home::new();
+    assert!(home.text(&["servers"]).contains("no server runs"));
+    let at = |name: &str| home.path(&format!("divisi/{name}.sock"));
+    let _datagrams = UnixDatagram::bind(at("datagrams")).expect("bound");
+    let _silent = UnixListener::bind(at("silent")).expect("bound");
+    drop(UnixListener::bind(at("dead")).expect("bound"));
+    assert_eq!(home.text(&["servers"]).trim(), "silent");
+    let there = |name: &str| fs::exists(at(name)).expect("looked");
+    assert!(there("datagrams") && there("silent") && !there("dead"));
+    let taken = home.run(&["serve", "digits", "--name", "silent"]);
+    let error = String::from_utf8_lossy(&taken.stderr).into_owned();
+    assert!(error.contains("`silent` is running already"), "{error}");
+    let report = home.run(&["report", "silent"]);
+    let error = String::from_utf8_lossy(&report.stderr).into_owned();
+    let said = format!("divisi: {}: no answer came within 5s\n", at("silent"));
+    assert_eq!(error, said);
 }
 
 #[test]

@@ -293,6 +293,38 @@ fn the_best_of_repetitions_is_measured_again() {
 }
 
 #[test]
+fn files_are_written_though_nobody_reads_what_is_shown() {
+    let (best, plan) = (scratch("unread.toml"), scratch("unread_plan.toml"));
+    let written = |file: &PathBuf, arguments: &[&str]| {
+        let (reader, shown) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_divisi"))
+            .args(arguments)
+            .arg("--output")
+            .arg(file)
+            .stdout(shown)
+            .output()
+            .expect("the program starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
+        assert!(file.exists(), "{error}");
+    };
+    written(&best, &["allocate", "digits", "--algorithm", "worst-fit"]);
+    let goal = ["--kinds", "sim:v100", "--rate", "10", "--most", "1"];
+    written(&plan, &[&["plan", "imn1"][..], &goal].concat());
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_shown() {
+    let goal = ["--algorithm", "worst-fit", "--output", "/dev/full"];
+    let output = divisi(&[&["allocate", "digits"][..], &goal].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("writing /dev/full"), "{error}");
+    assert!(!output.stdout.is_empty());
+}
+
+#[test]
 fn failures_are_one_and_misuse_is_two() {
     assert_eq!(fails(&["frobnicate", "x"]).0, Some(2));
     assert_eq!(fails(&["bench", "--policy", "sometimes"]).0, Some(2));

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::common::{digits, fakes, start, until};
 use crate::remote::{Raw, as_ask};
-use crate::transport::{Folder, serve, template, viewer};
+use crate::transport::{Folder, Puppet, serve, template, viewer};
 
 /// Commands as they are written, with any numbers in them.
 #[derive(Clone, Debug, Serialize)]
@@ -282,8 +282,55 @@ fn a_command_that_nobody_can_type_cannot_be_read() {
     }
     for command in refused() {
         let read = decode::<Command>(&command.bytes());
-        assert!(read.is_err(), "{command:?} was read as {read:?}");
+        let error = read.expect_err("nobody can type it").to_string();
+        assert!(error.contains("expected"), "{command:?}: {error}");
     }
+}
+
+#[test]
+fn who_asks_for_what_cannot_be_is_told_the_field_and_its_range() {
+    let folder = Folder::new();
+    let (hub, path) = serve(Box::new(Puppet::new()), &folder);
+    let mut raw = Raw::join(&path, false);
+    let members = setup().matrix.frame().members.len();
+    let segment = any_setup(AnyPolicy::NoWait, 1.0, members, 0);
+    for (number, (command, why)) in [
+        (
+            AnyCommand::StartLoad(AnyPattern::Poisson(2e9)),
+            "rate: expected 0.001 to 1000000000 a second, found 2000000000",
+        ),
+        (
+            AnyCommand::StartLoad(AnyPattern::Closed(4097, 1)),
+            "clients: expected 1 to 4096 clients, found 4097",
+        ),
+        (
+            AnyCommand::Apply(segment, None),
+            "segment size: expected 1 to 1048576 samples, found 0",
+        ),
+        (
+            with_policy(AnyPolicy::OptWait(2 * MINUTE)),
+            "policy.wait: expected 0ns to 60s, found 120s",
+        ),
+        (
+            with_temperatures(0.0, members),
+            "combination.temperatures: expected a temperature from 0.01 to 100, found 0",
+        ),
+        (
+            search((9, 1, (10, 1, 1), 8, 3, PLAIN, false)),
+            "algorithm: invalid value: integer `9`, expected variant index 0 <= i < 4",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        raw.ask(number as u64, &as_ask(&command.bytes()))
+            .expect("asked");
+        let refused = raw.answer(number as u64).expect_err(why);
+        assert!(refused.contains("what was asked cannot be"), "{refused}");
+        assert!(refused.ends_with(&format!(": {why}")), "{refused}");
+    }
+    hub.stopper()();
+    hub.join();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms of `src/` from the bottom up. Rooms of one row may not use each other.
 const LAYERS: [&[&str]; 13] = [
-    &["lock", "ranged"],
+    &["lock", "ranged", "reading"],
     &["trace", "metrics", "device"],
     &["network"],
     &["compute"],

@@ -14,6 +14,7 @@ mod common;
 mod compute;
 mod core;
 mod device;
+mod doors;
 mod ensemble;
 mod fates;
 mod flaws;

@@ -123,6 +123,9 @@ fn a_name_is_a_name_and_no_path() {
         "ä",
         "a\0",
         "a\n",
+        "-",
+        "-x",
+        "--read-only",
         &long,
     ] {
         let error = bad.parse::<ServerName>().expect_err(bad).to_string();
@@ -133,8 +136,11 @@ fn a_name_is_a_name_and_no_path() {
     }
     for (text, like) in [
         ("digits", "digits"),
-        ("", "-"),
-        (".a/ü b", "-a---b"),
+        ("", "_"),
+        (".a/ü b", "_a---b"),
+        ("-x", "_x"),
+        ("_x-", "_x-"),
+        ("ä", "_"),
         (&long, &long[..64]),
     ] {
         let name = ServerName::like(text);

@@ -331,6 +331,31 @@ fn another_version_and_other_files_are_named() {
     fs::write(&path, "sample,class\n1,2\n").expect("written");
     let error = Tape::open(&path).expect_err("CSV").to_string();
     assert_eq!(error, "not a recording of Divisi: it begins otherwise");
+    for text in ["", "DIVIS"] {
+        fs::write(&path, text).expect("written");
+        assert!(Tape::is_one(&path), "it is called so");
+        let error = Tape::open(&path).expect_err("too short").to_string();
+        let found = text.len();
+        let said = format!("expected a recording of Divisi, found {found} bytes");
+        assert_eq!(error, said);
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let folder = Folder::new();
+    let pipe = folder.join("a.pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("starts").success());
+    for (path, found) in [
+        (pipe, "a pipe"),
+        (folder.join(""), "a folder"),
+        ("/dev/zero".into(), "a device"),
+    ] {
+        assert!(!Tape::is_one(&path), "{}", path.display());
+        let error = Tape::open(&path).expect_err(found).to_string();
+        assert_eq!(error, format!("expected a file, found {found}"));
+    }
 }
 
 proptest! {

@@ -6,12 +6,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::session::wire::{Format, WireError, read_hello};
+use crate::reading;
+use crate::session::wire::{Format, HELLO, WireError, read_hello};
 
 use super::block::{HEAD, Head, MARK, Records};
 
 /// Bytes that are looked through at once.
 const AT_ONCE: u64 = 64 << 10;
+/// What recordings' names end in.
+const EXTENSION: &str = "divisi";
 /// Names tried before giving up.
 const NAMES: usize = 1000;
 
@@ -79,10 +82,14 @@ struct Place {
 }
 
 impl Tape {
-    /// Whether the file at `path` begins as a recording does.
+    /// Whether the file at `path` is meant as a recording: it begins as one, or is called
+    /// so.
     pub fn is_one(path: &Path) -> bool {
-        let mut hello = [0; 10];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut hello));
+        if path.extension().is_some_and(|e| e == EXTENSION) {
+            return true;
+        }
+        let mut hello = [0; HELLO];
+        let read = reading::open(path).and_then(|mut file| file.read_exact(&mut hello));
         let read = read.map(|()| read_hello(&hello, Format::Recording));
         matches!(
             read,
@@ -95,12 +102,15 @@ impl Tape {
     /// # Errors
     /// It cannot be read, is no recording, or has no whole block.
     pub fn open(path: &Path) -> Result<Self, WireError> {
-        let unreadable = |e: io::Error| WireError::Damaged(e.to_string());
-        let mut file = File::open(path).map_err(unreadable)?;
+        let unreadable = |e: io::Error| WireError::Unreadable(e.to_string());
+        let mut file = reading::open(path).map_err(unreadable)?;
         let length = file.metadata().map_err(unreadable)?.len();
-        let mut hello = [0; 10];
-        let read = file.read_exact(&mut hello);
-        read.map_err(|_| WireError::Foreign("a recording of Divisi"))?;
+        if length < HELLO as u64 {
+            let (what, found) = (Format::Recording.name(), length);
+            return Err(WireError::Short { what, found });
+        }
+        let mut hello = [0; HELLO];
+        file.read_exact(&mut hello).map_err(unreadable)?;
         read_hello(&hello, Format::Recording)?;
         let found = scan(&mut file, length);
         if found.blocks.is_empty() {
@@ -200,7 +210,7 @@ struct Found {
 
 /// The blocks of a file. Where something else stands, what follows it is looked for.
 fn scan(file: &mut File, length: u64) -> Found {
-    let (mut found, mut at) = (Found::default(), 10);
+    let (mut found, mut at) = (Found::default(), HELLO as u64);
     let mut torn = 0;
     while at < length {
         match place(file, at, length) {

@@ -9,15 +9,18 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use thiserror::Error;
+
 use crate::load::{Arrivals, LoadPattern};
 use crate::lock::lock;
-use crate::session::wire::{Format, WireError, checked, hello, read_hello};
+use crate::session::wire::{Format, HELLO, WireError, checked, hello, read_hello};
 use crate::session::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
 use crate::trace::Span;
 
 use super::RemoteError;
 use super::frame::{NEWS, receive, send};
 use super::message::{Ask, Join, Message, Reply, Request};
+use super::reach::reach;
 
 /// An answer takes microseconds; a server that is stopped gives none.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -77,7 +80,7 @@ impl RemoteSession {
             .spawn(move || read(&mut reading, &here))?;
         let first = shared.wait(GREETING, |state| state.shown.clone());
         Ok(RemoteSession {
-            first: first.map_err(RemoteError::Refused)?,
+            first: first?,
             stream,
             shared,
             next: 0,
@@ -98,7 +101,27 @@ impl RemoteSession {
         let sent = send(&mut self.stream, &Request { number, ask });
         sent.map_err(|e| Refusal(format!("the server cannot be asked: {e}")))?;
         let answer = |state: &mut State| state.answers.remove(&number);
-        self.shared.wait(ANSWER, answer).map_err(Refusal)?
+        let answered = self.shared.wait(ANSWER, answer);
+        answered.map_err(|e| Refusal(e.to_string()))?
+    }
+}
+
+/// Why nothing came.
+#[derive(Debug, Error)]
+enum Nothing {
+    #[error("the server has not answered for {0:?}")]
+    Yet(Duration),
+    /// Why nothing will.
+    #[error("{0}")]
+    More(String),
+}
+
+impl From<Nothing> for RemoteError {
+    fn from(nothing: Nothing) -> Self {
+        match nothing {
+            Nothing::Yet(waited) => RemoteError::Silent(waited),
+            Nothing::More(why) => RemoteError::Refused(why),
+        }
     }
 }
 
@@ -108,7 +131,7 @@ impl Shared {
         &self,
         most: Duration,
         mut there: impl FnMut(&mut State) -> Option<T>,
-    ) -> Result<T, String> {
+    ) -> Result<T, Nothing> {
         let until = Instant::now() + most;
         let mut state = lock(&self.state);
         loop {
@@ -116,11 +139,11 @@ impl Shared {
                 return Ok(found);
             }
             if let Some(why) = &state.over {
-                return Err(why.clone());
+                return Err(Nothing::More(why.clone()));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(format!("the server has not answered for {most:?}"));
+                return Err(Nothing::Yet(most));
             }
             let woken = self.changed.wait_timeout(state, left);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
@@ -130,11 +153,11 @@ impl Shared {
 
 /// Connects and says who this is.
 fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
-    let mut stream = UnixStream::connect(path)?;
+    let mut stream = reach(path, GREETING).map_err(turned_away)?;
     stream.set_read_timeout(Some(GREETING))?;
     // A server that reads nothing must not hold this process up.
     stream.set_write_timeout(Some(ANSWER))?;
-    let mut theirs = [0; 10];
+    let mut theirs = [0; HELLO];
     stream.read_exact(&mut theirs).map_err(turned_away)?;
     read_hello(&theirs, Format::Connection)?;
     stream.write_all(&hello(Format::Connection))?;
@@ -144,12 +167,14 @@ fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
     Ok(stream)
 }
 
-/// A server that hangs up before it has said anything takes nobody more.
+/// A server that hangs up before it has said anything takes nobody more; one that says
+/// nothing is none.
 fn turned_away(error: io::Error) -> RemoteError {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
             RemoteError::Refused("it has as many viewers as it serves, or is ending".into())
         }
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => RemoteError::Silent(GREETING),
         _ => RemoteError::Io(error),
     }
 }

@@ -3,7 +3,6 @@
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -52,18 +51,16 @@ impl Hub {
     pub fn start(session: Box<dyn Session>, door: Door, log: LogSink) -> std::io::Result<Self> {
         let (events, queue) = sync_channel(QUEUE);
         let path = door.path().to_owned();
-        let stop = Arc::new(AtomicBool::new(false));
-        let (sender, flag) = (events.clone(), Arc::clone(&stop));
+        door.listener.set_nonblocking(true)?;
+        // What wakes the door is no path: the socket's file may be gone, or another's.
+        let (here, there) = UnixStream::pair()?;
+        let sender = events.clone();
         let accepting = thread::Builder::new()
             .name("door".into())
-            .spawn(move || accept(door, sender, &flag))?;
-        let socket = path.clone();
+            .spawn(move || accept(door, sender, &there))?;
         let thread = thread::Builder::new().name("hub".into()).spawn(move || {
             let seats = Rounds::new(session, log).serve(&queue);
-            stop.store(true, Ordering::Release);
-            // Wakes it up.
-            let _ = UnixStream::connect(socket);
-            drop(queue);
+            drop((here, queue));
             let _ = accepting.join();
             seats.iter().for_each(|seat| seat.link.close());
             let until = Instant::now() + FAREWELL;

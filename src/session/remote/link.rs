@@ -3,15 +3,17 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::lock::lock;
-use crate::session::wire::{Format, hello, read_hello};
+use crate::session::wire::{Format, HELLO, hello, read_hello};
 
 use super::frame::{REQUEST, receive, receive_bytes, send};
 use super::message::{Heard, Join, Message};
@@ -19,7 +21,7 @@ use super::outbox::Outbox;
 use super::place::Door;
 
 /// A connection says who it is within this time.
-const HELLO: Duration = Duration::from_secs(5);
+const GREETING: Duration = Duration::from_secs(5);
 /// A viewer that reads nothing for so long when the server ends is cut off.
 pub const FAREWELL: Duration = Duration::from_secs(1);
 /// What waits for a viewer that leaves, or is cut off, is written within this time.
@@ -29,6 +31,11 @@ const MOST: usize = 32;
 /// Connections at most that have not said yet who they are; one more, and the oldest of
 /// them goes.
 const STRANGERS: usize = 32;
+/// Before the next try where a connection cannot be taken: 100 ms.
+const PAUSE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 /// A viewer's name is cut to so many characters.
 const NAME: usize = 64;
 
@@ -106,17 +113,14 @@ impl Drop for Place {
     }
 }
 
-/// Lets connections in until `stop` is set and one more connects.
-pub fn accept(door: Door, events: SyncSender<Event>, stop: &AtomicBool) {
+/// Lets connections in until the other end of `end` is gone.
+pub fn accept(door: Door, events: SyncSender<Event>, end: &UnixStream) {
     let lobby = Arc::<Lobby>::default();
     let mut number = 0;
-    for stream in door.listener.incoming() {
-        if stop.load(Ordering::Acquire) {
-            return;
-        }
-        let Ok(stream) = stream else {
+    while somebody_comes(&door.listener, end) {
+        let Ok((stream, _)) = door.listener.accept() else {
             // Out of file descriptors, say: waiting is better than spinning.
-            thread::sleep(Duration::from_millis(100));
+            let _ = poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&PAUSE));
             continue;
         };
         number += 1;
@@ -134,6 +138,17 @@ pub fn accept(door: Door, events: SyncSender<Event>, stop: &AtomicBool) {
             lobby.leave(number);
         }
     }
+}
+
+/// Waits for a connection; false once the other end of `end` is gone.
+fn somebody_comes(listener: &UnixListener, end: &UnixStream) -> bool {
+    let mut looked_at = [
+        PollFd::new(end, PollFlags::IN),
+        PollFd::new(listener, PollFlags::IN),
+    ];
+    // Where it fails the listener, which does not wait, says that nobody is there.
+    let _ = poll(&mut looked_at, None);
+    looked_at[0].revents().is_empty()
 }
 
 /// Whether the other end is this user's.
@@ -188,11 +203,13 @@ fn serve(
 
 /// Who connects; none where it is another version, which is told.
 fn greet(stream: &mut UnixStream) -> io::Result<Option<Join>> {
-    stream.set_read_timeout(Some(HELLO))?;
-    stream.set_write_timeout(Some(HELLO))?;
+    // Some systems have it take this from its listener.
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(GREETING))?;
+    stream.set_write_timeout(Some(GREETING))?;
     // Ours goes first, so that one of another version can be told.
     stream.write_all(&hello(Format::Connection))?;
-    let mut bytes = [0; 10];
+    let mut bytes = [0; HELLO];
     stream.read_exact(&mut bytes)?;
     if let Err(e) = read_hello(&bytes, Format::Connection) {
         send(stream, &Message::Sorry(e.to_string()))?;

@@ -36,14 +36,21 @@ impl Heard {
     /// There is no number that could be answered.
     pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
         let (number, rest) = decode_first(bytes)?;
-        let ask = decode(rest).map_err(|_| Refusal(UNHEARD.into()));
+        let ask = decode(rest).map_err(unheard);
         Ok(Heard { number, ask })
     }
 }
 
 /// What is said of a request whose values cannot be.
-const UNHEARD: &str = "what was asked cannot be: a value is outside of its range, or it is \
-     no request of this version";
+fn unheard(error: WireError) -> Refusal {
+    let why = match error {
+        WireError::Damaged(why) => why,
+        other => other.to_string(),
+    };
+    Refusal(format!(
+        "what was asked cannot be, or is no request of this version: {why}"
+    ))
+}
 
 /// What can be asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -14,6 +14,7 @@ mod message;
 mod name;
 mod outbox;
 mod place;
+mod reach;
 mod rights;
 mod viewer;
 
@@ -21,6 +22,9 @@ pub use client::{RemoteSession, Viewer, stop};
 pub use hub::{Hub, LogSink};
 pub use name::ServerName;
 pub use place::{Door, PlaceError, names, path_of};
+pub use reach::knock;
+
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -29,12 +33,14 @@ use super::wire::WireError;
 /// Why there is no connection.
 #[derive(Debug, Error)]
 pub enum RemoteError {
-    #[error("{0}")]
+    #[error(transparent)]
     Place(#[from] PlaceError),
-    #[error("{0}")]
+    #[error(transparent)]
     Wire(#[from] WireError),
-    #[error("the connection failed: {0}")]
+    #[error("the connection failed")]
     Io(#[from] std::io::Error),
+    #[error("no answer came within {0:?}")]
+    Silent(Duration),
     #[error("the server does not take this console: {0}")]
     Refused(String),
 }

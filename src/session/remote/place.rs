@@ -1,14 +1,15 @@
 //! Where sockets lie: a folder that is its owner's alone, one socket a server.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use super::name::ServerName;
+use super::reach::knock;
 
 /// Why there is no socket to serve on or to join.
 #[derive(Debug, Error)]
@@ -19,7 +20,7 @@ pub enum PlaceError {
     Unsafe { path: PathBuf, why: String },
     #[error(
         "a server cannot be named `{0}`: expected 1 to 64 letters, digits, `-`, `_` and `.`, \
-         not a `.` first"
+         not a `-` or `.` first"
     )]
     Name(String),
     #[error(
@@ -90,10 +91,10 @@ pub fn names() -> Result<Vec<String>, PlaceError> {
         let (Some(name), true) = (name, path.extension().is_some_and(|e| e == "sock")) else {
             continue;
         };
-        match UnixStream::connect(&path) {
-            Ok(_) => names.push(name.to_string()),
-            // Whoever has the lock is about to listen, and removes it itself.
-            Err(_) => drop(Door::open_at(&path, &name)),
+        match knock(&path) {
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => sweep(&path, &name),
+            Err(_) => {}
+            Ok(()) => names.push(name.to_string()),
         }
     }
     names.sort();
@@ -105,10 +106,10 @@ pub fn names() -> Result<Vec<String>, PlaceError> {
 pub struct Door {
     pub(super) listener: UnixListener,
     path: PathBuf,
+    /// Which file was bound: another's at the same path is left alone.
+    bound: Option<Inode>,
     name: ServerName,
-    lock_path: PathBuf,
-    /// Held while the server lives: whoever gets it knows that the socket is dead.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Door {
@@ -126,15 +127,14 @@ impl Door {
     /// One is served there already, something else than a socket lies there, or it cannot
     /// be made.
     pub fn open_at(path: &Path, name: &ServerName) -> Result<Self, PlaceError> {
-        let lock_path = path.with_extension("lock");
-        let lock = lock_at(&lock_path, name)?;
-        clear(path)?;
+        let lock = Lock::of(path, name)?;
+        clear(path, name)?;
         let listener = UnixListener::bind(path).map_err(failed(path))?;
         let door = Door {
             listener,
             path: path.to_owned(),
+            bound: inode_at(path),
             name: name.clone(),
-            lock_path,
             _lock: lock,
         };
         let owner = Permissions::from_mode(0o600);
@@ -155,45 +155,86 @@ impl Door {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-        // While it is held: who waits for it sees that it is another file's, and asks again.
-        let _ = fs::remove_file(&self.lock_path);
-    }
-}
-
-/// The lock of the server called `name`.
-fn lock_at(path: &Path, name: &ServerName) -> Result<File, PlaceError> {
-    loop {
-        let lock = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)
-            .map_err(failed(path))?;
-        match lock.try_lock() {
-            Ok(()) if is_at(&lock, path) => return Ok(lock),
-            // The server that had it has just gone, and its file with it.
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(name.to_string())),
-            Err(TryLockError::Error(e)) => return Err(failed(path)(e)),
+        if self.bound.is_some() && self.bound == inode_at(&self.path) {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Whether the file that is open is the one that lies at `path`.
-fn is_at(file: &File, path: &Path) -> bool {
-    let place = |found: io::Result<fs::Metadata>| found.ok().map(|m| (m.dev(), m.ino()));
-    let here = place(file.metadata());
-    here.is_some() && here == place(fs::symlink_metadata(path))
+/// Which file it is, whatever it is called: its device and number there.
+type Inode = (u64, u64);
+
+fn inode(found: io::Result<Metadata>) -> Option<Inode> {
+    found.ok().map(|m| (m.dev(), m.ino()))
 }
 
-/// Removes the socket that a server left whose lock is free. Nothing else is removed.
-fn clear(path: &Path) -> Result<(), PlaceError> {
+fn inode_at(path: &Path) -> Option<Inode> {
+    inode(fs::symlink_metadata(path))
+}
+
+/// Held while a server lives, in a file beside its socket that goes with it.
+#[derive(Debug)]
+struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// The lock of the server called `name` whose socket is at `socket`.
+    fn of(socket: &Path, name: &ServerName) -> Result<Self, PlaceError> {
+        let path = socket.with_extension("lock");
+        loop {
+            let file = OpenOptions::new()
+                .create(true)
+                .write(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(&path)
+                .map_err(failed(&path))?;
+            match file.try_lock() {
+                Ok(()) if inode(file.metadata()) == inode_at(&path) => {
+                    return Ok(Lock { file, path });
+                }
+                // The server that had it has just gone, and its file with it.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(name.to_string())),
+                Err(TryLockError::Error(e)) => return Err(failed(&path)(e)),
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While it is held: who waits for it sees that it is another file's, and asks again.
+        if inode(self.file.metadata()) == inode_at(&self.path) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes the socket that a server left, unless one with the lock is about to listen.
+fn sweep(path: &Path, name: &ServerName) {
+    if let Ok(_lock) = Lock::of(path, name) {
+        let _ = clear(path, name);
+    }
+}
+
+/// Removes the socket that a server left whose lock is free. Nothing else is removed: locks
+/// can be lost, and others may listen here who have none.
+fn clear(path: &Path, name: &ServerName) -> Result<(), PlaceError> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(failed(path)),
-        Ok(_) => Err(PlaceError::Occupied(path.to_owned())),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(e) => Err(failed(path)(e)),
+        Ok(found) if found.file_type().is_socket() => {}
+        Ok(_) => return Err(PlaceError::Occupied(path.to_owned())),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(failed(path)(e)),
+    }
+    match knock(path) {
+        Ok(()) => Err(PlaceError::Taken(name.to_string())),
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(failed(path))
+        }
+        // Of another kind, say.
+        Err(_) => Err(PlaceError::Occupied(path.to_owned())),
     }
 }

@@ -10,6 +10,7 @@ use serde::de::{DeserializeOwned, Error};
 
 use super::WireError;
 use super::counted::Counted;
+use super::wrong::Wrong;
 
 /// Bytes of memory for each byte that came: twice what any honest list takes.
 const EACH: usize = 24;
@@ -30,12 +31,12 @@ pub fn take_within<T: DeserializeOwned>(
     bytes: &[u8],
     most: usize,
 ) -> Result<(T, &[u8]), WireError> {
-    let left = Cell::new(Some(most));
+    let budget = Budget::of(most);
     let mut source = postcard::Deserializer::from_bytes(bytes);
-    let read = T::deserialize(Counted::new(&mut source, &left));
+    let read = T::deserialize(Counted::new(&mut source, &budget));
     let value = match read {
         Ok(value) => value,
-        Err(_) if left.get().is_none() => return Err(WireError::TooLarge { most }),
+        Err(_) if budget.is_spent() => return Err(WireError::TooLarge { most }),
         Err(e) => return Err(WireError::Damaged(e.to_string())),
     };
     let rest = source.finalize();
@@ -43,13 +44,44 @@ pub fn take_within<T: DeserializeOwned>(
     Ok((value, rest))
 }
 
-/// Bytes that are left; none once more was asked for.
-pub(super) type Left = Cell<Option<usize>>;
+/// What goes with a value while it is read.
+pub(super) struct Budget {
+    /// Bytes that are left; none once more was asked for.
+    left: Cell<Option<usize>>,
+    /// What is wrong, on its way through the format, which has no words for it.
+    wrong: Cell<Option<Wrong>>,
+}
 
-pub(super) fn charge<E: Error>(left: &Left, bytes: usize) -> Result<(), E> {
-    left.set(left.get().and_then(|left| left.checked_sub(bytes)));
-    match left.get() {
-        Some(_) => Ok(()),
-        None => Err(E::custom("too large")),
+impl Budget {
+    fn of(bytes: usize) -> Self {
+        Budget {
+            left: Cell::new(Some(bytes)),
+            wrong: Cell::new(None),
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.left.get().is_none()
+    }
+
+    /// Takes so many bytes from it.
+    pub fn charge(&self, bytes: usize) -> Result<(), Wrong> {
+        let left = self.left.get().and_then(|left| left.checked_sub(bytes));
+        self.left.set(left);
+        match left {
+            Some(_) => Ok(()),
+            None => Err(Wrong::custom("too large")),
+        }
+    }
+
+    /// An error that the format passes on, for one with words, which are kept here.
+    pub fn put_by<E: Error>(&self, wrong: Wrong) -> E {
+        self.wrong.set(Some(wrong));
+        E::custom("")
+    }
+
+    /// What an error of the format stands for: what was put by, or what it says itself.
+    pub fn taken_up<E: Error>(&self, error: E) -> Wrong {
+        self.wrong.take().unwrap_or_else(|| Wrong::custom(error))
     }
 }

@@ -1,5 +1,6 @@
 //! What is read, and who reads it, with a budget that goes with them. Everything is passed
-//! on as it is; only the parts of lists and maps are charged.
+//! on as it is; only the parts of lists and maps are charged, and errors keep their words on
+//! their way through a format that has none.
 
 use std::fmt;
 
@@ -7,85 +8,85 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use super::budget::{Left, charge};
+use super::budget::Budget;
+use super::wrong::Wrong;
 
 /// Something to read from, to be given on, or to be read, counted.
 pub(super) struct Counted<'a, T> {
     inner: T,
-    left: &'a Left,
+    budget: &'a Budget,
 }
 
 impl<'a, T> Counted<'a, T> {
-    /// What is read of `inner` is charged to `left`.
-    pub fn new(inner: T, left: &'a Left) -> Self {
-        Counted { inner, left }
+    /// What is read of `inner` is charged to `budget`.
+    pub fn new(inner: T, budget: &'a Budget) -> Self {
+        Counted { inner, budget }
     }
 
     fn same<U>(&self, inner: U) -> Counted<'a, U> {
-        let left = self.left;
-        Counted { inner, left }
+        let budget = self.budget;
+        Counted { inner, budget }
     }
 }
 
 /// What holds nothing else is read as it is.
 macro_rules! plain {
     ($($method:ident)+) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-            self.inner.$method(visitor)
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+            let (budget, visitor) = (self.budget, self.same(whole(visitor)));
+            let read = self.inner.$method(visitor);
+            read.map_err(|e| budget.taken_up(e))
         })+
     };
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
-    type Error = D::Error;
+    type Error = Wrong;
 
     plain! {
         deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32
         deserialize_i64 deserialize_i128 deserialize_u8 deserialize_u16 deserialize_u32
         deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char
         deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf
-        deserialize_unit deserialize_identifier deserialize_ignored_any
+        deserialize_unit deserialize_identifier deserialize_ignored_any deserialize_option
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_unit_struct(name, visitor)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let visitor = self.same(whole(visitor));
-        self.inner.deserialize_option(visitor)
+    ) -> Result<V::Value, Wrong> {
+        let (budget, visitor) = (self.budget, self.same(whole(visitor)));
+        let read = self.inner.deserialize_unit_struct(name, visitor);
+        read.map_err(|e| budget.taken_up(e))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.same(whole(visitor));
-        self.inner.deserialize_newtype_struct(name, visitor)
+    ) -> Result<V::Value, Wrong> {
+        let (budget, visitor) = (self.budget, self.same(whole(visitor)));
+        let read = self.inner.deserialize_newtype_struct(name, visitor);
+        read.map_err(|e| budget.taken_up(e))
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let visitor = self.same(list(visitor));
-        self.inner.deserialize_seq(visitor)
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        let (budget, visitor) = (self.budget, self.same(list(visitor)));
+        let read = self.inner.deserialize_seq(visitor);
+        read.map_err(|e| budget.taken_up(e))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let visitor = self.same(list(visitor));
-        self.inner.deserialize_map(visitor)
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        let (budget, visitor) = (self.budget, self.same(list(visitor)));
+        let read = self.inner.deserialize_map(visitor);
+        read.map_err(|e| budget.taken_up(e))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(
-        self,
-        len: usize,
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.same(whole(visitor));
-        self.inner.deserialize_tuple(len, visitor)
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Wrong> {
+        let (budget, visitor) = (self.budget, self.same(whole(visitor)));
+        let read = self.inner.deserialize_tuple(len, visitor);
+        read.map_err(|e| budget.taken_up(e))
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -93,9 +94,10 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         name: &'static str,
         len: usize,
         visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.same(whole(visitor));
-        self.inner.deserialize_tuple_struct(name, len, visitor)
+    ) -> Result<V::Value, Wrong> {
+        let (budget, visitor) = (self.budget, self.same(whole(visitor)));
+        let read = self.inner.deserialize_tuple_struct(name, len, visitor);
+        read.map_err(|e| budget.taken_up(e))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -103,9 +105,10 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.same(whole(visitor));
-        self.inner.deserialize_struct(name, fields, visitor)
+    ) -> Result<V::Value, Wrong> {
+        let (budget, visitor) = (self.budget, self.same(named(visitor, fields)));
+        let read = self.inner.deserialize_struct(name, fields, visitor);
+        read.map_err(|e| budget.taken_up(e))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -113,9 +116,10 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let visitor = self.same(whole(visitor));
-        self.inner.deserialize_enum(name, variants, visitor)
+    ) -> Result<V::Value, Wrong> {
+        let (budget, visitor) = (self.budget, self.same(whole(visitor)));
+        let read = self.inner.deserialize_enum(name, variants, visitor);
+        read.map_err(|e| budget.taken_up(e))
     }
 
     fn is_human_readable(&self) -> bool {
@@ -123,105 +127,175 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
     }
 }
 
-/// Whoever takes parts in, and whether each of them is charged: those of a list take room
-/// of their own, others have theirs in what holds them.
-struct Parts<A>(A, bool);
-
-fn whole<V>(visitor: V) -> Parts<V> {
-    Parts(visitor, false)
+/// Whoever takes parts in.
+struct Parts<A> {
+    inner: A,
+    /// Each of them is: those of a list take room of their own, others have theirs in what
+    /// holds them.
+    charged: bool,
+    /// What those are called that are still to come, where they have names.
+    names: &'static [&'static str],
 }
 
-fn list<V>(visitor: V) -> Parts<V> {
-    Parts(visitor, true)
+fn whole<V>(inner: V) -> Parts<V> {
+    named(inner, &[])
+}
+
+fn named<V>(inner: V, names: &'static [&'static str]) -> Parts<V> {
+    Parts {
+        inner,
+        charged: false,
+        names,
+    }
+}
+
+fn list<V>(inner: V) -> Parts<V> {
+    Parts {
+        inner,
+        charged: true,
+        names: &[],
+    }
+}
+
+impl<'a, V> Counted<'a, Parts<V>> {
+    /// The visitor, what it is given, and the budget.
+    fn with<U>(self, from: U) -> (V, Counted<'a, Parts<U>>, &'a Budget) {
+        let parts = Parts {
+            inner: from,
+            charged: self.inner.charged,
+            names: self.inner.names,
+        };
+        let from = self.same(parts);
+        (self.inner.inner, from, self.budget)
+    }
+}
+
+/// What holds nothing else is given on as it is.
+macro_rules! given {
+    ($($method:ident($type:ty))+) => {
+        $(fn $method<E: Error>(self, value: $type) -> Result<Self::Value, E> {
+            let read = self.inner.inner.$method(value);
+            read.map_err(|e: Wrong| self.budget.put_by(e))
+        })+
+    };
 }
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Counted<'_, Parts<V>> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.0.expecting(f)
+        self.inner.inner.expecting(f)
+    }
+
+    given! {
+        visit_bool(bool) visit_i8(i8) visit_i16(i16) visit_i32(i32) visit_i64(i64)
+        visit_i128(i128) visit_u8(u8) visit_u16(u16) visit_u32(u32) visit_u64(u64)
+        visit_u128(u128) visit_f32(f32) visit_f64(f64) visit_char(char) visit_str(&str)
+        visit_borrowed_str(&'de str) visit_string(String) visit_bytes(&[u8])
+        visit_borrowed_bytes(&'de [u8]) visit_byte_buf(Vec<u8>)
     }
 
     fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-        self.inner.0.visit_none()
+        let read = self.inner.inner.visit_none();
+        read.map_err(|e: Wrong| self.budget.put_by(e))
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        self.inner.0.visit_unit()
+        let read = self.inner.inner.visit_unit();
+        read.map_err(|e: Wrong| self.budget.put_by(e))
     }
 
     fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         let from = self.same(from);
-        self.inner.0.visit_some(from)
+        let read = self.inner.inner.visit_some(from);
+        read.map_err(|e| self.budget.put_by(e))
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         let from = self.same(from);
-        self.inner.0.visit_newtype_struct(from)
+        let read = self.inner.inner.visit_newtype_struct(from);
+        read.map_err(|e| self.budget.put_by(e))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, from: A) -> Result<Self::Value, A::Error> {
-        let from = self.same(Parts(from, self.inner.1));
-        self.inner.0.visit_seq(from)
+        let (visitor, from, budget) = self.with(from);
+        visitor.visit_seq(from).map_err(|e| budget.put_by(e))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, from: A) -> Result<Self::Value, A::Error> {
-        let from = self.same(Parts(from, self.inner.1));
-        self.inner.0.visit_map(from)
+        let (visitor, from, budget) = self.with(from);
+        visitor.visit_map(from).map_err(|e| budget.put_by(e))
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, from: A) -> Result<Self::Value, A::Error> {
         let from = self.same(from);
-        self.inner.0.visit_enum(from)
+        let read = self.inner.inner.visit_enum(from);
+        read.map_err(|e| self.budget.put_by(e))
     }
 }
 
 impl<A> Counted<'_, Parts<A>> {
-    fn charge_for<T, E: Error>(&self) -> Result<(), E> {
-        match self.inner.1 {
-            true => charge(self.left, size_of::<T>()),
+    fn charge_for<T>(&self) -> Result<(), Wrong> {
+        match self.inner.charged {
+            true => self.budget.charge(size_of::<T>()),
             false => Ok(()),
         }
+    }
+
+    /// What the next part is called.
+    fn next_name(&mut self) -> Option<&'static str> {
+        let (first, rest) = self.inner.names.split_first()?;
+        self.inner.names = rest;
+        Some(first)
     }
 }
 
 impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Counted<'_, Parts<A>> {
-    type Error = A::Error;
+    type Error = Wrong;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, A::Error> {
-        self.charge_for::<T::Value, A::Error>()?;
-        let seed = self.same(seed);
-        self.inner.0.next_element_seed(seed)
+    ) -> Result<Option<T::Value>, Wrong> {
+        self.charge_for::<T::Value>()?;
+        let (name, seed) = (self.next_name(), self.same(seed));
+        let read = self.inner.inner.next_element_seed(seed);
+        read.map_err(|e| {
+            let wrong = self.budget.taken_up(e);
+            match name {
+                Some(name) => wrong.within(name),
+                None => wrong,
+            }
+        })
     }
 
     fn size_hint(&self) -> Option<usize> {
-        self.inner.0.size_hint()
+        self.inner.inner.size_hint()
     }
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Counted<'_, Parts<A>> {
-    type Error = A::Error;
+    type Error = Wrong;
 
     fn next_key_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, A::Error> {
-        self.charge_for::<T::Value, A::Error>()?;
+    ) -> Result<Option<T::Value>, Wrong> {
+        self.charge_for::<T::Value>()?;
         let seed = self.same(seed);
-        self.inner.0.next_key_seed(seed)
+        let read = self.inner.inner.next_key_seed(seed);
+        read.map_err(|e| self.budget.taken_up(e))
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, A::Error> {
-        self.charge_for::<T::Value, A::Error>()?;
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Wrong> {
+        self.charge_for::<T::Value>()?;
         let seed = self.same(seed);
-        self.inner.0.next_value_seed(seed)
+        let read = self.inner.inner.next_value_seed(seed);
+        read.map_err(|e| self.budget.taken_up(e))
     }
 
     fn size_hint(&self) -> Option<usize> {
-        self.inner.0.size_hint()
+        self.inner.inner.size_hint()
     }
 }
 
@@ -230,47 +304,53 @@ impl<'de, T: DeserializeSeed<'de>> DeserializeSeed<'de> for Counted<'_, T> {
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<T::Value, D::Error> {
         let from = self.same(from);
-        self.inner.deserialize(from)
+        let read = self.inner.deserialize(from);
+        read.map_err(|e| self.budget.put_by(e))
     }
 }
 
 impl<'a, 'de, A: EnumAccess<'de>> EnumAccess<'de> for Counted<'a, A> {
-    type Error = A::Error;
+    type Error = Wrong;
     type Variant = Counted<'a, A::Variant>;
 
     fn variant_seed<T: DeserializeSeed<'de>>(
         self,
         seed: T,
-    ) -> Result<(T::Value, Self::Variant), A::Error> {
-        let left = self.left;
-        let (value, inner) = self.inner.variant_seed(seed)?;
-        Ok((value, Counted { inner, left }))
+    ) -> Result<(T::Value, Self::Variant), Wrong> {
+        let (budget, seed) = (self.budget, self.same(seed));
+        let read = self.inner.variant_seed(seed);
+        let (value, inner) = read.map_err(|e| budget.taken_up(e))?;
+        Ok((value, Counted { inner, budget }))
     }
 }
 
 impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Counted<'_, A> {
-    type Error = A::Error;
+    type Error = Wrong;
 
-    fn unit_variant(self) -> Result<(), A::Error> {
-        self.inner.unit_variant()
+    fn unit_variant(self) -> Result<(), Wrong> {
+        let read = self.inner.unit_variant();
+        read.map_err(|e| self.budget.taken_up(e))
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, A::Error> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
         let seed = self.same(seed);
-        self.inner.newtype_variant_seed(seed)
+        let read = self.inner.newtype_variant_seed(seed);
+        read.map_err(|e| self.budget.taken_up(e))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, A::Error> {
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Wrong> {
         let visitor = self.same(whole(visitor));
-        self.inner.tuple_variant(len, visitor)
+        let read = self.inner.tuple_variant(len, visitor);
+        read.map_err(|e| self.budget.taken_up(e))
     }
 
     fn struct_variant<V: Visitor<'de>>(
         self,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, A::Error> {
-        let visitor = self.same(whole(visitor));
-        self.inner.struct_variant(fields, visitor)
+    ) -> Result<V::Value, Wrong> {
+        let visitor = self.same(named(visitor, fields));
+        let read = self.inner.struct_variant(fields, visitor);
+        read.map_err(|e| self.budget.taken_up(e))
     }
 }

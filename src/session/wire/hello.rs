@@ -20,7 +20,8 @@ impl Format {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// What it is, in words.
+    pub fn name(self) -> &'static str {
         match self {
             Format::Recording => "a recording of Divisi",
             Format::Connection => "a console or server of Divisi",
@@ -35,9 +36,12 @@ impl Format {
     }
 }
 
+/// How many bytes begin it.
+pub const HELLO: usize = 10;
+
 /// The bytes that begin it.
-pub fn hello(format: Format) -> [u8; 10] {
-    let mut bytes = [0; 10];
+pub fn hello(format: Format) -> [u8; HELLO] {
+    let mut bytes = [0; HELLO];
     bytes[..8].copy_from_slice(format.magic());
     bytes[8..].copy_from_slice(&VERSION.to_le_bytes());
     bytes
@@ -47,7 +51,7 @@ pub fn hello(format: Format) -> [u8; 10] {
 ///
 /// # Errors
 /// It is something else, or of another version.
-pub fn read_hello(bytes: &[u8; 10], format: Format) -> Result<(), WireError> {
+pub fn read_hello(bytes: &[u8; HELLO], format: Format) -> Result<(), WireError> {
     if &bytes[..8] != format.magic() {
         return Err(WireError::Foreign(format.name()));
     }

@@ -12,10 +12,11 @@ mod delta;
 mod hello;
 mod list;
 mod spans;
+mod wrong;
 
 pub(in crate::session) use delta::checked;
 pub use delta::{Delta, Differ};
-pub use hello::{Format, VERSION, hello, read_hello};
+pub use hello::{Format, HELLO, VERSION, hello, read_hello};
 pub use spans::SpanBatch;
 
 pub(in crate::session) use budget::{allowance, take_within};
@@ -33,6 +34,11 @@ pub enum WireError {
     Newer { what: &'static str, found: u16 },
     #[error("{what} by an older Divisi: version {found}, expected {VERSION}")]
     Older { what: &'static str, found: u16 },
+    #[error("expected {what}, found {found} bytes")]
+    Short { what: &'static str, found: u64 },
+    /// It cannot be read at all.
+    #[error("{0}")]
+    Unreadable(String),
     #[error("damaged: {0}")]
     Damaged(String),
     #[error("{found} bytes at once, expected at most {most}")]

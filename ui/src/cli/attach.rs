@@ -44,8 +44,7 @@ pub fn join(path: &std::path::Path, read_only: bool) -> Result<RemoteSession> {
 /// The socket of the server called so, if one runs.
 pub fn running(name: &str) -> Option<PathBuf> {
     let path = path_of(name).ok()?;
-    let runs = std::os::unix::net::UnixStream::connect(&path).is_ok();
-    runs.then_some(path)
+    remote::knock(&path).is_ok().then_some(path)
 }
 
 fn path(name: Option<&str>) -> Result<PathBuf> {

@@ -88,12 +88,14 @@ fn init(folder: &Folder, force: bool) -> Result<()> {
             theme_file("dark").unwrap_or_default(),
         ),
     ];
+    let mut lines = Vec::new();
     for (name, text) in files {
         let path = folder.file(&name);
         let done = write(&path, &text, force)?;
-        print(&format!("{} {}", done, path.display()))?;
+        lines.push(format!("{done} {}", path.display()));
     }
-    Ok(())
+    // Once all are written: who reads that may have seen enough before its end.
+    print(&lines.join("\n"))
 }
 
 fn write(path: &Path, text: &str, force: bool) -> Result<&'static str> {

@@ -74,14 +74,13 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     let started = Instant::now();
     let planned = watched(&order, &control)?;
     let report = report(args, &order, &planned, started.elapsed());
-    match args.format {
-        Format::Json => print_json(&report)?,
-        Format::Text => print(&text(&report, &planned))?,
-    }
-    if let (Some(output), Some(answer)) = (output, &planned.answer) {
-        let file = MatrixFile::new(&order.ensemble.name, &answer.matrix);
-        output.write(&file.to_text())?;
-    }
+    // Before it is shown: who reads that may have seen enough before its end.
+    let written = write(output.as_ref(), &order, &planned);
+    let shown = match args.format {
+        Format::Json => print_json(&report),
+        Format::Text => print(&text(&report, &planned)),
+    };
+    written.and(shown)?;
     if planned.cancelled {
         bail!("the plan was cancelled; this is what it had found");
     }
@@ -89,6 +88,15 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         bail!("{}", missed(&order, &planned));
     }
     Ok(())
+}
+
+/// Writes the answer's matrix, where there is one and it is wanted.
+fn write(output: Option<&Output>, order: &PlanOrder, planned: &Planned) -> Result<()> {
+    let (Some(output), Some(answer)) = (output, &planned.answer) else {
+        return Ok(());
+    };
+    let file = MatrixFile::new(&order.ensemble.name, &answer.matrix);
+    output.write(&file.to_text())
 }
 
 fn order(args: &PlanArgs, ensemble: Arc<Ensemble>) -> Result<PlanOrder> {

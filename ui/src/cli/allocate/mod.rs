@@ -60,15 +60,15 @@ fn finish(
         .map(|row| row.iter().map(|&n| n as i64).collect())
         .collect();
     let matrix = Matrix::from_rows(Arc::clone(&opened.frame), &rows)?;
-    // Shown first: where it cannot be written, the result is not lost.
-    match args.format {
-        Format::Json => print_json(report)?,
-        Format::Text => print(&text(report, &matrix))?,
-    }
-    if let Some(output) = output {
-        let file = MatrixFile::new(&opened.ensemble.name, &matrix);
-        output.write(&file.to_text())?;
-    }
+    // Before it is shown: who reads that may have seen enough before its end. And shown
+    // where it cannot be written: the result is not lost.
+    let file = MatrixFile::new(&opened.ensemble.name, &matrix);
+    let written = output.map_or(Ok(()), |output| output.write(&file.to_text()));
+    let shown = match args.format {
+        Format::Json => print_json(report),
+        Format::Text => print(&text(report, &matrix)),
+    };
+    written.and(shown)?;
     if report.cancelled {
         bail!("the search was cancelled; this is the best it had found");
     }

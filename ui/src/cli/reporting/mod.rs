@@ -3,13 +3,16 @@
 mod csv;
 mod text;
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use divisi::reading;
 use divisi::session::record::Tape;
 use divisi::session::replay::ReplaySession;
+use divisi::session::wire::HELLO;
 use divisi::session::{Session, Snapshot};
 
 use super::args::{ReportArgs, ReportFormat};
@@ -56,7 +59,22 @@ fn shown(args: &ReportArgs) -> Result<Snapshot> {
     if let Some(path) = server {
         return Ok(attach::join(&path, true)?.snapshot());
     }
+    manifest_like(target)?;
     serve(args)
+}
+
+/// Refuses what is no ensemble's file, nor a recording: reading a pipe would wait for ever.
+fn manifest_like(target: &Path) -> Result<()> {
+    if target.is_dir() || !target.exists() {
+        return Ok(());
+    }
+    let file = reading::open(target).with_context(|| target.display().to_string())?;
+    let length = file.metadata()?.len();
+    if length < HELLO as u64 {
+        let target = target.display();
+        bail!("{target}: expected a recording or an ensemble's manifest, found {length} bytes");
+    }
+    Ok(())
 }
 
 fn serve(args: &ReportArgs) -> Result<Snapshot> {
