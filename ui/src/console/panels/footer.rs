@@ -2,6 +2,7 @@
 
 use divisi::session::ReloadState;
 
+use super::keys;
 use crate::console::commands::{Entry, Id, TABLE};
 use crate::console::format;
 use crate::console::model::Model;
@@ -46,6 +47,7 @@ fn keys(pen: &mut Pen<'_>, model: &Model) {
     let listed = TABLE
         .iter()
         .filter(|e| !e.footer.is_empty() && e.id != Id::Quit);
+    let listed = listed.filter(|e| keys::is_offered(e, model));
     for entry in listed.filter(|e| e.reachable(model)) {
         if x + taken(entry, model) < end {
             x = hint(pen, x, entry, model) + 2;
