@@ -350,4 +350,8 @@ fn the_limits_of_a_probation_fit_on_a_small_screen() {
     for part in ["probation 12 s", "p99 8.1 ≤ 12.0 ms", "failed 0.0 ≤ 1.0 %"] {
         assert!(head.contains(part), "{part}: {head}");
     }
+    assert!(
+        screen.contains("› 318 missing · p99 8.1 ms, judged"),
+        "{screen}"
+    );
 }

@@ -119,9 +119,10 @@ fn words(model: &Model) -> Vec<Line> {
     let mut words: Vec<Line> = faults.into_iter().map(line).collect();
     words.extend(reload(model));
     words.extend(model.snapshot.devices.iter().filter_map(loss));
+    words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
+    // The header says this as well, so it may go where there is no room for all.
     let watched = header::watching(model);
     words.extend(watched.map(|text| (format!("› {text}"), Role::Warn)));
-    words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
     let proposed = proposal::words(&model.snapshot);
     let key = keys::label(model, Id::ApplyProposal);
     words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
