@@ -6,7 +6,8 @@ use divisi::session::Audience;
 use divisi_console::console::commands::TABLE;
 use divisi_console::linear::Watcher;
 
-use crate::fake::{Bench, snapshot};
+use crate::fake::{Bench, PLAIN, snapshot};
+use crate::rich::{on_probation, recorded};
 
 fn attached(editor: Option<&str>, you_edit: bool) -> Audience {
     Audience {
@@ -21,8 +22,14 @@ fn attached(editor: Option<&str>, you_edit: bool) -> Audience {
 #[test]
 fn the_header_names_who_edits() {
     for (audience, said) in [
-        (attached(None, false), "attached · 2 watch · nobody edits"),
-        (attached(None, true), "attached · 2 watch · nobody edits"),
+        (
+            attached(None, false),
+            "attached · 2 watch · nobody edits, E to edit",
+        ),
+        (
+            attached(None, true),
+            "attached · 2 watch · nobody edits, E to edit",
+        ),
         (
             attached(Some("ada@pts/4"), false),
             "attached · 2 watch · ada@pts/4 edits",
@@ -73,4 +80,32 @@ fn lines_say_who_edits() {
     assert!(watcher.news(&shown)[0].ends_with("you may change things now"));
     shown.audience = attached(Some("ada@pts/4"), false);
     assert!(watcher.news(&shown)[0].ends_with("ada@pts/4 may change things now"));
+}
+
+#[test]
+fn who_may_edit_is_said_on_a_small_screen_whatever_goes_on() {
+    let mut bench = Bench::with(80, 24, true, PLAIN);
+    bench.show(on_probation);
+    bench.show(recorded);
+    let text = bench.text();
+    let second = text.lines().nth(1).expect("a header");
+    let said = "read-only  attached · 3 watch · ada@pts/4 edits";
+    assert!(second.contains(said), "{second}");
+    bench.show(|s| s.audience = attached(None, false));
+    let text = bench.text();
+    let second = text.lines().nth(1).expect("a header");
+    assert!(second.contains("nobody edits"), "{second}");
+    assert!(!second.contains("to edit"), "it may not: {second}");
+}
+
+#[test]
+fn a_read_only_viewer_is_not_told_how_to_change_things() {
+    let mut bench = Bench::with(120, 40, true, PLAIN);
+    bench.show(|s| s.search = Some(crate::fake::search()));
+    bench.keys("2");
+    let text = bench.text();
+    for offered in ["e edit", "u undo", "b take the best", "s search"] {
+        assert!(!text.contains(offered), "{offered}:\n{text}");
+    }
+    assert!(text.contains("f freeze"), "{text}");
 }

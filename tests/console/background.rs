@@ -292,7 +292,57 @@ fn an_engine_goes_on_without_its_terminal_where_the_options_say_so() {
         let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
         assert_eq!(report["counters"]["failed"], 0);
         assert!(home.text(&["stop", "digits"]).contains("stopped"));
+        let log = fs::read_to_string(home.path("divisi/digits.log")).expect("a log");
+        assert!(!log.contains('\u{1b}'), "{log:?}");
     }
+}
+
+#[test]
+fn an_engine_whose_name_is_taken_goes_on_under_another_one() {
+    let home = Home::new();
+    let mut server = home.serve(&["digits"]);
+    let mut console = with_option(&home, "background", &[]);
+    goes_away(&mut console, Some(Signal::HUP));
+    assert!(console.ends().success());
+    assert_eq!(home.text(&["servers"]).trim(), "digits\ndigits-2");
+    // Who is there chooses the background in the same way, and is told the name.
+    let mut console = home.terminal(&["--load", "poisson:50"]);
+    console.until("serving");
+    console.send("q");
+    console.shows("b background");
+    console.send("b");
+    console.until("`digits-3` goes on serving");
+    assert!(console.ends().success());
+    for name in ["digits-2", "digits-3", "digits"] {
+        assert!(home.text(&["stop", name]).contains("stopped"));
+    }
+    assert!(ended(&mut server).success());
+}
+
+#[test]
+fn a_hang_up_is_heard_among_what_a_shell_sends_with_it() {
+    for _ in 0..3 {
+        let home = Home::new();
+        let mut console = with_option(&home, "background", &[]);
+        // As to a job that is stopped: all of them at once.
+        for signal in [Signal::STOP, Signal::TERM, Signal::HUP, Signal::CONT] {
+            console.signal(signal);
+        }
+        assert!(console.ends().success());
+        assert_eq!(home.text(&["servers"]).trim(), "digits");
+        assert!(home.text(&["stop", "digits"]).contains("stopped"));
+    }
+}
+
+#[test]
+fn a_program_that_is_ended_without_a_terminal_was_hung_up_on() {
+    let home = Home::new();
+    let mut console = with_option(&home, "background", &[]);
+    console.hang_up();
+    console.signal(Signal::TERM);
+    assert!(console.ends().success());
+    assert_eq!(home.text(&["servers"]).trim(), "digits");
+    assert!(home.text(&["stop", "digits"]).contains("stopped"));
 }
 
 #[test]

@@ -160,3 +160,42 @@ fn a_loss_in_a_reload_is_called_one() {
         assert!(caption(&bench).contains(said), "{}", caption(&bench));
     }
 }
+
+#[test]
+fn what_a_search_found_is_measured_under_a_caption_of_its_own() {
+    let mut bench = demo(120, 40, false);
+    bench.keys("nnnnn");
+    let mut said = Vec::new();
+    for _ in 0..400 {
+        if bench.text().contains('■') {
+            break;
+        }
+        said.push(caption(&bench));
+        pass(&mut bench);
+    }
+    let begins = |text: &str| said.iter().position(|c| c.starts_with(text));
+    let (search, found) = (begins("A search"), begins("What the search found"));
+    assert!(search.is_some() && search < found, "{said:?}");
+    let last = said.last().expect("a caption");
+    assert!(last.starts_with("What the search found"), "{last}");
+}
+
+#[test]
+fn a_comparison_says_of_how_many_requests_either_figure_is() {
+    let mut bench = demo(120, 40, false);
+    bench.keys("nnnn");
+    let beat = std::cell::Cell::new(40);
+    let faster = move |_: &Matrix| {
+        beat.set(beat.get() + 1);
+        beat.get()
+    };
+    play_with(&mut bench, &faster);
+    let caption = caption(&bench);
+    let counts: Vec<&str> = caption
+        .split('(')
+        .skip(1)
+        .filter_map(|part| part.split([' ', ')']).next())
+        .collect();
+    assert_eq!(counts.len(), 2, "{caption}");
+    assert_ne!(counts[0], counts[1], "{caption}");
+}

@@ -1,11 +1,12 @@
 //! The demonstration goes by what is shown: no clock, no engine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use divisi::allocation::Matrix;
+use divisi::allocation::{Frame, Matrix};
 use divisi::ensemble::PolicyKind;
-use divisi::session::{Command, LoadPattern, SearchState};
+use divisi::session::{Command, LoadPattern, SearchState, Snapshot};
 use divisi_console::console::Effect;
 use divisi_console::console::demo::{Stage, Wanted};
 
@@ -210,9 +211,10 @@ fn with_more_devices_than_members_the_rest_help_the_dearest() {
     };
     let mut bench = Bench::demonstrating(160, 50, PLAIN, wanted);
     bench.show(many);
-    bench.keys("nnr");
+    bench.keys("nn");
     // What was asked for before was for other devices.
     bench.desk.sent.lock().unwrap().clear();
+    bench.keys("r");
     play(&mut bench);
     let rows = bench.console.model().snapshot.matrix.rows();
     let workers: usize = rows.iter().flatten().filter(|size| **size > 0).count();
@@ -221,4 +223,66 @@ fn with_more_devices_than_members_the_rest_help_the_dearest() {
         rows.iter()
             .all(|row| row.iter().filter(|s| **s > 0).count() == 1)
     );
+}
+
+/// A machine of one device, on which nothing is served.
+fn alone(shown: &mut Snapshot) {
+    let frame = shown.matrix.frame();
+    let frame = Arc::new(Frame {
+        devices: frame.devices[..1].to_vec(),
+        members: frame.members.clone(),
+        batch_sizes: frame.batch_sizes.clone(),
+    });
+    shown.matrix = Matrix::from_rows(frame, &[vec![8; 6]]).unwrap();
+    shown.devices.truncate(1);
+    shown.entries.truncate(6);
+}
+
+/// The same, once its first scene was tried.
+fn on_one_device(auto: bool) -> Bench {
+    let mut bench = demo(120, 40, auto);
+    bench.desk.sent.lock().unwrap().clear();
+    bench.show(alone);
+    bench.keys("r");
+    assert!(
+        bench.text().contains("cannot be shown here"),
+        "{}",
+        bench.text()
+    );
+    bench
+}
+
+#[test]
+fn a_scene_begins_without_news() {
+    let mut bench = on_one_device(false);
+    bench.keys("n");
+    let demo = bench.console.model().demo.as_ref().expect("it goes on");
+    assert!(!demo.caption().is_empty(), "{}", bench.text());
+}
+
+#[test]
+fn what_cannot_be_shown_ends_a_scene_that_nobody_watches() {
+    let mut bench = on_one_device(true);
+    for _ in 0..12 {
+        pass(&mut bench);
+    }
+    assert!(bench.text().contains(" 2/6 "), "{}", bench.text());
+    let mut watched = on_one_device(false);
+    for _ in 0..12 {
+        pass(&mut watched);
+    }
+    assert!(watched.text().contains(" 1/6 "), "{}", watched.text());
+}
+
+#[test]
+fn a_scene_that_changes_alone_is_drawn() {
+    let mut bench = on_one_device(true);
+    let mut differs = |seconds| {
+        bench.pass(Duration::from_secs(seconds));
+        bench.console.refresh()
+    };
+    assert!(differs(2), "the scene is over");
+    assert!(!differs(2), "nothing differs");
+    assert!(differs(9), "another scene");
+    assert!(differs(1), "what it says");
 }

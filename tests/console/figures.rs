@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divisi::ensemble::PolicyKind;
 use divisi::metrics::{Bucket, LatencySummary};
 use divisi::session::*;
 use divisi_console::console::{Colours, Look, lint_texts};
@@ -64,15 +65,15 @@ fn the_header_is_of_the_last_seconds_and_says_so() {
         bench.show(after_a_burst);
         let screen = bench.text();
         let head = screen.lines().next().expect("a header");
-        assert!(head.contains("p99 1.00 ms  in 10 s"), "{head}");
+        assert!(head.contains("10 s  p50 0.90  p99 1.00 ms"), "{head}");
         assert!(!head.contains("14598"), "{head}");
     }
     let mut bench = bench(160, 50);
     bench.show(after_a_burst);
     bench.keys("4z");
     let screen = bench.text();
-    assert!(line_with(&screen, "since ").contains("14 s"), "{screen}");
-    assert!(line_with(&screen, "10 s ").contains("1.00"), "{screen}");
+    assert!(line_with(&screen, "since ").contains("14.6 s"), "{screen}");
+    assert!(line_with(&screen, " 10 s   ").contains("1.00"), "{screen}");
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn percentiles_of_too_few_requests_are_dim_and_marked() {
         assert_eq!(role_of(&bench, &format!("p99 {p99}")) == sure, count >= 100);
         bench.keys("4z");
         let screen = bench.text();
-        let row = line_with(&screen, "10 s ");
+        let row = line_with(&screen, " 10 s   ");
         let told = |value: &str| row.split_whitespace().any(|word| word == value);
         assert!(told("1.78") && told(p99) && told(p999), "{count}: {row}");
     }
@@ -268,6 +269,89 @@ fn a_window_without_answers_shows_what_was_since() {
     bench.show(|s| s.latency.now = Distribution::default());
     bench.keys("4z");
     let screen = bench.text();
-    assert!(line_with(&screen, "10 s ").contains('–'), "{screen}");
+    assert!(line_with(&screen, " 10 s   ").contains('–'), "{screen}");
     assert!(line_with(&screen, "since ").contains("6.80"), "{screen}");
+}
+
+#[test]
+fn latencies_in_the_header_stand_whole_or_not_at_all() {
+    let mut cut = 0;
+    for width in 60..130 {
+        let mut bench = Bench::new(width, 24);
+        bench.show(|s| s.health = Health::Degraded("sim:v100:0 gone".into()));
+        let head = bench.text().lines().next().expect("a header").to_owned();
+        let whole = head.contains("10 s  p50 2.10  p99 6.80 ms");
+        let some = ["p50", "p99", "10 s"]
+            .iter()
+            .any(|part| head.contains(part));
+        assert_eq!(some, whole, "{width}: {head}");
+        assert!(whole || width < 80, "{width}: {head}");
+        cut += usize::from(!whole);
+    }
+    assert!(cut > 0);
+}
+
+#[test]
+fn the_window_is_as_long_as_it_was_measured() {
+    let head = |bench: &Bench| bench.text().lines().next().expect("a header").to_owned();
+    let mut bench = bench(160, 50);
+    assert!(head(&bench).contains("10 s  p50"));
+    bench.keys("c");
+    bench.show(|s| s.now += Duration::from_millis(2_400));
+    assert!(head(&bench).contains("  3 s  p50"), "{}", head(&bench));
+    bench.keys("4z");
+    let screen = bench.text();
+    assert!(screen.contains(" 3 s mean "), "{screen}");
+    bench.show(|s| s.now += Duration::from_secs(60));
+    assert!(head(&bench).contains("10 s  p50"));
+    // What runs has run for four seconds; the votes before are no other matrix.
+    bench.show(|s| {
+        let ran = |from, policy| Ran {
+            number: 1,
+            setup: Setup {
+                policy,
+                ..s.setup()
+            },
+            from: s.now - Duration::from_secs(from),
+            until: None,
+            why: "applied".into(),
+            did: Measured::default(),
+        };
+        let waits = PolicyKind::Elastic { max_inf: None };
+        s.history = vec![ran(30, waits), ran(4, s.policy), ran(1, s.policy)];
+    });
+    assert!(head(&bench).contains("  4 s  p50"), "{}", head(&bench));
+}
+
+#[test]
+fn only_what_computed_has_a_bar_and_only_batches_a_fill() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(|s| {
+        s.entries[0].load = 0.0;
+        s.entries[0].fill = 0.0;
+        s.entries[2].load = 0.061;
+    });
+    let screen = bench.text();
+    let row = line_with(&screen, "cpu:0 ");
+    assert!(row.contains("16 ") && !row.contains("16▁"), "{row}");
+    assert!(row.contains("8▁"), "{row}");
+    assert!(screen.contains("filled –"), "{screen}");
+    bench.keys("1z");
+    let screen = bench.text();
+    assert!(line_with(&screen, " fill").contains("– "), "{screen}");
+}
+
+#[test]
+fn the_limits_of_a_probation_fit_on_a_small_screen() {
+    let mut bench = Bench::new(80, 24);
+    bench.show(crate::rich::on_probation);
+    let screen = bench.text();
+    let head = screen.lines().nth(1).expect("a header");
+    for part in ["probation 12 s", "p99 8.1 ≤ 12.0 ms", "failed 0.0 ≤ 1.0 %"] {
+        assert!(head.contains(part), "{part}: {head}");
+    }
+    assert!(
+        screen.contains("› 318 missing · p99 8.1 ms, judged"),
+        "{screen}"
+    );
 }

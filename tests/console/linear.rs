@@ -147,7 +147,7 @@ fn a_probation_is_said() {
     let mut often = Watcher::new(Duration::ZERO);
     has(
         &news(&mut often, &shown),
-        "probation: p99 8.1 ms, at most 12.0 ms, was 10.0 ms; 7 of 812 requests above it, \
+        "probation: p99 8.1 ms, judged at 12.0 ms, was 10.0 ms; 7 of 812 requests above it, \
          1.4% may be; 318 more are needed to judge it",
     );
     let state = ProbationState::Failed("p99 14 ms, at most 10 ms".into());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::session::{Losses, Lost, Snapshot};
-use divisi_console::console::{Colours, Look, Role, Severity};
+use divisi_console::console::{Colours, Look, Role, Severity, lint_texts};
 use divisi_console::linear::Watcher;
 
 use crate::fake::{Bench, PLAIN, snapshot};
@@ -62,7 +62,7 @@ fn refusing_takes_the_place_of_serving_and_stands_first() {
     let mut bench = Bench::with(120, 40, false, look);
     bench.show(refusing);
     let text = bench.text();
-    let first = "✗ requests refused: 1 234 in the last 5 s: the pool is full";
+    let first = "✗ requests refused: the pool is full: 0 places free, 32 asked for";
     let at = text.find(first).unwrap_or_else(|| panic!("{text}"));
     let idle = text.find("! ").unwrap_or(usize::MAX);
     assert!(at < idle, "{text}");
@@ -90,7 +90,7 @@ fn failing_is_a_fault_as_well() {
     bench.show(failing);
     let text = bench.text();
     assert!(text.contains("✗ failing 8/s"), "{text}");
-    assert!(text.contains("✗ requests failed: 40 in the last 5 s: the deadline passed"));
+    assert!(text.contains("✗ requests failed: the deadline passed; 40 in the last 5 s"));
 }
 
 #[test]
@@ -114,13 +114,49 @@ fn lines_say_it_once_as_a_fault_and_when_it_is_over() {
     watcher.news(&shown);
     refusing(&mut shown);
     let lines = watcher.news(&shown).join("\n");
-    let said = "digits: fault: refusing requests: 1 234 in the last 5 s: the pool is full";
+    let said = "digits: fault: refusing requests: the pool is full: 0 places free";
     assert!(lines.contains(said), "{lines}");
-    assert!(lines.contains("fault: requests refused: 1 234"), "{lines}");
+    assert!(
+        lines.contains("fault: requests refused: the pool is full"),
+        "{lines}"
+    );
     shown.lately.refused.requests += 17;
     assert_eq!(watcher.news(&shown), Vec::<String>::new());
     shown.lately = Losses::default();
     let lines = watcher.news(&shown).join("\n");
     assert!(lines.contains("digits: serving"), "{lines}");
     assert!(lines.contains("no longer: requests refused"), "{lines}");
+}
+
+#[test]
+fn the_reason_of_a_refusal_is_not_cut_on_a_small_screen() {
+    let mut bench = Bench::new(80, 24);
+    bench.show(refusing);
+    let text = bench.text();
+    assert!(
+        text.contains("requests refused: the pool is full"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_goes_as_it_should_is_no_fault() {
+    let look = Look {
+        colours: Colours::True,
+        ascii: false,
+    };
+    let mut bench = Bench::with(120, 40, false, look);
+    bench.show(crate::rich::recorded);
+    assert!(!looks_bad(&bench, "● REC"), "a recording that goes on");
+    let mut shown = snapshot();
+    for device in &mut shown.devices {
+        device.busy = 0.13;
+    }
+    shown.members.iter_mut().for_each(|m| m.queued = 0);
+    let idle = lint_texts(&shown).into_iter();
+    let idle: Vec<_> = idle
+        .filter(|l| l.1.contains("every device idle 87 %"))
+        .collect();
+    assert_eq!(idle.len(), 1);
+    assert_eq!(idle[0].0, Severity::Information);
 }

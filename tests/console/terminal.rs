@@ -93,6 +93,8 @@ impl Terminal {
             ws_ypixel: 0,
         };
         tcsetwinsize(&master, size).expect("a size");
+        // Before the program can have changed them.
+        let found = tcgetattr(&slave).expect("attributes");
         let end = || slave.try_clone().expect("a copy");
         let program = Command::new(env!("CARGO_BIN_EXE_divisi"))
             .args(arguments)
@@ -109,7 +111,7 @@ impl Terminal {
             .spawn()
             .expect("the program starts");
         Terminal {
-            found: tcgetattr(&slave).expect("attributes"),
+            found,
             screen: Some(File::from(master)),
             shown: Cells::new(columns, rows),
             slave,

@@ -384,3 +384,18 @@ fn looking_back_in_time_holds_the_picture() {
     bench.press(KeyCode::Esc);
     assert!(!bench.text().contains("FROZEN"));
 }
+
+#[test]
+fn why_something_was_refused_is_said_whole_on_a_small_screen() {
+    let mut bench = Bench::new(80, 24);
+    bench.show(|s| s.audience.may_stay = true);
+    let why = "/run/user/1000/divisi: expected a folder of your own that nobody else can enter; \
+               others can enter it (chmod 700 it)";
+    *bench.desk.refusal.lock().unwrap() = Some(why.into());
+    bench.keys("qb");
+    let text = bench.text();
+    assert!(text.contains("(chmod 700 it)"), "{text}");
+    bench.keys("1");
+    let text = bench.text();
+    assert!(!text.contains("expected a folder"), "{text}");
+}

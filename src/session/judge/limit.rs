@@ -202,16 +202,17 @@ impl Limit {
         let (value, limit) = (check.value.unwrap_or_default(), self.limit);
         let text = |value: f64| self.what.text(value);
         let before = self.baseline.map_or("not known".into(), text);
+        let limit = text(limit);
         let (asked, what) = match self.what {
-            Limited::P99 => ("at most", "are above it"),
-            Limited::Failures => ("at most", "failed"),
-            Limited::Accuracy => ("at least", "are wrong"),
+            // Latencies are counted in steps: it is the one above what was asked for.
+            Limited::P99 => (format!("judged at {limit}"), "are above it"),
+            Limited::Failures => (format!("at most {limit} was asked for"), "failed"),
+            Limited::Accuracy => (format!("at least {limit} was asked for"), "are wrong"),
         };
         format!(
-            "{} {}, {before} before, {asked} {} was asked for: {} of {} {what}, where {} may be by chance",
+            "{} {}, {before} before, {asked}: {} of {} {what}, where {} may be by chance",
             self.what.name(),
             text(value),
-            text(limit),
             check.beyond,
             check.counted,
             self.most(check.counted),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use divisi::session::remote::Door;
+use divisi::session::remote::{Door, PlaceError};
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
@@ -69,12 +69,35 @@ impl Parting {
 
     /// Opens the door now, so that whatever is wrong with it is said in the console.
     fn keep(&mut self) -> Result<(), Refusal> {
-        let name = start::server_name(&self.own()?.snapshot().ensemble);
-        let door = Door::open(&name).map_err(|e| Refusal(e.to_string()))?;
+        let own = self.own()?;
+        let wanted = own.snapshot().ensemble;
+        let door = free_door(&wanted).map_err(|e| Refusal(e.to_string()))?;
+        if *door.name() != start::server_name(&wanted) {
+            let name = door.name();
+            let text = format!("another server is named `{wanted}`: this one is `{name}`");
+            own.inner().warn(&text);
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.0 = Some(door);
         Ok(())
     }
+}
+
+/// So many servers of one ensemble find a name.
+const SERVERS: u32 = 99;
+
+/// A door under the ensemble's name, or with a number behind it where that is taken:
+/// nobody may be there who could give another name.
+fn free_door(ensemble: &str) -> Result<Door, PlaceError> {
+    let mut found = Door::open(&start::server_name(ensemble));
+    for number in 2..=SERVERS {
+        match found {
+            Err(PlaceError::Taken(_)) => {}
+            other => return other,
+        }
+        found = Door::open(&start::numbered_name(ensemble, number));
+    }
+    found
 }
 
 impl Session for Parting {

@@ -23,12 +23,14 @@ pub fn on_end(stop: impl FnOnce() + Send + 'static) {
     on(true, stop);
 }
 
-/// Calls `stop` at SIGINT or SIGTERM: whoever has no terminal is not hung up on.
+/// Calls `stop` at SIGINT or SIGTERM: whoever has no terminal is not hung up on. What
+/// comes within [`TOGETHER`] was sent along with the hang-up, to the console before.
 pub fn on_stop(stop: impl FnOnce() + Send + 'static) {
     on(false, stop);
 }
 
 fn on(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
+    let began = Instant::now();
     // Without the thread a signal ends the process, as it would any other.
     let _ = thread::Builder::new()
         .name("signals".into())
@@ -37,7 +39,11 @@ fn on(hang_up: bool, stop: impl FnOnce() + Send + 'static) {
                 .enable_io()
                 .build();
             let Ok(runtime) = runtime else { return };
-            if runtime.block_on(any(hang_up)).is_ok() {
+            let mut told = runtime.block_on(any(hang_up));
+            while !hang_up && told.is_ok() && began.elapsed() < TOGETHER {
+                told = runtime.block_on(any(hang_up));
+            }
+            if told.is_ok() {
                 stop();
                 // Whoever asks twice does not want to wait for order; one signal to the
                 // process and one to its group are asking once.

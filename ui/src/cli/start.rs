@@ -109,3 +109,10 @@ pub fn show(
 pub fn server_name(ensemble: &str) -> ServerName {
     ServerName::like(ensemble)
 }
+
+/// The same for another server of the ensemble: `digits-2`.
+pub fn numbered_name(ensemble: &str, number: u32) -> ServerName {
+    // What is too long for a name is cut, and the number must not be.
+    let short: String = ensemble.chars().take(48).collect();
+    ServerName::like(&format!("{short}-{number}"))
+}

@@ -103,11 +103,13 @@ impl Signals {
         })
     }
 
-    /// Waits for one that matters.
+    /// Waits for one that matters. A shell whose terminal goes away sends a stopped
+    /// program several at once, of which the hang-up says what happened.
     async fn next(&mut self) -> Told {
         tokio::select! {
-            _ = self.terminate.recv() => Told::End,
+            biased;
             _ = self.hang_up.recv() => Told::HungUp,
+            _ = self.terminate.recv() => Told::End,
             _ = self.interrupt.recv() => Told::End,
             _ = self.quit.recv() => Told::End,
             _ = self.proceed.recv() => Told::Proceed,
@@ -162,6 +164,7 @@ impl App {
             let next = tokio::select! {
                 biased;
                 told = signals.next() => match told {
+                    Told::End if self.screen.is_gone() => Next::HungUp,
                     Told::End => Next::Leave,
                     Told::HungUp => Next::HungUp,
                     Told::Proceed => self.come_back()?,

@@ -6,35 +6,61 @@ use super::format;
 
 /// In few signs: `p99 8.1 ms ≤ 12.0 ms (was 10.0 ms), 318 missing`.
 pub fn short(check: &Check) -> String {
-    let sign = match check.what {
-        Limited::P99 | Limited::Failures => "≤",
-        Limited::Accuracy => "≥",
-    };
     let (name, limit) = (check.what.name(), check.what.text(check.limit));
     let missing = match missing(check) {
         Some(count) => format!(", {count} missing"),
         None => String::new(),
     };
-    format!(
-        "{name} {} {sign} {limit} ({}){missing}",
-        value(check),
-        was(check)
-    )
+    let (value, sign, was) = (value(check), sign(check), was(check));
+    format!("{name} {value} {sign} {limit} ({was}){missing}")
+}
+
+/// Where there is hardly room: `p99 8.1 ≤ 12.0 ms`.
+pub fn brief(check: &Check) -> String {
+    let name = match check.what {
+        Limited::P99 => "p99",
+        Limited::Failures => "failed",
+        Limited::Accuracy => "right",
+    };
+    let value = value(check);
+    let value = value.split(' ').next().unwrap_or_default();
+    let limit = check.what.text(check.limit);
+    format!("{name} {value} {} {limit}", sign(check))
+}
+
+fn sign(check: &Check) -> &'static str {
+    match check.what {
+        Limited::P99 | Limited::Failures => "≤",
+        Limited::Accuracy => "≥",
+    }
 }
 
 /// In a sentence: how many are beyond the limit, how many may be, how many are missing.
 pub fn long(check: &Check) -> String {
-    let (asked, beyond) = match check.what {
-        Limited::P99 => ("at most", "requests above it"),
-        Limited::Failures => ("at most", "requests failed"),
-        Limited::Accuracy => ("at least", "samples wrong"),
-    };
     let missing = match missing(check) {
         Some(count) => format!("{count} more are needed to judge it"),
         None => "enough to judge it".into(),
     };
+    format!("{}; {missing}", standing(check))
+}
+
+/// The same for a line that may be cut at its end: `318 missing · p99 8.1 ms, …`.
+pub fn missing_first(check: &Check) -> String {
+    match missing(check) {
+        Some(count) => format!("{count} missing · {}", standing(check)),
+        None => standing(check),
+    }
+}
+
+fn standing(check: &Check) -> String {
+    let (asked, beyond) = match check.what {
+        // What was asked for, as far as latencies are counted.
+        Limited::P99 => ("judged at", "requests above it"),
+        Limited::Failures => ("at most", "requests failed"),
+        Limited::Accuracy => ("at least", "samples wrong"),
+    };
     format!(
-        "{} {}, {asked} {}, {}; {} of {} {beyond}, {} may be; {missing}",
+        "{} {}, {asked} {}, {}; {} of {} {beyond}, {} may be",
         check.what.name(),
         value(check),
         check.what.text(check.limit),

@@ -88,12 +88,12 @@ fn rate(lost: &Lost, over: f64) -> String {
     format!("{}/s", format::short(rate))
 }
 
-/// `1 234 in the last 5 s: the pool is full`.
+/// `the pool is full; 1 234 in the last 5 s`: the reason first, since lines are cut.
 pub fn lost_words(lost: &Lost, over: f64) -> String {
-    let why = lost
-        .why
-        .as_ref()
-        .map_or(String::new(), |w| format!(": {w}"));
     let count = format::grouped(lost.requests);
-    format!("{count} in the last {} s{why}", over.round())
+    let count = format!("{count} in the last {} s", over.round());
+    match &lost.why {
+        Some(why) => format!("{why}; {count}"),
+        None => count,
+    }
 }

@@ -3,6 +3,7 @@
 use divisi::session::{Session, Snapshot};
 use ratatui::buffer::Buffer;
 
+use super::demo::Demo;
 use super::effect::{self, Effect, Event, News};
 use super::model::Model;
 use super::theme::Look;
@@ -67,12 +68,13 @@ impl Console {
         let same = snapshot == self.model.snapshot && lost == self.model.lost_spans;
         snapshot.now = now;
         let differs = self.model.flows_until(snapshot.now, !spans.is_empty());
+        let stood = self.model.demo.as_ref().map(Demo::stands);
         self.handle(Event::News(Box::new(News {
             snapshot,
             spans,
             lost,
         })));
-        !same || differs
+        !same || differs || stood != self.model.demo.as_ref().map(Demo::stands)
     }
 
     /// Asks the session for spans and the time alone, which come with every frame;

@@ -60,9 +60,13 @@ pub fn bytes(n: u64) -> String {
     format!("{value:.digits$} {}", units[unit])
 }
 
-/// A length of time for people: `350 ms`, `12.3 s`, `2 min 05 s`.
+/// A length of time for people: `0.3 ms`, `350 ms`, `12.3 s`, `2 min 05 s`.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
+    if time > Duration::ZERO && seconds < 0.001 {
+        // What took any time did not take none.
+        return format!("{:.1} ms", (seconds * 1e3).max(0.1));
+    }
     if seconds < 1.0 {
         return format!("{} ms", time.as_millis());
     }

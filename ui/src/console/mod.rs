@@ -38,6 +38,7 @@ mod theme;
 mod timeline;
 mod update;
 mod what_if;
+mod window;
 
 pub use app::run;
 pub use checks::long as check_words;
@@ -49,6 +50,7 @@ pub use load::words as load_words;
 pub use panels::{gpu_words, lint_texts};
 pub use severity::Severity;
 pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
+pub use window::measured as measured_window;
 
 /// How the console starts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use super::layout::{self, Arrangement};
 use super::scope::Scopes;
 use super::theme::Look;
 use super::timeline::Timeline;
+use super::window;
 use crate::config::Settings;
 
 pub use super::streams::{Streams, ZOOMS};
@@ -87,6 +88,8 @@ pub struct Model {
     pub snapshot: Snapshot,
     /// Spans lost since the start.
     pub lost_spans: u64,
+    /// When this console last had latencies forgotten.
+    pub cleared: Duration,
     /// The latest spans.
     pub timeline: Timeline,
     /// The screen's size.
@@ -137,6 +140,7 @@ impl Model {
         Model {
             snapshot,
             lost_spans: 0,
+            cleared: Duration::ZERO,
             timeline: Timeline::default(),
             area: Rect::default(),
             focus: Panel::Allocation,
@@ -185,6 +189,11 @@ impl Model {
     pub fn say(&mut self, text: impl Into<String>, bad: bool) {
         let text = text.into();
         self.message = Some(Message { text, bad });
+    }
+
+    /// Over how long the latencies of now are.
+    pub fn window(&self) -> Duration {
+        window::measured(&self.snapshot, self.cleared)
     }
 
     /// A search runs or is paused.

@@ -264,6 +264,7 @@ fn on_accepted(model: &mut Model, command: &Command) {
         model.dialogs.push(Dialog::Reload { before });
     }
     match command {
+        Command::ClearLatency => model.cleared = model.snapshot.now,
         Command::StartRecording(_) => model.say("recording; r ends it", false),
         Command::StopRecording => match &model.snapshot.recording {
             Some(r) => model.say(format!("recorded to {}", r.path.display()), false),

@@ -75,7 +75,7 @@ pub static COMMANDS: &[Line] = &[
     changing("cancel", "", "end the search; the best found so far stays"),
     changing("apply-best", "", "apply the best matrix that the search found"),
     changing("apply-proposal", "", "apply the change that relieves an interfered worker"),
-    changing("load", "PATTERN", "closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE] or none"),
+    changing("load", "PATTERN", "closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], diurnal:RATE[:PERIOD], replay:FILE[:SPEED] or none"),
     changing("policy", "POLICY", "no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or elastic[:MAXINF]"),
     changing("target", "TIME [PERCENT]", "what latencies are judged by, such as 50ms 99; none: nothing"),
     changing("vote", "MEMBER on|off", "whether a member's answers count"),

@@ -141,11 +141,13 @@ impl Ends {
         })
     }
 
-    /// Waits for one; true where it is that the terminal goes away.
+    /// Waits for one; true where it is that the terminal goes away, whatever else a shell
+    /// sends along with that.
     async fn next(&mut self) -> bool {
         tokio::select! {
-            _ = self.terminate.recv() => false,
+            biased;
             _ = self.hang_up.recv() => true,
+            _ = self.terminate.recv() => false,
             _ = self.interrupt.recv() => false,
         }
     }

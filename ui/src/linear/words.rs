@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use divisi::allocation::Cell;
-use divisi::metrics::WINDOW;
 use divisi::session::{DeviceView, ProbationState, Snapshot};
 
-use crate::console::{Condition, Severity, check_words, format, gpu_words, load_words};
+use crate::console::{
+    Condition, Severity, check_words, format, gpu_words, load_words, measured_window,
+};
 
 /// How it goes, on one line.
 pub fn summary(shown: &Snapshot) -> String {
@@ -36,7 +37,8 @@ fn latencies(shown: &Snapshot) -> String {
     let mut text = String::new();
     if latency.count > 0 {
         let (p50, p99) = (value(0.5, latency.p50), value(0.99, latency.p99));
-        text += &format!("; p50 {p50}, p99 {p99} in {}", format::seconds(WINDOW));
+        let window = format::seconds(measured_window(shown, Duration::ZERO));
+        text += &format!("; p50 {p50}, p99 {p99} in {window}");
     }
     let longest = Duration::from_micros(latency.max);
     if let Some(oldest) = shown.oldest_waiting.filter(|oldest| *oldest > longest) {

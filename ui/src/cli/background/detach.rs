@@ -41,6 +41,9 @@ fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
     let log = log_file(name);
     let out = log.as_ref().unwrap_or(&null);
     rustix::stdio::dup2_stdin(&null)?;
+    // What a terminal that went away did not take any more is no line of the log.
+    rustix::stdio::dup2_stdout(&null)?;
+    let _ = io::stdout().flush();
     rustix::stdio::dup2_stdout(out)?;
     rustix::stdio::dup2_stderr(out)?;
     if let Some(parent) = parent {

@@ -87,9 +87,11 @@ async fn listen(child: &Mutex<Option<Pid>>, ready: &SyncSender<()>) -> std::io::
     let mut handed_over = signal(SignalKind::user_defined1())?;
     let _ = ready.send(());
     loop {
+        // Of several at once the hang-up says what happened: the child hears it first.
         let passed = tokio::select! {
-            _ = terminate.recv() => Signal::TERM,
+            biased;
             _ = hang_up.recv() => Signal::HUP,
+            _ = terminate.recv() => Signal::TERM,
             _ = interrupt.recv() => Signal::INT,
             _ = quit.recv() => Signal::QUIT,
             _ = handed_over.recv() => std::process::exit(0),

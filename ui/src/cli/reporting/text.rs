@@ -1,10 +1,12 @@
 //! A report as text: aligned tables.
 
-use divisi::metrics::{LatencySummary, WINDOW};
+use std::time::Duration;
+
+use divisi::metrics::LatencySummary;
 use divisi::session::{DeviceView, LatencyView, Snapshot};
 
 use crate::cli::report::matrix_table;
-use crate::console::{Condition, gpu_words, lint_texts, load_words};
+use crate::console::{Condition, gpu_words, lint_texts, load_words, measured_window};
 use crate::linear::words;
 
 /// All of it.
@@ -12,7 +14,7 @@ pub fn text(shown: &Snapshot) -> String {
     let parts = [
         head(shown),
         section("allocation (batch sizes)", &matrix_table(&shown.matrix)),
-        section("devices", &devices(shown)),
+        section("devices (in the last second)", &devices(shown)),
         section("GPUs", &gpus(shown)),
         section("members", &members(shown)),
         section(&latency_title(shown), &latency(shown)),
@@ -99,7 +101,7 @@ fn members(shown: &Snapshot) -> String {
         "member",
         "samples/s",
         "queued",
-        "p99 ms",
+        "p99 ms since reload",
         "parameters",
         "agreement %",
     ];
@@ -130,7 +132,8 @@ fn latency(shown: &Snapshot) -> String {
     let head = [
         "answered", "requests", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms",
     ];
-    let lately = format!("last {} s", WINDOW.as_secs());
+    let window = measured_window(shown, Duration::ZERO);
+    let lately = format!("last {} s", window.as_secs());
     let rows = [
         percentiles(&lately, &now.summary),
         percentiles("since the last reload", &since.summary),

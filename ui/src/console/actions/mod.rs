@@ -29,7 +29,9 @@ use super::model::{Model, Panel};
 pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
     match id {
         Id::Quit => return session::quit(model),
-        Id::DemoNext | Id::DemoBack | Id::DemoRepeat | Id::DemoLeave => demo::act(model, id),
+        Id::DemoNext | Id::DemoBack | Id::DemoRepeat | Id::DemoLeave => {
+            return demo::act(model, id);
+        }
         Id::Suspend => return vec![Effect::Suspend],
         Id::Mouse => return mouse(model),
         Id::Picture => return looks::picture(model),

@@ -135,9 +135,10 @@ impl Demo {
             Change::Less => "shorter",
             Change::Same => "no more change than chance makes",
         };
-        let (was, is, requests) = (before.text(), after.text(), before.requests);
+        let [was, is] = [before, after].map(Note::text);
+        let [first, then] = [before, after].map(|n| format::grouped(n.requests));
         Some(format!(
-            "{lost} p99 {was} ms before, {is} ms with the first one: {verdict}, of {requests} requests."
+            "{lost} p99 {was} ms before ({first} requests), {is} ms with the first one ({then}): {verdict}."
         ))
     }
 }

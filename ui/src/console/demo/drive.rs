@@ -54,6 +54,10 @@ pub fn refused(model: &mut Model, reason: &str) {
 impl Demo {
     fn proceed(&mut self, model: &mut Model) -> Vec<Effect> {
         let now = model.snapshot.now;
+        if self.trouble.is_some() && self.auto {
+            // Nobody is there to go on: what cannot be shown ends like any other.
+            return self.rest(now);
+        }
         while self.trouble.is_none() {
             let Some(step) = self.scenes[self.scene].steps.get(self.step).copied() else {
                 return self.rest(now);

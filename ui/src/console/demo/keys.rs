@@ -2,23 +2,30 @@
 
 use divisi::session::Command;
 
+use super::drive;
 use crate::console::commands::Id;
 use crate::console::dialogs::{Confirm, Dialog, Then};
+use crate::console::effect::Effect;
 use crate::console::model::Model;
 
-/// The next scene, the one before, this one again, or no more.
-pub fn act(model: &mut Model, id: Id) {
+/// The next scene, the one before, this one again, or no more. A scene begins at once:
+/// where nothing is served, news come late.
+pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
     let Some(demo) = model.demo.as_mut() else {
-        return;
+        return Vec::new();
     };
     match id {
         // A presenter's next key must not mean something else of a sudden.
-        Id::DemoNext if demo.is_last() => model.say("that was the last scene: Esc leaves", false),
+        Id::DemoNext if demo.is_last() => {
+            model.say("that was the last scene: Esc leaves", false);
+            return Vec::new();
+        }
         Id::DemoNext => demo.go_to(demo.scene + 1),
         Id::DemoBack => demo.go_to(demo.scene.saturating_sub(1)),
         Id::DemoRepeat => demo.go_to(demo.scene),
         _ => leave(model),
     }
+    drive::on_news(model)
 }
 
 fn leave(model: &mut Model) {

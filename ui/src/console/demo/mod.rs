@@ -100,6 +100,19 @@ impl Demo {
         &self.caption
     }
 
+    /// What its bar shows beside what the session shows: where it differs, so does the
+    /// picture.
+    pub fn stands(&self) -> impl PartialEq + use<> {
+        let ended = self.ended.is_some();
+        (
+            self.scene,
+            self.step,
+            self.caption.clone(),
+            self.trouble.clone(),
+            ended,
+        )
+    }
+
     fn is_last(&self) -> bool {
         self.scene + 1 >= self.scenes.len()
     }

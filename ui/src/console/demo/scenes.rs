@@ -9,7 +9,7 @@ use super::conclusions::Conclusion;
 use super::figures::Figure;
 use super::plans::Plan;
 use super::script::{Load, Scene, Step, Watch};
-use super::words::{BEFORE, DIGITS, SIMULATED, Told, Words};
+use super::words::{BEFORE, DIGITS, FOUND, SIMULATED, Told, Words};
 use crate::console::model::Panel;
 
 use Step::{Apply, Clear, Conclude, Gauge, Look, Note, Policy, Say, Search};
@@ -231,6 +231,7 @@ fn search(words: &Words) -> Scene {
         Look(Panel::Search),
         Search,
         Apply(Plan::Best),
+        Say(FOUND),
         Look(Panel::Streams),
     ]);
     steps.extend(measured(words, "found"));

@@ -34,6 +34,10 @@ const LONG_WAIT: Wait = Wait::millis(100);
 /// What is said of the first of two.
 pub(super) const BEFORE: &str = "First the matrix before, under the same load, to compare with.";
 
+/// What is said while a search's matrix is measured.
+pub(super) const FOUND: &str = "What the search found serves now, under the same load again. It is \
+                                measured as long as the matrix before was.";
+
 pub(super) static DIGITS: Words = Words {
     alone: "One worker alone: the dearest network has the first device to itself, the five others \
             share the second. Every request needs all six.",

@@ -2,23 +2,46 @@
 
 use divisi::session::ReloadState;
 
+use super::keys;
 use crate::console::commands::{Entry, Id, TABLE};
 use crate::console::format;
-use crate::console::model::Model;
+use crate::console::model::{Message, Model};
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
-/// Draws the last line.
+/// Rows of a message at most.
+const MOST: usize = 3;
+
+/// Rows that it takes of `width` columns: one, or as many as what is said needs.
+pub fn rows(model: &Model, width: u16) -> u16 {
+    let message = model.message.as_ref();
+    message.map_or(1, |m| said(m, width.saturating_sub(2)).len() as u16)
+}
+
+/// A message in lines: why something was refused is of no use when it is cut.
+fn said(message: &Message, room: u16) -> Vec<String> {
+    let sign = if message.bad { "✗" } else { "›" };
+    let text = format!("{sign} {}", message.text);
+    if format::width(&text) <= room {
+        return vec![text];
+    }
+    let mut lines = format::wrap(&text, room);
+    if lines.len() > MOST {
+        let rest = lines.split_off(MOST - 1).join(" ");
+        lines.push(format::fit(&rest, room));
+    }
+    lines
+}
+
+/// Draws the last lines.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let room = pen.width().saturating_sub(2);
     if let Some(message) = &model.message {
-        let (sign, role) = if message.bad {
-            ("✗", Role::Bad)
-        } else {
-            ("›", Role::Accent)
-        };
-        let text = format::fit(&format!("{sign} {}", message.text), room);
-        pen.text(1, 0, &text, role);
+        let role = if message.bad { Role::Bad } else { Role::Accent };
+        pen.erase();
+        for (y, line) in said(message, room).iter().enumerate() {
+            pen.text(1, y as u16, line, role);
+        }
     } else if let Some(step) = step(model) {
         pen.text(
             1,
@@ -46,6 +69,7 @@ fn keys(pen: &mut Pen<'_>, model: &Model) {
     let listed = TABLE
         .iter()
         .filter(|e| !e.footer.is_empty() && e.id != Id::Quit);
+    let listed = listed.filter(|e| keys::is_offered(e, model));
     for entry in listed.filter(|e| e.reachable(model)) {
         if x + taken(entry, model) < end {
             x = hint(pen, x, entry, model) + 2;

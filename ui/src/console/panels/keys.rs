@@ -17,16 +17,37 @@ fn entry(model: &Model, id: Id) -> Option<&'static Entry> {
     same.min_by_key(|e| !e.reachable(model))
 }
 
+/// Whether a hint would be of use: who may only look is not told how to change things.
+pub fn is_offered(entry: &Entry, model: &Model) -> bool {
+    !(entry.changes && model.read_only)
+}
+
+fn offered<'a>(
+    model: &Model,
+    hints: &'a [(Id, &'static str)],
+) -> impl Iterator<Item = &'a (Id, &'static str)> {
+    hints
+        .iter()
+        .filter(|hint| entry(model, hint.0).is_none_or(|e| is_offered(e, model)))
+}
+
 /// Keys with a word each: `e edit, s search`.
-pub fn words(model: &Model, hints: &[(Id, &str)]) -> String {
+pub fn words(model: &Model, hints: &[(Id, &'static str)]) -> String {
     let word = |(id, word): &(Id, &str)| format!("{} {word}", label(model, *id));
-    hints.iter().map(word).collect::<Vec<_>>().join(", ")
+    let words: Vec<String> = offered(model, hints).map(word).collect();
+    words.join(", ")
 }
 
 /// Draws keys with a word each, as many as fit; gives the column after them.
-pub fn draw(pen: &mut Pen<'_>, mut x: u16, y: u16, model: &Model, hints: &[(Id, &str)]) -> u16 {
+pub fn draw(
+    pen: &mut Pen<'_>,
+    mut x: u16,
+    y: u16,
+    model: &Model,
+    hints: &[(Id, &'static str)],
+) -> u16 {
     let gap = if pen.width() < 44 { 1 } else { 3 };
-    for (id, word) in hints {
+    for (id, word) in offered(model, hints) {
         let key = label(model, *id);
         let taken = format::width(&key) + 1 + format::width(word);
         if x + taken > pen.width() {

@@ -8,7 +8,7 @@ use crate::console::commands::Id;
 use crate::console::condition::lost_words;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::severity::Severity::{self, Fault, Warning};
+use crate::console::severity::Severity::{self, Fault, Information, Warning};
 
 /// Under this share a device counts as idle.
 const IDLE: f64 = 0.5;
@@ -37,7 +37,10 @@ const LOAD: (Id, &str) = (Id::Load, "load");
 /// Sentences with their keys, the gravest first; of what depends on requests, none while
 /// nothing is asked of the ensemble.
 pub fn lints(model: &Model) -> Vec<(Severity, String)> {
-    let say = |(text, hints): Lint| format!("{text} · {}", keys::words(model, hints));
+    let say = |(text, hints): Lint| match keys::words(model, hints) {
+        none if none.is_empty() => text,
+        keys => format!("{text} · {keys}"),
+    };
     let found = found(&model.snapshot).into_iter();
     found.map(|(grave, lint)| (grave, say(lint))).collect()
 }
@@ -70,6 +73,10 @@ fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
         add(Warning, idle(shown));
     }
     add(Warning, not_probabilities(shown).collect());
+    if shown.throughput.samples_per_s >= 1.0 {
+        // While nobody is pressed, idle time is no fault.
+        add(Information, unpressed(shown).into_iter().collect());
+    }
     found
 }
 
@@ -221,37 +228,37 @@ fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     devices.chain(entries)
 }
 
-/// Devices with time to spare while others or queues have none.
 /// Devices that idle although others are pressed, or have nothing to do at all.
 fn idle(shown: &Snapshot) -> Vec<Lint> {
     let there = || shown.devices.iter().filter(|d| !d.lost);
-    let pressed = there().any(|d| d.busy > PRESSED) || shown.members.iter().any(grows);
     let works = there().any(|d| d.busy > 0.0);
-    let (most, what) = match pressed {
+    let (most, what) = match is_pressed(shown) {
         true => (IDLE, "devices idle more than half the time"),
-        // While nobody is pressed, idle time is no fault; a device that nothing is given is.
+        // A device that nothing is given is worth a look though nobody is pressed.
         false => (f64::MIN_POSITIVE, "devices compute nothing"),
     };
     let idle: Vec<&DeviceView> = there().filter(|d| works && d.busy < most).collect();
     let hints = &[EDIT, SEARCH][..];
-    let mut found: Vec<Lint> = match idle.as_slice() {
+    match idle.as_slice() {
         few if few.len() <= 2 => few.iter().map(|d| (idle_words(d), hints)).collect(),
         many => {
             let text = format!("{} of {} {what}", many.len(), there().count());
             vec![(text, hints)]
         }
-    };
-    if !pressed {
-        found.extend(unpressed(shown));
     }
-    found
+}
+
+/// Some device or queue has more than it can do.
+fn is_pressed(shown: &Snapshot) -> bool {
+    let mut there = shown.devices.iter().filter(|d| !d.lost);
+    there.any(|d| d.busy > PRESSED) || shown.members.iter().any(grows)
 }
 
 /// Nobody is pressed: all of them together have room for more.
 fn unpressed(shown: &Snapshot) -> Option<Lint> {
     let there: Vec<&DeviceView> = shown.devices.iter().filter(|d| !d.lost).collect();
     let busiest = there.iter().map(|d| d.busy).fold(0.0, f64::max);
-    (!there.is_empty() && busiest < IDLE).then(|| {
+    (!there.is_empty() && !is_pressed(shown) && busiest < IDLE).then(|| {
         let share = (1.0 - busiest) * 100.0;
         let text = format!("every device idle {share:.0} % of the time or more");
         (text, &[LOAD][..])

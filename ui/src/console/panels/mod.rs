@@ -52,12 +52,18 @@ fn draw_screen(model: &Model, buffer: &mut Buffer, area: Rect, screen: &layout::
     if let Some(line) = screen.latency {
         latency::draw_line(&mut Pen::new(buffer, line, look), model);
     }
-    footer::draw(&mut Pen::new(buffer, screen.footer, look), model);
     let under = Rect {
         height: area.height.saturating_sub(1),
         ..area
     };
     dialogs::draw(&mut Pen::new(buffer, under, look), model);
+    let rows = footer::rows(model, screen.footer.width).max(1);
+    let footer = Rect {
+        y: screen.footer.y.saturating_sub(rows - 1),
+        height: rows.min(screen.footer.y + 1),
+        ..screen.footer
+    };
+    footer::draw(&mut Pen::new(buffer, footer, look), model);
 }
 
 fn draw_panel(pen: &mut Pen<'_>, panel: Panel, model: &Model) {

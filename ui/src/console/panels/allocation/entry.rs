@@ -21,7 +21,12 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, cell: Cell, model: &Model, columns: Co
     let running = model.snapshot.matrix.get(cell).is_some();
     if running && model.edit.is_none() {
         let role = if load < 0.02 { Role::Dim } else { Role::Accent };
-        let glyph = if load < 0.06 { "▁" } else { bar(load) };
+        // Nothing is no bar, and what is there but small still shows.
+        let glyph = if load > 0.0 {
+            bar(load.max(0.125))
+        } else {
+            " "
+        };
         inside.text(end - 1, y, glyph, role);
     }
     if model.cursor == cell && selecting(model) {
@@ -85,6 +90,7 @@ pub fn details(
         };
         // The sign of percent lies under the bar, so that digits stand under digits.
         let text = match detail {
+            Detail::Fill if view.fill <= 0.0 => "– ".to_owned(),
             Detail::Fill => format::percent(view.fill),
             Detail::Wait => format!("{} ", format::short(view.waiting as f64)),
             Detail::Load => format::percent(view.load),

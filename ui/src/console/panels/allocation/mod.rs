@@ -69,7 +69,7 @@ fn note(model: &Model, columns: Columns, shape: Shape, room: u16) -> String {
     let devices = hidden(usize::from(shape.devices), all, "devices");
     let members = hidden(columns.shown, model.snapshot.members.len(), "members");
     match (devices, members) {
-        (None, None) => "batch sizes and load".to_owned(),
+        (None, None) => "batch sizes · load over 1 s".to_owned(),
         (Some(part), None) | (None, Some(part)) => part,
         (Some(devices), Some(members)) => {
             let both = format!("{devices}, {members}");

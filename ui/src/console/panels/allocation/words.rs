@@ -1,7 +1,7 @@
 //! Under the matrix: queues and rates of members, then what there is to say.
 
 use divisi::ensemble::PolicyKind;
-use divisi::session::{DeviceView, MemberView, ProbationState, ReloadState};
+use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, ReloadState};
 
 use super::columns::Columns;
 use super::{entry, gauges, staged};
@@ -46,7 +46,7 @@ pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
 /// A lint that is too long loses words before it loses its keys.
 fn cut(text: &str, room: u16) -> String {
     let (head, keys) = match text.rsplit_once(" · ") {
-        Some((head, keys)) if text.starts_with('!') => (head, keys),
+        Some((head, keys)) if text.starts_with(['!', '·']) => (head, keys),
         _ => return format::fit(text, room),
     };
     let taken = format::width(keys).saturating_add(3);
@@ -119,9 +119,10 @@ fn words(model: &Model) -> Vec<Line> {
     let mut words: Vec<Line> = faults.into_iter().map(line).collect();
     words.extend(reload(model));
     words.extend(model.snapshot.devices.iter().filter_map(loss));
-    let watched = header::probation(model).filter(|p| p.1 == Role::Warn);
-    words.extend(watched.map(|(text, role)| (format!("› {text}"), role)));
     words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
+    // The header says this as well, so it may go where there is no room for all.
+    let watched = header::watching(model);
+    words.extend(watched.map(|text| (format!("› {text}"), Role::Warn)));
     let proposed = proposal::words(&model.snapshot);
     let key = keys::label(model, Id::ApplyProposal);
     words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
@@ -139,7 +140,7 @@ fn checked(model: &Model) -> impl Iterator<Item = String> {
     watched
         .into_iter()
         .flat_map(|p| &p.checks)
-        .map(checks::long)
+        .map(checks::missing_first)
 }
 
 fn reload(model: &Model) -> Option<(String, Role)> {
@@ -189,11 +190,19 @@ fn entry_detail(model: &Model) -> String {
         "{device} × {member}: batch {size}{slower} · load {} · filled {} · {} wait · \
          copies {} · {} batches{restarts}",
         format::percent(view.load).trim(),
-        format::percent(view.fill).trim(),
+        measured(view.fill, view),
         format::grouped(view.waiting as u64),
-        format::percent(view.copying).trim(),
+        measured(view.copying, view),
         format::grouped(view.batches)
     )
+}
+
+/// A share of what its batches of now were; where there were none, none was measured.
+fn measured(share: f64, view: &EntryView) -> String {
+    match view.fill > 0.0 {
+        true => format::percent(share).trim().to_owned(),
+        false => "–".to_owned(),
+    }
 }
 
 /// Of a device that is simulated, a GPU, lost, slowed or limited.

@@ -2,11 +2,10 @@
 
 mod signs;
 
-pub use signs::probation;
+pub use signs::watching;
 
 use std::time::Duration;
 
-use divisi::metrics::WINDOW;
 use divisi::session::{Lost, Snapshot};
 
 use crate::console::condition::Condition;
@@ -18,46 +17,89 @@ use crate::console::{format, load};
 
 pub type Piece = (String, Role);
 
-/// Draws one or two lines, as many pieces as fit.
+/// Pieces that are shown together or not at all.
+type Group = Vec<Piece>;
+
+/// Draws one or two lines, as much as fits.
 pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+    let width = pen.width();
     if pen.height() < 2 {
-        let mut pieces = vec![identity(model, false), simulated(model)];
-        pieces.extend([health(model), rate(model)]);
-        let (faults, others) = troubles(model);
-        pieces.extend(faults);
-        pieces.extend(signs::signs(model));
-        pieces.extend(others);
-        return line(pen, 0, &pieces);
+        let mut groups = alone([identity(model, false), simulated(model)]);
+        groups.extend(alone([health(model), rate(model)]));
+        groups.extend(beside(model, 0));
+        return line(pen, 0, &groups);
     }
-    let long = pen.width() >= 96;
-    let mut first = vec![
-        (model.title.clone(), Role::Focus),
-        identity(model, long),
-        simulated(model),
-        health(model),
-    ];
-    first.push(rate(model));
-    first.extend(latency(&model.snapshot));
-    line(pen, 0, &first);
-    let (faults, others) = troubles(model);
-    let mut second = faults;
-    second.extend(signs::signs(model));
-    second.extend(others);
-    second.extend(settings(model));
+    line(pen, 0, &first(model, width));
+    let mut second = beside(model, width);
+    second.extend(alone(settings(model)));
     line(pen, 1, &second);
 }
 
-/// Pieces that do not fit are left out, from the last; what is wrong is cut instead.
-fn line(pen: &mut Pen<'_>, y: u16, pieces: &[Piece]) {
+/// A group each.
+fn alone(pieces: impl IntoIterator<Item = Piece>) -> Vec<Group> {
+    pieces.into_iter().map(|piece| vec![piece]).collect()
+}
+
+/// What goes first where the first line has no room for all: the program's name, then
+/// what a panel says as well.
+const GOES: [usize; 2] = [0, 4];
+
+/// What serves and how it goes. Latencies go last: half of them would be no figure.
+fn first(model: &Model, width: u16) -> Vec<Group> {
+    let name = (model.title.clone(), Role::Focus);
+    let mut groups = alone([
+        name,
+        identity(model, width >= 96),
+        simulated(model),
+        health(model),
+        rate(model),
+    ]);
+    groups.push(latency(model));
+    groups.extend(alone(waiting(&model.snapshot)));
+    for place in GOES {
+        if taken(&groups) > width + 1 {
+            groups[place].clear();
+        }
+    }
+    groups
+}
+
+/// What goes on beside serving: what is being lost, who may change things, what is on
+/// probation or recorded, what should not be overlooked.
+fn beside(model: &Model, width: u16) -> Vec<Group> {
+    let (mut pieces, others) = troubles(model);
+    pieces.extend(signs::access(model));
+    let before = taken(&alone(pieces.iter().cloned()));
+    pieces.extend(signs::signs(model, (width + 1).saturating_sub(before)));
+    pieces.extend(others);
+    alone(pieces)
+}
+
+/// Columns that they take, each with those that are between it and the one before.
+fn taken(groups: &[Group]) -> u16 {
+    let there = groups.iter().filter(|g| wide(g) > 0);
+    there.map(|g| wide(g) + 2).sum()
+}
+
+fn wide(group: &Group) -> u16 {
+    group.iter().map(|piece| format::width(&piece.0)).sum()
+}
+
+/// Groups that do not fit are left out, from the last; what is wrong is cut instead.
+fn line(pen: &mut Pen<'_>, y: u16, groups: &[Group]) {
     let mut x = 1;
-    for (text, role) in pieces.iter().filter(|p| !p.0.is_empty()) {
+    for group in groups.iter().filter(|g| wide(g) > 0) {
         let room = pen.width().saturating_sub(x);
-        let needed = x == 1 || (*role == Role::Bad && room >= 12);
-        if format::width(text) > room && !needed {
+        let bad = group.iter().any(|piece| piece.1 == Role::Bad);
+        let needed = x == 1 || (bad && room >= 12);
+        if wide(group) > room && !needed {
             continue;
         }
-        let text = format::fit(text, room);
-        x = pen.text(x, y, &text, *role) + 2;
+        for (text, role) in group {
+            let text = format::fit(text, pen.width().saturating_sub(x));
+            x = pen.text(x, y, &text, *role);
+        }
+        x += 2;
     }
 }
 
@@ -103,21 +145,19 @@ fn rate(model: &Model) -> Piece {
 }
 
 /// Of the last seconds, whose number is said; marked where too few requests tell.
-fn latency(shown: &Snapshot) -> Vec<Piece> {
-    let latency = &shown.latency.now.summary;
+fn latency(model: &Model) -> Group {
+    let latency = &model.snapshot.latency.now.summary;
     let value = |share: f64, micros| match latency.is_enough_for(share) {
         _ if latency.count == 0 => ("–".to_owned(), Role::Dim),
         true => (format::millis(micros), Role::Text),
         false => (format!("~{}", format::millis(micros)), Role::Dim),
     };
     let ((p50, role), (p99, slow)) = (value(0.5, latency.p50), value(0.99, latency.p99));
-    let mut pieces = vec![
-        (format!("p50 {p50:>4}"), role),
+    vec![
+        (format!("{}  ", format::seconds(model.window())), Role::Dim),
+        (format!("p50 {p50:>4}  "), role),
         (format!("p99 {p99:>4} ms"), slow),
-    ];
-    pieces.extend(waiting(shown));
-    pieces.push((format!("in {}", format::seconds(WINDOW)), Role::Dim));
-    pieces
+    ]
 }
 
 /// Waiting that no answer shows yet is not waited for this long.
@@ -144,7 +184,7 @@ fn settings(model: &Model) -> Vec<Piece> {
     };
     let accuracy = shown.accuracy.filter(|a| a.answered > 0).map(|a| {
         format!(
-            "accuracy {:.1} %",
+            "accuracy {:.1} % so far",
             100.0 * a.right as f64 / a.answered as f64
         )
     });
@@ -182,9 +222,6 @@ fn troubles(model: &Model) -> (Vec<Piece>, Vec<Piece>) {
     let shown = &model.snapshot;
     let lately = &shown.lately;
     let mut pieces = Vec::new();
-    if model.read_only {
-        pieces.push(("read-only".to_owned(), Role::Warn));
-    }
     if shown.synthetic {
         pieces.push(("synthetic weights".to_owned(), Role::Warn));
     }
@@ -195,9 +232,16 @@ fn troubles(model: &Model) -> (Vec<Piece>, Vec<Piece>) {
         ("restarts", shown.counters.worker_restarts, Severity::Fault),
         ("spans lost", model.lost_spans, Severity::Warning),
     ];
+    // Said once for all of them, where there is room.
+    let mut since = if model.area.width >= 96 {
+        " so far"
+    } else {
+        ""
+    };
     for (name, count, severity) in counters.into_iter().filter(|c| c.1 > 0) {
-        let text = format!("{name} {}", format::short(count as f64));
-        pieces.push((text, severity.role()));
+        let count = format::short(count as f64);
+        pieces.push((format!("{name} {count}{since}"), severity.role()));
+        since = "";
     }
     let lost = |p: &Piece| p.1 == Severity::Fault.role();
     pieces.into_iter().partition(lost)

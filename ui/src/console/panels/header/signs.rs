@@ -5,54 +5,82 @@ use std::time::Duration;
 use divisi::session::{Probation, ProbationState, Terms};
 
 use super::Piece;
+use crate::console::commands::Id;
 use crate::console::model::Model;
+use crate::console::panels::keys;
+use crate::console::severity::Severity;
 use crate::console::theme::Role;
 use crate::console::{checks, format};
 
-/// A probation that passed is said for so long.
+/// How a probation ended is said for so long after its time; the log has it for good.
 const SAID: Duration = Duration::from_secs(10);
 
-/// All of them, the weightier first.
-pub fn signs(model: &Model) -> Vec<Piece> {
-    let signs = [playback(model), recording(model), probation(model)];
-    let mut signs: Vec<Piece> = signs.into_iter().flatten().collect();
-    signs.extend(checks(model));
-    signs.extend(audience(model));
+/// Who may change things. What may be done here comes before what comes and goes.
+pub fn access(model: &Model) -> Vec<Piece> {
+    let read_only = model.read_only;
+    let read_only = read_only.then(|| ("read-only".to_owned(), Role::Warn));
+    read_only.into_iter().chain(audience(model)).collect()
+}
+
+/// All that goes on in `room` columns, the weightier first.
+pub fn signs(model: &Model, room: u16) -> Vec<Piece> {
+    let mut signs: Vec<Piece> = playback(model).into_iter().collect();
+    let watched = [false, true].map(|brief| watched(model, brief));
+    let taken = |pieces: &[Piece]| pieces.iter().map(|p| format::width(&p.0) + 2).sum::<u16>();
+    let fits = watched.iter().find(|form| taken(form) <= room);
+    signs.extend(fits.unwrap_or(&watched[1]).iter().cloned());
+    signs.extend(recording(model));
     signs
 }
 
-/// How the limits of a probation stand while it runs.
-fn checks(model: &Model) -> Vec<Piece> {
+/// A probation and how its limits stand while it runs.
+fn watched(model: &Model, brief: bool) -> Vec<Piece> {
+    let check = if brief { checks::brief } else { checks::short };
     let watched = model.snapshot.probation.as_ref();
     let watched = watched.filter(|p| p.state == ProbationState::Watching);
     let checks = watched.into_iter().flat_map(|p| &p.checks);
-    checks.map(|c| (checks::short(c), Role::Warn)).collect()
+    let checks = checks.map(|c| (check(c), Role::Warn));
+    probation(model, brief).into_iter().chain(checks).collect()
 }
 
-/// `on probation, 12 s left: p99 ≤ ×1.2`.
-pub fn probation(model: &Model) -> Option<Piece> {
+/// `on probation, 12 s left: p99 ≤ ×1.2`, or how it ended.
+fn probation(model: &Model, brief: bool) -> Option<Piece> {
     let probation = model.snapshot.probation.as_ref()?;
-    let ends = probation.since.saturating_add(probation.terms.lasts);
-    let now = model.snapshot.now;
+    let recent = model.snapshot.now < ends(probation).saturating_add(SAID);
     match &probation.state {
-        ProbationState::Watching => {
-            Some((watching(probation, ends.saturating_sub(now)), Role::Warn))
+        ProbationState::Watching if brief && !probation.checks.is_empty() => {
+            let left = format::seconds(left(model, probation));
+            Some((format!("probation {left:>4}"), Role::Warn))
         }
-        ProbationState::Failed(why) => Some((format!("✗ rolled back: {why}"), Role::Bad)),
-        ProbationState::Passed if now < ends.saturating_add(SAID) => {
-            Some(("✓ probation passed".to_owned(), Role::Good))
+        ProbationState::Watching => watching(model).map(|text| (text, Role::Warn)),
+        ProbationState::Failed(_) if recent => {
+            let grave = Severity::Warning;
+            Some((format!("{} rolled back", grave.sign()), grave.role()))
         }
-        ProbationState::Passed | ProbationState::Kept => None,
+        ProbationState::Passed if recent => Some(("✓ probation passed".to_owned(), Role::Good)),
+        ProbationState::Failed(_) | ProbationState::Passed | ProbationState::Kept => None,
     }
 }
 
-fn watching(probation: &Probation, left: Duration) -> String {
-    let left = format!("on probation, {:>4} left", format::seconds(left));
+fn ends(probation: &Probation) -> Duration {
+    probation.since.saturating_add(probation.terms.lasts)
+}
+
+fn left(model: &Model, probation: &Probation) -> Duration {
+    ends(probation).saturating_sub(model.snapshot.now)
+}
+
+/// While it runs: `on probation, 12 s left: p99 ≤ ×1.2`.
+pub fn watching(model: &Model) -> Option<String> {
+    let probation = model.snapshot.probation.as_ref();
+    let probation = probation.filter(|p| p.state == ProbationState::Watching)?;
+    let left = format::seconds(left(model, probation));
+    let left = format!("on probation, {left:>4} left");
     // Where there is nothing to compare with, what is asked is all there is to say.
-    match probation.checks.as_slice() {
+    Some(match probation.checks.as_slice() {
         [] => format!("{left}: {}", limits(&probation.terms).join(", ")),
         _ => left,
-    }
+    })
 }
 
 /// What must not get worse, in signs.
@@ -82,7 +110,8 @@ fn recording(model: &Model) -> Option<Piece> {
         Some(why) => (format!("✗ recording ended: {why}"), Role::Bad),
         None => (
             format!("● REC {name} {:>8}", format::bytes(recording.bytes)),
-            Role::Bad,
+            // It goes on as it should.
+            Role::Accent,
         ),
     })
 }
@@ -123,7 +152,7 @@ fn audience(model: &Model) -> Option<Piece> {
         ""
     };
     let edits = match (&audience.editor, audience.you_edit) {
-        (None, _) => "nobody edits".to_owned(),
+        (None, _) => nobody_edits(model),
         (Some(_), true) => "you edit".to_owned(),
         (Some(editor), false) => format!("{editor} edits"),
     };
@@ -132,4 +161,14 @@ fn audience(model: &Model) -> Option<Piece> {
         n => format!("{n} watch · "),
     };
     Some((format!("{here}{watch}{edits}"), Role::Accent))
+}
+
+/// Whoever asks first edits: which key asks.
+fn nobody_edits(model: &Model) -> String {
+    let key = keys::label(model, Id::TakeEditing);
+    let may = model.snapshot.audience.attached && !model.read_only && !key.is_empty();
+    match may {
+        true => format!("nobody edits, {key} to edit"),
+        false => "nobody edits".to_owned(),
+    }
 }

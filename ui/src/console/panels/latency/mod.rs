@@ -7,7 +7,6 @@ mod objective;
 mod split;
 mod table;
 
-use divisi::metrics::WINDOW;
 use divisi::session::{Distribution, LatencyView};
 
 use super::{headed, keys};
@@ -28,12 +27,13 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     let Some(view) = whose.latency(shown).filter(answered) else {
         return empty(&mut inside, model);
     };
-    let (now, name) = newest(view);
+    let (now, name) = newest(view, model);
     let before = before(model, whose);
-    let mut y = table::draw(&mut inside, view, before, shown.target);
+    let mut y = table::draw(&mut inside, view, before, model);
     // Two rows at least are the histogram's.
     let room = inside.height().saturating_sub(y + 3);
-    y += split::draw(&mut inside, y, room, &now.split, before.map(|b| &b.split));
+    let split = (&name[..], &now.split);
+    y += split::draw(&mut inside, y, room, split, before.map(|b| &b.split));
     let height = inside.height().saturating_sub(y);
     let mut area = inside.part(0, y, u16::MAX, height);
     histograms(&mut area, model, (now, &name), before);
@@ -41,10 +41,10 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
 
 /// What is drawn as bars, and its name: what was answered lately, or all since the last
 /// reload where that is nothing.
-fn newest(view: &LatencyView) -> (&Distribution, String) {
+fn newest<'a>(view: &'a LatencyView, model: &Model) -> (&'a Distribution, String) {
     match view.now.summary.count {
         0 => (&view.since, "since".to_owned()),
-        _ => (&view.now, format::seconds(WINDOW)),
+        _ => (&view.now, format::seconds(model.window())),
     }
 }
 
@@ -138,7 +138,7 @@ pub fn draw_line(pen: &mut Pen<'_>, model: &Model) {
     pen.text(
         x,
         0,
-        &format!("ms in {}", format::seconds(WINDOW)),
+        &format!("ms in {}", format::seconds(model.window())),
         Role::Dim,
     );
 }

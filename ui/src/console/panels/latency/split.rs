@@ -42,7 +42,7 @@ pub fn draw(
     inside: &mut Pen<'_>,
     y: u16,
     room: u16,
-    split: &SplitMeans,
+    (name, split): (&str, &SplitMeans),
     before: Option<&SplitMeans>,
 ) -> u16 {
     let parts = parts(split);
@@ -55,22 +55,31 @@ pub fn draw(
         .filter(|b| room > 4 && total(b) > 0.0);
     // Both over one scale, so that the shorter bar is the shorter time.
     let whole = before.as_ref().map_or(now, |b| total(b).max(now));
-    bar(inside, y, "mean", &parts, whole);
+    let names = names(name, inside.width());
+    let x = names.iter().map(|n| format::width(n)).max().unwrap_or(0) + 1;
+    bar(inside, (x, y), &names[0], &parts, whole);
     let mut rows = 1;
     if let Some(before) = &before {
-        bar(inside, y + 1, "was", before, whole);
+        bar(inside, (x, y + 1), &names[1], before, whole);
         rows = 2;
     }
     rows + numbers(inside, y + rows, (room - rows).min(MOST), &parts)
+}
+
+/// Of which time the bars are the means.
+fn names(name: &str, width: u16) -> [String; 2] {
+    match width >= 44 {
+        true => [format!("{name} mean"), "before".to_owned()],
+        false => [name.to_owned(), "was".to_owned()],
+    }
 }
 
 fn total(parts: &[Part]) -> f64 {
     parts.iter().map(|p| p.micros).sum()
 }
 
-fn bar(inside: &mut Pen<'_>, y: u16, name: &str, parts: &[Part], whole: f64) {
+fn bar(inside: &mut Pen<'_>, (x, y): (u16, u16), name: &str, parts: &[Part], whole: f64) {
     inside.text(0, y, name, Role::Dim);
-    let x = 5;
     let width = inside.width().saturating_sub(x);
     let (mut so_far, mut from) = (0.0, 0);
     for part in parts {

@@ -1,11 +1,12 @@
 //! Percentiles in fixed columns: lately, since the last reload, before it, and the change;
 //! then the target and what waits.
 
-use divisi::metrics::{LatencySummary, WINDOW};
-use divisi::session::{Distribution, LatencyView, Target};
+use divisi::metrics::LatencySummary;
+use divisi::session::{Distribution, LatencyView};
 
 use super::objective;
 use crate::console::format;
+use crate::console::model::Model;
 use crate::console::pen::Pen;
 use crate::console::theme::Role;
 
@@ -22,11 +23,12 @@ pub fn draw(
     inside: &mut Pen<'_>,
     view: &LatencyView,
     before: Option<&Distribution>,
-    target: Option<Target>,
+    model: &Model,
 ) -> u16 {
     let grid = Grid::new(inside.width());
     grid.row(inside, 0, "", &NAMES.map(|n| (n.to_owned(), Role::Dim)));
-    let lately = format::seconds(WINDOW);
+    let lately = format::seconds(model.window());
+    let values = |summary, role| values(summary, role, grid.column);
     grid.row(inside, 1, &lately, &values(&view.now.summary, Role::Strong));
     let mut y = 2;
     let mut next = |inside: &mut Pen<'_>, name: &str, values: &[Value; 5]| {
@@ -43,7 +45,7 @@ pub fn draw(
             next(inside, "change", &changes);
         }
     }
-    match target {
+    match model.snapshot.target {
         Some(target) if inside.height() > y + 2 => {
             objective::draw(inside, y, target, view, before);
             y + 1
@@ -97,19 +99,23 @@ fn short(name: &str) -> String {
 }
 
 /// Those of which too few requests tell are dim and marked.
-fn values(summary: &LatencySummary, role: Role) -> [Value; 5] {
+fn values(summary: &LatencySummary, role: Role, column: u16) -> [Value; 5] {
     let micros = micros(summary);
     std::array::from_fn(|i| match summary.is_enough_for(SHARES[i]) {
         _ if summary.count == 0 => ("–".to_owned(), Role::Dim),
-        true => (value(micros[i]), role),
-        false => (format!("~{}", value(micros[i])), Role::Dim),
+        true => (value(micros[i], column), role),
+        false => (format!("~{}", value(micros[i], column)), Role::Dim),
     })
 }
 
-/// Milliseconds, or seconds where those would not fit in a column.
-fn value(micros: u64) -> String {
+/// Milliseconds, or seconds where those would not fit in a column: none that could be
+/// taken for the name of a row.
+fn value(micros: u64, column: u16) -> String {
+    let seconds = micros as f64 / 1e6;
     match micros {
-        long if long >= 10_000_000 => format!("{} s", long / 1_000_000),
+        long if long >= 99_950_000 => format!("{seconds:.0} s"),
+        long if long >= 10_000_000 && column >= 8 => format!("{seconds:.1} s"),
+        long if long >= 10_000_000 => format!("{seconds:.0}s"),
         short => format::millis(short),
     }
 }

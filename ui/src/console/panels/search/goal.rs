@@ -76,8 +76,8 @@ fn bound(search: &SearchView, wide: bool) -> Option<Fact> {
     }
     let gap = gap.max(0.0);
     let text = match wide {
-        true => format!("at most {gap:.0} % from the best possible ({bound})"),
-        false => format!("≤ {gap:.0} % from best possible"),
+        true => format!("at most {gap:.0} % from the model's best ({bound})"),
+        false => format!("≤ {gap:.0} % from model's best"),
     };
     Some(("", text, Role::Text))
 }
