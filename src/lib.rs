@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use divisi_runtime::lock;
-pub use divisi_runtime::{compute, device, network};
+pub use divisi_runtime::{compute, device, network, words};
 
 pub mod allocation;
 pub mod ensemble;

@@ -7,3 +7,4 @@ pub mod compute;
 pub mod device;
 pub mod lock;
 pub mod network;
+pub mod words;

@@ -133,7 +133,12 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "classes = 2",
             "classes = \"two\"",
-            "ensemble.toml:2: classes: invalid type: string \"two\"",
+            "ensemble.toml:2: classes: expected a whole number, found \"two\"",
+        ),
+        (
+            "classes = 2",
+            "classes = 99999999999999999999",
+            "ensemble.toml:2: classes: expected a whole number of at most 64 bits, found 99999999999999999999",
         ),
         (
             "[\"no\", \"yes\"]",
@@ -194,6 +199,41 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
             "skip = 1",
             "skip = 2",
             "samples.csv: expected at least one sample, found none",
+        ),
+        (
+            "skip = 1",
+            "skip = -1",
+            "ensemble.toml:15: skip: expected a whole number from 0, found -1",
+        ),
+        (
+            "skip = 1",
+            "skip = true",
+            "ensemble.toml:15: skip: expected a whole number from 0, found true",
+        ),
+        (
+            "scale = 0.5",
+            "scale = 1e300",
+            "ensemble.toml:11: input.scale: expected a finite number, found 1e300",
+        ),
+        (
+            "wait_ms = 3",
+            "wait_ms = 1e300",
+            "policy.wait_ms: expected 0 to 60000, found 1e300",
+        ),
+        (
+            "vote_weight = 2.0",
+            "vote_weight = 1e300",
+            "for a member that does not vote, found 1e300",
+        ),
+        (
+            "vote_weight = 2.0",
+            "temperature = -1e300",
+            "expected a temperature from 0.01 to 100, found -1e300",
+        ),
+        (
+            "hidden = [3]",
+            "hidden = [-3]",
+            "network of `a`: expected a whole number from 0, found -3 in `hidden`",
         ),
         ("samples.csv", "nowhere.csv", "nowhere.csv: No such file"),
         (
