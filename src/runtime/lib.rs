@@ -7,4 +7,5 @@ pub mod compute;
 pub mod device;
 pub mod lock;
 pub mod network;
+pub mod reading;
 pub mod words;

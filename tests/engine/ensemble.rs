@@ -237,6 +237,26 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         ),
         ("samples.csv", "nowhere.csv", "nowhere.csv: No such file"),
         (
+            "samples.csv",
+            "/dev/zero",
+            "/dev/zero: expected a .csv or .npy file",
+        ),
+        (
+            "skip = 1",
+            "labels = \"/dev/zero\"",
+            "/dev/zero: expected a .csv or .npy file",
+        ),
+        (
+            "layers.toml",
+            "/dev/zero",
+            "/dev/zero: expected a file, found a device",
+        ),
+        (
+            "vote_weight = 2.0",
+            "weights = \"/dev/zero\"",
+            "/dev/zero: expected a file, found a device",
+        ),
+        (
             "name = \"b\"",
             "name = \"a\"",
             "ensemble.toml:22: members.name: `a` appears twice",
@@ -424,6 +444,39 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
             "{wrong}\n  said: {error}\n  not: {said}"
         );
     }
+}
+
+/// Nothing that waits for a writer is opened.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_read() {
+    let pipe = |path: &std::path::Path| {
+        fs::remove_file(path).expect("a file");
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.expect("runs").success());
+    };
+    for name in ["ensemble.toml", "layers.toml", "samples.csv"] {
+        let folder = Folder::new(MANIFEST, LAYERS, SAMPLES);
+        let path = folder.0.join(name);
+        pipe(&path);
+        let error = folder.read().expect_err(name);
+        assert_eq!(error, format!("{name}: expected a file, found a pipe"));
+        fs::remove_file(&path).expect("the pipe");
+        fs::create_dir(&path).expect("a folder");
+        let error = folder.read().expect_err(name);
+        assert_eq!(error, format!("{name}: expected a file, found a folder"));
+    }
+}
+
+#[test]
+fn a_text_that_is_too_long_is_refused() {
+    let folder = Folder::new(MANIFEST, LAYERS, SAMPLES);
+    let file = fs::File::options()
+        .write(true)
+        .open(folder.0.join("layers.toml"));
+    file.and_then(|f| f.set_len(1 << 30)).expect("a hole");
+    let error = folder.read().expect_err("a gibibyte");
+    assert_eq!(error, "layers.toml: expected a text of at most 16 MiB");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms of `src/` from the bottom up. Rooms of one row may not use each other.
 const LAYERS: [&[&str]; 14] = [
-    &["lock", "words"],
+    &["lock", "reading", "words"],
     &["ranged"],
     &["trace", "metrics", "device"],
     &["network"],

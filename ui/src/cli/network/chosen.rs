@@ -1,13 +1,12 @@
 //! From what was said on the command line to a graph and weights.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, Shape, Weights};
-use divisi::words;
+use divisi::{reading, words};
 
 use crate::cli::args::{NetworkChoice, WeightsChoice};
 
@@ -53,7 +52,7 @@ fn unknown(name: &str) -> anyhow::Error {
 
 fn layers(path: &Path, shape: Shape) -> Result<Graph> {
     let file = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("reading {file}"))?;
+    let text = reading::text(path).with_context(|| format!("reading {file}"))?;
     let wrong = |offset: usize, why: String| {
         let line = 1 + text[..offset].matches('\n').count();
         anyhow!("{file}, line {line}: {why}")
