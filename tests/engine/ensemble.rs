@@ -142,6 +142,11 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         ),
         (
             "[\"no\", \"yes\"]",
+            "[\"no\", \"no\"]",
+            "ensemble.toml:3: labels: `no` names class 0 and class 1",
+        ),
+        (
+            "[\"no\", \"yes\"]",
             "[\"no\"]",
             "ensemble.toml:3: labels: expected one a class (2), found 1",
         ),
