@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::words;
+
 /// A value that is outside of its range.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected {range}, found {found}")]
@@ -21,7 +23,7 @@ pub(crate) trait Shown {
 
 impl Shown for f64 {
     fn shown(&self) -> String {
-        self.to_string()
+        words::number(*self)
     }
 }
 

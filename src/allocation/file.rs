@@ -17,6 +17,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::words;
+
 use super::matrix::{Frame, InvalidMatrix, Matrix};
 
 /// What a file of a whole setup has beside the matrix (`session::SetupFile`).
@@ -69,7 +71,7 @@ impl MatrixFileError {
         let before = text.as_bytes()[..offset].iter();
         MatrixFileError::Syntax {
             line: 1 + before.filter(|&&b| b == b'\n').count(),
-            message: error.message().replace('\n', " "),
+            message: words::plain(error.message()),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::words;
+
 /// Names the file, the place in it, the field and what was expected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum EnsembleError {
@@ -28,7 +30,7 @@ impl EnsembleError {
     /// A TOML error with its line.
     pub(super) fn toml(file: String, text: &str, error: &toml::de::Error) -> Self {
         let line = line_of(text, error.span().map_or(0, |s| s.start));
-        let message = error.message().replace('\n', " ");
+        let message = words::plain(error.message());
         let message = match field_in(text, line) {
             Some(field) if !message.contains(&format!("`{field}`")) => {
                 format!("{field}: {message}")

@@ -1,9 +1,9 @@
 //! Where an ensemble's files come from: a folder, or the program itself.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::EnsembleError;
+use crate::reading;
 
 /// The files of one ensemble.
 #[derive(Clone, Debug)]
@@ -63,32 +63,42 @@ impl Files {
     /// Reads one file.
     ///
     /// # Errors
-    /// It is not there or cannot be read.
+    /// It is not there, cannot be read, or is a pipe, a device or a folder.
     pub fn read(&self, name: &str) -> Result<Vec<u8>, EnsembleError> {
-        let fail = |reason: String| EnsembleError::File {
-            file: self.display(name),
-            reason,
-        };
-        match self {
-            Files::Folder { folder, .. } => {
-                fs::read(folder.join(name)).map_err(|e| fail(e.to_string()))
-            }
-            Files::Embedded { files, .. } => files
-                .iter()
-                .find(|(n, _)| *n == name)
-                .map(|(_, bytes)| bytes.to_vec())
-                .ok_or_else(|| fail("no such file".into())),
+        match self.path(name) {
+            Some(path) => reading::bytes(&path).map_err(|e| self.wrong(name, e.to_string())),
+            None => self.embedded(name).map(<[u8]>::to_vec),
         }
     }
 
     /// Reads one file as text.
     ///
     /// # Errors
-    /// As [`Files::read`], or it is not UTF-8.
+    /// As [`Files::read`], or it is not UTF-8, or too long for a text.
     pub fn read_text(&self, name: &str) -> Result<String, EnsembleError> {
-        String::from_utf8(self.read(name)?).map_err(|_| EnsembleError::File {
+        match self.path(name) {
+            Some(path) => reading::text(&path).map_err(|e| self.wrong(name, e.to_string())),
+            None => match str::from_utf8(self.embedded(name)?) {
+                Ok(text) => Ok(text.to_owned()),
+                Err(_) => Err(self.wrong(name, "expected UTF-8 text".into())),
+            },
+        }
+    }
+
+    fn embedded(&self, name: &str) -> Result<&'static [u8], EnsembleError> {
+        let files = match self {
+            Files::Folder { .. } => &[],
+            Files::Embedded { files, .. } => *files,
+        };
+        let found = files.iter().find(|(n, _)| *n == name);
+        let found = found.map(|(_, bytes)| *bytes);
+        found.ok_or_else(|| self.wrong(name, "no such file".into()))
+    }
+
+    fn wrong(&self, name: &str, reason: String) -> EnsembleError {
+        EnsembleError::File {
             file: self.display(name),
-            reason: "expected UTF-8 text".into(),
-        })
+            reason,
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words;
+
 /// What a member's logits are divided by before they become probabilities.
 ///
 /// Above 1 its probabilities are evened out, below 1 sharpened; its likeliest class stays
@@ -25,7 +27,8 @@ impl Temperature {
         match (least..=most).contains(&number) {
             true => Ok(Temperature(number)),
             false => Err(format!(
-                "expected a temperature from {least} to {most}, found {number}"
+                "expected a temperature from {least} to {most}, found {}",
+                words::number(number)
             )),
         }
     }

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::words;
+
 /// A member's weight in `weighted-average`, from [`VoteWeight::LEAST`] to
 /// [`VoteWeight::MOST`].
 ///
@@ -18,9 +20,9 @@ pub struct VoteWeight(f64);
 /// A number that is no weight.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum VoteWeightError {
-    #[error("expected a number from {least} to {most}, found {0}", least = VoteWeight::LEAST, most = VoteWeight::MOST)]
+    #[error("expected a number from {least} to {most}, found {found}", least = VoteWeight::LEAST, most = VoteWeight::MOST, found = words::number(*.0))]
     Weight(f64),
-    #[error("expected a number from {least} to {most}, or 0 for a member that does not vote, found {0}", least = VoteWeight::LEAST, most = VoteWeight::MOST)]
+    #[error("expected a number from {least} to {most}, or 0 for a member that does not vote, found {found}", least = VoteWeight::LEAST, most = VoteWeight::MOST, found = words::number(*.0))]
     Written(f64),
 }
 

@@ -1,11 +1,11 @@
 //! Arrivals as they were recorded: a file of times.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thiserror::Error;
+
+use crate::reading;
 
 /// Why a load does not start.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -37,30 +37,13 @@ pub(super) fn read(path: &Path) -> Result<Gaps, LoadError> {
         path: path.to_owned(),
         reason,
     };
-    let text = text_of(path).map_err(wrong)?;
+    let text = reading::text_within(path, MOST_BYTES).map_err(|e| wrong(e.to_string()))?;
     let times = times(&text).map_err(|(line, reason)| LoadError::Line {
         path: path.to_owned(),
         line,
         reason,
     })?;
     gaps(&times).ok_or_else(|| wrong("expected arrival times that are not all the same".into()))
-}
-
-/// The text of a file that is one: reading a pipe would wait for whoever writes there.
-fn text_of(path: &Path) -> Result<String, String> {
-    let found = std::fs::metadata(path).map_err(|e| e.to_string())?;
-    if !found.is_file() {
-        return Err("expected a file of arrival times, found something else".into());
-    }
-    let mut text = String::new();
-    let file = File::open(path).map_err(|e| e.to_string())?;
-    let read = file.take(MOST_BYTES + 1).read_to_string(&mut text);
-    read.map_err(|e| e.to_string())?;
-    if text.len() as u64 > MOST_BYTES {
-        let most = MOST_BYTES >> 20;
-        return Err(format!("expected at most {most} MiB of arrival times"));
-    }
-    Ok(text)
 }
 
 /// Seconds, or the line that is wrong and why.

@@ -8,3 +8,4 @@ pub mod device;
 pub mod lock;
 pub mod network;
 pub mod reading;
+pub mod words;

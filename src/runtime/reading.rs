@@ -2,8 +2,11 @@
 //! whoever writes there, and a device may have no end.
 
 use std::fs::{self, File, FileType};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+
+/// Bytes of a text at most; a larger one is taken for a mistake.
+pub const MOST_TEXT: u64 = 16 << 20;
 
 /// Opens the regular file at `path`.
 ///
@@ -16,6 +19,44 @@ pub fn open(path: &Path) -> io::Result<File> {
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
     }
     File::open(path)
+}
+
+/// Reads all of the regular file at `path`.
+///
+/// # Errors
+/// As [`open`], or it cannot be read.
+pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let mut bytes = Vec::new();
+    // What the system cannot give ends in an error, not in the end of the process.
+    let size = file.metadata()?.len();
+    let size = usize::try_from(size).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(size)?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the text of the regular file at `path`.
+///
+/// # Errors
+/// As [`open`], or it is longer than [`MOST_TEXT`] or no UTF-8.
+pub fn text(path: &Path) -> io::Result<String> {
+    text_within(path, MOST_TEXT)
+}
+
+/// The same with another bound, in bytes.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_within(path: &Path, most: u64) -> io::Result<String> {
+    let wrong = |why: String| io::Error::new(ErrorKind::InvalidData, why);
+    let mut bytes = Vec::new();
+    open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let most = most >> 20;
+        return Err(wrong(format!("expected a text of at most {most} MiB")));
+    }
+    String::from_utf8(bytes).map_err(|_| wrong("expected UTF-8 text".into()))
 }
 
 #[cfg(unix)]

@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::reading;
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
     sum: String,
@@ -27,8 +29,8 @@ impl Sealed {
 
 /// What was written to `path`; none where nothing was, or it is damaged.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    let text = fs::read_to_string(path).ok()?;
-    let sealed: Sealed = serde_json::from_str(&text).ok()?;
+    let bytes = reading::bytes(path).ok()?;
+    let sealed: Sealed = serde_json::from_slice(&bytes).ok()?;
     serde_json::from_str(&sealed.open()?).ok()
 }
 

@@ -329,7 +329,7 @@ fn failures_are_one_and_misuse_is_two() {
     assert_eq!(fails(&["frobnicate", "x"]).0, Some(2));
     assert_eq!(fails(&["bench", "--policy", "sometimes"]).0, Some(2));
     assert_eq!(fails(&["allocate", "--max-neighs", "0"]).0, Some(2));
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["check", "/nowhere"], "nowhere"),
         (
             &["check", "--devices", "cpu:0,cpu:0"],
@@ -351,7 +351,19 @@ fn failures_are_one_and_misuse_is_two() {
         ),
         (
             &["predict", "--input", "/dev/null"],
-            "expected a .csv or .npy file",
+            "/dev/null: expected a .csv or .npy file",
+        ),
+        (
+            &["accuracy", "--input", "/dev/zero"],
+            "/dev/zero: expected a .csv or .npy file",
+        ),
+        (
+            &["bench", "--matrix", "/dev/zero"],
+            "expected a file, found a device",
+        ),
+        (
+            &["check", "/dev/zero"],
+            "/dev/zero: expected a file, found a device",
         ),
     ];
     for (arguments, said) in cases {

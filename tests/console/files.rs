@@ -248,7 +248,7 @@ fn what_is_no_file_of_text_is_not_read() {
     assert!(
         files::read(&place.0)
             .unwrap_err()
-            .contains("expected a text file")
+            .contains("expected a file, found a folder")
     );
     assert!(files::read(&place.at("none")).is_err());
     assert!(files::look(&place.at("none/none")).is_err());

@@ -133,7 +133,17 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "classes = 2",
             "classes = \"two\"",
-            "ensemble.toml:2: classes: invalid type: string \"two\"",
+            "ensemble.toml:2: classes: expected a whole number, found \"two\"",
+        ),
+        (
+            "classes = 2",
+            "classes = 99999999999999999999",
+            "ensemble.toml:2: classes: expected a whole number of at most 64 bits, found 99999999999999999999",
+        ),
+        (
+            "[\"no\", \"yes\"]",
+            "[\"no\", \"no\"]",
+            "ensemble.toml:3: labels: `no` names class 0 and class 1",
         ),
         (
             "[\"no\", \"yes\"]",
@@ -195,7 +205,62 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
             "skip = 2",
             "samples.csv: expected at least one sample, found none",
         ),
+        (
+            "skip = 1",
+            "skip = -1",
+            "ensemble.toml:15: skip: expected a whole number from 0, found -1",
+        ),
+        (
+            "skip = 1",
+            "skip = true",
+            "ensemble.toml:15: skip: expected a whole number from 0, found true",
+        ),
+        (
+            "scale = 0.5",
+            "scale = 1e300",
+            "ensemble.toml:11: input.scale: expected a finite number, found 1e300",
+        ),
+        (
+            "wait_ms = 3",
+            "wait_ms = 1e300",
+            "policy.wait_ms: expected 0 to 60000, found 1e300",
+        ),
+        (
+            "vote_weight = 2.0",
+            "vote_weight = 1e300",
+            "for a member that does not vote, found 1e300",
+        ),
+        (
+            "vote_weight = 2.0",
+            "temperature = -1e300",
+            "expected a temperature from 0.01 to 100, found -1e300",
+        ),
+        (
+            "hidden = [3]",
+            "hidden = [-3]",
+            "network of `a`: expected a whole number from 0, found -3 in `hidden`",
+        ),
         ("samples.csv", "nowhere.csv", "nowhere.csv: No such file"),
+        (
+            "samples.csv",
+            "/dev/zero",
+            "/dev/zero: expected a .csv or .npy file",
+        ),
+        (
+            "skip = 1",
+            "labels = \"/dev/zero\"",
+            "/dev/zero: expected a .csv or .npy file",
+        ),
+        (
+            "layers.toml",
+            "/dev/zero",
+            "/dev/zero: expected a file, found a device",
+        ),
+        (
+            "vote_weight = 2.0",
+            "weights = \"/dev/zero\"",
+            "/dev/zero: expected a file, found a device",
+        ),
         (
             "name = \"b\"",
             "name = \"a\"",
@@ -384,6 +449,39 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
             "{wrong}\n  said: {error}\n  not: {said}"
         );
     }
+}
+
+/// Nothing that waits for a writer is opened.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_read() {
+    let pipe = |path: &std::path::Path| {
+        fs::remove_file(path).expect("a file");
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.expect("runs").success());
+    };
+    for name in ["ensemble.toml", "layers.toml", "samples.csv"] {
+        let folder = Folder::new(MANIFEST, LAYERS, SAMPLES);
+        let path = folder.0.join(name);
+        pipe(&path);
+        let error = folder.read().expect_err(name);
+        assert_eq!(error, format!("{name}: expected a file, found a pipe"));
+        fs::remove_file(&path).expect("the pipe");
+        fs::create_dir(&path).expect("a folder");
+        let error = folder.read().expect_err(name);
+        assert_eq!(error, format!("{name}: expected a file, found a folder"));
+    }
+}
+
+#[test]
+fn a_text_that_is_too_long_is_refused() {
+    let folder = Folder::new(MANIFEST, LAYERS, SAMPLES);
+    let file = fs::File::options()
+        .write(true)
+        .open(folder.0.join("layers.toml"));
+    file.and_then(|f| f.set_len(1 << 30)).expect("a hole");
+    let error = folder.read().expect_err("a gibibyte");
+    assert_eq!(error, "layers.toml: expected a text of at most 16 MiB");
 }
 
 #[test]

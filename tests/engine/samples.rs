@@ -57,6 +57,9 @@ fn every_type_of_number_is_read_and_stays_as_it_is() {
             assert_eq!(samples.bytes(), size, "{descr}: nothing else is held");
         }
     }
+    let flags = npy("|b1", "False", "(1, 4)", &[1, 0, 0, 1]);
+    let samples = parse(flags, &form()).expect("bool");
+    assert_eq!(samples.rows(0, 1)[..], [1.0, 0.0, 0.0, 1.0]);
     let signed = npy("|i1", "False", "(1, 4)", &[0xff, 0x80, 0x7f, 0]);
     let samples = parse(signed, &form()).expect("int8");
     assert_eq!(samples.rows(0, 1)[..], [-1.0, -128.0, 127.0, 0.0]);
@@ -123,7 +126,7 @@ fn npy_files_that_are_something_else_say_what_was_expected() {
     let cases = [
         (
             npy("<f4", "False", "(3, 4)", &four[..47]),
-            "truncated: its header says 48 bytes of numbers, found 47",
+            "truncated: its header says 48 bytes of data, found 47",
         ),
         (npy("<i8", "False", "(99999999999, 4)", &four), "truncated"),
         (
@@ -134,12 +137,11 @@ fn npy_files_that_are_something_else_say_what_was_expected() {
             npy("|u1", "True", "(2, 4)", &four),
             "expected C order, found Fortran order: save numpy.ascontiguousarray(x)",
         ),
-        (npy("<c8", "False", "(1, 4)", &four), "uint64, found <c8"),
+        (npy("<c8", "False", "(1, 4)", &four), "bool, found <c8"),
         (
             npy("|V2", "False", "(1, 4)", &four),
             "bfloat16 has none of NumPy's names: save x.astype('float32')",
         ),
-        (npy("|b1", "False", "(1, 4)", &four), "found |b1"),
         (npy("<U2", "False", "(1, 4)", &four), "found <U2"),
         (
             npy("|u1", "False", "(4,)", &four),
@@ -150,7 +152,7 @@ fn npy_files_that_are_something_else_say_what_was_expected() {
             "expected the shape [n, 1, 2, 2] or [n, 4], found []",
         ),
         (
-            npy("|u1", "False", "(0, 4)", &four),
+            npy("|u1", "False", "(0, 4)", &[]),
             "expected at least one sample, found none",
         ),
         (
@@ -174,6 +176,199 @@ fn npy_files_that_are_something_else_say_what_was_expected() {
         error.ends_with("found [2, 2, 4, 3]; is its layout nhwc?"),
         "{error}"
     );
+}
+
+/// A file with this header, as it is.
+fn headed(version: [u8; 2], length: &[u8], header: &str, data: &[u8]) -> Vec<u8> {
+    [b"\x93NUMPY", &version[..], length, header.as_bytes(), data].concat()
+}
+
+/// The same with the length that it has.
+fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
+    let length = (header.len() as u32).to_le_bytes();
+    headed([2, 0], &length, header, data)
+}
+
+#[test]
+fn headers_that_others_write_are_read() {
+    let filled = format!(
+        "{{'descr': '|u1', 'fortran_order': False, 'shape': (1, 4), }}{}\n",
+        " ".repeat(60_000)
+    );
+    for header in [
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 4)}",
+        r#"{"descr": "|u1", "fortran_order": False, "shape": (1, 4)}"#,
+        "{'shape':(1,4,),'fortran_order':True,'descr':'<u1'}\n",
+        " { 'descr' : '|u1' , 'fortran_order' : False , 'shape' : [ 1 , 4 ] , } ",
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (1L, 4L), }",
+        &filled,
+    ] {
+        let samples = parse(with_header(header, &[0, 1, 2, 3]), &form()).expect(header);
+        assert_eq!(samples.rows(0, 1)[..], [0.0, 1.0, 2.0, 3.0]);
+    }
+}
+
+#[test]
+fn headers_are_believed_only_as_far_as_their_bytes_go() {
+    let usual = |descr: &str, shape: &str| {
+        let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}");
+        with_header(&header, &[0; 4])
+    };
+    let nested = |open: &str| usual(&open.repeat(24), "(1, 4)");
+    let long = format!("({})", "1, ".repeat(20_000));
+    let cases = [
+        (
+            headed([2, 0], &[0xff; 4], "{", &[]),
+            "expected a header of 65536 bytes at most, found 4294967295",
+        ),
+        (
+            headed([3, 0], &[0, 0, 1, 0], "{", &[]),
+            "truncated within its header",
+        ),
+        (
+            headed([1, 0], &[9, 0], "{", &[]),
+            "truncated within its header",
+        ),
+        (
+            headed([4, 7], &[1, 0], "{", &[]),
+            "version 1.0, 2.0 or 3.0, found 4.7",
+        ),
+        (b"NUMPY".to_vec(), "its first bytes are not NumPy's"),
+        (nested("["), "expected numbers, found records"),
+        (nested("("), "expected numbers, found records"),
+        (
+            nested("{"),
+            "expected a word in quotes in its header, found `{{{{",
+        ),
+        (
+            usual("'|u1'", &"[".repeat(24)),
+            "expected a shape of whole numbers",
+        ),
+        (
+            with_header(&"{".repeat(24), &[]),
+            "expected a word in quotes",
+        ),
+        (
+            with_header(&"-".repeat(60_000), &[]),
+            "expected `{` in its header, found `---",
+        ),
+        (
+            usual("[('a', '<f4')]", "(1, 4)"),
+            "expected numbers, found records",
+        ),
+        (
+            usual("'|u1'", "(-1, 4)"),
+            "expected a shape of whole numbers in its header, found `-1, 4)",
+        ),
+        (
+            usual("'|u1'", "(1.0, 4)"),
+            "expected `)` in its header, found `.0, 4)}`",
+        ),
+        (
+            usual("'|u1'", "(99999999999999999999, 4)"),
+            "truncated: a dimension of 99999999999999999999",
+        ),
+        (
+            usual("'|u1'", "(4294967296, 4294967296)"),
+            "truncated: its shape",
+        ),
+        (usual("'|u1'", &long), "expected 64 dimensions at most"),
+        (
+            usual("'|u1'", "4"),
+            "expected `(` in its header, found `4}`",
+        ),
+        (usual("'é'", "(1, 4)"), "found é"),
+        (usual("''", "(1, 4)"), "found "),
+        (usual("'u1'", "(1, 4)"), "found u1"),
+        (usual("'|u2'", "(1, 4)"), "found |u2"),
+        (usual("'|u1\\'", "(1, 4)"), "expected a word in quotes"),
+        (usual("'|u1", "(1, 4)"), "expected"),
+        (
+            with_header("{'shape': (1, 4), 'fortran_order': False}", &[]),
+            "has no `descr`",
+        ),
+        (
+            with_header("{'shape': (1, 4), 'shape': (1, 4)}", &[]),
+            "`shape` appears twice",
+        ),
+        (
+            with_header("{'shape': (1, 4), 'colour': 'red'}", &[]),
+            "and `shape`, found `colour`",
+        ),
+        (
+            with_header("{'shape': (1, 4), 'fortran_order': 0}", &[]),
+            "expected True or False",
+        ),
+        (
+            with_header("{} {}", &[]),
+            "expected its end in its header, found `{}`",
+        ),
+        (with_header("{\u{1b}[2J}", &[]), "found `\\u{1b}[2J}`"),
+        (
+            npy("|u1", "False", "(1, 4)", &[0; 5]),
+            "more than one array: its header says 4 bytes of data, found 5",
+        ),
+    ];
+    for (file, said) in cases {
+        let error = parse(file, &form()).expect_err(said);
+        assert!(error.contains(said), "said: {error}\n  not: {said}");
+        assert!(error.len() < 400, "{error}");
+    }
+}
+
+#[test]
+fn a_vector_has_one_shape_in_a_file() {
+    let form = SampleForm::new(Shape::Vector { features: 4 });
+    let error = parse(npy("|u1", "False", "(1, 5)", &[0; 5]), &form).expect_err("5");
+    assert!(
+        error.ends_with("expected the shape [n, 4], found [1, 5]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn labels_that_are_empty_texts_or_of_another_size_are_refused() {
+    for (descr, shape, data, said) in [
+        ("<U0", "(1000000000000000000,)", 0, "found empty texts"),
+        ("|S0", "(1099511627776,)", 0, "found empty texts"),
+        ("|S0", "(4,)", 0, "found empty texts"),
+        ("<U", "(4,)", 0, "expected names of classes, found <U"),
+        (
+            "<U99999999999999999999",
+            "(4,)",
+            4,
+            "expected names of classes, found <U9999",
+        ),
+        (
+            "<U4611686018427387904",
+            "(4,)",
+            4,
+            "expected names of classes, found <U4611",
+        ),
+        (
+            "|S4611686018427387904",
+            "(4,)",
+            4,
+            "truncated: its header says",
+        ),
+        (
+            "|S1",
+            "(1000000000000000000,)",
+            4,
+            "truncated: its header says",
+        ),
+        (
+            "|S1",
+            "(4,)",
+            5,
+            "more than one array: its header says 4 bytes of data, found 5",
+        ),
+        ("|u1", "(4,)", 5, "more than one array"),
+    ] {
+        let file = npy(descr, "False", shape, &vec![b'1'; data]);
+        let error = labelled("y.npy", file, None).expect_err(descr);
+        assert!(error.contains(said), "{descr}: {error}");
+    }
 }
 
 #[test]
@@ -265,9 +460,37 @@ fn labels_lie_beside_their_samples_as_numbers_or_names() {
             vec![1, 3, 0, 4],
         ),
         (
+            "y.npy",
+            numbers("|b1", "(4,)", &[0, 1, 1, 0]),
+            vec![0, 1, 1, 0],
+        ),
+        (
+            "y.npy",
+            numbers(
+                ">f4",
+                "(4,)",
+                &[1.0f32, 0.0, 6.0, -0.0].map(f32::to_be_bytes).concat(),
+            ),
+            vec![1, 0, 6, 0],
+        ),
+        (
+            "y.npy",
+            numbers(
+                "<f8",
+                "(4,)",
+                &[1.0f64, 0.0, 6.0, 2.0].map(f64::to_le_bytes).concat(),
+            ),
+            vec![1, 0, 6, 2],
+        ),
+        (
             "y.csv",
             b"label\ndog\n2\n cat\nbird\n".to_vec(),
             vec![1, 2, 0, 2],
+        ),
+        (
+            "y.csv",
+            b"label\n1.0\n2.\ncat\n5.00\n".to_vec(),
+            vec![1, 2, 0, 5],
         ),
         (
             "y.csv",
@@ -286,6 +509,8 @@ fn labels_that_name_no_class_are_named_with_their_row_and_the_classes() {
     let known = "expected a class below 7 or one of `cat`, `dog`, `bird`, `fish`, `cow` and 2 more";
     let i64s =
         |labels: [i64; 4]| -> Vec<u8> { labels.iter().flat_map(|l| l.to_le_bytes()).collect() };
+    let f32s =
+        |labels: [f32; 4]| -> Vec<u8> { labels.iter().flat_map(|l| l.to_le_bytes()).collect() };
     let npy = |descr: &str, shape: &str, data: &[u8]| npy(descr, "False", shape, data);
     let cases = [
         (
@@ -335,8 +560,33 @@ fn labels_that_name_no_class_are_named_with_their_row_and_the_classes() {
         ),
         (
             "y.npy",
-            npy("<f4", "(4,)", &[0; 16]),
-            "expected whole numbers or names of classes, found <f4".into(),
+            npy("<c8", "(4,)", &[0; 32]),
+            "expected whole numbers or names of classes, found <c8".into(),
+        ),
+        (
+            "y.npy",
+            npy("<f4", "(4,)", &f32s([0.0, 3.0, 2.5, 1.0])),
+            "row 2: expected a whole number, found 2.5".into(),
+        ),
+        (
+            "y.npy",
+            npy("<f4", "(4,)", &f32s([0.0, f32::NAN, 2.5, 1.0])),
+            "row 1: expected a whole number, found NaN".into(),
+        ),
+        (
+            "y.npy",
+            npy("<f4", "(4,)", &f32s([-1.0, 0.0, 0.0, 1.0])),
+            format!("row 0: {known}, found `-1`"),
+        ),
+        (
+            "y.npy",
+            npy("<f4", "(4,)", &f32s([1e30, 0.0, 0.0, 1.0])),
+            "row 0: expected a whole number, found 1.0000000150474662e30".into(),
+        ),
+        (
+            "y.csv",
+            b"label\n0\n2.5\n1\n1\n".to_vec(),
+            format!("line 3: column label: {known}, found `2.5`"),
         ),
         (
             "y.npy",

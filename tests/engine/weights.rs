@@ -309,8 +309,11 @@ fn lengths_of_headers_are_not_believed() {
 #[test]
 fn what_is_no_file_is_refused() {
     for (path, said) in [
-        (std::env::temp_dir(), "expected a file"),
-        (PathBuf::from("/dev/zero"), "expected a file"),
+        (std::env::temp_dir(), "expected a file, found a folder"),
+        (
+            PathBuf::from("/dev/zero"),
+            "expected a file, found a device",
+        ),
         (PathBuf::from("/nowhere/at/all"), "No such file"),
     ] {
         let error = Weights::open(&path, &linear()).expect_err(said).to_string();

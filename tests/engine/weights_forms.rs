@@ -155,6 +155,30 @@ fn what_is_no_safetensors_is_recognised_and_what_to_do_is_said() {
         ),
         ("any zip", zip("letter.txt", ""), "found a zip"),
         (
+            "an empty zip",
+            [&b"PK\x05\x06"[..], &[0; 18]].concat(),
+            "found a zip",
+        ),
+        (
+            "gzip",
+            b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03abc".to_vec(),
+            "packed by gzip; unpack it first",
+        ),
+        ("text", b"Not Found".to_vec(), "found text"),
+        ("a word", b"404\n".to_vec(), "found text"),
+        (
+            "a table",
+            b"[[layers]]\nname = \"a\"\n".to_vec(),
+            "found text",
+        ),
+        (
+            "other letters",
+            "Gewichte für alle, größer als der Anfang. "
+                .repeat(20)
+                .into_bytes(),
+            "found text",
+        ),
+        (
             "ONNX",
             b"\x08\x07\x12\x07pytorch\x1a\x052.1.0:\x00".to_vec(),
             "an ONNX model",

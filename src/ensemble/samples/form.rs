@@ -21,6 +21,15 @@ pub struct Classes<'a> {
     pub names: Option<&'a [String]>,
 }
 
+/// A whole number, which may be written with a fraction of 0: `3.0`.
+fn whole(text: &str) -> Option<usize> {
+    let digits = match text.split_once('.') {
+        Some((digits, fraction)) if fraction.bytes().all(|b| b == b'0') => digits,
+        _ => text,
+    };
+    digits.parse().ok()
+}
+
 /// Names of classes that a message lists at most.
 const MOST_NAMES: usize = 5;
 
@@ -69,7 +78,7 @@ impl Classes<'_> {
         let text = text.trim();
         let names = self.names.unwrap_or_default();
         let by_name = names.iter().position(|name| name == text);
-        let by_number = text.parse().ok().filter(|&c: &usize| c < self.count);
+        let by_number = whole(text).filter(|&c| c < self.count);
         match (by_name, by_number) {
             (Some(name), Some(number)) if name != number => Err(format!(
                 "`{text}` is the name of class {name} and the number of class {number}; give \

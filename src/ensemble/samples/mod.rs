@@ -94,6 +94,15 @@ impl Samples {
         })
     }
 
+    /// Whether samples or labels can be in a file called `name`; it need not be opened to
+    /// say that they cannot.
+    ///
+    /// # Errors
+    /// [`SamplesError::Kind`].
+    pub fn check_name(name: &str) -> Result<(), SamplesError> {
+        Kind::of(name).map(drop)
+    }
+
     /// Reads the bytes of a file called `name`; labels are the last column of a CSV,
     /// where it is called `label`.
     ///

@@ -7,6 +7,7 @@ use half::f16;
 /// The type of a number in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
+    Bool,
     F16,
     F32,
     F64,
@@ -22,7 +23,7 @@ pub(super) enum Number {
 
 impl Number {
     /// Every type with its name in an `.npy`, without the order of bytes, and in words.
-    pub const ALL: [(Number, &'static str, &'static str); 11] = [
+    pub const ALL: [(Number, &'static str, &'static str); 12] = [
         (Number::F16, "f2", "float16"),
         (Number::F32, "f4", "float32"),
         (Number::F64, "f8", "float64"),
@@ -34,18 +35,24 @@ impl Number {
         (Number::U32, "u4", "uint32"),
         (Number::I64, "i8", "int64"),
         (Number::U64, "u8", "uint64"),
+        (Number::Bool, "b1", "bool"),
     ];
 
-    /// The type that an `.npy` calls `code`.
-    pub fn named(code: &str) -> Option<Self> {
-        let found = Self::ALL.iter().find(|(_, known, _)| *known == code);
-        found.map(|(number, ..)| *number)
+    /// The type that an `.npy` calls `code` (`<f4`), and whether the most significant
+    /// byte comes first.
+    pub fn written(code: &str) -> Option<(Self, bool)> {
+        let big = code.starts_with('>');
+        let plain = code.strip_prefix(['<', '>', '|'])?;
+        let (number, ..) = Self::ALL.iter().find(|(_, known, _)| *known == plain)?;
+        // Several bytes have an order.
+        let ordered = !code.starts_with('|') || number.bytes() == 1;
+        ordered.then_some((*number, big))
     }
 
     /// Bytes of one.
     pub fn bytes(self) -> usize {
         match self {
-            Number::I8 | Number::U8 => 1,
+            Number::Bool | Number::I8 | Number::U8 => 1,
             Number::F16 | Number::I16 | Number::U16 => 2,
             Number::F32 | Number::I32 | Number::U32 => 4,
             Number::F64 | Number::I64 | Number::U64 => 8,
@@ -81,6 +88,20 @@ macro_rules! each {
             $take($convert(<$type>::from_le_bytes(raw)));
         }
     };
+}
+
+/// Beyond these, float64 has no fractions left to tell.
+const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+fn whole(number: impl Into<i128>) -> Result<i128, f64> {
+    Ok(number.into())
+}
+
+/// A number without a fraction as a whole one.
+fn rounded(number: impl Into<f64>) -> Result<i128, f64> {
+    let number = number.into();
+    let is_whole = number.fract() == 0.0 && number.abs() <= MOST_WHOLE;
+    is_whole.then_some(number as i128).ok_or(number)
 }
 
 impl Table {
@@ -123,6 +144,7 @@ impl Table {
         let bytes = self.of(range);
         let mut take = |v: f32| to.push(v);
         match self.number {
+            Number::Bool => to.extend(bytes.iter().map(|b| f32::from(u8::from(*b != 0)))),
             Number::U8 => to.extend(bytes.iter().map(|b| f32::from(*b))),
             Number::I8 => each!(self, bytes, i8, f32::from, take),
             Number::F16 => each!(self, bytes, u16, |v| f16::from_bits(v).to_f32(), take),
@@ -137,23 +159,26 @@ impl Table {
         }
     }
 
-    /// All numbers as whole ones; none where the file counts in fractions.
-    pub fn whole(&self) -> Option<Vec<i128>> {
+    /// All numbers as whole ones; as they are where they are none.
+    pub fn whole(&self) -> Vec<Result<i128, f64>> {
         let mut to = Vec::with_capacity(self.values);
         let bytes = self.of(0..self.values);
-        let mut take = |v: i128| to.push(v);
+        let mut take = |v: Result<i128, f64>| to.push(v);
         match self.number {
-            Number::F16 | Number::F32 | Number::F64 => return None,
-            Number::I8 => each!(self, bytes, i8, i128::from, take),
-            Number::U8 => each!(self, bytes, u8, i128::from, take),
-            Number::I16 => each!(self, bytes, i16, i128::from, take),
-            Number::U16 => each!(self, bytes, u16, i128::from, take),
-            Number::I32 => each!(self, bytes, i32, i128::from, take),
-            Number::U32 => each!(self, bytes, u32, i128::from, take),
-            Number::I64 => each!(self, bytes, i64, i128::from, take),
-            Number::U64 => each!(self, bytes, u64, i128::from, take),
+            Number::Bool => bytes.iter().for_each(|b| take(whole(u8::from(*b != 0)))),
+            Number::I8 => each!(self, bytes, i8, whole, take),
+            Number::U8 => each!(self, bytes, u8, whole, take),
+            Number::I16 => each!(self, bytes, i16, whole, take),
+            Number::U16 => each!(self, bytes, u16, whole, take),
+            Number::I32 => each!(self, bytes, i32, whole, take),
+            Number::U32 => each!(self, bytes, u32, whole, take),
+            Number::I64 => each!(self, bytes, i64, whole, take),
+            Number::U64 => each!(self, bytes, u64, whole, take),
+            Number::F16 => each!(self, bytes, u16, |v| rounded(f16::from_bits(v)), take),
+            Number::F32 => each!(self, bytes, f32, rounded, take),
+            Number::F64 => each!(self, bytes, f64, rounded, take),
         }
-        Some(to)
+        to
     }
 
     /// Numbers as they lie there, where those are float32 of this machine.

@@ -51,6 +51,9 @@ fn read(
         file: page.files.display(name),
         reason: e.to_string(),
     };
+    for name in [Some(file), table.labels.as_deref()].into_iter().flatten() {
+        Samples::check_name(name).map_err(|e| of(name, &e))?;
+    }
     let samples = Samples::parse(file, page.files.read(file)?, form);
     let mut samples = samples.map_err(|e| of(file, &e))?;
     if let Some(labels) = &table.labels {

@@ -7,6 +7,7 @@ use super::super::manifest::{InputTable, MemberInput};
 use super::super::{Input, PerChannel, Steps};
 use super::page::Page;
 use crate::network::Shape;
+use crate::words;
 
 /// What clients send, and the steps that members inherit.
 pub(super) fn ensemble(
@@ -150,13 +151,17 @@ fn per_channel(
         ));
     }
     if let Some(number) = numbers.iter().find(|n| !(**n as f32).is_finite()) {
-        return wrong(format!("expected a finite number, found {number}"));
+        let found = words::number(*number);
+        return wrong(format!("expected a finite number, found {found}"));
     }
     match numbers
         .iter()
         .find(|n| field.ends_with(".std") && **n <= 0.0)
     {
-        Some(number) => wrong(format!("expected a number above 0, found {number}")),
+        Some(number) => {
+            let found = words::number(*number);
+            wrong(format!("expected a number above 0, found {found}"))
+        }
         None => Ok(value.clone()),
     }
 }

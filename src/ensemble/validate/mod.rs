@@ -7,6 +7,8 @@ mod naming;
 mod page;
 mod policy;
 
+use std::collections::HashMap;
+
 use page::Page;
 
 use crate::compute::gpu::Precision;
@@ -106,6 +108,19 @@ fn precision(page: &Page<'_>, manifest: &Manifest) -> Result<Precision, Ensemble
     parsed.map_err(|why: String| page.wrong(written.span().start, format!("precision: {why}")))
 }
 
+/// Names of classes, each of one class: files may give labels by name.
+fn distinct(labels: &[String]) -> Result<(), String> {
+    let mut classes = HashMap::new();
+    for (class, label) in labels.iter().enumerate() {
+        if let Some(other) = classes.insert(label.trim(), class) {
+            return Err(format!(
+                "labels: `{label}` names class {other} and class {class}; expected a name for each"
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn labels(
     page: &Page<'_>,
     manifest: &Manifest,
@@ -123,6 +138,7 @@ fn labels(
             for label in labels.get_ref() {
                 check_name(page, labels.span().start, "labels", label)?;
             }
+            distinct(labels.get_ref()).map_err(|why| page.wrong(labels.span().start, why))?;
             Ok(Some(labels.get_ref().clone()))
         }
         None => Ok(None),

@@ -7,6 +7,7 @@ use crate::ensemble::batch_sizes::BatchSizes;
 use crate::ensemble::error::EnsembleError;
 use crate::ensemble::manifest::{Manifest, Policy};
 use crate::ensemble::policy::{DEFAULT_WAIT, PolicyKind, Wait};
+use crate::words;
 
 pub(super) fn policy(
     page: &Page<'_>,
@@ -30,8 +31,10 @@ pub(super) fn policy(
 fn wait(table: &Policy) -> Result<Wait, String> {
     match table.wait_ms {
         None => Ok(DEFAULT_WAIT),
-        Some(ms) => Wait::of_millis(ms)
-            .map_err(|_| format!("policy.wait_ms: expected 0 to 60000, found {ms}")),
+        Some(ms) => Wait::of_millis(ms).map_err(|_| {
+            let found = words::number(ms);
+            format!("policy.wait_ms: expected 0 to 60000, found {found}")
+        }),
     }
 }
 

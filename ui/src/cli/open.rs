@@ -1,6 +1,5 @@
 //! From what was said on the command line to an ensemble, devices, a matrix, an engine.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use divisi::compute::gpu::Precision;
 use divisi::device::gpu::find_gpus;
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples};
+use divisi::reading;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
@@ -94,8 +94,11 @@ pub fn files(path: &Path) -> Files {
     }
 }
 
+/// Samples or labels; a name that says that they are neither is not opened.
 fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("reading {}", path.display()))
+    let named = Samples::check_name(&path.to_string_lossy());
+    named.with_context(|| path.display().to_string())?;
+    reading::bytes(path).with_context(|| format!("reading {}", path.display()))
 }
 
 impl Opened {
@@ -115,8 +118,7 @@ impl Opened {
             let footprints = Footprints::of(&self.ensemble, &self.devices);
             return Ok(worst_fit(&self.frame, &self.devices, &footprints)?);
         };
-        let text =
-            fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let text = reading::text(path).with_context(|| format!("reading {}", path.display()))?;
         MatrixFile::parse(&text)
             .and_then(|f| f.matrix_for(&self.ensemble.name, &self.frame))
             .with_context(|| path.display().to_string())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use divisi::session::Terms;
+use divisi::words;
 use toml::de::DeTable;
 
 use super::page::{Page, Wrong, unknown};
@@ -252,10 +253,13 @@ const LAYOUTS: &str = "layouts";
 /// The user's layouts.
 fn layouts(page: &Page<'_>, span: std::ops::Range<usize>) -> Result<Vec<Layout>, Wrong> {
     let wrong = |what: &str| page.wrong(span.clone(), LAYOUTS, what);
-    let whole: toml::Table = toml::from_str(page.text).map_err(|e| wrong(e.message()))?;
+    let whole: toml::Table =
+        toml::from_str(page.text).map_err(|e| wrong(&words::plain(e.message())))?;
     let list = whole.get(LAYOUTS).cloned();
     let list = list.ok_or_else(|| wrong("expected tables: [[layouts]]"))?;
-    let read: Vec<Layout> = list.try_into().map_err(|e| wrong(e.message()))?;
+    let read: Vec<Layout> = list
+        .try_into()
+        .map_err(|e: toml::de::Error| wrong(&words::plain(e.message())))?;
     for layout in &read {
         layout.check().map_err(|why| wrong(&why.to_string()))?;
     }

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
+use divisi::reading;
 
 use super::page::Wrong;
 
@@ -77,7 +78,7 @@ fn named(path: PathBuf) -> Option<(String, PathBuf)> {
 
 /// The text of a file; nothing where it is not there.
 pub fn read(path: &Path) -> Result<Option<String>, Wrong> {
-    match fs::read_to_string(path) {
+    match reading::text(path) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Wrong {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use divisi::words;
+
 use super::folder::{Folder, LAYOUTS, read};
 use super::page::{Page, Wrong};
 use super::settings::folder;
@@ -29,7 +31,8 @@ fn one(path: &Path) -> Result<Layout, Wrong> {
     let wrong = |span: Option<std::ops::Range<usize>>, what: &str| {
         page.wrong(span.unwrap_or(0..0), "layout", what)
     };
-    let layout: Layout = toml::from_str(&text).map_err(|e| wrong(e.span(), e.message()))?;
+    let layout: Layout =
+        toml::from_str(&text).map_err(|e| wrong(e.span(), &words::plain(e.message())))?;
     layout
         .check()
         .map_err(|why| wrong(None, &why.to_string()))?;

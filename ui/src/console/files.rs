@@ -1,9 +1,11 @@
 //! Files that the console writes, reads and lists: the effects that are about them.
 
 use std::env;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+use divisi::reading;
 
 use super::effect::{Effect, Event};
 use super::native;
@@ -13,8 +15,6 @@ use crate::config;
 const MOST: usize = 10_000;
 /// Files of a folder that are listed; who has more types the name.
 const MOST_LISTED: usize = 5_000;
-/// A setup file of 1 000 devices and members is smaller.
-const MOST_READ: u64 = 16 << 20;
 
 /// A folder's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,17 +120,7 @@ fn item(entry: fs::DirEntry) -> Item {
 /// # Errors
 /// It cannot be read, or is no text of a reasonable size: the path and why.
 pub fn read(path: &Path) -> Result<String, String> {
-    let wrong = |e: io::Error| format!("cannot read {}: {e}", path.display());
-    let facts = fs::metadata(path).map_err(wrong)?;
-    // A pipe would be waited for.
-    if !facts.is_file() || facts.len() > MOST_READ {
-        let most = "expected a text file of at most 16 MiB";
-        return Err(format!("cannot read {}: {most}", path.display()));
-    }
-    let mut text = String::new();
-    let file = File::open(path).map_err(wrong)?;
-    let taken = file.take(MOST_READ).read_to_string(&mut text);
-    taken.map(|_| text).map_err(wrong)
+    reading::text(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
 /// Writes a file and gives where it is. Without `replace` one that is there stays, and

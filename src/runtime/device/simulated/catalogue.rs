@@ -1,10 +1,10 @@
 //! The profiles that come with the program, and those in files.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::profile::DeviceProfile;
+use crate::reading;
 
 const BUILT_IN: [(&str, &str); 4] = [
     ("v100", include_str!("../../../../assets/devices/v100.toml")),
@@ -44,5 +44,5 @@ fn read(name: &str) -> Result<String, String> {
             "no profile `{name}`: expected {there_are} or a .toml file"
         ));
     }
-    fs::read_to_string(name).map_err(|e| format!("{name}: {e}"))
+    reading::text(Path::new(name)).map_err(|e| format!("{name}: {e}"))
 }

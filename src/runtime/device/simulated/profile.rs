@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use super::law::Law;
 use crate::device::size::parse_bytes;
+use crate::words;
 
 /// What a simulated device is and costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -177,7 +178,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> ProfileError {
     let offset = error.span().map_or(0, |s| s.start).min(text.len());
     ProfileError::Syntax {
         line: 1 + text[..offset].matches('\n').count(),
-        message: error.message().replace('\n', " "),
+        message: words::plain(error.message()),
     }
 }
 
@@ -207,7 +208,7 @@ impl Numbers {
         Err(ProfileError::Value {
             field,
             expected,
-            found: value.to_string(),
+            found: words::number(value),
         })
     }
 

@@ -11,6 +11,7 @@ mod skeleton;
 use super::graph::{Graph, GraphBuilder, GraphError, NodeId};
 use super::op::Op;
 use super::shape::Shape;
+use crate::words;
 
 pub use convnet::Convnet;
 pub use densenet::Densenet;
@@ -60,7 +61,7 @@ impl Builder {
             "resnet-skeleton" => value.try_into().map(Builder::ResnetSkeleton),
             _ => return published(&name, &value),
         };
-        read.map_err(|e| e.to_string().trim().replace('\n', " "))
+        read.map_err(|e| words::plain(&e.to_string()))
     }
 
     /// The network for samples of shape `input` and answers of `classes` logits.

@@ -20,10 +20,13 @@ pub enum Foreign {
     Hdf5,
     /// A zip of something else.
     Zip,
+    Gzip,
     /// What Git leaves in place of a large file.
     LfsPointer,
     /// A page in place of a download.
     WebPage,
+    /// Letters and signs; no format in particular.
+    Text,
     /// An index of shards where no shard can be looked for.
     Index,
 }
@@ -38,6 +41,9 @@ impl Foreign {
         let pickle = matches!(file, [0x80, 2..=5, ..]);
         Some(match () {
             () if starts(b"PK\x03\x04") => zip(file),
+            // An empty one, and one in parts.
+            () if starts(b"PK\x05\x06") || starts(b"PK\x07\x08") => Foreign::Zip,
+            () if starts(b"\x1f\x8b") => Foreign::Gzip,
             () if starts(b"GGUF") => Foreign::Gguf,
             () if starts(b"\x93NUMPY") => Foreign::Npy,
             () if starts(b"\x89HDF\r\n\x1a\n") => Foreign::Hdf5,
@@ -47,6 +53,7 @@ impl Foreign {
             () if is_old_tar(file) => Foreign::TorchTar,
             () if pickle => Foreign::TorchPickle,
             () if is_onnx(file) => Foreign::Onnx,
+            () if is_text(file) => Foreign::Text,
             () => return None,
         })
     }
@@ -81,6 +88,24 @@ fn is_page(file: &[u8]) -> bool {
     let start: Vec<u8> = file.iter().take(64).map(u8::to_ascii_lowercase).collect();
     let start = start.trim_ascii_start();
     start.starts_with(b"<!doctype html") || start.starts_with(b"<html")
+}
+
+/// Bytes that are looked at for letters.
+const LETTERS: usize = 256;
+
+/// UTF-8 without signs that no editor writes; JSON may be an index, and is left to that.
+fn is_text(file: &[u8]) -> bool {
+    let start = &file[..file.len().min(LETTERS)];
+    let text = match str::from_utf8(start) {
+        Ok(text) => text,
+        // The last letter may be cut.
+        Err(e) if e.error_len().is_none() => {
+            str::from_utf8(&start[..e.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    let plain = |c: char| !c.is_control() || c.is_ascii_whitespace();
+    !text.trim().is_empty() && !text.trim_start().starts_with('{') && text.chars().all(plain)
 }
 
 /// A protocol buffer that begins with ONNX's version of its format and the next field:
@@ -123,6 +148,8 @@ impl fmt::Display for Foreign {
             Foreign::Gguf => "a GGUF file; take the safetensors that it was made from".into(),
             Foreign::Hdf5 => "an HDF5 file (Keras?); write its tensors as safetensors, with PyTorch's names and order of dimensions".into(),
             Foreign::Zip => "a zip; unpack it, or write what is in it as safetensors".into(),
+            Foreign::Gzip => "a file packed by gzip; unpack it first".into(),
+            Foreign::Text => "text: is this the right file?".into(),
             Foreign::LfsPointer => "a pointer of Git LFS in place of the file; `git lfs pull` fetches it".into(),
             Foreign::WebPage => "a web page in place of the file; download it again".into(),
             Foreign::Index => "an index of shards, whose files are not at hand here; write them as one in Python: `tensors = {}; [tensors.update(safetensors.torch.load_file(s)) for s in SHARDS]; safetensors.torch.save_file(tensors, \"weights.safetensors\")`".into(),

@@ -10,7 +10,7 @@
 //! which it is read, which ends the process by a signal, and one that is overwritten with
 //! as many bytes within the same tick of the file system's clock, which nobody sees.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use std::time::SystemTime;
 use memmap2::{Mmap, UncheckedAdvice};
 
 use super::WeightsError;
+use crate::reading;
 
 /// A mapped file, and what it was when it was opened.
 #[derive(Debug)]
@@ -50,11 +51,7 @@ impl Map {
     )]
     pub(super) fn open(path: &Path) -> Result<Self, WeightsError> {
         let fail = |e: io::Error| WeightsError::Io(e.to_string());
-        // A pipe would make opening it wait.
-        if !fs::metadata(path).map_err(fail)?.is_file() {
-            return Err(WeightsError::Io("expected a file".into()));
-        }
-        let file = File::open(path).map_err(fail)?;
+        let file = reading::open(path).map_err(fail)?;
         let was = State::of(&file).map_err(fail)?;
         // SAFETY: the mapping is shared and read-only, and lives as long as `self`. That
         // the bytes stay as they are cannot be promised of a file; nothing but the sizes

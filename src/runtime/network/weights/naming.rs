@@ -11,7 +11,7 @@ pub struct Naming {
     /// From a name in the file (without prefix), or its beginning up to a dot, to the
     /// network's.
     pub rename: BTreeMap<String, String>,
-    /// Names in the file that are left alone.
+    /// Names in the file that are left alone; each pattern stands for one at least.
     pub ignore: Vec<Pattern>,
 }
 

@@ -48,6 +48,8 @@ struct Names<'a, 'w> {
     ignored: BTreeMap<Ignored, Handful>,
     /// Keys of `rename` that were of use.
     used: BTreeSet<&'w str>,
+    /// Patterns of `ignore` that were, by their place.
+    matched: BTreeSet<usize>,
 }
 
 impl<'a, 'w> Names<'a, 'w> {
@@ -61,6 +63,7 @@ impl<'a, 'w> Names<'a, 'w> {
             rewritten: Handful::default(),
             ignored: BTreeMap::new(),
             used: BTreeSet::new(),
+            matched: BTreeSet::new(),
         }
     }
 
@@ -71,7 +74,11 @@ impl<'a, 'w> Names<'a, 'w> {
 
     /// Whether a tensor is left alone because it was said.
     fn is_asked(&mut self, name: &str) -> bool {
-        let asked = self.naming.ignore.iter().any(|p| p.matches(name));
+        let patterns = self.naming.ignore.iter().enumerate();
+        let matching = patterns.filter(|(_, p)| p.matches(name));
+        let matching: Vec<usize> = matching.map(|(at, _)| at).collect();
+        let asked = !matching.is_empty();
+        self.matched.extend(matching);
         if asked {
             self.ignore(Ignored::Asked, name);
         }
@@ -148,14 +155,25 @@ impl<'a, 'w> Names<'a, 'w> {
         }
     }
 
-    fn finish(mut self, prefix: String) -> Result<Resolved<'a>, WeightsError> {
+    /// What was said and fits nothing is a slip of the pen.
+    fn check_use(&self) -> Result<(), WeightsError> {
         let mut keys = self.naming.rename.keys();
         if let Some(idle) = keys.find(|k| !self.used.contains(k.as_str())) {
-            return Err(WeightsError::Naming(format!(
-                "rename: no tensor is called {}",
-                quoted(idle)
-            )));
+            let why = format!("rename: no tensor is called {}", quoted(idle));
+            return Err(WeightsError::Naming(why));
         }
+        let mut patterns = self.naming.ignore.iter().enumerate();
+        match patterns.find(|(at, _)| !self.matched.contains(at)) {
+            None => Ok(()),
+            Some((_, idle)) => Err(WeightsError::Naming(format!(
+                "ignore: no tensor is called {}",
+                quoted(idle.text())
+            ))),
+        }
+    }
+
+    fn finish(mut self, prefix: String) -> Result<Resolved<'a>, WeightsError> {
+        self.check_use()?;
         let notes = &mut self.found.notes;
         if self.stripped > 0 {
             let tensors = self.stripped;

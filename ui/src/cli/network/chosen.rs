@@ -1,12 +1,12 @@
 //! From what was said on the command line to a graph and weights.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, Shape, Weights};
+use divisi::{reading, words};
 
 use crate::cli::args::{NetworkChoice, WeightsChoice};
 
@@ -52,10 +52,15 @@ fn unknown(name: &str) -> anyhow::Error {
 
 fn layers(path: &Path, shape: Shape) -> Result<Graph> {
     let file = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("reading {file}"))?;
-    let parsed: LayersFile = toml::from_str(&text).with_context(|| file.to_string())?;
-    parsed.build(shape).map_err(|wrong| {
-        let line = 1 + text[..wrong.offset].matches('\n').count();
-        anyhow!("{file}, line {line}: {}", wrong.error)
-    })
+    let text = reading::text(path).with_context(|| format!("reading {file}"))?;
+    let wrong = |offset: usize, why: String| {
+        let line = 1 + text[..offset].matches('\n').count();
+        anyhow!("{file}, line {line}: {why}")
+    };
+    let parsed: LayersFile = toml::from_str(&text).map_err(|e| {
+        let offset = e.span().map_or(0, |span| span.start);
+        wrong(offset, words::plain(e.message()))
+    })?;
+    let built = parsed.build(shape);
+    built.map_err(|e| wrong(e.offset, e.error.to_string()))
 }

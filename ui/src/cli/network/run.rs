@@ -1,11 +1,11 @@
 //! `divisi network run`: logits for the samples of a file.
 
-use std::fs;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use divisi::ensemble::{SampleForm, Samples};
 use divisi::network::{Graph, Shape};
+use divisi::reading;
 use serde::Serialize;
 
 use super::SYNTHETIC;
@@ -76,7 +76,7 @@ fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
     if !name.to_ascii_lowercase().ends_with(".npy") {
         bail!("{file}: expected a .npy file");
     }
-    let bytes = fs::read(&args.input).with_context(|| format!("reading {file}"))?;
+    let bytes = reading::bytes(&args.input).with_context(|| format!("reading {file}"))?;
     let form = SampleForm::new(graph.input());
     Samples::parse(&name, bytes, &form).with_context(|| file.to_string())
 }

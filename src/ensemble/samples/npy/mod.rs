@@ -1,0 +1,218 @@
+//! NumPy's `.npy` files: samples and labels.
+
+mod header;
+
+use super::form::{Classes, SampleForm};
+use super::layout::Layout;
+use super::table::{Number, Table};
+use super::{Samples, SamplesError, Source};
+use crate::words;
+use header::Header;
+
+pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+    let header = read(&bytes)?;
+    check_shape(&header.dims, form)?;
+    let table = table(header, bytes)?;
+    let width = form.shape.elements();
+    if let Some(at) = table.not_finite() {
+        return Err(SamplesError::NotFinite {
+            sample: at / width,
+            value: at % width,
+        });
+    }
+    let rows = table.len() / width;
+    Samples::from_source(Source::File(table, form.shape, form.layout), rows, width)
+}
+
+/// Labels: whole numbers, or names of classes.
+pub(super) fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+    let header = read(&bytes)?;
+    if !matches!(header.dims[..], [_] | [_, 1]) {
+        let found = &header.dims;
+        let why = format!("expected the shape [n], a label a sample, found {found:?}");
+        return Err(SamplesError::Npy(why));
+    }
+    if let Some(texts) = Texts::of(&header).map_err(SamplesError::Npy)? {
+        return texts.labels(&header, &bytes, classes);
+    }
+    let code = header.code.clone();
+    let table = table(header, bytes).map_err(|error| match Number::written(&code) {
+        Some(_) => error,
+        None => SamplesError::Npy(format!(
+            "labels: expected whole numbers or names of classes, found {code}"
+        )),
+    })?;
+    let labels = table.whole().into_iter().map(|number| match number {
+        Ok(whole) => classes.numbered(whole),
+        Err(found) => {
+            let found = words::number(found);
+            Err(format!("expected a whole number, found {found}"))
+        }
+    });
+    in_rows(labels)
+}
+
+/// Labels, or the row of the first that is wrong.
+fn in_rows(
+    labels: impl Iterator<Item = Result<usize, String>>,
+) -> Result<Vec<usize>, SamplesError> {
+    let labels = labels
+        .enumerate()
+        .map(|(row, label)| label.map_err(|reason| SamplesError::Row { row, reason }));
+    labels.collect()
+}
+
+fn read(bytes: &[u8]) -> Result<Header, SamplesError> {
+    let header = Header::read(bytes).map_err(SamplesError::Npy)?;
+    // In one dimension both orders are the same.
+    let several = header.dims.iter().filter(|d| **d > 1).count() > 1;
+    if header.fortran && several {
+        let why = "expected C order, found Fortran order: save numpy.ascontiguousarray(x)";
+        return Err(SamplesError::Npy(why.into()));
+    }
+    Ok(header)
+}
+
+fn table(header: Header, bytes: Vec<u8>) -> Result<Table, SamplesError> {
+    let Some((number, big)) = Number::written(&header.code) else {
+        return Err(SamplesError::Npy(unknown(&header.code)));
+    };
+    let found = bytes.len() - header.start;
+    let expected = header.values.checked_mul(number.bytes());
+    if expected != Some(found) {
+        return Err(SamplesError::Npy(other_size(expected, found)));
+    }
+    Table::new(bytes, header.start, header.values, number, big)
+        .ok_or_else(|| SamplesError::Npy("truncated".into()))
+}
+
+/// A file that ends too early or too late.
+fn other_size(expected: Option<usize>, found: usize) -> String {
+    let expected = expected.unwrap_or(usize::MAX);
+    let how = match found < expected {
+        true => "truncated",
+        false => "more than one array",
+    };
+    format!("{how}: its header says {expected} bytes of data, found {found}")
+}
+
+/// Texts of one length.
+struct Texts {
+    /// Bytes of a character: 1 or 4.
+    unit: usize,
+    /// Bytes of a text.
+    size: usize,
+    big: bool,
+}
+
+impl Texts {
+    /// Those of a file of texts; none of one of something else.
+    fn of(header: &Header) -> Result<Option<Self>, String> {
+        let code = header.code.as_str();
+        let big = code.starts_with('>');
+        let kind = code.trim_start_matches(['<', '>', '|']);
+        let (unit, length) = match (kind.strip_prefix('U'), kind.strip_prefix(['S', 'a'])) {
+            (Some(length), _) => (4, length),
+            (None, Some(length)) => (1, length),
+            (None, None) => return Ok(None),
+        };
+        let size = length.parse().ok().and_then(|n: usize| n.checked_mul(unit));
+        match size {
+            None => Err(format!("expected names of classes, found {code}")),
+            Some(0) => Err("expected names of classes, found empty texts".into()),
+            Some(size) => Ok(Some(Texts { unit, size, big })),
+        }
+    }
+
+    fn labels(
+        &self,
+        header: &Header,
+        bytes: &[u8],
+        classes: &Classes<'_>,
+    ) -> Result<Vec<usize>, SamplesError> {
+        let data = &bytes[header.start..];
+        let expected = header.values.checked_mul(self.size);
+        if expected != Some(data.len()) {
+            return Err(SamplesError::Npy(other_size(expected, data.len())));
+        }
+        let texts = data.chunks_exact(self.size);
+        in_rows(texts.map(|text| classes.named(&self.text(text))))
+    }
+
+    fn text(&self, text: &[u8]) -> String {
+        match self.unit {
+            1 => latin(text),
+            _ => unicode(text, self.big),
+        }
+    }
+}
+
+/// Text of one byte a character, filled up with zeros.
+fn latin(text: &[u8]) -> String {
+    let text: Vec<u8> = text.iter().copied().take_while(|b| *b != 0).collect();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Text of four bytes a character, filled up with zeros.
+fn unicode(text: &[u8], big: bool) -> String {
+    let points = text.chunks_exact(4).map(|c| {
+        let raw = [c[0], c[1], c[2], c[3]];
+        match big {
+            true => u32::from_be_bytes(raw),
+            false => u32::from_le_bytes(raw),
+        }
+    });
+    let points = points.take_while(|point| *point != 0);
+    let letter = |point| char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER);
+    points.map(letter).collect()
+}
+
+fn unknown(code: &str) -> String {
+    let known = Number::ALL.map(|(.., words)| words).join(", ");
+    let advice = match code.trim_start_matches(['<', '>', '|']) {
+        // What ml_dtypes writes: an .npy has no name for it.
+        "V2" => "; bfloat16 has none of NumPy's names: save x.astype('float32')",
+        code if code.starts_with('O') => "; Python objects are not read: save numbers",
+        _ => "",
+    };
+    format!("expected one of {known}, found {code}{advice}")
+}
+
+/// Samples may be flat, and images of one channel without it.
+fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), SamplesError> {
+    let expected = form.layout.dimensions(form.shape);
+    let fits = |tail: &[usize]| {
+        dims.len() == tail.len() + 1 && dims[1..].iter().zip(tail).all(|(d, t)| *d == *t as u64)
+    };
+    let without_one: Vec<usize> = match (form.layout, &expected[..]) {
+        (Layout::Nchw, [1, plane @ ..]) | (Layout::Nhwc, [plane @ .., 1]) => plane.to_vec(),
+        _ => expected.clone(),
+    };
+    let flat = form.shape.elements();
+    if fits(&expected) || fits(&[flat]) || fits(&without_one) {
+        return Ok(());
+    }
+    let or_flat = match expected[..] {
+        [_] => String::new(),
+        _ => format!(" or [n, {flat}]"),
+    };
+    let mut why = format!(
+        "expected the shape [n, {}]{or_flat}, found {dims:?}",
+        join(&expected)
+    );
+    let other = match form.layout {
+        Layout::Nchw => Layout::Nhwc,
+        Layout::Nhwc => Layout::Nchw,
+    };
+    if fits(&other.dimensions(form.shape)) {
+        why += &format!("; is its layout {}?", other.name());
+    }
+    Err(SamplesError::Npy(why))
+}
+
+fn join(dims: &[usize]) -> String {
+    dims.iter()
+        .map(usize::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

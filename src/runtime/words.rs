@@ -1,0 +1,133 @@
+//! What parsers say of a text, in words for those who wrote it.
+
+/// A number as a person would write it: `1e300`, not three hundred digits.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-6..1e16).contains(&size) && size.is_finite() {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
+}
+
+/// A message of TOML's parser: where it names types of the program, what to write.
+pub fn plain(message: &str) -> String {
+    // The lines that follow say where.
+    let (said, place) = match message.trim().split_once('\n') {
+        Some((said, place)) => (said, format!(" {}", place.replace('\n', " "))),
+        None => (message.trim(), String::new()),
+    };
+    let starts = ["invalid type: ", "invalid value: "];
+    let rest = starts.iter().find_map(|s| said.strip_prefix(s));
+    match rest.and_then(|rest| rest.rsplit_once(", expected ")) {
+        None => format!("{said}{place}"),
+        Some((found, expected)) => {
+            let (expected, found) = (wanted(expected, found), seen(found));
+            format!("expected {expected}, found {found}{place}")
+        }
+    }
+}
+
+/// What to write, for a type of the program.
+fn wanted<'a>(expected: &'a str, found: &str) -> &'a str {
+    let is_whole = found.starts_with("integer ");
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" | "u128" => match found.contains('-') {
+            false if is_whole => "a smaller whole number",
+            _ => "a whole number from 0",
+        },
+        "i8" | "i16" | "i32" | "i64" | "isize" | "i128" => match is_whole {
+            true => "a whole number of at most 64 bits",
+            false => "a whole number",
+        },
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        // Some say the word themselves.
+        other => other.strip_prefix("expected ").unwrap_or(other),
+    }
+}
+
+/// What was written, without the name of its type.
+fn seen(found: &str) -> String {
+    let quoted = found.split_once('`').and_then(|(kind, rest)| {
+        let (value, _) = rest.rsplit_once('`')?;
+        Some((kind.trim_end(), value))
+    });
+    match (quoted, found) {
+        (Some(("floating point", value)), _) => {
+            value.parse().map_or_else(|_| value.to_owned(), number)
+        }
+        (Some(("integer" | "boolean", value)), _) => value.to_owned(),
+        (_, "map") => "a table".into(),
+        (_, "sequence") => "a list".into(),
+        (_, other) => other.strip_prefix("string ").unwrap_or(other).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{number, plain};
+
+    #[test]
+    fn messages_name_what_to_write_and_no_types_of_the_program() {
+        for (message, said) in [
+            (
+                "invalid value: integer `-1`, expected usize",
+                "expected a whole number from 0, found -1",
+            ),
+            (
+                "invalid type: integer `99999999999999999999` as i128, expected i64",
+                "expected a whole number of at most 64 bits, found 99999999999999999999",
+            ),
+            (
+                "invalid value: integer `5000000000`, expected u32",
+                "expected a smaller whole number, found 5000000000",
+            ),
+            (
+                "invalid type: floating point `1000000000000000000000.0`, expected usize",
+                "expected a whole number from 0, found 1e21",
+            ),
+            (
+                "invalid type: string \"a, expected b\", expected i64",
+                "expected a whole number, found \"a, expected b\"",
+            ),
+            (
+                "invalid type: map, expected a sequence\n",
+                "expected a list, found a table",
+            ),
+            (
+                "invalid value: integer `-3`, expected usize\nin `hidden`\n",
+                "expected a whole number from 0, found -3 in `hidden`",
+            ),
+            (
+                "invalid type: boolean `true`, expected f64",
+                "expected a number, found true",
+            ),
+            (
+                "unknown field `x`, expected `y`",
+                "unknown field `x`, expected `y`",
+            ),
+        ] {
+            assert_eq!(plain(message), said);
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, said) in [
+            (0.0, "0"),
+            (-3.0, "-3"),
+            (0.25, "0.25"),
+            (1e6, "1000000"),
+            (1e300, "1e300"),
+            (-1.5e-9, "-1.5e-9"),
+            (f64::INFINITY, "inf"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(number(value), said);
+        }
+    }
+}
