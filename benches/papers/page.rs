@@ -12,7 +12,7 @@ use super::machine::ESTIMATE;
 
 const HEAD: &str = "# The papers' tables on simulated devices
 
-Written by `cargo bench --bench papers -- --write`. All figures of ours are of **virtual
+What `cargo bench --bench papers` prints (`-- --write` puts it here). All figures of ours are of **virtual
 time**: what serving would take if devices followed their profiles' laws. All figures of
 the papers are measured on real devices. They stand side by side to judge the laws, and
 not to compare systems.
