@@ -214,7 +214,7 @@ fn shown() -> Snapshot {
         simulated: true,
         precision: None,
         health: Health::Serving,
-        lately: Losses::default(),
+        lately: LostRequests::default(),
         matrix: Matrix::from_rows(Arc::clone(&frame), &vec![vec![16; MEMBERS]; DEVICES])
             .expect("valid"),
         policy: PolicyKind::NoWait,

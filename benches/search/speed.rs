@@ -8,7 +8,7 @@ use divisi::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi::device::Devices;
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
 use divisi::profile::Costs;
-use divisi::search::local::{Edit, Position, Room};
+use divisi::search::local::{Edit, MemoryBudget, Position};
 use divisi::search::model::{Batching, Rates};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
@@ -28,7 +28,7 @@ pub fn run() -> Result<()> {
         let frame = Frame::of(&ensemble, &devices);
         let costs = Costs::of_laws(&ensemble, &devices);
         let rates = Rates::new(&frame, &devices, &costs, Batching::of(&ensemble));
-        let room = Room::new(&frame, &devices, &footprints);
+        let room = MemoryBudget::new(&frame, &devices, &footprints);
         let how = match class {
             DeviceClass::Cpu => "the linear programme",
             DeviceClass::Gpu => "shared devices",

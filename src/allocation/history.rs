@@ -2,7 +2,7 @@
 
 /// Undo and redo over values that replaced each other.
 #[derive(Clone, Debug)]
-pub struct History<T> {
+pub struct UndoHistory<T> {
     undo: Vec<T>,
     redo: Vec<T>,
 }
@@ -10,16 +10,16 @@ pub struct History<T> {
 /// Older ones are forgotten.
 const MOST: usize = 100;
 
-impl<T> Default for History<T> {
+impl<T> Default for UndoHistory<T> {
     fn default() -> Self {
-        History {
+        UndoHistory {
             undo: Vec::new(),
             redo: Vec::new(),
         }
     }
 }
 
-impl<T: Clone> History<T> {
+impl<T: Clone> UndoHistory<T> {
     /// `old` was replaced by something new.
     pub fn replaced(&mut self, old: T) {
         self.undo.push(old);

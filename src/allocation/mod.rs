@@ -10,6 +10,6 @@ mod pool;
 pub use difference::{Change, Difference, EntryChange};
 pub use file::{MatrixFile, MatrixFileError};
 pub use fit::{DoesNotFit, Footprints};
-pub use history::History;
+pub use history::UndoHistory;
 pub use matrix::{Cell, Frame, InvalidMatrix, Matrix};
 pub use pool::{PoolBounds, PoolSize, SegmentTooLarge};

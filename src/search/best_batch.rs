@@ -26,7 +26,7 @@ pub fn best_batch(
     mut alone: impl FnMut(usize) -> Result<Box<dyn Evaluator>, SearchError>,
     control: &Control,
 ) -> Result<(Matrix, usize), SearchError> {
-    let foremost = devices.foremost();
+    let preferred = devices.preferred();
     let mut sizes = Vec::new();
     let mut evaluations = 0;
     control.update(|p| p.expect(frame.members.len() * frame.batch_sizes.count()));
@@ -34,15 +34,15 @@ pub fn best_batch(
     for member in 0..frame.members.len() {
         let mut evaluator = alone(member)?;
         let place = Cell {
-            device: foremost[0],
+            device: preferred[0],
             member,
         };
         let (size, scored) = best_size(frame, place, evaluator.as_mut(), control)?;
         evaluations += scored;
         sizes.push(size);
     }
-    if foremost.len() >= frame.members.len() {
-        let matrix = one_each(frame, &sizes, &foremost)?;
+    if preferred.len() >= frame.members.len() {
+        let matrix = one_each(frame, &sizes, &preferred)?;
         if footprints.book(&matrix, devices).is_ok() {
             return Ok((matrix, evaluations));
         }

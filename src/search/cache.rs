@@ -11,13 +11,13 @@ use crate::allocation::{Frame, Matrix, MatrixFile};
 use crate::device::Devices;
 use crate::ensemble::Ensemble;
 
+use super::checksummed;
 use super::comparison::Comparison;
 use super::doubt::Doubt;
 use super::evaluator::Score;
 use super::found::Found;
 use super::goal::LoadedLatency;
 use super::method::Method;
-use super::sealed;
 
 /// Raised whenever the same search comes to something else than before.
 const RESULTS: u32 = 3;
@@ -38,7 +38,7 @@ impl CacheKey {
         add(format!("results {RESULTS}"));
         // An unoptimised build's figures say nothing about an optimised one.
         add(format!("debug {}", cfg!(debug_assertions)));
-        add(sealed::processor());
+        add(checksummed::processor());
         add(crate::compute::kernels_in_use());
         add(format!("{devices:?} {method:?}"));
         add(format!(
@@ -71,7 +71,7 @@ impl CacheKey {
         if let Some(samples) = &ensemble.calibration {
             add_values(&mut hash, samples.values());
         }
-        CacheKey(sealed::hex(hash))
+        CacheKey(checksummed::hex(hash))
     }
 }
 
@@ -130,7 +130,7 @@ impl Cache {
     /// A stored result; none where there is none, or it is damaged or stale: it is
     /// then found again rather than trusted.
     pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<Found> {
-        let stored: Stored = sealed::read(&self.path(key))?;
+        let stored: Stored = checksummed::read(&self.path(key))?;
         let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
         let matrix: Matrix = stored.file.matrix_for(ensemble, frame).ok()?;
         sane.then_some(Found {
@@ -173,6 +173,6 @@ impl Cache {
             latency: found.latency,
             shortfall: found.shortfall.clone(),
         };
-        sealed::write(&self.path(key), &stored)
+        checksummed::write(&self.path(key), &stored)
     }
 }

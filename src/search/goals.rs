@@ -15,8 +15,8 @@ use super::doubt::Doubt;
 use super::evaluator::SearchError;
 use super::found::Found;
 use super::goal::{Goal, LoadedLatency, Objective};
-use super::local::{Climber, Position};
-use super::modelled::Modelled;
+use super::local::{LocalSearch, Position};
+use super::model_search::ModelSearch;
 use super::virtual_bench::{Arriving, VirtualBench};
 
 /// Share of the best throughput that arrives where no rate is given: busy, not full.
@@ -72,7 +72,7 @@ impl Candidate {
 /// # Errors
 /// A simulation or measurement broke down, or the search was cancelled.
 pub(super) fn search(
-    modelled: &Modelled<'_>,
+    modelled: &ModelSearch<'_>,
     start: &Matrix,
     found: Vec<Matrix>,
 ) -> Result<Found, SearchError> {
@@ -91,7 +91,7 @@ pub(super) fn search(
 /// The best of `found`, of what climbs to it with smaller batches only, and of its
 /// neighbours, under `rate` requests a second.
 pub(super) fn best_under_load(
-    modelled: &Modelled<'_>,
+    modelled: &ModelSearch<'_>,
     start: &Matrix,
     mut found: Vec<Matrix>,
     rate: f64,
@@ -139,7 +139,7 @@ pub(super) fn best_under_load(
 /// The best candidate of which fresh arrivals say what was said of it before; where
 /// there is none that meets the goal, what comes closest by these arrivals.
 fn confirmed(
-    modelled: &Modelled<'_>,
+    modelled: &ModelSearch<'_>,
     bench: &VirtualBench,
     mut all: Vec<Candidate>,
     rate: f64,
@@ -214,13 +214,13 @@ fn distinct(matrices: Vec<Matrix>) -> Vec<Matrix> {
 /// For each batch size but the largest, what a climb reaches with none above it: as
 /// the largest batch shrinks, throughput is given up for latency.
 fn with_smaller_batches(
-    modelled: &Modelled<'_>,
+    modelled: &ModelSearch<'_>,
     start: &Matrix,
 ) -> Result<Vec<Matrix>, SearchError> {
     let mut found = Vec::new();
     for largest in 0..modelled.rates.sizes().len() - 1 {
         let mut position = Position::new(&modelled.rates, modelled.room.clone(), start);
-        let mut climber = Climber::new(modelled.control, &modelled.job.frame).up_to(largest);
+        let mut climber = LocalSearch::new(modelled.control, &modelled.job.frame).up_to(largest);
         climber.climb(&mut position)?;
         found.push(position.matrix(&modelled.job.frame)?);
     }
@@ -229,7 +229,7 @@ fn with_smaller_batches(
 
 /// Where latency counts or is just missed, a few of the best candidate's neighbours,
 /// drawn by the seed.
-fn neighbours(modelled: &Modelled<'_>, best: Option<&Candidate>) -> Vec<Matrix> {
+fn neighbours(modelled: &ModelSearch<'_>, best: Option<&Candidate>) -> Vec<Matrix> {
     let method = &modelled.job.method;
     let Some(best) = best else {
         return Vec::new();
@@ -248,7 +248,7 @@ fn neighbours(modelled: &Modelled<'_>, best: Option<&Candidate>) -> Vec<Matrix> 
 /// Simulates `matrix` where that can show anything: it fits and keeps up. First
 /// briefly, and longer where that comes near the limit or `best`.
 fn loaded(
-    modelled: &Modelled<'_>,
+    modelled: &ModelSearch<'_>,
     bench: &VirtualBench,
     matrix: Matrix,
     rate: f64,

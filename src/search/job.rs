@@ -23,7 +23,7 @@ use super::evaluator::{Evaluator, SearchError};
 use super::found::Found;
 use super::greedy::greedy;
 use super::method::{Algorithm, EvaluatorKind, Method};
-use super::modelled;
+use super::model_search;
 use super::progress::Progress;
 use super::virtual_bench::VirtualBench;
 use super::worst_fit::worst_fit;
@@ -156,7 +156,7 @@ impl Job {
 
     fn search(&self, control: &Arc<Control>) -> Result<Found, SearchError> {
         if self.method.evaluator == EvaluatorKind::Model {
-            return modelled::search(self, control);
+            return model_search::search(self, control);
         }
         control.update(|p| p.measuring = !self.is_simulated());
         let footprints = Footprints::of(&self.ensemble, &self.devices);
@@ -188,7 +188,7 @@ impl Job {
     ) -> Result<(Matrix, usize), SearchError> {
         let alone = |member: usize| {
             let ensemble = Arc::new(self.ensemble.only(member));
-            let first = self.measured_on.alone(self.devices.foremost()[0]);
+            let first = self.measured_on.alone(self.devices.preferred()[0]);
             let job = Job {
                 frame: Frame::of(&ensemble, &first),
                 factory: Arc::new(OneMember {

@@ -5,13 +5,13 @@ use crate::allocation::Matrix;
 
 use super::comparison::{Comparison, compare};
 use super::evaluator::{Evaluator, Score, SearchError};
-use super::finals::{Final, finals};
 use super::found::Found;
+use super::halving::{Final, halving};
 use super::model::RUN;
-use super::modelled::{Candidates, Modelled};
-use super::polish::polish;
+use super::model_search::{Candidates, ModelSearch};
+use super::refine::refine;
 
-impl Modelled<'_> {
+impl ModelSearch<'_> {
     /// The best of the first few candidates by running them; by prediction where none
     /// are to be run.
     pub(super) fn measured(
@@ -34,7 +34,7 @@ impl Modelled<'_> {
             p.climbs.0 = p.climbs.1;
         });
         let mut judge = self.job.judge(self.control, &self.costs)?;
-        let mut won = finals(start, candidates, judge.as_mut(), self.control)?;
+        let mut won = halving(start, candidates, judge.as_mut(), self.control)?;
         if won.score.samples_per_s <= 0.0 {
             // Beside what serves there is no room to measure in.
             return Ok(self.unmeasured(best, start));
@@ -67,7 +67,7 @@ impl Modelled<'_> {
         }
         for (matrix, score) in starts {
             let model = &mut self.model();
-            let (matrix, score, runs) = polish(matrix, score, model, judge, self.control)?;
+            let (matrix, score, runs) = refine(matrix, score, model, judge, self.control)?;
             won.runs += runs;
             if score > won.score.samples_per_s {
                 let start = won.start.samples_per_s;

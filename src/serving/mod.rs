@@ -42,7 +42,9 @@ pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;
 pub use queue::MemberQueue;
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
-pub use scheduler::{Discipline, Duty, Left, Over, Pick, Scheduler, Start, Want, WorkerSpec};
+pub use scheduler::{
+    Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
+};
 pub use segmenter::Segmenter;
 pub use simulated::{Happened, SimulatedDevice};
 pub use spans::{batch_spans, transfer_span};

@@ -140,11 +140,11 @@ pub enum ReloadEvent {
 #[derive(Clone, Debug)]
 pub struct Reload {
     plan: ReloadPlan,
-    stage: Stage,
+    stage: ReloadStage,
 }
 
 #[derive(Clone, Debug)]
-enum Stage {
+enum ReloadStage {
     Early(usize),
     Build(usize),
     Activated,
@@ -158,7 +158,7 @@ impl Reload {
     pub fn new(plan: ReloadPlan) -> Self {
         Reload {
             plan,
-            stage: Stage::Early(0),
+            stage: ReloadStage::Early(0),
         }
     }
 
@@ -171,11 +171,11 @@ impl Reload {
     /// are the last.
     pub fn step(&mut self, event: ReloadEvent) -> ReloadAction {
         match (&mut self.stage, event) {
-            (Stage::Build(_), ReloadEvent::Failed(reason)) => {
-                self.stage = Stage::Restore { next: 0, reason };
+            (ReloadStage::Build(_), ReloadEvent::Failed(reason)) => {
+                self.stage = ReloadStage::Restore { next: 0, reason };
                 return ReloadAction::Discard;
             }
-            (Stage::Restore { reason, .. }, ReloadEvent::Failed(why)) => {
+            (ReloadStage::Restore { reason, .. }, ReloadEvent::Failed(why)) => {
                 reason.push_str("; then an old worker did not start again: ");
                 reason.push_str(&why);
             }
@@ -187,27 +187,27 @@ impl Reload {
     fn advance(&mut self) -> ReloadAction {
         loop {
             match &mut self.stage {
-                Stage::Early(next) => match take(&self.plan.early, next) {
+                ReloadStage::Early(next) => match take(&self.plan.early, next) {
                     Some((cell, _)) => return ReloadAction::Drain(cell),
-                    None => self.stage = Stage::Build(0),
+                    None => self.stage = ReloadStage::Build(0),
                 },
-                Stage::Build(next) => match take(&self.plan.starts, next) {
+                ReloadStage::Build(next) => match take(&self.plan.starts, next) {
                     Some((cell, size)) => return ReloadAction::Build(cell, size),
                     None => {
-                        self.stage = Stage::Activated;
+                        self.stage = ReloadStage::Activated;
                         return ReloadAction::Activate;
                     }
                 },
-                Stage::Activated => self.stage = Stage::Late(0),
-                Stage::Late(next) => match take(&self.plan.late, next) {
+                ReloadStage::Activated => self.stage = ReloadStage::Late(0),
+                ReloadStage::Late(next) => match take(&self.plan.late, next) {
                     Some((cell, _)) => return ReloadAction::Drain(cell),
-                    None => self.stage = Stage::Over(ReloadAction::Done),
+                    None => self.stage = ReloadStage::Over(ReloadAction::Done),
                 },
-                Stage::Restore { next, reason } => match take(&self.plan.early, next) {
+                ReloadStage::Restore { next, reason } => match take(&self.plan.early, next) {
                     Some((cell, size)) => return ReloadAction::Restore(cell, size),
-                    None => self.stage = Stage::Over(ReloadAction::Failed(reason.clone())),
+                    None => self.stage = ReloadStage::Over(ReloadAction::Failed(reason.clone())),
                 },
-                Stage::Over(last) => return last.clone(),
+                ReloadStage::Over(last) => return last.clone(),
             }
         }
     }

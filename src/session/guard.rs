@@ -140,7 +140,7 @@ pub struct Probation {
     /// How each limit stands; none where there is nothing to compare with.
     pub checks: Vec<Check>,
     /// What comes back where it fails.
-    pub refuge: Setup,
+    pub fallback: Setup,
 }
 
 /// Where a probation stands.

@@ -43,7 +43,7 @@ const SETTLES: Duration = Duration::from_secs(3);
 
 /// What a [`Judge`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum JudgeVerdict {
     Watching,
     /// It stays; with a remark where not all could be judged.
     Passed(Option<String>),
@@ -78,19 +78,19 @@ impl Judge {
 
     /// What it comes to at `now`, with what was measured since, and how many requests are
     /// under way.
-    pub fn step(&self, now: Duration, after: &Reading, in_flight: usize) -> Verdict {
+    pub fn step(&self, now: Duration, after: &Reading, in_flight: usize) -> JudgeVerdict {
         let over = now >= self.since.saturating_add(self.terms.lasts);
         let worse = self.limits.iter().find(|limit| match over {
             true => limit.is_passed_at_the_end(after),
             false => self.has_settled(now, limit) && limit.is_passed_meanwhile(after),
         });
         match worse {
-            Some(limit) => Verdict::Failed(limit.why(after)),
-            None if !over => Verdict::Watching,
+            Some(limit) => JudgeVerdict::Failed(limit.why(after)),
+            None if !over => JudgeVerdict::Watching,
             None if after.answered == 0 && in_flight > 0 => {
-                Verdict::Failed(format!("none of {in_flight} requests was answered"))
+                JudgeVerdict::Failed(format!("none of {in_flight} requests was answered"))
             }
-            None => Verdict::Passed(self.remark(after)),
+            None => JudgeVerdict::Passed(self.remark(after)),
         }
     }
 

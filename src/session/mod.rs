@@ -3,20 +3,20 @@
 
 mod arrange;
 mod command;
+mod contribution;
+mod failure_watch;
 mod gpu_view;
 mod guard;
 mod history;
 mod judge;
 mod live;
-mod loss_watch;
-mod losses;
+mod lost_requests;
 pub mod record;
 pub mod remote;
 pub mod replay;
 mod setup;
 mod setup_file;
 mod snapshot;
-mod standing;
 mod watching;
 pub mod wire;
 
@@ -25,20 +25,20 @@ pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Refusal, Slowdown};
+pub use contribution::MemberContribution;
+pub use failure_watch::{FailureWatch, LogLine, Total};
 pub use gpu_view::GpuView;
 pub use guard::{Check, Limited, Measured, Probation, ProbationState, Target, Terms};
 pub use history::{Mark, MarkKind, Ran};
-pub use judge::{Baseline, Judge, Verdict};
+pub use judge::{Baseline, Judge, JudgeVerdict};
 pub use live::LiveSession;
-pub use loss_watch::{LogLine, LossWatch, Total};
-pub use losses::{Losses, Lost};
+pub use lost_requests::{Lost, LostRequests};
 pub use setup::Setup;
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
     Accuracy, Counters, DeviceView, EntryView, Health, LoadView, LogEntry, LogLevel, MemberView,
     Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot, ThroughputView,
 };
-pub use standing::Standing;
 pub use watching::{Audience, Pace, Play, Playback, RecordingView};
 
 use std::time::Duration;

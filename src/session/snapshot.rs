@@ -14,12 +14,12 @@ use crate::metrics::{Distribution, LatencyView};
 use crate::search::Progress;
 use crate::serving::Flaws;
 
+use super::contribution::MemberContribution;
 use super::gpu_view::GpuView;
 use super::guard::{Probation, Target};
 use super::history::{Mark, Ran};
-use super::losses::Losses;
+use super::lost_requests::LostRequests;
 use super::setup::Setup;
-use super::standing::Standing;
 use super::watching::{Audience, Playback, RecordingView};
 
 /// Everything but the spans, at one moment.
@@ -59,7 +59,7 @@ pub struct Snapshot {
     pub accuracy: Option<Accuracy>,
     pub counters: Counters,
     /// What was refused or failed lately.
-    pub lately: Losses,
+    pub lately: LostRequests,
     pub load: LoadView,
     pub search: Option<SearchView>,
     pub reload: Option<ReloadView>,
@@ -166,7 +166,7 @@ pub struct MemberView {
     /// From arrival to this member's answer.
     pub latency: LatencyView,
     /// What it brings to the ensemble; none while too few answers were weighed.
-    pub standing: Option<Standing>,
+    pub standing: Option<MemberContribution>,
     /// Its rows that were not what they should be.
     pub flaws: Flaws,
 }

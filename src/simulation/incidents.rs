@@ -8,7 +8,7 @@ use super::run::{Simulation, add_worker};
 
 impl Simulation {
     /// Incidents whose time has come.
-    pub(super) fn befall(&mut self) {
+    pub(super) fn inject(&mut self) {
         while let Some(&(at, incident)) = self.incidents.first() {
             if at > self.now {
                 break;

@@ -131,7 +131,7 @@ impl Simulation {
     pub fn run(mut self, workload: Workload) -> Result<Report, SimulationError> {
         let mut arriving = Arriving::new(&workload, self.segment)?;
         loop {
-            self.befall();
+            self.inject();
             self.knock(&mut arriving)?;
             self.drive();
             if arriving.is_over() && self.core.in_flight() == 0 || self.is_stopped() {

@@ -375,7 +375,7 @@ fn probation() -> Probation {
         before: Measured::default(),
         after: Measured::default(),
         checks: Vec::new(),
-        refuge: snapshot().setup(),
+        fallback: snapshot().setup(),
     }
 }
 

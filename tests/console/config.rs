@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crossterm::event::KeyCode;
 use divisi_console::config::{
-    Config, Folder, Page, Settings, config_file, keys_file, read_keys, schema, theme_file,
+    Config, ConfigSource, Folder, Settings, config_file, keys_file, read_keys, schema, theme_file,
 };
 use divisi_console::console::commands::{Keymap, TABLE};
 use divisi_console::console::{Effect, Event};
@@ -18,12 +18,12 @@ const THEMES: [&str; 3] = ["dark", "light", "high-contrast"];
 fn config(text: &str) -> Result<Config, String> {
     let path = Path::new("config.toml");
     let themes = THEMES.map(str::to_owned);
-    Config::read(&Page { path, text }, &themes).map_err(|wrong| wrong.to_string())
+    Config::read(&ConfigSource { path, text }, &themes).map_err(|wrong| wrong.to_string())
 }
 
 fn keys(text: &str) -> Result<Keymap, String> {
     let path = Path::new("keys.toml");
-    read_keys(&Page { path, text }).map_err(|wrong| wrong.to_string())
+    read_keys(&ConfigSource { path, text }).map_err(|wrong| wrong.to_string())
 }
 
 /// A folder of this test's own.

@@ -418,7 +418,7 @@ pub fn snapshot() -> Snapshot {
             refused: 3,
             ..Counters::default()
         },
-        lately: Losses::default(),
+        lately: LostRequests::default(),
         load: LoadView {
             resting: false,
             pattern: Some(LoadPattern::poisson(800.0)),

@@ -4,7 +4,7 @@ use divisi::compute::gpu::Precision;
 use divisi::device::gpu::Gauges;
 use divisi::session::{Command, DeviceView, GpuView, Health, Snapshot};
 use divisi_console::config::Config;
-use divisi_console::linear::Desk;
+use divisi_console::linear::LineDesk;
 
 use crate::fake::{Bench, FakeSession, device};
 
@@ -117,7 +117,7 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_may_come_back() {
 fn said(shown: Snapshot) -> String {
     let bench = Bench::new(80, 24);
     *bench.desk.shown.lock().unwrap() = shown;
-    let mut desk = Desk::new(false, Config::default().terms);
+    let mut desk = LineDesk::new(false, Config::default().terms);
     let mut session = FakeSession::at(bench.desk.clone());
     desk.line("status", &mut session).lines.join("\n")
 }

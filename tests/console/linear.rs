@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi::session::*;
 use divisi_console::config::Config;
-use divisi_console::linear::{COMMANDS, Desk, Watcher};
+use divisi_console::linear::{COMMANDS, LineDesk, Watcher};
 
 use crate::fake::{Bench, FakeSession, applied, better, matrix, search, snapshot};
 use crate::rich::on_probation;
@@ -137,7 +137,7 @@ fn a_probation_is_said() {
         before: Measured::default(),
         after: Measured::default(),
         checks: Vec::new(),
-        refuge: shown.setup(),
+        fallback: shown.setup(),
     });
     shown.probation.as_mut().unwrap().checks = checked();
     has(
@@ -159,11 +159,11 @@ fn a_probation_is_said() {
 }
 
 /// A desk on the fake of a bench.
-fn desk(read_only: bool) -> (Desk, FakeSession, Bench) {
+fn desk(read_only: bool) -> (LineDesk, FakeSession, Bench) {
     let bench = Bench::new(80, 24);
     let session = FakeSession::at(bench.desk.clone());
     (
-        Desk::new(read_only, Config::default().terms),
+        LineDesk::new(read_only, Config::default().terms),
         session,
         bench,
     )

@@ -1,7 +1,7 @@
 //! How things look: themes from data, colours that can be read, ASCII, pictures.
 
 use crossterm::event::KeyCode;
-use divisi_console::config::{BUILT_IN, Page, Settings, built_in};
+use divisi_console::config::{BUILT_IN, ConfigSource, Settings, built_in};
 use divisi_console::console::{
     Colour, Colours, Effect, Event, Look, Paint, Rgb, Role, Theme, contrast, picture,
 };
@@ -233,7 +233,7 @@ fn wide_and_reserved_signs_keep_their_columns_in_a_picture() {
 fn errors_of_themes_name_the_place() {
     let read = |text: &str| {
         let path = Path::new("mine.toml");
-        let page = Page { path, text };
+        let page = ConfigSource { path, text };
         divisi_console::config::read_theme(&page, "mine").map_err(|w| w.to_string())
     };
     let wrong = read("[roles]\naccnt = \"#ffffff\"").unwrap_err();

@@ -134,7 +134,7 @@ pub fn searching() -> SearchView {
 fn standings(shown: &mut Snapshot) {
     let standing = |i: usize| {
         let i = i as f64;
-        Standing {
+        MemberContribution {
             weighed: 2048,
             agreement: 0.989 - 0.013 * i,
             accuracy: Some(0.982 - 0.011 * i),
@@ -186,7 +186,7 @@ pub fn on_probation(shown: &mut Snapshot) {
                 missing: 0,
             },
         ],
-        refuge: shown.setup(),
+        fallback: shown.setup(),
     });
 }
 

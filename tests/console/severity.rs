@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::session::{Losses, Lost, Snapshot};
+use divisi::session::{Lost, LostRequests, Snapshot};
 use divisi_console::console::{Colours, Look, Role, Severity, lint_texts};
 use divisi_console::linear::Watcher;
 
@@ -11,7 +11,7 @@ use crate::fake::{Bench, PLAIN, snapshot};
 /// Half of all requests are turned away.
 fn refusing(shown: &mut Snapshot) {
     shown.counters.refused = 96_000;
-    shown.lately = Losses {
+    shown.lately = LostRequests {
         over: Duration::from_secs(5),
         refused: Lost {
             requests: 1_234,
@@ -23,7 +23,7 @@ fn refusing(shown: &mut Snapshot) {
 
 fn failing(shown: &mut Snapshot) {
     shown.counters.failed = 40;
-    shown.lately = Losses {
+    shown.lately = LostRequests {
         over: Duration::from_secs(5),
         refused: Lost::default(),
         failed: Lost {
@@ -122,7 +122,7 @@ fn lines_say_it_once_as_a_fault_and_when_it_is_over() {
     );
     shown.lately.refused.requests += 17;
     assert_eq!(watcher.news(&shown), Vec::<String>::new());
-    shown.lately = Losses::default();
+    shown.lately = LostRequests::default();
     let lines = watcher.news(&shown).join("\n");
     assert!(lines.contains("digits: serving"), "{lines}");
     assert!(lines.contains("no longer: requests refused"), "{lines}");

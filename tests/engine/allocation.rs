@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use divisi::allocation::{
-    Cell, Change, Difference, Frame, History, InvalidMatrix, Matrix, MatrixFile, MatrixFileError,
+    Cell, Change, Difference, Frame, InvalidMatrix, Matrix, MatrixFile, MatrixFileError,
+    UndoHistory,
 };
 use divisi::ensemble::{BatchSize, BatchSizes};
 use proptest::prelude::*;
@@ -85,7 +86,7 @@ proptest! {
     fn undo_and_redo_lead_back_and_forth(steps in prop::collection::vec((0u8..3, 0u32..100), 0..60)) {
         // What runs, what ran before and what was undone, as plain stacks.
         let (mut now, mut undo, mut redo) = (0, Vec::new(), Vec::new());
-        let mut history = History::default();
+        let mut history = UndoHistory::default();
         for (step, value) in steps {
             match step {
                 0 => {

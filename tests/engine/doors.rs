@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
 
-use divisi::session::remote::{Door, Hub, PlaceError, RemoteError, RemoteSession, knock};
+use divisi::session::remote::{BoundSocket, Hub, PlaceError, RemoteError, RemoteSession, knock};
 
 use crate::common::until;
 use crate::transport::{Folder, Puppet, name, serve, viewer};
@@ -19,7 +19,7 @@ fn ends(hub: Hub) {
 }
 
 fn is_taken(path: &Path) -> bool {
-    let door = Door::open_at(path, &name());
+    let door = BoundSocket::open_at(path, &name());
     matches!(door, Err(PlaceError::Taken(name)) if name == "digits")
 }
 
@@ -66,7 +66,7 @@ fn what_listens_without_a_lock_is_left_alone() {
     assert!(is_taken(&path));
     assert!(UnixStream::connect(&path).is_ok(), "it still listens");
     drop(alien);
-    assert!(Door::open_at(&path, &name()).is_ok(), "it is dead");
+    assert!(BoundSocket::open_at(&path, &name()).is_ok(), "it is dead");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_socket_of_another_kind_is_left_alone() {
     let folder = Folder::new();
     let path = folder.join("digits.sock");
     let there = UnixDatagram::bind(&path).expect("bound");
-    let error = Door::open_at(&path, &name()).expect_err("another kind");
+    let error = BoundSocket::open_at(&path, &name()).expect_err("another kind");
     assert!(matches!(error, PlaceError::Occupied(_)), "{error}");
     let from = UnixDatagram::unbound().expect("a socket");
     assert!(from.send_to(b"still there", &path).is_ok());
@@ -85,11 +85,11 @@ fn a_socket_of_another_kind_is_left_alone() {
 fn who_goes_leaves_what_another_put_in_its_place() {
     let folder = Folder::new();
     let path = folder.join("digits.sock");
-    let first = Door::open_at(&path, &name()).expect("a door");
+    let first = BoundSocket::open_at(&path, &name()).expect("a door");
     for file in [&path, &path.with_extension("lock")] {
         fs::remove_file(file).expect("removed");
     }
-    let second = Door::open_at(&path, &name()).expect("nobody is there");
+    let second = BoundSocket::open_at(&path, &name()).expect("nobody is there");
     drop(first);
     assert!(UnixStream::connect(&path).is_ok(), "its socket is there");
     assert!(is_taken(&path), "and its lock");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::metrics::{LogHistogram, Reading};
-use divisi::session::{Baseline, Check, Judge, Limited, Terms, Verdict};
+use divisi::session::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};
 
 const LASTS: Duration = Duration::from_secs(60);
 const SINCE: Duration = Duration::from_secs(100);
@@ -65,18 +65,18 @@ fn judge(before: Did) -> Judge {
     Judge::new(terms(), &before, SINCE)
 }
 
-fn judged(after: Did, at: Duration) -> Verdict {
+fn judged(after: Did, at: Duration) -> JudgeVerdict {
     judge(GOOD).step(SINCE + at, &reading(after), 0)
 }
 
-fn fails_for(verdict: &Verdict, word: &str) -> bool {
-    matches!(verdict, Verdict::Failed(why) if why.contains(word))
+fn fails_for(verdict: &JudgeVerdict, word: &str) -> bool {
+    matches!(verdict, JudgeVerdict::Failed(why) if why.contains(word))
 }
 
 #[test]
 fn what_is_as_good_is_watched_and_passes() {
-    assert_eq!(judged(GOOD, LASTS / 2), Verdict::Watching);
-    assert_eq!(judged(GOOD, LASTS), Verdict::Passed(None));
+    assert_eq!(judged(GOOD, LASTS / 2), JudgeVerdict::Watching);
+    assert_eq!(judged(GOOD, LASTS), JudgeVerdict::Passed(None));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn each_limit_fails_what_is_worse_and_says_which_and_by_how_many() {
         wrong: 250,
         ..GOOD
     };
-    assert_eq!(judged(near, LASTS), Verdict::Passed(None));
+    assert_eq!(judged(near, LASTS), JudgeVerdict::Passed(None));
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn few_requests_decide_only_what_they_show() {
         wrong: 0,
         ..GOOD
     };
-    assert_eq!(judged(one, LASTS / 2), Verdict::Watching);
+    assert_eq!(judged(one, LASTS / 2), JudgeVerdict::Watching);
     let passed = judged(one, LASTS);
     assert!(
-        matches!(&passed, Verdict::Passed(Some(remark)) if remark.contains("were missing")),
+        matches!(&passed, JudgeVerdict::Passed(Some(remark)) if remark.contains("were missing")),
         "{passed:?}"
     );
     // If all of them are late, it does.
@@ -143,7 +143,7 @@ fn what_waited_while_the_change_was_made_is_not_held_against_it() {
         late: 90,
         ..GOOD
     };
-    assert_eq!(judged(slow, Duration::from_secs(2)), Verdict::Watching);
+    assert_eq!(judged(slow, Duration::from_secs(2)), JudgeVerdict::Watching);
     assert!(fails_for(&judged(slow, Duration::from_secs(4)), "p99"));
 }
 
@@ -200,12 +200,15 @@ fn without_requests_it_passes_with_a_remark_unless_they_are_stuck() {
     let judge = judge(GOOD);
     let none = Reading::default();
     let passed = judge.step(SINCE + LASTS, &none, 0);
-    assert!(matches!(passed, Verdict::Passed(Some(remark)) if remark.contains("no request")));
+    assert!(matches!(passed, JudgeVerdict::Passed(Some(remark)) if remark.contains("no request")));
     assert!(fails_for(
         &judge.step(SINCE + LASTS, &none, 7),
         "7 requests"
     ));
-    assert_eq!(judge.step(SINCE + LASTS / 2, &none, 7), Verdict::Watching);
+    assert_eq!(
+        judge.step(SINCE + LASTS / 2, &none, 7),
+        JudgeVerdict::Watching
+    );
 }
 
 #[test]
@@ -217,7 +220,7 @@ fn without_a_time_before_latency_and_accuracy_are_not_compared() {
         ..GOOD
     };
     let passed = judge(NONE).step(SINCE + LASTS, &reading(slow), 0);
-    assert!(matches!(passed, Verdict::Passed(Some(remark)) if remark.contains("before")));
+    assert!(matches!(passed, JudgeVerdict::Passed(Some(remark)) if remark.contains("before")));
     let broken = Did {
         failed: 6000,
         ..GOOD
@@ -246,5 +249,5 @@ fn what_nobody_asked_about_does_not_matter() {
         ..GOOD
     };
     let verdict = Judge::new(terms, &before, SINCE).step(SINCE + LASTS, &reading(awful), 0);
-    assert_eq!(verdict, Verdict::Passed(None));
+    assert_eq!(verdict, JudgeVerdict::Passed(None));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::metrics::Reading;
-use divisi::session::{Baseline, Judge, Terms, Verdict};
+use divisi::session::{Baseline, Judge, JudgeVerdict, Terms};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -109,7 +109,7 @@ fn is_rolled_back(law: Law, seed: u64, factor: f64) -> bool {
     (1..=50).any(|second| {
         service.serve(asked.div_ceil(50), factor, &mut after);
         let verdict = judge.step(Duration::from_secs(second), &after, 0);
-        matches!(verdict, Verdict::Failed(_))
+        matches!(verdict, JudgeVerdict::Failed(_))
     })
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use divisi::session::{LogLevel, LossWatch, Losses, Total};
+use divisi::session::{FailureWatch, LogLevel, LostRequests, Total};
 
 /// Five looks a second at an engine that refuses `rate` requests a second from second
 /// `from` to second `to`.
-fn looks(rate: u64, from: u64, to: u64, end: u64) -> Vec<(u64, Losses, Vec<String>)> {
-    let mut watch = LossWatch::new(Duration::ZERO);
+fn looks(rate: u64, from: u64, to: u64, end: u64) -> Vec<(u64, LostRequests, Vec<String>)> {
+    let mut watch = FailureWatch::new(Duration::ZERO);
     let mut refused = 0;
     let look = |tick: u64| {
         if (from * 5..to * 5).contains(&tick) {
@@ -65,7 +65,7 @@ fn what_is_lost_counts_for_five_seconds_and_not_for_ever() {
             let rate = lately.refused.requests as f64 / lately.over.as_secs_f64();
             assert!(rate <= 1001.0, "at {now}: {lately:?}");
         } else if !(2.0..=18.5).contains(&now) {
-            assert_eq!(lately, Losses::default(), "at {now}");
+            assert_eq!(lately, LostRequests::default(), "at {now}");
         }
     }
 }

@@ -167,14 +167,14 @@ fn who_measures_is_asked_to_leave_where_a_device_is_lost() {
         asked.recv().expect("asked");
         drop(reserved);
     });
-    let refuge = |running: &divisi::allocation::Matrix| {
-        let mut refuge = running.clone();
+    let fallback = |running: &divisi::allocation::Matrix| {
+        let mut fallback = running.clone();
         for member in 0..running.frame().members.len() {
             let cell = Cell { device: 0, member };
-            refuge = refuge.with(cell, None).map_err(|e| e.to_string())?;
+            fallback = fallback.with(cell, None).map_err(|e| e.to_string())?;
         }
-        Ok(refuge)
+        Ok(fallback)
     };
-    engine.lose_device(0, refuge, |_| {}).expect("moves");
+    engine.lose_device(0, fallback, |_| {}).expect("moves");
     measures.join().expect("it left");
 }

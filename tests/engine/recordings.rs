@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use divisi::session::record::{Recorder, Tape};
+use divisi::session::record::{Recorder, RecordingReader};
 use divisi::session::replay::ReplaySession;
 use divisi::session::wire::{Format, SpanBatch, encode, hello};
 use divisi::session::{Command, Play, Session};
@@ -73,14 +73,16 @@ fn a_small_file_is_never_decoded_to_much() {
     )));
     assert!(bytes.len() < 300 << 10, "{} bytes", bytes.len());
     fs::write(&path, &bytes).expect("written");
-    let error = Tape::open(&path).expect_err("too large").to_string();
+    let error = RecordingReader::open(&path)
+        .expect_err("too large")
+        .to_string();
     assert!(error.contains("no whole block"), "{error}");
     // As many as are allowed: opening decodes the first state and nothing else.
     let blocks = (0..7).map(|n| block(n, &stuffed(n, 8 * MIB, &no_spans(n))));
     let bytes = recording(blocks);
     assert!(bytes.len() < 300 << 10, "{} bytes", bytes.len());
     fs::write(&path, &bytes).expect("written");
-    let tape = Tape::open(&path).expect("seven blocks");
+    let tape = RecordingReader::open(&path).expect("seven blocks");
     assert_eq!(tape.decoded().blocks, 0);
     let mut session =
         ReplaySession::with_clock(tape, Box::new(|| Duration::ZERO)).expect("a state");
@@ -111,7 +113,7 @@ fn lists_are_counted_before_they_are_made() {
     let bytes = recording(std::iter::once(block(0, &raw)));
     assert!(bytes.len() < 64 << 10, "{} bytes", bytes.len());
     fs::write(&path, &bytes).expect("written");
-    let tape = Tape::open(&path).expect("a block");
+    let tape = RecordingReader::open(&path).expect("a block");
     let error = ReplaySession::with_clock(tape, Box::new(|| Duration::ZERO)).err();
     let error = error.expect("84 MB from 20 KB").to_string();
     assert!(error.contains("no whole block"), "{error}");
@@ -151,7 +153,7 @@ fn a_process_that_is_killed_leaves_its_first_seconds() {
     }
     // Nothing ends it: what is in the file now is what a kill leaves.
     let kept = wait_for(|| {
-        let tape = Tape::open(&path).map_err(|e| e.to_string())?;
+        let tape = RecordingReader::open(&path).map_err(|e| e.to_string())?;
         let until = tape.until();
         if until >= Duration::from_secs(1) {
             Ok(until)

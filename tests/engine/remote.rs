@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use divisi::ensemble::BatchSize;
 use divisi::load::LoadPattern;
-use divisi::session::remote::{Door, PlaceError, RemoteSession, ServerName, Viewer};
+use divisi::session::remote::{BoundSocket, PlaceError, RemoteSession, ServerName, Viewer};
 use divisi::session::wire::{Format, encode, hello};
 use divisi::session::{Command, Pace, Play, SearchOrder, Session, Setup, Slowdown, Target, Terms};
 
@@ -171,7 +171,7 @@ fn only_a_dead_servers_socket_is_replaced() {
     for (what, put) in lies_there {
         put(&path);
         let before = fs::symlink_metadata(&path).expect("there");
-        let error = Door::open_at(&path, &name()).expect_err(what);
+        let error = BoundSocket::open_at(&path, &name()).expect_err(what);
         assert!(matches!(error, PlaceError::Occupied(_)), "{what}: {error}");
         let after = fs::symlink_metadata(&path).expect(what);
         assert_eq!(
@@ -184,7 +184,10 @@ fn only_a_dead_servers_socket_is_replaced() {
             .expect("removed");
     }
     drop(UnixListener::bind(&path).expect("bound"));
-    assert!(Door::open_at(&path, &name()).is_ok(), "a dead socket");
+    assert!(
+        BoundSocket::open_at(&path, &name()).is_ok(),
+        "a dead socket"
+    );
 }
 
 /// One of every command.

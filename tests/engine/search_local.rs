@@ -8,7 +8,7 @@ use divisi::device::Devices;
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
 use divisi::ensemble::{BatchSize, BatchSizes, Ensemble};
 use divisi::profile::Costs;
-use divisi::search::local::{Climber, Edit, Position, Room};
+use divisi::search::local::{Edit, LocalSearch, MemoryBudget, Position};
 use divisi::search::model::{Batching, Limits, ModelEvaluator, Rates};
 use divisi::search::{Control, Evaluator, worst_fit};
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ struct Bed {
     footprints: Footprints,
     rates: Rates,
     limits: Limits,
-    room: Room,
+    room: MemoryBudget,
     model: ModelEvaluator,
 }
 
@@ -61,7 +61,7 @@ fn bed(ensemble: &Ensemble, devices: Devices) -> Bed {
     Bed {
         rates: Rates::new(&frame, &devices, &costs, batching),
         limits: Limits::new(&frame, &devices, &costs, batching),
-        room: Room::new(&frame, &devices, &footprints),
+        room: MemoryBudget::new(&frame, &devices, &footprints),
         model: ModelEvaluator::new(&frame, &devices, footprints.clone(), &costs, batching)
             .expect("known"),
         frame,
@@ -189,7 +189,7 @@ proptest! {
         let best = best.fold(0.0, f64::max);
         let mut position = Position::new(&bed.rates, bed.room.clone(), &start.expect("fits"));
         let control = Control::default();
-        let mut climber = Climber::new(&control, &bed.frame);
+        let mut climber = LocalSearch::new(&control, &bed.frame);
         let summits = climber.climb_all(&mut position, 8, seed).expect("not cancelled");
         let found = summits[0].score;
         prop_assert!(found <= best * (1.0 + 1e-9), "{found} {best}");

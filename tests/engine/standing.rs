@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
-use divisi::ensemble::{Combination, RuleKind, Scales, Weighed};
+use divisi::ensemble::{Combination, MemberEvaluation, MemberFigures, RuleKind};
 use divisi::session::{Command, LiveSession, LoadPattern, Session};
 
 use crate::common::{digits, networks, start, until};
 
 const CLASSES: usize = 3;
 
-fn scales(combination: &Combination) -> Scales {
-    Scales::new(combination, combination.build(CLASSES), CLASSES)
+fn scales(combination: &Combination) -> MemberEvaluation {
+    MemberEvaluation::new(combination, combination.build(CLASSES), CLASSES)
 }
 
 /// The figures of each member after `rounds` of the same samples.
-fn weighed(combination: &Combination, samples: &[(Vec<[f32; 3]>, Option<usize>)]) -> Vec<Weighed> {
+fn weighed(
+    combination: &Combination,
+    samples: &[(Vec<[f32; 3]>, Option<usize>)],
+) -> Vec<MemberFigures> {
     let mut scales = scales(combination);
     for _ in 0..100 {
         for (rows, label) in samples {

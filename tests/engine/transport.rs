@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use divisi::allocation::Cell;
 use divisi::ensemble::BatchSize;
-use divisi::session::record::{Recorder, Tape};
+use divisi::session::record::{Recorder, RecordingReader};
 use divisi::session::remote::{
-    Door, Hub, PlaceError, RemoteError, RemoteSession, ServerName, Viewer, stop,
+    BoundSocket, Hub, PlaceError, RemoteError, RemoteSession, ServerName, Viewer, stop,
 };
 use divisi::session::replay::ReplaySession;
 use divisi::session::wire::{Delta, SpanBatch, VERSION, decode, encode};
@@ -161,7 +161,7 @@ pub fn record(path: &Path, seconds: u64) -> Vec<Snapshot> {
 pub fn play(path: &Path) -> (ReplaySession, Arc<AtomicU64>) {
     let clock = Arc::new(AtomicU64::new(0));
     let hand = Arc::clone(&clock);
-    let tape = Tape::open(path).expect("a recording");
+    let tape = RecordingReader::open(path).expect("a recording");
     let now = move || Duration::from_millis(hand.load(Ordering::Relaxed));
     let session = ReplaySession::with_clock(tape, Box::new(now));
     (session.expect("plays"), clock)
@@ -237,7 +237,7 @@ fn nothing_is_overwritten_and_a_second_recording_takes_another_name() {
     fs::write(&path, "mine").expect("written");
     record(&path, 1);
     assert_eq!(fs::read_to_string(&path).expect("there"), "mine");
-    assert!(Tape::open(&folder.join("a-2.divisi")).is_ok());
+    assert!(RecordingReader::open(&folder.join("a-2.divisi")).is_ok());
     let mut session = Recorder::new(Puppet::new());
     let nowhere = Command::StartRecording(folder.join("no/where.divisi"));
     assert!(session.command(nowhere).is_err());
@@ -290,10 +290,10 @@ fn a_file_cut_off_is_readable_up_to_its_last_whole_block() {
     let path = folder.join("a.divisi");
     record(&path, 20);
     let whole = fs::read(&path).expect("bytes");
-    assert!(Tape::open(&path).expect("whole").is_whole());
+    assert!(RecordingReader::open(&path).expect("whole").is_whole());
     for cut in (0..whole.len()).step_by(whole.len() / 37) {
         fs::write(&path, &whole[..cut]).expect("written");
-        let Ok(tape) = Tape::open(&path) else {
+        let Ok(tape) = RecordingReader::open(&path) else {
             continue;
         };
         assert!(!tape.is_whole() || cut == 0);
@@ -310,7 +310,7 @@ fn a_file_cut_off_is_readable_up_to_its_last_whole_block() {
     let half = &whole[..whole.len() * 3 / 4];
     fs::write(&path, half).expect("written");
     assert!(
-        Tape::open(&path).is_ok(),
+        RecordingReader::open(&path).is_ok(),
         "three quarters have whole blocks"
     );
 }
@@ -324,17 +324,19 @@ fn another_version_and_other_files_are_named() {
     for (version, said) in [(VERSION + 1, " newer"), (VERSION - 1, "n older")] {
         bytes[8..10].copy_from_slice(&version.to_le_bytes());
         fs::write(&path, &bytes).expect("written");
-        let error = Tape::open(&path).expect_err("another version");
+        let error = RecordingReader::open(&path).expect_err("another version");
         let said = format!("recorded by a{said} Divisi: version {version}, expected {VERSION}");
         assert_eq!(error.to_string(), said);
     }
     fs::write(&path, "sample,class\n1,2\n").expect("written");
-    let error = Tape::open(&path).expect_err("CSV").to_string();
+    let error = RecordingReader::open(&path).expect_err("CSV").to_string();
     assert_eq!(error, "not a recording of Divisi: it begins otherwise");
     for text in ["", "DIVIS"] {
         fs::write(&path, text).expect("written");
-        assert!(Tape::is_one(&path), "it is called so");
-        let error = Tape::open(&path).expect_err("too short").to_string();
+        assert!(RecordingReader::is_one(&path), "it is called so");
+        let error = RecordingReader::open(&path)
+            .expect_err("too short")
+            .to_string();
         let found = text.len();
         let said = format!("expected a recording of Divisi, found {found} bytes");
         assert_eq!(error, said);
@@ -352,8 +354,8 @@ fn what_is_no_file_is_not_waited_for() {
         (folder.join(""), "a folder"),
         ("/dev/zero".into(), "a device"),
     ] {
-        assert!(!Tape::is_one(&path), "{}", path.display());
-        let error = Tape::open(&path).expect_err(found).to_string();
+        assert!(!RecordingReader::is_one(&path), "{}", path.display());
+        let error = RecordingReader::open(&path).expect_err(found).to_string();
         assert_eq!(error, format!("expected a file, found {found}"));
     }
 }
@@ -383,7 +385,7 @@ proptest! {
         }
         fs::write(&path, &bytes).expect("written");
         let harmed = bytes != whole.0;
-        let tape = Tape::open(&path);
+        let tape = RecordingReader::open(&path);
         prop_assert!(harmed || tape.is_ok(), "nothing was harmed");
         let played = tape.and_then(|tape| ReplaySession::with_clock(tape, Box::new(|| Duration::ZERO)));
         if let Ok(mut session) = played {
@@ -471,7 +473,7 @@ pub fn viewer(name: &str) -> Viewer {
 
 pub fn serve(session: Box<dyn Session>, folder: &Folder) -> (Hub, PathBuf) {
     let path = folder.join("digits.sock");
-    let door = Door::open_at(&path, &name()).expect("a door");
+    let door = BoundSocket::open_at(&path, &name()).expect("a door");
     let hub = Hub::start(session, door, Box::new(|_| {})).expect("serves");
     (hub, path)
 }
@@ -615,8 +617,8 @@ fn nonsense_on_a_socket_is_dropped() {
 fn a_name_is_served_once_and_dead_sockets_are_taken_over() {
     let folder = Folder::new();
     let path = folder.join("digits.sock");
-    let door = Door::open_at(&path, &name()).expect("a door");
-    let second = Door::open_at(&path, &name()).expect_err("taken");
+    let door = BoundSocket::open_at(&path, &name()).expect("a door");
+    let second = BoundSocket::open_at(&path, &name()).expect_err("taken");
     assert!(matches!(second, PlaceError::Taken(name) if name == "digits"));
     drop(door);
     // As a server that was killed leaves it.
@@ -626,7 +628,7 @@ fn a_name_is_served_once_and_dead_sockets_are_taken_over() {
         .err()
         .expect("dead");
     assert!(matches!(error, RemoteError::Io(_)));
-    drop(Door::open_at(&path, &name()).expect("taken over"));
+    drop(BoundSocket::open_at(&path, &name()).expect("taken over"));
     let left = fs::read_dir(folder.join("")).expect("a folder").count();
     assert_eq!(left, 0, "neither a socket nor its lock stays");
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::super::error::EnsembleError;
 use super::super::manifest::{Calibration, Manifest};
 use super::super::samples::{SampleForm, Samples, SamplesError};
-use super::page::Page;
+use super::source::ManifestSource;
 use crate::network::Shape;
 
 /// Values of made-up samples at most: half a gibibyte of them.
 const MOST_VALUES: usize = 1 << 27;
 
 pub(super) fn calibration(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     manifest: &Manifest,
     form: &SampleForm<'_>,
 ) -> Result<Option<Arc<Samples>>, EnsembleError> {
@@ -42,7 +42,7 @@ pub(super) fn calibration(
 
 /// Samples with their labels; rows are left out of both.
 fn read(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     table: &Calibration,
     file: &str,
     form: &SampleForm<'_>,
@@ -67,7 +67,7 @@ fn read(
 }
 
 fn made_up(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     rows: &toml::Spanned<i64>,
     shape: Shape,
 ) -> Result<Samples, EnsembleError> {

@@ -5,13 +5,13 @@ use toml::Spanned;
 use super::super::error::EnsembleError;
 use super::super::manifest::{InputTable, MemberInput};
 use super::super::{Input, PerChannel, Steps};
-use super::page::Page;
+use super::source::ManifestSource;
 use crate::network::Shape;
 use crate::words;
 
 /// What clients send, and the steps that members inherit.
 pub(super) fn ensemble(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     table: &InputTable,
 ) -> Result<(Input, Steps), EnsembleError> {
     let shape = shape(page, "input.shape", &table.shape)?;
@@ -29,7 +29,7 @@ pub(super) fn ensemble(
 
 /// A member's own input; what it does not say is the ensemble's.
 pub(super) fn member(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     table: Option<&MemberInput>,
     of_ensemble: &(Input, Steps),
 ) -> Result<Input, EnsembleError> {
@@ -56,7 +56,7 @@ pub(super) fn member(
 }
 
 fn own_shape(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     written: &Spanned<Vec<i64>>,
     sample: Shape,
 ) -> Result<Shape, EnsembleError> {
@@ -69,7 +69,7 @@ fn own_shape(
 }
 
 fn transform_input(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     asked: &Spanned<bool>,
     shape: Shape,
 ) -> Result<bool, EnsembleError> {
@@ -96,7 +96,7 @@ impl Written<'_> {
     /// What is not written is as in `inherited`.
     fn steps(
         &self,
-        page: &Page<'_>,
+        page: &ManifestSource<'_>,
         shape: Shape,
         inherited: Steps,
     ) -> Result<Steps, EnsembleError> {
@@ -113,7 +113,12 @@ impl Written<'_> {
         })
     }
 
-    fn input(&self, page: &Page<'_>, shape: Shape, steps: &Steps) -> Result<Input, EnsembleError> {
+    fn input(
+        &self,
+        page: &ManifestSource<'_>,
+        shape: Shape,
+        steps: &Steps,
+    ) -> Result<Input, EnsembleError> {
         Input::new(shape, steps).map_err(|channel| {
             let all = [self.std, self.scale, self.mean, self.shift];
             let at = all
@@ -132,7 +137,7 @@ impl Written<'_> {
 
 /// Finite numbers, one or as many as there are channels; standard deviations above 0.
 fn per_channel(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     field: &str,
     written: &Spanned<PerChannel>,
     shape: Shape,
@@ -183,7 +188,7 @@ fn check_resize(sample: Shape, own: Shape) -> Result<(), String> {
 }
 
 fn shape(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     field: &str,
     written: &Spanned<Vec<i64>>,
 ) -> Result<Shape, EnsembleError> {

@@ -11,14 +11,14 @@ use super::super::member::{Member, Outputs};
 use super::super::temperature::Temperature;
 use super::super::vote_weight::VoteWeight;
 use super::super::{Input, Steps};
-use super::page::Page;
+use super::source::ManifestSource;
 use super::{check_name, input, naming};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
 use crate::network::{Graph, Naming, Shape, Weights, WeightsError};
 
 pub(super) fn members(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     manifest: &Manifest,
     input: &(Input, Steps),
     classes: usize,
@@ -56,7 +56,7 @@ pub(super) fn members(
 }
 
 fn build_member(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     table: &MemberTable,
     index: usize,
     input: &(Input, Steps),
@@ -83,7 +83,7 @@ fn build_member(
 
 /// A member's own temperature, or that of all; values have none.
 fn temperature(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     table: &MemberTable,
     of_all: Temperature,
 ) -> Result<Temperature, EnsembleError> {
@@ -102,7 +102,10 @@ fn temperature(
 }
 
 /// Returns `None` for a member that does not vote.
-fn vote_weight(page: &Page<'_>, table: &MemberTable) -> Result<Option<VoteWeight>, EnsembleError> {
+fn vote_weight(
+    page: &ManifestSource<'_>,
+    table: &MemberTable,
+) -> Result<Option<VoteWeight>, EnsembleError> {
     let Some(written) = &table.vote_weight else {
         return Ok(Some(VoteWeight::default()));
     };
@@ -131,7 +134,7 @@ fn weights(
 }
 
 fn network(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     table: &MemberTable,
     input: Shape,
     classes: usize,

@@ -4,12 +4,12 @@ mod calibration;
 mod input;
 mod members;
 mod naming;
-mod page;
 mod policy;
+mod source;
 
 use std::collections::HashMap;
 
-use page::Page;
+use source::ManifestSource;
 
 use crate::compute::gpu::Precision;
 
@@ -28,40 +28,45 @@ const DEFAULT_SEGMENT: i64 = 128;
 
 pub(super) fn read(files: &Files) -> Result<Ensemble, EnsembleError> {
     let text = files.read_text(files.manifest())?;
-    let page = Page {
+    let source = ManifestSource {
         files,
         file: files.manifest(),
         text: &text,
     };
     let manifest: Manifest = toml::from_str(&text)
-        .map_err(|e| EnsembleError::toml(files.display(page.file), &text, &e))?;
-    ensemble(&page, manifest)
+        .map_err(|e| EnsembleError::toml(files.display(source.file), &text, &e))?;
+    ensemble(&source, manifest)
 }
 
 /// What a terminal and a table can show.
-fn check_name(page: &Page<'_>, at: usize, field: &str, name: &str) -> Result<(), EnsembleError> {
+fn check_name(
+    source: &ManifestSource<'_>,
+    at: usize,
+    field: &str,
+    name: &str,
+) -> Result<(), EnsembleError> {
     let shown = !name.trim().is_empty() && !name.chars().any(char::is_control);
     if shown && name.chars().count() <= MAX_NAME {
         return Ok(());
     }
     let found = name.escape_debug();
     let why = format!("{field}: expected 1 to {MAX_NAME} printable characters, found `{found}`");
-    Err(page.wrong(at, why))
+    Err(source.wrong(at, why))
 }
 
-fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
-    check_name(page, 0, "name", &manifest.name)?;
-    let classes = page.count("classes", &manifest.classes, 1 << 24)?;
-    let normalised = input::ensemble(page, &manifest.input)?;
+fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
+    check_name(source, 0, "name", &manifest.name)?;
+    let classes = source.count("classes", &manifest.classes, 1 << 24)?;
+    let normalised = input::ensemble(source, &manifest.input)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
     let batch_sizes = match &manifest.batch_sizes {
         None => BatchSizes::default(),
         Some(sizes) => BatchSizes::new(sizes.get_ref())
-            .map_err(|why| page.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
+            .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
-    let labels = labels(page, &manifest, classes)?;
-    let members = members::members(page, &manifest, &normalised, classes)?;
+    let labels = labels(source, &manifest, classes)?;
+    let members = members::members(source, &manifest, &normalised, classes)?;
     let (input, _) = normalised;
     let layout = manifest.input.layout;
     let rule = manifest
@@ -74,10 +79,10 @@ fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleErr
         ..SampleForm::new(input.shape).classes(classes, labels.as_deref())
     };
     let ensemble = Ensemble {
-        segment_size: page.count("segment_size", segment, 1 << 20)?,
-        policy: policy::policy(page, &manifest, &batch_sizes)?,
-        calibration: calibration::calibration(page, &manifest, &form)?,
-        precision: precision(page, &manifest)?,
+        segment_size: source.count("segment_size", segment, 1 << 20)?,
+        policy: policy::policy(source, &manifest, &batch_sizes)?,
+        calibration: calibration::calibration(source, &manifest, &form)?,
+        precision: precision(source, &manifest)?,
         name: manifest.name,
         rule,
         devices: manifest.devices,
@@ -88,24 +93,28 @@ fn ensemble(page: &Page<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleErr
         batch_sizes,
         labels: labels.clone(),
     };
-    outputs(page, rule_at, &ensemble)?;
+    outputs(source, rule_at, &ensemble)?;
     Ok(ensemble)
 }
 
 /// Rules and temperatures that suit what members give.
-fn outputs(page: &Page<'_>, at: usize, ensemble: &Ensemble) -> Result<(), EnsembleError> {
+fn outputs(
+    source: &ManifestSource<'_>,
+    at: usize,
+    ensemble: &Ensemble,
+) -> Result<(), EnsembleError> {
     let outputs: Vec<Outputs> = ensemble.members.iter().map(|m| m.outputs).collect();
     let combination = ensemble.combination();
     let suits = combination.check_outputs(&outputs, &ensemble.member_names());
-    suits.map_err(|why| page.wrong(at, why))
+    suits.map_err(|why| source.wrong(at, why))
 }
 
-fn precision(page: &Page<'_>, manifest: &Manifest) -> Result<Precision, EnsembleError> {
+fn precision(source: &ManifestSource<'_>, manifest: &Manifest) -> Result<Precision, EnsembleError> {
     let Some(written) = &manifest.precision else {
         return Ok(Precision::default());
     };
     let parsed = written.get_ref().parse();
-    parsed.map_err(|why: String| page.wrong(written.span().start, format!("precision: {why}")))
+    parsed.map_err(|why: String| source.wrong(written.span().start, format!("precision: {why}")))
 }
 
 /// Names of classes, each of one class: files may give labels by name.
@@ -122,12 +131,12 @@ fn distinct(labels: &[String]) -> Result<(), String> {
 }
 
 fn labels(
-    page: &Page<'_>,
+    source: &ManifestSource<'_>,
     manifest: &Manifest,
     classes: usize,
 ) -> Result<Option<Vec<String>>, EnsembleError> {
     match &manifest.labels {
-        Some(labels) if labels.get_ref().len() != classes => Err(page.wrong(
+        Some(labels) if labels.get_ref().len() != classes => Err(source.wrong(
             labels.span().start,
             format!(
                 "labels: expected one a class ({classes}), found {}",
@@ -136,9 +145,9 @@ fn labels(
         )),
         Some(labels) => {
             for label in labels.get_ref() {
-                check_name(page, labels.span().start, "labels", label)?;
+                check_name(source, labels.span().start, "labels", label)?;
             }
-            distinct(labels.get_ref()).map_err(|why| page.wrong(labels.span().start, why))?;
+            distinct(labels.get_ref()).map_err(|why| source.wrong(labels.span().start, why))?;
             Ok(Some(labels.get_ref().clone()))
         }
         None => Ok(None),

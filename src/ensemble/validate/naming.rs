@@ -6,10 +6,13 @@ use toml::Spanned;
 
 use super::super::error::EnsembleError;
 use super::super::manifest::MemberTable;
-use super::page::Page;
+use super::source::ManifestSource;
 use crate::network::{Naming, Pattern};
 
-pub(super) fn naming(page: &Page<'_>, table: &MemberTable) -> Result<Naming, EnsembleError> {
+pub(super) fn naming(
+    page: &ManifestSource<'_>,
+    table: &MemberTable,
+) -> Result<Naming, EnsembleError> {
     let spans = [
         ("prefix", table.prefix.as_ref().map(Spanned::span)),
         ("rename", table.rename.as_ref().map(Spanned::span)),
@@ -30,7 +33,7 @@ pub(super) fn naming(page: &Page<'_>, table: &MemberTable) -> Result<Naming, Ens
 }
 
 fn prefix(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     written: Option<&Spanned<String>>,
 ) -> Result<Option<String>, EnsembleError> {
     match written {
@@ -43,7 +46,7 @@ fn prefix(
 }
 
 fn rename(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     written: Option<&Spanned<BTreeMap<String, String>>>,
 ) -> Result<BTreeMap<String, String>, EnsembleError> {
     let Some(written) = written else {
@@ -61,7 +64,7 @@ fn rename(
 }
 
 fn ignore(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     written: Option<&Spanned<Vec<String>>>,
 ) -> Result<Vec<Pattern>, EnsembleError> {
     let Some(written) = written else {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use super::page::Page;
+use super::source::ManifestSource;
 use crate::ensemble::batch_sizes::BatchSizes;
 use crate::ensemble::error::EnsembleError;
 use crate::ensemble::manifest::{Manifest, Policy};
@@ -10,7 +10,7 @@ use crate::ensemble::policy::{DEFAULT_WAIT, PolicyKind, Wait};
 use crate::words;
 
 pub(super) fn policy(
-    page: &Page<'_>,
+    page: &ManifestSource<'_>,
     manifest: &Manifest,
     sizes: &BatchSizes,
 ) -> Result<PolicyKind, EnsembleError> {

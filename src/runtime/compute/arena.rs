@@ -10,7 +10,7 @@ use super::error::ComputeError;
 use super::kernels::{Buffer, Memory};
 use super::layout::Layout;
 use super::lowered::{Lowered, Phase, Share};
-use super::team::Progress;
+use super::team::PhaseBarrier;
 use super::view::Place;
 
 /// Intermediate values for batches of up to its size, on up to its threads.
@@ -25,7 +25,7 @@ pub(super) struct Arena {
     /// Row offsets of each thread.
     offsets: Vec<Mutex<Vec<usize>>>,
     phases: Vec<Phase>,
-    progress: Progress,
+    progress: PhaseBarrier,
 }
 
 /// Work below this is done faster by one thread than others are woken: they need some
@@ -47,7 +47,7 @@ impl Arena {
             offsets: (0..threads).map(|_| offsets()).collect(),
             layout,
             phases: Vec::new(),
-            progress: Progress::default(),
+            progress: PhaseBarrier::default(),
         })
     }
 

@@ -9,7 +9,7 @@ use super::family::Family;
 use super::fold::{StepWeights, fold};
 use super::kernels::{self, Call, Memory, TileShape};
 use super::plan::Plan;
-use super::team::Progress;
+use super::team::PhaseBarrier;
 
 /// What all workers of one member in one memory space share.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl Lowered {
     pub(super) unsafe fn run(
         &self,
         phases: &[Phase],
-        progress: &Progress,
+        progress: &PhaseBarrier,
         share: Share<'_>,
     ) -> bool {
         phases.iter().enumerate().all(|(at, phase)| {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// How far the threads are.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct PhaseBarrier {
     phases: Vec<Counters>,
     /// Set by a thread that panics, so that nobody waits for what it leaves.
     broken: AtomicBool,
@@ -24,7 +24,7 @@ struct Counters {
 /// Rounds of spinning before others are let run.
 const SPINS: usize = 2_000;
 
-impl Progress {
+impl PhaseBarrier {
     /// Begins a run of `phases` phases.
     pub fn begin(&mut self, phases: usize) {
         if self.phases.len() < phases {
@@ -87,7 +87,7 @@ mod tests {
     use std::sync::Mutex;
     use std::thread;
 
-    use super::Progress;
+    use super::PhaseBarrier;
     use crate::lock::lock;
 
     /// What `run` gives on each of `threads` threads; none where it panics.
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_task_runs_once_and_after_all_of_the_phase_before() {
         let tasks = [3, 1, 7, 2, 12];
-        let mut progress = Progress::default();
+        let mut progress = PhaseBarrier::default();
         for threads in [1, 2, 5] {
             progress.begin(tasks.len());
             let ran = Mutex::new(Vec::new());
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_panic_in_a_task_ends_the_run_of_every_thread() {
-        let mut progress = Progress::default();
+        let mut progress = PhaseBarrier::default();
         for threads in [1, 2, 5] {
             progress.begin(2);
             let mut ends = together(threads, || {

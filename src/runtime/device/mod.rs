@@ -180,7 +180,7 @@ impl Devices {
     }
 
     /// Accelerators where there are any, else all: what members are put on first.
-    pub fn foremost(&self) -> Vec<usize> {
+    pub fn preferred(&self) -> Vec<usize> {
         let fast = (0..self.count()).filter(|&d| self.devices[d].kind.is_accelerator());
         let fast: Vec<usize> = fast.collect();
         match fast.is_empty() {

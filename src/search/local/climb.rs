@@ -29,7 +29,7 @@ const PUBLISH_EVERY: Duration = Duration::from_millis(40);
 const MOST_STEPS: usize = 10_000;
 
 /// A search under way: what it counts, and who watches it.
-pub struct Climber<'a> {
+pub struct LocalSearch<'a> {
     control: &'a Control,
     frame: &'a Arc<Frame>,
     /// Number of the largest batch size that may come in.
@@ -46,15 +46,15 @@ pub struct Climber<'a> {
 
 /// What a climb ended at: entries as batch sizes' numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summit {
+pub struct LocalOptimum {
     pub entries: Vec<Option<usize>>,
     pub score: f64,
 }
 
-impl<'a> Climber<'a> {
+impl<'a> LocalSearch<'a> {
     /// Nothing done yet; what happens shows in `control`.
     pub fn new(control: &'a Control, frame: &'a Arc<Frame>) -> Self {
-        Climber {
+        LocalSearch {
             control,
             frame,
             largest: usize::MAX,
@@ -69,7 +69,7 @@ impl<'a> Climber<'a> {
     /// Only with batch sizes up to number `largest`.
     #[must_use]
     pub fn up_to(self, largest: usize) -> Self {
-        Climber { largest, ..self }
+        LocalSearch { largest, ..self }
     }
 
     /// Climbs from `start` and from places around the best; every summit, the best
@@ -82,7 +82,7 @@ impl<'a> Climber<'a> {
         start: &mut Position<'_>,
         restarts: usize,
         seed: u64,
-    ) -> Result<Vec<Summit>, Stopped> {
+    ) -> Result<Vec<LocalOptimum>, Stopped> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let from = start.entries().to_vec();
         self.climb(start)?;
@@ -243,8 +243,8 @@ impl<'a> Climber<'a> {
     }
 }
 
-fn summit(position: &Position<'_>) -> Summit {
-    Summit {
+fn summit(position: &Position<'_>) -> LocalOptimum {
+    LocalOptimum {
         entries: position.entries().to_vec(),
         score: position.score(),
     }

@@ -1,10 +1,10 @@
 //! Local search with the model: moves of one and two entries, from several starts.
 
 mod climb;
+mod memory_budget;
 mod moves;
 mod position;
-mod room;
 
-pub use climb::{Climber, Summit};
+pub use climb::{LocalOptimum, LocalSearch};
+pub use memory_budget::MemoryBudget;
 pub use position::{Edit, Position};
-pub use room::Room;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::allocation::{Cell, Frame, InvalidMatrix, Matrix};
 use crate::search::model::{Drain, Programme, Rates, Runner, WorkerRate, steady};
 
-use super::room::Room;
+use super::memory_budget::MemoryBudget;
 
 /// One entry changed to batch size number `to`, or to no worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Edit {
 #[derive(Debug)]
 pub struct Position<'a> {
     rates: &'a Rates,
-    room: Room,
+    room: MemoryBudget,
     entries: Vec<Option<usize>>,
     /// Number of each entry's worker in the programme.
     numbers: Vec<usize>,
@@ -38,7 +38,7 @@ pub struct Position<'a> {
 
 impl<'a> Position<'a> {
     /// At `matrix`, in a `room` that is empty yet.
-    pub fn new(rates: &'a Rates, room: Room, matrix: &Matrix) -> Self {
+    pub fn new(rates: &'a Rates, room: MemoryBudget, matrix: &Matrix) -> Self {
         let entries = rates.devices() * rates.members();
         let mut position = Position {
             rates,
@@ -78,7 +78,7 @@ impl<'a> Position<'a> {
     }
 
     /// What is booked here.
-    pub fn room(&self) -> &Room {
+    pub fn room(&self) -> &MemoryBudget {
         &self.room
     }
 

@@ -14,7 +14,7 @@ use crate::search::goals::{Candidate, best_under_load, shortfall};
 use crate::search::greedy::Bounds;
 use crate::search::job::Job;
 use crate::search::method::Method;
-use crate::search::modelled::Modelled;
+use crate::search::model_search::ModelSearch;
 use crate::search::worst_fit::worst_fit;
 use crate::serving::FakeFactory;
 
@@ -100,7 +100,7 @@ pub(super) fn offers(
         Err(SearchError::Asked(_)) => return Ok(None),
         Err(other) => return Err(other),
     };
-    let modelled = Modelled::new(&job, control)?;
+    let modelled = ModelSearch::new(&job, control)?;
     let Ok(start) = worst_fit(&job.frame, &job.devices, &modelled.footprints) else {
         return Ok(None);
     };

@@ -9,17 +9,17 @@ use crate::compute::gpu::Precision;
 use crate::device::gpu::GpuInfo;
 use crate::ensemble::Member;
 use crate::profile::Measured;
-use crate::search::sealed;
+use crate::search::checksummed;
 
 /// Names a profile: everything that could change a time goes in. Weights do not.
 pub(super) fn key(member: &Member, threads: usize, partitions: usize) -> String {
     let mut hash = Sha256::new();
     let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
-    hash.update(format!("profile {build:?} {}", sealed::processor()));
+    hash.update(format!("profile {build:?} {}", checksummed::processor()));
     hash.update(crate::compute::kernels_in_use());
     hash.update(format!("{threads} threads, {partitions} partitions"));
     hash.update(format!("{:?} {:?}", member.graph, member.outputs));
-    sealed::hex(hash)
+    checksummed::hex(hash)
 }
 
 /// The same for a model of GPU that computes in `precision`.
@@ -27,12 +27,12 @@ pub(super) fn gpu_key(member: &Member, gpu: &GpuInfo, precision: Precision) -> S
     let mut hash = Sha256::new();
     let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
     // Samples come from this machine's memory.
-    hash.update(format!("profile {build:?} {}", sealed::processor()));
+    hash.update(format!("profile {build:?} {}", checksummed::processor()));
     let model = (&gpu.name, gpu.capability, gpu.multiprocessors, gpu.driver);
     let cudnn = cfg!(feature = "cudnn");
     hash.update(format!("gpu {model:?} {precision} {cudnn}"));
     hash.update(format!("{:?} {:?}", member.graph, member.outputs));
-    sealed::hex(hash)
+    checksummed::hex(hash)
 }
 
 /// Where the profile called `key` is kept.
@@ -42,7 +42,7 @@ pub(super) fn path(folder: &Path, key: &str) -> PathBuf {
 
 /// A profile that was kept and has all of `sizes`.
 pub(super) fn load(path: &Path, sizes: &[usize]) -> Option<Measured> {
-    let profile: Measured = sealed::read(path)?;
+    let profile: Measured = checksummed::read(path)?;
     let points = Vec::from(profile.clone());
     let has = |size: &usize| points.iter().any(|(rows, _)| rows == size);
     sizes.iter().all(has).then_some(profile)
@@ -53,5 +53,5 @@ pub(super) fn load(path: &Path, sizes: &[usize]) -> Option<Measured> {
 /// # Errors
 /// The disk is full or not writable.
 pub(super) fn keep(path: &Path, profile: &Measured) -> io::Result<()> {
-    sealed::write(path, profile)
+    checksummed::write(path, profile)
 }

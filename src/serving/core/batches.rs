@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
-use crate::serving::scheduler::{Over, Pick, Start};
+use crate::serving::scheduler::{FinishedBatch, Pick, Start};
 
 use super::rest::Rest;
 use super::split::{Stamps, split};
-use super::{Core, Entry, Finished, Owed, lags};
+use super::{Core, Entry, Finished, Owed, latencies};
 
 /// What a device with room does next.
 #[derive(Clone, Debug)]
@@ -145,7 +145,12 @@ impl<T: Clone> Core<T> {
         done.device += stamps.busy;
         if let Some(tally) = self.tallies.get_mut(&batch.worker) {
             tally.finished(now, batch, &stamps);
-            lags::record(now, batch, &stamps, [&mut tally.lags, &mut done.lags]);
+            latencies::record(
+                now,
+                batch,
+                &stamps,
+                [&mut tally.latencies, &mut done.latencies],
+            );
         }
         for placed in &batch.ranges {
             let Some(entry) = self.settle(&placed.range) else {
@@ -167,7 +172,7 @@ impl<T: Clone> Core<T> {
         let Some(running) = self.running.remove(&batch.id) else {
             return false;
         };
-        let over = Over {
+        let over = FinishedBatch {
             device: batch.device,
             member: batch.member,
             worker: batch.worker,

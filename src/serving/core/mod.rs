@@ -6,7 +6,7 @@
 mod batches;
 mod devices;
 mod failing;
-mod lags;
+mod latencies;
 mod owed;
 mod rest;
 mod split;

@@ -38,14 +38,14 @@ pub(super) struct Alarm {
 }
 
 /// What devices asleep need not be woken for.
-struct Cover {
+struct RestCover {
     /// Samples of each member's queue that nobody is about to take.
     left: Vec<usize>,
     /// When somebody looks at each member's queue: at once who was woken for it.
     watched: Vec<Option<Duration>>,
 }
 
-impl Cover {
+impl RestCover {
     fn note(&mut self, rest: Rest) {
         let alarm = match rest {
             Rest::Awake => None,
@@ -83,7 +83,7 @@ struct Look {
 }
 
 impl Look {
-    fn see(&mut self, want: Want, cover: &Cover) {
+    fn see(&mut self, want: Want, cover: &RestCover) {
         match want {
             Want::Own => self.own = true,
             Want::Take {
@@ -179,15 +179,15 @@ impl<T: Clone> Core<T> {
         until
     }
 
-    fn look(&self, now: Duration, device: usize, cover: &Cover) -> Look {
+    fn look(&self, now: Duration, device: usize, cover: &RestCover) -> Look {
         let mut look = Look::default();
         self.scheduler
             .wants(now, device, |want| look.see(want, cover));
         look
     }
 
-    fn cover(&self, except: Option<usize>) -> Cover {
-        let mut cover = Cover {
+    fn cover(&self, except: Option<usize>) -> RestCover {
+        let mut cover = RestCover {
             left: (0..self.members)
                 .map(|m| self.scheduler.waiting(m))
                 .collect(),

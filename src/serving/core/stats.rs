@@ -84,7 +84,7 @@ pub(super) struct Tally {
     /// Samples of its batches, and as many as there was room for.
     filled: RateRing,
     room: RateRing,
-    pub lags: LatencyTally,
+    pub latencies: LatencyTally,
 }
 
 impl Tally {
@@ -100,7 +100,7 @@ impl Tally {
             copying: rates(),
             filled: rates(),
             room: rates(),
-            lags: LatencyTally::default(),
+            latencies: LatencyTally::default(),
         }
     }
 
@@ -147,7 +147,7 @@ impl Tally {
 pub(super) struct Done {
     pub samples: RateRing,
     pub device: Duration,
-    pub lags: LatencyTally,
+    pub latencies: LatencyTally,
 }
 
 impl Done {
@@ -156,7 +156,7 @@ impl Done {
         Done {
             samples: RateRing::new(MOMENT, MOMENTS),
             device: Duration::ZERO,
-            lags: LatencyTally::default(),
+            latencies: LatencyTally::default(),
         }
     }
 }
@@ -262,19 +262,21 @@ impl<T: Clone> Core<T> {
         let members = self.member_done.iter_mut();
         Latencies {
             workers: workers
-                .map(|(id, tally)| (*id, tally.lags.view(now, limit)))
+                .map(|(id, tally)| (*id, tally.latencies.view(now, limit)))
                 .collect(),
-            members: members.map(|done| done.lags.view(now, limit)).collect(),
+            members: members
+                .map(|done| done.latencies.view(now, limit))
+                .collect(),
         }
     }
 
     /// Forgets latencies so far.
     pub fn clear_latencies(&mut self) {
         for tally in self.tallies.values_mut() {
-            tally.lags = LatencyTally::default();
+            tally.latencies = LatencyTally::default();
         }
         for done in &mut self.member_done {
-            done.lags = LatencyTally::default();
+            done.latencies = LatencyTally::default();
         }
     }
 

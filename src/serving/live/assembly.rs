@@ -13,15 +13,15 @@ use crate::trace::SpanRing;
 
 use super::engine::{EngineError, EngineOptions};
 use super::factory::{BuildError, PredictorFactory};
-use super::gpu::{Board, Opened};
-use super::shared::{DeviceLane, SPAN_BOUND, Shared};
+use super::gpu::{GpuContext, GpuSlot};
+use super::shared::{DeviceLane, EngineState, SPAN_BOUND};
 
 pub(super) fn assemble(
     ensemble: &Arc<Ensemble>,
     devices: Devices,
     factory: Arc<dyn PredictorFactory>,
     options: &EngineOptions,
-) -> Result<Shared, EngineError> {
+) -> Result<EngineState, EngineError> {
     let slots = ensemble.segment_size;
     let extents = PoolSize::of(ensemble, options.pool)?.extents();
     let boards = open_gpus(&devices, factory.as_ref(), options)?;
@@ -55,7 +55,7 @@ pub(super) fn assemble(
         .for_each(|b| core.record_departures(b.device()));
     let storage = storage(Storage::new(extents, slots, ensemble.transforms()), boards);
     let ensemble = Arc::clone(ensemble);
-    Ok(Shared::new(
+    Ok(EngineState::new(
         ensemble, devices, factory, core, storage, lanes,
     ))
 }
@@ -64,7 +64,7 @@ fn open_gpus(
     devices: &Devices,
     factory: &dyn PredictorFactory,
     options: &EngineOptions,
-) -> Result<Vec<Arc<Board>>, EngineError> {
+) -> Result<Vec<Arc<GpuSlot>>, EngineError> {
     let gpus = devices.iter().enumerate();
     // One without memory is gone, as those that search say: nobody is placed there.
     let gpus = gpus.filter(|(index, _)| devices.memory_bytes(*index) > 0);
@@ -75,15 +75,15 @@ fn open_gpus(
             reason: Box::new(reason),
         };
         let gpu = factory.gpu(info).map_err(failed)?;
-        let opened = Opened::new(index, gpu);
+        let opened = GpuContext::new(index, gpu);
         let opened = opened.map_err(|e| failed(BuildError::Compute(e.into())))?;
-        Ok(Arc::new(Board::new(index, opened, options.drain_limit)))
+        Ok(Arc::new(GpuSlot::new(index, opened, options.drain_limit)))
     })
     .collect()
 }
 
 /// The pool's memory is page-locked by the first GPU that can, for all of them.
-fn storage(ordinary: Storage, boards: Vec<Arc<Board>>) -> Storage {
+fn storage(ordinary: Storage, boards: Vec<Arc<GpuSlot>>) -> Storage {
     if boards.is_empty() {
         return ordinary;
     }

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::ensemble::{Combination, CombinationRule, Ensemble, Scales, Weighed};
+use crate::ensemble::{Combination, CombinationRule, Ensemble, MemberEvaluation, MemberFigures};
 use crate::lock::lock;
 use crate::serving::batch::Range;
 
 /// What the members answered to the first samples of a request.
-pub struct Ballot {
+pub struct MemberSample {
     samples: usize,
     members: usize,
     classes: usize,
@@ -18,7 +18,7 @@ pub struct Ballot {
     rows: Mutex<Vec<f32>>,
 }
 
-impl Ballot {
+impl MemberSample {
     /// Only samples of the first part are kept.
     pub fn within(mut self, part: usize) -> Self {
         self.samples = self.samples.min(part);
@@ -37,7 +37,7 @@ impl Ballot {
 }
 
 /// Decides which requests are weighed, and weighs them.
-pub(super) struct Weighing {
+pub(super) struct MemberSampler {
     /// Answers mean something here.
     enabled: bool,
     members: usize,
@@ -46,7 +46,7 @@ pub(super) struct Weighing {
     probable: bool,
     /// Nanoseconds since the start before which nothing more is kept.
     next: AtomicU64,
-    scales: Mutex<Scales>,
+    scales: Mutex<MemberEvaluation>,
 }
 
 fn scales(
@@ -54,8 +54,8 @@ fn scales(
     rule: &Arc<dyn CombinationRule>,
     classes: usize,
     probable: bool,
-) -> Scales {
-    let scales = Scales::new(combination, Arc::clone(rule), classes);
+) -> MemberEvaluation {
+    let scales = MemberEvaluation::new(combination, Arc::clone(rule), classes);
     match probable {
         true => scales,
         false => scales.of_values(),
@@ -74,7 +74,7 @@ const SHARE: f64 = 0.01;
 const ENTROPY_S: f64 = 15e-9;
 const FOLD_S: f64 = 1e-9;
 
-impl Weighing {
+impl MemberSampler {
     /// Weighs by `rule`, which `combination` builds, where that means something.
     pub fn new(
         enabled: bool,
@@ -84,7 +84,7 @@ impl Weighing {
     ) -> Self {
         let classes = ensemble.classes;
         let probable = ensemble.gives_probabilities();
-        Weighing {
+        MemberSampler {
             enabled,
             members: combination.voting.len(),
             classes,
@@ -105,7 +105,7 @@ impl Weighing {
         now: Duration,
         samples: usize,
         labels: Option<&[usize]>,
-    ) -> Option<Ballot> {
+    ) -> Option<MemberSample> {
         if !self.enabled {
             return None;
         }
@@ -121,7 +121,7 @@ impl Weighing {
             .compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed);
         mine.ok()?;
         let labels = labels.and_then(|all| all.get(..samples));
-        Some(Ballot {
+        Some(MemberSample {
             samples,
             members: self.members,
             classes: self.classes,
@@ -138,7 +138,7 @@ impl Weighing {
     }
 
     /// Weighs what was answered by `rule`.
-    pub fn weigh(&self, ballot: &Ballot, rule: &Arc<dyn CombinationRule>) {
+    pub fn weigh(&self, ballot: &MemberSample, rule: &Arc<dyn CombinationRule>) {
         let mut scales = lock(&self.scales);
         if !scales.is_for(rule) {
             return;
@@ -157,7 +157,7 @@ impl Weighing {
     }
 
     /// Each member's figures; none while too few samples were weighed.
-    pub fn standings(&self) -> Vec<Option<Weighed>> {
+    pub fn standings(&self) -> Vec<Option<MemberFigures>> {
         let scales = lock(&self.scales);
         (0..self.members).map(|member| scales.of(member)).collect()
     }

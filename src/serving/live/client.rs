@@ -14,9 +14,9 @@ use crate::serving::answer::Answer;
 use crate::serving::batch::RequestKey;
 use crate::serving::flaws::Detail;
 
-use super::ballots::Ballot;
+use super::ballots::MemberSample;
 use super::promise::{Books, Promise};
-use super::shared::Shared;
+use super::shared::EngineState;
 
 /// Why a request has no answer although it was admitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub struct RequestData {
     /// Taken when it was let in, so that one rule combines all of it.
     pub rule: Arc<dyn CombinationRule>,
     /// Where members' answers are kept, for the few requests by which they are weighed.
-    pub ballot: Option<Ballot>,
+    pub ballot: Option<MemberSample>,
     /// Whether its caller takes rows that are not finite.
     pub detail: Detail,
     /// Whether any row that was folded is not what it should be.
@@ -105,7 +105,7 @@ impl RequestData {
     pub(super) fn new(
         parts: Vec<Part>,
         rule: Arc<dyn CombinationRule>,
-        ballot: Option<Ballot>,
+        ballot: Option<MemberSample>,
         detail: Detail,
         reply: Reply,
         books: &Arc<Books>,
@@ -198,7 +198,7 @@ pub(super) fn spin(ready: impl Fn() -> bool) -> bool {
 /// A request under way. Dropped before its answer, it is cancelled.
 pub struct Pending {
     pub(super) slot: Arc<Slot>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<EngineState>,
     pub(super) request: RequestKey,
     pub(super) over: bool,
 }
@@ -233,7 +233,7 @@ impl Drop for Pending {
 /// it gives its slots back.
 pub struct Staged {
     pub(super) slot: Arc<Slot>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<EngineState>,
     pub(super) request: RequestKey,
     pub(super) released: bool,
 }

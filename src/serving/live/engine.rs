@@ -23,7 +23,7 @@ use super::factory::{BuildError, PredictorFactory};
 use super::partition;
 use super::promise::Settlements;
 use super::reserve::Reserve;
-use super::shared::Shared;
+use super::shared::EngineState;
 use super::simulated;
 use super::worker::build;
 
@@ -76,7 +76,7 @@ pub enum EngineError {
 /// A running inference system. Dropping it stops it at once; [`Engine::shutdown`]
 /// lets it finish first.
 pub struct Engine {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<EngineState>,
     pub(super) matrix: Mutex<Matrix>,
     pub(super) footprints: Footprints,
     pub(super) options: EngineOptions,

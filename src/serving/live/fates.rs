@@ -10,11 +10,11 @@ use crate::serving::reload::ReloadPlan;
 use super::engine::Engine;
 use super::gpu::take_away;
 use super::reloader::ReloadError;
-use super::simulated::Fate;
+use super::simulated::DeviceFault;
 
 impl Engine {
     /// Lets a simulated device or a GPU disappear with everything on it, and moves to the
-    /// matrix that `refuge` gives for the one that ran. Batches it was running are
+    /// matrix that `fallback` gives for the one that ran. Batches it was running are
     /// run by others; no request is lost by it, unless there is no refuge. Of a GPU that
     /// was lost by itself ([`Engine::on_loss`]) only the workers are moved.
     ///
@@ -24,7 +24,7 @@ impl Engine {
     pub fn lose_device(
         &self,
         device: usize,
-        refuge: impl FnOnce(&Matrix) -> Result<Matrix, String>,
+        fallback: impl FnOnce(&Matrix) -> Result<Matrix, String>,
         watch: impl FnMut(&str),
     ) -> Result<ReloadPlan, ReloadError> {
         let _one_at_a_time = lock(&self.reloading);
@@ -40,7 +40,7 @@ impl Engine {
         }
         // Its workers may need the memory that somebody measures in.
         self.reserve.take_back(self.options.drain_limit);
-        let target = refuge(&self.matrix()).map_err(ReloadError::NoRefuge);
+        let target = fallback(&self.matrix()).map_err(ReloadError::NoRefuge);
         self.reach(target, watch)
     }
 
@@ -68,7 +68,7 @@ impl Engine {
     /// The device is a real one.
     pub fn slow_device(&self, device: usize, factor: f64) -> Result<(), ReloadError> {
         self.only_simulated(device)?;
-        self.befall(device, Fate::Slowed(factor));
+        self.inject(device, DeviceFault::Slowed(factor));
         Ok(())
     }
 
@@ -92,7 +92,7 @@ impl Engine {
             return take_away(&self.shared, &opened);
         }
         self.shared.core().lose_device(device);
-        self.befall(device, Fate::Lost);
+        self.inject(device, DeviceFault::Lost);
         self.shared
             .notice(format!("error: device `{name}` is gone"));
         self.shared.wake();
@@ -113,7 +113,7 @@ impl Engine {
         }
     }
 
-    fn befall(&self, device: usize, fate: Fate) {
+    fn inject(&self, device: usize, fate: DeviceFault) {
         lock(&self.shared.lanes[device].fates).push(fate);
         self.shared.poke(&[device]);
     }

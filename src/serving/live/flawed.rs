@@ -9,9 +9,9 @@ use crate::serving::core::Owed;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
 
 use super::client::{Failure, RequestData};
-use super::shared::Shared;
+use super::shared::EngineState;
 
-impl Shared {
+impl EngineState {
     /// Counts and names what is wrong with complete requests, and fails those that are
     /// spoilt by it; gives the others.
     pub(super) fn without_spoilt(

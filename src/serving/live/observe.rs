@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::ensemble::{PolicyKind, Weighed};
+use crate::ensemble::{MemberFigures, PolicyKind};
 use crate::lock::lock;
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
@@ -15,7 +15,7 @@ use crate::trace::Span;
 
 use super::client::Failure;
 use super::engine::Engine;
-use super::watched::{Graded, Watched};
+use super::watched::{EngineCounters, Graded};
 
 /// Counters and rates of a running engine, for whoever shows them.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Engine {
 
     /// What each member brings to the ensemble, of the requests weighed lately; none
     /// where answers mean nothing or too few were weighed.
-    pub fn standings(&self) -> Vec<Option<Weighed>> {
+    pub fn standings(&self) -> Vec<Option<MemberFigures>> {
         self.shared.weighing.standings()
     }
 
@@ -182,7 +182,7 @@ impl Engine {
     }
 }
 
-fn rates(watched: &Watched, now: Duration) -> (u64, f64, f64, Vec<f64>) {
+fn rates(watched: &EngineCounters, now: Duration) -> (u64, f64, f64, Vec<f64>) {
     let lately = Duration::from_secs(1);
     let mut answered = lock(&watched.answered);
     let (requests, samples) = &mut *answered;

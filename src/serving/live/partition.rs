@@ -17,13 +17,13 @@ use crate::serving::supervision::Verdict;
 use crate::trace::Span;
 
 use super::client::{Failure, RequestData, spin};
-use super::shared::Shared;
+use super::shared::EngineState;
 use super::worker::{Timing, build, panic_text, since};
 
 type LiveBatch = Batch<Arc<RequestData>>;
 
 /// Serves until the engine stops.
-pub(super) fn run(shared: &Arc<Shared>, device: usize) {
+pub(super) fn run(shared: &Arc<EngineState>, device: usize) {
     if let DeviceKind::Cpu { cores } = &shared.devices.get(device).kind {
         pin_current_thread(cores);
     }
@@ -37,7 +37,7 @@ pub(super) fn run(shared: &Arc<Shared>, device: usize) {
     }
 }
 
-fn copied(shared: &Shared, device: usize, transfers: &[Transfer]) {
+fn copied(shared: &EngineState, device: usize, transfers: &[Transfer]) {
     let mut core = shared.core();
     for transfer in transfers {
         core.copied(shared.now(), device, transfer.part);
@@ -45,7 +45,7 @@ fn copied(shared: &Shared, device: usize, transfers: &[Transfer]) {
 }
 
 /// Sleeps until poked, or `until`.
-pub(super) fn sleep(shared: &Shared, device: usize, until: Option<Duration>) {
+pub(super) fn sleep(shared: &EngineState, device: usize, until: Option<Duration>) {
     let poked = &shared.lanes[device].poked;
     if !spin(|| poked.load(Ordering::Acquire)) {
         loop {
@@ -63,7 +63,7 @@ pub(super) fn sleep(shared: &Shared, device: usize, until: Option<Duration>) {
     poked.store(false, Ordering::Release);
 }
 
-fn run_batch(shared: &Arc<Shared>, batch: &LiveBatch) {
+fn run_batch(shared: &Arc<EngineState>, batch: &LiveBatch) {
     let start = Instant::now();
     let Some(body) = shared.body(batch.worker) else {
         return failed(shared, batch, "its worker was not there");
@@ -81,7 +81,7 @@ fn run_batch(shared: &Arc<Shared>, batch: &LiveBatch) {
     }
 }
 
-fn finish(shared: &Shared, batch: &LiveBatch, start: Instant, timing: &Timing) {
+fn finish(shared: &EngineState, batch: &LiveBatch, start: Instant, timing: &Timing) {
     let end = Instant::now();
     let at = |instant| since(shared.start, instant);
     let stamps = Stamps {
@@ -99,7 +99,7 @@ fn finish(shared: &Shared, batch: &LiveBatch, start: Instant, timing: &Timing) {
 }
 
 /// The batch's requests fail at once; then the worker is built anew, or retired.
-pub(super) fn failed(shared: &Arc<Shared>, batch: &LiveBatch, why: &str) {
+pub(super) fn failed(shared: &Arc<EngineState>, batch: &LiveBatch, why: &str) {
     let member = &shared.ensemble.members[batch.member].name;
     let device = &shared.devices.get(batch.device).name;
     let text = format!("worker `{member}` on `{device}`: {why}");
@@ -118,7 +118,7 @@ pub(super) fn failed(shared: &Arc<Shared>, batch: &LiveBatch, why: &str) {
 }
 
 /// Builds a worker again under its own number; gives what an operator should read.
-fn restart(shared: &Arc<Shared>, batch: &LiveBatch, text: &str) -> String {
+fn restart(shared: &Arc<EngineState>, batch: &LiveBatch, text: &str) -> String {
     let spec = WorkerSpec {
         id: batch.worker,
         device: batch.device,
@@ -144,7 +144,7 @@ fn describe(error: &ComputeError) -> String {
 }
 
 /// Deadlines and segments: sleeps until one is due.
-pub(super) fn run_timer(shared: &Shared) {
+pub(super) fn run_timer(shared: &EngineState) {
     while !shared.is_stopping() {
         let now = shared.now();
         let (late, woken, next) = {

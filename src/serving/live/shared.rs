@@ -22,34 +22,34 @@ use crate::serving::flaws::Detail;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
 
-use super::ballots::Weighing;
+use super::ballots::MemberSampler;
 use super::client::{Failure, Reply, Request, RequestData};
 use super::factory::PredictorFactory;
-use super::gpu::{Board, Losses, sweep};
+use super::gpu::{GpuSlot, Losses, sweep};
 use super::promise::Books;
-use super::simulated::Fate;
-use super::watched::Watched;
-use super::worker::{Body, since};
+use super::simulated::DeviceFault;
+use super::watched::EngineCounters;
+use super::worker::{CpuWorker, since};
 
 /// Spans kept for each device until somebody reads them.
 pub const SPAN_BOUND: usize = 16_384;
 
 /// The engine's insides.
-pub struct Shared {
+pub struct EngineState {
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     pub factory: Arc<dyn PredictorFactory>,
     /// What batches cost on simulated devices.
     pub costs: Arc<Costs>,
     running: RwLock<Running>,
-    pub weighing: Weighing,
+    pub weighing: MemberSampler,
     pub storage: Storage,
     pub start: Instant,
     pub lanes: Vec<DeviceLane>,
     pub timer: OnceLock<Thread>,
     pub stopping: AtomicBool,
-    bodies: RwLock<HashMap<WorkerId, Arc<Mutex<Body>>>>,
-    pub watched: Watched,
+    bodies: RwLock<HashMap<WorkerId, Arc<Mutex<CpuWorker>>>>,
+    pub watched: EngineCounters,
     pub losses: Losses,
     /// What clients were promised.
     pub books: Arc<Books>,
@@ -78,12 +78,12 @@ pub struct DeviceLane {
     pub pool: Option<Arc<ThreadPool>>,
     pub spans: SpanRing,
     /// What befell it since its thread looked, where it is simulated.
-    pub fates: Mutex<Vec<Fate>>,
+    pub fates: Mutex<Vec<DeviceFault>>,
     /// Where it is a GPU.
-    pub board: Option<Arc<Board>>,
+    pub board: Option<Arc<GpuSlot>>,
 }
 
-impl Shared {
+impl EngineState {
     pub fn new(
         ensemble: Arc<Ensemble>,
         devices: Devices,
@@ -96,9 +96,9 @@ impl Shared {
         // What simulated devices or made-up weights answer says nothing of members.
         let means = !ensemble.is_synthetic() && !devices.is_simulated();
         let (by, rule) = (&running.combination, &running.rule);
-        let watched = Watched::new(ensemble.members.len());
-        Shared {
-            weighing: Weighing::new(means, by, rule, &ensemble),
+        let watched = EngineCounters::new(ensemble.members.len());
+        EngineState {
+            weighing: MemberSampler::new(means, by, rule, &ensemble),
             running: RwLock::new(running),
             costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
             ensemble,
@@ -118,13 +118,13 @@ impl Shared {
     }
 
     /// A worker's body, while it is there.
-    pub fn body(&self, id: WorkerId) -> Option<Arc<Mutex<Body>>> {
+    pub fn body(&self, id: WorkerId) -> Option<Arc<Mutex<CpuWorker>>> {
         let bodies = self.bodies.read().unwrap_or_else(PoisonError::into_inner);
         bodies.get(&id).cloned()
     }
 
     /// A worker was built.
-    pub fn keep(&self, id: WorkerId, body: Body) {
+    pub fn keep(&self, id: WorkerId, body: CpuWorker) {
         let mut bodies = self.bodies.write().unwrap_or_else(PoisonError::into_inner);
         bodies.insert(id, Arc::new(Mutex::new(body)));
     }
@@ -138,7 +138,7 @@ impl Shared {
     }
 
     /// The GPUs.
-    pub fn boards(&self) -> impl Iterator<Item = &Arc<Board>> {
+    pub fn boards(&self) -> impl Iterator<Item = &Arc<GpuSlot>> {
         self.lanes.iter().filter_map(|lane| lane.board.as_ref())
     }
 

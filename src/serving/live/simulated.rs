@@ -14,7 +14,7 @@ use crate::trace::Span;
 
 use super::client::RequestData;
 use super::partition::sleep;
-use super::shared::Shared;
+use super::shared::EngineState;
 use super::worker::fold;
 
 type LiveBatch = Batch<Arc<RequestData>>;
@@ -22,7 +22,7 @@ type Device = SimulatedDevice<Arc<RequestData>>;
 
 /// What befalls a simulated device from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fate {
+pub(super) enum DeviceFault {
     /// It is gone, with all it was doing.
     Lost,
     /// Its operations take so many times as long.
@@ -30,13 +30,13 @@ pub(super) enum Fate {
 }
 
 /// Serves until the engine stops.
-pub(super) fn run(shared: &Arc<Shared>, index: usize) {
+pub(super) fn run(shared: &Arc<EngineState>, index: usize) {
     let mut device = Device::new(index, Arc::clone(&shared.costs));
     while !shared.is_stopping() {
         for fate in std::mem::take(&mut *lock(&shared.lanes[index].fates)) {
             match fate {
-                Fate::Lost => device.clear(),
-                Fate::Slowed(factor) => device.set_slowdown(factor),
+                DeviceFault::Lost => device.clear(),
+                DeviceFault::Slowed(factor) => device.set_slowdown(factor),
             }
         }
         for (at, happened) in device.advance(shared.now()) {
@@ -49,7 +49,7 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize) {
 }
 
 /// Starts what there is room for; gives when to look again if nothing happens.
-fn drive(shared: &Shared, index: usize, device: &mut Device) -> Option<Duration> {
+fn drive(shared: &EngineState, index: usize, device: &mut Device) -> Option<Duration> {
     loop {
         let now = shared.now();
         if !lock(&shared.lanes[index].fates).is_empty() {
@@ -68,7 +68,7 @@ fn drive(shared: &Shared, index: usize, device: &mut Device) -> Option<Duration>
     }
 }
 
-fn note(shared: &Shared, index: usize, at: Duration, happened: Happened<Arc<RequestData>>) {
+fn note(shared: &EngineState, index: usize, at: Duration, happened: Happened<Arc<RequestData>>) {
     match happened {
         Happened::Copied(transfer, asked) => {
             shared.core().copied(at, index, transfer.part);
@@ -82,7 +82,7 @@ fn note(shared: &Shared, index: usize, at: Duration, happened: Happened<Arc<Requ
 
 /// Answers with the member's constant: what a simulated device gives means nothing,
 /// but it takes the way that answers take.
-fn done(shared: &Shared, batch: &LiveBatch, stamps: Stamps) {
+fn done(shared: &EngineState, batch: &LiveBatch, stamps: Stamps) {
     if !shared.core().fold(batch) {
         return;
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::serving::batch::Batch;
 
 use super::client::{Failure, RequestData};
-use super::shared::Shared;
+use super::shared::EngineState;
 
-impl Shared {
+impl EngineState {
     /// A batch was run and its answers cannot be folded.
     pub fn spoil(&self, batch: &Batch<Arc<RequestData>>, why: &str) {
         let (failed, mut woken) = {

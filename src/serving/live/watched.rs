@@ -13,7 +13,7 @@ use super::checkpoints::Checkpoints;
 use super::client::Failure;
 
 /// What is counted outside the core.
-pub struct Watched {
+pub struct EngineCounters {
     /// Since the last reload or clearing, to three digits.
     pub latency: Mutex<Latency>,
     /// Lately and since then, and where the time went.
@@ -53,10 +53,10 @@ impl Graded {
     }
 }
 
-impl Watched {
+impl EngineCounters {
     pub fn new(members: usize) -> Self {
         let ring = || RateRing::new(MOMENT, MOMENTS);
-        Watched {
+        EngineCounters {
             latency: Mutex::new(Latency::new()),
             tally: Mutex::default(),
             answered: Mutex::new((ring(), ring())),

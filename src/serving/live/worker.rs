@@ -14,10 +14,10 @@ use crate::serving::storage::Storage;
 use super::client::RequestData;
 use super::factory::BuildError;
 use super::gpu;
-use super::shared::Shared;
+use super::shared::EngineState;
 
 /// Batcher, predictor and sender of one entry of the matrix.
-pub(super) struct Body {
+pub(super) struct CpuWorker {
     predictor: Box<dyn Predictor>,
     input: Tensor,
     output: Tensor,
@@ -36,7 +36,7 @@ pub(super) struct Timing {
     pub folded: Result<(), String>,
 }
 
-impl Body {
+impl CpuWorker {
     /// Rows for batches of up to `size`.
     pub fn new(
         predictor: Box<dyn Predictor>,
@@ -45,7 +45,7 @@ impl Body {
         classes: usize,
         declared: bool,
     ) -> Result<Self, ComputeError> {
-        Ok(Body {
+        Ok(CpuWorker {
             predictor,
             input: host_rows(size, inputs)?,
             output: host_rows(size, classes)?,
@@ -138,12 +138,12 @@ fn fold_all(batch: &Batch<Arc<RequestData>>, rows: &[f32], classes: usize, decla
 
 /// Builds a worker's body; it serves nobody until the core knows it. A panic while
 /// it is built is an error like others.
-pub(super) fn build(shared: &Arc<Shared>, spec: WorkerSpec) -> Result<(), BuildError> {
+pub(super) fn build(shared: &Arc<EngineState>, spec: WorkerSpec) -> Result<(), BuildError> {
     catch_unwind(AssertUnwindSafe(|| build_body(shared, spec)))
         .unwrap_or_else(|panic| Err(BuildError::Other(panic_text(panic.as_ref()))))
 }
 
-fn build_body(shared: &Arc<Shared>, spec: WorkerSpec) -> Result<(), BuildError> {
+fn build_body(shared: &Arc<EngineState>, spec: WorkerSpec) -> Result<(), BuildError> {
     if let Some(board) = &shared.lanes[spec.device].board {
         return gpu::build(shared, board, spec);
     }
@@ -157,7 +157,7 @@ fn build_body(shared: &Arc<Shared>, spec: WorkerSpec) -> Result<(), BuildError> 
     let inputs = ensemble.members[spec.member].input.shape.elements();
     let declared = ensemble.members[spec.member].outputs.is_declared();
     let (rows, classes) = (spec.size.get(), ensemble.classes);
-    let body = Body::new(predictor, rows, inputs, classes, declared)?;
+    let body = CpuWorker::new(predictor, rows, inputs, classes, declared)?;
     shared.keep(spec.id, body);
     Ok(())
 }

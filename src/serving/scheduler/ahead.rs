@@ -11,7 +11,7 @@ use crate::serving::batch::{PartKey, RequestKey, Transfer, WorkerId};
 use super::pool::key;
 use super::row::Discipline;
 use super::worker::Worker;
-use super::{Row, Scheduler};
+use super::{ScheduledDevice, Scheduler};
 
 /// What a worker takes ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Claim {
 
 impl Scheduler {
     /// Whether a device's batches find their samples in its memory.
-    pub(super) fn is_ahead(&self, row: &Row) -> bool {
+    pub(super) fn is_ahead(&self, row: &ScheduledDevice) -> bool {
         self.policy.copies_ahead() && row.discipline == Discipline::SideBySide
     }
 
@@ -40,7 +40,12 @@ impl Scheduler {
         able.find_map(|(index, worker)| self.claim_of(row, index, worker))
     }
 
-    pub(super) fn claim_of(&self, row: &Row, index: usize, worker: &Worker) -> Option<Claim> {
+    pub(super) fn claim_of(
+        &self,
+        row: &ScheduledDevice,
+        index: usize,
+        worker: &Worker,
+    ) -> Option<Claim> {
         let member = worker.spec.member;
         let waiting = self.queues[member].samples();
         let room = self.room_of(row, worker);
@@ -63,7 +68,7 @@ impl Scheduler {
     }
 
     /// Samples more that a worker could start now.
-    fn room_of(&self, row: &Row, worker: &Worker) -> usize {
+    fn room_of(&self, row: &ScheduledDevice, worker: &Worker) -> usize {
         if !worker.takes_batches() || row.is_closed() {
             return 0;
         }

@@ -10,7 +10,7 @@ use crate::serving::policy::{Decision, QueueState, decide, fitting};
 use super::ahead::Claim;
 use super::row::{Discipline, WorkerSpec};
 use super::worker::Worker;
-use super::{Row, Scheduler};
+use super::{ScheduledDevice, Scheduler};
 
 /// A batch about to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn readiness(&self, now: Duration, row: &Row, worker: &Worker) -> Ready {
+    pub(super) fn readiness(&self, now: Duration, row: &ScheduledDevice, worker: &Worker) -> Ready {
         if worker.rebuilding || worker.lanes.smallest_idle(1).is_none() {
             return Ready::Never;
         }
@@ -113,7 +113,13 @@ impl Scheduler {
 
     /// Of a worker whose oldest sample, number `order`, is in the device's memory or on
     /// its way there.
-    fn ahead_readiness(&self, now: Duration, row: &Row, worker: &Worker, order: u64) -> Ready {
+    fn ahead_readiness(
+        &self,
+        now: Duration,
+        row: &ScheduledDevice,
+        worker: &Worker,
+        order: u64,
+    ) -> Ready {
         match self.ahead_batch(now, row, worker) {
             Decision::Run { .. } => Ready::Now(order),
             Decision::WaitUntil(at) => Ready::At(at),
@@ -122,7 +128,7 @@ impl Scheduler {
     }
 
     /// What a worker does with the samples that are in the device's memory.
-    fn ahead_batch(&self, now: Duration, row: &Row, worker: &Worker) -> Decision {
+    fn ahead_batch(&self, now: Duration, row: &ScheduledDevice, worker: &Worker) -> Decision {
         let room = row.room(self.policy);
         if let PolicyKind::Elastic { .. } = self.policy {
             let lane = worker.lanes.largest_idle(fitting(worker.ready, room));
@@ -140,7 +146,7 @@ impl Scheduler {
         decide(self.policy, worker.spec.size, state, now)
     }
 
-    pub(super) fn decide(&self, now: Duration, row: &Row, worker: &Worker) -> Decision {
+    pub(super) fn decide(&self, now: Duration, row: &ScheduledDevice, worker: &Worker) -> Decision {
         let queue = &self.queues[worker.spec.member];
         let state = QueueState {
             samples: queue.samples(),

@@ -18,8 +18,8 @@ use super::queue::MemberQueue;
 use super::segmenter::Segmenter;
 
 pub use choose::{Pick, Start};
-use row::Row;
-pub use row::{Discipline, Left, Over, WorkerSpec};
+use row::ScheduledDevice;
+pub use row::{Discipline, FinishedBatch, Left, WorkerSpec};
 pub use wants::Want;
 use worker::Worker;
 
@@ -41,7 +41,7 @@ pub struct Scheduler {
     /// Which input transform each member has.
     transforms: Vec<usize>,
     segmenter: Segmenter,
-    rows: Vec<Row>,
+    rows: Vec<ScheduledDevice>,
     next_batch: u64,
     /// Places looked at so far for samples to take out.
     looked_at: u64,
@@ -61,7 +61,7 @@ impl Scheduler {
             queues: vec![MemberQueue::default(); transforms.len()],
             transforms: transforms.to_vec(),
             segmenter: Segmenter::new(segment),
-            rows: devices.iter().map(|&d| Row::new(d)).collect(),
+            rows: devices.iter().map(|&d| ScheduledDevice::new(d)).collect(),
             next_batch: 0,
             looked_at: 0,
         }
@@ -220,7 +220,7 @@ impl Scheduler {
     }
 
     /// A batch is over, whatever became of it.
-    pub fn finish(&mut self, now: Duration, over: Over<'_>) {
+    pub fn finish(&mut self, now: Duration, over: FinishedBatch<'_>) {
         let transform = self.transforms[over.member];
         self.rows[over.device].finish(now, over, transform);
     }

@@ -41,7 +41,7 @@ pub struct WorkerSpec {
 
 /// A batch that is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Over<'a> {
+pub struct FinishedBatch<'a> {
     pub device: usize,
     pub member: usize,
     pub worker: WorkerId,
@@ -59,7 +59,7 @@ pub struct Left {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct ScheduledDevice {
     pub discipline: Discipline,
     pub workers: Vec<Worker>,
     pub max_inf: Option<NonZeroU32>,
@@ -71,10 +71,10 @@ pub(super) struct Row {
     pub pool: Pool,
 }
 
-impl Row {
+impl ScheduledDevice {
     /// A device without workers.
     pub fn new(discipline: Discipline) -> Self {
-        Row {
+        ScheduledDevice {
             discipline,
             workers: Vec::new(),
             max_inf: None,
@@ -144,7 +144,7 @@ impl Row {
     }
 
     /// A batch is over.
-    pub fn finish(&mut self, now: Duration, over: Over<'_>, transform: usize) {
+    pub fn finish(&mut self, now: Duration, over: FinishedBatch<'_>, transform: usize) {
         let mut workers = self.workers.iter_mut();
         if let Some(worker) = workers.find(|w| w.spec.id == over.worker) {
             worker.lanes.finish(now, over.batch);

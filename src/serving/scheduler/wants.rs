@@ -6,7 +6,7 @@ use crate::serving::policy::Decision;
 
 use super::choose::Ready;
 use super::worker::Worker;
-use super::{Row, Scheduler};
+use super::{ScheduledDevice, Scheduler};
 
 /// Something that a device could do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Scheduler {
         }
     }
 
-    fn wants_ahead(&self, row: &Row, index: usize, worker: &Worker) -> Option<Want> {
+    fn wants_ahead(&self, row: &ScheduledDevice, index: usize, worker: &Worker) -> Option<Want> {
         if !self.is_ahead(row) || !worker.takes_batches() {
             return None;
         }
@@ -59,7 +59,7 @@ impl Scheduler {
         }
     }
 
-    fn wants_to_run(&self, now: Duration, row: &Row, worker: &Worker) -> Option<Want> {
+    fn wants_to_run(&self, now: Duration, row: &ScheduledDevice, worker: &Worker) -> Option<Want> {
         let own = worker.current.samples() > 0;
         match self.readiness(now, row, worker) {
             Ready::Never => None,

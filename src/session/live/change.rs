@@ -9,7 +9,7 @@ use crate::serving::{Engine, ReloadError, ReloadPlan};
 use crate::session::{Baseline, LogLevel, MarkKind, ReloadState, Setup, Terms};
 
 use super::reloads::{Inner, State, running};
-use super::trial::Trial;
+use super::running_probation::RunningProbation;
 use super::view::latency;
 
 /// Why something changes, and what becomes of the history.
@@ -75,7 +75,7 @@ impl Change {
 }
 
 /// Where the workers of lost devices go.
-pub(super) fn refuge(engine: &Engine, running: &Matrix) -> Result<Matrix, String> {
+pub(super) fn fallback(engine: &Engine, running: &Matrix) -> Result<Matrix, String> {
     let (lost, devices) = (engine.lost_devices(), engine.devices());
     evacuate(running, &lost, devices, engine.footprints()).map_err(|e| e.to_string())
 }
@@ -214,16 +214,16 @@ impl State {
         }
         let reading = engine.reading();
         for (kind, text) in marks(engine, &old, &new, order) {
-            self.chronicle.mark(reading.at, kind, text);
+            self.change_log.mark(reading.at, kind, text);
         }
-        let undo = &mut self.chronicle.undo;
+        let undo = &mut self.change_log.undo;
         match order.way {
             Way::Forth => undo.went_forth(old),
             Way::Back => undo.went_back(old),
             Way::Refuge if undo.before() == Some(&new) => undo.went_back(old),
             Way::New | Way::Refuge => undo.replaced(old),
         }
-        self.chronicle.runs(new, reading, order.why.clone());
+        self.change_log.runs(new, reading, order.why.clone());
     }
 
     fn begin_trial(
@@ -231,12 +231,14 @@ impl State {
         engine: &Engine,
         terms: Option<Terms>,
         before: Option<Baseline>,
-        refuge: Setup,
+        fallback: Setup,
     ) {
         if let (Some(terms), Some(before)) = (terms, before) {
-            let measured = self.chronicle.measured(&before.whole);
+            let measured = self.change_log.measured(&before.whole);
             let now = engine.now();
-            self.trial = Some(Trial::new(terms, &before, measured, refuge, now));
+            self.trial = Some(RunningProbation::new(
+                terms, &before, measured, fallback, now,
+            ));
         }
     }
 }

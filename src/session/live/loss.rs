@@ -10,7 +10,7 @@ use crate::lock::lock;
 use crate::serving::{Engine, Loss, ReloadError};
 use crate::session::{LogLevel, MarkKind, ProbationState};
 
-use super::change::{self, Order, refuge};
+use super::change::{self, Order, fallback};
 use super::reloads::Inner;
 
 /// Begins to listen where there are GPUs: whatever is lost from now on, or was lost
@@ -54,7 +54,7 @@ fn run(inner: &Inner, told: &Receiver<Loss>) {
             let over = lock(&inner.state).over;
             let way = |running: &_| match over {
                 true => Err("the system is shutting down".into()),
-                false => refuge(engine, running),
+                false => fallback(engine, running),
             };
             let lost = engine.lose_device(loss.device, way, watch);
             lost.map_err(|error| ReloadError::NoRefuge(error.to_string()))
@@ -72,6 +72,8 @@ fn take_turn(inner: &Inner, text: &str) {
         let text = format!("probation ended before its time ({text}): what was on it was kept");
         inner.log.add(now, LogLevel::Info, text);
     }
-    state.chronicle.mark(now, MarkKind::Device, text.to_owned());
+    state
+        .change_log
+        .mark(now, MarkKind::Device, text.to_owned());
     state.begin();
 }

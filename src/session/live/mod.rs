@@ -1,7 +1,7 @@
 //! A session with the engine in this process.
 
 mod change;
-mod chronicle;
+mod change_log;
 mod devices;
 mod gauges;
 mod load;
@@ -9,8 +9,8 @@ mod log;
 mod loss;
 mod predict;
 mod reloads;
+mod running_probation;
 mod searches;
-mod trial;
 mod view;
 mod watch;
 
@@ -27,7 +27,7 @@ use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    Command, EditPreview, LogLevel, LossWatch, MarkKind, Proposal, Refusal, Session, Setup,
+    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, Session, Setup,
     Snapshot, Target,
 };
 use gauges::Readings;
@@ -56,7 +56,7 @@ pub struct LiveSession {
     proposed_at: Option<Duration>,
     target: Option<Target>,
     growth: Growth,
-    lately: LossWatch,
+    lately: FailureWatch,
     readings: Readings,
 }
 
@@ -89,7 +89,7 @@ impl LiveSession {
             proposed_at: None,
             target: None,
             growth: Growth::default(),
-            lately: LossWatch::new(engine.now()),
+            lately: FailureWatch::new(engine.now()),
             readings: Readings::default(),
             load: Arc::new(Mutex::new(Load::new(Arc::clone(&engine), Arc::clone(&log)))),
             rest: None,

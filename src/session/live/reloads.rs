@@ -12,11 +12,11 @@ use crate::session::{
     ReloadView, Setup, Terms,
 };
 
-use super::change::{self, Change, Changed, Order, Way, refuge, settle};
-use super::chronicle::Chronicle;
+use super::change::{self, Change, Changed, Order, Way, fallback, settle};
+use super::change_log::ChangeLog;
 use super::log::Log;
 use super::loss;
-use super::trial::Trial;
+use super::running_probation::RunningProbation;
 use super::watch;
 
 /// Applies setups one after another and remembers what ran.
@@ -42,13 +42,13 @@ pub(super) struct State {
     /// A change is under way.
     pub busy: bool,
     pub latency_before: Option<Distribution>,
-    pub chronicle: Chronicle,
-    pub trial: Option<Trial>,
+    pub change_log: ChangeLog,
+    pub trial: Option<RunningProbation>,
     pub over: bool,
 }
 
 /// All that is shown of changes.
-pub(super) struct Told {
+pub(super) struct ChangeStatus {
     pub reload: Option<ReloadView>,
     pub latency_before: Option<Distribution>,
     pub can_undo: bool,
@@ -71,7 +71,7 @@ pub(super) fn running(engine: &Engine) -> Setup {
 impl Reloads {
     pub fn new(engine: Arc<Engine>, log: Arc<Log>) -> Self {
         let graded = !engine.ensemble().is_synthetic() && !engine.devices().is_simulated();
-        let chronicle = Chronicle::new(running(&engine), engine.reading(), graded);
+        let change_log = ChangeLog::new(running(&engine), engine.reading(), graded);
         let inner = Arc::new(Inner {
             engine,
             log,
@@ -79,7 +79,7 @@ impl Reloads {
                 view: None,
                 busy: false,
                 latency_before: None,
-                chronicle,
+                change_log,
                 trial: None,
                 over: false,
             }),
@@ -122,13 +122,13 @@ impl Reloads {
     }
 
     pub fn undo(&mut self) -> Result<(), Refusal> {
-        let before = lock(&self.inner.state).chronicle.undo.before().cloned();
+        let before = lock(&self.inner.state).change_log.undo.before().cloned();
         let setup = before.ok_or_else(|| Refusal("nothing ran before this".into()))?;
         self.start(setup, Order::new("undo".into()).going(Way::Back))
     }
 
     pub fn redo(&mut self) -> Result<(), Refusal> {
-        let after = lock(&self.inner.state).chronicle.undo.after().cloned();
+        let after = lock(&self.inner.state).change_log.undo.after().cloned();
         let setup = after.ok_or_else(|| Refusal("nothing was undone".into()))?;
         self.start(setup, Order::new("redo".into()).going(Way::Forth))
     }
@@ -163,7 +163,7 @@ impl Reloads {
         self.take_turn(&text)?;
         self.mark(MarkKind::Device, text);
         self.begin(Order::new("evacuation".into()), move |engine, watch| {
-            let lost = engine.lose_device(device, |running| refuge(engine, running), watch);
+            let lost = engine.lose_device(device, |running| fallback(engine, running), watch);
             lost.map_err(|error| ReloadError::NoRefuge(error.to_string()))
         })
     }
@@ -179,7 +179,7 @@ impl Reloads {
                 None => Err(Refusal("nothing is on probation".into())),
             };
         }
-        let refuge = {
+        let fallback = {
             let mut state = lock(&self.inner.state);
             if state.busy {
                 return Err(Refusal("a change is under way".into()));
@@ -189,7 +189,7 @@ impl Reloads {
             ended.ok_or_else(|| Refusal("nothing is on probation".into()))?
         };
         let order = Order::new("rolled back: an operator took it back".into());
-        self.start(refuge, order.going(Way::Refuge))
+        self.start(fallback, order.going(Way::Refuge))
     }
 
     fn start(&mut self, setup: Setup, order: Order) -> Result<(), Refusal> {
@@ -272,7 +272,7 @@ impl Reloads {
     /// Leaves a mark.
     pub fn mark(&self, kind: MarkKind, text: String) {
         let now = self.inner.engine.now();
-        lock(&self.inner.state).chronicle.mark(now, kind, text);
+        lock(&self.inner.state).change_log.mark(now, kind, text);
     }
 
     fn note(&self, text: String) {
@@ -280,16 +280,16 @@ impl Reloads {
         self.inner.log.add(now, LogLevel::Info, text);
     }
 
-    pub fn tell(&self) -> Told {
+    pub fn tell(&self) -> ChangeStatus {
         let reading = self.inner.engine.reading();
         let state = lock(&self.inner.state);
-        Told {
+        ChangeStatus {
             reload: state.view.clone(),
             latency_before: state.latency_before.clone(),
-            can_undo: state.chronicle.undo.before().is_some(),
-            can_redo: state.chronicle.undo.after().is_some(),
-            marks: state.chronicle.marks(),
-            history: state.chronicle.history(&reading),
+            can_undo: state.change_log.undo.before().is_some(),
+            can_redo: state.change_log.undo.after().is_some(),
+            marks: state.change_log.marks(),
+            history: state.change_log.history(&reading),
             probation: state.trial.as_ref().map(|t| t.view.clone()),
         }
     }
@@ -334,17 +334,17 @@ impl State {
     pub fn end_trial(&mut self, state: ProbationState) -> Option<Setup> {
         let trial = self.trial.as_mut().filter(|t| t.is_watching())?;
         trial.view.state = state;
-        Some(trial.view.refuge.clone())
+        Some(trial.view.fallback.clone())
     }
 
     /// What ran did lately: over a time as long as `terms` ask for, or since its start.
     pub fn baseline(&self, engine: &Engine, terms: &Terms) -> Baseline {
         let now = engine.reading();
-        let start = self.chronicle.since();
+        let start = self.change_log.since();
         let window = engine.reading_before(now.at.saturating_sub(terms.lasts));
         let from = window.filter(|w| w.at > start.at);
         let from = from.unwrap_or_else(|| start.clone());
-        let graded = |period| self.chronicle.graded(period);
+        let graded = |period| self.change_log.graded(period);
         let mut marks = engine.readings_between(from.at, now.at);
         marks.insert(0, from.clone());
         let pieces = marks.windows(2).map(|pair| graded(pair[1].since(&pair[0])));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
-use crate::ensemble::{Ensemble, Weighed};
+use crate::ensemble::{Ensemble, MemberFigures};
 use crate::lock::lock;
 use crate::metrics::{Distribution, LatencyView};
 use crate::serving::{Engine, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, Losses, MemberView, ReloadState,
-    ReloadView, Snapshot, Standing, ThroughputView, Total,
+    Accuracy, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
+    MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
 };
 
 use super::LiveSession;
@@ -191,7 +191,7 @@ impl LiveSession {
     }
 
     /// What was lost lately; what the log should say of it is said.
-    fn lately(&mut self, seen: &Observed) -> Losses {
+    fn lately(&mut self, seen: &Observed) -> LostRequests {
         let refused = Total {
             requests: seen.refused,
             why: seen.refusal.as_ref().map(ToString::to_string),
@@ -218,8 +218,8 @@ impl LiveSession {
     }
 }
 
-fn standing(weighed: Weighed, cost: f64) -> Standing {
-    Standing {
+fn standing(weighed: MemberFigures, cost: f64) -> MemberContribution {
+    MemberContribution {
         weighed: weighed.weighed,
         agreement: weighed.agreement,
         accuracy: weighed.accuracy,

@@ -4,12 +4,12 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::lock::lock;
-use crate::session::judge::Verdict;
+use crate::session::judge::JudgeVerdict;
 use crate::session::{LogLevel, ProbationState, Setup};
 
 use super::change::{self, Change, Order, Way};
 use super::reloads::{Inner, State};
-use super::trial::Trial;
+use super::running_probation::RunningProbation;
 
 /// Sleeps while nothing is on probation.
 pub(super) fn run(inner: &Inner) {
@@ -19,32 +19,32 @@ pub(super) fn run(inner: &Inner) {
         let failed = {
             let mut state = lock(&inner.state);
             let State {
-                trial, chronicle, ..
+                trial, change_log, ..
             } = &mut *state;
             let Some(trial) = trial.as_mut().filter(|t| t.is_watching()) else {
                 continue;
             };
-            let verdict = trial.look(&reading, in_flight, chronicle);
+            let verdict = trial.look(&reading, in_flight, change_log);
             match verdict {
-                Verdict::Watching => None,
-                Verdict::Passed(remark) => {
+                JudgeVerdict::Watching => None,
+                JudgeVerdict::Passed(remark) => {
                     trial.view.state = ProbationState::Passed;
                     let remark = remark.map(|r| format!(", though {r}")).unwrap_or_default();
                     let text = format!("probation passed{remark}");
                     inner.log.add(reading.at, LogLevel::Info, text);
                     None
                 }
-                Verdict::Failed(why) => {
+                JudgeVerdict::Failed(why) => {
                     trial.view.state = ProbationState::Failed(why.clone());
-                    let refuge = trial.view.refuge.clone();
+                    let fallback = trial.view.fallback.clone();
                     // In the same breath, so that no other change comes between.
                     state.begin();
-                    Some((why, refuge))
+                    Some((why, fallback))
                 }
             }
         };
-        if let Some((why, refuge)) = failed {
-            roll_back(inner, &why, refuge);
+        if let Some((why, fallback)) = failed {
+            roll_back(inner, &why, fallback);
         }
     }
 }
@@ -58,14 +58,17 @@ fn await_turn(inner: &Inner) -> bool {
     let state = lock(&inner.state);
     let state = inner.changed.wait_while(state, idle);
     let state = state.unwrap_or_else(PoisonError::into_inner);
-    let pause = state.trial.as_ref().map_or(Duration::ZERO, Trial::pause);
+    let pause = state
+        .trial
+        .as_ref()
+        .map_or(Duration::ZERO, RunningProbation::pause);
     let state = inner.changed.wait_timeout_while(state, pause, |s| !s.over);
     !state.unwrap_or_else(PoisonError::into_inner).0.over
 }
 
-fn roll_back(inner: &Inner, why: &str, refuge: Setup) {
+fn roll_back(inner: &Inner, why: &str, fallback: Setup) {
     let text = format!("probation failed: {why}; what ran before comes back");
     inner.log.add(inner.engine.now(), LogLevel::Warn, text);
     let order = Order::new(format!("rolled back: {why}")).going(Way::Refuge);
-    change::run(inner, order, Change::to(refuge));
+    change::run(inner, order, Change::to(fallback));
 }

@@ -55,7 +55,7 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
 /// A recording to be read. Opening it reads the heads of its blocks and nothing else; a
 /// block is decoded when it is played.
 #[derive(Debug)]
-pub struct Tape {
+pub struct RecordingReader {
     file: File,
     path: PathBuf,
     length: u64,
@@ -81,7 +81,7 @@ struct Place {
     offset: u64,
 }
 
-impl Tape {
+impl RecordingReader {
     /// Whether the file at `path` is meant as a recording: it begins as one, or is called
     /// so.
     pub fn is_one(path: &Path) -> bool {
@@ -116,7 +116,7 @@ impl Tape {
         if found.blocks.is_empty() {
             return Err(WireError::Damaged("it has no whole block".into()));
         }
-        Ok(Tape {
+        Ok(RecordingReader {
             file,
             path: path.to_owned(),
             length,

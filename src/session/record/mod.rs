@@ -8,9 +8,9 @@ mod block;
 mod blocks;
 mod file;
 mod recorder;
-mod scribe;
+mod writer;
 
-pub use file::{Decoded, Tape};
+pub use file::{Decoded, RecordingReader};
 pub use recorder::Recorder;
 
 pub(in crate::session) use block::{Record, Records};

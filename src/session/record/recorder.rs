@@ -8,7 +8,7 @@ use crate::session::{
 };
 use crate::trace::Span;
 
-use super::scribe::Scribe;
+use super::writer::RecordingWriter;
 
 /// States are noted ten times a second at most.
 const BETWEEN: Duration = Duration::from_millis(90);
@@ -16,7 +16,7 @@ const BETWEEN: Duration = Duration::from_millis(90);
 /// Writes what it shows to a file, from [`Command::StartRecording`] on.
 pub struct Recorder<S> {
     inner: S,
-    scribe: Option<Scribe>,
+    scribe: Option<RecordingWriter>,
     noted: Option<Duration>,
     shown: Option<Snapshot>,
 }
@@ -38,14 +38,14 @@ impl<S: Session> Recorder<S> {
     }
 
     fn start(&mut self, path: &Path) -> Result<(), Refusal> {
-        let view = self.scribe.as_ref().map(Scribe::view);
+        let view = self.scribe.as_ref().map(RecordingWriter::view);
         if let Some(RecordingView {
             path, failed: None, ..
         }) = view
         {
             return Err(Refusal(format!("recording to {} already", path.display())));
         }
-        let started = Scribe::start(path, self.inner.now());
+        let started = RecordingWriter::start(path, self.inner.now());
         let refuse = |e| Refusal(format!("cannot record to {}: {e}", path.display()));
         self.scribe = Some(started.map_err(refuse)?);
         // The file begins with a state: spans mean nothing without one.
@@ -85,7 +85,7 @@ impl<S: Session> Session for Recorder<S> {
     fn snapshot(&mut self) -> Snapshot {
         let mut shown = self.inner.snapshot();
         self.note(&shown);
-        shown.recording = self.scribe.as_ref().map(Scribe::view);
+        shown.recording = self.scribe.as_ref().map(RecordingWriter::view);
         shown
     }
 

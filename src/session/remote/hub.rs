@@ -13,13 +13,13 @@ use crate::session::wire::{Delta, Differ, SpanBatch};
 use crate::session::{Audience, Command, LogEntry, LogLevel, Refusal, Session, Snapshot};
 use crate::trace::Span;
 
-use super::desk::Desk;
+use super::edit_lock::EditLock;
 use super::frame::frame;
 use super::link::{Event, FAREWELL, accept};
 use super::message::{Ask, Heard, Message, Reply};
-use super::place::Door;
+use super::place::BoundSocket;
 use super::rights::check_paths;
-use super::viewer::{News, Seat};
+use super::viewer::{News, ViewerState};
 
 /// Between looks at spans while somebody watches and something moves.
 const LIVE: Duration = Duration::from_millis(40);
@@ -48,7 +48,11 @@ impl Hub {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub fn start(session: Box<dyn Session>, door: Door, log: LogSink) -> std::io::Result<Self> {
+    pub fn start(
+        session: Box<dyn Session>,
+        door: BoundSocket,
+        log: LogSink,
+    ) -> std::io::Result<Self> {
         let (events, queue) = sync_channel(QUEUE);
         let path = door.path().to_owned();
         door.listener.set_nonblocking(true)?;
@@ -59,7 +63,7 @@ impl Hub {
             .name("door".into())
             .spawn(move || accept(door, sender, &there))?;
         let thread = thread::Builder::new().name("hub".into()).spawn(move || {
-            let seats = Rounds::new(session, log).serve(&queue);
+            let seats = HubLoop::new(session, log).serve(&queue);
             drop((here, queue));
             let _ = accepting.join();
             seats.iter().for_each(|seat| seat.link.close());
@@ -96,11 +100,11 @@ impl Hub {
 }
 
 /// What goes on round by round.
-struct Rounds {
+struct HubLoop {
     session: Box<dyn Session>,
     log: LogSink,
-    seats: Vec<Seat>,
-    desk: Desk,
+    seats: Vec<ViewerState>,
+    desk: EditLock,
     differ: Differ,
     state_at: Option<Instant>,
     moved_at: Instant,
@@ -109,13 +113,13 @@ struct Rounds {
     lost: u64,
 }
 
-impl Rounds {
+impl HubLoop {
     fn new(session: Box<dyn Session>, log: LogSink) -> Self {
-        Rounds {
+        HubLoop {
             session,
             log,
             seats: Vec::new(),
-            desk: Desk::default(),
+            desk: EditLock::default(),
             differ: Differ::default(),
             state_at: None,
             moved_at: Instant::now(),
@@ -126,7 +130,7 @@ impl Rounds {
     }
 
     /// Until it is told to stop; the session has ended then.
-    fn serve(mut self, queue: &Receiver<Event>) -> Vec<Seat> {
+    fn serve(mut self, queue: &Receiver<Event>) -> Vec<ViewerState> {
         let mut next = Instant::now();
         loop {
             let wait = next.saturating_duration_since(Instant::now());
@@ -140,7 +144,7 @@ impl Rounds {
                     Instant::now() >= next
                 }
                 Ok(Event::Joined(link)) => {
-                    self.seats.push(Seat::new(link));
+                    self.seats.push(ViewerState::new(link));
                     true
                 }
                 Ok(Event::Left(viewer)) => {
@@ -175,7 +179,7 @@ impl Rounds {
     fn round(&mut self) {
         let mut news = News::default();
         self.look_at_spans(&mut news);
-        let wanted = self.seats.iter().any(Seat::wants_whole);
+        let wanted = self.seats.iter().any(ViewerState::wants_whole);
         let due = self.state_at.is_none_or(|at| at.elapsed() >= STATE);
         if due || wanted {
             self.look_at_state(&mut news, wanted);

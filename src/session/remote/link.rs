@@ -18,7 +18,7 @@ use crate::session::wire::{Format, HELLO, hello, read_hello};
 use super::frame::{REQUEST, receive, receive_bytes, send};
 use super::message::{Heard, Join, Message};
 use super::outbox::Outbox;
-use super::place::Door;
+use super::place::BoundSocket;
 
 /// A connection says who it is within this time.
 const GREETING: Duration = Duration::from_secs(5);
@@ -114,7 +114,7 @@ impl Drop for Place {
 }
 
 /// Lets connections in until the other end of `end` is gone.
-pub fn accept(door: Door, events: SyncSender<Event>, end: &UnixStream) {
+pub fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStream) {
     let lobby = Arc::<Lobby>::default();
     let mut number = 0;
     while somebody_comes(&door.listener, end) {

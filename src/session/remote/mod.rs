@@ -6,7 +6,7 @@
 //! is dropped and counted, and the newest state is sent once it reads again.
 
 mod client;
-mod desk;
+mod edit_lock;
 mod frame;
 mod hub;
 mod link;
@@ -21,7 +21,7 @@ mod viewer;
 pub use client::{RemoteSession, Viewer, stop};
 pub use hub::{Hub, LogSink};
 pub use name::ServerName;
-pub use place::{Door, PlaceError, names, path_of};
+pub use place::{BoundSocket, PlaceError, names, path_of};
 pub use reach::knock;
 
 use std::time::Duration;

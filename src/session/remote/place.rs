@@ -103,7 +103,7 @@ pub fn names() -> Result<Vec<String>, PlaceError> {
 
 /// A socket to serve on. It goes when this is dropped.
 #[derive(Debug)]
-pub struct Door {
+pub struct BoundSocket {
     pub(super) listener: UnixListener,
     path: PathBuf,
     /// Which file was bound: another's at the same path is left alone.
@@ -112,13 +112,13 @@ pub struct Door {
     _lock: Lock,
 }
 
-impl Door {
+impl BoundSocket {
     /// Opens the socket of a server called `name`.
     ///
     /// # Errors
     /// One runs under this name, or the socket cannot be made.
     pub fn open(name: &ServerName) -> Result<Self, PlaceError> {
-        Door::open_at(&socket_of(name)?, name)
+        BoundSocket::open_at(&socket_of(name)?, name)
     }
 
     /// Opens a socket at `path`, which is to lie in a folder of the owner alone.
@@ -130,7 +130,7 @@ impl Door {
         let lock = Lock::of(path, name)?;
         clear(path, name)?;
         let listener = UnixListener::bind(path).map_err(failed(path))?;
-        let door = Door {
+        let door = BoundSocket {
             listener,
             path: path.to_owned(),
             bound: inode_at(path),
@@ -153,7 +153,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for BoundSocket {
     fn drop(&mut self) {
         if self.bound.is_some() && self.bound == inode_at(&self.path) {
             let _ = fs::remove_file(&self.path);

@@ -7,7 +7,7 @@ use crate::session::Audience;
 use super::link::Link;
 
 /// A viewer and what it knows.
-pub struct Seat {
+pub struct ViewerState {
     pub link: Link,
     /// It follows the newest state; otherwise it needs all of it.
     follows: bool,
@@ -26,10 +26,10 @@ pub struct News {
     pub spans: Option<(Arc<[u8]>, u64)>,
 }
 
-impl Seat {
+impl ViewerState {
     /// A viewer that knows nothing yet.
     pub fn new(link: Link) -> Self {
-        Seat {
+        ViewerState {
             link,
             follows: false,
             lost: 0,

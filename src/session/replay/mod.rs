@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::trace::Span;
 
-use super::record::{Decoded, Record, Records, Tape};
+use super::record::{Decoded, Record, RecordingReader, Records};
 use super::wire::{WireError, checked};
 use super::{
     Audience, Command, EditPreview, LogEntry, LogLevel, Play, Playback, Refusal, Session, Setup,
@@ -29,7 +29,7 @@ pub type Clock = Box<dyn Fn() -> Duration + Send>;
 
 /// Plays a recording. Nothing can be changed, but the way it is played.
 pub struct ReplaySession {
-    tape: Tape,
+    tape: RecordingReader,
     clock: Clock,
     head: Head,
     epoch: u64,
@@ -52,14 +52,17 @@ impl ReplaySession {
     /// It cannot be read, is no recording, or nothing of it is whole.
     pub fn open(path: &Path) -> Result<Self, WireError> {
         let started = Instant::now();
-        ReplaySession::with_clock(Tape::open(path)?, Box::new(move || started.elapsed()))
+        ReplaySession::with_clock(
+            RecordingReader::open(path)?,
+            Box::new(move || started.elapsed()),
+        )
     }
 
     /// The same by another clock.
     ///
     /// # Errors
     /// Nothing of it is whole.
-    pub fn with_clock(mut tape: Tape, clock: Clock) -> Result<Self, WireError> {
+    pub fn with_clock(mut tape: RecordingReader, clock: Clock) -> Result<Self, WireError> {
         let mut damaged = 0;
         let mut block = 0;
         let (shown, left) = loop {
@@ -314,7 +317,7 @@ fn is_recording() -> Refusal {
 }
 
 /// The state that a block begins with, and what follows.
-fn opening(tape: &mut Tape, block: usize) -> Result<(Snapshot, Records), WireError> {
+fn opening(tape: &mut RecordingReader, block: usize) -> Result<(Snapshot, Records), WireError> {
     let mut records = tape.read(block)?;
     match records.next()? {
         Some(Record::Whole(shown)) => Ok((checked(*shown)?, records)),

@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, Error};
 
 use super::WireError;
 use super::counted::Counted;
-use super::wrong::Wrong;
+use super::field_error::FieldError;
 
 /// Bytes of memory for each byte that came: twice what any honest list takes.
 const EACH: usize = 24;
@@ -49,7 +49,7 @@ pub(super) struct Budget {
     /// Bytes that are left; none once more was asked for.
     left: Cell<Option<usize>>,
     /// What is wrong, on its way through the format, which has no words for it.
-    wrong: Cell<Option<Wrong>>,
+    wrong: Cell<Option<FieldError>>,
 }
 
 impl Budget {
@@ -65,23 +65,25 @@ impl Budget {
     }
 
     /// Takes so many bytes from it.
-    pub fn charge(&self, bytes: usize) -> Result<(), Wrong> {
+    pub fn charge(&self, bytes: usize) -> Result<(), FieldError> {
         let left = self.left.get().and_then(|left| left.checked_sub(bytes));
         self.left.set(left);
         match left {
             Some(_) => Ok(()),
-            None => Err(Wrong::custom("too large")),
+            None => Err(FieldError::custom("too large")),
         }
     }
 
     /// An error that the format passes on, for one with words, which are kept here.
-    pub fn put_by<E: Error>(&self, wrong: Wrong) -> E {
+    pub fn put_by<E: Error>(&self, wrong: FieldError) -> E {
         self.wrong.set(Some(wrong));
         E::custom("")
     }
 
     /// What an error of the format stands for: what was put by, or what it says itself.
-    pub fn taken_up<E: Error>(&self, error: E) -> Wrong {
-        self.wrong.take().unwrap_or_else(|| Wrong::custom(error))
+    pub fn taken_up<E: Error>(&self, error: E) -> FieldError {
+        self.wrong
+            .take()
+            .unwrap_or_else(|| FieldError::custom(error))
     }
 }

@@ -43,7 +43,7 @@ pub fn check(shown: &Snapshot) -> Result<(), WireError> {
         && shown
             .probation
             .as_ref()
-            .is_none_or(|p| alike(&p.refuge.matrix))
+            .is_none_or(|p| alike(&p.fallback.matrix))
         && search.is_none_or(|s| search_fits(s, &fits, &alike));
     match whole {
         true => Ok(()),

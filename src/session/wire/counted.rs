@@ -9,7 +9,7 @@ use serde::de::{
 };
 
 use super::budget::Budget;
-use super::wrong::Wrong;
+use super::field_error::FieldError;
 
 /// Something to read from, to be given on, or to be read, counted.
 pub(super) struct Counted<'a, T> {
@@ -32,7 +32,7 @@ impl<'a, T> Counted<'a, T> {
 /// What holds nothing else is read as it is.
 macro_rules! plain {
     ($($method:ident)+) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
             let (budget, visitor) = (self.budget, self.same(whole(visitor)));
             let read = self.inner.$method(visitor);
             read.map_err(|e| budget.taken_up(e))
@@ -41,7 +41,7 @@ macro_rules! plain {
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
-    type Error = Wrong;
+    type Error = FieldError;
 
     plain! {
         deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32
@@ -55,7 +55,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, FieldError> {
         let (budget, visitor) = (self.budget, self.same(whole(visitor)));
         let read = self.inner.deserialize_unit_struct(name, visitor);
         read.map_err(|e| budget.taken_up(e))
@@ -65,25 +65,29 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, FieldError> {
         let (budget, visitor) = (self.budget, self.same(whole(visitor)));
         let read = self.inner.deserialize_newtype_struct(name, visitor);
         read.map_err(|e| budget.taken_up(e))
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         let (budget, visitor) = (self.budget, self.same(list(visitor)));
         let read = self.inner.deserialize_seq(visitor);
         read.map_err(|e| budget.taken_up(e))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         let (budget, visitor) = (self.budget, self.same(list(visitor)));
         let read = self.inner.deserialize_map(visitor);
         read.map_err(|e| budget.taken_up(e))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
         let (budget, visitor) = (self.budget, self.same(whole(visitor)));
         let read = self.inner.deserialize_tuple(len, visitor);
         read.map_err(|e| budget.taken_up(e))
@@ -94,7 +98,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         name: &'static str,
         len: usize,
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, FieldError> {
         let (budget, visitor) = (self.budget, self.same(whole(visitor)));
         let read = self.inner.deserialize_tuple_struct(name, len, visitor);
         read.map_err(|e| budget.taken_up(e))
@@ -105,7 +109,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, FieldError> {
         let (budget, visitor) = (self.budget, self.same(named(visitor, fields)));
         let read = self.inner.deserialize_struct(name, fields, visitor);
         read.map_err(|e| budget.taken_up(e))
@@ -116,7 +120,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Counted<'_, D> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, FieldError> {
         let (budget, visitor) = (self.budget, self.same(whole(visitor)));
         let read = self.inner.deserialize_enum(name, variants, visitor);
         read.map_err(|e| budget.taken_up(e))
@@ -175,7 +179,7 @@ macro_rules! given {
     ($($method:ident($type:ty))+) => {
         $(fn $method<E: Error>(self, value: $type) -> Result<Self::Value, E> {
             let read = self.inner.inner.$method(value);
-            read.map_err(|e: Wrong| self.budget.put_by(e))
+            read.map_err(|e: FieldError| self.budget.put_by(e))
         })+
     };
 }
@@ -197,12 +201,12 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Counted<'_, Parts<V>> {
 
     fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
         let read = self.inner.inner.visit_none();
-        read.map_err(|e: Wrong| self.budget.put_by(e))
+        read.map_err(|e: FieldError| self.budget.put_by(e))
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         let read = self.inner.inner.visit_unit();
-        read.map_err(|e: Wrong| self.budget.put_by(e))
+        read.map_err(|e: FieldError| self.budget.put_by(e))
     }
 
     fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
@@ -235,7 +239,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Counted<'_, Parts<V>> {
 }
 
 impl<A> Counted<'_, Parts<A>> {
-    fn charge_for<T>(&self) -> Result<(), Wrong> {
+    fn charge_for<T>(&self) -> Result<(), FieldError> {
         match self.inner.charged {
             true => self.budget.charge(size_of::<T>()),
             false => Ok(()),
@@ -251,12 +255,12 @@ impl<A> Counted<'_, Parts<A>> {
 }
 
 impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Counted<'_, Parts<A>> {
-    type Error = Wrong;
+    type Error = FieldError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Wrong> {
+    ) -> Result<Option<T::Value>, FieldError> {
         self.charge_for::<T::Value>()?;
         let (name, seed) = (self.next_name(), self.same(seed));
         let read = self.inner.inner.next_element_seed(seed);
@@ -275,19 +279,22 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Counted<'_, Parts<A>> {
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Counted<'_, Parts<A>> {
-    type Error = Wrong;
+    type Error = FieldError;
 
     fn next_key_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Wrong> {
+    ) -> Result<Option<T::Value>, FieldError> {
         self.charge_for::<T::Value>()?;
         let seed = self.same(seed);
         let read = self.inner.inner.next_key_seed(seed);
         read.map_err(|e| self.budget.taken_up(e))
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Wrong> {
+    fn next_value_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<T::Value, FieldError> {
         self.charge_for::<T::Value>()?;
         let seed = self.same(seed);
         let read = self.inner.inner.next_value_seed(seed);
@@ -310,13 +317,13 @@ impl<'de, T: DeserializeSeed<'de>> DeserializeSeed<'de> for Counted<'_, T> {
 }
 
 impl<'a, 'de, A: EnumAccess<'de>> EnumAccess<'de> for Counted<'a, A> {
-    type Error = Wrong;
+    type Error = FieldError;
     type Variant = Counted<'a, A::Variant>;
 
     fn variant_seed<T: DeserializeSeed<'de>>(
         self,
         seed: T,
-    ) -> Result<(T::Value, Self::Variant), Wrong> {
+    ) -> Result<(T::Value, Self::Variant), FieldError> {
         let (budget, seed) = (self.budget, self.same(seed));
         let read = self.inner.variant_seed(seed);
         let (value, inner) = read.map_err(|e| budget.taken_up(e))?;
@@ -325,20 +332,27 @@ impl<'a, 'de, A: EnumAccess<'de>> EnumAccess<'de> for Counted<'a, A> {
 }
 
 impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Counted<'_, A> {
-    type Error = Wrong;
+    type Error = FieldError;
 
-    fn unit_variant(self) -> Result<(), Wrong> {
+    fn unit_variant(self) -> Result<(), FieldError> {
         let read = self.inner.unit_variant();
         read.map_err(|e| self.budget.taken_up(e))
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(
+        self,
+        seed: T,
+    ) -> Result<T::Value, FieldError> {
         let seed = self.same(seed);
         let read = self.inner.newtype_variant_seed(seed);
         read.map_err(|e| self.budget.taken_up(e))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Wrong> {
+    fn tuple_variant<V: Visitor<'de>>(
+        self,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
         let visitor = self.same(whole(visitor));
         let read = self.inner.tuple_variant(len, visitor);
         read.map_err(|e| self.budget.taken_up(e))
@@ -348,7 +362,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Counted<'_, A> {
         self,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, FieldError> {
         let visitor = self.same(named(visitor, fields));
         let read = self.inner.struct_variant(fields, visitor);
         read.map_err(|e| self.budget.taken_up(e))

@@ -9,10 +9,10 @@ mod budget;
 mod check;
 mod counted;
 mod delta;
+mod field_error;
 mod hello;
 mod list;
 mod spans;
-mod wrong;
 
 pub(in crate::session) use delta::checked;
 pub use delta::{Delta, Differ};

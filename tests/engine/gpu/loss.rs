@@ -40,11 +40,11 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         assert_eq!(engine.loss_reason(0), Some(loss.reason));
         // The door is open meanwhile.
         let more = engine.submit(Request::new(bed.samples())).expect("let in");
-        let refuge = bed.matrix(&[1], SIZE);
+        let fallback = bed.matrix(&[1], SIZE);
         engine
-            .lose_device(0, |_| Ok(refuge.clone()), |_| {})
+            .lose_device(0, |_| Ok(fallback.clone()), |_| {})
             .expect("moves");
-        assert_eq!(engine.matrix(), refuge);
+        assert_eq!(engine.matrix(), fallback);
         for pending in [pending, more] {
             let answer = pending.wait().expect("answered");
             let found: Vec<Vec<f32>> = answer.rows().map(<[f32]>::to_vec).collect();
@@ -71,9 +71,9 @@ fn a_lost_gpu_comes_back_empty_and_serves_again() {
     bed.gpu().state.lose();
     let pending = engine.submit(Request::new(bed.samples())).expect("let in");
     losses.recv().expect("it is told");
-    let refuge = bed.matrix(&[1], SIZE);
+    let fallback = bed.matrix(&[1], SIZE);
     engine
-        .lose_device(0, |_| Ok(refuge.clone()), |_| {})
+        .lose_device(0, |_| Ok(fallback.clone()), |_| {})
         .expect("moves");
     pending.wait().expect("answered");
     // The same one again does not work.
@@ -122,9 +122,9 @@ fn where_nobody_listens_members_without_workers_close_the_door_at_once() {
     // Who listens later is told; what was closed opens again.
     let losses = listen(&engine);
     losses.recv().expect("it is told");
-    let refuge = bed.matrix(&[1], SIZE);
+    let fallback = bed.matrix(&[1], SIZE);
     engine
-        .lose_device(0, |_| Ok(refuge.clone()), |_| {})
+        .lose_device(0, |_| Ok(fallback.clone()), |_| {})
         .expect("moves");
     assert_same(&rows(&engine, bed.samples()), &bed.reference());
 }
@@ -155,9 +155,9 @@ fn a_gpu_can_be_taken_away_by_wish_and_hanging_ones_give_their_batches_back() {
     wait_until("a batch hangs", || {
         state.launched.load(Ordering::Acquire) > 0
     });
-    let refuge = bed.matrix(&[1], SIZE);
+    let fallback = bed.matrix(&[1], SIZE);
     engine
-        .lose_device(0, |_| Ok(refuge.clone()), |_| {})
+        .lose_device(0, |_| Ok(fallback.clone()), |_| {})
         .expect("moves");
     let answer = pending.wait().expect("answered");
     let found: Vec<Vec<f32>> = answer.rows().map(<[f32]>::to_vec).collect();

@@ -36,7 +36,7 @@ fn whatever_happens_to_gpus_every_request_is_answered_exactly_once() {
         let _over = Over(&over);
         let mut random = ChaCha8Rng::seed_from_u64(99);
         for _ in 0..ROUNDS {
-            befall(&bed, &engine, &mut random);
+            inject(&bed, &engine, &mut random);
             let so_far = engine.settlements().kept;
             wait_until("answers come", || engine.settlements().kept > so_far + 5);
         }
@@ -100,7 +100,7 @@ fn ask(
     sent.fetch_add(u64::from(let_in.is_ok()), Ordering::AcqRel);
 }
 
-fn befall(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
+fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
     match random.random_range(0..10) {
         0..4 => {
             let member = random.random_range(0..bed.ensemble.members.len());
@@ -131,9 +131,9 @@ fn befall(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
 
 /// The first GPU falls off the bus; another takes its place.
 fn lose_and_regain(bed: &Bed, engine: &Engine) {
-    let refuge = bed.matrix(&[1, 2], SIZE);
+    let fallback = bed.matrix(&[1, 2], SIZE);
     engine
-        .lose_device(0, |_| Ok(refuge.clone()), |_| {})
+        .lose_device(0, |_| Ok(fallback.clone()), |_| {})
         .expect("moves");
     lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
     engine.regain_device(0).expect("another one is there");

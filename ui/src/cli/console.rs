@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use divisi::session::remote::{Door, PlaceError};
+use divisi::session::remote::{BoundSocket, PlaceError};
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// What goes on after the console: a door to serve at, and the session.
-type Kept = Arc<Mutex<(Option<Door>, Option<Own>)>>;
+type Kept = Arc<Mutex<(Option<BoundSocket>, Option<Own>)>>;
 
 /// The session, which is handed over where that was asked for; otherwise it says what
 /// it waits for once the screen is gone.
@@ -88,14 +88,14 @@ const SERVERS: u32 = 99;
 
 /// A door under the ensemble's name, or with a number behind it where that is taken:
 /// nobody may be there who could give another name.
-fn free_door(ensemble: &str) -> Result<Door, PlaceError> {
-    let mut found = Door::open(&start::server_name(ensemble));
+fn free_door(ensemble: &str) -> Result<BoundSocket, PlaceError> {
+    let mut found = BoundSocket::open(&start::server_name(ensemble));
     for number in 2..=SERVERS {
         match found {
             Err(PlaceError::Taken(_)) => {}
             other => return other,
         }
-        found = Door::open(&start::numbered_name(ensemble, number));
+        found = BoundSocket::open(&start::numbered_name(ensemble, number));
     }
     found
 }

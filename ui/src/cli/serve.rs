@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use divisi::session::Session;
-use divisi::session::remote::{Door, Hub, LogSink};
+use divisi::session::remote::{BoundSocket, Hub, LogSink};
 
 use super::args::ServeArgs;
 use super::signals;
@@ -17,7 +17,7 @@ pub fn run(args: &ServeArgs) -> Result<()> {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),
     };
-    let door = Door::open(&name)?;
+    let door = BoundSocket::open(&name)?;
     say(&format!("listening at {}", door.path().display()));
     say(&format!(
         "`divisi attach {name}` joins, `divisi stop {name}` ends it"

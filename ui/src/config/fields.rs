@@ -6,7 +6,7 @@ use divisi::session::Terms;
 use divisi::words;
 use toml::de::DeTable;
 
-use super::page::{Page, Wrong, unknown};
+use super::source::{ConfigError, ConfigSource, unknown};
 use super::values::{Expects, Value};
 use crate::console::Layout;
 
@@ -204,7 +204,7 @@ impl Config {
     ///
     /// # Errors
     /// What is wrong, with line, column and key.
-    pub fn read(page: &Page<'_>, themes: &[String]) -> Result<Self, Wrong> {
+    pub fn read(page: &ConfigSource<'_>, themes: &[String]) -> Result<Self, ConfigError> {
         let mut config = Config::default();
         for (name, table) in page.tables()? {
             let section = name.get_ref().as_ref();
@@ -227,11 +227,11 @@ impl Config {
 
     fn read_section(
         &mut self,
-        page: &Page<'_>,
+        page: &ConfigSource<'_>,
         section: &str,
         entries: &DeTable<'_>,
         themes: &[String],
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ConfigError> {
         let fields = || FIELDS.iter().filter(|f| f.section == section);
         for (name, value) in entries {
             let key = name.get_ref().as_ref();
@@ -251,7 +251,10 @@ impl Config {
 const LAYOUTS: &str = "layouts";
 
 /// The user's layouts.
-fn layouts(page: &Page<'_>, span: std::ops::Range<usize>) -> Result<Vec<Layout>, Wrong> {
+fn layouts(
+    page: &ConfigSource<'_>,
+    span: std::ops::Range<usize>,
+) -> Result<Vec<Layout>, ConfigError> {
     let wrong = |what: &str| page.wrong(span.clone(), LAYOUTS, what);
     let whole: toml::Table =
         toml::from_str(page.text).map_err(|e| wrong(&words::plain(e.message())))?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 use divisi::reading;
 
-use super::page::Wrong;
+use super::source::ConfigError;
 
 /// The options' file.
 pub const CONFIG: &str = "config.toml";
@@ -47,7 +47,7 @@ impl Folder {
     ///
     /// # Errors
     /// It is there and cannot be read.
-    pub fn text(&self, name: &str) -> Result<Option<String>, Wrong> {
+    pub fn text(&self, name: &str) -> Result<Option<String>, ConfigError> {
         read(&self.file(name))
     }
 
@@ -77,11 +77,11 @@ fn named(path: PathBuf) -> Option<(String, PathBuf)> {
 }
 
 /// The text of a file; nothing where it is not there.
-pub fn read(path: &Path) -> Result<Option<String>, Wrong> {
+pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     match reading::text(path) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Wrong {
+        Err(e) => Err(ConfigError {
             path: path.to_owned(),
             place: None,
             key: String::new(),

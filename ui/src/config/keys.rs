@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::page::{Page, Wrong, unknown};
+use super::source::{ConfigError, ConfigSource, unknown};
 use crate::console::commands::{Key, Keymap, Scope, TABLE, named};
 
 /// The table of keys while nothing is edited, and wherever one works.
@@ -17,7 +17,7 @@ pub const EDIT: &str = "edit";
 ///
 /// # Errors
 /// What is wrong, with line, column and key.
-pub fn read(page: &Page<'_>) -> Result<Keymap, Wrong> {
+pub fn read(page: &ConfigSource<'_>) -> Result<Keymap, ConfigError> {
     let mut keymap = Keymap::default();
     let mut places = vec![None; TABLE.len()];
     for (name, table) in page.tables()? {
@@ -42,10 +42,10 @@ pub fn read(page: &Page<'_>) -> Result<Keymap, Wrong> {
 }
 
 fn checked(
-    page: &Page<'_>,
+    page: &ConfigSource<'_>,
     keymap: Keymap,
     places: &[Option<(String, Range<usize>)>],
-) -> Result<Keymap, Wrong> {
+) -> Result<Keymap, ConfigError> {
     let Err(clash) = keymap.check() else {
         return Ok(keymap);
     };
@@ -57,7 +57,12 @@ fn checked(
 }
 
 /// The place in the table of the command called so.
-fn place(page: &Page<'_>, section: &str, key: &str, span: Range<usize>) -> Result<usize, Wrong> {
+fn place(
+    page: &ConfigSource<'_>,
+    section: &str,
+    key: &str,
+    span: Range<usize>,
+) -> Result<usize, ConfigError> {
     let editing = section == EDIT;
     let entry = named(key, editing);
     let at = entry.and_then(|e| TABLE.iter().position(|other| std::ptr::eq(e, other)));
@@ -70,7 +75,11 @@ fn place(page: &Page<'_>, section: &str, key: &str, span: Range<usize>) -> Resul
 }
 
 /// A key, or a list of them.
-fn keys(page: &Page<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Key>, Wrong> {
+fn keys(
+    page: &ConfigSource<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Vec<Key>, ConfigError> {
     let one = |value: &Spanned<DeValue<'_>>| {
         let text = value.get_ref().as_str();
         let text = text.ok_or("expected a key in quotes, or a list of them");

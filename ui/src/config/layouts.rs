@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use divisi::words;
 
 use super::folder::{Folder, LAYOUTS, read};
-use super::page::{Page, Wrong};
 use super::settings::folder;
+use super::source::{ConfigError, ConfigSource};
 use crate::console::Layout;
 
 /// Those in the folder, by name.
 ///
 /// # Errors
 /// What is wrong with one, with its file.
-pub fn all(folder: &Folder) -> Result<Vec<Layout>, Wrong> {
+pub fn all(folder: &Folder) -> Result<Vec<Layout>, ConfigError> {
     let files = folder.layouts().into_iter();
     let layouts = files.map(|(name, path)| {
         Ok(Layout {
@@ -25,9 +25,9 @@ pub fn all(folder: &Folder) -> Result<Vec<Layout>, Wrong> {
     layouts.collect()
 }
 
-fn one(path: &Path) -> Result<Layout, Wrong> {
+fn one(path: &Path) -> Result<Layout, ConfigError> {
     let text = read(path)?.unwrap_or_default();
-    let page = Page { path, text: &text };
+    let page = ConfigSource { path, text: &text };
     let wrong = |span: Option<std::ops::Range<usize>>, what: &str| {
         page.wrong(span.unwrap_or(0..0), "layout", what)
     };

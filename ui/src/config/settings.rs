@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::fields::{Config, Glyphs};
 use super::folder::{CONFIG, Folder, KEYS};
-use super::page::{Page, Wrong};
+use super::source::{ConfigError, ConfigSource};
 use super::{keys, layouts, themes};
 use crate::console::commands::Keymap;
 use crate::console::{Look, Styles, Theme};
@@ -54,7 +54,7 @@ pub fn folder() -> Option<Folder> {
 ///
 /// # Errors
 /// What is wrong, with file, line, column and key.
-pub fn load() -> Result<Settings, Wrong> {
+pub fn load() -> Result<Settings, ConfigError> {
     let folder = folder();
     let mut settings = Settings::read(folder.as_ref())?;
     if let Some(name) = ASKED.get().and_then(|a| a.theme.as_deref()) {
@@ -76,7 +76,7 @@ impl Settings {
     ///
     /// # Errors
     /// What is wrong, with file, line, column and key.
-    pub fn read(folder: Option<&Folder>) -> Result<Self, Wrong> {
+    pub fn read(folder: Option<&Folder>) -> Result<Self, ConfigError> {
         let themes = themes::all(folder)?;
         let names: Vec<String> = themes.iter().map(|t| t.name.clone()).collect();
         let Some(folder) = folder else {
@@ -136,12 +136,12 @@ impl Settings {
     ///
     /// # Errors
     /// There is none; says which there are.
-    pub fn choose(&mut self, name: &str) -> Result<(), Wrong> {
+    pub fn choose(&mut self, name: &str) -> Result<(), ConfigError> {
         let found = self.themes.iter().find(|t| t.name == name).cloned();
         let names: Vec<&str> = self.themes.iter().map(|t| t.name.as_str()).collect();
         let theme = match name {
             "auto" => chosen(name, &self.themes),
-            _ => found.ok_or_else(|| Wrong {
+            _ => found.ok_or_else(|| ConfigError {
                 path: PathBuf::from("--theme"),
                 place: None,
                 key: String::new(),
@@ -156,13 +156,13 @@ impl Settings {
 fn with_page<T>(
     folder: &Folder,
     name: &str,
-    read: impl FnOnce(&Page<'_>) -> Result<T, Wrong>,
-) -> Result<Option<T>, Wrong> {
+    read: impl FnOnce(&ConfigSource<'_>) -> Result<T, ConfigError>,
+) -> Result<Option<T>, ConfigError> {
     let Some(text) = folder.text(name)? else {
         return Ok(None);
     };
     let path = folder.file(name);
-    let page = Page {
+    let page = ConfigSource {
         path: &path,
         text: &text,
     };

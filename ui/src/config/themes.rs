@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::folder::{self, Folder};
-use super::page::{Page, Wrong, unknown};
+use super::source::{ConfigError, ConfigSource, unknown};
 use crate::console::{Colour, Paint, Rgb, Role, Theme};
 
 /// The themes that are always there, as files.
@@ -23,7 +23,7 @@ const KEYS: [&str; 5] = ["base", "background", "ground", "ink", "roles"];
 pub fn built_in(name: &str) -> Option<Theme> {
     let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
     let path = Path::new(name);
-    read(&Page { path, text }, name).ok()
+    read(&ConfigSource { path, text }, name).ok()
 }
 
 /// All themes that can be chosen: the built-in ones and the user's files, which may
@@ -31,12 +31,12 @@ pub fn built_in(name: &str) -> Option<Theme> {
 ///
 /// # Errors
 /// What is wrong in a file.
-pub fn all(folder: Option<&Folder>) -> Result<Vec<Theme>, Wrong> {
+pub fn all(folder: Option<&Folder>) -> Result<Vec<Theme>, ConfigError> {
     let mut themes: Vec<Theme> = BUILT_IN.iter().filter_map(|(n, _)| built_in(n)).collect();
     for (name, path) in folder.map(Folder::themes).unwrap_or_default() {
         let text = folder::read(&path)?.unwrap_or_default();
         let path = &path;
-        let theme = read(&Page { path, text: &text }, &name)?;
+        let theme = read(&ConfigSource { path, text: &text }, &name)?;
         themes.retain(|t| t.name != name);
         themes.push(theme);
     }
@@ -47,7 +47,7 @@ pub fn all(folder: Option<&Folder>) -> Result<Vec<Theme>, Wrong> {
 ///
 /// # Errors
 /// What is wrong, with line, column and key.
-pub fn read(page: &Page<'_>, name: &str) -> Result<Theme, Wrong> {
+pub fn read(page: &ConfigSource<'_>, name: &str) -> Result<Theme, ConfigError> {
     let tables = page.tables()?;
     let mut theme = base(page, tables.get("base"), name)?;
     name.clone_into(&mut theme.name);
@@ -66,10 +66,10 @@ pub fn read(page: &Page<'_>, name: &str) -> Result<Theme, Wrong> {
 }
 
 fn base(
-    page: &Page<'_>,
+    page: &ConfigSource<'_>,
     stated: Option<&Spanned<DeValue<'_>>>,
     name: &str,
-) -> Result<Theme, Wrong> {
+) -> Result<Theme, ConfigError> {
     let Some(value) = stated else {
         // What dark does not say itself, nobody does.
         let dark = (name != "dark").then(|| built_in("dark")).flatten();
@@ -82,7 +82,11 @@ fn base(
     })
 }
 
-fn roles(page: &Page<'_>, theme: &mut Theme, value: &Spanned<DeValue<'_>>) -> Result<(), Wrong> {
+fn roles(
+    page: &ConfigSource<'_>,
+    theme: &mut Theme,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<(), ConfigError> {
     let Some(table) = value.get_ref().as_table() else {
         return Err(page.wrong(value.span(), "roles", "expected a table: [roles]"));
     };
@@ -94,7 +98,7 @@ fn roles(page: &Page<'_>, theme: &mut Theme, value: &Spanned<DeValue<'_>>) -> Re
     Ok(())
 }
 
-fn role(page: &Page<'_>, name: &str, span: Range<usize>) -> Result<Role, Wrong> {
+fn role(page: &ConfigSource<'_>, name: &str, span: Range<usize>) -> Result<Role, ConfigError> {
     let found = Role::ALL.iter().find(|(_, known, _)| *known == name);
     found.map(|(role, ..)| *role).ok_or_else(|| {
         let known = Role::ALL.iter().map(|(_, name, _)| *name);
@@ -103,17 +107,21 @@ fn role(page: &Page<'_>, name: &str, span: Range<usize>) -> Result<Role, Wrong> 
 }
 
 fn text<T: std::str::FromStr<Err = String>>(
-    page: &Page<'_>,
+    page: &ConfigSource<'_>,
     key: &str,
     value: &Spanned<DeValue<'_>>,
-) -> Result<T, Wrong> {
+) -> Result<T, ConfigError> {
     let found = value.get_ref().as_str();
     let found = found.ok_or("expected a text in quotes, such as \"#56a5e0 bold\"");
     let parsed = found.map_err(String::from).and_then(str::parse);
     parsed.map_err(|what| page.wrong(value.span(), key, what))
 }
 
-fn rgb(page: &Page<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Rgb, Wrong> {
+fn rgb(
+    page: &ConfigSource<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Rgb, ConfigError> {
     let colour: Colour = text(page, key, value)?;
     let what = "expected a colour that is known, such as #rrggbb";
     colour

@@ -1,6 +1,6 @@
 //! Curves in dots: two columns and four rows of them in a cell.
 
-use super::pen::Pen;
+use super::painter::Painter;
 use super::theme::Role;
 
 /// The bits of a cell's dots, by row and column.
@@ -69,7 +69,7 @@ impl Dots {
     }
 
     /// Draws the cells that have a dot.
-    pub fn draw(&self, pen: &mut Pen<'_>, x: u16, y: u16, role: Role) {
+    pub fn draw(&self, pen: &mut Painter<'_>, x: u16, y: u16, role: Role) {
         let plain = pen.is_ascii();
         for (at, bits) in self.cells.iter().enumerate().filter(|c| *c.1 != 0) {
             let (column, row) = (at as u16 % self.width, at as u16 / self.width);

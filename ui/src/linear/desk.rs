@@ -17,17 +17,17 @@ pub struct Answer {
 
 /// Staged changes, and what may be done.
 #[derive(Debug)]
-pub struct Desk {
+pub struct LineDesk {
     read_only: bool,
     /// What `apply probation` asks.
     terms: Terms,
     staged: Option<Matrix>,
 }
 
-impl Desk {
+impl LineDesk {
     /// Nothing is staged.
     pub fn new(read_only: bool, terms: Terms) -> Self {
-        Desk {
+        LineDesk {
             read_only,
             terms,
             staged: None,

@@ -12,6 +12,6 @@ mod watch;
 pub mod words;
 
 pub use ask::{Ask, COMMANDS};
-pub use desk::Desk;
+pub use desk::LineDesk;
 pub use run::run;
 pub use watch::Watcher;

@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::desk::Desk;
+use super::desk::LineDesk;
 use super::watch::Watcher;
 use crate::config::{HangUp, Settings};
 use crate::console::Options;
@@ -31,7 +31,7 @@ pub async fn run(
     every: Duration,
     settings: &Settings,
 ) -> Result<()> {
-    let mut desk = Desk::new(options.read_only, settings.config.terms);
+    let mut desk = LineDesk::new(options.read_only, settings.config.terms);
     let mut watcher = Watcher::new(every);
     let mut lines = read_lines();
     let mut reading = true;

@@ -12,44 +12,44 @@ use crate::device::gpu::{Gpu, GpuError, HostSlice, PinnedBlock, Stream};
 use crate::lock::lock;
 use crate::serving::batch::{Slice, WorkerId};
 
-use super::super::shared::Shared;
+use super::super::shared::EngineState;
 use super::LiveBatch;
 use super::copier::Copying;
-use super::cover::Cover;
-use super::crew::Crew;
+use super::cover::BusyIntervals;
+use super::crew::GpuWorker;
 use super::dispatch::run;
-use super::hand::Hand;
-use super::pool::Pool;
+use super::hand::BoundedThread;
+use super::pool::SampleCache;
 
 /// Waited at most for the lanes of a worker that leaves: they are idle, or their batch was
 /// given up.
 const LEAVING: Duration = Duration::from_secs(1);
 
 /// A GPU's place among the devices, whether it is there or not.
-pub struct Board {
+pub struct GpuSlot {
     device: usize,
     /// How long threads are waited for when the engine stops.
     patience: Duration,
-    opened: RwLock<Option<Arc<Opened>>>,
+    opened: RwLock<Option<Arc<GpuContext>>>,
     /// Why it is not there.
     lost: Mutex<Option<GpuError>>,
     /// Threads that end once the GPU lets them.
-    hands: Mutex<Vec<Hand>>,
+    hands: Mutex<Vec<BoundedThread>>,
 }
 
 /// A GPU that is there.
-pub struct Opened {
+pub struct GpuContext {
     pub(super) device: usize,
     pub(super) gpu: Arc<dyn Gpu>,
     pub(super) copy_in: Arc<dyn Stream>,
-    pub(super) pool: Mutex<Pool>,
-    pub(super) busy: Mutex<Cover>,
-    pub(super) copier: Mutex<Option<(Sender<Copying>, Hand)>>,
+    pub(super) pool: Mutex<SampleCache>,
+    pub(super) busy: Mutex<BusyIntervals>,
+    pub(super) copier: Mutex<Option<(Sender<Copying>, BoundedThread)>>,
     /// Lanes are made one at a time: each may measure what suits it.
     pub(super) making: Mutex<()>,
     /// Samples were copied by lanes for want of memory, and somebody was told.
     pub(super) cramped: AtomicBool,
-    crews: Mutex<HashMap<WorkerId, Arc<Crew>>>,
+    crews: Mutex<HashMap<WorkerId, Arc<GpuWorker>>>,
     failed: Mutex<Vec<(LiveBatch, String)>>,
     postponed: Mutex<Vec<LiveBatch>>,
     /// One thread at a time starts what comes next.
@@ -57,13 +57,13 @@ pub struct Opened {
     lost: OnceLock<GpuError>,
 }
 
-impl Opened {
+impl GpuContext {
     /// `gpu` with nobody on it.
     ///
     /// # Errors
     /// The driver gives no stream.
     pub fn new(device: usize, gpu: Arc<dyn Gpu>) -> Result<Self, GpuError> {
-        Ok(Opened {
+        Ok(GpuContext {
             device,
             copy_in: gpu.stream()?,
             gpu,
@@ -81,12 +81,12 @@ impl Opened {
     }
 
     /// A worker's lanes, while it is there.
-    pub fn crew(&self, id: WorkerId) -> Option<Arc<Crew>> {
+    pub fn crew(&self, id: WorkerId) -> Option<Arc<GpuWorker>> {
         lock(&self.crews).get(&id).cloned()
     }
 
     /// A worker was built; false where the GPU was lost meanwhile.
-    pub fn keep(&self, id: WorkerId, crew: Crew) -> bool {
+    pub fn keep(&self, id: WorkerId, crew: GpuWorker) -> bool {
         let mut crews = lock(&self.crews);
         if self.is_lost() {
             return false;
@@ -134,7 +134,7 @@ impl Opened {
     /// once more where the pool's memory could not be locked.
     pub fn host_slice(
         &self,
-        shared: &Shared,
+        shared: &EngineState,
         slice: Slice,
         transform: usize,
     ) -> Result<HostSlice, GpuError> {
@@ -153,9 +153,9 @@ impl Opened {
     }
 
     /// Takes everybody off it: gives the threads that end now.
-    fn clear(&self) -> Vec<Hand> {
+    fn clear(&self) -> Vec<BoundedThread> {
         let crews = std::mem::take(&mut *lock(&self.crews));
-        let mut hands: Vec<Hand> = crews.values().flat_map(|c| c.disband()).collect();
+        let mut hands: Vec<BoundedThread> = crews.values().flat_map(|c| c.disband()).collect();
         let copier = lock(&self.copier).take();
         hands.extend(copier.map(|(_, hand)| hand));
         let memory = lock(&self.pool).clear();
@@ -164,10 +164,10 @@ impl Opened {
     }
 }
 
-impl Board {
+impl GpuSlot {
     /// A GPU that is there; `patience` is how long its threads are waited for in the end.
-    pub fn new(device: usize, opened: Opened, patience: Duration) -> Self {
-        Board {
+    pub fn new(device: usize, opened: GpuContext, patience: Duration) -> Self {
+        GpuSlot {
             device,
             patience,
             opened: RwLock::new(Some(Arc::new(opened))),
@@ -177,7 +177,7 @@ impl Board {
     }
 
     /// The GPU, while it is there.
-    pub fn opened(&self) -> Option<Arc<Opened>> {
+    pub fn opened(&self) -> Option<Arc<GpuContext>> {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
         opened.clone()
     }
@@ -188,7 +188,7 @@ impl Board {
     }
 
     /// It stopped working: everybody leaves it.
-    pub fn close(&self, opened: &Arc<Opened>, reason: GpuError) {
+    pub fn close(&self, opened: &Arc<GpuContext>, reason: GpuError) {
         *lock(&self.lost) = Some(reason);
         {
             let mut now = self.opened.write().unwrap_or_else(PoisonError::into_inner);
@@ -198,7 +198,7 @@ impl Board {
     }
 
     /// It is there again, with nobody on it.
-    pub fn reopen(&self, opened: Opened) {
+    pub fn reopen(&self, opened: GpuContext) {
         let mut now = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         *now = Some(Arc::new(opened));
         *lock(&self.lost) = None;
@@ -234,25 +234,25 @@ impl Board {
     }
 
     /// Waits for threads that are about to end; keeps those that do not.
-    fn await_all(&self, hands: Vec<Hand>, time: Duration) {
+    fn await_all(&self, hands: Vec<BoundedThread>, time: Duration) {
         let limit = Instant::now() + time;
         let hang = hands.into_iter().filter_map(|h| h.join_until(limit));
         self.watch_over(hang.collect());
     }
 
     /// Starts its dispatcher.
-    pub fn start(self: &Arc<Self>, shared: &Arc<Shared>) -> std::io::Result<Thread> {
+    pub fn start(self: &Arc<Self>, shared: &Arc<EngineState>) -> std::io::Result<Thread> {
         let (board, sharing) = (Arc::clone(self), Arc::clone(shared));
         let name = shared.devices.get(self.device).name.clone();
-        let hand = Hand::start(name, move || run(&sharing, &board))?;
+        let hand = BoundedThread::start(name, move || run(&sharing, &board))?;
         let thread = hand.thread().clone();
         self.watch_over(vec![hand]);
         Ok(thread)
     }
 
-    fn watch_over(&self, more: Vec<Hand>) {
+    fn watch_over(&self, more: Vec<BoundedThread>) {
         let mut hands = lock(&self.hands);
-        hands.retain(Hand::goes_on);
+        hands.retain(BoundedThread::goes_on);
         hands.extend(more);
     }
 }

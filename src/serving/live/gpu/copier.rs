@@ -10,10 +10,10 @@ use crate::lock::lock;
 use crate::serving::batch::{Slice, Transfer};
 use crate::serving::spans::transfer_span;
 
-use super::super::shared::Shared;
+use super::super::shared::EngineState;
 use super::super::worker::since;
-use super::board::Opened;
-use super::hand::Hand;
+use super::board::GpuContext;
+use super::hand::BoundedThread;
 use super::loss::lose;
 
 /// A part on its way.
@@ -28,8 +28,8 @@ pub struct Copying {
 /// Starts to copy a part. Where there is no room for it, lanes copy its samples for
 /// themselves.
 pub(super) fn copy_ahead(
-    shared: &Arc<Shared>,
-    opened: &Arc<Opened>,
+    shared: &Arc<EngineState>,
+    opened: &Arc<GpuContext>,
     transfer: Transfer,
     slice: Option<Slice>,
 ) {
@@ -45,8 +45,8 @@ pub(super) fn copy_ahead(
 }
 
 fn queue(
-    shared: &Arc<Shared>,
-    opened: &Arc<Opened>,
+    shared: &Arc<EngineState>,
+    opened: &Arc<GpuContext>,
     transfer: Transfer,
     slice: Slice,
 ) -> Result<Copying, GpuError> {
@@ -65,7 +65,11 @@ fn queue(
     })
 }
 
-fn send(shared: &Arc<Shared>, opened: &Arc<Opened>, copying: Copying) -> Result<(), GpuError> {
+fn send(
+    shared: &Arc<EngineState>,
+    opened: &Arc<GpuContext>,
+    copying: Copying,
+) -> Result<(), GpuError> {
     let mut copier = lock(&opened.copier);
     let (inbox, _) = match copier.as_ref() {
         Some(copier) => copier,
@@ -75,16 +79,19 @@ fn send(shared: &Arc<Shared>, opened: &Arc<Opened>, copying: Copying) -> Result<
     inbox.send(copying).map_err(ended)
 }
 
-fn start(shared: &Arc<Shared>, opened: &Arc<Opened>) -> Result<(Sender<Copying>, Hand), GpuError> {
+fn start(
+    shared: &Arc<EngineState>,
+    opened: &Arc<GpuContext>,
+) -> Result<(Sender<Copying>, BoundedThread), GpuError> {
     let (inbox, copies) = channel();
     let (sharing, open) = (Arc::clone(shared), Arc::clone(opened));
     let name = format!("{} copies", shared.devices.get(opened.device).name);
-    let hand = Hand::start(name, move || note_all(&sharing, &open, &copies))
+    let hand = BoundedThread::start(name, move || note_all(&sharing, &open, &copies))
         .map_err(|e| GpuError::Other(format!("a thread could not be started: {e}")))?;
     Ok((inbox, hand))
 }
 
-fn note_all(shared: &Arc<Shared>, opened: &Arc<Opened>, copies: &Receiver<Copying>) {
+fn note_all(shared: &Arc<EngineState>, opened: &Arc<GpuContext>, copies: &Receiver<Copying>) {
     for copying in copies {
         match copying.done.wait() {
             Ok(()) => note(shared, opened, copying),
@@ -95,7 +102,7 @@ fn note_all(shared: &Arc<Shared>, opened: &Arc<Opened>, copies: &Receiver<Copyin
 }
 
 /// A part is there.
-fn note(shared: &Arc<Shared>, opened: &Opened, copying: Copying) {
+fn note(shared: &Arc<EngineState>, opened: &GpuContext, copying: Copying) {
     let now = Instant::now();
     let when = |event: &Arc<dyn Event>| {
         let at = event.happened().unwrap_or(now).min(now);
@@ -112,7 +119,12 @@ fn note(shared: &Arc<Shared>, opened: &Opened, copying: Copying) {
 }
 
 /// A part is not copied: whoever runs its samples does that.
-fn do_without(shared: &Arc<Shared>, opened: &Opened, transfer: &Transfer, reason: &GpuError) {
+fn do_without(
+    shared: &Arc<EngineState>,
+    opened: &GpuContext,
+    transfer: &Transfer,
+    reason: &GpuError,
+) {
     if opened.becomes_cramped() {
         let name = &shared.devices.get(opened.device).name;
         shared.notice(format!(

@@ -8,14 +8,14 @@ const MOST: usize = 64;
 
 /// The union of the times told so far.
 #[derive(Debug, Default)]
-pub(super) struct Cover {
+pub(super) struct BusyIntervals {
     /// Disjoint, in order.
     times: VecDeque<(Duration, Duration)>,
     /// Everything before it counts as covered.
     closed: Duration,
 }
 
-impl Cover {
+impl BusyIntervals {
     /// Adds the time from `from` to `to`; gives how much of it was not covered before, so
     /// that what batches are given adds up to the union of their times.
     pub fn add(&mut self, from: Duration, to: Duration) -> Duration {

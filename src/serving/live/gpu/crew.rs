@@ -11,50 +11,50 @@ use crate::serving::lanes::lane_sizes;
 use crate::serving::scheduler::WorkerSpec;
 
 use super::super::factory::BuildError;
-use super::super::shared::Shared;
-use super::board::Opened;
-use super::hand::Hand;
+use super::super::shared::EngineState;
+use super::board::GpuContext;
+use super::hand::BoundedThread;
 use super::lane::Lane;
 use super::loss::{lose, reason_to_build};
-use super::stage::Stage;
+use super::stage::LaneBuffers;
 use super::{LiveBatch, guarded};
 
 /// See the module's text.
-pub struct Crew {
+pub struct GpuWorker {
     spec: WorkerSpec,
     program: Arc<dyn Program>,
-    lanes: Mutex<Vec<Post>>,
+    lanes: Mutex<Vec<LaneHandle>>,
 }
 
 /// One lane as others see it.
-struct Post {
+struct LaneHandle {
     size: usize,
     inbox: Sender<LiveBatch>,
-    hand: Hand,
+    hand: BoundedThread,
 }
 
 /// What a lane's thread starts from.
 struct Start {
-    shared: Arc<Shared>,
-    opened: Arc<Opened>,
+    shared: Arc<EngineState>,
+    opened: Arc<GpuContext>,
     program: Arc<dyn Program>,
     spec: WorkerSpec,
     rows: usize,
 }
 
-impl Crew {
+impl GpuWorker {
     /// A worker with the lanes that `policy` gives it, ready.
     ///
     /// # Errors
     /// The GPU cannot hold one of them; none is left then.
     pub fn new(
-        shared: &Arc<Shared>,
-        opened: &Arc<Opened>,
+        shared: &Arc<EngineState>,
+        opened: &Arc<GpuContext>,
         spec: WorkerSpec,
         policy: PolicyKind,
     ) -> Result<Self, BuildError> {
         let program = shared.factory.program(spec.member, &opened.gpu)?;
-        let crew = Crew {
+        let crew = GpuWorker {
             spec,
             program,
             lanes: Mutex::default(),
@@ -71,8 +71,8 @@ impl Crew {
     /// Starts lanes of `sizes` and waits until they are ready.
     fn man(
         &self,
-        shared: &Arc<Shared>,
-        opened: &Arc<Opened>,
+        shared: &Arc<EngineState>,
+        opened: &Arc<GpuContext>,
         sizes: &[usize],
     ) -> Result<(), BuildError> {
         for &rows in sizes {
@@ -86,8 +86,8 @@ impl Crew {
     /// Starts a lane; it tells once it is ready, or why it is not.
     fn post(
         &self,
-        shared: &Arc<Shared>,
-        opened: &Arc<Opened>,
+        shared: &Arc<EngineState>,
+        opened: &Arc<GpuContext>,
         rows: usize,
     ) -> Result<Receiver<Result<(), BuildError>>, BuildError> {
         let start = Start {
@@ -102,9 +102,9 @@ impl Crew {
         let device = &shared.devices.get(self.spec.device).name;
         let member = &shared.ensemble.members[self.spec.member].name;
         let body = move || start.run(&batches, &tell);
-        let hand = Hand::start(format!("{device} {member} {rows}"), body)
+        let hand = BoundedThread::start(format!("{device} {member} {rows}"), body)
             .map_err(|e| BuildError::Other(format!("a thread could not be started: {e}")))?;
-        lock(&self.lanes).push(Post {
+        lock(&self.lanes).push(LaneHandle {
             size: rows,
             inbox,
             hand,
@@ -120,8 +120,8 @@ impl Crew {
     #[allow(clippy::result_large_err, reason = "a batch is moved, not copied")]
     pub(super) fn give(
         &self,
-        shared: &Arc<Shared>,
-        opened: &Arc<Opened>,
+        shared: &Arc<EngineState>,
+        opened: &Arc<GpuContext>,
         batch: LiveBatch,
     ) -> Result<(), (LiveBatch, String)> {
         if let Err(why) = self.suit(shared, opened, &batch) {
@@ -143,8 +143,8 @@ impl Crew {
 
     fn suit(
         &self,
-        shared: &Arc<Shared>,
-        opened: &Arc<Opened>,
+        shared: &Arc<EngineState>,
+        opened: &Arc<GpuContext>,
         batch: &LiveBatch,
     ) -> Result<(), BuildError> {
         if self.suits(batch) {
@@ -159,7 +159,7 @@ impl Crew {
     }
 
     /// Lets every lane end once it has done what it was given.
-    pub(super) fn disband(&self) -> Vec<Hand> {
+    pub(super) fn disband(&self) -> Vec<BoundedThread> {
         let posts = std::mem::take(&mut *lock(&self.lanes));
         posts.into_iter().map(|post| post.hand).collect()
     }
@@ -177,7 +177,7 @@ fn sizes_with(batch: &LiveBatch) -> Vec<usize> {
 }
 
 /// Lanes that are idle end at once.
-fn await_end(hands: Vec<Hand>) {
+fn await_end(hands: Vec<BoundedThread>) {
     let limit = std::time::Instant::now() + Duration::from_secs(1);
     for hand in hands {
         drop(hand.join_until(limit));
@@ -215,7 +215,7 @@ impl Start {
         let classes = shared.ensemble.classes;
         let _one_at_a_time = lock(&self.opened.making);
         let (gpu, program) = (&self.opened.gpu, self.program.as_ref());
-        let stage = Stage::new(gpu, program, self.rows, inputs, classes)?;
+        let stage = LaneBuffers::new(gpu, program, self.rows, inputs, classes)?;
         Ok(Lane {
             shared: Arc::clone(shared),
             opened: Arc::clone(&self.opened),

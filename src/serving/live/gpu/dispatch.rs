@@ -11,15 +11,15 @@ use crate::serving::core::Next;
 
 use super::super::client::RequestData;
 use super::super::partition::{failed, sleep};
-use super::super::shared::Shared;
+use super::super::shared::EngineState;
 use super::LiveBatch;
-use super::board::{Board, Opened};
+use super::board::{GpuContext, GpuSlot};
 use super::copier::copy_ahead;
 
 type Step = (Next<Arc<RequestData>>, Vec<(Transfer, Option<Slice>)>);
 
 /// Serves until the engine stops.
-pub(in super::super) fn run(shared: &Arc<Shared>, board: &Board) {
+pub(in super::super) fn run(shared: &Arc<EngineState>, board: &GpuSlot) {
     let device = board.device();
     while !shared.is_stopping() {
         let until = match board.opened() {
@@ -30,7 +30,7 @@ pub(in super::super) fn run(shared: &Arc<Shared>, board: &Board) {
     }
 }
 
-fn turn(shared: &Arc<Shared>, opened: &Arc<Opened>) -> Option<Duration> {
+fn turn(shared: &Arc<EngineState>, opened: &Arc<GpuContext>) -> Option<Duration> {
     for (batch, why) in opened.take_failed() {
         // Batches of a GPU that is lost went back to the queues.
         if !opened.is_lost() {
@@ -53,7 +53,7 @@ enum By {
 
 /// What comes after a batch, in the thread of its lane; left to the dispatcher where that
 /// is at it already.
-pub(super) fn go_on(shared: &Arc<Shared>, opened: &Arc<Opened>) {
+pub(super) fn go_on(shared: &Arc<EngineState>, opened: &Arc<GpuContext>) {
     let until = match opened.driving.try_lock() {
         Ok(_alone) => drive(shared, opened, By::Lane),
         Err(_) => Some(Duration::ZERO),
@@ -65,7 +65,7 @@ pub(super) fn go_on(shared: &Arc<Shared>, opened: &Arc<Opened>) {
 }
 
 /// Starts what there is room for; gives when to look again if nothing happens.
-fn drive(shared: &Arc<Shared>, opened: &Arc<Opened>, by: By) -> Option<Duration> {
+fn drive(shared: &Arc<EngineState>, opened: &Arc<GpuContext>, by: By) -> Option<Duration> {
     loop {
         let (next, parts) = ask(shared, opened);
         match next {
@@ -82,7 +82,7 @@ fn drive(shared: &Arc<Shared>, opened: &Arc<Opened>, by: By) -> Option<Duration>
 
 /// What the core says, and where the samples to be copied lie. Places in the pool are
 /// taken and given back under the core's lock, in the order in which it decided.
-fn ask(shared: &Shared, opened: &Opened) -> Step {
+fn ask(shared: &EngineState, opened: &GpuContext) -> Step {
     let (mut core, now) = (shared.core(), shared.now());
     let next = core.next(now, opened.device);
     let woken = core.wake_others(now);
@@ -103,7 +103,7 @@ fn ask(shared: &Shared, opened: &Opened) -> Step {
 }
 
 /// Frees what parts took that have left.
-pub(in super::super) fn sweep(shared: &Shared, opened: &Opened) {
+pub(in super::super) fn sweep(shared: &EngineState, opened: &GpuContext) {
     let freed = {
         let mut core = shared.core();
         let departed = core.take_departed(opened.device);
@@ -115,7 +115,7 @@ pub(in super::super) fn sweep(shared: &Shared, opened: &Opened) {
     drop(freed);
 }
 
-fn start(shared: &Arc<Shared>, opened: &Arc<Opened>, batch: LiveBatch, by: By) {
+fn start(shared: &Arc<EngineState>, opened: &Arc<GpuContext>, batch: LiveBatch, by: By) {
     let given = match opened.crew(batch.worker) {
         None => Err((batch, "its worker was not there".into())),
         Some(crew) if by == By::Lane && !crew.suits(&batch) => {

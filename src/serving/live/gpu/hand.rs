@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 /// See the module's text.
 #[derive(Debug)]
-pub(super) struct Hand {
+pub(super) struct BoundedThread {
     handle: JoinHandle<()>,
     /// Nothing is ever sent: it is disconnected once the thread is over.
     over: Receiver<()>,
 }
 
-impl Hand {
+impl BoundedThread {
     /// Starts a thread.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl Hand {
             let _alive: Sender<()> = alive;
             body();
         })?;
-        Ok(Hand { handle, over })
+        Ok(BoundedThread { handle, over })
     }
 
     /// The thread, to be woken.

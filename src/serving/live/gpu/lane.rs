@@ -15,19 +15,19 @@ use crate::serving::spans::batch_spans;
 use crate::trace::Span;
 
 use super::super::client::RequestData;
-use super::super::shared::Shared;
+use super::super::shared::EngineState;
 use super::super::worker::{fold, panic_text, since};
-use super::board::Opened;
+use super::board::GpuContext;
 use super::dispatch::go_on;
 use super::loss::{lose, reason};
-use super::stage::{Marks, Stage};
+use super::stage::{LaneBuffers, Marks};
 use super::{LiveBatch, describe};
 
 /// What a lane's thread works with.
 pub(super) struct Lane {
-    pub shared: Arc<Shared>,
-    pub opened: Arc<Opened>,
-    pub stage: Stage,
+    pub shared: Arc<EngineState>,
+    pub opened: Arc<GpuContext>,
+    pub stage: LaneBuffers,
 }
 
 /// Samples of a batch: in the GPU's pool, or in the host's.

@@ -11,8 +11,8 @@ use crate::lock::lock;
 use super::super::engine::Engine;
 use super::super::factory::BuildError;
 use super::super::reloader::ReloadError;
-use super::super::shared::Shared;
-use super::board::Opened;
+use super::super::shared::EngineState;
+use super::board::GpuContext;
 
 /// A GPU that stopped working while it served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,12 @@ pub(super) fn reason_to_build(error: &BuildError) -> Option<GpuError> {
 }
 
 /// A GPU stopped working. Known already, nothing happens.
-pub(super) fn lose(shared: &Arc<Shared>, device: usize, opened: &Arc<Opened>, reason: GpuError) {
+pub(super) fn lose(
+    shared: &Arc<EngineState>,
+    device: usize,
+    opened: &Arc<GpuContext>,
+    reason: GpuError,
+) {
     if shared.is_stopping() || !opened.lose(reason.clone()) {
         return;
     }
@@ -112,7 +117,7 @@ pub(super) fn lose(shared: &Arc<Shared>, device: usize, opened: &Arc<Opened>, re
 }
 
 /// Takes a GPU that works away from those that use it.
-pub(in super::super) fn take_away(shared: &Arc<Shared>, opened: &Arc<Opened>) {
+pub(in super::super) fn take_away(shared: &Arc<EngineState>, opened: &Arc<GpuContext>) {
     let reason = GpuError::Lost("it was taken away".into());
     if opened.lose(reason.clone()) {
         shared.core().lose_device(opened.device);
@@ -120,7 +125,7 @@ pub(in super::super) fn take_away(shared: &Arc<Shared>, opened: &Arc<Opened>) {
     }
 }
 
-fn clear(shared: &Arc<Shared>, opened: &Arc<Opened>, reason: &GpuError) {
+fn clear(shared: &Arc<EngineState>, opened: &Arc<GpuContext>, reason: &GpuError) {
     if let Some(board) = &shared.lanes[opened.device].board {
         board.close(opened, reason.clone());
     }
@@ -171,9 +176,9 @@ impl Engine {
     }
 }
 
-fn open(shared: &Shared, device: usize) -> Result<Opened, BuildError> {
+fn open(shared: &EngineState, device: usize) -> Result<GpuContext, BuildError> {
     let gone = || BuildError::Other("it is no GPU".into());
     let info = shared.devices.get(device).kind.gpu().ok_or_else(gone)?;
     let gpu = shared.factory.gpu(info)?;
-    Opened::new(device, gpu).map_err(|e| BuildError::Compute(e.into()))
+    GpuContext::new(device, gpu).map_err(|e| BuildError::Compute(e.into()))
 }

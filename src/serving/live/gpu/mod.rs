@@ -25,33 +25,33 @@ use crate::serving::scheduler::WorkerSpec;
 
 use super::client::RequestData;
 use super::factory::BuildError;
-use super::shared::Shared;
+use super::shared::EngineState;
 use super::worker::panic_text;
 
 pub use loss::Loss;
 pub use programs::Programs;
 pub use solo::GpuRunner;
 
-pub(super) use board::{Board, Opened};
+pub(super) use board::{GpuContext, GpuSlot};
 pub(super) use dispatch::sweep;
 pub(super) use loss::{Losses, take_away};
 pub(super) use programs::lower_for_gpu;
 
-use crew::Crew;
+use crew::GpuWorker;
 use loss::{lose, reason_to_build};
 
 type LiveBatch = Batch<Arc<RequestData>>;
 
 /// Builds a worker on a GPU; it serves nobody until the core knows it.
 pub(super) fn build(
-    shared: &Arc<Shared>,
-    board: &Board,
+    shared: &Arc<EngineState>,
+    board: &GpuSlot,
     spec: WorkerSpec,
 ) -> Result<(), BuildError> {
     let gone = || BuildError::Other("the GPU is gone".into());
     let opened = board.opened().ok_or_else(gone)?;
     let policy = shared.core().policy();
-    let crew = Crew::new(shared, &opened, spec, policy).inspect_err(|error| {
+    let crew = GpuWorker::new(shared, &opened, spec, policy).inspect_err(|error| {
         if let Some(lost) = reason_to_build(error) {
             lose(shared, spec.device, &opened, lost);
         }

@@ -9,11 +9,11 @@ use crate::serving::batch::PartKey;
 /// Memory by part. A part without memory is known to the scheduler but was not copied:
 /// lanes copy its samples for themselves.
 #[derive(Debug, Default)]
-pub(super) struct Pool {
+pub(super) struct SampleCache {
     parts: HashMap<PartKey, Option<DeviceSlice>>,
 }
 
-impl Pool {
+impl SampleCache {
     /// A part is about to be copied.
     pub fn expect(&mut self, part: PartKey) {
         self.parts.insert(part, None);

@@ -8,11 +8,11 @@ use crate::compute::ComputeError;
 use crate::compute::gpu::Program;
 use crate::device::gpu::{Gpu, PinnedBlock};
 
-use super::stage::Stage;
+use super::stage::LaneBuffers;
 
 /// See the module's text.
 pub struct GpuRunner {
-    stage: Stage,
+    stage: LaneBuffers,
     samples: PinnedBlock,
 }
 
@@ -29,7 +29,7 @@ impl GpuRunner {
         outputs: usize,
     ) -> Result<Self, ComputeError> {
         Ok(GpuRunner {
-            stage: Stage::new(gpu, program, rows, inputs, outputs)?,
+            stage: LaneBuffers::new(gpu, program, rows, inputs, outputs)?,
             samples: gpu.pinned(rows * inputs)?,
         })
     }

@@ -20,7 +20,7 @@ pub(super) struct Marks {
 }
 
 /// See the module's text.
-pub(super) struct Stage {
+pub(super) struct LaneBuffers {
     gpu: Arc<dyn Gpu>,
     lane: Box<dyn LaneProgram>,
     rows: usize,
@@ -32,7 +32,7 @@ pub(super) struct Stage {
 
 const FLOAT: usize = size_of::<f32>();
 
-impl Stage {
+impl LaneBuffers {
     /// A lane for batches of up to `rows`.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Stage {
         inputs: usize,
         outputs: usize,
     ) -> Result<Self, ComputeError> {
-        Ok(Stage {
+        Ok(LaneBuffers {
             lane: program.lane(rows)?,
             answers: gpu.pinned(rows * outputs)?,
             gpu: Arc::clone(gpu),

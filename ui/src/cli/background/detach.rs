@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use divisi::session::remote::{Door, Hub};
+use divisi::session::remote::{BoundSocket, Hub};
 use rustix::process::{Pid, Signal, kill_process, setsid};
 
 use crate::cli::serve::log_to_stderr;
@@ -15,7 +15,7 @@ use crate::cli::start::Own;
 
 /// Serves `session` at `door` in the background until it is stopped. `parent` waits for
 /// this process, where there is one.
-pub fn go_on(session: Own, door: Door, parent: Option<Pid>) -> Result<()> {
+pub fn go_on(session: Own, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
     let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     signals::on_stop(hub.stopper());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use divisi::reading;
-use divisi::session::record::Tape;
+use divisi::session::record::RecordingReader;
 use divisi::session::replay::ReplaySession;
 use divisi::session::wire::HELLO;
 use divisi::session::{Session, Snapshot};
@@ -49,7 +49,7 @@ fn configured() -> Result<ReportFormat> {
 /// A recording's end, a server's state, or what a run of an ensemble comes to.
 fn shown(args: &ReportArgs) -> Result<Snapshot> {
     let target = &args.target.ensemble;
-    if target.is_file() && Tape::is_one(target) {
+    if target.is_file() && RecordingReader::is_one(target) {
         let opened = ReplaySession::open(target);
         let mut session = opened.with_context(|| target.display().to_string())?;
         session.to_end();

@@ -6,7 +6,7 @@ use super::Demo;
 use super::figures::{Figure, Note};
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Rows of a caption.
@@ -32,7 +32,7 @@ pub fn above(area: Rect, model: &Model) -> Rect {
 }
 
 /// Draws it at the bottom of the screen.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let Some(demo) = &model.demo else {
         return;
     };
@@ -47,7 +47,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     }
 }
 
-fn title(bar: &mut Pen<'_>, demo: &Demo, model: &Model) {
+fn title(bar: &mut Painter<'_>, demo: &Demo, model: &Model) {
     let line = "━".repeat(usize::from(bar.width()));
     bar.text(0, 0, &line, Role::Accent);
     let scene = &demo.scenes[demo.scene];
@@ -71,7 +71,7 @@ fn title(bar: &mut Pen<'_>, demo: &Demo, model: &Model) {
     bar.text_right(bar.width().saturating_sub(2), 0, &state, Role::Accent);
 }
 
-fn caption(bar: &mut Pen<'_>, demo: &Demo) {
+fn caption(bar: &mut Painter<'_>, demo: &Demo) {
     let (text, role) = match &demo.trouble {
         Some(why) => (format!("✗ cannot be shown here: {why}"), Role::Bad),
         None => (demo.caption.clone(), Role::Strong),
@@ -95,7 +95,7 @@ fn compared(demo: &Demo, most: u16) -> Vec<Figure> {
 }
 
 /// One kind side by side, as many of the last as there is room for.
-fn figures(bar: &mut Pen<'_>, y: u16, demo: &Demo, figure: Figure) {
+fn figures(bar: &mut Painter<'_>, y: u16, demo: &Demo, figure: Figure) {
     let stands = |n: &&Note| n.figure == figure && n.stands_by(demo);
     let notes = demo.notes.iter().filter(stands);
     let all: Vec<(String, bool)> = notes

@@ -6,7 +6,7 @@ use divisi::ensemble::{Combination, RuleKind, Temperature, VoteWeight};
 use super::{Answer, field};
 use crate::console::change::Setting;
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The dialog's state.
@@ -182,7 +182,7 @@ impl Voters {
     }
 
     /// Draws it in the middle.
-    pub fn draw(&self, pen: &mut Pen<'_>) {
+    pub fn draw(&self, pen: &mut Painter<'_>) {
         let width = pen.width().saturating_sub(2).min(64);
         let height = (self.rows.len() as u16).saturating_add(6).min(pen.height());
         let mut window = pen.centred(width, height);
@@ -201,7 +201,7 @@ impl Voters {
         self.draw_words(&mut inside);
     }
 
-    fn draw_rule(&self, inside: &mut Pen<'_>) {
+    fn draw_rule(&self, inside: &mut Painter<'_>) {
         let chosen = self.at == 0;
         let sign = if chosen { "▸" } else { " " };
         let pieces = [
@@ -215,7 +215,7 @@ impl Voters {
         }
     }
 
-    fn draw_row(&self, inside: &mut Pen<'_>, y: u16, i: usize) {
+    fn draw_row(&self, inside: &mut Painter<'_>, y: u16, i: usize) {
         let row = &self.rows[i];
         let chosen = self.at == i + 1;
         let sign = if chosen { "▸" } else { " " };
@@ -241,7 +241,7 @@ impl Voters {
         }
     }
 
-    fn draw_words(&self, inside: &mut Pen<'_>) {
+    fn draw_words(&self, inside: &mut Painter<'_>) {
         let last = inside.height().saturating_sub(1);
         let room = inside.width().saturating_sub(2);
         if let Some(error) = &self.error {

@@ -7,7 +7,7 @@ use divisi::session::{Command, EditPreview, Setup};
 use super::Answer;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 use crate::console::what_if::{self, Line};
 
@@ -50,7 +50,7 @@ impl Compare {
     }
 
     /// Draws it in the middle.
-    pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
+    pub fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
         let width = pen.width().saturating_sub(2).min(76);
         let lines = self.lines(model, width.saturating_sub(4));
         let height = (lines.len() as u16).saturating_add(4).min(pen.height());
@@ -72,7 +72,7 @@ impl Compare {
         self.draw_keys(&mut inside, most > 0);
     }
 
-    fn draw_keys(&self, inside: &mut Pen<'_>, scrolls: bool) {
+    fn draw_keys(&self, inside: &mut Painter<'_>, scrolls: bool) {
         let y = inside.height().saturating_sub(1);
         let mut x = 1;
         if matches!(self.preview, Some(Ok(_))) {

@@ -5,7 +5,7 @@ use divisi::session::Command;
 
 use super::Answer;
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// What `y` does.
@@ -51,7 +51,7 @@ impl Confirm {
     }
 
     /// Draws it in the middle.
-    pub fn draw(&self, pen: &mut Pen<'_>) {
+    pub fn draw(&self, pen: &mut Painter<'_>) {
         let width = pen.width().saturating_sub(4).min(64);
         let lines = format::wrap(&self.text, width.saturating_sub(4));
         let mut window = pen.centred(width, lines.len() as u16 + 4);

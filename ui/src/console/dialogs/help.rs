@@ -6,7 +6,7 @@ use super::{Answer, field};
 use crate::console::commands::{Entry, Scope, TABLE};
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The help's state.
@@ -40,7 +40,7 @@ impl Help {
     }
 
     /// Draws it over most of the screen.
-    pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
+    pub fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
         let (width, height) = (
             pen.width().saturating_sub(2).min(124),
             pen.height().saturating_sub(2),
@@ -84,7 +84,7 @@ impl Help {
 }
 
 /// On one line, or the explanation on a line of its own.
-fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, two: bool, model: &Model) {
+fn draw_entry(inside: &mut Painter<'_>, y: u16, entry: &Entry, two: bool, model: &Model) {
     let (keys, title) = (14, 28);
     let role = if entry.reachable(model) {
         Role::Accent

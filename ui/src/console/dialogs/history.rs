@@ -7,7 +7,7 @@ use divisi::session::{Ran, Setup, Snapshot};
 use super::Answer;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 use crate::console::what_if::{self, Line};
 
@@ -56,7 +56,7 @@ impl History {
     }
 
     /// Draws it over most of the screen.
-    pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
+    pub fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
         let width = pen.width().saturating_sub(2).min(100);
         let difference = self.difference(model, width.saturating_sub(4));
         let rows = model.snapshot.history.len().max(1) as u16;
@@ -130,7 +130,7 @@ fn settings(running: &Snapshot, setup: &Setup) -> impl Iterator<Item = String> {
         .flatten()
 }
 
-fn keys(inside: &mut Pen<'_>) {
+fn keys(inside: &mut Painter<'_>) {
     let keys = [
         ("Enter", Role::Accent),
         (" bring back  ", Role::Dim),
@@ -158,7 +158,7 @@ impl Columns {
         Columns { all, why }
     }
 
-    fn head(&self, inside: &mut Pen<'_>) {
+    fn head(&self, inside: &mut Painter<'_>) {
         let text = match self.all {
             true => format!(" {:>3} {:>8} {:>8}  why", "#", "since", "lasted"),
             false => format!(" {:>2} {:>6}  why", "#", "since"),
@@ -171,7 +171,7 @@ impl Columns {
         inside.text(x, 0, numbers, Role::Dim);
     }
 
-    fn row(&self, inside: &mut Pen<'_>, y: u16, ran: &Ran, chosen: bool, model: &Model) {
+    fn row(&self, inside: &mut Painter<'_>, y: u16, ran: &Ran, chosen: bool, model: &Model) {
         let sign = if chosen { "▸" } else { " " };
         let x = inside.text(0, y, sign, Role::Accent);
         let running = ran.until.is_none();

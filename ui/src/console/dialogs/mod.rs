@@ -38,7 +38,7 @@ use super::change::Setting;
 use super::commands::Id;
 use super::effect::Effect;
 use super::model::Model;
-use super::pen::Pen;
+use super::painter::Painter;
 use super::update;
 
 /// One dialog with its state.
@@ -268,7 +268,7 @@ pub fn picker(model: &mut Model) -> Option<&mut Picker> {
 }
 
 /// Draws all of them, the last on top.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     for dialog in &model.dialogs {
         match dialog {
             Dialog::Help(help) => help.draw(pen, model),

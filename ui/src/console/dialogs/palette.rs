@@ -6,7 +6,7 @@ use super::{Answer, field};
 use crate::console::commands::{Entry, Id, TABLE};
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The palette's state.
@@ -61,7 +61,7 @@ impl Palette {
     }
 
     /// Draws it near the top.
-    pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
+    pub fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
         let found = self.found(model);
         let width = pen.width().saturating_sub(2).min(72);
         let height = (found.len() as u16).clamp(1, 12) + 3;
@@ -81,7 +81,7 @@ impl Palette {
     }
 }
 
-fn draw_entry(inside: &mut Pen<'_>, y: u16, entry: &Entry, chosen: bool, model: &Model) {
+fn draw_entry(inside: &mut Painter<'_>, y: u16, entry: &Entry, chosen: bool, model: &Model) {
     let refusal = entry.refusal(model);
     let role = if refusal.is_some() {
         Role::Dim

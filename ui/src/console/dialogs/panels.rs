@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::Answer;
 use crate::console::actions;
 use crate::console::model::{Model, Panel};
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The list's state.
@@ -42,7 +42,7 @@ impl PanelList {
     }
 
     /// Draws it in the middle.
-    pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
+    pub fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
         let count = Panel::ALL.len() as u16;
         let mut window = pen.centred(36, count + 4);
         let title = format!("panels of {}", model.arrangement.name());

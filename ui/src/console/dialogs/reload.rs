@@ -4,11 +4,11 @@ use divisi::session::{ReloadState, ReloadView};
 
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Draws the steps; `before` is the reload that was shown when this one was asked for.
-pub fn draw(pen: &mut Pen<'_>, model: &Model, before: Option<&ReloadView>) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model, before: Option<&ReloadView>) {
     let width = pen.width().saturating_sub(4).min(70);
     let current = model
         .snapshot

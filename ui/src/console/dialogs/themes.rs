@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::Answer;
 use crate::config::Settings;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::{Role, Theme};
 
 /// What each theme shows of itself.
@@ -65,7 +65,7 @@ impl Themes {
     }
 
     /// Draws it in the middle.
-    pub fn draw(&self, pen: &mut Pen<'_>, model: &Model) {
+    pub fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
         let themes = &model.settings.themes;
         let width = pen.width().saturating_sub(2).min(48);
         let mut window = pen.centred(width, themes.len() as u16 + 6);

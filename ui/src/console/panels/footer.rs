@@ -6,7 +6,7 @@ use super::keys;
 use crate::console::commands::{Entry, Id, TABLE};
 use crate::console::format;
 use crate::console::model::{Message, Model};
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Rows of a message at most.
@@ -34,7 +34,7 @@ fn said(message: &Message, room: u16) -> Vec<String> {
 }
 
 /// Draws the last lines.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let room = pen.width().saturating_sub(2);
     if let Some(message) = &model.message {
         let role = if message.bad { Role::Bad } else { Role::Accent };
@@ -61,7 +61,7 @@ fn step(model: &Model) -> Option<&str> {
 }
 
 /// As many keys as fit; how to leave is always there.
-fn keys(pen: &mut Pen<'_>, model: &Model) {
+fn keys(pen: &mut Painter<'_>, model: &Model) {
     let quit = TABLE.iter().find(|e| e.id == Id::Quit);
     let end = pen.width();
     let end = end.saturating_sub(quit.map_or(0, |e| taken(e, model) + 1));
@@ -80,7 +80,7 @@ fn keys(pen: &mut Pen<'_>, model: &Model) {
     }
 }
 
-fn hint(pen: &mut Pen<'_>, x: u16, entry: &Entry, model: &Model) -> u16 {
+fn hint(pen: &mut Painter<'_>, x: u16, entry: &Entry, model: &Model) -> u16 {
     let possible = entry.refusal(model).is_none();
     let role = if possible { Role::Accent } else { Role::Dim };
     pen.pieces(

@@ -3,7 +3,7 @@
 use crate::console::commands::{Entry, Id, TABLE};
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The first key of a command, as the footer writes it; empty where it has none.
@@ -40,7 +40,7 @@ pub fn words(model: &Model, hints: &[(Id, &'static str)]) -> String {
 
 /// Draws keys with a word each, as many as fit; gives the column after them.
 pub fn draw(
-    pen: &mut Pen<'_>,
+    pen: &mut Painter<'_>,
     mut x: u16,
     y: u16,
     model: &Model,

@@ -5,12 +5,12 @@ use divisi::session::LogEntry;
 use super::headed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::severity::Severity;
 use crate::console::theme::Role;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let note = match model.log_back {
         0 => String::new(),
         n => format!("{n} lines back"),
@@ -31,7 +31,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
     }
 }
 
-fn line(inside: &mut Pen<'_>, y: u16, entry: &LogEntry) {
+fn line(inside: &mut Painter<'_>, y: u16, entry: &LogEntry) {
     let wide = inside.width() >= 44;
     let severity = Severity::from(entry.level);
     let role = severity.role();

@@ -24,7 +24,7 @@ use ratatui::layout::Rect;
 use super::format;
 use super::layout::{self, LEAST};
 use super::model::{Model, Panel};
-use super::pen::Pen;
+use super::painter::Painter;
 use super::theme::Role;
 use super::{
     demo,
@@ -36,37 +36,40 @@ pub fn draw(model: &Model, buffer: &mut Buffer) {
     let area = *buffer.area();
     match layout::arrange(area, model) {
         Some(screen) => draw_screen(model, buffer, area, &screen),
-        None => too_small(&mut Pen::new(buffer, area, &model.settings.styles), model),
+        None => too_small(
+            &mut Painter::new(buffer, area, &model.settings.styles),
+            model,
+        ),
     }
-    let mut over = Pen::new(buffer, area, &model.settings.styles);
+    let mut over = Painter::new(buffer, area, &model.settings.styles);
     demo::draw(&mut over, model);
     model.settings.styles.finish(model.look, buffer);
 }
 
 fn draw_screen(model: &Model, buffer: &mut Buffer, area: Rect, screen: &layout::Screen) {
     let look = &model.settings.styles;
-    header::draw(&mut Pen::new(buffer, screen.header, look), model);
+    header::draw(&mut Painter::new(buffer, screen.header, look), model);
     for (panel, place) in &screen.panels {
-        draw_panel(&mut Pen::new(buffer, *place, look), *panel, model);
+        draw_panel(&mut Painter::new(buffer, *place, look), *panel, model);
     }
     if let Some(line) = screen.latency {
-        latency::draw_line(&mut Pen::new(buffer, line, look), model);
+        latency::draw_line(&mut Painter::new(buffer, line, look), model);
     }
     let under = Rect {
         height: area.height.saturating_sub(1),
         ..area
     };
-    dialogs::draw(&mut Pen::new(buffer, under, look), model);
+    dialogs::draw(&mut Painter::new(buffer, under, look), model);
     let rows = footer::rows(model, screen.footer.width).max(1);
     let footer = Rect {
         y: screen.footer.y.saturating_sub(rows - 1),
         height: rows.min(screen.footer.y + 1),
         ..screen.footer
     };
-    footer::draw(&mut Pen::new(buffer, footer, look), model);
+    footer::draw(&mut Painter::new(buffer, footer, look), model);
 }
 
-fn draw_panel(pen: &mut Pen<'_>, panel: Panel, model: &Model) {
+fn draw_panel(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
     match panel {
         Panel::Allocation => allocation::draw(pen, model),
         Panel::Search => search::draw(pen, model),
@@ -78,7 +81,7 @@ fn draw_panel(pen: &mut Pen<'_>, panel: Panel, model: &Model) {
     }
 }
 
-fn too_small(pen: &mut Pen<'_>, model: &Model) {
+fn too_small(pen: &mut Painter<'_>, model: &Model) {
     // What was asked can be answered all the same.
     let text = match model.dialogs.last() {
         Some(Dialog::Leave(leave)) => leave.short(),
@@ -95,20 +98,20 @@ fn too_small(pen: &mut Pen<'_>, model: &Model) {
 
 /// A panel's title and the pen for what is under it: its number and name, what it shows
 /// just now, and the focus. The last row is left to the panel, outside of that pen.
-fn framed<'a>(pen: &'a mut Pen<'_>, panel: Panel, note: &str, model: &Model) -> Pen<'a> {
+fn framed<'a>(pen: &'a mut Painter<'_>, panel: Panel, note: &str, model: &Model) -> Painter<'a> {
     let (width, height) = (pen.width(), pen.height());
     title(pen, panel, note, model);
     pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
 }
 
 /// The same with the last row.
-fn headed<'a>(pen: &'a mut Pen<'_>, panel: Panel, note: &str, model: &Model) -> Pen<'a> {
+fn headed<'a>(pen: &'a mut Painter<'_>, panel: Panel, note: &str, model: &Model) -> Painter<'a> {
     let (width, height) = (pen.width(), pen.height());
     title(pen, panel, note, model);
     pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
 }
 
-fn title(pen: &mut Pen<'_>, panel: Panel, note: &str, model: &Model) {
+fn title(pen: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
     let title = format!("{} {}", panel.index() + 1, panel.name());
     // A note is given whole or not at all.
     let room = pen.width().saturating_sub(5 + format::width(&title));

@@ -2,7 +2,7 @@
 
 use super::{Choice, Field, Form};
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Where names of fields and their values begin.
@@ -11,7 +11,7 @@ const VALUE: u16 = 23;
 
 impl Form {
     /// Draws it in the middle.
-    pub fn draw(&self, pen: &mut Pen<'_>) {
+    pub fn draw(&self, pen: &mut Painter<'_>) {
         let width = pen.width().saturating_sub(2).min(76);
         let mut window = pen.centred(width, self.height(width));
         let mut inside = window.framed(&self.title, true);
@@ -49,7 +49,7 @@ impl Form {
         (rows + notes.unwrap_or(0).max(1)) as u16 + 4
     }
 
-    fn draw_choice(&self, inside: &mut Pen<'_>, y: u16, choice: &Choice, chosen: bool) -> u16 {
+    fn draw_choice(&self, inside: &mut Painter<'_>, y: u16, choice: &Choice, chosen: bool) -> u16 {
         let (sign, role) = match (self.is_single(), chosen) {
             (true, _) => (" ", Role::Strong),
             (false, true) => ("●", Role::Strong),
@@ -65,7 +65,7 @@ impl Form {
         self.draw_fields(inside, y + 1, &choice.fields, 0)
     }
 
-    fn draw_shared(&self, inside: &mut Pen<'_>, y: u16) -> u16 {
+    fn draw_shared(&self, inside: &mut Painter<'_>, y: u16) -> u16 {
         if self.shared.is_empty() {
             return y;
         }
@@ -74,7 +74,7 @@ impl Form {
         self.draw_fields(inside, y + 1, &self.shared, own)
     }
 
-    fn draw_fields(&self, inside: &mut Pen<'_>, y: u16, fields: &[Field], first: usize) -> u16 {
+    fn draw_fields(&self, inside: &mut Painter<'_>, y: u16, fields: &[Field], first: usize) -> u16 {
         for (i, field) in fields.iter().enumerate() {
             let row = y + i as u16;
             inside.text(FIELD, row, field.name, Role::Text);
@@ -88,7 +88,7 @@ impl Form {
     }
 
     /// What is wrong, or more about what is chosen.
-    fn draw_words(&self, inside: &mut Pen<'_>, y: u16) {
+    fn draw_words(&self, inside: &mut Painter<'_>, y: u16) {
         let width = inside.width() + 2;
         let (lines, role) = match &self.error {
             Some(error) => (

@@ -2,12 +2,12 @@
 
 use super::{Item, Picker, State};
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 impl Picker {
     /// Draws it in the middle.
-    pub fn draw(&self, pen: &mut Pen<'_>) {
+    pub fn draw(&self, pen: &mut Painter<'_>) {
         let width = pen.width().saturating_sub(2).min(76);
         // By what is in the folder, so that typing does not make it jump.
         let files = self.folder.as_ref().map_or(0, |f| f.items.len());
@@ -29,7 +29,7 @@ impl Picker {
         self.draw_keys(&mut inside, last);
     }
 
-    fn draw_head(&self, inside: &mut Pen<'_>, room: u16) {
+    fn draw_head(&self, inside: &mut Painter<'_>, room: u16) {
         let path = self.folder.as_ref().map(|f| f.path.display().to_string());
         let path = path.unwrap_or_else(|| "…".to_owned());
         inside.text(1, 0, &format::fit_name(&path, room), Role::Dim);
@@ -39,7 +39,7 @@ impl Picker {
         inside.text(x, 1, " ", Role::Cursor);
     }
 
-    fn draw_rows(&self, inside: &mut Pen<'_>, room: usize) {
+    fn draw_rows(&self, inside: &mut Painter<'_>, room: usize) {
         // When saving, the line above is a row too: the first.
         let above = usize::from(self.saves());
         let rows = self.rows();
@@ -57,7 +57,7 @@ impl Picker {
         }
     }
 
-    fn draw_words(&self, inside: &mut Pen<'_>, y: u16, room: u16) {
+    fn draw_words(&self, inside: &mut Painter<'_>, y: u16, room: u16) {
         let left_out = self.folder.as_ref().map_or(0, |f| f.left_out);
         let (text, role) = match (&self.state, &self.error) {
             (State::Asking(path), _) => {
@@ -73,7 +73,7 @@ impl Picker {
     }
 
     /// What is wrong is read to its end, over the last files if it must be.
-    fn draw_error(&self, inside: &mut Pen<'_>, y: u16, error: &str, room: u16) {
+    fn draw_error(&self, inside: &mut Painter<'_>, y: u16, error: &str, room: u16) {
         let lines = format::wrap(&format!("✗ {error}"), room);
         let top = (y + 1).saturating_sub(lines.len() as u16).max(2);
         let width = inside.width();
@@ -83,7 +83,7 @@ impl Picker {
         }
     }
 
-    fn draw_keys(&self, inside: &mut Pen<'_>, y: u16) {
+    fn draw_keys(&self, inside: &mut Painter<'_>, y: u16) {
         let action = match (&self.state, self.saves()) {
             (State::Elsewhere, _) => {
                 let keys = [("Esc", Role::Accent), (" end it", Role::Dim)];
@@ -108,7 +108,7 @@ impl Picker {
     }
 }
 
-fn draw_row(inside: &mut Pen<'_>, y: u16, item: &Item, chosen: bool) {
+fn draw_row(inside: &mut Painter<'_>, y: u16, item: &Item, chosen: bool) {
     let sign = if chosen { "▸ " } else { "  " };
     let end = inside.width().saturating_sub(2);
     let x = inside.text(1, y, sign, Role::Accent);

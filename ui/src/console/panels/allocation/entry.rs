@@ -9,11 +9,11 @@ use super::selecting;
 use super::shape::Detail;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::{Pen, bar};
+use crate::console::painter::{Painter, bar};
 use crate::console::theme::Role;
 
 /// Draws it in its column.
-pub fn draw(inside: &mut Pen<'_>, y: u16, cell: Cell, model: &Model, columns: Columns) {
+pub fn draw(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, columns: Columns) {
     let end = columns.end(cell.member);
     let (text, role) = entry_text(model, cell);
     inside.text_right(end - 1, y, &text, role);
@@ -69,7 +69,7 @@ pub fn view(model: &Model, cell: Cell) -> Option<&EntryView> {
 
 /// One row under a device's: the same detail of each of its workers.
 pub fn details(
-    inside: &mut Pen<'_>,
+    inside: &mut Painter<'_>,
     y: u16,
     device: usize,
     detail: Detail,
@@ -100,7 +100,7 @@ pub fn details(
 }
 
 /// Why the last change was not entered, right under the entry (over it at the end).
-pub fn error(inside: &mut Pen<'_>, row: u16, model: &Model, columns: Columns) {
+pub fn error(inside: &mut Painter<'_>, row: u16, model: &Model, columns: Columns) {
     let Some(text) = model.edit.as_ref().and_then(|e| e.error()) else {
         return;
     };

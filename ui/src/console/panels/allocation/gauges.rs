@@ -5,13 +5,13 @@ use divisi::session::{DeviceView, GpuView};
 
 use super::columns::{Columns, Side};
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 type Line = (String, Role);
 
 /// Row number `row` under a device, at the right of the matrix.
-pub fn draw(inside: &mut Pen<'_>, y: u16, row: usize, view: &DeviceView, columns: Columns) {
+pub fn draw(inside: &mut Painter<'_>, y: u16, row: usize, view: &DeviceView, columns: Columns) {
     let Some(gpu) = view.gpu.as_ref().filter(|_| !view.lost) else {
         return;
     };

@@ -14,7 +14,7 @@ use ratatui::layout::{Position, Rect};
 use super::headed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 use columns::Columns;
 use shape::{DETAILS, Shape};
@@ -23,7 +23,7 @@ pub use gauges::words as gpu_words;
 pub use shape::needed as rows_needed;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let columns = Columns::new(model, pen.width().saturating_sub(2));
     let shape = Shape::new(model, columns, pen.height().saturating_sub(1));
     let note = note(model, columns, shape, pen.width().saturating_sub(21));
@@ -82,7 +82,7 @@ fn note(model: &Model, columns: Columns, shape: Shape, room: u16) -> String {
     }
 }
 
-fn names(inside: &mut Pen<'_>, model: &Model, columns: Columns, stagger: bool) {
+fn names(inside: &mut Painter<'_>, model: &Model, columns: Columns, stagger: bool) {
     for member in columns.members() {
         let Some(view) = model.snapshot.members.get(member) else {
             continue;
@@ -109,7 +109,7 @@ fn selecting(model: &Model) -> bool {
     model.edit.is_some() || model.focus == Panel::Allocation
 }
 
-fn device_row(inside: &mut Pen<'_>, y: u16, device: usize, model: &Model, columns: Columns) {
+fn device_row(inside: &mut Painter<'_>, y: u16, device: usize, model: &Model, columns: Columns) {
     let Some(view) = model.snapshot.devices.get(device) else {
         return;
     };

@@ -4,11 +4,11 @@ use divisi::session::DeviceView;
 
 use super::columns::{Columns, Side};
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The names of the columns.
-pub fn names(inside: &mut Pen<'_>, y: u16, columns: Columns) {
+pub fn names(inside: &mut Painter<'_>, y: u16, columns: Columns) {
     let x = columns.side_start();
     match columns.side {
         Side::Narrow => inside.text(x, y, " busy  mem", Role::Dim),
@@ -23,7 +23,7 @@ pub fn names(inside: &mut Pen<'_>, y: u16, columns: Columns) {
 }
 
 /// One device.
-pub fn draw(inside: &mut Pen<'_>, y: u16, view: &DeviceView, columns: Columns) {
+pub fn draw(inside: &mut Painter<'_>, y: u16, view: &DeviceView, columns: Columns) {
     let x = columns.side_start();
     match columns.side {
         _ if view.lost => lost(inside, y, x),
@@ -32,7 +32,7 @@ pub fn draw(inside: &mut Pen<'_>, y: u16, view: &DeviceView, columns: Columns) {
     }
 }
 
-fn lost(inside: &mut Pen<'_>, y: u16, x: u16) {
+fn lost(inside: &mut Painter<'_>, y: u16, x: u16) {
     inside.text(x + 1, y, "✗ lost", Role::Bad);
 }
 
@@ -68,7 +68,7 @@ fn memory_role(view: &DeviceView) -> Role {
     }
 }
 
-fn narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16, side: Side) {
+fn narrow(inside: &mut Painter<'_>, y: u16, view: &DeviceView, x: u16, side: Side) {
     let x = x + u16::from(side == Side::Middle);
     let mut x = inside.text(x + 1, y, &format::percent(view.busy), busy_role(view));
     if side == Side::Middle {
@@ -86,7 +86,7 @@ fn narrow(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16, side: Side) {
     };
 }
 
-fn wide(inside: &mut Pen<'_>, y: u16, view: &DeviceView, x: u16) {
+fn wide(inside: &mut Painter<'_>, y: u16, view: &DeviceView, x: u16) {
     inside.meter(x, y, 8, view.busy, Role::Accent);
     inside.text(x + 9, y, &format::percent(view.busy), busy_role(view));
     inside.text(x + 14, y, &format::percent(view.copying), copy_role(view));

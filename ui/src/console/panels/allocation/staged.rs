@@ -7,7 +7,7 @@ use super::words;
 use crate::console::edit::Edit;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 use crate::console::what_if::{self, Line};
 
@@ -28,7 +28,7 @@ pub fn note(model: &Model, edit: &Edit) -> String {
 }
 
 /// Draws it, with the queues and rates of members where there is room for both.
-pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, edit: &Edit, columns: Columns) {
+pub fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, edit: &Edit, columns: Columns) {
     let width = inside.width().saturating_sub(1);
     let lines = lines(model, edit, width);
     let room = inside.height().saturating_sub(y);

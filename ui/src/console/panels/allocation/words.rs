@@ -7,8 +7,8 @@ use super::columns::Columns;
 use super::{entry, gauges, staged};
 use crate::console::commands::Id;
 use crate::console::model::{Model, Panel};
+use crate::console::painter::Painter;
 use crate::console::panels::{header, keys, lints, proposal};
-use crate::console::pen::Pen;
 use crate::console::severity::Severity;
 use crate::console::theme::Role;
 use crate::console::{checks, format};
@@ -16,7 +16,7 @@ use crate::console::{checks, format};
 type Line = (String, Role);
 
 /// Under the matrix, as far as there is room: queues and rates of members, then words.
-pub fn draw(inside: &mut Pen<'_>, mut y: u16, model: &Model, columns: Columns) {
+pub fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: Columns) {
     if let Some(edit) = &model.edit {
         return staged::draw(inside, y, model, edit, columns);
     }
@@ -57,13 +57,13 @@ fn cut(text: &str, room: u16) -> String {
 }
 
 /// Queues and rates, on two lines.
-pub fn member_rows(inside: &mut Pen<'_>, y: u16, model: &Model, columns: Columns) {
+pub fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Columns) {
     member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
     member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
 }
 
 fn member_row(
-    inside: &mut Pen<'_>,
+    inside: &mut Painter<'_>,
     y: u16,
     name: &str,
     model: &Model,
@@ -80,7 +80,7 @@ fn member_row(
 }
 
 /// Samples a second that queues grow by.
-fn growth(inside: &mut Pen<'_>, y: u16, model: &Model, columns: Columns) {
+fn growth(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Columns) {
     inside.text(0, y, "grows", Role::Dim);
     for member in columns.members() {
         if let Some(view) = model.snapshot.members.get(member) {

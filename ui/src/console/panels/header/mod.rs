@@ -10,7 +10,7 @@ use divisi::session::{Lost, Snapshot};
 
 use crate::console::condition::Condition;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::severity::Severity;
 use crate::console::theme::Role;
 use crate::console::{format, load};
@@ -21,7 +21,7 @@ pub type Piece = (String, Role);
 type Group = Vec<Piece>;
 
 /// Draws one or two lines, as much as fits.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let width = pen.width();
     if pen.height() < 2 {
         let mut groups = alone([identity(model, false), simulated(model)]);
@@ -86,7 +86,7 @@ fn wide(group: &Group) -> u16 {
 }
 
 /// Groups that do not fit are left out, from the last; what is wrong is cut instead.
-fn line(pen: &mut Pen<'_>, y: u16, groups: &[Group]) {
+fn line(pen: &mut Painter<'_>, y: u16, groups: &[Group]) {
     let mut x = 1;
     for group in groups.iter().filter(|g| wide(g) > 0) {
         let room = pen.width().saturating_sub(x);

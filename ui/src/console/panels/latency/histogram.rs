@@ -6,7 +6,7 @@ use divisi::metrics::Bucket;
 use divisi::session::{Distribution, Target};
 
 use super::marks;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The axis: logarithms of microseconds to columns.
@@ -85,7 +85,7 @@ pub struct Bars<'a> {
 
 impl Bars<'_> {
     /// Draws bars, percentiles and the axis, as far as there is room.
-    pub fn draw(&self, area: &mut Pen<'_>) {
+    pub fn draw(&self, area: &mut Painter<'_>) {
         let rows = area.height();
         let marked = rows >= 4;
         let height = rows.saturating_sub(1 + u16::from(marked));
@@ -101,7 +101,7 @@ impl Bars<'_> {
         marks::ticks(area, rows - 1, self.axis);
     }
 
-    fn columns(&self, area: &mut Pen<'_>, height: u16) {
+    fn columns(&self, area: &mut Painter<'_>, height: u16) {
         let buckets = &self.view.buckets;
         let most = buckets.iter().map(|b| b.count).max().unwrap_or(1).max(1);
         let mut columns = vec![(0, Role::Accent); usize::from(self.axis.width)];
@@ -127,7 +127,7 @@ impl Bars<'_> {
     }
 
     /// A line at the target, through the bars too.
-    fn goal(&self, area: &mut Pen<'_>, height: u16) {
+    fn goal(&self, area: &mut Painter<'_>, height: u16) {
         let Some(target) = self.target else {
             return;
         };

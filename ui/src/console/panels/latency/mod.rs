@@ -13,13 +13,13 @@ use super::{headed, keys};
 use crate::console::commands::Id;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::scope::Whose;
 use crate::console::theme::Role;
 use histogram::{Axis, Bars};
 
 /// Draws the panel.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let shown = &model.snapshot;
     let whose = model.scopes.latency.there(shown);
     let mut inside = headed(pen, Panel::Latency, &note(whose, model), model);
@@ -64,7 +64,7 @@ fn is_open(model: &Model) -> bool {
     load.is_some_and(|pattern| pattern.is_open())
 }
 
-fn empty(inside: &mut Pen<'_>, model: &Model) {
+fn empty(inside: &mut Painter<'_>, model: &Model) {
     inside.text(0, 0, "no answers yet", Role::Dim);
     keys::draw(inside, 0, 1, model, &[(Id::Load, "starts a load")]);
 }
@@ -77,7 +77,7 @@ fn before(model: &Model, whose: Whose) -> Option<&Distribution> {
 
 /// One histogram, or two over one axis: side by side where there is room, else stacked.
 fn histograms(
-    area: &mut Pen<'_>,
+    area: &mut Painter<'_>,
     model: &Model,
     (now, name): (&Distribution, &str),
     before: Option<&Distribution>,
@@ -118,7 +118,7 @@ fn histograms(
 }
 
 /// One line of percentiles, for screens without the panel.
-pub fn draw_line(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw_line(pen: &mut Painter<'_>, model: &Model) {
     let summary = &model.snapshot.latency.now.summary;
     let pairs = [
         ("p50", summary.p50, 0.5),

@@ -3,13 +3,13 @@
 use divisi::session::{Distribution, LatencyView, Target};
 
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// `target ┆ 5.00 ms · missed 1.8% ✗ of 1.0% allowed · since 2.1% · before 4.0%`. What is
 /// missed is of the window; where nothing was answered in it, since the reload.
 pub fn draw(
-    inside: &mut Pen<'_>,
+    inside: &mut Painter<'_>,
     y: u16,
     target: Target,
     view: &LatencyView,

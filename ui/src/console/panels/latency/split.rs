@@ -3,7 +3,7 @@
 use divisi::metrics::SplitMeans;
 
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Rows for the parts' numbers at most.
@@ -39,7 +39,7 @@ fn parts(split: &SplitMeans) -> [Part; 6] {
 
 /// Draws the bars and the numbers in at most `room` rows; gives how many it took.
 pub fn draw(
-    inside: &mut Pen<'_>,
+    inside: &mut Painter<'_>,
     y: u16,
     room: u16,
     (name, split): (&str, &SplitMeans),
@@ -78,7 +78,7 @@ fn total(parts: &[Part]) -> f64 {
     parts.iter().map(|p| p.micros).sum()
 }
 
-fn bar(inside: &mut Pen<'_>, (x, y): (u16, u16), name: &str, parts: &[Part], whole: f64) {
+fn bar(inside: &mut Painter<'_>, (x, y): (u16, u16), name: &str, parts: &[Part], whole: f64) {
     inside.text(0, y, name, Role::Dim);
     let width = inside.width().saturating_sub(x);
     let (mut so_far, mut from) = (0.0, 0);
@@ -91,7 +91,7 @@ fn bar(inside: &mut Pen<'_>, (x, y): (u16, u16), name: &str, parts: &[Part], who
 }
 
 /// Words that fit: whole ones, or short ones, or only the largest parts.
-fn numbers(inside: &mut Pen<'_>, y: u16, rows: u16, parts: &[Part]) -> u16 {
+fn numbers(inside: &mut Painter<'_>, y: u16, rows: u16, parts: &[Part]) -> u16 {
     let width = inside.width();
     let all: Vec<&Part> = parts.iter().collect();
     for name in [whole, short] {
@@ -132,7 +132,7 @@ fn lines<'a>(parts: &[&'a Part], name: fn(&Part) -> String, width: u16) -> Vec<V
     lines
 }
 
-fn write(inside: &mut Pen<'_>, y: u16, lines: &[Vec<&Part>], name: fn(&Part) -> String) -> u16 {
+fn write(inside: &mut Painter<'_>, y: u16, lines: &[Vec<&Part>], name: fn(&Part) -> String) -> u16 {
     for (row, line) in lines.iter().enumerate() {
         let mut x = 0;
         for part in line {

@@ -7,7 +7,7 @@ use divisi::session::{Distribution, LatencyView};
 use super::objective;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Columns for the names of the rows.
@@ -20,7 +20,7 @@ type Value = (String, Role);
 
 /// Draws it; gives how many rows it took.
 pub fn draw(
-    inside: &mut Pen<'_>,
+    inside: &mut Painter<'_>,
     view: &LatencyView,
     before: Option<&Distribution>,
     model: &Model,
@@ -31,7 +31,7 @@ pub fn draw(
     let values = |summary, role| values(summary, role, grid.column);
     grid.row(inside, 1, &lately, &values(&view.now.summary, Role::Strong));
     let mut y = 2;
-    let mut next = |inside: &mut Pen<'_>, name: &str, values: &[Value; 5]| {
+    let mut next = |inside: &mut Painter<'_>, name: &str, values: &[Value; 5]| {
         grid.row(inside, y, name, values);
         y += 1;
     };
@@ -74,7 +74,7 @@ impl Grid {
         }
     }
 
-    fn row(&self, inside: &mut Pen<'_>, y: u16, name: &str, values: &[Value; 5]) {
+    fn row(&self, inside: &mut Painter<'_>, y: u16, name: &str, values: &[Value; 5]) {
         let name = match self.label < LABEL {
             true => short(name),
             false => name.to_owned(),

@@ -1,6 +1,6 @@
 //! The columns of the table: the weightier first, as many as fit.
 
-use divisi::session::{MemberView, Standing};
+use divisi::session::{MemberContribution, MemberView};
 
 use crate::console::format;
 use crate::console::model::Model;
@@ -69,7 +69,7 @@ static ALL: [Column; 8] = [
 
 /// Those that fit in `width`, in the order of the screen.
 pub fn fitting(model: &Model, width: u16) -> Vec<Column> {
-    let known = |s: &Standing| s.accuracy.is_some() || s.accuracy_change.is_some();
+    let known = |s: &MemberContribution| s.accuracy.is_some() || s.accuracy_change.is_some();
     let members = &model.snapshot.members;
     let labels = members
         .iter()
@@ -90,7 +90,7 @@ pub fn fitting(model: &Model, width: u16) -> Vec<Column> {
 }
 
 /// A dash where nothing is known.
-fn of(view: &MemberView, say: fn(&Standing) -> Option<String>) -> Value {
+fn of(view: &MemberView, say: fn(&MemberContribution) -> Option<String>) -> Value {
     let text = view.standing.as_ref().and_then(say);
     text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
 }

@@ -8,12 +8,12 @@ use super::{headed, keys};
 use crate::console::commands::Id;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 use columns::{Column, fitting};
 
 /// Draws the panel.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let mut inside = headed(pen, Panel::Members, &note(model), model);
     let members = &model.snapshot.members;
     let label = label(model, inside.width());
@@ -52,7 +52,7 @@ fn label(model: &Model, width: u16) -> u16 {
     names.max().unwrap_or(0).clamp(6, (width / 3).max(6))
 }
 
-fn heads(inside: &mut Pen<'_>, label: u16, columns: &[Column]) {
+fn heads(inside: &mut Painter<'_>, label: u16, columns: &[Column]) {
     inside.text(SIGNS, 0, "member", Role::Dim);
     let mut end = SIGNS + label;
     for column in columns {
@@ -61,7 +61,14 @@ fn heads(inside: &mut Pen<'_>, label: u16, columns: &[Column]) {
     }
 }
 
-fn member(inside: &mut Pen<'_>, y: u16, at: usize, model: &Model, label: u16, columns: &[Column]) {
+fn member(
+    inside: &mut Painter<'_>,
+    y: u16,
+    at: usize,
+    model: &Model,
+    label: u16,
+    columns: &[Column],
+) {
     let Some(view) = model.snapshot.members.get(at) else {
         return;
     };
@@ -91,7 +98,7 @@ fn votes(model: &Model, member: usize) -> bool {
 }
 
 /// Under the table: what leaving the member out would change, or what is missing.
-fn words(inside: &mut Pen<'_>, y: u16, model: &Model) {
+fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
     let room = inside.height().saturating_sub(y);
     let gap = u16::from(room > 1);
     let view = model.snapshot.members.get(model.cursor.member);

@@ -3,14 +3,14 @@
 use divisi::session::SearchView;
 
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Columns for the numbers of the axis.
 const AXIS: u16 = 7;
 
 /// A column a neighbour, from the least to the best score, and a line for the best.
-pub fn draw(inside: &mut Pen<'_>, y: u16, height: u16, search: &SearchView) {
+pub fn draw(inside: &mut Painter<'_>, y: u16, height: u16, search: &SearchView) {
     let width = inside.width().saturating_sub(AXIS + 1);
     if height == 0 || width == 0 || search.progress.scores.is_empty() {
         return;

@@ -4,14 +4,14 @@ use divisi::session::SearchView;
 
 use crate::console::braille::Dots;
 use crate::console::format;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Columns for the numbers of the axis.
 const AXIS: u16 = 6;
 
 /// Draws it over the whole area, with its axes; it is a staircase.
-pub fn draw(area: &mut Pen<'_>, search: &SearchView) {
+pub fn draw(area: &mut Painter<'_>, search: &SearchView) {
     let curve = &search.progress.curve;
     let (width, height) = (area.width().saturating_sub(AXIS), area.height());
     if curve.is_empty() || width < 4 || height < 2 {
@@ -34,7 +34,7 @@ pub fn draw(area: &mut Pen<'_>, search: &SearchView) {
 }
 
 /// What no matrix exceeds, by the model.
-fn bound(area: &mut Pen<'_>, search: &SearchView, rows: u16, share: impl Fn(f64) -> f64) {
+fn bound(area: &mut Painter<'_>, search: &SearchView, rows: u16, share: impl Fn(f64) -> f64) {
     let bound = search.progress.bound.map(share);
     let Some(share) = bound.filter(|s| (0.0..=1.0).contains(s) && rows > 2) else {
         return;
@@ -45,7 +45,7 @@ fn bound(area: &mut Pen<'_>, search: &SearchView, rows: u16, share: impl Fn(f64)
     area.text_right(area.width(), y, " at most", Role::Dim);
 }
 
-fn axis(area: &mut Pen<'_>, y: u16, most: usize) {
+fn axis(area: &mut Painter<'_>, y: u16, most: usize) {
     area.text(AXIS, y, "0", Role::Dim);
     let last = format!("{} evaluations", format::grouped(most as u64));
     let last = match AXIS + 2 + format::width(&last) <= area.width() {

@@ -6,7 +6,7 @@ use divisi::session::SearchView;
 
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// A word before, what is said, and how.
@@ -14,7 +14,7 @@ type Fact = (&'static str, String, Role);
 
 /// Draws what there is room for under the numbers; gives the row after it.
 pub fn draw(
-    inside: &mut Pen<'_>,
+    inside: &mut Painter<'_>,
     mut y: u16,
     search: &SearchView,
     next: Option<String>,

@@ -7,7 +7,7 @@ use divisi::session::SearchView;
 
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Gains that have the darkest shade.
@@ -66,7 +66,7 @@ impl Heat {
     }
 
     /// Draws a row a device as far as there is room; gives how many it took.
-    pub fn draw(&self, inside: &mut Pen<'_>, model: &Model) -> u16 {
+    pub fn draw(&self, inside: &mut Painter<'_>, model: &Model) -> u16 {
         let rows = self.rows().min(inside.height());
         let grid = Grid::new(model, inside.width(), self.members);
         grid.names(inside, model);
@@ -78,7 +78,7 @@ impl Heat {
         rows
     }
 
-    fn device(&self, inside: &mut Pen<'_>, y: u16, device: usize, model: &Model, grid: &Grid) {
+    fn device(&self, inside: &mut Painter<'_>, y: u16, device: usize, model: &Model, grid: &Grid) {
         let Some(view) = model.snapshot.devices.get(device) else {
             return;
         };
@@ -97,7 +97,7 @@ impl Heat {
     }
 
     /// Sign and shade; in percent where there is room.
-    fn cell(&self, inside: &mut Pen<'_>, end: u16, y: u16, score: f64, width: u16) {
+    fn cell(&self, inside: &mut Painter<'_>, end: u16, y: u16, score: f64, width: u16) {
         let gain = score / self.from - 1.0;
         let shade = match gain.abs() / DEEP {
             s if s < 0.1 => "░",
@@ -146,7 +146,7 @@ impl Grid {
         }
     }
 
-    fn names(&self, inside: &mut Pen<'_>, model: &Model) {
+    fn names(&self, inside: &mut Painter<'_>, model: &Model) {
         inside.text(0, 0, "gain %", Role::Dim);
         let members = model.snapshot.members.iter().skip(self.first);
         for (place, member) in members.take(self.shown).enumerate() {

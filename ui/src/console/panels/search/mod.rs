@@ -14,11 +14,11 @@ use super::{headed, keys};
 use crate::console::commands::Id;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let note = model
         .snapshot
         .search
@@ -47,7 +47,7 @@ pub fn draw(pen: &mut Pen<'_>, model: &Model) {
 }
 
 /// The curve, the heat map and the steps taken, as far as there is room.
-fn pictures(area: &mut Pen<'_>, search: &SearchView, heat: Option<Heat>, model: &Model) {
+fn pictures(area: &mut Painter<'_>, search: &SearchView, heat: Option<Heat>, model: &Model) {
     let (width, height) = (area.width(), area.height());
     let steps = u16::try_from(search.progress.accepted.len()).unwrap_or(u16::MAX);
     let steps = match height > 11 && steps > 0 {
@@ -77,7 +77,7 @@ fn pictures(area: &mut Pen<'_>, search: &SearchView, heat: Option<Heat>, model: 
 }
 
 /// The best so far; a search that keeps no curve shows the scores it sees.
-fn plot(area: &mut Pen<'_>, search: &SearchView) {
+fn plot(area: &mut Painter<'_>, search: &SearchView) {
     match search.progress.curve.is_empty() {
         true => chart::draw(area, 0, area.height(), search),
         false => curve::draw(area, search),
@@ -85,14 +85,14 @@ fn plot(area: &mut Pen<'_>, search: &SearchView) {
 }
 
 /// As many lines as there are facts and room, the weightier first.
-fn facts(inside: &mut Pen<'_>, search: &SearchView, heat: Option<&Heat>, model: &Model) -> u16 {
+fn facts(inside: &mut Painter<'_>, search: &SearchView, heat: Option<&Heat>, model: &Model) -> u16 {
     first_line(inside, search);
     progress(inside, 1, search);
     let y = best(inside, 2, search);
     goal::draw(inside, y, search, heat.and_then(|h| h.best(model)), model)
 }
 
-fn first_line(inside: &mut Pen<'_>, search: &SearchView) {
+fn first_line(inside: &mut Painter<'_>, search: &SearchView) {
     let end = inside.width();
     let (state, role) = state(search);
     let x = inside.text(0, 0, &format::fit(&state, end), role);
@@ -130,7 +130,7 @@ fn is_profiling(search: &SearchView) -> bool {
 }
 
 /// Iterations and neighbours, of how many where that is known.
-fn progress(inside: &mut Pen<'_>, y: u16, search: &SearchView) {
+fn progress(inside: &mut Painter<'_>, y: u16, search: &SearchView) {
     let wide = inside.width() >= 50;
     let seen = &search.progress;
     let words = match (wide, search.max_iter > 0) {
@@ -163,7 +163,7 @@ fn of(at: usize, all: usize) -> String {
 }
 
 /// The best and how sure it is, the start, and the gain: as much as there is room for.
-fn best(inside: &mut Pen<'_>, y: u16, search: &SearchView) -> u16 {
+fn best(inside: &mut Painter<'_>, y: u16, search: &SearchView) -> u16 {
     let seen = &search.progress;
     let score = |s: Option<f64>| {
         s.map_or("–".to_owned(), |s| {
@@ -192,7 +192,7 @@ fn best(inside: &mut Pen<'_>, y: u16, search: &SearchView) -> u16 {
     y + 1
 }
 
-fn hint(inside: &mut Pen<'_>, y: u16, search: &SearchView, model: &Model) {
+fn hint(inside: &mut Painter<'_>, y: u16, search: &SearchView, model: &Model) {
     let pause = match search.state {
         SearchState::Paused => "resume",
         _ => "pause",

@@ -8,11 +8,11 @@ use divisi::session::SearchView;
 use super::heat;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Draws as many as fit, scrolled back as far as the user wants.
-pub fn draw(area: &mut Pen<'_>, search: &SearchView, model: &Model) {
+pub fn draw(area: &mut Painter<'_>, search: &SearchView, model: &Model) {
     let steps = &search.progress.accepted;
     let rows = usize::from(area.height().saturating_sub(1));
     if rows == 0 || steps.is_empty() {
@@ -37,7 +37,7 @@ pub fn draw(area: &mut Pen<'_>, search: &SearchView, model: &Model) {
     }
 }
 
-fn line(area: &mut Pen<'_>, y: u16, step: &Accepted, before: Option<&Accepted>, model: &Model) {
+fn line(area: &mut Painter<'_>, y: u16, step: &Accepted, before: Option<&Accepted>, model: &Model) {
     let evaluations = format!("{:>7}", format::grouped(step.evaluations as u64));
     let score = format!("{:>8}", format::grouped(step.score.max(0.0).round() as u64));
     // Predictions and runs are not to be compared.

@@ -6,11 +6,11 @@ use super::scale;
 use super::view::View;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Draws it.
-pub fn draw(pen: &mut Pen<'_>, view: &View, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, view: &View, model: &Model) {
     let y = pen.height().saturating_sub(1);
     let start = view.label + 1;
     let width = pen.width().saturating_sub(start + 1);
@@ -41,13 +41,13 @@ fn end(model: &Model) -> String {
 }
 
 /// Writes into the axis; gives the columns taken.
-fn words(pen: &mut Pen<'_>, x: u16, text: &str) -> (u16, u16) {
+fn words(pen: &mut Painter<'_>, x: u16, text: &str) -> (u16, u16) {
     let y = pen.height().saturating_sub(1);
     (x, pen.text(x, y, text, Role::Dim))
 }
 
 /// A thin sign where something changed, and what it was where there is room.
-fn draw_mark(pen: &mut Pen<'_>, y: u16, view: &View, mark: &Mark, taken: &mut Vec<(u16, u16)>) {
+fn draw_mark(pen: &mut Painter<'_>, y: u16, view: &View, mark: &Mark, taken: &mut Vec<(u16, u16)>) {
     let Some(cell) = view.window.cell_of(mark.at) else {
         return;
     };

@@ -11,7 +11,7 @@ mod view;
 use super::framed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::pen::{EIGHTHS, Pen};
+use crate::console::painter::{EIGHTHS, Painter};
 use crate::console::streams::{Order, Reading};
 use crate::console::theme::Role;
 use crate::console::timeline::{Canvas, RowKey, Sum};
@@ -20,7 +20,7 @@ pub use rows::Row;
 pub use view::View;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let view = View::new(model, pen.width(), pen.height());
     let note = note(model, &view, signs::note_room(pen.width()));
     let mut inside = framed(pen, Panel::Streams, &note, model);
@@ -74,7 +74,14 @@ fn note(model: &Model, view: &View, width: u16) -> String {
     note
 }
 
-fn draw_row(inside: &mut Pen<'_>, y: u16, name: &str, row: &Row, picture: &Canvas, view: &View) {
+fn draw_row(
+    inside: &mut Painter<'_>,
+    y: u16,
+    name: &str,
+    row: &Row,
+    picture: &Canvas,
+    view: &View,
+) {
     match *row {
         Row::Lane { at, .. } => {
             inside.text(0, y, name, Role::Text);
@@ -90,7 +97,7 @@ fn draw_row(inside: &mut Pen<'_>, y: u16, name: &str, row: &Row, picture: &Canva
     }
 }
 
-fn draw_lane(inside: &mut Pen<'_>, y: u16, at: usize, picture: &Canvas, view: &View) {
+fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view: &View) {
     let ascii = inside.is_ascii();
     for x in 0..view.window.cells {
         let mark = picture.mark(at, x);
@@ -106,7 +113,7 @@ fn draw_lane(inside: &mut Pen<'_>, y: u16, at: usize, picture: &Canvas, view: &V
 }
 
 /// As high as the share of the time; copies are short, and show all the same.
-fn draw_share(inside: &mut Pen<'_>, x: u16, y: u16, share: f64, sum: Sum) {
+fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, sum: Sum) {
     if share <= 0.0 {
         return;
     }
@@ -120,7 +127,7 @@ fn draw_share(inside: &mut Pen<'_>, x: u16, y: u16, share: f64, sum: Sum) {
 }
 
 /// The chosen row's name stands out, and on it the span that is read out.
-fn draw_choice(inside: &mut Pen<'_>, y: u16, row: &Row, view: &View, model: &Model) {
+fn draw_choice(inside: &mut Painter<'_>, y: u16, row: &Row, view: &View, model: &Model) {
     let streams = &model.streams;
     if streams.selected != Some(row.key()) {
         return;
@@ -146,7 +153,7 @@ fn cells(reading: &Reading, view: &View) -> Option<(usize, usize)> {
 }
 
 /// What is read out, and the filter while it is typed.
-fn foot(inside: &mut Pen<'_>, view: &View, model: &Model) {
+fn foot(inside: &mut Painter<'_>, view: &View, model: &Model) {
     let typed = u16::from(model.streams.typing).min(view.foot);
     let y = inside.height().saturating_sub(view.foot);
     if let Some(reading) = &model.streams.reading {

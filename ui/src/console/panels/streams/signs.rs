@@ -3,7 +3,7 @@
 use divisi::trace::SpanKind;
 
 use crate::console::format;
-use crate::console::pen::{EIGHTHS, Pen};
+use crate::console::painter::{EIGHTHS, Painter};
 use crate::console::theme::Role;
 use crate::console::timeline::Mark;
 
@@ -70,7 +70,7 @@ pub fn note_room(width: u16) -> u16 {
 }
 
 /// Draws the legend in the frame's upper line, beside a title of width `title`.
-pub fn draw_legend(pen: &mut Pen<'_>, title: u16) {
+pub fn draw_legend(pen: &mut Painter<'_>, title: u16) {
     let (legend, width) = legend(pen.width());
     if title + width + 3 <= pen.width() {
         pen.pieces(pen.width() - width - 3, 0, legend);

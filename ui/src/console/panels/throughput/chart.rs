@@ -9,7 +9,7 @@ use super::marks;
 use crate::console::braille::Dots;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Columns for the numbers of the axis, at least.
@@ -79,7 +79,7 @@ impl Curve {
     }
 
     /// Draws it in `height` rows and its time axis under it.
-    pub fn draw(&self, inside: &mut Pen<'_>, y: u16, height: u16, model: &Model) {
+    pub fn draw(&self, inside: &mut Painter<'_>, y: u16, height: u16, model: &Model) {
         let top = nice(self.series.iter().copied().fold(0.0, f64::max));
         let mut dots = Dots::new(self.width, height);
         let count = dots.columns();
@@ -90,7 +90,7 @@ impl Curve {
         self.letters(inside, y, model);
     }
 
-    fn axes(&self, inside: &mut Pen<'_>, y: u16, height: u16, top: f64) {
+    fn axes(&self, inside: &mut Painter<'_>, y: u16, height: u16, top: f64) {
         let bottom = y + height - 1;
         let end = self.left - 1;
         inside.text_right(end, y, &format::short(top), Role::Dim);
@@ -117,7 +117,7 @@ impl Curve {
     }
 
     /// A line for each change, behind the curve.
-    fn changes(&self, inside: &mut Pen<'_>, y: u16, height: u16, model: &Model) {
+    fn changes(&self, inside: &mut Painter<'_>, y: u16, height: u16, model: &Model) {
         for (x, _) in self.marked(model) {
             for row in 0..height {
                 inside.sign(x, y + row, "┊", Role::Dim);
@@ -126,7 +126,7 @@ impl Curve {
     }
 
     /// Their letters, before the curve.
-    fn letters(&self, inside: &mut Pen<'_>, y: u16, model: &Model) {
+    fn letters(&self, inside: &mut Painter<'_>, y: u16, model: &Model) {
         for (x, kind) in self.marked(model) {
             inside.sign(x, y, marks::letter(kind), Role::Warn);
         }

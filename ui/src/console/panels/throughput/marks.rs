@@ -4,7 +4,7 @@ use divisi::session::{Mark, MarkKind};
 
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The sign of a kind of change.
@@ -26,14 +26,14 @@ pub fn legend_rows(room: u16, model: &Model) -> u16 {
 }
 
 /// Writes the latest changes, newest first, in `rows` rows.
-pub fn legend(inside: &mut Pen<'_>, y: u16, rows: u16, model: &Model) {
+pub fn legend(inside: &mut Painter<'_>, y: u16, rows: u16, model: &Model) {
     let latest = model.snapshot.marks.iter().rev();
     for (row, mark) in latest.take(usize::from(rows)).enumerate() {
         line(inside, y + row as u16, mark, model);
     }
 }
 
-fn line(inside: &mut Pen<'_>, y: u16, mark: &Mark, model: &Model) {
+fn line(inside: &mut Painter<'_>, y: u16, mark: &Mark, model: &Model) {
     let ago = model.snapshot.now.saturating_sub(mark.at);
     let ago = format!("{} ago", format::seconds(ago));
     let end = inside.width();

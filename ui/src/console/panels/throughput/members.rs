@@ -4,7 +4,7 @@ use super::chart::{AXIS, Curve};
 use crate::console::braille::Dots;
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::scope::Whose;
 use crate::console::theme::Role;
 
@@ -12,7 +12,7 @@ use crate::console::theme::Role;
 const CURVE: u16 = 9;
 
 /// Rows for members, where all of them fit.
-pub fn rows(inside: &Pen<'_>, model: &Model, whose: Whose) -> u16 {
+pub fn rows(inside: &Painter<'_>, model: &Model, whose: Whose) -> u16 {
     let members = u16::try_from(model.snapshot.members.len()).unwrap_or(u16::MAX);
     let fits = inside.height() >= members.saturating_add(CURVE) && inside.width() >= 36;
     match whose {
@@ -23,7 +23,7 @@ pub fn rows(inside: &Pen<'_>, model: &Model, whose: Whose) -> u16 {
 
 /// Columns before the curve above: as many as before those of the members, so that all
 /// have one time axis.
-pub fn left(inside: &Pen<'_>, model: &Model, rows: u16) -> u16 {
+pub fn left(inside: &Painter<'_>, model: &Model, rows: u16) -> u16 {
     match rows {
         0 => AXIS,
         _ => (label(inside, model) + RATE + 1).max(AXIS),
@@ -34,14 +34,14 @@ pub fn left(inside: &Pen<'_>, model: &Model, rows: u16) -> u16 {
 const RATE: u16 = 6;
 
 /// Columns for names.
-fn label(inside: &Pen<'_>, model: &Model) -> u16 {
+fn label(inside: &Painter<'_>, model: &Model) -> u16 {
     let names = model.snapshot.members.iter();
     let widest = names.map(|m| format::width(&m.name)).max();
     widest.unwrap_or(0).min(inside.width() / 3)
 }
 
 /// Draws them, over the time of the curve above.
-pub fn draw(inside: &mut Pen<'_>, y: u16, rows: u16, above: &Curve, model: &Model) {
+pub fn draw(inside: &mut Painter<'_>, y: u16, rows: u16, above: &Curve, model: &Model) {
     let members = &model.snapshot.members;
     let label = label(inside, model);
     let all = || members.iter().flat_map(|m| &m.series).copied();

@@ -8,13 +8,13 @@ mod members;
 use super::headed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
-use crate::console::pen::Pen;
+use crate::console::painter::Painter;
 use crate::console::scope::Whose;
 use crate::console::theme::Role;
 use chart::Curve;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Pen<'_>, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let whose = whose(model);
     let note = format!("{} · samples/s", whose.name(&model.snapshot));
     let mut inside = headed(pen, Panel::Throughput, &note, model);
@@ -52,7 +52,7 @@ fn curve(model: &Model, whose: Whose, width: u16, left: u16) -> Curve {
     Curve::new(&series, shown.throughput.moment, width, left)
 }
 
-fn numbers(inside: &mut Pen<'_>, model: &Model, whose: Whose) {
+fn numbers(inside: &mut Painter<'_>, model: &Model, whose: Whose) {
     let shown = &model.snapshot;
     let rate = match whose {
         Whose::Member(at) => shown.members.get(at).map_or(0.0, |m| m.samples_per_s),

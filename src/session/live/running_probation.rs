@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::metrics::Reading;
-use crate::session::judge::{Baseline, Judge, Verdict};
+use crate::session::judge::{Baseline, Judge, JudgeVerdict};
 use crate::session::{Measured, Probation, ProbationState, Setup, Terms};
 
-use super::chronicle::Chronicle;
+use super::change_log::ChangeLog;
 
 /// A probation and what it is measured from.
-pub(super) struct Trial {
+pub(super) struct RunningProbation {
     pub view: Probation,
     judge: Judge,
     /// What was done before it began to count.
@@ -25,17 +25,17 @@ const LOOKS: u32 = 50;
 const OFTEN: Duration = Duration::from_millis(20);
 const SELDOM: Duration = Duration::from_millis(250);
 
-impl Trial {
+impl RunningProbation {
     /// Begins now, where `before` is what ran before did.
     pub fn new(
         terms: Terms,
         before: &Baseline,
         measured: Measured,
-        refuge: Setup,
+        fallback: Setup,
         now: Duration,
     ) -> Self {
         let judge = Judge::new(terms, before, now);
-        Trial {
+        RunningProbation {
             start: None,
             view: Probation {
                 terms,
@@ -44,7 +44,7 @@ impl Trial {
                 before: measured,
                 after: Measured::default(),
                 checks: judge.checks(&Reading::default()),
-                refuge,
+                fallback,
             },
             judge,
         }
@@ -60,14 +60,19 @@ impl Trial {
     }
 
     /// Looks at what was done by now.
-    pub fn look(&mut self, now: &Reading, in_flight: usize, chronicle: &Chronicle) -> Verdict {
+    pub fn look(
+        &mut self,
+        now: &Reading,
+        in_flight: usize,
+        change_log: &ChangeLog,
+    ) -> JudgeVerdict {
         let settle = (self.view.terms.lasts / 10).min(SETTLE);
         if self.start.is_none() && now.at < self.view.since + settle {
-            return Verdict::Watching;
+            return JudgeVerdict::Watching;
         }
         let start = self.start.get_or_insert_with(|| now.clone());
-        let after = chronicle.graded(now.since(start));
-        self.view.after = chronicle.measured(&after);
+        let after = change_log.graded(now.since(start));
+        self.view.after = change_log.measured(&after);
         self.view.checks = self.judge.checks(&after);
         self.judge.step(now.at, &after, in_flight)
     }

@@ -8,7 +8,7 @@ use serde::de::{Error, StdError};
 ///
 /// Boxed, since every value that is read comes in a result with it.
 #[derive(Debug)]
-pub(super) struct Wrong(Box<Words>);
+pub(super) struct FieldError(Box<Words>);
 
 #[derive(Debug)]
 struct Words {
@@ -17,7 +17,7 @@ struct Words {
     why: String,
 }
 
-impl Wrong {
+impl FieldError {
     /// The same, of a value that has it in this field.
     pub fn within(mut self, field: &'static str) -> Self {
         self.0.fields.insert(0, field);
@@ -25,16 +25,16 @@ impl Wrong {
     }
 }
 
-impl Error for Wrong {
+impl Error for FieldError {
     fn custom<T: Display>(why: T) -> Self {
         let (fields, why) = (Vec::new(), why.to_string());
-        Wrong(Box::new(Words { fields, why }))
+        FieldError(Box::new(Words { fields, why }))
     }
 }
 
-impl StdError for Wrong {}
+impl StdError for FieldError {}
 
-impl Display for Wrong {
+impl Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Words { fields, why } = &*self.0;
         match fields.as_slice() {

@@ -8,14 +8,14 @@ use toml::de::DeTable;
 
 /// A file's text.
 #[derive(Clone, Debug)]
-pub struct Page<'a> {
+pub struct ConfigSource<'a> {
     pub path: &'a Path,
     pub text: &'a str,
 }
 
 /// What is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct ConfigError {
     pub path: PathBuf,
     /// Counted from 1; none where the file as a whole is meant.
     pub place: Option<(usize, usize)>,
@@ -24,14 +24,14 @@ pub struct Wrong {
     pub what: String,
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for ConfigError {}
 
-impl Wrong {
+impl ConfigError {
     /// The same in one line of a screen: the file without its folder.
     pub fn brief(&self) -> String {
         let name = self.path.file_name().map(PathBuf::from);
         let path = name.unwrap_or_else(|| self.path.clone());
-        let short = Wrong {
+        let short = ConfigError {
             path,
             ..self.clone()
         };
@@ -39,7 +39,7 @@ impl Wrong {
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         if let Some((line, column)) = self.place {
@@ -52,12 +52,12 @@ impl fmt::Display for Wrong {
     }
 }
 
-impl<'a> Page<'a> {
+impl<'a> ConfigSource<'a> {
     /// Its tables.
     ///
     /// # Errors
     /// It is no TOML; says where.
-    pub fn tables(&self) -> Result<DeTable<'a>, Wrong> {
+    pub fn tables(&self) -> Result<DeTable<'a>, ConfigError> {
         let parsed = DeTable::parse(self.text);
         let tables = parsed.map_err(|e| {
             let what = e.message().replace('\n', ", ");
@@ -67,11 +67,11 @@ impl<'a> Page<'a> {
     }
 
     /// Something wrong at a part of the text.
-    pub fn wrong(&self, span: Range<usize>, key: &str, what: impl Into<String>) -> Wrong {
+    pub fn wrong(&self, span: Range<usize>, key: &str, what: impl Into<String>) -> ConfigError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |at| at + 1);
-        Wrong {
+        ConfigError {
             path: self.path.to_owned(),
             place: Some((line, before[start..].chars().count() + 1)),
             key: key.to_owned(),

@@ -3,32 +3,32 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::allocation::History;
+use crate::allocation::UndoHistory;
 use crate::metrics::Reading;
 use crate::session::{Mark, MarkKind, Measured, Ran, Setup};
 
 /// Marks, setups that ran, and what can be brought back. All bounded.
-pub(super) struct Chronicle {
+pub(super) struct ChangeLog {
     marks: VecDeque<Mark>,
     ran: VecDeque<Ran>,
     /// When what runs began.
     since: Reading,
     /// Answers mean something, so that labels do.
     graded: bool,
-    pub undo: History<Setup>,
+    pub undo: UndoHistory<Setup>,
 }
 
 const MOST_MARKS: usize = 64;
 const MOST_RAN: usize = 32;
 
-impl Chronicle {
+impl ChangeLog {
     pub fn new(setup: Setup, since: Reading, graded: bool) -> Self {
-        let mut new = Chronicle {
+        let mut new = ChangeLog {
             marks: VecDeque::new(),
             ran: VecDeque::new(),
             since: Reading::default(),
             graded,
-            undo: History::default(),
+            undo: UndoHistory::default(),
         };
         new.runs(setup, since, "start".into());
         new

@@ -7,7 +7,7 @@ use super::vote::Combination;
 
 /// A member's figures over the samples weighed lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Weighed {
+pub struct MemberFigures {
     /// Samples since the combination last changed.
     pub weighed: u64,
     /// Share whose likeliest class was the ensemble's.
@@ -27,7 +27,7 @@ pub struct Weighed {
 }
 
 /// Weighs members under one combination. Older samples count less and less.
-pub struct Scales {
+pub struct MemberEvaluation {
     classes: usize,
     rule: Arc<dyn CombinationRule>,
     /// Of each member, the rule where it votes otherwise; none where nobody would vote.
@@ -55,7 +55,7 @@ struct Sums {
 /// thousand count.
 const KEPT: f64 = 1.0 - 1.0 / 2000.0;
 
-impl Scales {
+impl MemberEvaluation {
     /// Samples under which figures mean nothing.
     pub const LEAST: u64 = 50;
 
@@ -67,7 +67,7 @@ impl Scales {
             Some(other.build(classes))
         };
         let members = combination.voting.len();
-        Scales {
+        MemberEvaluation {
             classes,
             rule,
             otherwise: (0..members).map(otherwise).collect(),
@@ -82,7 +82,7 @@ impl Scales {
     /// For members that give values: nothing is said of distributions.
     #[must_use]
     pub fn of_values(self) -> Self {
-        Scales {
+        MemberEvaluation {
             probable: false,
             ..self
         }
@@ -142,14 +142,14 @@ impl Scales {
     }
 
     /// A member's figures; none while too few samples were weighed.
-    pub fn of(&self, member: usize) -> Option<Weighed> {
+    pub fn of(&self, member: usize) -> Option<MemberFigures> {
         if self.weighed < Self::LEAST {
             return None;
         }
         let sums = self.members.get(member)?;
         let mean = |sum: f64| sum / self.weight;
         let graded = |sum: f64| (self.labelled >= 1.0).then(|| sum / self.labelled);
-        Some(Weighed {
+        Some(MemberFigures {
             weighed: self.weighed,
             agreement: mean(sums.agreed),
             accuracy: graded(sums.right),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Requests that were not answered lately: what an operator has to act on now, whatever
 /// was lost long ago.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Losses {
+pub struct LostRequests {
     /// Over how long they are counted; zero while there are none.
     pub over: Duration,
     /// Turned away at the door.

@@ -10,17 +10,17 @@ use super::theme::{Role, Styles};
 pub const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// An area of the screen; places count from its upper left corner.
-pub struct Pen<'a> {
+pub struct Painter<'a> {
     buffer: &'a mut Buffer,
     area: Rect,
     styles: &'a Styles,
 }
 
-impl<'a> Pen<'a> {
+impl<'a> Painter<'a> {
     /// A pen for the part of `area` that is on the screen.
     pub fn new(buffer: &'a mut Buffer, area: Rect, styles: &'a Styles) -> Self {
         let area = area.intersection(*buffer.area());
-        Pen {
+        Painter {
             buffer,
             area,
             styles,
@@ -38,7 +38,7 @@ impl<'a> Pen<'a> {
     }
 
     /// A pen for a part, given in this pen's places.
-    pub fn part(&mut self, x: u16, y: u16, width: u16, height: u16) -> Pen<'_> {
+    pub fn part(&mut self, x: u16, y: u16, width: u16, height: u16) -> Painter<'_> {
         let part = Rect {
             x: self.area.x.saturating_add(x),
             y: self.area.y.saturating_add(y),
@@ -46,11 +46,11 @@ impl<'a> Pen<'a> {
             height,
         };
         let area = part.intersection(self.area);
-        Pen::new(self.buffer, area, self.styles)
+        Painter::new(self.buffer, area, self.styles)
     }
 
     /// A pen for a part in the middle of this one, emptied.
-    pub fn centred(&mut self, width: u16, height: u16) -> Pen<'_> {
+    pub fn centred(&mut self, width: u16, height: u16) -> Painter<'_> {
         let (width, height) = (width.min(self.width()), height.min(self.height()));
         let x = (self.width() - width) / 2;
         let y = (self.height() - height) / 2;
@@ -144,7 +144,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Draws a frame with a title and gives the pen for what is inside.
-    pub fn framed(&mut self, title: &str, focused: bool) -> Pen<'_> {
+    pub fn framed(&mut self, title: &str, focused: bool) -> Painter<'_> {
         let (w, h) = (self.width(), self.height());
         if w < 2 || h < 2 {
             return self.part(0, 0, 0, 0);

@@ -7,11 +7,11 @@ use super::rights::Right;
 
 /// Who has taken editing on.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct EditLock {
     editor: Option<(u64, String)>,
 }
 
-impl Desk {
+impl EditLock {
     /// Lets the viewer ask for this; the first who changes something is the one who
     /// edits.
     ///

@@ -8,7 +8,7 @@ use super::position::Edit;
 
 /// What workers take in each memory space, and what is taken.
 #[derive(Clone, Debug)]
-pub struct Room {
+pub struct MemoryBudget {
     members: usize,
     sizes: usize,
     space_of: Vec<usize>,
@@ -22,7 +22,7 @@ pub struct Room {
     sharers: Vec<usize>,
 }
 
-impl Room {
+impl MemoryBudget {
     /// Devices without workers.
     pub fn new(frame: &Frame, devices: &Devices, footprints: &Footprints) -> Self {
         let (members, spaces) = (frame.members.len(), devices.spaces().len());
@@ -39,7 +39,7 @@ impl Room {
         if let Some((space, bytes)) = footprints.pool(devices) {
             pool[space.0] = bytes;
         }
-        Room {
+        MemoryBudget {
             members,
             sizes: frame.batch_sizes.count(),
             space_of: devices.iter().map(|d| d.space.0).collect(),

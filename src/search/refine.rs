@@ -18,7 +18,7 @@ const NEIGHBOURS: usize = 12;
 ///
 /// # Errors
 /// A run broke down, or the search was cancelled.
-pub(super) fn polish(
+pub(super) fn refine(
     matrix: Matrix,
     score: f64,
     model: &mut ModelEvaluator,

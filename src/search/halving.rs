@@ -31,7 +31,7 @@ pub(super) struct Final {
 ///
 /// # Errors
 /// A run broke down, or the search was cancelled.
-pub(super) fn finals(
+pub(super) fn halving(
     start: &Matrix,
     contenders: Vec<Matrix>,
     judge: &mut dyn Evaluator,

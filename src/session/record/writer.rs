@@ -39,7 +39,7 @@ struct Status {
 }
 
 /// A recording that is being made.
-pub struct Scribe {
+pub struct RecordingWriter {
     path: PathBuf,
     since: Duration,
     status: Arc<Status>,
@@ -47,7 +47,7 @@ pub struct Scribe {
     done: Receiver<()>,
 }
 
-impl Scribe {
+impl RecordingWriter {
     /// Begins a file at `path`, or beside it where there is one.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Scribe {
                 }
                 let _ = finished.try_send(());
             })?;
-        Ok(Scribe {
+        Ok(RecordingWriter {
             path,
             since,
             status,
@@ -124,7 +124,7 @@ impl Scribe {
     }
 }
 
-impl Drop for Scribe {
+impl Drop for RecordingWriter {
     /// Waits for what is queued, but not for a disk that answers no more.
     fn drop(&mut self) {
         self.jobs = None;

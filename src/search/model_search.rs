@@ -9,12 +9,12 @@ use crate::profile::{CellCost, Costs};
 use super::best_batch::best_batch;
 use super::control::Control;
 use super::evaluator::{Evaluator, Score, SearchError};
-use super::finals::canonical;
 use super::found::Found;
 use super::goals;
 use super::greedy::greedy;
+use super::halving::canonical;
 use super::job::Job;
-use super::local::{Climber, Position, Room};
+use super::local::{LocalSearch, MemoryBudget, Position};
 use super::method::Algorithm;
 use super::model::{Batching, Limits, ModelEvaluator, Rates};
 use super::profiling::Profiler;
@@ -22,13 +22,13 @@ use super::virtual_bench::VirtualBench;
 use super::worst_fit::worst_fit;
 
 /// What the model works with.
-pub(super) struct Modelled<'a> {
+pub(super) struct ModelSearch<'a> {
     pub job: &'a Job,
     pub control: &'a Arc<Control>,
     pub footprints: Footprints,
     pub costs: Arc<Costs>,
     pub rates: Rates,
-    pub room: Room,
+    pub room: MemoryBudget,
     pub limits: Limits,
     /// Samples a second that no matrix exceeds under the ensemble's policy.
     pub bound: f64,
@@ -61,7 +61,7 @@ impl Candidates {
 /// # Errors
 /// No matrix fits, a measurement broke down, or the search was cancelled.
 pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchError> {
-    let modelled = Modelled::new(job, control)?;
+    let modelled = ModelSearch::new(job, control)?;
     let start = worst_fit(&job.frame, &job.devices, &modelled.footprints)?;
     let candidates = modelled.candidates(&start)?;
     let (evaluations, steps) = (candidates.evaluations, candidates.steps);
@@ -84,7 +84,7 @@ pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchE
     Ok(found)
 }
 
-impl<'a> Modelled<'a> {
+impl<'a> ModelSearch<'a> {
     /// Profiles what is not known and works out what follows from it.
     pub fn new(job: &'a Job, control: &'a Arc<Control>) -> Result<Self, SearchError> {
         let footprints = Footprints::of(&job.ensemble, &job.devices);
@@ -107,11 +107,11 @@ impl<'a> Modelled<'a> {
         let costs = profiled.costs;
         let batching = Batching::of(&job.ensemble);
         let rates = Rates::new(&job.frame, &job.devices, &costs, batching);
-        let room = Room::new(&job.frame, &job.devices, &footprints);
+        let room = MemoryBudget::new(&job.frame, &job.devices, &footprints);
         let limits = Limits::new(&job.frame, &job.devices, &costs, batching);
         let bound = limits.bound(|cell, size| room.fits_alone(cell, size));
         control.update(|p| p.bound = Some(bound));
-        Ok(Modelled {
+        Ok(ModelSearch {
             job,
             control,
             costs: Arc::new(costs),
@@ -180,10 +180,10 @@ impl<'a> Modelled<'a> {
             return Ok(Candidates::new(vec![matrix], runs, 0));
         }
         let alone = |member: usize| {
-            let foremost = job.devices.foremost()[0];
-            let (ensemble, first) = (job.ensemble.only(member), job.devices.alone(foremost));
+            let preferred = job.devices.preferred()[0];
+            let (ensemble, first) = (job.ensemble.only(member), job.devices.alone(preferred));
             let mut costs = Costs::of_laws(&ensemble, &first);
-            if let CellCost::Measured(profile) = self.costs.cell(member, foremost) {
+            if let CellCost::Measured(profile) = self.costs.cell(member, preferred) {
                 costs.set_measured(0, 0, Arc::clone(profile));
             }
             let frame = Frame::of(&ensemble, &first);
@@ -229,7 +229,7 @@ impl<'a> Modelled<'a> {
         self.control.update(|p| p.evaluations += second.evaluations);
         let other = second.matrices.swap_remove(0);
         let mut position = Position::new(&self.rates, self.room.clone(), &other);
-        let mut climber = Climber::new(self.control, &self.job.frame);
+        let mut climber = LocalSearch::new(self.control, &self.job.frame);
         climber.climb(&mut position)?;
         all.evaluations += second.evaluations + climber.evaluations;
         all.steps += climber.steps;
@@ -254,7 +254,7 @@ impl<'a> Modelled<'a> {
     pub fn local(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         let method = &self.job.method;
         let mut position = Position::new(&self.rates, self.room.clone(), start);
-        let mut climber = Climber::new(self.control, &self.job.frame);
+        let mut climber = LocalSearch::new(self.control, &self.job.frame);
         let seed = method.bounds.seed;
         let summits = climber.climb_all(&mut position, method.restarts, seed)?;
         let mut matrices: Vec<Matrix> = Vec::new();

@@ -30,8 +30,8 @@ impl Sealed {
 /// What was written to `path`; none where nothing was, or it is damaged.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let bytes = reading::bytes(path).ok()?;
-    let sealed: Sealed = serde_json::from_slice(&bytes).ok()?;
-    serde_json::from_str(&sealed.open()?).ok()
+    let checksummed: Sealed = serde_json::from_slice(&bytes).ok()?;
+    serde_json::from_str(&checksummed.open()?).ok()
 }
 
 /// Writes `value` beside `path` and renames, so that a reader never sees half.
@@ -42,8 +42,8 @@ pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let sealed = Sealed::new(serde_json::to_string(value)?);
-    let text = serde_json::to_string_pretty(&sealed)?;
+    let checksummed = Sealed::new(serde_json::to_string(value)?);
+    let text = serde_json::to_string_pretty(&checksummed)?;
     let part = path.with_extension(format!("part{}", std::process::id()));
     let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
     if written.is_err() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{LogLevel, Losses, Lost};
+use super::{LogLevel, Lost, LostRequests};
 
 /// What is lost counts for so long.
 const WINDOW: Duration = Duration::from_secs(5);
@@ -24,16 +24,16 @@ pub type LogLine = (LogLevel, String);
 
 /// Counts of refused and failed requests over the last seconds.
 #[derive(Debug)]
-pub struct LossWatch {
+pub struct FailureWatch {
     /// Refused and failed by then, oldest first; the first is older than the window.
     seen: VecDeque<(Duration, [u64; 2])>,
     told: [Told; 2],
 }
 
-impl LossWatch {
+impl FailureWatch {
     /// Nothing is lost before `now`.
     pub fn new(now: Duration) -> Self {
-        LossWatch {
+        FailureWatch {
             seen: VecDeque::from([(now, [0; 2])]),
             told: [Told::new("refused"), Told::new("failed")],
         }
@@ -41,7 +41,7 @@ impl LossWatch {
 
     /// Takes what was lost by `now`, refused and failed; returns what was lost lately,
     /// and what the log should say.
-    pub fn note(&mut self, now: Duration, totals: [Total; 2]) -> (Losses, Vec<LogLine>) {
+    pub fn note(&mut self, now: Duration, totals: [Total; 2]) -> (LostRequests, Vec<LogLine>) {
         let counts = [totals[0].requests, totals[1].requests];
         self.keep(now, counts);
         let told = self.told.iter_mut().zip(&totals);
@@ -59,7 +59,7 @@ impl LossWatch {
             0 => Duration::ZERO,
             _ => now.saturating_sub(since),
         };
-        let losses = Losses {
+        let losses = LostRequests {
             over,
             refused,
             failed,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Over the answers that were weighed: a bounded sample of those given lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct MemberContribution {
     /// Samples weighed.
     pub weighed: u64,
     /// Share of samples whose likeliest class was the ensemble's, 0 to 1.

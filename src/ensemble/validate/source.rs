@@ -4,13 +4,13 @@ use super::super::error::{EnsembleError, line_of};
 use super::super::files::Files;
 
 /// A file being checked, to say where in it something is wrong.
-pub(super) struct Page<'a> {
+pub(super) struct ManifestSource<'a> {
     pub files: &'a Files,
     pub file: &'a str,
     pub text: &'a str,
 }
 
-impl Page<'_> {
+impl ManifestSource<'_> {
     /// What is wrong at a byte offset of the text.
     pub fn wrong(&self, offset: usize, message: impl Into<String>) -> EnsembleError {
         EnsembleError::Place {
