@@ -10,6 +10,7 @@ use divisi_runtime::lock;
 pub use divisi_runtime::{compute, device, network, reading, words};
 
 pub mod allocation;
+pub mod changes;
 pub mod ensemble;
 pub mod load;
 pub mod metrics;

@@ -18,6 +18,7 @@ mod queue;
 mod reload;
 mod scheduler;
 mod segmenter;
+mod setup;
 mod simulated;
 mod spans;
 mod storage;
@@ -46,6 +47,7 @@ pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
 };
 pub use segmenter::Segmenter;
+pub use setup::Setup;
 pub use simulated::{Happened, SimulatedDevice};
 pub use spans::{batch_spans, transfer_span};
 pub use supervision::{Verdict, Watch};

@@ -3,10 +3,10 @@
 
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::BatchSize;
+use crate::serving::Setup;
 
 use super::Session;
 use super::command::Refusal;
-use super::setup::Setup;
 use super::snapshot::Snapshot;
 
 /// What is to be done.

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::allocation::Difference;
+use crate::changes::Terms;
 use crate::load::LoadPattern;
 use crate::search::Method;
+use crate::serving::Setup;
 
-use super::guard::{Target, Terms};
-use super::setup::Setup;
+use super::target::Target;
 use super::watching::Play;
 use crate::ranged::ranged;
 

@@ -6,39 +6,38 @@ mod command;
 mod contribution;
 mod failure_watch;
 mod gpu_view;
-mod guard;
-mod history;
-mod judge;
 mod live;
 mod lost_requests;
 pub mod record;
 pub mod remote;
 pub mod replay;
-mod setup;
 mod setup_file;
 mod snapshot;
+mod target;
 mod watching;
 pub mod wire;
 
+pub use crate::changes::{
+    Baseline, Check, Judge, JudgeVerdict, Limited, Mark, MarkKind, Measured, Probation,
+    ProbationState, Ran, Terms,
+};
 pub use crate::load::LoadPattern;
 pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
+pub use crate::serving::Setup;
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Refusal, Slowdown};
 pub use contribution::MemberContribution;
 pub use failure_watch::{FailureWatch, LogLine, Total};
 pub use gpu_view::GpuView;
-pub use guard::{Check, Limited, Measured, Probation, ProbationState, Target, Terms};
-pub use history::{Mark, MarkKind, Ran};
-pub use judge::{Baseline, Judge, JudgeVerdict};
 pub use live::LiveSession;
 pub use lost_requests::{Lost, LostRequests};
-pub use setup::Setup;
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
     Accuracy, Counters, DeviceView, EntryView, Health, LoadView, LogEntry, LogLevel, MemberView,
     Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot, ThroughputView,
 };
+pub use target::Target;
 pub use watching::{Audience, Pace, Play, Playback, RecordingView};
 
 use std::time::Duration;

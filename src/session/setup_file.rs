@@ -24,7 +24,7 @@ use thiserror::Error;
 use crate::allocation::{MatrixFile, MatrixFileError};
 use crate::ensemble::{Combination, PolicyKind, RuleKind, Temperature};
 
-use super::setup::Setup;
+use crate::serving::Setup;
 
 /// What a file says; a plain matrix file says nothing but the matrix.
 #[derive(Clone, Debug, PartialEq)]

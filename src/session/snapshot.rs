@@ -7,19 +7,18 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::{Cell, Matrix};
+use crate::changes::{Mark, Probation, Ran};
 use crate::compute::gpu::Precision;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
 use crate::search::Progress;
-use crate::serving::Flaws;
+use crate::serving::{Flaws, Setup};
 
 use super::contribution::MemberContribution;
 use super::gpu_view::GpuView;
-use super::guard::{Probation, Target};
-use super::history::{Mark, Ran};
 use super::lost_requests::LostRequests;
-use super::setup::Setup;
+use super::target::Target;
 use super::watching::{Audience, Playback, RecordingView};
 
 /// Everything but the spans, at one moment.

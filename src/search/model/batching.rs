@@ -2,13 +2,22 @@
 //! and how many run at once.
 
 use crate::ensemble::{BatchSize, Ensemble, PolicyKind};
-use crate::serving::lane_sizes;
+use crate::serving::{Setup, lane_sizes};
 
 /// A batching policy with the size of its segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
     pub policy: PolicyKind,
     pub segment: usize,
+}
+
+impl From<&Setup> for Batching {
+    fn from(setup: &Setup) -> Self {
+        Batching {
+            policy: setup.policy,
+            segment: setup.segment_size,
+        }
+    }
 }
 
 impl Batching {

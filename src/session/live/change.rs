@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::allocation::Matrix;
+use crate::changes::RunningProbation;
 use crate::lock::lock;
 use crate::search::evacuate;
 use crate::serving::{Engine, ReloadError, ReloadPlan};
 use crate::session::{Baseline, LogLevel, MarkKind, ReloadState, Setup, Terms};
 
 use super::reloads::{Inner, State, running};
-use super::running_probation::RunningProbation;
 use super::view::latency;
 
 /// Why something changes, and what becomes of the history.

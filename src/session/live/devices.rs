@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
 use crate::compute::gpu::Precision;
+use crate::search::model::Batching;
 use crate::search::propose_move;
 use crate::serving::{DoorState, Observed, WorkerStats};
 use crate::session::{GpuView, Health, MarkKind, Proposal, Refusal};
@@ -116,7 +117,7 @@ impl LiveSession {
         let paces = paces(seen);
         let devices = self.engine.devices().without(&self.engine.lost_devices());
         let (costs, footprints) = (self.engine.costs(), self.engine.footprints());
-        let batching = reloads::running(&self.engine).batching();
+        let batching = Batching::from(&reloads::running(&self.engine));
         let relieved = |worker: &WorkerStats| {
             let cell = Cell {
                 device: worker.spec.device,

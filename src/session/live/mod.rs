@@ -1,7 +1,6 @@
 //! A session with the engine in this process.
 
 mod change;
-mod change_log;
 mod devices;
 mod gauges;
 mod load;
@@ -9,7 +8,6 @@ mod log;
 mod loss;
 mod predict;
 mod reloads;
-mod running_probation;
 mod searches;
 mod view;
 mod watch;

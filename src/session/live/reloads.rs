@@ -4,6 +4,7 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
+use crate::changes::{ChangeLog, RunningProbation};
 use crate::lock::lock;
 use crate::metrics::Distribution;
 use crate::serving::{Engine, ReloadError};
@@ -13,10 +14,8 @@ use crate::session::{
 };
 
 use super::change::{self, Change, Changed, Order, Way, fallback, settle};
-use super::change_log::ChangeLog;
 use super::log::Log;
 use super::loss;
-use super::running_probation::RunningProbation;
 use super::watch;
 
 /// Applies setups one after another and remembers what ran.

@@ -3,13 +3,12 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use crate::changes::{JudgeVerdict, RunningProbation};
 use crate::lock::lock;
-use crate::session::judge::JudgeVerdict;
 use crate::session::{LogLevel, ProbationState, Setup};
 
 use super::change::{self, Change, Order, Way};
 use super::reloads::{Inner, State};
-use super::running_probation::RunningProbation;
 
 /// Sleeps while nothing is on probation.
 pub(super) fn run(inner: &Inner) {

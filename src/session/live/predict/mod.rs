@@ -128,7 +128,7 @@ impl Forecast {
     }
 
     fn throughput(&mut self, setup: &Setup, slowdown: &[f64]) -> Option<f64> {
-        let batching = setup.batching();
+        let batching = Batching::from(setup);
         let same = |m: &Model| m.batching == batching && m.slowdown == slowdown;
         let model = match self.models.iter().position(same) {
             Some(known) => self.models.remove(known),
@@ -142,7 +142,7 @@ impl Forecast {
     }
 
     fn model(&self, setup: &Setup, slowdown: &[f64]) -> Option<Model> {
-        let (frame, batching) = (setup.matrix.frame(), setup.batching());
+        let (frame, batching) = (setup.matrix.frame(), Batching::from(setup));
         let costs = &self.basis.as_ref()?.costs;
         let devices = self.engine.devices();
         let rates = Rates::slowed(frame, devices, costs, batching, slowdown);

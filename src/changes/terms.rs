@@ -1,37 +1,10 @@
-//! What serving is judged by, and what was applied on probation.
+//! What something applied on probation is held to, and how each limit stands.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::setup::Setup;
 use crate::ranged::{checked_when_read, within};
-
-/// A service objective: requests are to be answered within this time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
-pub struct Target {
-    pub latency: Duration,
-    /// Share of requests that has to be, 0 to 1.
-    pub share: f64,
-}
-
-checked_when_read!(Target);
-
-impl Target {
-    /// Latencies that can be asked for: up to an hour.
-    pub const LATENCY: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(3600));
-
-    /// Whether it can be met at all.
-    ///
-    /// # Errors
-    /// Which part is wrong and what was expected.
-    pub fn check(&self) -> Result<(), String> {
-        let (least, most) = Self::LATENCY;
-        within("latency", self.latency, least, most)?;
-        within("share", self.share, 0.0, 1.0)
-    }
-}
 
 /// What must not get worse, and for how long it is watched. Each limit compares the time
 /// since with the time before; none does not matter.
@@ -125,47 +98,4 @@ pub struct Check {
     pub allowed: f64,
     /// How many are missing to tell one of a hundred more from chance.
     pub missing: u64,
-}
-
-/// Something applied that has to prove itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Probation {
-    pub terms: Terms,
-    /// Time since the engine's start.
-    pub since: Duration,
-    pub state: ProbationState,
-    pub before: Measured,
-    /// So far.
-    pub after: Measured,
-    /// How each limit stands; none where there is nothing to compare with.
-    pub checks: Vec<Check>,
-    /// What comes back where it fails.
-    pub fallback: Setup,
-}
-
-/// Where a probation stands.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum ProbationState {
-    Watching,
-    Passed,
-    /// It is being rolled back, or was; says why.
-    Failed(String),
-    /// An operator ended it; what was applied stays.
-    Kept,
-}
-
-/// What a probation compares, and what history remembers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// Requests answered.
-    pub answered: u64,
-    /// Requests that failed or were refused.
-    pub failed: u64,
-    pub samples_per_s: f64,
-    /// Microseconds; none while nothing was answered.
-    pub p50: Option<u64>,
-    pub p90: Option<u64>,
-    pub p99: Option<u64>,
-    /// 0 to 1, where labels are known.
-    pub accuracy: Option<f64>,
 }

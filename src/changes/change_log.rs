@@ -3,12 +3,66 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::allocation::UndoHistory;
 use crate::metrics::Reading;
-use crate::session::{Mark, MarkKind, Measured, Ran, Setup};
+use crate::serving::Setup;
+
+/// What a probation compares, and what history remembers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Requests answered.
+    pub answered: u64,
+    /// Requests that failed or were refused.
+    pub failed: u64,
+    pub samples_per_s: f64,
+    /// Microseconds; none while nothing was answered.
+    pub p50: Option<u64>,
+    pub p90: Option<u64>,
+    pub p99: Option<u64>,
+    /// 0 to 1, where labels are known.
+    pub accuracy: Option<f64>,
+}
+
+/// One setup that ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ran {
+    /// Counted from 1 since the engine's start; never reused.
+    pub number: u64,
+    pub setup: Setup,
+    /// Time since the engine's start.
+    pub from: Duration,
+    /// None while it runs.
+    pub until: Option<Duration>,
+    /// How it came: `start`, `applied`, `undo`, `search`, `evacuation`, `rolled back: …`.
+    pub why: String,
+    pub did: Measured,
+}
+
+/// Something that changed how serving goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Time since the engine's start.
+    pub at: Duration,
+    pub kind: MarkKind,
+    /// A few words.
+    pub text: String,
+}
+
+/// What changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MarkKind {
+    Reload,
+    Policy,
+    Combination,
+    Load,
+    Device,
+    Rollback,
+}
 
 /// Marks, setups that ran, and what can be brought back. All bounded.
-pub(super) struct ChangeLog {
+pub(crate) struct ChangeLog {
     marks: VecDeque<Mark>,
     ran: VecDeque<Ran>,
     /// When what runs began.

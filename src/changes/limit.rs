@@ -1,9 +1,9 @@
 //! One limit: what is counted, and when there is more of it than chance brings.
 
 use crate::metrics::{LogHistogram, Reading, bounds};
-use crate::session::guard::{Check, Limited, Terms};
 
-use super::{Baseline, Judge};
+use super::judge::{Baseline, Judge};
+use super::terms::{Check, Limited, Terms};
 
 /// A limit of a probation, as a share of what is counted.
 #[derive(Clone, Debug)]

@@ -1,14 +1,12 @@
 //! Whether what is on probation does worse. No clock inside: a state machine that is told
 //! the time and what was measured.
 
-mod limit;
-
 use std::time::Duration;
 
 use crate::metrics::Reading;
 
-use super::guard::{Check, Limited, Terms};
-use limit::Limit;
+use super::limit::{self, Limit};
+use super::terms::{Check, Limited, Terms};
 
 /// Compares what is measured since a change with what was measured before it.
 ///

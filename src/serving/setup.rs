@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::allocation::Matrix;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::ranged::checked_when_read;
-use crate::search::model::Batching;
 
 /// How an ensemble is served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,14 +41,6 @@ impl Setup {
             false => Err(format!(
                 "segment size: expected 1 to {most} samples, found {found}"
             )),
-        }
-    }
-
-    /// How it forms batches.
-    pub fn batching(&self) -> Batching {
-        Batching {
-            policy: self.policy,
-            segment: self.segment_size,
         }
     }
 

@@ -2,14 +2,44 @@
 
 use std::time::Duration;
 
-use crate::metrics::Reading;
-use crate::session::judge::{Baseline, Judge, JudgeVerdict};
-use crate::session::{Measured, Probation, ProbationState, Setup, Terms};
+use serde::{Deserialize, Serialize};
 
-use super::change_log::ChangeLog;
+use crate::metrics::Reading;
+use crate::serving::Setup;
+
+use super::change_log::{ChangeLog, Measured};
+use super::judge::{Baseline, Judge, JudgeVerdict};
+use super::terms::{Check, Terms};
+
+/// Something applied that has to prove itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Probation {
+    pub terms: Terms,
+    /// Time since the engine's start.
+    pub since: Duration,
+    pub state: ProbationState,
+    pub before: Measured,
+    /// So far.
+    pub after: Measured,
+    /// How each limit stands; none where there is nothing to compare with.
+    pub checks: Vec<Check>,
+    /// What comes back where it fails.
+    pub fallback: Setup,
+}
+
+/// Where a probation stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ProbationState {
+    Watching,
+    Passed,
+    /// It is being rolled back, or was; says why.
+    Failed(String),
+    /// An operator ended it; what was applied stays.
+    Kept,
+}
 
 /// A probation and what it is measured from.
-pub(super) struct RunningProbation {
+pub(crate) struct RunningProbation {
     pub view: Probation,
     judge: Judge,
     /// What was done before it began to count.
