@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the README's pictures again: real screens of real serving, without a terminal.
+# Makes the pictures of the README and of docs/ again: real screens of real serving, without a terminal.
 # Usage: assets/pictures.sh [DIVISI]   (default: cargo's release build)
 set -eu
 cd "$(dirname "$0")/.."
