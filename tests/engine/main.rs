@@ -19,6 +19,7 @@ mod ensemble;
 mod fates;
 mod flaws;
 mod gauges;
+mod glossary;
 mod gpu;
 mod gpu_names;
 mod gpu_search;
