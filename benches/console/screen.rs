@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::session::Session;
-use divisi_console::console::{Colours, Console, Event, Look, Options};
+use divisi_console::console::{Colours, Console, ConsoleEvent, Options, TerminalLook};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
@@ -43,7 +43,7 @@ pub struct Screen {
 
 impl Screen {
     pub fn new(session: Box<dyn Session>) -> Self {
-        let look = Look {
+        let look = TerminalLook {
             colours: Colours::True,
             ascii: false,
         };
@@ -56,7 +56,7 @@ impl Screen {
         };
         crossterm::style::force_color_output(true);
         let mut console = Console::new(session, &options, look);
-        console.handle(Event::Resize(200, 60));
+        console.handle(ConsoleEvent::Resize(200, 60));
         let bytes = Rc::new(Cell::new(0));
         let options = TerminalOptions {
             viewport: Viewport::Fixed(Rect::new(0, 0, 200, 60)),
@@ -92,7 +92,7 @@ impl Screen {
 
     pub fn press(&mut self, code: KeyCode) {
         let key = KeyEvent::new(code, KeyModifiers::NONE);
-        self.console.handle(Event::Key(key));
+        self.console.handle(ConsoleEvent::Key(key));
     }
 
     /// Beats for so long.

@@ -1,7 +1,7 @@
 //! What a demonstration says of its scenes is what was measured in them.
 
 use divisi::allocation::Matrix;
-use divisi_console::console::demo::{Stage, Wanted};
+use divisi_console::console::demo::{DemoStage, Wanted};
 
 use crate::demo::{demo, pass, play_with};
 use crate::fake::{Bench, PLAIN};
@@ -86,7 +86,7 @@ const OUTCOMES: [&str; 9] = [
 
 #[test]
 fn nothing_is_claimed_before_it_was_measured() {
-    for stage in [Stage::Digits, Stage::Simulated] {
+    for stage in [DemoStage::Digits, DemoStage::Simulated] {
         let wanted = Wanted { stage, auto: false };
         let mut bench = Bench::demonstrating(120, 40, PLAIN, wanted);
         for scene in 1..=6 {

@@ -9,7 +9,7 @@ use divisi_console::config::{
     Config, ConfigSource, Folder, Settings, config_file, keys_file, read_keys, schema, theme_file,
 };
 use divisi_console::console::commands::{Keymap, TABLE};
-use divisi_console::console::{Effect, Event};
+use divisi_console::console::{ConsoleEvent, Effect};
 
 use crate::fake::Bench;
 
@@ -116,7 +116,7 @@ fn keys_can_be_changed() {
     settings.keys = keys("[keys]\nhelp = \"f1\"\nfreeze = [\"ctrl-f\", \"alt-f\"]").unwrap();
     bench
         .console
-        .handle(Event::Configured(Ok(Box::new(settings))));
+        .handle(ConsoleEvent::Configured(Ok(Box::new(settings))));
     bench.keys("?");
     assert!(bench.console.model().dialogs.is_empty());
     bench.press(KeyCode::Esc);
@@ -182,7 +182,7 @@ fn a_running_console_takes_changes_and_keeps_what_was_where_they_are_wrong() {
     fs::write(&file, "[console]\nglyphs = \"ascii\"").unwrap();
     let reload = |bench: &mut Bench| {
         let read = Settings::read(Some(&folder)).map(Box::new);
-        let told = Event::Configured(read.map_err(|wrong| wrong.brief()));
+        let told = ConsoleEvent::Configured(read.map_err(|wrong| wrong.brief()));
         bench.console.handle(told);
     };
     reload(&mut bench);

@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::session::{Command, Proposal};
 use divisi_console::config::{HangUp, Settings};
 use divisi_console::console::commands::{Entry, Key, Keymap, Scope, TABLE};
-use divisi_console::console::{Effect, Event};
+use divisi_console::console::{ConsoleEvent, Effect};
 
 use crate::fake::{Bench, better, search};
 
@@ -143,7 +143,7 @@ fn what_comes_before_a_question_is_seen_does_not_answer_it() {
             KeyCode::Char(c)
         }
     };
-    let key = |c| Event::Key(KeyEvent::new(code(c), KeyModifiers::NONE));
+    let key = |c| ConsoleEvent::Key(KeyEvent::new(code(c), KeyModifiers::NONE));
     for question in ["qs", "qb", "uy", "Ky", "by", ":quit\ns"] {
         bench.console.seen();
         for c in question.chars() {
@@ -211,7 +211,7 @@ fn hung_up(option: HangUp, attached: bool) -> (Vec<Effect>, Vec<Command>) {
     let mut settings = Settings::default();
     settings.config.hang_up = option;
     bench.console.configure(settings);
-    (bench.console.handle(Event::HungUp), bench.sent())
+    (bench.console.handle(ConsoleEvent::HungUp), bench.sent())
 }
 
 #[test]

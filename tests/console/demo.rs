@@ -8,12 +8,12 @@ use divisi::allocation::{Frame, Matrix};
 use divisi::ensemble::PolicyKind;
 use divisi::session::{Command, LoadPattern, SearchState, Snapshot};
 use divisi_console::console::Effect;
-use divisi_console::console::demo::{Stage, Wanted};
+use divisi_console::console::demo::{DemoStage, Wanted};
 
 use crate::fake::{Bench, PLAIN, many, search};
 
 pub fn demo(width: u16, height: u16, auto: bool) -> Bench {
-    let stage = Stage::Digits;
+    let stage = DemoStage::Digits;
     Bench::demonstrating(width, height, PLAIN, Wanted { stage, auto })
 }
 
@@ -206,7 +206,7 @@ fn the_console_can_be_used_meanwhile() {
 #[test]
 fn with_more_devices_than_members_the_rest_help_the_dearest() {
     let wanted = Wanted {
-        stage: Stage::Simulated,
+        stage: DemoStage::Simulated,
         auto: false,
     };
     let mut bench = Bench::demonstrating(160, 50, PLAIN, wanted);

@@ -13,11 +13,13 @@ use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
 use divisi_console::console::demo::Wanted;
-use divisi_console::console::{Colours, Console, Effect, Event, Layout, Look, Options};
+use divisi_console::console::{
+    Colours, Console, ConsoleEvent, Effect, Options, PanelLayout, TerminalLook,
+};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-pub const PLAIN: Look = Look {
+pub const PLAIN: TerminalLook = TerminalLook {
     colours: Colours::None,
     ascii: false,
 };
@@ -106,7 +108,7 @@ fn memory(devices: &[DeviceView]) -> Vec<(u64, u64)> {
 /// What else a console is opened with.
 #[derive(Default)]
 struct Wish {
-    layouts: Vec<Layout>,
+    layouts: Vec<PanelLayout>,
     demo: Option<Wanted>,
 }
 
@@ -122,12 +124,12 @@ impl Bench {
         Bench::with(width, height, false, PLAIN)
     }
 
-    pub fn with(width: u16, height: u16, read_only: bool, look: Look) -> Self {
+    pub fn with(width: u16, height: u16, read_only: bool, look: TerminalLook) -> Self {
         Bench::opened(width, height, read_only, look, spans(), Wish::default())
     }
 
     /// With layouts of a user's own.
-    pub fn laid_out(width: u16, height: u16, layouts: Vec<Layout>) -> Self {
+    pub fn laid_out(width: u16, height: u16, layouts: Vec<PanelLayout>) -> Self {
         let wish = Wish {
             layouts,
             ..Wish::default()
@@ -136,11 +138,11 @@ impl Bench {
     }
 
     /// Nothing has run yet.
-    pub fn empty(width: u16, height: u16, look: Look) -> Self {
+    pub fn empty(width: u16, height: u16, look: TerminalLook) -> Self {
         Bench::opened(width, height, false, look, Vec::new(), Wish::default())
     }
 
-    pub fn demonstrating(width: u16, height: u16, look: Look, demo: Wanted) -> Self {
+    pub fn demonstrating(width: u16, height: u16, look: TerminalLook, demo: Wanted) -> Self {
         let wish = Wish {
             demo: Some(demo),
             ..Wish::default()
@@ -152,7 +154,7 @@ impl Bench {
         width: u16,
         height: u16,
         read_only: bool,
-        look: Look,
+        look: TerminalLook,
         spans: Vec<Span>,
         wish: Wish,
     ) -> Self {
@@ -172,7 +174,7 @@ impl Bench {
             demo: wish.demo,
         };
         let mut console = Console::new(session, &options, look);
-        console.handle(Event::Resize(width, height));
+        console.handle(ConsoleEvent::Resize(width, height));
         console.refresh();
         Bench {
             console,
@@ -203,12 +205,12 @@ impl Bench {
     /// Presses a key after a look at the screen.
     pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         self.console.seen();
-        self.console.handle(Event::Key(key))
+        self.console.handle(ConsoleEvent::Key(key))
     }
 
     pub fn paste(&mut self, text: &str) -> Vec<Effect> {
         self.console.seen();
-        self.console.handle(Event::Paste(text.into()))
+        self.console.handle(ConsoleEvent::Paste(text.into()))
     }
 
     pub fn keys(&mut self, text: &str) {

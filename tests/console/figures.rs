@@ -5,12 +5,12 @@ use std::time::Duration;
 use divisi::ensemble::PolicyKind;
 use divisi::metrics::{Bucket, LatencySummary};
 use divisi::session::*;
-use divisi_console::console::{Colours, Look, lint_texts};
+use divisi_console::console::{Colours, TerminalLook, lint_texts};
 
 use crate::fake::{Bench, device, snapshot};
 use crate::rich::bench;
 
-const COLOURED: Look = Look {
+const COLOURED: TerminalLook = TerminalLook {
     colours: Colours::True,
     ascii: false,
 };

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crossterm::event::KeyCode;
 use divisi::ensemble::{PolicyKind, Wait};
 use divisi::session::{Setup, SetupFile};
-use divisi_console::console::native::{Native, Pick, has_desktop};
-use divisi_console::console::{Effect, Event, files};
+use divisi_console::console::native::{FilePick, Native, has_desktop};
+use divisi_console::console::{ConsoleEvent, Effect, files};
 
 use crate::fake::{Bench, better, snapshot};
 
@@ -61,7 +61,9 @@ fn keys(bench: &mut Bench, text: &str) {
 /// The picker, on this folder.
 fn opened(bench: &mut Bench, key: char, place: &Place) {
     press(bench, KeyCode::Char(key));
-    bench.console.handle(Event::Looked(files::look(&place.0)));
+    bench
+        .console
+        .handle(ConsoleEvent::Looked(files::look(&place.0)));
 }
 
 fn other() -> Setup {
@@ -123,7 +125,7 @@ fn a_file_that_cannot_be_written_leaves_the_picker_open() {
     opened(&mut bench, 'W', &place);
     bench
         .console
-        .handle(Event::Wrote(Err("cannot write x: full".into())));
+        .handle(ConsoleEvent::Wrote(Err("cannot write x: full".into())));
     assert!(bench.text().contains("✗ cannot write x: full"));
     assert!(!bench.console.model().dialogs.is_empty());
 }
@@ -256,11 +258,11 @@ fn what_is_no_file_of_text_is_not_read() {
 
 #[test]
 fn pickers() {
-    let folder = |names: &[(&str, bool)]| files::Folder {
+    let folder = |names: &[(&str, bool)]| files::FolderListing {
         path: "/home/ada/ensembles".into(),
         items: names
             .iter()
-            .map(|(name, folder)| files::Item {
+            .map(|(name, folder)| files::FolderItem {
                 name: (*name).into(),
                 folder: *folder,
                 bytes: (!folder).then_some(1234),
@@ -282,7 +284,9 @@ fn pickers() {
     ] {
         let mut bench = Bench::new(width, height);
         bench.press(KeyCode::Char(key));
-        bench.console.handle(Event::Looked(Ok(folder(&items))));
+        bench
+            .console
+            .handle(ConsoleEvent::Looked(Ok(folder(&items))));
         bench.press(KeyCode::Down);
         screen!(name, bench);
     }
@@ -290,7 +294,7 @@ fn pickers() {
 
 #[test]
 fn the_desktop_is_an_offer() {
-    let folder = files::Folder {
+    let folder = files::FolderListing {
         path: "/tmp".into(),
         items: Vec::new(),
         left_out: 0,
@@ -299,18 +303,20 @@ fn the_desktop_is_an_offer() {
     };
     let mut bench = Bench::new(80, 24);
     bench.keys("O");
-    bench.console.handle(Event::Looked(Ok(folder)));
+    bench.console.handle(ConsoleEvent::Looked(Ok(folder)));
     let asked = bench.control('o');
     assert!(matches!(&asked[..], [Effect::Pick(p)] if !p.save && p.folder == Path::new("/tmp")));
     assert!(bench.text().contains("choose in the desktop's dialog"));
     assert_eq!(bench.press(KeyCode::Esc), [Effect::StopPick]);
     bench.control('o');
-    bench.console.handle(Event::Picked(Err("it died".into())));
+    bench
+        .console
+        .handle(ConsoleEvent::Picked(Err("it died".into())));
     assert!(bench.text().contains("✗ it died"));
     bench.control('o');
     let read = bench
         .console
-        .handle(Event::Picked(Ok(Some("/tmp/x.toml".into()))));
+        .handle(ConsoleEvent::Picked(Ok(Some("/tmp/x.toml".into()))));
     assert_eq!(read, [Effect::Read("/tmp/x.toml".into())]);
 }
 
@@ -335,8 +341,8 @@ fn program(place: &Place, lines: &str) -> PathBuf {
     path
 }
 
-fn pick() -> Pick {
-    Pick {
+fn pick() -> FilePick {
+    FilePick {
         save: true,
         folder: "/tmp".into(),
         name: "a b.toml".into(),
@@ -367,8 +373,10 @@ fn a_dialog_that_answers_fails_or_is_left() {
             native.answer().await
         });
         match (event, expected) {
-            (Event::Picked(Ok(path)), Ok(wanted)) => assert_eq!(path, wanted.map(PathBuf::from)),
-            (Event::Picked(Err(why)), Err(part)) => assert!(why.contains(part), "{why}"),
+            (ConsoleEvent::Picked(Ok(path)), Ok(wanted)) => {
+                assert_eq!(path, wanted.map(PathBuf::from))
+            }
+            (ConsoleEvent::Picked(Err(why)), Err(part)) => assert!(why.contains(part), "{why}"),
             (event, _) => panic!("{lines}: {event:?}"),
         }
     }
@@ -377,7 +385,7 @@ fn a_dialog_that_answers_fails_or_is_left() {
         native.ask_program(&place.at("nothing"), &pick());
         native.answer().await
     });
-    assert!(matches!(none, Event::Picked(Err(why)) if why.contains("cannot be started")));
+    assert!(matches!(none, ConsoleEvent::Picked(Err(why)) if why.contains("cannot be started")));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
 use divisi_console::console::model::Panel;
-use divisi_console::console::{Effect, Event, Layout, Row};
+use divisi_console::console::{ConsoleEvent, Effect, LayoutRow, PanelLayout};
 
 use crate::fake::Bench;
 use crate::rich::bench;
@@ -109,7 +109,7 @@ fn a_click_in_the_matrix_moves_the_cursor() {
         .position(|l| l.trim_start().starts_with("cpu:1"));
     let head = text.lines().find(|l| l.contains("res-s")).unwrap();
     let x = head[..head.find("res-s").unwrap()].chars().count() + 3;
-    bench.console.handle(Event::Mouse(MouseEvent {
+    bench.console.handle(ConsoleEvent::Mouse(MouseEvent {
         kind: MouseEventKind::Down(MouseButton::Left),
         column: x as u16,
         row: y.unwrap() as u16,
@@ -122,8 +122,8 @@ fn a_click_in_the_matrix_moves_the_cursor() {
     assert_eq!(bench.console.model().cursor, wanted);
 }
 
-fn own(rows: Vec<Row>) -> Layout {
-    Layout {
+fn own(rows: Vec<LayoutRow>) -> PanelLayout {
+    PanelLayout {
         name: "mine".into(),
         rows,
     }
@@ -135,9 +135,10 @@ fn a_layout_of_ones_own_is_written_down_and_shown() {
         {"height": 2, "panels": [["streams", 1]]},
         {"height": 1, "panels": [["log", 1], ["members", 2]]}
     ]}"#;
-    let layout: Layout = serde_json::from_str(text).unwrap();
+    let layout: PanelLayout = serde_json::from_str(text).unwrap();
     assert_eq!(layout.check(), Ok(()));
-    let again: Layout = serde_json::from_str(&serde_json::to_string(&layout).unwrap()).unwrap();
+    let again: PanelLayout =
+        serde_json::from_str(&serde_json::to_string(&layout).unwrap()).unwrap();
     assert_eq!(again, layout);
     let mut bench = Bench::laid_out(120, 40, vec![layout]);
     bench.press(KeyCode::BackTab);
@@ -154,7 +155,7 @@ fn a_layout_of_ones_own_is_written_down_and_shown() {
 
 #[test]
 fn a_layout_that_cannot_be_shown_says_why() {
-    let row = |height, panels: &[(Panel, u16)]| Row {
+    let row = |height, panels: &[(Panel, u16)]| LayoutRow {
         height,
         panels: panels.to_vec(),
     };

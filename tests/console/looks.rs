@@ -3,14 +3,14 @@
 use crossterm::event::KeyCode;
 use divisi_console::config::{BUILT_IN, ConfigSource, Settings, built_in};
 use divisi_console::console::{
-    Colour, Colours, Effect, Event, Look, Paint, Rgb, Role, Theme, contrast, picture,
+    Colour, Colours, ConsoleEvent, Effect, Paint, Rgb, Role, TerminalLook, Theme, contrast, picture,
 };
 use ratatui::style::{Color, Modifier};
 use std::path::Path;
 
 use crate::fake::{Bench, search};
 
-const FULL: Look = Look {
+const FULL: TerminalLook = TerminalLook {
     colours: Colours::True,
     ascii: false,
 };
@@ -95,7 +95,7 @@ fn a_theme_may_set_the_ground_or_leave_it() {
     assert_eq!(corner(&bench), Color::Rgb(0, 0, 0));
 }
 
-fn worn(name: &str, look: Look) -> Settings {
+fn worn(name: &str, look: TerminalLook) -> Settings {
     let mut settings = Settings::default().seen_with(look);
     settings.choose(name).unwrap();
     settings
@@ -124,7 +124,7 @@ fn a_theme_is_chosen_while_it_is_seen() {
 /// Everything that can be opened, in ASCII.
 #[test]
 fn ascii_is_all_there_is() {
-    let look = Look {
+    let look = TerminalLook {
         colours: Colours::None,
         ascii: true,
     };
@@ -164,7 +164,9 @@ fn a_picture_is_written_three_times() {
         })
         .collect();
     assert_eq!(endings, ["txt", "ans", "svg"]);
-    bench.console.handle(Event::Wrote(Ok("a.svg".into())));
+    bench
+        .console
+        .handle(ConsoleEvent::Wrote(Ok("a.svg".into())));
     assert!(bench.text().contains("wrote a.svg"));
 }
 

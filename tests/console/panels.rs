@@ -3,7 +3,7 @@
 use crossterm::event::KeyCode;
 use divisi::search::{Comparison, Doubt};
 use divisi::session::*;
-use divisi_console::console::{Colours, Look, Role};
+use divisi_console::console::{Colours, Role, TerminalLook};
 use ratatui::style::Style;
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ const PANELS: [(char, &str); 6] = [
     ('7', "members"),
 ];
 
-const ASCII: Look = Look {
+const ASCII: TerminalLook = TerminalLook {
     colours: Colours::None,
     ascii: true,
 };
 
-const COLOURED: Look = Look {
+const COLOURED: TerminalLook = TerminalLook {
     colours: Colours::True,
     ascii: false,
 };

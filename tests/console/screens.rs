@@ -4,7 +4,7 @@ use crossterm::event::KeyCode;
 use divisi::metrics::LatencySummary;
 use divisi::session::Distribution;
 use divisi::session::{ReloadState, ReloadView};
-use divisi_console::console::{Colours, Event, Look};
+use divisi_console::console::{Colours, ConsoleEvent, TerminalLook};
 use std::time::Duration;
 
 use crate::fake::{Bench, many, search};
@@ -139,7 +139,7 @@ fn panels_can_have_the_whole_screen() {
 
 #[test]
 fn ascii_has_no_other_signs() {
-    let look = Look {
+    let look = TerminalLook {
         colours: Colours::None,
         ascii: true,
     };
@@ -170,7 +170,7 @@ fn a_resize_storm_harms_nothing() {
         bench.size = ((i * 37 % 211) as u16, (i * 53 % 67) as u16);
         bench
             .console
-            .handle(Event::Resize(bench.size.1, bench.size.0));
+            .handle(ConsoleEvent::Resize(bench.size.1, bench.size.0));
         bench.buffer();
     }
 }

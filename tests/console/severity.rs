@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::session::{Lost, LostRequests, Snapshot};
-use divisi_console::console::{Colours, Look, Role, Severity, lint_texts};
+use divisi_console::console::{Colours, Role, Severity, TerminalLook, lint_texts};
 use divisi_console::linear::Watcher;
 
 use crate::fake::{Bench, PLAIN, snapshot};
@@ -47,7 +47,7 @@ fn looks_bad(bench: &Bench, text: &str) -> bool {
 
 #[test]
 fn refusing_takes_the_place_of_serving_and_stands_first() {
-    let look = Look {
+    let look = TerminalLook {
         colours: Colours::True,
         ascii: false,
     };
@@ -98,7 +98,7 @@ fn each_severity_has_a_sign_of_its_own_in_ascii_too() {
     let all = [Severity::Information, Severity::Warning, Severity::Fault];
     assert!(all.is_sorted());
     for ascii in [false, true] {
-        let look = Look { ascii, ..PLAIN };
+        let look = TerminalLook { ascii, ..PLAIN };
         let mut bench = Bench::with(120, 40, false, look);
         bench.show(refusing);
         let sign = if ascii { "x" } else { "✗" };
@@ -141,7 +141,7 @@ fn the_reason_of_a_refusal_is_not_cut_on_a_small_screen() {
 
 #[test]
 fn what_goes_as_it_should_is_no_fault() {
-    let look = Look {
+    let look = TerminalLook {
         colours: Colours::True,
         ascii: false,
     };

@@ -2,7 +2,7 @@
 //! is asked of the session stays sensible.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use divisi_console::console::{Colours, Effect, Event, Look};
+use divisi_console::console::{Colours, ConsoleEvent, Effect, TerminalLook};
 
 use crate::fake::{Bench, many, search};
 
@@ -41,7 +41,7 @@ const NAMED: [KeyCode; 16] = [
     KeyCode::Insert,
 ];
 
-fn key(dice: &mut Dice) -> Event {
+fn key(dice: &mut Dice) -> ConsoleEvent {
     let sign = char::from(b' ' + dice.below(95) as u8);
     let code = match dice.below(3) {
         0 => NAMED[dice.below(16) as usize],
@@ -52,17 +52,17 @@ fn key(dice: &mut Dice) -> Event {
         1 => KeyModifiers::ALT,
         _ => KeyModifiers::NONE,
     };
-    Event::Key(KeyEvent::new(code, held))
+    ConsoleEvent::Key(KeyEvent::new(code, held))
 }
 
-fn mouse(dice: &mut Dice) -> Event {
+fn mouse(dice: &mut Dice) -> ConsoleEvent {
     let kind = match dice.below(4) {
         0 => MouseEventKind::Down(MouseButton::Left),
         1 => MouseEventKind::ScrollUp,
         2 => MouseEventKind::ScrollDown,
         _ => MouseEventKind::Moved,
     };
-    Event::Mouse(MouseEvent {
+    ConsoleEvent::Mouse(MouseEvent {
         kind,
         column: dice.below(260) as u16,
         row: dice.below(90) as u16,
@@ -71,7 +71,7 @@ fn mouse(dice: &mut Dice) -> Event {
 }
 
 fn storm(seed: u64, events: u32) {
-    let look = Look {
+    let look = TerminalLook {
         colours: Colours::True,
         ascii: seed.is_multiple_of(2),
     };
@@ -83,7 +83,7 @@ fn storm(seed: u64, events: u32) {
             0 => {
                 bench.size = (dice.below(220) as u16, dice.below(70) as u16);
                 let (width, height) = bench.size;
-                bench.console.handle(Event::Resize(width, height));
+                bench.console.handle(ConsoleEvent::Resize(width, height));
             }
             1..=4 => drop(bench.console.handle(mouse(&mut dice))),
             5 => drop(bench.show(|s| s.now += std::time::Duration::from_millis(90))),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use divisi::session::{Mark, MarkKind};
 use divisi::trace::{Span, SpanKind};
-use divisi_console::console::{Colours, Effect, Event, Look, Role};
+use divisi_console::console::{Colours, ConsoleEvent, Effect, Role, TerminalLook};
 use ratatui::style::Modifier;
 
 use crate::fake::{Bench, PLAIN};
@@ -39,7 +39,7 @@ fn batch() -> Vec<Span> {
 }
 
 /// A console whose only spans are those of one batch, 200 ms shown.
-fn one_batch(width: u16, height: u16, look: Look) -> Bench {
+fn one_batch(width: u16, height: u16, look: TerminalLook) -> Bench {
     let mut bench = Bench::empty(width, height, look);
     *bench.desk.spans.lock().unwrap() = batch();
     bench.console.refresh();
@@ -65,7 +65,7 @@ fn line<'a>(text: &'a str, with: &str) -> &'a str {
 
 #[test]
 fn five_steps_have_five_signs() {
-    let look = |colours, ascii| Look { colours, ascii };
+    let look = |colours, ascii| TerminalLook { colours, ascii };
     for (colours, ascii, signs) in [
         (Colours::None, false, ['░', '▒', '█', '▞', '▓']),
         (Colours::None, true, ['.', ':', '#', '/', '%']),
@@ -96,7 +96,7 @@ fn five_steps_have_five_signs() {
 fn sizes_and_looks() {
     screen!("streams_batch_80x24", one_batch(80, 24, PLAIN));
     screen!("streams_batch_160x50", one_batch(160, 50, PLAIN));
-    let ascii = Look {
+    let ascii = TerminalLook {
         colours: Colours::None,
         ascii: true,
     };
@@ -278,10 +278,10 @@ fn what_was_painted_before_does_not_change_the_picture() {
         bench.show(|s| s.now = MILLI * 42_000 + step);
         let followed = bench.text();
         // Another width and back: painted from nothing.
-        bench.console.handle(Event::Resize(120, 50));
+        bench.console.handle(ConsoleEvent::Resize(120, 50));
         bench.size.0 = 120;
         bench.text();
-        bench.console.handle(Event::Resize(160, 50));
+        bench.console.handle(ConsoleEvent::Resize(160, 50));
         bench.size.0 = 160;
         assert_eq!(bench.text(), followed, "after {i}");
     }
@@ -362,7 +362,7 @@ fn changes_are_marked_on_the_axis() {
 fn the_mouse_chooses_spans_scrolls_and_zooms() {
     let mut bench = one_batch(120, 40, PLAIN);
     let mouse = |bench: &mut Bench, kind, column, row, modifiers| {
-        bench.console.handle(Event::Mouse(MouseEvent {
+        bench.console.handle(ConsoleEvent::Mouse(MouseEvent {
             kind,
             column,
             row,

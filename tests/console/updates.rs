@@ -8,7 +8,7 @@ use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::search::{Bounds, EvaluatorKind, Goal, Objective};
 use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState, Setup};
 use divisi_console::console::model::Panel;
-use divisi_console::console::{Colours, Effect, Event, Look, colours};
+use divisi_console::console::{Colours, ConsoleEvent, Effect, TerminalLook, colours};
 use ratatui::style::{Color, Modifier};
 
 use crate::fake::{Bench, PLAIN, applied, better, matrix, search, snapshot};
@@ -331,7 +331,7 @@ fn no_color_drops_colours_and_keeps_the_rest() {
             .iter()
             .any(|c| c.modifier.contains(Modifier::BOLD))
     );
-    let look = Look {
+    let look = TerminalLook {
         colours: Colours::True,
         ascii: false,
     };
@@ -353,7 +353,7 @@ fn the_mouse_focuses_and_scrolls() {
     assert_eq!(bench.press(KeyCode::Char('m')), [Effect::Mouse(true)]);
     let mouse = |kind, column, row| {
         let modifiers = crossterm::event::KeyModifiers::NONE;
-        Event::Mouse(MouseEvent {
+        ConsoleEvent::Mouse(MouseEvent {
             kind,
             column,
             row,

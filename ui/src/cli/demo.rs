@@ -5,15 +5,15 @@ use anyhow::{Result, bail};
 use super::args::{DemoArgs, StartLoad, Target};
 use super::start::{self, Way};
 use crate::console::Options;
-use crate::console::demo::{Stage, Wanted};
+use crate::console::demo::{DemoStage, Wanted};
 
 pub fn run(args: &DemoArgs) -> Result<()> {
     if start::way(false)? == Way::Lines {
         bail!("the demonstration needs a terminal that can draw a screen");
     }
     let (ensemble, devices) = match args.on {
-        Stage::Digits => ("digits", Vec::new()),
-        Stage::Simulated => ("imn12", vec!["sim:v100*16".to_owned()]),
+        DemoStage::Digits => ("digits", Vec::new()),
+        DemoStage::Simulated => ("imn12", vec!["sim:v100*16".to_owned()]),
     };
     let target = Target {
         ensemble: ensemble.into(),

@@ -14,7 +14,7 @@ use super::args::{StartLoad, Target};
 use super::start;
 use crate::config::{self, time};
 use crate::console::commands::Key;
-use crate::console::{Colours, Console, Event, Look, picture};
+use crate::console::{Colours, Console, ConsoleEvent, TerminalLook, picture};
 
 /// Between looks at the session, as on a screen.
 const LOOK: Duration = Duration::from_millis(50);
@@ -90,14 +90,14 @@ pub fn run(args: &PictureArgs) -> Result<()> {
     }
     let mut console = serving(args)?;
     let Size(width, height) = args.size;
-    console.handle(Event::Resize(width, height));
+    console.handle(ConsoleEvent::Resize(width, height));
     watch(&mut console, args.after);
     for step in &args.keys.0 {
         match step {
             Step::Press(key) => {
                 // As if somebody had looked at what the keys before did.
                 console.seen();
-                console.handle(Event::Key(key.event()));
+                console.handle(ConsoleEvent::Key(key.event()));
             }
             Step::Wait(pause) => watch(&mut console, *pause),
         }
@@ -128,7 +128,7 @@ fn ending(path: &Path) -> Result<&str> {
 
 /// A console on an engine that serves, as `divisi` starts it.
 fn serving(args: &PictureArgs) -> Result<Console> {
-    let look = Look {
+    let look = TerminalLook {
         colours: Colours::True,
         ascii: args.ascii,
     };

@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 use super::source::{ConfigError, ConfigSource, unknown};
 use super::values::{Expects, Value};
-use crate::console::Layout;
+use crate::console::PanelLayout;
 
 /// Which signs are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct Config {
     /// What a probation asks where nothing else is typed.
     pub terms: Terms,
     /// The user's own layouts (`[[layouts]]`).
-    pub layouts: Vec<Layout>,
+    pub layouts: Vec<PanelLayout>,
 }
 
 impl Default for Config {
@@ -254,13 +254,13 @@ const LAYOUTS: &str = "layouts";
 fn layouts(
     page: &ConfigSource<'_>,
     span: std::ops::Range<usize>,
-) -> Result<Vec<Layout>, ConfigError> {
+) -> Result<Vec<PanelLayout>, ConfigError> {
     let wrong = |what: &str| page.wrong(span.clone(), LAYOUTS, what);
     let whole: toml::Table =
         toml::from_str(page.text).map_err(|e| wrong(&words::plain(e.message())))?;
     let list = whole.get(LAYOUTS).cloned();
     let list = list.ok_or_else(|| wrong("expected tables: [[layouts]]"))?;
-    let read: Vec<Layout> = list
+    let read: Vec<PanelLayout> = list
         .try_into()
         .map_err(|e: toml::de::Error| wrong(&words::plain(e.message())))?;
     for layout in &read {

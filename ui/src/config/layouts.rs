@@ -8,16 +8,16 @@ use divisi::words;
 use super::folder::{Folder, LAYOUTS, read};
 use super::settings::folder;
 use super::source::{ConfigError, ConfigSource};
-use crate::console::Layout;
+use crate::console::PanelLayout;
 
 /// Those in the folder, by name.
 ///
 /// # Errors
 /// What is wrong with one, with its file.
-pub fn all(folder: &Folder) -> Result<Vec<Layout>, ConfigError> {
+pub fn all(folder: &Folder) -> Result<Vec<PanelLayout>, ConfigError> {
     let files = folder.layouts().into_iter();
     let layouts = files.map(|(name, path)| {
-        Ok(Layout {
+        Ok(PanelLayout {
             name,
             ..one(&path)?
         })
@@ -25,13 +25,13 @@ pub fn all(folder: &Folder) -> Result<Vec<Layout>, ConfigError> {
     layouts.collect()
 }
 
-fn one(path: &Path) -> Result<Layout, ConfigError> {
+fn one(path: &Path) -> Result<PanelLayout, ConfigError> {
     let text = read(path)?.unwrap_or_default();
     let page = ConfigSource { path, text: &text };
     let wrong = |span: Option<std::ops::Range<usize>>, what: &str| {
         page.wrong(span.unwrap_or(0..0), "layout", what)
     };
-    let layout: Layout =
+    let layout: PanelLayout =
         toml::from_str(&text).map_err(|e| wrong(e.span(), &words::plain(e.message())))?;
     layout
         .check()
@@ -43,7 +43,7 @@ fn one(path: &Path) -> Result<Layout, ConfigError> {
 ///
 /// # Errors
 /// There is no folder of configuration, or the file cannot be written.
-pub fn save_layout(layout: &Layout) -> Result<PathBuf, String> {
+pub fn save_layout(layout: &PanelLayout) -> Result<PathBuf, String> {
     let folder = folder().ok_or("there is no folder of configuration to save it in")?;
     let path = folder.file(LAYOUTS).join(format!("{}.toml", layout.name));
     let wrong = |e: &dyn std::fmt::Display| format!("cannot write {}: {e}", path.display());

@@ -8,7 +8,7 @@ use super::folder::{CONFIG, Folder, KEYS};
 use super::source::{ConfigError, ConfigSource};
 use super::{keys, layouts, themes};
 use crate::console::commands::Keymap;
-use crate::console::{Look, Styles, Theme};
+use crate::console::{Styles, TerminalLook, Theme};
 
 /// What the console goes by.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Settings {
     /// The theme on this terminal.
     pub styles: Styles,
     /// What the terminal says that it can show.
-    terminal: Look,
+    terminal: TerminalLook,
 }
 
 /// What the command line says about configuration.
@@ -60,7 +60,7 @@ pub fn load() -> Result<Settings, ConfigError> {
     if let Some(name) = ASKED.get().and_then(|a| a.theme.as_deref()) {
         settings.choose(name)?;
     }
-    Ok(settings.seen_with(Look::from_env()))
+    Ok(settings.seen_with(TerminalLook::from_env()))
 }
 
 impl Default for Settings {
@@ -91,7 +91,7 @@ impl Settings {
 
     fn of(config: Config, keys: Keymap, themes: Vec<Theme>) -> Self {
         let theme = chosen(&config.theme, &themes);
-        let terminal = Look {
+        let terminal = TerminalLook {
             colours: crate::console::Colours::True,
             ascii: false,
         };
@@ -107,20 +107,20 @@ impl Settings {
 
     /// The same on a terminal with these abilities.
     #[must_use]
-    pub fn seen_with(mut self, look: Look) -> Self {
+    pub fn seen_with(mut self, look: TerminalLook) -> Self {
         self.terminal = look;
         self.styles = self.theme.styles(self.look());
         self
     }
 
     /// What the terminal shows, where the options do not say otherwise.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> TerminalLook {
         let ascii = match self.config.glyphs {
             Glyphs::Auto => self.terminal.ascii,
             Glyphs::Unicode => false,
             Glyphs::Ascii => true,
         };
-        Look {
+        TerminalLook {
             ascii,
             ..self.terminal
         }

@@ -17,12 +17,12 @@ use tokio::time::{sleep, sleep_until, timeout};
 use super::Options;
 use super::burst;
 use super::core::Console;
-use super::effect::{Effect, Event};
+use super::effect::{ConsoleEvent, Effect};
 use super::files;
 use super::native::Native;
 use super::pace::{Due, Pace};
-use super::terminal::Screen;
-use super::theme::Look;
+use super::terminal::TerminalScreen;
+use super::theme::TerminalLook;
 use crate::config;
 
 /// Text that is pasted comes as keys that are less than this apart; nobody types so fast.
@@ -41,11 +41,11 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
         );
     }
     let settings = config::load()?;
-    let mut console = Console::new(session, &options, Look::from_env());
+    let mut console = Console::new(session, &options, TerminalLook::from_env());
     let mouse = options.mouse && settings.config.mouse;
     console.configure(settings);
     let mut signals = Signals::new()?;
-    let screen = Screen::take(mouse)?;
+    let screen = TerminalScreen::take(mouse)?;
     let mut app = App {
         console,
         screen,
@@ -56,13 +56,13 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
     };
     app.size()?;
     match app.drive(&mut signals).await {
-        Ok(End::Asked) => return Ok(()),
+        Ok(LoopEnd::Asked) => return Ok(()),
         // Whatever fails on a terminal that went away fails because of that.
         Err(error) if !app.screen.is_gone() => return Err(error),
-        Ok(End::HungUp) | Err(_) => {}
+        Ok(LoopEnd::HungUp) | Err(_) => {}
     }
     // Nobody can be asked: what becomes of the engine is in the options.
-    app.console.handle(Event::HungUp);
+    app.console.handle(ConsoleEvent::HungUp);
     Ok(())
 }
 
@@ -105,22 +105,22 @@ impl Signals {
 
     /// Waits for one that matters. A shell whose terminal goes away sends a stopped
     /// program several at once, of which the hang-up says what happened.
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> HeardSignal {
         tokio::select! {
             biased;
-            _ = self.hang_up.recv() => Told::HungUp,
-            _ = self.terminate.recv() => Told::End,
-            _ = self.interrupt.recv() => Told::End,
-            _ = self.quit.recv() => Told::End,
-            _ = self.proceed.recv() => Told::Proceed,
+            _ = self.hang_up.recv() => HeardSignal::HungUp,
+            _ = self.terminate.recv() => HeardSignal::LoopEnd,
+            _ = self.interrupt.recv() => HeardSignal::LoopEnd,
+            _ = self.quit.recv() => HeardSignal::LoopEnd,
+            _ = self.proceed.recv() => HeardSignal::Proceed,
         }
     }
 }
 
 /// What a signal says.
-enum Told {
+enum HeardSignal {
     /// The program is to end.
-    End,
+    LoopEnd,
     /// The terminal goes away.
     HungUp,
     /// The program was stopped and goes on.
@@ -128,7 +128,7 @@ enum Told {
 }
 
 /// What goes on.
-enum Next {
+enum LoopStep {
     On,
     Suspend,
     Leave,
@@ -136,7 +136,7 @@ enum Next {
 }
 
 /// Why the loop ended.
-enum End {
+enum LoopEnd {
     /// By a key or a signal.
     Asked,
     /// The terminal went away.
@@ -145,7 +145,7 @@ enum End {
 
 struct App {
     // The screen goes first: whoever waits for requests to finish sees the shell again.
-    screen: Screen,
+    screen: TerminalScreen,
     console: Console,
     /// The picture differs from the screen.
     dirty: bool,
@@ -158,27 +158,27 @@ struct App {
 }
 
 impl App {
-    async fn drive(&mut self, signals: &mut Signals) -> anyhow::Result<End> {
+    async fn drive(&mut self, signals: &mut Signals) -> anyhow::Result<LoopEnd> {
         let mut events = EventStream::new();
         loop {
             let next = tokio::select! {
                 biased;
                 told = signals.next() => match told {
-                    Told::End if self.screen.is_gone() => Next::HungUp,
-                    Told::End => Next::Leave,
-                    Told::HungUp => Next::HungUp,
-                    Told::Proceed => self.come_back()?,
+                    HeardSignal::LoopEnd if self.screen.is_gone() => LoopStep::HungUp,
+                    HeardSignal::LoopEnd => LoopStep::Leave,
+                    HeardSignal::HungUp => LoopStep::HungUp,
+                    HeardSignal::Proceed => self.come_back()?,
                 },
                 event = events.next() => self.inputs(event, &mut events).await?,
-                settings = self.config.changed() => self.take(Event::Configured(settings))?,
+                settings = self.config.changed() => self.take(ConsoleEvent::Configured(settings))?,
                 event = self.native.answer() => self.take(event)?,
                 () = sleep_until(self.pace.next().into()) => self.tick(),
             };
             match next {
-                Next::Leave => return Ok(End::Asked),
-                Next::HungUp => return Ok(End::HungUp),
-                Next::Suspend => self.suspend(&mut signals.proceed).await?,
-                Next::On => {}
+                LoopStep::Leave => return Ok(LoopEnd::Asked),
+                LoopStep::HungUp => return Ok(LoopEnd::HungUp),
+                LoopStep::Suspend => self.suspend(&mut signals.proceed).await?,
+                LoopStep::On => {}
             }
             self.draw()?;
         }
@@ -193,9 +193,9 @@ impl App {
     }
 
     /// Looks at the session.
-    fn tick(&mut self) -> Next {
+    fn tick(&mut self) -> LoopStep {
         if self.screen.is_gone() {
-            return Next::HungUp;
+            return LoopStep::HungUp;
         }
         let changed = match self.pace.due(Instant::now()) {
             Due::Spans => self.console.follow(),
@@ -204,7 +204,7 @@ impl App {
         self.dirty |= changed;
         self.pace
             .after(Instant::now(), changed, self.console.model());
-        Next::On
+        LoopStep::On
     }
 
     /// Takes the event and all that have come with it, so that a storm of them is
@@ -213,7 +213,7 @@ impl App {
         &mut self,
         first: Option<io::Result<Input>>,
         events: &mut EventStream,
-    ) -> anyhow::Result<Next> {
+    ) -> anyhow::Result<LoopStep> {
         let mut together = Vec::new();
         let mut next = Some(first);
         let mut gone = false;
@@ -230,23 +230,23 @@ impl App {
         }
         for event in burst::events(&together) {
             match self.take(event)? {
-                Next::On => {}
+                LoopStep::On => {}
                 other => return Ok(other),
             }
         }
-        Ok(if gone { Next::HungUp } else { Next::On })
+        Ok(if gone { LoopStep::HungUp } else { LoopStep::On })
     }
 
     /// Gives the event to the console and does what that asks for.
-    fn take(&mut self, event: Event) -> anyhow::Result<Next> {
+    fn take(&mut self, event: ConsoleEvent) -> anyhow::Result<LoopStep> {
         self.dirty = true;
         self.pace.touched(Instant::now());
         let mut effects = VecDeque::from(self.console.handle(event));
         while let Some(effect) = effects.pop_front() {
             match files::perform(effect) {
                 Ok(answer) => effects.extend(self.console.handle(answer)),
-                Err(Effect::Quit) => return Ok(Next::Leave),
-                Err(Effect::Suspend) => return Ok(Next::Suspend),
+                Err(Effect::Quit) => return Ok(LoopStep::Leave),
+                Err(Effect::Suspend) => return Ok(LoopStep::Suspend),
                 Err(Effect::Mouse(on)) => self.screen.set_mouse(on)?,
                 Err(Effect::Pick(pick)) => self.native.ask(&pick),
                 Err(Effect::StopPick) => self.native.stop(),
@@ -254,7 +254,7 @@ impl App {
                 Err(_) => {}
             }
         }
-        Ok(Next::On)
+        Ok(LoopStep::On)
     }
 
     /// Gives the terminal back, stops, and takes it again. A stop may come a moment
@@ -270,15 +270,16 @@ impl App {
     }
 
     /// After a stop the terminal may be in any state, and of any size.
-    fn come_back(&mut self) -> anyhow::Result<Next> {
+    fn come_back(&mut self) -> anyhow::Result<LoopStep> {
         self.screen.enter()?;
         self.size()?;
-        Ok(Next::On)
+        Ok(LoopStep::On)
     }
 
     fn size(&mut self) -> anyhow::Result<()> {
         let size = self.screen.size()?;
-        self.console.handle(Event::Resize(size.width, size.height));
+        self.console
+            .handle(ConsoleEvent::Resize(size.width, size.height));
         self.dirty = true;
         Ok(())
     }

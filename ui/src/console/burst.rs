@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crossterm::event::{Event as Input, KeyCode, KeyEventKind, KeyModifiers};
 
-use super::effect::Event;
+use super::effect::ConsoleEvent;
 
 /// So many signs at once are no typing, even over a slow connection.
 const MANY: usize = 12;
@@ -18,12 +18,12 @@ pub fn types_a_sign(input: &Input) -> bool {
 }
 
 /// What came at once, in order, with pasted text as such.
-pub fn events(inputs: &[Input]) -> Vec<Event> {
+pub fn events(inputs: &[Input]) -> Vec<ConsoleEvent> {
     let mut events = Vec::new();
     for run in inputs.chunk_by(|a, b| sign(a).is_some() == sign(b).is_some()) {
         let text: String = run.iter().filter_map(sign).collect();
         match is_pasted(&text) {
-            true => events.push(Event::Paste(text)),
+            true => events.push(ConsoleEvent::Paste(text)),
             false => events.extend(run.iter().filter_map(event)),
         }
     }
@@ -49,12 +49,12 @@ fn sign(input: &Input) -> Option<char> {
 }
 
 /// What it is to the console; `None` where that does not matter.
-fn event(input: &Input) -> Option<Event> {
+fn event(input: &Input) -> Option<ConsoleEvent> {
     Some(match input {
-        Input::Key(key) => Event::Key(*key),
-        Input::Paste(text) => Event::Paste(text.clone()),
-        Input::Mouse(mouse) => Event::Mouse(*mouse),
-        Input::Resize(width, height) => Event::Resize(*width, *height),
+        Input::Key(key) => ConsoleEvent::Key(*key),
+        Input::Paste(text) => ConsoleEvent::Paste(text.clone()),
+        Input::Mouse(mouse) => ConsoleEvent::Mouse(*mouse),
+        Input::Resize(width, height) => ConsoleEvent::Resize(*width, *height),
         Input::FocusGained | Input::FocusLost => return None,
     })
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use divisi::session::{Setup, Terms};
 
-use super::edit::Edit;
+use super::edit::SetupEdit;
 use super::effect::Effect;
 use super::model::Model;
 use crate::config::Config;
@@ -62,6 +62,6 @@ pub fn setup(model: &Model) -> Setup {
 
 /// Asks about what is staged now, where that has not been done.
 pub fn question(model: &mut Model) -> Option<Effect> {
-    let setup = model.edit.as_mut().and_then(Edit::question)?;
+    let setup = model.edit.as_mut().and_then(SetupEdit::question)?;
     Some(Effect::Preview(Box::new(setup)))
 }

@@ -4,9 +4,9 @@ use divisi::session::{Session, Snapshot};
 use ratatui::buffer::Buffer;
 
 use super::demo::Demo;
-use super::effect::{self, Effect, Event, News};
+use super::effect::{self, ConsoleEvent, Effect, SessionNews};
 use super::model::Model;
-use super::theme::Look;
+use super::theme::TerminalLook;
 use super::update::update;
 use super::{Options, panels};
 use crate::config::Settings;
@@ -19,7 +19,7 @@ pub struct Console {
 
 impl Console {
     /// A console that shows the session as of now.
-    pub fn new(mut session: Box<dyn Session>, options: &Options, look: Look) -> Self {
+    pub fn new(mut session: Box<dyn Session>, options: &Options, look: TerminalLook) -> Self {
         let model = Model::new(session.snapshot(), options, look);
         Console { session, model }
     }
@@ -36,7 +36,7 @@ impl Console {
 
     /// Takes the event in and does what it asks of the session; what it asks of the
     /// terminal is given back.
-    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
+    pub fn handle(&mut self, event: ConsoleEvent) -> Vec<Effect> {
         let mut left = Vec::new();
         let mut wanted = update(&mut self.model, event);
         // An answer of the session may want something in turn.
@@ -69,7 +69,7 @@ impl Console {
         snapshot.now = now;
         let differs = self.model.flows_until(snapshot.now, !spans.is_empty());
         let stood = self.model.demo.as_ref().map(Demo::stands);
-        self.handle(Event::News(Box::new(News {
+        self.handle(ConsoleEvent::News(Box::new(SessionNews {
             snapshot,
             spans,
             lost,
@@ -86,7 +86,7 @@ impl Console {
         let differs = self.model.flows_until(now, !spans.is_empty())
             || lost != self.model.lost_spans
             || now < self.model.snapshot.now;
-        self.handle(Event::Spans { now, spans, lost });
+        self.handle(ConsoleEvent::Spans { now, spans, lost });
         differs
     }
 

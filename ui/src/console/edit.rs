@@ -6,7 +6,7 @@ use divisi::session::{EditPreview, Setup};
 
 /// A setup being edited. Only valid matrices are ever staged.
 #[derive(Clone, Debug)]
-pub struct Edit {
+pub struct SetupEdit {
     staged: Setup,
     past: Vec<Setup>,
     future: Vec<Setup>,
@@ -17,7 +17,7 @@ pub struct Edit {
     /// Why the last change was not entered.
     error: Option<String>,
     /// The worker that is to be put on another device.
-    mark: Option<Mark>,
+    mark: Option<TakenWorker>,
     /// What the session was asked about last.
     asked: Option<Setup>,
     /// Its answer.
@@ -26,7 +26,7 @@ pub struct Edit {
 
 /// A worker to be put on another device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct TakenWorker {
     /// Where it is.
     pub from: Cell,
     /// Its batch size.
@@ -35,10 +35,10 @@ pub struct Mark {
     pub moves: bool,
 }
 
-impl Edit {
+impl SetupEdit {
     /// Starts from what runs.
     pub fn new(running: Setup) -> Self {
-        Edit {
+        SetupEdit {
             staged: running,
             past: Vec::new(),
             future: Vec::new(),
@@ -62,7 +62,7 @@ impl Edit {
     }
 
     /// The worker that is to be put on another device.
-    pub fn mark(&self) -> Option<Mark> {
+    pub fn mark(&self) -> Option<TakenWorker> {
         self.mark
     }
 
@@ -72,7 +72,7 @@ impl Edit {
         match self.staged.matrix.get(cell) {
             Some(size) => {
                 let from = cell;
-                self.mark = Some(Mark { from, size, moves });
+                self.mark = Some(TakenWorker { from, size, moves });
             }
             None => self.error = Some("no worker here to take: choose an entry with one".into()),
         }

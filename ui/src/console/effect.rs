@@ -10,14 +10,14 @@ use divisi::trace::Span;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::files::Folder;
-use super::layout::Layout;
-use super::native::Pick;
+use super::files::FolderListing;
+use super::layout::PanelLayout;
+use super::native::FilePick;
 use crate::config::Settings;
 
 /// What happened.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum ConsoleEvent {
     /// A key went down or repeats.
     Key(KeyEvent),
     /// Text was pasted.
@@ -29,7 +29,7 @@ pub enum Event {
     /// The screen has another size: columns, rows.
     Resize(u16, u16),
     /// News from the session.
-    News(Box<News>),
+    News(Box<SessionNews>),
     /// Spans and the time alone: what comes with every frame.
     Spans {
         /// The session's time.
@@ -52,7 +52,7 @@ pub enum Event {
     /// What is configured from now on, or what is wrong with it.
     Configured(Result<Box<Settings>, String>),
     /// What is at a path: a folder's files, or a file's place.
-    Looked(Result<Folder, String>),
+    Looked(Result<FolderListing, String>),
     /// A file's text, or why it cannot be read.
     Read(PathBuf, Result<String, String>),
     /// What was chosen in the desktop's own dialog, if anything, or why it cannot ask.
@@ -61,7 +61,7 @@ pub enum Event {
 
 /// What the session showed.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct SessionNews {
     /// Its state.
     pub snapshot: Snapshot,
     /// Spans since the last news.
@@ -84,7 +84,7 @@ pub enum Effect {
     /// Read a file.
     Read(PathBuf),
     /// Let the desktop's own dialog choose a file.
-    Pick(Pick),
+    Pick(FilePick),
     /// End that dialog.
     StopPick,
     /// Write a file; where it must not replace one, a free name beside it is taken.
@@ -94,7 +94,7 @@ pub enum Effect {
         replace: bool,
     },
     /// Keep a layout among the user's own.
-    SaveLayout(Layout),
+    SaveLayout(PanelLayout),
     /// Take the mouse, or let it go.
     Mouse(bool),
     /// Give the terminal back until the program is continued.
@@ -104,19 +104,25 @@ pub enum Effect {
 }
 
 /// Does what concerns the session and gives its answer; the rest is the terminal's.
-pub fn perform(effect: Effect, session: &mut dyn Session) -> Result<Event, Effect> {
+pub fn perform(effect: Effect, session: &mut dyn Session) -> Result<ConsoleEvent, Effect> {
     match effect {
         Effect::Send(command) => Ok(match session.command(command.clone()) {
-            Ok(()) => Event::Accepted(command),
-            Err(refusal) => Event::Refused(refusal.to_string()),
+            Ok(()) => ConsoleEvent::Accepted(command),
+            Err(refusal) => ConsoleEvent::Refused(refusal.to_string()),
         }),
         Effect::Preview(setup) => {
             let preview = session.preview(&setup);
-            Ok(Event::Previewed(setup, preview.map_err(|r| r.to_string())))
+            Ok(ConsoleEvent::Previewed(
+                setup,
+                preview.map_err(|r| r.to_string()),
+            ))
         }
         Effect::Arrange(setup, arrangement) => {
             let arranged = arrange(session, &setup, arrangement);
-            Ok(Event::Arranged(setup, arranged.map_err(|r| r.to_string())))
+            Ok(ConsoleEvent::Arranged(
+                setup,
+                arranged.map_err(|r| r.to_string()),
+            ))
         }
         other => Err(other),
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use divisi::reading;
 
-use super::effect::{Effect, Event};
+use super::effect::{ConsoleEvent, Effect};
 use super::native;
 use crate::config;
 
@@ -18,11 +18,11 @@ const MOST_LISTED: usize = 5_000;
 
 /// A folder's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub struct FolderListing {
     /// Its whole path.
     pub path: PathBuf,
     /// Folders first, then by name; hidden ones too.
-    pub items: Vec<Item>,
+    pub items: Vec<FolderItem>,
     /// Files that are not listed since there are too many.
     pub left_out: usize,
     /// The file in it that was asked about, where it was no folder, and whether it is
@@ -34,7 +34,7 @@ pub struct Folder {
 
 /// One file of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct FolderItem {
     /// Its name.
     pub name: String,
     /// It is a folder.
@@ -47,19 +47,19 @@ pub struct Item {
 ///
 /// # Errors
 /// The effect, where it is about something else.
-pub fn perform(effect: Effect) -> Result<Event, Effect> {
+pub fn perform(effect: Effect) -> Result<ConsoleEvent, Effect> {
     match effect {
-        Effect::SaveLayout(layout) => Ok(Event::Wrote(config::save_layout(&layout))),
-        Effect::Look(path) => Ok(Event::Looked(look(&path))),
+        Effect::SaveLayout(layout) => Ok(ConsoleEvent::Wrote(config::save_layout(&layout))),
+        Effect::Look(path) => Ok(ConsoleEvent::Looked(look(&path))),
         Effect::Read(path) => {
             let text = read(&path);
-            Ok(Event::Read(path, text))
+            Ok(ConsoleEvent::Read(path, text))
         }
         Effect::Write {
             path,
             bytes,
             replace,
-        } => Ok(Event::Wrote(write(&path, &bytes, replace))),
+        } => Ok(ConsoleEvent::Wrote(write(&path, &bytes, replace))),
         other => Err(other),
     }
 }
@@ -69,7 +69,7 @@ pub fn perform(effect: Effect) -> Result<Event, Effect> {
 ///
 /// # Errors
 /// Neither it nor its folder can be read: the path and why.
-pub fn look(path: &Path) -> Result<Folder, String> {
+pub fn look(path: &Path) -> Result<FolderListing, String> {
     let path = at_home(path);
     let whole = std::path::absolute(&path).unwrap_or(path);
     if whole.is_dir() {
@@ -89,14 +89,14 @@ fn at_home(path: &Path) -> PathBuf {
     }
 }
 
-fn list(path: &Path, about: Option<(String, bool)>) -> Result<Folder, String> {
+fn list(path: &Path, about: Option<(String, bool)>) -> Result<FolderListing, String> {
     let wrong = |e: io::Error| format!("cannot read {}: {e}", path.display());
     // `a/../b` and links, as a person would name it.
     let path = path.canonicalize().map_err(wrong)?;
     let mut all = fs::read_dir(&path).map_err(wrong)?;
-    let mut items: Vec<Item> = all.by_ref().flatten().take(MOST_LISTED).map(item).collect();
+    let mut items: Vec<FolderItem> = all.by_ref().flatten().take(MOST_LISTED).map(item).collect();
     items.sort_by(|a, b| (!a.folder, &a.name).cmp(&(!b.folder, &b.name)));
-    Ok(Folder {
+    Ok(FolderListing {
         path,
         items,
         left_out: all.count(),
@@ -105,10 +105,10 @@ fn list(path: &Path, about: Option<(String, bool)>) -> Result<Folder, String> {
     })
 }
 
-fn item(entry: fs::DirEntry) -> Item {
+fn item(entry: fs::DirEntry) -> FolderItem {
     // Through a link: who opens it opens what it leads to.
     let facts = fs::metadata(entry.path()).ok();
-    Item {
+    FolderItem {
         name: entry.file_name().to_string_lossy().into_owned(),
         folder: facts.as_ref().is_some_and(fs::Metadata::is_dir),
         bytes: facts.filter(fs::Metadata::is_file).map(|f| f.len()),

@@ -44,12 +44,14 @@ pub use app::run;
 pub use checks::long as check_words;
 pub use condition::Condition;
 pub use core::Console;
-pub use effect::{Effect, Event};
-pub use layout::{Layout, Row};
+pub use effect::{ConsoleEvent, Effect};
+pub use layout::{LayoutRow, PanelLayout};
 pub use load::words as load_words;
 pub use panels::{gpu_words, lint_texts};
 pub use severity::Severity;
-pub use theme::{Colour, Colours, Look, Paint, Rgb, Role, Styles, Theme, colours, contrast};
+pub use theme::{
+    Colour, Colours, Paint, Rgb, Role, Styles, TerminalLook, Theme, colours, contrast,
+};
 pub use window::measured as measured_window;
 
 /// How the console starts.
@@ -62,7 +64,7 @@ pub struct Options {
     /// The program's name in the header.
     pub title: String,
     /// A user's layouts, beside the built-in ones.
-    pub layouts: Vec<Layout>,
+    pub layouts: Vec<PanelLayout>,
     /// Begin with a demonstration.
     pub demo: Option<demo::Wanted>,
 }

@@ -11,10 +11,10 @@ use super::change::Remembered;
 use super::consent::Consent;
 use super::demo::Demo;
 use super::dialogs::Dialog;
-use super::edit::Edit;
-use super::layout::{self, Arrangement};
+use super::edit::SetupEdit;
+use super::layout::{self, PanelArrangement};
 use super::scope::Scopes;
-use super::theme::Look;
+use super::theme::TerminalLook;
 use super::timeline::Timeline;
 use super::window;
 use crate::config::Settings;
@@ -74,7 +74,7 @@ impl Panel {
 
 /// A line over the footer, there until the next key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct FooterMessage {
     /// What to say.
     pub text: String,
     /// Something was refused or failed.
@@ -99,7 +99,7 @@ pub struct Model {
     /// The focused panel has the whole screen.
     pub expanded: bool,
     /// The layouts, and the one that is shown.
-    pub arrangement: Arrangement,
+    pub arrangement: PanelArrangement,
     /// Whose latencies and rates are shown.
     pub scopes: Scopes,
     /// Steps of the search scrolled back.
@@ -111,7 +111,7 @@ pub struct Model {
     /// Lines of the log scrolled back.
     pub log_back: usize,
     /// Staged changes, while editing.
-    pub edit: Option<Edit>,
+    pub edit: Option<SetupEdit>,
     /// What was last said in dialogs of change.
     pub change: Remembered,
     /// What lies over the panels, the last on top.
@@ -121,7 +121,7 @@ pub struct Model {
     /// The demonstration under way.
     pub demo: Option<Demo>,
     /// A line over the footer.
-    pub message: Option<Message>,
+    pub message: Option<FooterMessage>,
     /// No command may change anything.
     pub read_only: bool,
     /// The mouse is ours.
@@ -129,14 +129,14 @@ pub struct Model {
     /// The program's name in the header.
     pub title: String,
     /// What the terminal can show.
-    pub look: Look,
+    pub look: TerminalLook,
     /// What can be configured: keys, theme, options.
     pub settings: Settings,
 }
 
 impl Model {
     /// The state at the start.
-    pub fn new(snapshot: Snapshot, options: &super::Options, look: Look) -> Self {
+    pub fn new(snapshot: Snapshot, options: &super::Options, look: TerminalLook) -> Self {
         Model {
             snapshot,
             lost_spans: 0,
@@ -145,7 +145,7 @@ impl Model {
             area: Rect::default(),
             focus: Panel::Allocation,
             expanded: false,
-            arrangement: Arrangement::new(&options.layouts),
+            arrangement: PanelArrangement::new(&options.layouts),
             scopes: Scopes::default(),
             search_back: 0,
             cursor: Cell {
@@ -188,7 +188,7 @@ impl Model {
     /// Says something over the footer.
     pub fn say(&mut self, text: impl Into<String>, bad: bool) {
         let text = text.into();
-        self.message = Some(Message { text, bad });
+        self.message = Some(FooterMessage { text, bad });
     }
 
     /// Over how long the latencies of now are.
@@ -216,7 +216,7 @@ impl Model {
 
     /// Staged changes would be lost.
     pub fn has_staged(&self) -> bool {
-        let changed = |e: &Edit| *e.setup() != self.snapshot.setup();
+        let changed = |e: &SetupEdit| *e.setup() != self.snapshot.setup();
         self.edit.as_ref().is_some_and(changed)
     }
 

@@ -11,11 +11,11 @@ use std::process::{Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
-use super::effect::Event;
+use super::effect::ConsoleEvent;
 
 /// What is to be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pick {
+pub struct FilePick {
     /// Where to write; otherwise, what to read.
     pub save: bool,
     /// Where to begin.
@@ -43,17 +43,17 @@ pub fn has_desktop(set: impl Fn(&str) -> bool, socket: bool) -> bool {
     screen && bus && !far.into_iter().any(set)
 }
 
-type Answer = Pin<Box<dyn Future<Output = Event> + Send>>;
+type PendingPick = Pin<Box<dyn Future<Output = ConsoleEvent> + Send>>;
 
 /// The child, while there is one.
 #[derive(Default)]
 pub struct Native {
-    running: Option<(Group, Answer)>,
+    running: Option<(ProcessGroup, PendingPick)>,
 }
 
 impl Native {
     /// Starts this program's dialog, in the place of one that is still open.
-    pub fn ask(&mut self, pick: &Pick) {
+    pub fn ask(&mut self, pick: &FilePick) {
         match env::current_exe() {
             Ok(program) => self.ask_program(&program, pick),
             Err(e) => self.fail(format!("this program does not know where it is: {e}")),
@@ -61,7 +61,7 @@ impl Native {
     }
 
     /// Starts `program` as the dialog: it writes the path that was chosen, or nothing.
-    pub fn ask_program(&mut self, program: &Path, pick: &Pick) {
+    pub fn ask_program(&mut self, program: &Path, pick: &FilePick) {
         self.stop();
         match start(program, pick) {
             Ok(running) => self.running = Some(running),
@@ -71,7 +71,7 @@ impl Native {
 
     fn fail(&mut self, why: String) {
         let answer = Box::pin(async move { picked(Err(why)) });
-        self.running = Some((Group(None), answer));
+        self.running = Some((ProcessGroup(None), answer));
     }
 
     /// Ends the dialog.
@@ -81,7 +81,7 @@ impl Native {
 
     /// Waits for its answer; without a dialog for ever. Nothing is lost where this is
     /// given up and asked again.
-    pub async fn answer(&mut self) -> Event {
+    pub async fn answer(&mut self) -> ConsoleEvent {
         let Some((_, answer)) = &mut self.running else {
             return pending().await;
         };
@@ -92,9 +92,9 @@ impl Native {
 }
 
 /// The child's process group, ended with all that the child started.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(pid) = self.0 {
             // It may have ended by itself.
@@ -103,7 +103,7 @@ impl Drop for Group {
     }
 }
 
-fn start(program: &Path, pick: &Pick) -> std::io::Result<(Group, Answer)> {
+fn start(program: &Path, pick: &FilePick) -> std::io::Result<(ProcessGroup, PendingPick)> {
     let child = Command::new(program)
         .arg("__pick")
         .arg(if pick.save { "--save" } else { "--open" })
@@ -117,7 +117,7 @@ fn start(program: &Path, pick: &Pick) -> std::io::Result<(Group, Answer)> {
         .kill_on_drop(true)
         .spawn()?;
     let pid = child.id().and_then(|id| i32::try_from(id).ok());
-    let group = Group(pid.and_then(Pid::from_raw));
+    let group = ProcessGroup(pid.and_then(Pid::from_raw));
     let answer = async move {
         let output = child.wait_with_output().await;
         picked(output.map_err(|e| e.to_string()).and_then(chosen))
@@ -125,9 +125,9 @@ fn start(program: &Path, pick: &Pick) -> std::io::Result<(Group, Answer)> {
     Ok((group, Box::pin(answer)))
 }
 
-fn picked(chosen: Result<Option<PathBuf>, String>) -> Event {
+fn picked(chosen: Result<Option<PathBuf>, String>) -> ConsoleEvent {
     let again = |why| format!("the desktop's dialog failed: {why}; choose here instead");
-    Event::Picked(chosen.map_err(again))
+    ConsoleEvent::Picked(chosen.map_err(again))
 }
 
 fn chosen(output: Output) -> Result<Option<PathBuf>, String> {

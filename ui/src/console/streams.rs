@@ -37,7 +37,7 @@ const FIRST_ZOOM: usize = 11;
 
 /// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum RowOrder {
     /// Devices as they are in the matrix.
     #[default]
     Device,
@@ -49,31 +49,31 @@ pub enum Order {
     Name,
 }
 
-impl Order {
+impl RowOrder {
     /// Round and round.
     pub fn next(self) -> Self {
         match self {
-            Order::Device => Order::Member,
-            Order::Member => Order::Busiest,
-            Order::Busiest => Order::Name,
-            Order::Name => Order::Device,
+            RowOrder::Device => RowOrder::Member,
+            RowOrder::Member => RowOrder::Busiest,
+            RowOrder::Busiest => RowOrder::Name,
+            RowOrder::Name => RowOrder::Device,
         }
     }
 
     /// As the panel's title says it.
     pub fn words(self) -> &'static str {
         match self {
-            Order::Device => "by device",
-            Order::Member => "by member",
-            Order::Busiest => "busiest first",
-            Order::Name => "by name",
+            RowOrder::Device => "by device",
+            RowOrder::Member => "by member",
+            RowOrder::Busiest => "busiest first",
+            RowOrder::Name => "by name",
         }
     }
 }
 
 /// The span under the cursor and its batch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct SpanReading {
     /// Its number in the timeline.
     pub number: u64,
     /// The span.
@@ -94,9 +94,9 @@ pub struct Streams {
     /// The row that was chosen.
     pub selected: Option<RowKey>,
     /// The span that is read out.
-    pub reading: Option<Reading>,
+    pub reading: Option<SpanReading>,
     /// The order of the rows.
-    pub order: Order,
+    pub order: RowOrder,
     /// Rows have this in their device's or member's name.
     pub filter: String,
     /// The filter is being typed.
@@ -111,7 +111,7 @@ impl Default for Streams {
             frozen: None,
             selected: None,
             reading: None,
-            order: Order::default(),
+            order: RowOrder::default(),
             filter: String::new(),
             typing: false,
         }

@@ -34,9 +34,9 @@ const MOST_REPORTS: usize = 8;
 
 /// Standard output while the terminal is ours. Afterwards nothing is written: what shows
 /// the cursor once more would panic where the terminal went away.
-struct Output(Stdout);
+struct TerminalOutput(Stdout);
 
-impl Write for Output {
+impl Write for TerminalOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match TAKEN.load(Ordering::SeqCst) {
             true => self.0.write(bytes),
@@ -53,13 +53,13 @@ impl Write for Output {
 }
 
 /// The terminal while the console has it.
-pub struct Screen {
+pub struct TerminalScreen {
     // Standard output alone writes at every line end and every kilobyte.
-    terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
+    terminal: Terminal<CrosstermBackend<BufWriter<TerminalOutput>>>,
     mouse: bool,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// Takes the terminal: raw mode, the alternate screen, no cursor.
     ///
     /// # Errors
@@ -71,10 +71,10 @@ impl Screen {
         crossterm::style::force_color_output(true);
         let terminal = Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(
             1 << 16,
-            Output(io::stdout()),
+            TerminalOutput(io::stdout()),
         )));
         let terminal = terminal.context("cannot read the terminal's size")?;
-        let mut screen = Screen { terminal, mouse };
+        let mut screen = TerminalScreen { terminal, mouse };
         screen.enter()?;
         Ok(screen)
     }
@@ -155,7 +155,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         restore();
     }

@@ -14,7 +14,7 @@ use super::change;
 use super::commands::{self, Id, Key};
 use super::demo;
 use super::dialogs::{self, Dialog};
-use super::effect::{Effect, Event, News};
+use super::effect::{ConsoleEvent, Effect, SessionNews};
 use super::format;
 use super::layout;
 use super::model::{Model, Panel};
@@ -24,7 +24,7 @@ use super::timeline::Timeline;
 const SET_BACK: Duration = Duration::from_millis(100);
 
 /// Takes one event into the model.
-pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
+pub fn update(model: &mut Model, event: ConsoleEvent) -> Vec<Effect> {
     let before = dialogs::top(model);
     let mut effects = take(model, event);
     effects.extend(change::question(model));
@@ -34,34 +34,34 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
     effects
 }
 
-fn take(model: &mut Model, event: Event) -> Vec<Effect> {
+fn take(model: &mut Model, event: ConsoleEvent) -> Vec<Effect> {
     match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => return on_key(model, &key),
-        Event::Key(_) => {}
-        Event::Paste(text) => on_paste(model, &text),
-        Event::HungUp => return actions::hung_up(model),
-        Event::Mouse(mouse) => on_mouse(model, &mouse),
-        Event::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
-        Event::Spans { now, spans, lost } => on_spans(model, now, spans, lost),
-        Event::News(news) => {
+        ConsoleEvent::Key(key) if key.kind != KeyEventKind::Release => return on_key(model, &key),
+        ConsoleEvent::Key(_) => {}
+        ConsoleEvent::Paste(text) => on_paste(model, &text),
+        ConsoleEvent::HungUp => return actions::hung_up(model),
+        ConsoleEvent::Mouse(mouse) => on_mouse(model, &mouse),
+        ConsoleEvent::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
+        ConsoleEvent::Spans { now, spans, lost } => on_spans(model, now, spans, lost),
+        ConsoleEvent::News(news) => {
             let mut effects = on_news(model, *news);
             effects.extend(demo::on_news(model));
             return effects;
         }
-        Event::Previewed(about, preview) => on_preview(model, &about, &preview),
-        Event::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
+        ConsoleEvent::Previewed(about, preview) => on_preview(model, &about, &preview),
+        ConsoleEvent::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
         // Whoever goes on is told; the console leaves.
-        Event::Accepted(Command::KeepServing) => return vec![Effect::Quit],
-        Event::Accepted(command) => on_accepted(model, &command),
-        Event::Refused(reason) => {
+        ConsoleEvent::Accepted(Command::KeepServing) => return vec![Effect::Quit],
+        ConsoleEvent::Accepted(command) => on_accepted(model, &command),
+        ConsoleEvent::Refused(reason) => {
             model.say(reason.as_str(), true);
             demo::refused(model, &reason);
         }
-        Event::Configured(settings) => actions::configured(model, settings),
-        Event::Wrote(wrote) => actions::wrote(model, wrote),
-        Event::Looked(looked) => return actions::looked(model, looked),
-        Event::Read(path, text) => return actions::read(model, &path, text),
-        Event::Picked(picked) => return actions::picked(model, picked),
+        ConsoleEvent::Configured(settings) => actions::configured(model, settings),
+        ConsoleEvent::Wrote(wrote) => actions::wrote(model, wrote),
+        ConsoleEvent::Looked(looked) => return actions::looked(model, looked),
+        ConsoleEvent::Read(path, text) => return actions::read(model, &path, text),
+        ConsoleEvent::Picked(picked) => return actions::picked(model, picked),
     }
     Vec::new()
 }
@@ -161,7 +161,7 @@ fn on_preview(model: &mut Model, about: &Setup, preview: &Result<EditPreview, St
     dialogs::previewed(model, about, preview);
 }
 
-fn on_news(model: &mut Model, news: News) -> Vec<Effect> {
+fn on_news(model: &mut Model, news: SessionNews) -> Vec<Effect> {
     on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
     if before.matrix.frame() != model.snapshot.matrix.frame() {

@@ -9,13 +9,13 @@ use super::model::Model;
 use super::theme::Role;
 
 /// Pieces of a line.
-pub type Line = Vec<(String, Role)>;
+pub type StyledLine = Vec<(String, Role)>;
 
 /// Below this many columns lines say the same in fewer words.
 const NARROW: u16 = 60;
 
 /// Workers kept, started, stopped and resized.
-pub fn counts(preview: &EditPreview, width: u16) -> Line {
+pub fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     let of = |test: fn(&Change) -> bool| {
         let entries = preview.difference.entries.iter();
         entries.filter(|e| test(&e.change)).count()
@@ -34,7 +34,7 @@ pub fn counts(preview: &EditPreview, width: u16) -> Line {
 }
 
 /// Samples a second before and after, and where that comes from or why it is not known.
-pub fn prediction(preview: &EditPreview, width: u16) -> Line {
+pub fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
     let said = &preview.prediction;
     let (word, unit) = match width < NARROW {
         true => ("", ""),
@@ -69,7 +69,7 @@ pub fn prediction(preview: &EditPreview, width: u16) -> Line {
 }
 
 /// What changes beside the matrix.
-pub fn settings(preview: &EditPreview, width: u16) -> Vec<Line> {
+pub fn settings(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
     let wrapped = preview.settings.iter().flat_map(|s| {
         let lines = format::wrap(&format!("~ {s}"), width);
         lines.into_iter().map(|l| vec![(l, Role::Warn)])
@@ -78,13 +78,13 @@ pub fn settings(preview: &EditPreview, width: u16) -> Vec<Line> {
 }
 
 /// The changed entries of `matrix`.
-pub fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec<Line> {
+pub fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec<StyledLine> {
     let changed = preview.difference.changed();
     changed.map(|c| change(c, matrix, width)).collect()
 }
 
 /// One changed entry.
-pub fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> Line {
+pub fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
     let frame = matrix.frame();
     let (sign, word, what, role) = match entry.change {
         Change::Keep(size) => ("=", "keep", format!("{size}"), Role::Dim),
@@ -122,7 +122,7 @@ fn spaces<'a>(
 }
 
 /// Booked bytes now and after, a line a memory space.
-pub fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<Line> {
+pub fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
     let each = if width < NARROW { 9 } else { 11 };
     let head = format!(
         "{:<10}{:>each$}{:>each$}{:>each$}",
@@ -164,7 +164,7 @@ pub fn pauses(preview: &EditPreview) -> (String, Role) {
 }
 
 /// The same in the few lines that there are under the matrix.
-pub fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<Line> {
+pub fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
     let mut lines = vec![
         prediction(preview, width),
         brief_memory(preview, model, width),
@@ -190,7 +190,7 @@ fn from_to(now: u64, after: u64) -> String {
 }
 
 /// Only devices whose memory changes.
-fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> Line {
+fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> StyledLine {
     let mut line = vec![("memory".to_owned(), Role::Dim)];
     let mut used = 6;
     for (device, now, after) in spaces(preview, model) {

@@ -9,7 +9,7 @@ use crate::console::format;
 
 /// What a line came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct LineAnswer {
     pub lines: Vec<String>,
     /// The program is to end.
     pub leave: bool,
@@ -35,7 +35,7 @@ impl LineDesk {
     }
 
     /// Does what a line asks for.
-    pub fn line(&mut self, line: &str, session: &mut dyn Session) -> Answer {
+    pub fn line(&mut self, line: &str, session: &mut dyn Session) -> LineAnswer {
         let shown = session.snapshot();
         let asked = parse::ask(line, &shown, self.read_only);
         let leave = matches!(asked, Ok(Some(Ask::Quit)));
@@ -45,7 +45,7 @@ impl LineDesk {
             Err(wrong) => Err(wrong),
         };
         let lines = lines.unwrap_or_else(|wrong| vec![format!("no: {wrong}")]);
-        Answer { lines, leave }
+        LineAnswer { lines, leave }
     }
 
     fn follow(

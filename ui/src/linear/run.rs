@@ -36,7 +36,7 @@ pub async fn run(
     let mut lines = read_lines();
     let mut reading = true;
     let terminal = io::stdin().is_terminal();
-    let mut ends = Ends::new()?;
+    let mut ends = EndSignals::new()?;
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -125,16 +125,16 @@ fn pass_on(to: &Sender<String>) {
 }
 
 /// The signals that end the program.
-struct Ends {
+struct EndSignals {
     terminate: Signal,
     hang_up: Signal,
     interrupt: Signal,
 }
 
-impl Ends {
+impl EndSignals {
     fn new() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Ends {
+        Ok(EndSignals {
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
             interrupt: listen(SignalKind::interrupt())?,

@@ -8,7 +8,7 @@ use divisi::session::remote::ServerName;
 
 use super::values::parse_seconds;
 use super::{StartLoad, Target, parse_start_load};
-use crate::console::demo::Stage;
+use crate::console::demo::DemoStage;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeArgs {
@@ -95,7 +95,7 @@ pub enum ReportFormat {
 pub struct DemoArgs {
     /// digits (this machine's devices) or simulated (imn12 on 16 simulated GPUs)
     #[arg(long, value_name = "STAGE", default_value = "digits")]
-    pub on: Stage,
+    pub on: DemoStage,
     /// Go on by itself at the end of each scene, and begin again after the last
     #[arg(long)]
     pub auto: bool,

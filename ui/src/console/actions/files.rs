@@ -8,9 +8,9 @@ use super::stage;
 use crate::console::change;
 use crate::console::commands::Id;
 use crate::console::dialogs::{self, Dialog, Picker, Purpose};
-use crate::console::edit::Edit;
+use crate::console::edit::SetupEdit;
 use crate::console::effect::Effect;
-use crate::console::files::Folder;
+use crate::console::files::FolderListing;
 use crate::console::model::{Model, Panel};
 
 /// Opens the picker.
@@ -30,7 +30,7 @@ pub fn open(model: &mut Model, id: Id) -> Vec<Effect> {
 }
 
 /// What is at the path that the picker asked about.
-pub fn looked(model: &mut Model, looked: Result<Folder, String>) -> Vec<Effect> {
+pub fn looked(model: &mut Model, looked: Result<FolderListing, String>) -> Vec<Effect> {
     let Some(picker) = dialogs::picker(model) else {
         return Vec::new();
     };
@@ -77,7 +77,7 @@ fn opened(model: &mut Model, path: &Path, setup: Setup) -> Vec<Effect> {
         return Vec::new();
     }
     let running = model.snapshot.setup();
-    let edit = model.edit.get_or_insert_with(|| Edit::new(running));
+    let edit = model.edit.get_or_insert_with(|| SetupEdit::new(running));
     edit.stage(setup.clone());
     model.focus = Panel::Allocation;
     stage::ask(model, format!("apply {name}"), setup)

@@ -5,7 +5,7 @@ use divisi::ensemble::BatchSize;
 use divisi::session::{Arranged, Arrangement, Setup};
 
 use crate::console::commands::Id;
-use crate::console::edit::{Edit, Mark};
+use crate::console::edit::{SetupEdit, TakenWorker};
 use crate::console::effect::Effect;
 use crate::console::model::Model;
 
@@ -39,7 +39,7 @@ pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
 }
 
 /// The marked worker to the cursor's device; gives its member.
-fn put(edit: &mut Edit, cursor: Cell) -> Option<usize> {
+fn put(edit: &mut SetupEdit, cursor: Cell) -> Option<usize> {
     let Some(mark) = edit.mark() else {
         edit.refuse("nothing to put: y takes a worker to copy, x one to move");
         return None;
@@ -57,7 +57,7 @@ fn put(edit: &mut Edit, cursor: Cell) -> Option<usize> {
     Some(member)
 }
 
-fn moved(matrix: &Matrix, mark: Mark, to: Cell) -> Result<Matrix, InvalidMatrix> {
+fn moved(matrix: &Matrix, mark: TakenWorker, to: Cell) -> Result<Matrix, InvalidMatrix> {
     let more = matrix.with(to, Some(mark.size))?;
     match mark.moves {
         true => more.with(mark.from, None),
@@ -66,7 +66,7 @@ fn moved(matrix: &Matrix, mark: Mark, to: Cell) -> Result<Matrix, InvalidMatrix>
 }
 
 /// The batch size at the cursor for all workers of which `of` says so.
-fn resize(edit: &mut Edit, cursor: Cell, of: impl Fn(Cell) -> bool) {
+fn resize(edit: &mut SetupEdit, cursor: Cell, of: impl Fn(Cell) -> bool) {
     let matrix = edit.staged();
     let Some(size) = matrix.get(cursor) else {
         return edit.refuse("no worker here whose batch size others could take");
@@ -83,7 +83,7 @@ fn resize(edit: &mut Edit, cursor: Cell, of: impl Fn(Cell) -> bool) {
     }
 }
 
-fn spread(edit: &mut Edit, cursor: Cell) -> Vec<Effect> {
+fn spread(edit: &mut SetupEdit, cursor: Cell) -> Vec<Effect> {
     let member = cursor.member;
     let here = edit.staged().get(cursor);
     let largest = || edit.staged().column(member).filter_map(|c| c.1).max();
@@ -94,7 +94,7 @@ fn spread(edit: &mut Edit, cursor: Cell) -> Vec<Effect> {
 }
 
 /// What fits is asked of the session.
-fn arrange(edit: &Edit, arrangement: Arrangement) -> Vec<Effect> {
+fn arrange(edit: &SetupEdit, arrangement: Arrangement) -> Vec<Effect> {
     vec![Effect::Arrange(Box::new(edit.setup().clone()), arrangement)]
 }
 

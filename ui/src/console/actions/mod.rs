@@ -21,7 +21,7 @@ use divisi::session::{Command, SearchState};
 use super::commands::Id;
 use super::demo;
 use super::dialogs::{Confirm, Dialog, Form, Help, Palette, Then};
-use super::edit::Edit;
+use super::edit::SetupEdit;
 use super::effect::Effect;
 use super::model::{Model, Panel};
 
@@ -146,7 +146,7 @@ fn open(model: &mut Model, id: Id) {
 fn edit(model: &mut Model, id: Id) {
     let cursor = model.cursor;
     let Some(edit) = &mut model.edit else {
-        model.edit = Some(Edit::new(model.snapshot.setup()));
+        model.edit = Some(SetupEdit::new(model.snapshot.setup()));
         model.focus = Panel::Allocation;
         return;
     };
@@ -163,7 +163,7 @@ fn edit(model: &mut Model, id: Id) {
 
 fn leave(model: &mut Model) {
     // What was taken is let go first.
-    if model.edit.as_mut().is_some_and(Edit::unmark) {
+    if model.edit.as_mut().is_some_and(SetupEdit::unmark) {
         return;
     }
     if !model.has_staged() {

@@ -8,7 +8,7 @@ use divisi::session::{Command, Pace, Play, Playback};
 use crate::config::HangUp;
 use crate::console::commands::Id;
 use crate::console::demo;
-use crate::console::dialogs::{Confirm, Dialog, Leave, Then};
+use crate::console::dialogs::{Confirm, Dialog, LeaveDialog, Then};
 use crate::console::effect::Effect;
 use crate::console::model::Model;
 
@@ -66,7 +66,7 @@ pub fn quit(model: &mut Model) -> Vec<Effect> {
     let question = if model.demo.is_some() {
         demo::question()
     } else if serves(model) {
-        Dialog::Leave(Leave {
+        Dialog::Leave(LeaveDialog {
             may_stay: model.snapshot.audience.may_stay,
             staged: model.has_staged(),
         })

@@ -5,7 +5,7 @@ use divisi::session::{Command, ProbationState, Setup};
 
 use crate::console::change::{self, Setting};
 use crate::console::commands::Id;
-use crate::console::dialogs::{Compare, Confirm, Dialog, Form, History, Then, Voters};
+use crate::console::dialogs::{Compare, Confirm, Dialog, Form, HistoryDialog, Then, Voters};
 use crate::console::effect::Effect;
 use crate::console::model::Model;
 
@@ -20,7 +20,7 @@ pub fn open(model: &mut Model, id: Id) {
             let names = &setup.matrix.frame().members;
             Dialog::Voters(Voters::new(&setup.combination, names))
         }
-        _ => Dialog::History(History::default()),
+        _ => Dialog::History(HistoryDialog::default()),
     };
     model.dialogs.push(dialog);
 }

@@ -12,8 +12,8 @@ use crate::console::dialogs;
 use crate::console::effect::Effect;
 use crate::console::model::{Model, Panel, ZOOMS};
 use crate::console::panels::{StreamRow, StreamView, stream_keys};
-use crate::console::streams::Reading;
-use crate::console::timeline::Rows;
+use crate::console::streams::SpanReading;
+use crate::console::timeline::TimelineRows;
 
 /// Does a command of the panel.
 pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
@@ -196,7 +196,7 @@ fn step(model: &mut Model, on: bool) {
     read(model, found);
 }
 
-fn shows(places: &Rows, row: &StreamRow, span: &Span) -> bool {
+fn shows(places: &TimelineRows, row: &StreamRow, span: &Span) -> bool {
     match *row {
         StreamRow::Lane { at, .. } => places.lane_of(span) == Some(at),
         StreamRow::Sum { at, .. } => places.sum_of(span) == Some(at),
@@ -205,7 +205,7 @@ fn shows(places: &Rows, row: &StreamRow, span: &Span) -> bool {
 
 fn last_before(
     model: &Model,
-    places: &Rows,
+    places: &TimelineRows,
     row: &StreamRow,
     before: Duration,
 ) -> Option<(u64, Span)> {
@@ -219,7 +219,7 @@ fn read(model: &mut Model, found: Option<(u64, Span)>) {
         return;
     };
     let steps = model.timeline.batch_of(number, &span);
-    model.streams.reading = Some(Reading {
+    model.streams.reading = Some(SpanReading {
         number,
         span,
         steps,

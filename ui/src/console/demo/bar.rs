@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::Demo;
-use super::figures::{Figure, Note};
+use super::figures::{Figure, FigureNote};
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
@@ -96,7 +96,7 @@ fn compared(demo: &Demo, most: u16) -> Vec<Figure> {
 
 /// One kind side by side, as many of the last as there is room for.
 fn figures(bar: &mut Painter<'_>, y: u16, demo: &Demo, figure: Figure) {
-    let stands = |n: &&Note| n.figure == figure && n.stands_by(demo);
+    let stands = |n: &&FigureNote| n.figure == figure && n.stands_by(demo);
     let notes = demo.notes.iter().filter(stands);
     let all: Vec<(String, bool)> = notes
         .map(|n| {

@@ -3,8 +3,8 @@
 use divisi::session::Snapshot;
 
 use super::Demo;
-use super::figures::{Figure, Note};
-use super::measured::Change;
+use super::figures::{Figure, FigureNote};
+use super::measured::Comparison;
 use crate::console::format;
 
 /// What a scene ends with.
@@ -60,12 +60,12 @@ impl Demo {
     }
 
     /// What was noted in this scene.
-    fn noted(&self, figure: Figure) -> impl Iterator<Item = &Note> {
-        let here = move |n: &&Note| n.scene == self.scene && n.figure == figure;
+    fn noted(&self, figure: Figure) -> impl Iterator<Item = &FigureNote> {
+        let here = move |n: &&FigureNote| n.scene == self.scene && n.figure == figure;
         self.notes.iter().filter(here)
     }
 
-    fn named(&self, figure: Figure, name: &str) -> Option<&Note> {
+    fn named(&self, figure: Figure, name: &str) -> Option<&FigureNote> {
         self.noted(figure).find(|n| n.name == name)
     }
 
@@ -78,9 +78,9 @@ impl Demo {
     ) -> Option<String> {
         let (before, after) = (self.named(figure, from)?, self.named(figure, to)?);
         let (verdict, meaning) = match after.measured.against(before.measured) {
-            Change::More => (format!("{} % more", percent(before, after)), means.more),
-            Change::Less => (format!("{} % fewer", percent(before, after)), means.less),
-            Change::Same => ("no more change than chance makes".into(), means.same),
+            Comparison::More => (format!("{} % more", percent(before, after)), means.more),
+            Comparison::Less => (format!("{} % fewer", percent(before, after)), means.less),
+            Comparison::Same => ("no more change than chance makes".into(), means.same),
         };
         let numbers = [before, after].map(|n| format!("{} {}", n.name, n.text()));
         let over = format::seconds(before.over.min(after.over));
@@ -101,12 +101,13 @@ impl Demo {
     }
 
     fn extremes(&self, figure: Figure) -> Option<String> {
-        let by_value = |a: &&Note, b: &&Note| a.measured.value.total_cmp(&b.measured.value);
+        let by_value =
+            |a: &&FigureNote, b: &&FigureNote| a.measured.value.total_cmp(&b.measured.value);
         let least = self.noted(figure).min_by(by_value)?;
         let most = self.noted(figure).max_by(by_value)?;
         let title = figure.title();
         Some(match most.measured.against(least.measured) {
-            Change::More => format!(
+            Comparison::More => format!(
                 "{title}: least {} {}, most {} {}.",
                 least.name,
                 least.text(),
@@ -131,11 +132,11 @@ impl Demo {
             self.named(Figure::P99, after)?,
         );
         let verdict = match after.measured.against(before.measured) {
-            Change::More => "longer",
-            Change::Less => "shorter",
-            Change::Same => "no more change than chance makes",
+            Comparison::More => "longer",
+            Comparison::Less => "shorter",
+            Comparison::Same => "no more change than chance makes",
         };
-        let [was, is] = [before, after].map(Note::text);
+        let [was, is] = [before, after].map(FigureNote::text);
         let [first, then] = [before, after].map(|n| format::grouped(n.requests));
         Some(format!(
             "{lost} p99 {was} ms before ({first} requests), {is} ms with the first one ({then}): {verdict}."
@@ -143,7 +144,7 @@ impl Demo {
     }
 }
 
-fn percent(before: &Note, after: &Note) -> String {
+fn percent(before: &FigureNote, after: &FigureNote) -> String {
     let change = after.measured.value / before.measured.value.max(f64::MIN_POSITIVE) - 1.0;
     let percent = 100.0 * change.abs();
     match percent < 9.95 {

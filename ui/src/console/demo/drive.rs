@@ -8,10 +8,10 @@ use divisi::session::{
 };
 
 use super::Demo;
-use super::figures::{Figure, Note, rate};
-use super::measured::{APART, Look};
-use super::plans::Plan;
-use super::script::{Load, Step, Watch};
+use super::figures::{Figure, FigureNote, rate};
+use super::measured::{APART, CounterLook};
+use super::plans::DemoPlan;
+use super::script::{DemoLoad, DemoStep, DemoWatch};
 use crate::console::effect::Effect;
 use crate::console::model::{Model, Panel};
 
@@ -21,7 +21,7 @@ const REST: Duration = Duration::from_secs(8);
 const SHORT: u16 = 34;
 
 /// What becomes of a step.
-enum Verdict {
+enum StepVerdict {
     /// Done: on to the next.
     Done,
     /// Not yet.
@@ -63,18 +63,18 @@ impl Demo {
                 return self.rest(now);
             };
             match self.step(step, model) {
-                Verdict::Done => {
+                StepVerdict::Done => {
                     self.step += 1;
                     self.asked = false;
                     // Nobody presses a key that would take it away, and keys show there.
                     model.message = model.message.take().filter(|m| m.bad);
                 }
-                Verdict::Wait => return Vec::new(),
-                Verdict::Ask(command) => {
+                StepVerdict::Wait => return Vec::new(),
+                StepVerdict::Ask(command) => {
                     self.asked = true;
                     return vec![Effect::Send(command)];
                 }
-                Verdict::Stuck(why) => self.trouble = Some(why),
+                StepVerdict::Stuck(why) => self.trouble = Some(why),
             }
         }
         Vec::new()
@@ -90,14 +90,14 @@ impl Demo {
         Vec::new()
     }
 
-    fn step(&mut self, step: Step, model: &mut Model) -> Verdict {
+    fn step(&mut self, step: DemoStep, model: &mut Model) -> StepVerdict {
         let shown = &model.snapshot;
         match step {
-            Step::Say(caption) => self.caption = caption.to_owned(),
-            Step::Conclude(conclusion) => self.caption = self.conclude(conclusion, shown),
-            Step::Look(panel) => look(model, panel),
-            Step::Apply(plan) => return self.apply(plan, shown),
-            Step::Policy(policy) => {
+            DemoStep::Say(caption) => self.caption = caption.to_owned(),
+            DemoStep::Conclude(conclusion) => self.caption = self.conclude(conclusion, shown),
+            DemoStep::Look(panel) => look(model, panel),
+            DemoStep::Apply(plan) => return self.apply(plan, shown),
+            DemoStep::Policy(policy) => {
                 let setup = Setup {
                     policy,
                     ..shown.setup()
@@ -105,26 +105,28 @@ impl Demo {
                 let command = Command::Apply(Box::new(setup), None);
                 return self.until(shown.policy == policy, command);
             }
-            Step::Load(load) => return self.load(load, shown),
-            Step::Drain if shown.members.iter().any(|m| m.queued > 0) => return Verdict::Wait,
-            Step::Drain => {}
-            Step::Clear => return self.until(self.asked, Command::ClearLatency),
-            Step::Count => self.began = Some(shown.counters),
-            Step::Watch(watch) => return self.watch(watch, shown),
-            Step::Gauge => self.capacity = rate(&self.looks, shown).map(|m| m.value),
-            Step::Note(figure, name) => {
+            DemoStep::Load(load) => return self.load(load, shown),
+            DemoStep::Drain if shown.members.iter().any(|m| m.queued > 0) => {
+                return StepVerdict::Wait;
+            }
+            DemoStep::Drain => {}
+            DemoStep::Clear => return self.until(self.asked, Command::ClearLatency),
+            DemoStep::Count => self.began = Some(shown.counters),
+            DemoStep::Watch(watch) => return self.watch(watch, shown),
+            DemoStep::Gauge => self.capacity = rate(&self.looks, shown).map(|m| m.value),
+            DemoStep::Note(figure, name) => {
                 self.notes.retain(|n| (n.figure, n.name) != (figure, name));
                 let taken = self.note(figure, name, shown);
                 self.notes.extend(taken);
             }
-            Step::Search => return self.search(shown),
+            DemoStep::Search => return self.search(shown),
         }
-        Verdict::Done
+        StepVerdict::Done
     }
 
-    fn note(&self, figure: Figure, name: &'static str, shown: &Snapshot) -> Option<Note> {
+    fn note(&self, figure: Figure, name: &'static str, shown: &Snapshot) -> Option<FigureNote> {
         let (first, last) = (self.looks.first()?, self.looks.last()?);
-        Some(Note {
+        Some(FigureNote {
             scene: self.scene,
             figure,
             name,
@@ -135,54 +137,54 @@ impl Demo {
     }
 
     /// Asks once, and waits until it is so.
-    fn until(&self, is_so: bool, command: Command) -> Verdict {
+    fn until(&self, is_so: bool, command: Command) -> StepVerdict {
         match (is_so, self.asked) {
-            (true, _) => Verdict::Done,
-            (false, true) => Verdict::Wait,
-            (false, false) => Verdict::Ask(command),
+            (true, _) => StepVerdict::Done,
+            (false, true) => StepVerdict::Wait,
+            (false, false) => StepVerdict::Ask(command),
         }
     }
 
-    fn apply(&self, plan: Plan, shown: &Snapshot) -> Verdict {
+    fn apply(&self, plan: DemoPlan, shown: &Snapshot) -> StepVerdict {
         let matrix = match plan.matrix(shown) {
             Ok(matrix) => matrix,
-            Err(why) => return Verdict::Stuck(why),
+            Err(why) => return StepVerdict::Stuck(why),
         };
         if shown.matrix == matrix {
-            return Verdict::Done;
+            return StepVerdict::Done;
         }
         let state = shown.reload.as_ref().map(|r| &r.state);
         match (self.asked, state) {
             // One that somebody else asked for.
-            (_, Some(ReloadState::Running)) => Verdict::Wait,
-            (true, Some(ReloadState::Failed(why))) => Verdict::Stuck(why.clone()),
-            (true, _) => Verdict::Wait,
+            (_, Some(ReloadState::Running)) => StepVerdict::Wait,
+            (true, Some(ReloadState::Failed(why))) => StepVerdict::Stuck(why.clone()),
+            (true, _) => StepVerdict::Wait,
             (false, _) => {
                 let setup = shown.setup().with_matrix(matrix);
-                Verdict::Ask(Command::Apply(Box::new(setup), None))
+                StepVerdict::Ask(Command::Apply(Box::new(setup), None))
             }
         }
     }
 
-    fn load(&self, load: Load, shown: &Snapshot) -> Verdict {
+    fn load(&self, load: DemoLoad, shown: &Snapshot) -> StepVerdict {
         let share = |share: f64| {
             (share * self.capacity.unwrap_or(100.0))
                 .clamp(1.0, 1e5)
                 .round()
         };
         let pattern = match load {
-            Load::Stop => None,
-            Load::Full { clients, samples } => Some(LoadPattern::closed(clients, samples)),
-            Load::Poisson(of) => Some(LoadPattern::poisson(share(of))),
-            Load::Burst(of) => Some(LoadPattern::burst(share(of))),
+            DemoLoad::Stop => None,
+            DemoLoad::Full { clients, samples } => Some(LoadPattern::closed(clients, samples)),
+            DemoLoad::Poisson(of) => Some(LoadPattern::poisson(share(of))),
+            DemoLoad::Burst(of) => Some(LoadPattern::burst(share(of))),
         };
         let there = shown.load.pattern == pattern;
         let command = pattern.map_or(Command::StopLoad, Command::StartLoad);
         self.until(there, command)
     }
 
-    fn watch(&mut self, watch: Watch, shown: &Snapshot) -> Verdict {
-        let look = Look {
+    fn watch(&mut self, watch: DemoWatch, shown: &Snapshot) -> StepVerdict {
+        let look = CounterLook {
             now: shown.now,
             answered: shown.counters.answered,
         };
@@ -191,35 +193,35 @@ impl Demo {
             self.asked = true;
             self.looks.clear();
         }
-        let due = |last: &Look| look.now.saturating_sub(last.now) >= APART;
+        let due = |last: &CounterLook| look.now.saturating_sub(last.now) >= APART;
         if self.looks.last().is_none_or(due) {
             self.looks.push(look);
         }
         let (Some(first), Some(last)) = (self.looks.first(), self.looks.last()) else {
-            return Verdict::Wait;
+            return StepVerdict::Wait;
         };
         // The figures end with a look, so that all of them are over the same time.
         let seen = last.answered.saturating_sub(first.answered) >= watch.answered;
         let lasted = last.now.saturating_sub(first.now) >= watch.lasts;
         match seen && lasted {
-            true => Verdict::Done,
-            false => Verdict::Wait,
+            true => StepVerdict::Done,
+            false => StepVerdict::Wait,
         }
     }
 
-    fn search(&self, shown: &Snapshot) -> Verdict {
+    fn search(&self, shown: &Snapshot) -> StepVerdict {
         let state = shown.search.as_ref().map(|s| &s.state);
         match (self.asked, state) {
-            (_, Some(SearchState::Running | SearchState::Paused)) => Verdict::Wait,
-            (true, Some(SearchState::Failed(why))) => Verdict::Stuck(why.clone()),
-            (true, _) => Verdict::Done,
-            (false, _) => Verdict::Ask(Command::StartSearch(order(shown))),
+            (_, Some(SearchState::Running | SearchState::Paused)) => StepVerdict::Wait,
+            (true, Some(SearchState::Failed(why))) => StepVerdict::Stuck(why.clone()),
+            (true, _) => StepVerdict::Done,
+            (false, _) => StepVerdict::Ask(Command::StartSearch(order(shown))),
         }
     }
 
     /// Of the present watch: what is done of what has to be.
     pub(super) fn watched(&self, shown: &Snapshot) -> Option<(u64, u64)> {
-        let Some(Step::Watch(watch)) = self.scenes[self.scene].steps.get(self.step) else {
+        let Some(DemoStep::Watch(watch)) = self.scenes[self.scene].steps.get(self.step) else {
             return None;
         };
         let before = self

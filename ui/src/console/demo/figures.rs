@@ -5,7 +5,7 @@ use std::time::Duration;
 use divisi::session::{LoadPattern, Snapshot};
 
 use super::Demo;
-use super::measured::{Look, Measured};
+use super::measured::{CounterLook, Estimate};
 use crate::console::format;
 
 /// What is compared.
@@ -23,18 +23,18 @@ pub enum Figure {
 
 /// A figure that was taken.
 #[derive(Clone, Debug)]
-pub(super) struct Note {
+pub(super) struct FigureNote {
     pub scene: usize,
     pub figure: Figure,
     pub name: &'static str,
-    pub measured: Measured,
+    pub measured: Estimate,
     /// How long it was measured.
     pub over: Duration,
     /// Requests that it was taken from.
     pub requests: u64,
 }
 
-impl Note {
+impl FigureNote {
     /// Its figure as it is written.
     pub fn text(&self) -> String {
         self.figure.text(self.measured.value)
@@ -69,11 +69,11 @@ impl Figure {
     }
 
     /// Its value now; none while there is nothing to take it from.
-    pub(super) fn of(self, demo: &Demo, shown: &Snapshot) -> Option<Measured> {
+    pub(super) fn of(self, demo: &Demo, shown: &Snapshot) -> Option<Estimate> {
         let latency = &shown.latency.since;
         let answered = (latency.summary.count > 0).then_some(latency.summary);
         let quantile =
-            |value: u64, share| Measured::quantile(value as f64, share, &latency.buckets);
+            |value: u64, share| Estimate::quantile(value as f64, share, &latency.buckets);
         match self {
             Figure::Throughput => rate(&demo.looks, shown),
             Figure::PerDevice => Some(rate(&demo.looks, shown)?.times(1.0 / devices(shown))),
@@ -83,19 +83,19 @@ impl Figure {
                 let began = demo.began?;
                 let lost = |c: &divisi::session::Counters| c.failed + c.refused + c.cancelled;
                 let lost = lost(&shown.counters).saturating_sub(lost(&began));
-                Some(Measured::exactly(lost as f64))
+                Some(Estimate::exactly(lost as f64))
             }
         }
     }
 }
 
 /// Samples a second over `looks`.
-pub(super) fn rate(looks: &[Look], shown: &Snapshot) -> Option<Measured> {
+pub(super) fn rate(looks: &[CounterLook], shown: &Snapshot) -> Option<Estimate> {
     let each = match shown.load.pattern {
         Some(LoadPattern::Closed { samples, .. }) => samples.count() as f64,
         _ => 1.0,
     };
-    Some(Measured::rate(looks)?.times(each))
+    Some(Estimate::rate(looks)?.times(each))
 }
 
 fn devices(shown: &Snapshot) -> f64 {

@@ -11,14 +11,14 @@ const NEAR: f64 = 0.01;
 
 /// A counter at a moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct CounterLook {
     pub now: Duration,
     pub answered: u64,
 }
 
 /// A figure and the interval that it lies in, nineteen times of twenty.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct Estimate {
     pub value: f64,
     low: f64,
     high: f64,
@@ -26,17 +26,17 @@ pub struct Measured {
 
 /// How a figure stands against another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum Comparison {
     More,
     /// Chance alone makes such a difference.
     Same,
     Less,
 }
 
-impl Measured {
+impl Estimate {
     /// A count, which chance has nothing to do with.
     pub fn exactly(value: f64) -> Self {
-        Measured {
+        Estimate {
             value,
             low: value,
             high: value,
@@ -44,7 +44,7 @@ impl Measured {
     }
 
     /// A rate over `looks`, with what it moved by from one look to the next.
-    pub fn rate(looks: &[Look]) -> Option<Self> {
+    pub fn rate(looks: &[CounterLook]) -> Option<Self> {
         let (first, last) = (looks.first()?, looks.last()?);
         let value = between(*first, *last)?;
         let pairs = looks.iter().zip(looks.iter().skip(1));
@@ -56,7 +56,7 @@ impl Measured {
             _ => (squares / (count - 1.0) / count).sqrt(),
         };
         let half = (2.0 * error).max(NEAR * value);
-        Some(Measured {
+        Some(Estimate {
             value,
             low: value - half,
             high: value + half,
@@ -71,7 +71,7 @@ impl Measured {
         let off = 2.0 * (all * share * (1.0 - share)).sqrt();
         let (low, _) = bar(buckets, at - off);
         let (_, high) = bar(buckets, (at + off + 1.0).min(all));
-        Measured {
+        Estimate {
             value,
             low: low.min(value * (1.0 - NEAR)),
             high: high.max(value * (1.0 + NEAR)),
@@ -80,7 +80,7 @@ impl Measured {
 
     /// So many times as much.
     pub fn times(self, factor: f64) -> Self {
-        Measured {
+        Estimate {
             value: self.value * factor,
             low: self.low * factor,
             high: self.high * factor,
@@ -88,18 +88,18 @@ impl Measured {
     }
 
     /// How it stands against `before`.
-    pub fn against(self, before: Measured) -> Change {
+    pub fn against(self, before: Estimate) -> Comparison {
         if self.low > before.high {
-            Change::More
+            Comparison::More
         } else if self.high < before.low {
-            Change::Less
+            Comparison::Less
         } else {
-            Change::Same
+            Comparison::Same
         }
     }
 }
 
-fn between(from: Look, to: Look) -> Option<f64> {
+fn between(from: CounterLook, to: CounterLook) -> Option<f64> {
     let seconds = to.now.saturating_sub(from.now).as_secs_f64();
     let answered = to.answered.saturating_sub(from.answered);
     (seconds > 0.0).then(|| answered as f64 / seconds)

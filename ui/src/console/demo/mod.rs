@@ -18,20 +18,20 @@ mod words;
 pub use bar::{above, draw};
 pub use drive::{on_news, refused};
 pub use keys::{act, is_reload_of, question};
-pub use scenes::Stage;
+pub use scenes::DemoStage;
 
 use std::time::Duration;
 
 use divisi::session::Counters;
 
-use figures::Note;
-use measured::Look;
-use script::Scene;
+use figures::FigureNote;
+use measured::CounterLook;
+use script::DemoScene;
 
 /// Where a demonstration stands.
 #[derive(Clone, Debug)]
 pub struct Demo {
-    scenes: Vec<Scene>,
+    scenes: Vec<DemoScene>,
     /// It goes on by itself at the end of a scene, and begins again after the last.
     auto: bool,
     scene: usize,
@@ -41,12 +41,12 @@ pub struct Demo {
     /// What is said now.
     caption: String,
     /// What had been answered since the last watch began, the beginning first.
-    looks: Vec<Look>,
+    looks: Vec<CounterLook>,
     /// Samples a second that what runs now was seen to serve at most.
     capacity: Option<f64>,
     /// Counters when the scene last began to count.
     began: Option<Counters>,
-    notes: Vec<Note>,
+    notes: Vec<FigureNote>,
     /// Why the scene cannot go on.
     trouble: Option<String>,
     /// When the scene ended.
@@ -57,7 +57,7 @@ pub struct Demo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// What it is shown on.
-    pub stage: Stage,
+    pub stage: DemoStage,
     /// It goes on by itself at the end of each scene.
     pub auto: bool,
 }
@@ -89,7 +89,7 @@ impl Demo {
             notes: std::mem::take(&mut self.notes),
             scene,
             ..Demo::new(Wanted {
-                stage: Stage::Digits,
+                stage: DemoStage::Digits,
                 auto: self.auto,
             })
         };

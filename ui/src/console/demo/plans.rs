@@ -8,7 +8,7 @@ use divisi::session::Snapshot;
 
 /// Which matrix.
 #[derive(Clone, Copy, Debug)]
-pub enum Plan {
+pub enum DemoPlan {
     /// Each member on a device of its own; where devices are too few, the dearest member
     /// on the first and all the others on the second.
     Alone,
@@ -24,24 +24,24 @@ pub enum Plan {
 /// Batches in the middle of what is allowed.
 const ROWS: usize = 16;
 
-impl Plan {
+impl DemoPlan {
     /// The matrix, or why there is none.
     pub(super) fn matrix(self, shown: &Snapshot) -> Result<Matrix, String> {
         let devices = shown.matrix.frame().devices.len();
         let members = shown.matrix.frame().members.len();
         let owned = devices >= members;
         let entries = match self {
-            Plan::Best => {
+            DemoPlan::Best => {
                 let best = shown.search.as_ref().and_then(|s| s.progress.best.clone());
                 return best.ok_or_else(|| "the search has found nothing".into());
             }
-            Plan::Alone if owned => own_devices(members),
-            Plan::Alone if devices < 2 => return Err("needs a second device: skip it".into()),
-            Plan::Alone => apart(shown),
-            Plan::Together(0) => balanced(shown, devices),
-            Plan::Together(most) => balanced(shown, most.min(devices)),
-            Plan::Parallel if devices > members => helped(shown),
-            Plan::Parallel => everywhere(devices, members),
+            DemoPlan::Alone if owned => own_devices(members),
+            DemoPlan::Alone if devices < 2 => return Err("needs a second device: skip it".into()),
+            DemoPlan::Alone => apart(shown),
+            DemoPlan::Together(0) => balanced(shown, devices),
+            DemoPlan::Together(most) => balanced(shown, most.min(devices)),
+            DemoPlan::Parallel if devices > members => helped(shown),
+            DemoPlan::Parallel => everywhere(devices, members),
         };
         filled(shown, &entries)
     }

@@ -7,39 +7,39 @@ use divisi::ensemble::PolicyKind;
 
 use super::conclusions::Conclusion;
 use super::figures::Figure;
-use super::plans::Plan;
-use super::script::{Load, Scene, Step, Watch};
-use super::words::{BEFORE, DIGITS, FOUND, SIMULATED, Told, Words};
+use super::plans::DemoPlan;
+use super::script::{DemoLoad, DemoScene, DemoStep, DemoWatch};
+use super::words::{BEFORE, ChangeWords, DIGITS, FOUND, SIMULATED, StageWords};
 use crate::console::model::Panel;
 
-use Step::{Apply, Clear, Conclude, Gauge, Look, Note, Policy, Say, Search};
+use DemoStep::{Apply, Clear, Conclude, Gauge, Look, Note, Policy, Say, Search};
 
 /// What a demonstration is shown on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum DemoStage {
     /// The digits ensemble on this machine's devices.
     Digits,
     /// Twelve networks of ImageNet on 16 simulated GPUs.
     Simulated,
 }
 
-impl FromStr for Stage {
+impl FromStr for DemoStage {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "digits" => Ok(Stage::Digits),
-            "simulated" => Ok(Stage::Simulated),
+            "digits" => Ok(DemoStage::Digits),
+            "simulated" => Ok(DemoStage::Simulated),
             _ => Err(format!("expected digits or simulated, found `{text}`")),
         }
     }
 }
 
 /// Its scenes.
-pub(super) fn of(stage: Stage) -> Vec<Scene> {
+pub(super) fn of(stage: DemoStage) -> Vec<DemoScene> {
     let words = match stage {
-        Stage::Digits => &DIGITS,
-        Stage::Simulated => &SIMULATED,
+        DemoStage::Digits => &DIGITS,
+        DemoStage::Simulated => &SIMULATED,
     };
     vec![
         alone(words),
@@ -51,18 +51,18 @@ pub(super) fn of(stage: Stage) -> Vec<Scene> {
     ]
 }
 
-fn full(words: &Words) -> Step {
+fn full(words: &StageWords) -> DemoStep {
     let (clients, samples) = words.full;
-    Step::Load(Load::Full { clients, samples })
+    DemoStep::Load(DemoLoad::Full { clients, samples })
 }
 
-fn watch(answered: u64, seconds: u64) -> Step {
+fn watch(answered: u64, seconds: u64) -> DemoStep {
     let lasts = Duration::from_secs(seconds);
-    Step::Watch(Watch { answered, lasts })
+    DemoStep::Watch(DemoWatch { answered, lasts })
 }
 
 /// Lets what was changed settle, then writes down how much is served.
-fn measured(words: &Words, name: &'static str) -> [Step; 4] {
+fn measured(words: &StageWords, name: &'static str) -> [DemoStep; 4] {
     [
         watch(words.whole / 4, 2),
         watch(words.whole, 5),
@@ -72,7 +72,7 @@ fn measured(words: &Words, name: &'static str) -> [Step; 4] {
 }
 
 /// What came of a change, by what was measured on both sides of it.
-fn conclusion(told: &Told, from: &'static str, to: &'static str) -> Step {
+fn conclusion(told: &ChangeWords, from: &'static str, to: &'static str) -> DemoStep {
     Conclude(Conclusion::Change {
         figure: told.figure,
         from,
@@ -81,18 +81,18 @@ fn conclusion(told: &Told, from: &'static str, to: &'static str) -> Step {
     })
 }
 
-fn alone(words: &Words) -> Scene {
+fn alone(words: &StageWords) -> DemoScene {
     let mut steps = vec![
         Say(words.alone),
         Look(Panel::Allocation),
         Policy(PolicyKind::NoWait),
-        Apply(Plan::Alone),
+        Apply(DemoPlan::Alone),
         full(words),
         Look(Panel::Streams),
     ];
     steps.extend(measured(words, "alone"));
     steps.extend([Conclude(Conclusion::Spread), Look(Panel::Allocation)]);
-    Scene {
+    DemoScene {
         title: "One worker alone",
         steps,
     }
@@ -100,12 +100,12 @@ fn alone(words: &Words) -> Scene {
 
 /// Serves by one plan and then by another, and compares.
 fn compared(
-    words: &Words,
+    words: &StageWords,
     title: &'static str,
-    told: &Told,
-    (before, from): (Plan, &'static str),
-    (after, to): (Plan, &'static str),
-) -> Scene {
+    told: &ChangeWords,
+    (before, from): (DemoPlan, &'static str),
+    (after, to): (DemoPlan, &'static str),
+) -> DemoScene {
     let mut steps = vec![
         Say(BEFORE),
         Look(Panel::Allocation),
@@ -117,31 +117,31 @@ fn compared(
     steps.extend([Say(told.opening), Apply(after), Clear, Look(Panel::Streams)]);
     steps.extend(measured(words, to));
     steps.extend([conclusion(told, from, to), Look(Panel::Allocation)]);
-    Scene { title, steps }
+    DemoScene { title, steps }
 }
 
-fn together(words: &Words) -> Scene {
-    let (told, plan) = (&words.together, Plan::Together(words.shared));
-    let before = (Plan::Alone, "alone");
+fn together(words: &StageWords) -> DemoScene {
+    let (told, plan) = (&words.together, DemoPlan::Together(words.shared));
+    let before = (DemoPlan::Alone, "alone");
     compared(words, "Co-location", told, before, (plan, "together"))
 }
 
-fn parallel(words: &Words) -> Scene {
+fn parallel(words: &StageWords) -> DemoScene {
     let told = &words.parallel;
     let before = match words.shared {
-        0 => (Plan::Together(0), "together"),
-        _ => (Plan::Alone, "alone"),
+        0 => (DemoPlan::Together(0), "together"),
+        _ => (DemoPlan::Alone, "alone"),
     };
-    let after = (Plan::Parallel, "parallel");
+    let after = (DemoPlan::Parallel, "parallel");
     compared(words, "Data parallelism", told, before, after)
 }
 
-fn gauged(words: &Words, caption: &'static str) -> Vec<Step> {
+fn gauged(words: &StageWords, caption: &'static str) -> Vec<DemoStep> {
     vec![
         Say(caption),
         Look(Panel::Throughput),
         Policy(PolicyKind::NoWait),
-        Apply(Plan::Parallel),
+        Apply(DemoPlan::Parallel),
         full(words),
         watch(words.whole / 4, 1),
         watch(words.whole / 2, 2),
@@ -149,7 +149,7 @@ fn gauged(words: &Words, caption: &'static str) -> Vec<Step> {
     ]
 }
 
-fn policies(words: &Words) -> Scene {
+fn policies(words: &StageWords) -> DemoScene {
     let mut steps = gauged(
         words,
         "How much can be served at most? The burst that follows is measured by it.",
@@ -158,10 +158,10 @@ fn policies(words: &Words) -> Scene {
         steps.extend([
             Say(caption),
             Look(Panel::Streams),
-            Step::Load(Load::Stop),
-            Step::Drain,
+            DemoStep::Load(DemoLoad::Stop),
+            DemoStep::Drain,
             Policy(*policy),
-            Step::Load(Load::Burst(0.6)),
+            DemoStep::Load(DemoLoad::Burst(0.6)),
             watch(20, 0),
             Clear,
             watch(words.single, 4),
@@ -171,21 +171,21 @@ fn policies(words: &Words) -> Scene {
         ]);
     }
     steps.extend([Policy(PolicyKind::NoWait), Conclude(Conclusion::Ranking)]);
-    Scene {
+    DemoScene {
         title: "Four policies under the burst",
         steps,
     }
 }
 
-fn reload(words: &Words) -> Scene {
+fn reload(words: &StageWords) -> DemoScene {
     let mut steps = gauged(
         words,
         "How much can be served at most? Half of that arrives while workers change.",
     );
     steps.extend([
-        Step::Load(Load::Stop),
-        Step::Drain,
-        Step::Load(Load::Poisson(0.5)),
+        DemoStep::Load(DemoLoad::Stop),
+        DemoStep::Drain,
+        DemoStep::Load(DemoLoad::Poisson(0.5)),
         watch(words.single / 8, 1),
         Clear,
         watch(words.single / 2, 3),
@@ -195,13 +195,13 @@ fn reload(words: &Words) -> Scene {
              Watch the streams and the log.",
         ),
         Look(Panel::Streams),
-        Step::Count,
+        DemoStep::Count,
         Clear,
-        Apply(Plan::Together(0)),
+        Apply(DemoPlan::Together(0)),
         watch(words.single / 2, 3),
         Note(Figure::P99, "in reload"),
         Clear,
-        Apply(Plan::Parallel),
+        Apply(DemoPlan::Parallel),
         watch(words.single / 2, 3),
         Note(Figure::P99, "back again"),
         Note(Figure::Lost, "in two reloads"),
@@ -211,18 +211,18 @@ fn reload(words: &Words) -> Scene {
         }),
         Look(Panel::Latency),
     ]);
-    Scene {
+    DemoScene {
         title: "A reload under load",
         steps,
     }
 }
 
-fn search(words: &Words) -> Scene {
+fn search(words: &StageWords) -> DemoScene {
     let mut steps = vec![
         Say(BEFORE),
         Policy(PolicyKind::NoWait),
         Look(Panel::Allocation),
-        Apply(Plan::Together(0)),
+        Apply(DemoPlan::Together(0)),
         full(words),
     ];
     steps.extend(measured(words, "by hand"));
@@ -230,14 +230,14 @@ fn search(words: &Words) -> Scene {
         Say(words.search.opening),
         Look(Panel::Search),
         Search,
-        Apply(Plan::Best),
+        Apply(DemoPlan::Best),
         Say(FOUND),
         Look(Panel::Streams),
     ]);
     steps.extend(measured(words, "found"));
     let conclusion = conclusion(&words.search, "by hand", "found");
     steps.extend([conclusion, Look(Panel::Allocation)]);
-    Scene {
+    DemoScene {
         title: "A search",
         steps,
     }

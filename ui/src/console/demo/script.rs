@@ -6,21 +6,21 @@ use divisi::ensemble::PolicyKind;
 
 use super::conclusions::Conclusion;
 use super::figures::Figure;
-use super::plans::Plan;
+use super::plans::DemoPlan;
 use crate::console::model::Panel;
 
 /// One part of it, ending with a pause.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct DemoScene {
     /// A few words.
     pub title: &'static str,
     /// Done one after the other.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DemoStep>,
 }
 
 /// One step of a scene.
 #[derive(Clone, Copy, Debug)]
-pub enum Step {
+pub enum DemoStep {
     /// Says what is done now, and nothing of what will come of it.
     Say(&'static str),
     /// Says what came of it, by what was measured.
@@ -28,11 +28,11 @@ pub enum Step {
     /// Where to look.
     Look(Panel),
     /// Serves by another matrix.
-    Apply(Plan),
+    Apply(DemoPlan),
     /// Batches otherwise.
     Policy(PolicyKind),
     /// Sends other requests.
-    Load(Load),
+    Load(DemoLoad),
     /// Waits until no queue has anything left.
     Drain,
     /// Forgets latencies so far.
@@ -40,7 +40,7 @@ pub enum Step {
     /// Counts requests that are lost from here on.
     Count,
     /// Lets the session go on until there is enough to tell.
-    Watch(Watch),
+    Watch(DemoWatch),
     /// Takes what was served since the last watch began as the most that can be.
     Gauge,
     /// Writes down a figure under a name, to be compared with others of its kind.
@@ -51,7 +51,7 @@ pub enum Step {
 
 /// The requests that are sent.
 #[derive(Clone, Copy, Debug)]
-pub enum Load {
+pub enum DemoLoad {
     /// None.
     Stop,
     /// Clients that send again once they are answered: as much as can be served.
@@ -69,7 +69,7 @@ pub enum Load {
 
 /// How long to watch: until both are over, whatever the machine's speed.
 #[derive(Clone, Copy, Debug)]
-pub struct Watch {
+pub struct DemoWatch {
     /// Requests answered.
     pub answered: u64,
     /// Time of the session.

@@ -6,12 +6,12 @@ use super::conclusions::Means;
 use super::figures::Figure;
 
 /// What differs between the two stages.
-pub(super) struct Words {
+pub(super) struct StageWords {
     pub alone: &'static str,
-    pub together: Told,
-    pub parallel: Told,
+    pub together: ChangeWords,
+    pub parallel: ChangeWords,
     pub policies: &'static [(PolicyKind, &'static str, &'static str)],
-    pub search: Told,
+    pub search: ChangeWords,
     /// Devices that all members share; 0: all.
     pub shared: usize,
     /// Requests that saturate: clients, and samples in each.
@@ -22,7 +22,7 @@ pub(super) struct Words {
 }
 
 /// A change of what runs: what it is before it is made, and what comes of it after.
-pub(super) struct Told {
+pub(super) struct ChangeWords {
     pub opening: &'static str,
     /// What is compared.
     pub figure: Figure,
@@ -38,10 +38,10 @@ pub(super) const BEFORE: &str = "First the matrix before, under the same load, t
 pub(super) const FOUND: &str = "What the search found serves now, under the same load again. It is \
                                 measured as long as the matrix before was.";
 
-pub(super) static DIGITS: Words = Words {
+pub(super) static DIGITS: StageWords = StageWords {
     alone: "One worker alone: the dearest network has the first device to itself, the five others \
             share the second. Every request needs all six.",
-    together: Told {
+    together: ChangeWords {
         opening: "Co-location: all members share all devices, as evenly as their costs allow. \
                   Workers on one device take turns.",
         figure: Figure::Throughput,
@@ -51,7 +51,7 @@ pub(super) static DIGITS: Words = Words {
             less: "Sharing cost more here than it gave.",
         },
     },
-    parallel: Told {
+    parallel: ChangeWords {
         opening: "Data parallelism: every member has a worker on every device; whichever is free \
                   takes the next batch.",
         figure: Figure::Throughput,
@@ -86,7 +86,7 @@ pub(super) static DIGITS: Words = Words {
              at a time. See --on simulated.",
         ),
     ],
-    search: Told {
+    search: ChangeWords {
         opening: "A search: members are profiled, matrices scored by a model, the best few run. \
                   The load rests while it measures.",
         figure: Figure::Throughput,
@@ -102,10 +102,10 @@ pub(super) static DIGITS: Words = Words {
     single: 400,
 };
 
-pub(super) static SIMULATED: Words = Words {
+pub(super) static SIMULATED: StageWords = StageWords {
     alone: "One worker alone: each of twelve networks has a GPU of its own, four of sixteen are \
             idle. Every request needs all twelve.",
-    together: Told {
+    together: ChangeWords {
         opening: "Co-location: the same twelve networks on six GPUs. Workers on one GPU run side \
                   by side.",
         figure: Figure::PerDevice,
@@ -115,7 +115,7 @@ pub(super) static SIMULATED: Words = Words {
             less: "Workers on one GPU were in each other's way.",
         },
     },
-    parallel: Told {
+    parallel: ChangeWords {
         opening: "Data parallelism: the four GPUs that were idle take batches of the four dearest \
                   networks.",
         figure: Figure::Throughput,
@@ -149,7 +149,7 @@ pub(super) static SIMULATED: Words = Words {
             "The same under elastic: what comes is started at once in idle lanes of 1, 1, 2, 4, …",
         ),
     ],
-    search: Told {
+    search: ChangeWords {
         opening: "A search: matrices scored by a model, the best run in virtual time. Serving goes \
                   on meanwhile.",
         figure: Figure::Throughput,

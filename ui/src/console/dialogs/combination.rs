@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::ensemble::{Combination, RuleKind, Temperature, VoteWeight};
 
-use super::{Answer, field};
+use super::{DialogReply, field};
 use crate::console::change::Setting;
 use crate::console::format;
 use crate::console::painter::Painter;
@@ -13,22 +13,22 @@ use crate::console::theme::Role;
 #[derive(Clone, Debug)]
 pub struct Voters {
     rule: RuleKind,
-    rows: Vec<Row>,
+    rows: Vec<VoterRow>,
     /// 0 is the rule, then the members.
     at: usize,
-    column: Column,
+    column: NumberColumn,
     error: Option<String>,
 }
 
 /// Which number of a member is typed into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+enum NumberColumn {
     Weight,
     Temperature,
 }
 
 #[derive(Clone, Debug)]
-struct Row {
+struct VoterRow {
     name: String,
     weight: String,
     temperature: String,
@@ -38,18 +38,18 @@ struct Row {
 /// Columns that temperatures take.
 const HEAT: u16 = 6;
 
-impl Column {
+impl NumberColumn {
     fn other(self) -> Self {
         match self {
-            Column::Weight => Column::Temperature,
-            Column::Temperature => Column::Weight,
+            NumberColumn::Weight => NumberColumn::Temperature,
+            NumberColumn::Temperature => NumberColumn::Weight,
         }
     }
 
     fn turned(self) -> &'static str {
         match self {
-            Column::Weight => " temperature",
-            Column::Temperature => " weight",
+            NumberColumn::Weight => " temperature",
+            NumberColumn::Temperature => " weight",
         }
     }
 }
@@ -58,7 +58,7 @@ fn temperature(now: &Combination, member: usize) -> Temperature {
     now.temperatures.get(member).copied().unwrap_or_default()
 }
 
-impl Row {
+impl VoterRow {
     /// What was typed, where it is a weight or 0.
     fn weight(&self) -> Result<f64, String> {
         let (name, found) = (&self.name, &self.weight);
@@ -77,7 +77,7 @@ impl Row {
 impl Voters {
     /// Starts from what is staged, or runs.
     pub fn new(now: &Combination, names: &[String]) -> Self {
-        let row = |(i, name): (usize, &String)| Row {
+        let row = |(i, name): (usize, &String)| VoterRow {
             name: name.clone(),
             weight: now.weights.get(i).copied().unwrap_or_default().to_string(),
             temperature: temperature(now, i).get().to_string(),
@@ -87,17 +87,17 @@ impl Voters {
             rule: now.rule,
             rows: names.iter().enumerate().map(row).collect(),
             at: 0,
-            column: Column::Weight,
+            column: NumberColumn::Weight,
             error: None,
         }
     }
 
     /// Arrows choose a row, space turns it, digits are a weight or, after `t`, a
     /// temperature; `Enter` stages.
-    pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent) -> DialogReply {
         self.error = None;
         match key.code {
-            KeyCode::Esc => return Answer::Close,
+            KeyCode::Esc => return DialogReply::Close,
             KeyCode::Enter => return self.submit(),
             KeyCode::Up | KeyCode::BackTab | KeyCode::Char('k') => self.walk(-1),
             KeyCode::Down | KeyCode::Tab | KeyCode::Char('j') => self.walk(1),
@@ -109,7 +109,7 @@ impl Voters {
             KeyCode::Char('t') => self.column = self.column.other(),
             _ => self.type_number(key),
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     fn walk(&mut self, step: isize) {
@@ -127,7 +127,7 @@ impl Voters {
         self.rule = all[(at + step).rem_euclid(all.len() as isize) as usize];
     }
 
-    fn row(&mut self) -> Option<&mut Row> {
+    fn row(&mut self) -> Option<&mut VoterRow> {
         self.rows.get_mut(self.at.checked_sub(1)?)
     }
 
@@ -138,8 +138,8 @@ impl Voters {
         let column = self.column;
         if let (Some(row), false) = (self.row(), other) {
             let number = match column {
-                Column::Weight => &mut row.weight,
-                Column::Temperature => &mut row.temperature,
+                NumberColumn::Weight => &mut row.weight,
+                NumberColumn::Temperature => &mut row.temperature,
             };
             field::typed(number, key);
         }
@@ -152,18 +152,18 @@ impl Voters {
         row.is_some_and(|row| field::pasted(&mut row.weight, line))
     }
 
-    fn submit(&mut self) -> Answer {
+    fn submit(&mut self) -> DialogReply {
         match self.combination() {
-            Ok(combination) => Answer::Stage(Setting::Combination(combination)),
+            Ok(combination) => DialogReply::Stage(Setting::Combination(combination)),
             Err(error) => {
                 self.error = Some(error);
-                Answer::Stay
+                DialogReply::Stay
             }
         }
     }
 
     fn combination(&self) -> Result<Combination, String> {
-        let temperature = |row: &Row| {
+        let temperature = |row: &VoterRow| {
             let (name, found) = (&row.name, &row.temperature);
             let (least, most) = Temperature::RANGE;
             let parsed = found.parse().ok().and_then(|t| Temperature::new(t).ok());
@@ -173,7 +173,7 @@ impl Voters {
         };
         let temperatures = self.rows.iter().map(temperature);
         let temperatures: Vec<Temperature> = temperatures.collect::<Result<_, _>>()?;
-        let weights = self.rows.iter().map(Row::weight);
+        let weights = self.rows.iter().map(VoterRow::weight);
         let weights: Vec<f64> = weights.collect::<Result<_, _>>()?;
         let voting = self.rows.iter().map(|r| r.votes).collect();
         let combination = Combination::written(self.rule, &weights, voting)?.at(temperatures);
@@ -234,8 +234,8 @@ impl Voters {
         inside.text_right(end, y, &row.temperature, role);
         if chosen {
             let at = match self.column {
-                Column::Weight => end.saturating_sub(HEAT),
-                Column::Temperature => end,
+                NumberColumn::Weight => end.saturating_sub(HEAT),
+                NumberColumn::Temperature => end,
             };
             inside.text(at, y, " ", Role::Cursor);
         }

@@ -4,12 +4,12 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::session::{Command, EditPreview, Setup};
 
-use super::Answer;
+use super::DialogReply;
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
-use crate::console::what_if::{self, Line};
+use crate::console::what_if::{self, StyledLine};
 
 /// A comparison on the screen.
 #[derive(Clone, Debug)]
@@ -34,19 +34,19 @@ impl Compare {
     }
 
     /// `y` applies what can be applied, `g` asks for the terms of a probation first.
-    pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent) -> DialogReply {
         let possible = matches!(self.preview, Some(Ok(_)));
         match key.code {
-            KeyCode::Esc | KeyCode::Char('n' | 'q') => return Answer::Close,
+            KeyCode::Esc | KeyCode::Char('n' | 'q') => return DialogReply::Close,
             KeyCode::Char('y') if possible => {
-                return Answer::Send(Command::Apply(Box::new(self.setup.clone()), None));
+                return DialogReply::Send(Command::Apply(Box::new(self.setup.clone()), None));
             }
-            KeyCode::Char('g') if possible => return Answer::Guard,
+            KeyCode::Char('g') if possible => return DialogReply::Guard,
             KeyCode::Down | KeyCode::Char('j') => self.scroll += 1,
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
             _ => {}
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     /// Draws it in the middle.
@@ -90,7 +90,7 @@ impl Compare {
         }
     }
 
-    fn lines(&self, model: &Model, width: u16) -> Vec<Line> {
+    fn lines(&self, model: &Model, width: u16) -> Vec<StyledLine> {
         match &self.preview {
             None => vec![vec![("comparing …".to_owned(), Role::Dim)]],
             Some(Err(reason)) => {
@@ -101,7 +101,7 @@ impl Compare {
         }
     }
 
-    fn preview_lines(&self, preview: &EditPreview, model: &Model, width: u16) -> Vec<Line> {
+    fn preview_lines(&self, preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
         let mut lines = vec![what_if::counts(preview, width)];
         lines.push(what_if::prediction(preview, width));
         lines.push(Vec::new());

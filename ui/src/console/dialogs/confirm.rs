@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::session::Command;
 
-use super::Answer;
+use super::DialogReply;
 use crate::console::format;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
@@ -40,13 +40,13 @@ impl Confirm {
     }
 
     /// `y` does it, `n` and `Esc` go back.
-    pub fn on_key(&self, key: &KeyEvent) -> Answer {
+    pub fn on_key(&self, key: &KeyEvent) -> DialogReply {
         match (key.code, &self.then) {
-            (KeyCode::Esc | KeyCode::Char('n' | 'q'), _) => Answer::Close,
-            (KeyCode::Char('y'), Then::Send(command)) => Answer::Send(command.clone()),
-            (KeyCode::Char('y'), Then::DropEdit) => Answer::DropEdit,
-            (KeyCode::Char('y'), Then::Quit) => Answer::Quit,
-            _ => Answer::Stay,
+            (KeyCode::Esc | KeyCode::Char('n' | 'q'), _) => DialogReply::Close,
+            (KeyCode::Char('y'), Then::Send(command)) => DialogReply::Send(command.clone()),
+            (KeyCode::Char('y'), Then::DropEdit) => DialogReply::DropEdit,
+            (KeyCode::Char('y'), Then::Quit) => DialogReply::Quit,
+            _ => DialogReply::Stay,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Answer, field};
+use super::{DialogReply, field};
 use crate::console::commands::{Entry, Scope, TABLE};
 use crate::console::format;
 use crate::console::model::Model;
@@ -18,11 +18,11 @@ pub struct Help {
 
 impl Help {
     /// Typing searches, arrows scroll, `Esc` closes.
-    pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent) -> DialogReply {
         match key.code {
-            KeyCode::Esc | KeyCode::Enter => return Answer::Close,
-            KeyCode::Char('?') => return Answer::Close,
-            KeyCode::Char('q') if self.query.is_empty() => return Answer::Close,
+            KeyCode::Esc | KeyCode::Enter => return DialogReply::Close,
+            KeyCode::Char('?') => return DialogReply::Close,
+            KeyCode::Char('q') if self.query.is_empty() => return DialogReply::Close,
             KeyCode::Down => self.scroll = (self.scroll + 1).min(TABLE.len() - 1),
             KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
             KeyCode::PageDown => self.scroll = (self.scroll + 10).min(TABLE.len() - 1),
@@ -30,7 +30,7 @@ impl Help {
             _ if field::typed(&mut self.query, key) => self.scroll = 0,
             _ => {}
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     /// Pasted text is searched for.

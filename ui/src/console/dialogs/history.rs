@@ -4,41 +4,41 @@ use crossterm::event::{KeyCode, KeyEvent};
 use divisi::allocation::Difference;
 use divisi::session::{Ran, Setup, Snapshot};
 
-use super::Answer;
+use super::DialogReply;
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
-use crate::console::what_if::{self, Line};
+use crate::console::what_if::{self, StyledLine};
 
 /// The list, newest first.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct HistoryDialog {
     /// The number of the chosen one: others may come while it is looked at. None is the
     /// newest.
     chosen: Option<u64>,
 }
 
-impl History {
+impl HistoryDialog {
     /// Arrows choose, `Enter` compares with what runs.
-    pub fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent, model: &Model) -> DialogReply {
         let shown = &model.snapshot;
         match key.code {
-            KeyCode::Esc | KeyCode::Char('q' | 'Y') => return Answer::Close,
+            KeyCode::Esc | KeyCode::Char('q' | 'Y') => return DialogReply::Close,
             KeyCode::Up | KeyCode::Char('k') => self.choose(shown, -1),
             KeyCode::Down | KeyCode::Char('j') => self.choose(shown, 1),
             KeyCode::PageUp => self.choose(shown, -10),
             KeyCode::PageDown => self.choose(shown, 10),
             KeyCode::Enter => {
                 let ran = self.at(shown).map(|(_, ran)| ran);
-                return ran.map_or(Answer::Stay, |ran| Answer::BringBack {
+                return ran.map_or(DialogReply::Stay, |ran| DialogReply::BringBack {
                     number: ran.number,
                     setup: Box::new(ran.setup.clone()),
                 });
             }
             _ => {}
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     fn choose(&mut self, shown: &Snapshot, step: isize) {
@@ -68,7 +68,7 @@ impl History {
             inside.text(1, 0, "nothing has run yet", Role::Dim);
             return keys(&mut inside);
         };
-        let columns = Columns::of(inside.width());
+        let columns = HistoryColumns::of(inside.width());
         columns.head(&mut inside);
         let room = usize::from(inside.height().saturating_sub(below + 3)).max(1);
         let first = (at + 1).saturating_sub(room);
@@ -87,14 +87,14 @@ impl History {
     }
 
     /// Of the chosen one against what runs.
-    fn difference(&self, model: &Model, width: u16) -> Vec<Line> {
+    fn difference(&self, model: &Model, width: u16) -> Vec<StyledLine> {
         let Some((_, ran)) = self.at(&model.snapshot) else {
             return Vec::new();
         };
         let running = &model.snapshot;
         let matrices = Difference::between(&running.matrix, &ran.setup.matrix);
         let changed = matrices.changed();
-        let mut lines: Vec<Line> = changed
+        let mut lines: Vec<StyledLine> = changed
             .map(|c| what_if::change(c, &ran.setup.matrix, width))
             .collect();
         lines.extend(settings(running, &ran.setup).map(|t| vec![(t, Role::Warn)]));
@@ -143,19 +143,19 @@ fn keys(inside: &mut Painter<'_>) {
 }
 
 /// What there is room for, and how wide `why` is.
-struct Columns {
+struct HistoryColumns {
     /// p50, failures and accuracy too.
     all: bool,
     why: u16,
 }
 
-impl Columns {
+impl HistoryColumns {
     fn of(width: u16) -> Self {
         let all = width >= 70;
         // The numbers at both sides take the rest.
         let taken = if all { 59 } else { 24 };
         let why = width.saturating_sub(taken);
-        Columns { all, why }
+        HistoryColumns { all, why }
     }
 
     fn head(&self, inside: &mut Painter<'_>) {

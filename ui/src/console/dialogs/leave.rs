@@ -3,14 +3,14 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::session::Command;
 
-use super::Answer;
+use super::DialogReply;
 use crate::console::format;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The question. No key that asks it answers it.
 #[derive(Clone, Copy, Debug)]
-pub struct Leave {
+pub struct LeaveDialog {
     /// The engine can go on in the background.
     pub may_stay: bool,
     /// Staged changes would be lost.
@@ -22,14 +22,14 @@ const STAY: &str = "Leave. Stop serving, or let it go on in the background? From
 const STOP: &str = "Leave and stop serving? Requests under way are answered first.";
 const STAGED: &str = " Staged changes are not applied.";
 
-impl Leave {
+impl LeaveDialog {
     /// `s` stops, `b` lets it go on, `Esc` stays.
-    pub fn on_key(self, key: &KeyEvent) -> Answer {
+    pub fn on_key(self, key: &KeyEvent) -> DialogReply {
         match key.code {
-            KeyCode::Char('s') => Answer::Quit,
-            KeyCode::Char('b') if self.may_stay => Answer::Send(Command::KeepServing),
-            KeyCode::Esc | KeyCode::Char('n') => Answer::Close,
-            _ => Answer::Stay,
+            KeyCode::Char('s') => DialogReply::Quit,
+            KeyCode::Char('b') if self.may_stay => DialogReply::Send(Command::KeepServing),
+            KeyCode::Esc | KeyCode::Char('n') => DialogReply::Close,
+            _ => DialogReply::Stay,
         }
     }
 

@@ -21,8 +21,8 @@ pub use confirm::{Confirm, Then};
 pub use field::{one_line, pasted};
 pub use forms::Form;
 pub use help::Help;
-pub use history::History;
-pub use leave::Leave;
+pub use history::HistoryDialog;
+pub use leave::LeaveDialog;
 pub use palette::Palette;
 pub use panels::PanelList;
 pub use picker::{Picker, Purpose};
@@ -55,7 +55,7 @@ pub enum Dialog {
     /// The panels that are shown, and the others.
     Panels(PanelList),
     /// What becomes of the engine.
-    Leave(Leave),
+    Leave(LeaveDialog),
     /// Load, policy, search or a device, with their numbers.
     Form(Form),
     /// How things look.
@@ -63,7 +63,7 @@ pub enum Dialog {
     /// The combination rule, weights and votes.
     Voters(Voters),
     /// What ran when.
-    History(History),
+    History(HistoryDialog),
     /// A file to read or write.
     Picker(Box<Picker>),
     /// The steps of a reload.
@@ -104,7 +104,7 @@ impl Dialog {
         }
     }
 
-    fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> Answer {
+    fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply {
         match self {
             Dialog::Help(help) => help.on_key(key),
             Dialog::Palette(palette) => palette.on_key(key, model),
@@ -117,15 +117,15 @@ impl Dialog {
             Dialog::Voters(voters) => voters.on_key(key),
             Dialog::History(history) => history.on_key(key, model),
             Dialog::Picker(picker) => picker.on_key(key),
-            Dialog::Reload { .. } if key.code == KeyCode::Esc => Answer::Close,
-            Dialog::Reload { .. } => Answer::Pass,
+            Dialog::Reload { .. } if key.code == KeyCode::Esc => DialogReply::Close,
+            Dialog::Reload { .. } => DialogReply::Pass,
         }
     }
 }
 
 /// What a dialog makes of a key.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum DialogReply {
     /// It stays open.
     Stay,
     /// It closes.
@@ -159,23 +159,23 @@ pub enum Answer {
     Quit,
 }
 
-impl Answer {
+impl DialogReply {
     /// It ends, changes or writes something, and does not only show or ask.
     fn does_something(&self) -> bool {
         match self {
-            Answer::Send(_)
-            | Answer::Stage(_)
-            | Answer::Apply(_)
-            | Answer::SaveLayout(_)
-            | Answer::DropEdit
-            | Answer::Quit => true,
-            Answer::Ask(effect) => matches!(effect, Effect::Write { .. } | Effect::Look(_)),
-            Answer::Stay
-            | Answer::Close
-            | Answer::Pass
-            | Answer::Run(_)
-            | Answer::Guard
-            | Answer::BringBack { .. } => false,
+            DialogReply::Send(_)
+            | DialogReply::Stage(_)
+            | DialogReply::Apply(_)
+            | DialogReply::SaveLayout(_)
+            | DialogReply::DropEdit
+            | DialogReply::Quit => true,
+            DialogReply::Ask(effect) => matches!(effect, Effect::Write { .. } | Effect::Look(_)),
+            DialogReply::Stay
+            | DialogReply::Close
+            | DialogReply::Pass
+            | DialogReply::Run(_)
+            | DialogReply::Guard
+            | DialogReply::BringBack { .. } => false,
         }
     }
 }
@@ -199,33 +199,33 @@ pub fn top(model: &Model) -> (usize, Option<Discriminant<Dialog>>) {
     (model.dialogs.len(), model.dialogs.last().map(discriminant))
 }
 
-fn follow(model: &mut Model, dialog: Dialog, answer: Answer) -> Option<Vec<Effect>> {
+fn follow(model: &mut Model, dialog: Dialog, answer: DialogReply) -> Option<Vec<Effect>> {
     match answer {
-        Answer::Stay => model.dialogs.push(dialog),
-        Answer::Close => {}
-        Answer::Pass => return None,
-        Answer::Send(Command::Apply(..)) if model.settings.config.on_probation => {
+        DialogReply::Stay => model.dialogs.push(dialog),
+        DialogReply::Close => {}
+        DialogReply::Pass => return None,
+        DialogReply::Send(Command::Apply(..)) if model.settings.config.on_probation => {
             guard(model, dialog);
         }
-        Answer::Send(command) => return Some(vec![Effect::Send(command)]),
-        Answer::Run(id) => return Some(update::run(model, id)),
-        Answer::Stage(setting) => return Some(actions::stage(model, setting)),
-        Answer::Apply(terms) => return Some(guarded(model, terms)),
-        Answer::BringBack { number, setup } => {
+        DialogReply::Send(command) => return Some(vec![Effect::Send(command)]),
+        DialogReply::Run(id) => return Some(update::run(model, id)),
+        DialogReply::Stage(setting) => return Some(actions::stage(model, setting)),
+        DialogReply::Apply(terms) => return Some(guarded(model, terms)),
+        DialogReply::BringBack { number, setup } => {
             model.dialogs.push(dialog);
             return Some(actions::bring_back(model, number, *setup));
         }
-        Answer::SaveLayout(name) => {
+        DialogReply::SaveLayout(name) => {
             let layout = model.arrangement.named(&name);
             return Some(vec![Effect::SaveLayout(layout)]);
         }
-        Answer::Guard => guard(model, dialog),
-        Answer::Ask(effect) => {
+        DialogReply::Guard => guard(model, dialog),
+        DialogReply::Ask(effect) => {
             model.dialogs.push(dialog);
             return Some(vec![effect]);
         }
-        Answer::DropEdit => model.edit = None,
-        Answer::Quit => return Some(vec![Effect::Quit]),
+        DialogReply::DropEdit => model.edit = None,
+        DialogReply::Quit => return Some(vec![Effect::Quit]),
     }
     Some(Vec::new())
 }

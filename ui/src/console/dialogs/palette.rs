@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Answer, field};
+use super::{DialogReply, field};
 use crate::console::commands::{Entry, Id, TABLE};
 use crate::console::format;
 use crate::console::model::Model;
@@ -18,13 +18,13 @@ pub struct Palette {
 
 impl Palette {
     /// Typing filters, arrows choose, `Enter` runs.
-    pub fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent, model: &Model) -> DialogReply {
         let found = self.found(model);
         match key.code {
-            KeyCode::Esc => return Answer::Close,
+            KeyCode::Esc => return DialogReply::Close,
             KeyCode::Enter => {
                 let chosen = found.get(self.chosen);
-                return chosen.map_or(Answer::Close, |e| Answer::Run(e.id));
+                return chosen.map_or(DialogReply::Close, |e| DialogReply::Run(e.id));
             }
             KeyCode::Down | KeyCode::Tab => {
                 self.chosen = (self.chosen + 1).min(found.len().saturating_sub(1))
@@ -33,7 +33,7 @@ impl Palette {
             _ if field::typed(&mut self.query, key) => self.chosen = 0,
             _ => {}
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     /// Pasted text filters, and runs nothing.

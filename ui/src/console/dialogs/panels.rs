@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::Answer;
+use super::DialogReply;
 use crate::console::actions;
 use crate::console::model::{Model, Panel};
 use crate::console::painter::Painter;
@@ -16,10 +16,10 @@ pub struct PanelList {
 
 impl PanelList {
     /// Arrows or numbers choose, space hides or shows, `Esc` closes.
-    pub fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply {
         let last = Panel::ALL.len() - 1;
         match key.code {
-            KeyCode::Esc | KeyCode::Char('q' | 'H') => return Answer::Close,
+            KeyCode::Esc | KeyCode::Char('q' | 'H') => return DialogReply::Close,
             KeyCode::Down | KeyCode::Char('j') => self.chosen = (self.chosen + 1).min(last),
             KeyCode::Up | KeyCode::Char('k') => self.chosen = self.chosen.saturating_sub(1),
             KeyCode::Char(' ') | KeyCode::Enter => self.toggle(model),
@@ -32,7 +32,7 @@ impl PanelList {
             }
             _ => {}
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     fn toggle(&self, model: &mut Model) {

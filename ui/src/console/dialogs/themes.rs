@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::Answer;
+use super::DialogReply;
 use crate::config::Settings;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
@@ -37,23 +37,23 @@ impl Themes {
     }
 
     /// Arrows choose and show, `Enter` keeps, `Esc` brings back what was.
-    pub fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply {
         match key.code {
             KeyCode::Esc | KeyCode::Char('q') => {
                 model.settings.wear(self.before.clone());
-                return Answer::Close;
+                return DialogReply::Close;
             }
             KeyCode::Enter => {
                 let name = model.settings.theme.name.clone();
                 let text = format!("theme {name}; to keep it: theme = \"{name}\" in config.toml");
                 model.say(text, false);
-                return Answer::Close;
+                return DialogReply::Close;
             }
             KeyCode::Up | KeyCode::Char('k') => self.choose(model, -1),
             KeyCode::Down | KeyCode::Char('j') => self.choose(model, 1),
             _ => {}
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     fn choose(&mut self, model: &mut Model, step: isize) {

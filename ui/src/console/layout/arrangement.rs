@@ -1,23 +1,23 @@
 //! The layouts there are, the one that is shown, and what is hidden of it.
 
 use super::super::model::Panel;
-use super::preset::{Layout, Row, built_in};
+use super::preset::{LayoutRow, PanelLayout, built_in};
 
 /// Where the user is among the layouts.
 #[derive(Clone, Debug)]
-pub struct Arrangement {
-    layouts: Vec<Layout>,
+pub struct PanelArrangement {
+    layouts: Vec<PanelLayout>,
     chosen: usize,
     hidden: Vec<Panel>,
     /// Panels that the layout leaves out and the user wants, each in a row of its own.
     added: Vec<Panel>,
 }
 
-impl Arrangement {
+impl PanelArrangement {
     /// The built-in layouts and a user's, of which those that cannot be shown are left
     /// out.
-    pub fn new(own: &[Layout]) -> Self {
-        let mut arrangement = Arrangement {
+    pub fn new(own: &[PanelLayout]) -> Self {
+        let mut arrangement = PanelArrangement {
             layouts: built_in(),
             chosen: 0,
             hidden: Vec::new(),
@@ -29,7 +29,7 @@ impl Arrangement {
 
     /// Takes a user's layouts in, after the built-in ones; the one shown stays by its
     /// name where it is still there.
-    pub fn take(&mut self, own: &[Layout]) {
+    pub fn take(&mut self, own: &[PanelLayout]) {
         let name = self.name().to_owned();
         self.layouts = built_in();
         for layout in own.iter().filter(|l| l.check().is_ok()) {
@@ -43,7 +43,7 @@ impl Arrangement {
     }
 
     /// All of them.
-    pub fn layouts(&self) -> &[Layout] {
+    pub fn layouts(&self) -> &[PanelLayout] {
         &self.layouts
     }
 
@@ -97,10 +97,10 @@ impl Arrangement {
     }
 
     /// The rows to draw.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<LayoutRow> {
         let chosen = self.layouts.get(self.chosen);
         let rows = chosen.map_or(&[][..], |l| &l.rows);
-        let left = |row: &Row| Row {
+        let left = |row: &LayoutRow| LayoutRow {
             height: row.height,
             panels: row
                 .panels
@@ -109,7 +109,7 @@ impl Arrangement {
                 .filter(|(p, _)| !self.hidden.contains(p))
                 .collect(),
         };
-        let own = |panel: &Panel| Row {
+        let own = |panel: &Panel| LayoutRow {
             height: 2,
             panels: vec![(*panel, 1)],
         };
@@ -118,8 +118,8 @@ impl Arrangement {
     }
 
     /// What is shown now as a layout of its own, to be saved.
-    pub fn named(&self, name: &str) -> Layout {
-        Layout {
+    pub fn named(&self, name: &str) -> PanelLayout {
+        PanelLayout {
             name: name.into(),
             rows: self.rows(),
         }

@@ -4,21 +4,21 @@ mod arrangement;
 mod preset;
 mod split;
 
-pub use arrangement::Arrangement;
-pub use preset::{Layout, Row};
+pub use arrangement::PanelArrangement;
+pub use preset::{LayoutRow, PanelLayout};
 
 use ratatui::layout::Rect;
 
 use super::model::{Model, Panel};
 use super::panels;
-use split::{Part, share};
+use split::{SizeShare, share};
 
 /// The least that shows the essentials.
 pub const LEAST: (u16, u16) = (40, 12);
 
 /// Areas of one frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Screen {
+pub struct ScreenAreas {
     /// One or two lines at the top.
     pub header: Rect,
     /// The panels that are shown.
@@ -30,7 +30,7 @@ pub struct Screen {
 }
 
 /// The areas, unless the screen is too small for anything.
-pub fn arrange(area: Rect, model: &Model) -> Option<Screen> {
+pub fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     let area = super::demo::above(area, model);
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return None;
@@ -50,7 +50,7 @@ pub fn arrange(area: Rect, model: &Model) -> Option<Screen> {
         true => grid(body, model),
         false => vec![(shown_alone(model), body)],
     };
-    Some(Screen {
+    Some(ScreenAreas {
         header,
         panels,
         latency,
@@ -73,7 +73,7 @@ fn shown_alone(model: &Model) -> Panel {
 /// The layout's rows, each with its panels side by side.
 fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
     let rows = rows(model);
-    let parts: Vec<Part> = rows.iter().map(|r| height(r, model, body.height)).collect();
+    let parts: Vec<SizeShare> = rows.iter().map(|r| height(r, model, body.height)).collect();
     let mut rest = body;
     let mut panels = Vec::with_capacity(Panel::ALL.len());
     for (row, height) in rows.iter().zip(share(body.height, &parts)) {
@@ -85,9 +85,9 @@ fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
 }
 
 /// Editing has the whole width: errors and changes need it.
-fn rows(model: &Model) -> Vec<Row> {
+fn rows(model: &Model) -> Vec<LayoutRow> {
     let mut rows = model.arrangement.rows();
-    let edits = |row: &&mut Row| row.panels.iter().any(|p| p.0 == Panel::Allocation);
+    let edits = |row: &&mut LayoutRow| row.panels.iter().any(|p| p.0 == Panel::Allocation);
     if model.edit.is_some()
         && let Some(row) = rows.iter_mut().find(edits)
     {
@@ -96,13 +96,13 @@ fn rows(model: &Model) -> Vec<Row> {
     rows
 }
 
-fn columns(row: Rect, wanted: &Row, panels: &mut Vec<(Panel, Rect)>) {
-    let part = |(panel, weight): &(Panel, u16)| Part {
+fn columns(row: Rect, wanted: &LayoutRow, panels: &mut Vec<(Panel, Rect)>) {
+    let part = |(panel, weight): &(Panel, u16)| SizeShare {
         weight: *weight,
         least: least_width(*panel).min(row.width / wanted.panels.len() as u16),
         most: u16::MAX,
     };
-    let parts: Vec<Part> = wanted.panels.iter().map(part).collect();
+    let parts: Vec<SizeShare> = wanted.panels.iter().map(part).collect();
     let mut rest = row;
     for ((panel, _), width) in wanted.panels.iter().zip(share(row.width, &parts)) {
         let (here, beside) = cut_left(rest, width);
@@ -120,11 +120,11 @@ fn least_width(panel: Panel) -> u16 {
 }
 
 /// A row is as high as the highest of its panels needs.
-fn height(row: &Row, model: &Model, body: u16) -> Part {
+fn height(row: &LayoutRow, model: &Model, body: u16) -> SizeShare {
     let of = |panel: &(Panel, u16)| bounds(panel.0, model, body);
     let bounds = row.panels.iter().map(of);
     let (least, most) = bounds.fold((3, 0), |all, b| (all.0.max(b.0), all.1.max(b.1)));
-    Part {
+    SizeShare {
         weight: row.height,
         least,
         most,

@@ -12,24 +12,24 @@ const HEAVIEST: u16 = 100;
 /// A named arrangement of panels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Layout {
+pub struct PanelLayout {
     /// What it is called; one of a user's replaces a built-in one of the same name.
     pub name: String,
     /// From the top.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LayoutRow>,
 }
 
 /// Panels side by side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
+pub struct LayoutRow {
     /// Its share of the height against those of the other rows.
     pub height: u16,
     /// From the left, each with its share of the width.
     pub panels: Vec<(Panel, u16)>,
 }
 
-impl Layout {
+impl PanelLayout {
     /// Whether a layout of that name comes with the program.
     pub fn is_built_in(name: &str) -> bool {
         built_in().iter().any(|l| l.name == name)
@@ -75,7 +75,7 @@ impl Layout {
     }
 }
 
-impl Row {
+impl LayoutRow {
     fn check(&self) -> Result<(), String> {
         let weights = self.panels.iter().map(|(panel, w)| (panel.name(), *w));
         let mut all = std::iter::once(("height", self.height)).chain(weights);
@@ -93,13 +93,13 @@ impl Row {
 }
 
 /// The layouts that every console has.
-pub fn built_in() -> Vec<Layout> {
+pub fn built_in() -> Vec<PanelLayout> {
     use Panel::{Allocation, Latency, Log, Members, Search, Streams, Throughput};
-    let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| Layout {
+    let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| PanelLayout {
         name: name.into(),
         rows: rows
             .iter()
-            .map(|(height, panels)| Row {
+            .map(|(height, panels)| LayoutRow {
                 height: *height,
                 panels: panels.to_vec(),
             })

@@ -2,7 +2,7 @@
 
 /// One part of what is shared out.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct SizeShare {
     /// Its share against the others'.
     pub weight: u16,
     /// What it is useless without.
@@ -12,7 +12,7 @@ pub struct Part {
 }
 
 /// Sizes that add up to `room`: each part has its least, and by weight up to its most.
-pub fn share(room: u16, parts: &[Part]) -> Vec<u16> {
+pub fn share(room: u16, parts: &[SizeShare]) -> Vec<u16> {
     let mut sizes: Vec<u16> = parts.iter().map(|p| p.least).collect();
     squeeze(&mut sizes, room);
     let mut spare = room.saturating_sub(sizes.iter().sum());
@@ -39,7 +39,7 @@ fn squeeze(sizes: &mut [u16], room: u16) {
 }
 
 /// The part with the least for its weight, of those that can use more; else of all.
-fn poorest(sizes: &[u16], parts: &[Part]) -> Option<usize> {
+fn poorest(sizes: &[u16], parts: &[SizeShare]) -> Option<usize> {
     let open = |at: &usize| sizes[*at] < parts[*at].most;
     let rich = |at: &usize| u32::from(sizes[*at]) * 1000 / u32::from(parts[*at].weight.max(1));
     let all = 0..parts.len();

@@ -5,7 +5,7 @@ use divisi::session::ReloadState;
 use super::keys;
 use crate::console::commands::{Entry, Id, TABLE};
 use crate::console::format;
-use crate::console::model::{Message, Model};
+use crate::console::model::{FooterMessage, Model};
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
@@ -19,7 +19,7 @@ pub fn rows(model: &Model, width: u16) -> u16 {
 }
 
 /// A message in lines: why something was refused is of no use when it is cut.
-fn said(message: &Message, room: u16) -> Vec<String> {
+fn said(message: &FooterMessage, room: u16) -> Vec<String> {
     let sign = if message.bad { "✗" } else { "›" };
     let text = format!("{sign} {}", message.text);
     if format::width(&text) <= room {

@@ -15,7 +15,7 @@ mod throughput;
 
 pub use allocation::{cell_at, gpu_words, rows_needed as allocation_rows};
 pub use lints::texts as lint_texts;
-pub use streams::{Row as StreamRow, View as StreamView};
+pub use streams::{StreamRow, StreamsView as StreamView};
 pub use streams::{keys as stream_keys, rows_needed as stream_rows};
 
 use ratatui::buffer::Buffer;
@@ -46,7 +46,7 @@ pub fn draw(model: &Model, buffer: &mut Buffer) {
     model.settings.styles.finish(model.look, buffer);
 }
 
-fn draw_screen(model: &Model, buffer: &mut Buffer, area: Rect, screen: &layout::Screen) {
+fn draw_screen(model: &Model, buffer: &mut Buffer, area: Rect, screen: &layout::ScreenAreas) {
     let look = &model.settings.styles;
     header::draw(&mut Painter::new(buffer, screen.header, look), model);
     for (panel, place) in &screen.panels {

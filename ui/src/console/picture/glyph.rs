@@ -8,7 +8,7 @@ pub const CELL: (f64, f64) = (8.4, 18.0);
 
 /// How a sign is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum GlyphKind {
     /// Filled areas, with so many percent of the colour.
     Fill(u8),
     /// Thin lines.
@@ -19,7 +19,7 @@ pub enum Kind {
 
 /// The path of a sign at column `x` and row `y`, `count` times side by side; none for
 /// signs that the font sets.
-pub fn path(sign: char, x: u16, y: u16, count: u16) -> Option<(Kind, String)> {
+pub fn path(sign: char, x: u16, y: u16, count: u16) -> Option<(GlyphKind, String)> {
     let at = (f64::from(x) * CELL.0, f64::from(y) * CELL.1);
     let wide = f64::from(count) * CELL.0;
     if let Some((kind, area)) = block(sign) {
@@ -34,7 +34,7 @@ pub fn path(sign: char, x: u16, y: u16, count: u16) -> Option<(Kind, String)> {
     }
     if let '\u{2800}'..='\u{28ff}' = sign {
         let each = (0..count).map(|i| dots(sign, at.0 + f64::from(i) * CELL.0, at.1));
-        return Some((Kind::Dots, each.collect()));
+        return Some((GlyphKind::Dots, each.collect()));
     }
     let each: Option<String> = match sign {
         '─' => Some(format!("M{} {}h{}", n(at.0), n(at.1 + 9.0), n(wide))),
@@ -43,26 +43,26 @@ pub fn path(sign: char, x: u16, y: u16, count: u16) -> Option<(Kind, String)> {
             drawn.collect()
         }
     };
-    each.map(|path| (Kind::Line, path))
+    each.map(|path| (GlyphKind::Line, path))
 }
 
 /// The part of a cell that a block covers: left, top, width, height, in shares.
-fn block(sign: char) -> Option<(Kind, (f64, f64, f64, f64))> {
+fn block(sign: char) -> Option<(GlyphKind, (f64, f64, f64, f64))> {
     let full = (0.0, 0.0, 1.0, 1.0);
     let code = sign as u32;
     Some(match sign {
-        '░' => (Kind::Fill(25), full),
-        '▒' => (Kind::Fill(50), full),
-        '▓' => (Kind::Fill(75), full),
-        '▀' => (Kind::Fill(100), (0.0, 0.0, 1.0, 0.5)),
-        '▐' => (Kind::Fill(100), (0.5, 0.0, 0.5, 1.0)),
+        '░' => (GlyphKind::Fill(25), full),
+        '▒' => (GlyphKind::Fill(50), full),
+        '▓' => (GlyphKind::Fill(75), full),
+        '▀' => (GlyphKind::Fill(100), (0.0, 0.0, 1.0, 0.5)),
+        '▐' => (GlyphKind::Fill(100), (0.5, 0.0, 0.5, 1.0)),
         '▁'..='█' => {
             let share = f64::from(code - 0x2580) / 8.0;
-            (Kind::Fill(100), (0.0, 1.0 - share, 1.0, share))
+            (GlyphKind::Fill(100), (0.0, 1.0 - share, 1.0, share))
         }
         '▉'..='▏' => {
             let share = f64::from(0x2590 - code) / 8.0;
-            (Kind::Fill(100), (0.0, 0.0, share, 1.0))
+            (GlyphKind::Fill(100), (0.0, 0.0, share, 1.0))
         }
         _ => return None,
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::Modifier;
 
-use super::glyph::{self, CELL, Kind, n};
+use super::glyph::{self, CELL, GlyphKind, n};
 use super::{rows, signs};
 use crate::console::format;
 use crate::console::theme::{Rgb, Styles, looks};
@@ -26,7 +26,7 @@ struct Ink {
 #[derive(Default)]
 struct Drawing {
     grounds: BTreeMap<Rgb, String>,
-    drawn: BTreeMap<(Rgb, Kind), String>,
+    drawn: BTreeMap<(Rgb, GlyphKind), String>,
     texts: String,
 }
 
@@ -115,13 +115,15 @@ impl Drawing {
         for ((colour, kind), path) in self.drawn {
             let colour = hex(colour);
             text += &match kind {
-                Kind::Fill(100) => format!("<path fill=\"{colour}\" d=\"{path}\"/>\n"),
-                Kind::Fill(share) => format!(
+                GlyphKind::Fill(100) => format!("<path fill=\"{colour}\" d=\"{path}\"/>\n"),
+                GlyphKind::Fill(share) => format!(
                     "<path fill=\"{colour}\" fill-opacity=\"{}\" d=\"{path}\"/>\n",
                     n(f64::from(share) / 100.0)
                 ),
-                Kind::Line => format!("<path fill=\"none\" stroke=\"{colour}\" d=\"{path}\"/>\n"),
-                Kind::Dots => format!(
+                GlyphKind::Line => {
+                    format!("<path fill=\"none\" stroke=\"{colour}\" d=\"{path}\"/>\n")
+                }
+                GlyphKind::Dots => format!(
                     "<path stroke=\"{colour}\" stroke-width=\"2.6\" stroke-linecap=\"round\" d=\"{path}\"/>\n"
                 ),
             };

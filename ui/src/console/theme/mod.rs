@@ -102,7 +102,7 @@ impl Role {
 
 /// The terminal's abilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct TerminalLook {
     /// How many colours.
     pub colours: Colours,
     /// Only the characters of ASCII.
@@ -119,11 +119,11 @@ fn speaks_unicode(all: &str, kind: &str, lang: &str) -> bool {
     })
 }
 
-impl Look {
+impl TerminalLook {
     /// From `NO_COLOR`, `COLORTERM`, `TERM`, `DIVISI_ASCII` and the locale.
     pub fn from_env() -> Self {
         let set = |name: &str| std::env::var(name).unwrap_or_default();
-        Look {
+        TerminalLook {
             colours: colours(&set("NO_COLOR"), &set("COLORTERM"), &set("TERM")),
             ascii: match set("DIVISI_ASCII").as_str() {
                 "" => !speaks_unicode(&set("LC_ALL"), &set("LC_CTYPE"), &set("LANG")),

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Style};
 
 use super::colour::{self, Rgb};
-use super::{Colour, Colours, Look, Paint, Role, glyphs};
+use super::{Colour, Colours, Paint, Role, TerminalLook, glyphs};
 
 /// The look of what has none.
 static PLAIN: Paint = Paint::NONE;
@@ -47,7 +47,7 @@ impl Theme {
     }
 
     /// What it comes to on a terminal.
-    pub fn styles(&self, look: Look) -> Styles {
+    pub fn styles(&self, look: TerminalLook) -> Styles {
         let colours = look.colours;
         let text = self.paint(Role::Text).style(colours);
         Styles {
@@ -83,7 +83,7 @@ impl Styles {
 
     /// One pass over the finished picture: the theme's ground under everything, and what
     /// this terminal cannot show is replaced.
-    pub fn finish(&self, look: Look, buffer: &mut Buffer) {
+    pub fn finish(&self, look: TerminalLook, buffer: &mut Buffer) {
         let plain = self.behind == Color::Reset && self.text == Color::Reset;
         if plain && look.colours != Colours::None && !look.ascii {
             return;

@@ -8,18 +8,18 @@ use std::collections::VecDeque;
 
 use divisi::trace::SpanKind;
 
-use super::history::History;
-use super::packed::{Packed, nanos};
-use super::rows::Rows;
+use super::history::SpanHistory;
+use super::packed::{PackedSpan, nanos};
+use super::rows::TimelineRows;
 use super::union::Union;
-use super::window::Window;
+use super::window::TimeWindow;
 
 /// A step that covers less of a cell does not show there.
 const LEAST: f32 = 0.02;
 
 /// One cell of a lane's row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct CellMark {
     /// What the lane did for most of the cell.
     pub kind: Option<SpanKind>,
     /// Of every other batch.
@@ -59,8 +59,8 @@ struct Label {
 /// All rows as cells.
 #[derive(Clone, Debug, Default)]
 pub struct Canvas {
-    rows: Rows,
-    window: Window,
+    rows: TimelineRows,
+    window: TimeWindow,
     /// Spans painted: the number of the next one.
     seen: u64,
     /// The latest end among them.
@@ -77,7 +77,7 @@ pub struct Canvas {
 
 impl Canvas {
     /// The picture of a window, painted from nothing.
-    pub fn of(history: &History, rows: &Rows, window: Window) -> Self {
+    pub fn of(history: &SpanHistory, rows: &TimelineRows, window: TimeWindow) -> Self {
         let lanes = rows.lanes() * window.cells;
         let mut canvas = Canvas {
             rows: rows.clone(),
@@ -100,7 +100,12 @@ impl Canvas {
 
     /// Moves on to the window and paints what is new; false where it has to be painted
     /// from nothing.
-    pub fn follow(&mut self, history: &History, rows: &Rows, window: Window) -> bool {
+    pub fn follow(
+        &mut self,
+        history: &SpanHistory,
+        rows: &TimelineRows,
+        window: TimeWindow,
+    ) -> bool {
         let like = self.window.cell == window.cell && self.window.cells == window.cells;
         let cut = self.latest > nanos(self.window.until()) && window.first > self.window.first;
         if !like || cut || window.first < self.window.first || self.rows != *rows {
@@ -117,7 +122,7 @@ impl Canvas {
         true
     }
 
-    fn advance(&mut self, window: Window) {
+    fn advance(&mut self, window: TimeWindow) {
         let from = self.window.last().max(window.first);
         self.window = window;
         for cell in from..window.last() {
@@ -139,7 +144,7 @@ impl Canvas {
         column(cell, self.window.cells)
     }
 
-    fn add(&mut self, span: &Packed) {
+    fn add(&mut self, span: &PackedSpan) {
         self.latest = self.latest.max(span.end);
         if !self.window.meets(span.start, span.end) {
             return;
@@ -161,7 +166,7 @@ impl Canvas {
         }
     }
 
-    fn paint(&mut self, row: usize, span: &Packed) {
+    fn paint(&mut self, row: usize, span: &PackedSpan) {
         let Some(kind) = part_of(span.kind()) else {
             return;
         };
@@ -226,12 +231,12 @@ impl Canvas {
     }
 
     /// A lane's cell, counted from the window's first.
-    pub fn mark(&self, row: usize, cell: usize) -> Mark {
+    pub fn mark(&self, row: usize, cell: usize) -> CellMark {
         let start = row * self.window.cells;
         let at = start + self.column(self.window.first + cell as i64);
         let cover = &self.cover[at];
         let digit = self.digits[start + cell];
-        Mark {
+        CellMark {
             kind: kind_of(&cover.parts),
             other: cover.other,
             eighths: cover.eighths(),

@@ -13,21 +13,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::packed::{Packed, nanos};
+use super::packed::{PackedSpan, nanos};
 
 /// Spans in a chunk.
 const CHUNK: usize = 1024;
 /// Beyond so many bytes only what is young enough is kept, and never more than so many.
 const ENOUGH_BYTES: usize = 48 << 20;
 const MOST_BYTES: usize = 128 << 20;
-const ENOUGH_CHUNKS: usize = ENOUGH_BYTES / (CHUNK * size_of::<Packed>());
-const MOST_CHUNKS: usize = MOST_BYTES / (CHUNK * size_of::<Packed>());
+const ENOUGH_CHUNKS: usize = ENOUGH_BYTES / (CHUNK * size_of::<PackedSpan>());
+const MOST_CHUNKS: usize = MOST_BYTES / (CHUNK * size_of::<PackedSpan>());
 /// Young enough: five minutes, and a little for what is late.
 const YOUNG: u64 = 305_000_000_000;
 
 #[derive(Clone, Debug)]
 struct Chunk {
-    spans: Vec<Packed>,
+    spans: Vec<PackedSpan>,
     /// The earliest start and the latest end.
     from: u64,
     until: u64,
@@ -45,7 +45,7 @@ impl Chunk {
 
 /// Spans by their numbers, which count from 0 since the start.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct SpanHistory {
     /// All full but the last.
     chunks: VecDeque<Arc<Chunk>>,
     /// The number of the first span that is there: how many are gone.
@@ -54,9 +54,9 @@ pub struct History {
     gone_until: Option<u64>,
 }
 
-impl History {
+impl SpanHistory {
     /// Adds one; the oldest make room.
-    pub fn push(&mut self, span: Packed) {
+    pub fn push(&mut self, span: PackedSpan) {
         let full = self.chunks.back().is_none_or(|c| c.spans.len() == CHUNK);
         if full {
             self.make_room();
@@ -112,13 +112,13 @@ impl History {
 
     /// Bytes taken, filled or not.
     pub fn bytes(&self) -> usize {
-        let of = |c: &Arc<Chunk>| c.spans.capacity() * size_of::<Packed>() + size_of::<Chunk>();
+        let of = |c: &Arc<Chunk>| c.spans.capacity() * size_of::<PackedSpan>() + size_of::<Chunk>();
         let chunks: usize = self.chunks.iter().map(of).sum();
         chunks + self.chunks.capacity() * size_of::<Arc<Chunk>>()
     }
 
     /// The spans numbered from `number` on.
-    pub fn from(&self, number: u64) -> impl DoubleEndedIterator<Item = (u64, &Packed)> {
+    pub fn from(&self, number: u64) -> impl DoubleEndedIterator<Item = (u64, &PackedSpan)> {
         let skipped = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let chunk = (skipped / CHUNK).min(self.chunks.len());
         let offset = skipped - chunk * CHUNK;
@@ -132,7 +132,7 @@ impl History {
     }
 
     /// The spans numbered below `number`, the latest first.
-    pub fn before(&self, number: u64) -> impl Iterator<Item = (u64, &Packed)> {
+    pub fn before(&self, number: u64) -> impl Iterator<Item = (u64, &PackedSpan)> {
         let count = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let chunks = (count.div_ceil(CHUNK)).min(self.chunks.len());
         let numbered = self.chunks.range(..chunks).enumerate().rev();
@@ -145,7 +145,11 @@ impl History {
     }
 
     /// The spans that have to do with a part of time, in the order in which they came.
-    pub fn within(&self, from: Duration, until: Duration) -> impl Iterator<Item = (u64, &Packed)> {
+    pub fn within(
+        &self,
+        from: Duration,
+        until: Duration,
+    ) -> impl Iterator<Item = (u64, &PackedSpan)> {
         let (from, until) = (nanos(from), nanos(until));
         let chunks = self.chunks.iter().enumerate();
         let met = chunks.filter(move |(_, c)| c.until >= from && c.from < until);

@@ -7,9 +7,9 @@ mod rows;
 mod union;
 mod window;
 
-pub use canvas::{Canvas, Mark};
-pub use rows::{RowKey, Rows, Sum};
-pub use window::Window;
+pub use canvas::{Canvas, CellMark};
+pub use rows::{RowKey, RowSum, TimelineRows};
+pub use window::TimeWindow;
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use divisi::trace::{Span, SpanKind};
 
-use history::History;
-use packed::Packed;
+use history::SpanHistory;
+use packed::PackedSpan;
 
 /// How far from a span the others of its batch are looked for, in spans: they come in
 /// one look at the engine, in the order of their ends.
@@ -27,7 +27,7 @@ const NEAR: u64 = 8192;
 /// The latest spans.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    history: History,
+    history: SpanHistory,
     parity: HashMap<(usize, usize, usize), bool>,
     newest: Option<Duration>,
     /// What was painted last, to go on from. What is drawn does not depend on it.
@@ -42,7 +42,7 @@ impl Timeline {
         for span in &spans {
             let other = self.other(span);
             self.newest = self.newest.max(Some(span.end));
-            self.history.push(Packed::new(span, other));
+            self.history.push(PackedSpan::new(span, other));
         }
     }
 
@@ -83,7 +83,7 @@ impl Timeline {
     }
 
     /// The picture of a window.
-    pub fn picture(&self, rows: &Rows, window: Window) -> Ref<'_, Canvas> {
+    pub fn picture(&self, rows: &TimelineRows, window: TimeWindow) -> Ref<'_, Canvas> {
         let mut kept = self.canvas.borrow_mut();
         if !kept.follow(&self.history, rows, window) {
             *kept = Canvas::of(&self.history, rows, window);

@@ -20,7 +20,7 @@ const KINDS: [SpanKind; 6] = [
 /// A span, and whether its batch is every other one of its lane. Times are nanoseconds
 /// since the engine's start.
 #[derive(Clone, Copy, Debug)]
-pub struct Packed {
+pub struct PackedSpan {
     pub start: u64,
     pub end: u64,
     batch: u64,
@@ -35,10 +35,10 @@ pub struct Packed {
     pub other: bool,
 }
 
-impl Packed {
+impl PackedSpan {
     pub fn new(span: &Span, other: bool) -> Self {
         let kind = KINDS.iter().position(|k| *k == span.kind);
-        Packed {
+        PackedSpan {
             start: nanos(span.start),
             end: nanos(span.end),
             batch: span.batch.unwrap_or(NO_BATCH),

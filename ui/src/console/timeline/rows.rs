@@ -4,7 +4,7 @@ use divisi::trace::{Span, SpanKind};
 
 /// What a row shows of a whole device: when it did this at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sum {
+pub enum RowSum {
     /// Any lane computed.
     Compute,
     /// Samples were copied to its memory.
@@ -13,13 +13,13 @@ pub enum Sum {
     FromDevice,
 }
 
-impl Sum {
+impl RowSum {
     /// The sum that a step counts towards.
     pub fn of(kind: SpanKind) -> Option<Self> {
         match kind {
-            SpanKind::Compute => Some(Sum::Compute),
-            SpanKind::CopyIn | SpanKind::CopyAhead => Some(Sum::ToDevice),
-            SpanKind::CopyOut => Some(Sum::FromDevice),
+            SpanKind::Compute => Some(RowSum::Compute),
+            SpanKind::CopyIn | SpanKind::CopyAhead => Some(RowSum::ToDevice),
+            SpanKind::CopyOut => Some(RowSum::FromDevice),
             SpanKind::Wait | SpanKind::Send => None,
         }
     }
@@ -42,13 +42,13 @@ pub enum RowKey {
         /// Row of the matrix.
         device: usize,
         /// What is summed.
-        sum: Sum,
+        sum: RowSum,
     },
 }
 
 /// Where lanes of workers and sums of devices are in a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct TimelineRows {
     /// Members of the matrix.
     members: usize,
     /// By device and member: the first row and how many.
@@ -59,14 +59,14 @@ pub struct Rows {
     summed: usize,
 }
 
-impl Rows {
+impl TimelineRows {
     /// No rows yet for a matrix of so many devices and members.
     pub fn new(devices: usize, members: usize) -> Self {
-        Rows {
+        TimelineRows {
             members,
             workers: vec![None; devices * members],
             sums: vec![[None; 3]; devices],
-            ..Rows::default()
+            ..TimelineRows::default()
         }
     }
 
@@ -81,7 +81,7 @@ impl Rows {
     }
 
     /// A row for a sum of a device.
-    pub fn sum(&mut self, device: usize, sum: Sum) -> usize {
+    pub fn sum(&mut self, device: usize, sum: RowSum) -> usize {
         let next = self.summed;
         let Some(place) = self.sums.get_mut(device) else {
             return next;
@@ -127,7 +127,7 @@ impl Rows {
     }
 
     pub(super) fn summed(&self, kind: SpanKind, device: usize) -> Option<usize> {
-        let sum = Sum::of(kind)?;
+        let sum = RowSum::of(kind)?;
         self.sums.get(device)?[sum as usize]
     }
 }

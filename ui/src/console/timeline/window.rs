@@ -10,7 +10,7 @@ const LEAST_CELL: u64 = 100;
 /// The part of time that a row shows. Cells are counted from the engine's start, so a
 /// picture that moves does so by whole cells and does not shimmer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Window {
+pub struct TimeWindow {
     /// The number of the first cell; below zero before the engine's start, where nothing
     /// is.
     pub first: i64,
@@ -20,13 +20,13 @@ pub struct Window {
     pub cells: usize,
 }
 
-impl Window {
+impl TimeWindow {
     /// `cells` cells over `length`, the last of which has `end` in it.
     pub fn ending(end: Duration, length: Duration, cells: usize) -> Self {
         let cells = cells.max(1);
         let cell = (nanos(length) / cells as u64).max(LEAST_CELL);
         let first = number(nanos(end) / cell).saturating_sub(number(cells as u64 - 1));
-        Window { first, cell, cells }
+        TimeWindow { first, cell, cells }
     }
 
     /// The number of the cell after the last.

@@ -4,35 +4,35 @@ use std::num::NonZeroU32;
 
 use divisi::session::{Command, DeviceView, Slowdown};
 
-use super::{Choice, Field, Form, Kind};
+use super::{Form, FormChoice, FormField, FormKind};
 
 impl Form {
     /// Samples alive at most on the device, under elastic batching.
     pub fn max_inf(device: usize, view: &DeviceView) -> Self {
         let now = view.max_inf.map_or(String::new(), |n| n.to_string());
-        let fields = vec![Field::number(
+        let fields = vec![FormField::number(
             "at most",
             now,
             "samples; empty: as the policy says",
         )];
         let help = "samples in execution on the device under elastic";
-        let choice = Choice::new("MaxInf", help, fields);
+        let choice = FormChoice::new("MaxInf", help, fields);
         let title = format!("MaxInf of {}", view.name);
-        Form::new(Kind::MaxInf(device), title, vec![choice])
+        Form::new(FormKind::MaxInf(device), title, vec![choice])
     }
 
     /// How many times as long a simulated device takes.
     pub fn slow(device: usize, view: &DeviceView) -> Self {
-        let fields = vec![Field::number(
+        let fields = vec![FormField::number(
             "factor",
             view.slowdown,
             "times as long; 1 is normal",
         )];
         let help = "as if others were using the device";
-        let choice = Choice::new("slow down", help, fields)
+        let choice = FormChoice::new("slow down", help, fields)
             .noting("Its workers are then slower than their profiles and marked so, with a move that relieves them.");
         let title = format!("slow {} down", view.name);
-        Form::new(Kind::Slow(device), title, vec![choice])
+        Form::new(FormKind::Slow(device), title, vec![choice])
     }
 
     pub(super) fn max_inf_command(&self, device: usize) -> Result<Command, String> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi::session::{Command, Target, Terms};
 
-use super::{Choice, Field, Form, Kind, optional};
+use super::{Form, FormChoice, FormField, FormKind, optional};
 
 const WATCHED: &str = "What is applied comes back by itself, with the reason, where it does \
      worse than this within that time. Empty: does not matter.";
@@ -15,12 +15,12 @@ impl Form {
         let latency = now.map_or(String::new(), |t| tidy(t.latency.as_secs_f64() * 1e3));
         let share = now.map_or(99.0, |t| t.share * 100.0);
         let fields = vec![
-            Field::number("within", latency, "ms; empty: no objective"),
-            Field::number("share", tidy(share), "% of requests"),
+            FormField::number("within", latency, "ms; empty: no objective"),
+            FormField::number("share", tidy(share), "% of requests"),
         ];
         let help = "requests are to be answered in time";
-        let choice = Choice::new("objective", help, fields);
-        Form::new(Kind::Target, "service objective", vec![choice])
+        let choice = FormChoice::new("objective", help, fields);
+        Form::new(FormKind::Target, "service objective", vec![choice])
     }
 
     pub(super) fn target_command(&self) -> Result<Command, String> {
@@ -42,18 +42,18 @@ impl Form {
         let percent = |share: f64| tidy(share * 100.0);
         let text = |n: Option<f64>, as_text: fn(f64) -> String| n.map_or(String::new(), as_text);
         let fields = vec![
-            Field::number("lasts", tidy(last.lasts.as_secs_f64()), "s"),
-            Field::number("p99", text(last.p99, tidy), "times what it was, at most"),
-            Field::number(
+            FormField::number("lasts", tidy(last.lasts.as_secs_f64()), "s"),
+            FormField::number("p99", text(last.p99, tidy), "times what it was, at most"),
+            FormField::number(
                 "failures",
                 text(last.failures, percent),
                 "% more requests, at most",
             ),
-            Field::number("accuracy", text(last.accuracy, percent), "% lower, at most"),
+            FormField::number("accuracy", text(last.accuracy, percent), "% lower, at most"),
         ];
-        let choice = Choice::new("probation", "it rolls back if it does worse", fields);
+        let choice = FormChoice::new("probation", "it rolls back if it does worse", fields);
         let choice = choice.noting(WATCHED);
-        Form::new(Kind::Terms, "apply on probation", vec![choice])
+        Form::new(FormKind::Terms, "apply on probation", vec![choice])
     }
 
     pub(super) fn terms_filled(&self) -> Result<Terms, String> {

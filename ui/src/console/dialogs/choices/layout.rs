@@ -1,7 +1,7 @@
 //! A layout to be saved.
 
-use super::{Choice, Field, Form, Kind};
-use crate::console::layout::Layout;
+use super::{Form, FormChoice, FormField, FormKind};
+use crate::console::layout::PanelLayout;
 
 const NOTE: &str = "Lies in layouts/ of the configuration; one of the same name is replaced.";
 /// A longer name has no room in a header.
@@ -10,13 +10,14 @@ const MOST: usize = 32;
 impl Form {
     /// Asks what the layout that is shown is to be called.
     pub fn layout(now: &str) -> Self {
-        let name = match Layout::is_built_in(now) {
+        let name = match PanelLayout::is_built_in(now) {
             true => format!("my-{now}"),
             false => now.to_owned(),
         };
         let help = "the panels that are shown, and their sizes";
-        let choice = Choice::new("layout", help, vec![Field::free("name", name)]).noting(NOTE);
-        Form::new(Kind::Layout, "save layout", vec![choice])
+        let choice =
+            FormChoice::new("layout", help, vec![FormField::free("name", name)]).noting(NOTE);
+        Form::new(FormKind::Layout, "save layout", vec![choice])
     }
 
     pub(super) fn layout_name(&self) -> Result<String, String> {
@@ -28,7 +29,7 @@ impl Form {
                 "name: expected a-z, 0-9 and -, at most {MOST}, {found}"
             ));
         }
-        match Layout::is_built_in(name) {
+        match PanelLayout::is_built_in(name) {
             true => Err(format!("name: `{name}` is built in; expected another")),
             false => Ok(name.to_owned()),
         }

@@ -2,10 +2,10 @@
 
 use divisi::session::{Command, LoadPattern};
 
-use super::{Choice, Field, Form, Kind};
+use super::{Form, FormChoice, FormField, FormKind};
 
 /// What stands in the fields to begin with.
-struct Values {
+struct LoadValues {
     clients: String,
     samples: String,
     rate: String,
@@ -21,8 +21,8 @@ impl Form {
     pub fn load(now: Option<&LoadPattern>) -> Self {
         let text = now.map_or("closed".to_owned(), ToString::to_string);
         let (name, numbers) = text.split_once(':').unwrap_or((&text, ""));
-        let values = Values::of(name, numbers);
-        Form::new(Kind::Load, "load", choices(&values)).choosing(name)
+        let values = LoadValues::of(name, numbers);
+        Form::new(FormKind::Load, "load", choices(&values)).choosing(name)
     }
 
     /// The engine's own parser knows the bounds.
@@ -54,10 +54,10 @@ fn seconds(text: &str) -> String {
     }
 }
 
-impl Values {
+impl LoadValues {
     /// Those of the load called `name` are in `numbers`, as it is written.
     fn of(name: &str, numbers: &str) -> Self {
-        let mut values = Values {
+        let mut values = LoadValues {
             clients: "16".into(),
             samples: "32".into(),
             rate: "800".into(),
@@ -97,48 +97,48 @@ impl Values {
     }
 }
 
-fn choices(values: &Values) -> Vec<Choice> {
-    let rated = |rate: &String, unit| vec![Field::number("rate", rate, unit)];
+fn choices(values: &LoadValues) -> Vec<FormChoice> {
+    let rated = |rate: &String, unit| vec![FormField::number("rate", rate, unit)];
     vec![
-        Choice::new(
+        FormChoice::new(
             "closed",
             "each client sends again as soon as it is answered",
             vec![
-                Field::number("clients", &values.clients, ""),
-                Field::number("samples", &values.samples, "a request"),
+                FormField::number("clients", &values.clients, ""),
+                FormField::number("samples", &values.samples, "a request"),
             ],
         ),
-        Choice::new(
+        FormChoice::new(
             "poisson",
             "one-sample requests at random moments",
             rated(&values.rate, "requests/s"),
         ),
-        Choice::new(
+        FormChoice::new(
             "steady",
             "one-sample requests at even intervals",
             rated(&values.rate, "requests/s"),
         ),
-        Choice::new(
+        FormChoice::new(
             "burst",
             "150 requests slowly, then 250 fast, and again",
             rated(&values.fast, "requests/s when fast"),
         ),
-        Choice::new(
+        FormChoice::new(
             "diurnal",
             "the rate rises and falls as over a day",
             vec![
-                Field::number("peak", &values.peak, "requests/s at most"),
-                Field::number("period", &values.period, "s a day"),
+                FormField::number("peak", &values.peak, "requests/s at most"),
+                FormField::number("period", &values.period, "s a day"),
             ],
         ),
-        Choice::new(
+        FormChoice::new(
             "replay",
             "requests as a file recorded their arrivals",
             vec![
-                Field::free("file", &values.file),
-                Field::number("speed", &values.speed, "times as fast"),
+                FormField::free("file", &values.file),
+                FormField::number("speed", &values.speed, "times as fast"),
             ],
         ),
-        Choice::new("stop", "send nothing", Vec::new()),
+        FormChoice::new("stop", "send nothing", Vec::new()),
     ]
 }

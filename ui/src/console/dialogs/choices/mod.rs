@@ -8,25 +8,25 @@ mod policy;
 mod search;
 mod segment;
 
-use super::Answer;
-use super::forms::{Choice, Field, Form, Kind};
+use super::DialogReply;
+use super::forms::{Form, FormChoice, FormField, FormKind};
 
 impl Form {
     /// What is filled in, or what is wrong with it.
-    pub(super) fn answer(&self) -> Result<Answer, String> {
+    pub(super) fn answer(&self) -> Result<DialogReply, String> {
         let name = self.choices[self.chosen].name;
         let command = match self.kind {
-            Kind::Load => self.load_command(name),
-            Kind::Policy => return self.policy_setting(name).map(Answer::Stage),
-            Kind::SegmentSize => return self.segment_setting().map(Answer::Stage),
-            Kind::Terms => return self.terms_filled().map(Answer::Apply),
-            Kind::Search => self.search_command(name),
-            Kind::MaxInf(device) => self.max_inf_command(device),
-            Kind::Slow(device) => self.slow_command(device),
-            Kind::Layout => return self.layout_name().map(Answer::SaveLayout),
-            Kind::Target => self.target_command(),
+            FormKind::Load => self.load_command(name),
+            FormKind::Policy => return self.policy_setting(name).map(DialogReply::Stage),
+            FormKind::SegmentSize => return self.segment_setting().map(DialogReply::Stage),
+            FormKind::Terms => return self.terms_filled().map(DialogReply::Apply),
+            FormKind::Search => self.search_command(name),
+            FormKind::MaxInf(device) => self.max_inf_command(device),
+            FormKind::Slow(device) => self.slow_command(device),
+            FormKind::Layout => return self.layout_name().map(DialogReply::SaveLayout),
+            FormKind::Target => self.target_command(),
         };
-        command.map(Answer::Send)
+        command.map(DialogReply::Send)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use divisi::ensemble::PolicyKind;
 
-use super::{Choice, Field, Form, Kind};
+use super::{Form, FormChoice, FormField, FormKind};
 use crate::console::change::Setting;
 
 /// When it helps, said where it is chosen.
@@ -15,7 +15,7 @@ impl Form {
     /// The batching policy, starting from the one that is staged or runs.
     pub fn policy(now: PolicyKind) -> Self {
         let choices = PolicyKind::NAMES.map(|name| choice(name, now));
-        Form::new(Kind::Policy, "batching policy", choices.into()).choosing(now.name())
+        Form::new(FormKind::Policy, "batching policy", choices.into()).choosing(now.name())
     }
 
     /// The engine's own parser knows the bounds.
@@ -31,36 +31,36 @@ impl Form {
     }
 }
 
-fn choice(name: &'static str, now: PolicyKind) -> Choice {
+fn choice(name: &'static str, now: PolicyKind) -> FormChoice {
     let wait = match now.wait() {
         none if none.is_zero() => 5.0,
         wait => wait.as_secs_f64() * 1e3,
     };
-    let waiting = || vec![Field::number("wait", wait, "ms at most")];
+    let waiting = || vec![FormField::number("wait", wait, "ms at most")];
     match name {
-        "no-wait" => Choice::new(
+        "no-wait" => FormChoice::new(
             name,
             "whatever waits, up to the batch size, at once",
             Vec::new(),
         ),
-        "opt-wait" => Choice::new(
+        "opt-wait" => FormChoice::new(
             name,
             "a full batch, or what is there after the wait",
             waiting(),
         ),
-        "pipelined-opt-wait" => Choice::new(
+        "pipelined-opt-wait" => FormChoice::new(
             name,
             "the same, samples copied while a batch computes",
             waiting(),
         )
         .noting(PIPELINED),
-        "static" => Choice::new(name, "as opt-wait, padded to the full batch", waiting()),
-        "segment" => Choice::new(
+        "static" => FormChoice::new(name, "as opt-wait, padded to the full batch", waiting()),
+        "segment" => FormChoice::new(
             name,
             "whole segments, closed when full or after the wait",
             waiting(),
         ),
-        _ => Choice::new(
+        _ => FormChoice::new(
             name,
             "the largest idle lane (1, 1, 2, 4, …) that fills",
             elastic(now),
@@ -69,13 +69,13 @@ fn choice(name: &'static str, now: PolicyKind) -> Choice {
     }
 }
 
-fn elastic(now: PolicyKind) -> Vec<Field> {
+fn elastic(now: PolicyKind) -> Vec<FormField> {
     let most = match now {
         PolicyKind::Elastic { max_inf } => max_inf,
         _ => None,
     };
     let most = most.map_or(String::new(), |n| n.to_string());
-    vec![Field::number(
+    vec![FormField::number(
         "MaxInf",
         most,
         "samples; empty: sum of the batch sizes",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use divisi::search::{Bounds, EvaluatorKind, Goal};
 use divisi::session::{Command, SearchKind, SearchOrder};
 
-use super::{Choice, Field, Form, Kind, optional, whole};
+use super::{Form, FormChoice, FormField, FormKind, optional, whole};
 
 const EVALUATORS: &[&str] = &["bench", "model"];
 const OBJECTIVES: &[&str] = &["throughput", "latency"];
@@ -16,50 +16,50 @@ impl Form {
     /// The algorithms with their defaults, and the goal.
     pub fn search() -> Self {
         let (method, bounds) = (SearchOrder::default(), Bounds::default());
-        let seed = || Field::number("seed", bounds.seed, "");
+        let seed = || FormField::number("seed", bounds.seed, "");
         let finalists = || {
-            Field::number(
+            FormField::number(
                 "finalists",
                 method.finalists,
                 "run at the end of model; 0: none",
             )
         };
-        let evaluator = || Field::one_of("evaluator", EVALUATORS);
+        let evaluator = || FormField::one_of("evaluator", EVALUATORS);
         let local = vec![
-            Field::number("restarts", method.restarts, "climbs after the first"),
+            FormField::number("restarts", method.restarts, "climbs after the first"),
             finalists(),
             seed(),
         ];
         let greedy = vec![
             evaluator(),
-            Field::number("max_iter", bounds.max_iter, "iterations"),
-            Field::number("max_neighs", bounds.max_neighs, "neighbours each"),
+            FormField::number("max_iter", bounds.max_iter, "iterations"),
+            FormField::number("max_neighs", bounds.max_neighs, "neighbours each"),
             finalists(),
             seed(),
         ];
         let choices = vec![
-            Choice::new(
+            FormChoice::new(
                 "local",
                 "moves of one and two entries by the model; seconds",
                 local,
             ),
-            Choice::new(
+            FormChoice::new(
                 "greedy",
                 "bounded greedy from worst-fit, one entry at a time",
                 greedy,
             ),
-            Choice::new(
+            FormChoice::new(
                 "worst-fit",
                 "a matrix that fits, at once",
                 vec![evaluator()],
             ),
-            Choice::new(
+            FormChoice::new(
                 "best-batch",
                 "the best batch size of each member alone",
                 vec![evaluator()],
             ),
         ];
-        Form::new(Kind::Search, "search a better allocation", choices)
+        Form::new(FormKind::Search, "search a better allocation", choices)
             .sharing("goal", goal_fields())
     }
 
@@ -108,12 +108,12 @@ impl Form {
     }
 }
 
-fn goal_fields() -> Vec<Field> {
+fn goal_fields() -> Vec<FormField> {
     vec![
-        Field::one_of("objective", OBJECTIVES),
-        Field::number("p99", "", "ms at most; needs the model"),
-        Field::number("rate", "", "samples/s to serve; needs the model"),
-        Field::number("spare memory", "", "MiB free on every device"),
-        Field::one_of("serving", SERVING),
+        FormField::one_of("objective", OBJECTIVES),
+        FormField::number("p99", "", "ms at most; needs the model"),
+        FormField::number("rate", "", "samples/s to serve; needs the model"),
+        FormField::number("spare memory", "", "MiB free on every device"),
+        FormField::one_of("serving", SERVING),
     ]
 }

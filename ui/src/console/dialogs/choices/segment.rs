@@ -2,7 +2,7 @@
 
 use divisi::session::SetupFile;
 
-use super::{Choice, Field, Form, Kind};
+use super::{Form, FormChoice, FormField, FormKind};
 use crate::console::change::Setting;
 
 const NOTE: &str = "Extents of the sample pool are as large, whatever the policy.";
@@ -10,10 +10,10 @@ const NOTE: &str = "Extents of the sample pool are as large, whatever the policy
 impl Form {
     /// Samples in a segment, starting from what is staged or runs.
     pub fn segment_size(now: usize) -> Self {
-        let fields = vec![Field::number("at most", now, "samples")];
+        let fields = vec![FormField::number("at most", now, "samples")];
         let help = "consecutive samples that travel together";
-        let choice = Choice::new("segment size", help, fields).noting(NOTE);
-        Form::new(Kind::SegmentSize, "segment size", vec![choice])
+        let choice = FormChoice::new("segment size", help, fields).noting(NOTE);
+        Form::new(FormKind::SegmentSize, "segment size", vec![choice])
     }
 
     pub(super) fn segment_setting(&self) -> Result<Setting, String> {

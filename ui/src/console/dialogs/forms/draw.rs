@@ -1,6 +1,6 @@
 //! A form on the screen: all choices, the fields of the chosen one, the shared ones.
 
-use super::{Choice, Field, Form};
+use super::{Form, FormChoice, FormField};
 use crate::console::format;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
@@ -49,7 +49,13 @@ impl Form {
         (rows + notes.unwrap_or(0).max(1)) as u16 + 4
     }
 
-    fn draw_choice(&self, inside: &mut Painter<'_>, y: u16, choice: &Choice, chosen: bool) -> u16 {
+    fn draw_choice(
+        &self,
+        inside: &mut Painter<'_>,
+        y: u16,
+        choice: &FormChoice,
+        chosen: bool,
+    ) -> u16 {
         let (sign, role) = match (self.is_single(), chosen) {
             (true, _) => (" ", Role::Strong),
             (false, true) => ("●", Role::Strong),
@@ -74,7 +80,13 @@ impl Form {
         self.draw_fields(inside, y + 1, &self.shared, own)
     }
 
-    fn draw_fields(&self, inside: &mut Painter<'_>, y: u16, fields: &[Field], first: usize) -> u16 {
+    fn draw_fields(
+        &self,
+        inside: &mut Painter<'_>,
+        y: u16,
+        fields: &[FormField],
+        first: usize,
+    ) -> u16 {
         for (i, field) in fields.iter().enumerate() {
             let row = y + i as u16;
             inside.text(FIELD, row, field.name, Role::Text);
@@ -103,6 +115,6 @@ impl Form {
     }
 }
 
-fn note(choice: &Choice, width: u16) -> Vec<String> {
+fn note(choice: &FormChoice, width: u16) -> Vec<String> {
     format::wrap(choice.note, width.saturating_sub(4))
 }

@@ -6,7 +6,7 @@ use crate::console::dialogs::field;
 
 /// A field with what stands in it.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct FormField {
     pub name: &'static str,
     pub text: String,
     /// Behind the value: its unit, or how to change it.
@@ -20,9 +20,9 @@ pub struct Field {
     pub touched: bool,
 }
 
-impl Field {
+impl FormField {
     pub fn number(name: &'static str, value: impl ToString, unit: &'static str) -> Self {
-        Field {
+        FormField {
             name,
             text: value.to_string(),
             unit,
@@ -34,15 +34,15 @@ impl Field {
 
     /// Any text.
     pub fn free(name: &'static str, value: impl ToString) -> Self {
-        Field {
+        FormField {
             free: true,
-            ..Field::number(name, value, "")
+            ..FormField::number(name, value, "")
         }
     }
 
     /// The first of `words` stands in it at the start.
     pub fn one_of(name: &'static str, words: &'static [&'static str]) -> Self {
-        Field {
+        FormField {
             name,
             text: words.first().map_or(String::new(), |w| (*w).to_owned()),
             unit: "space: other",

@@ -3,26 +3,26 @@
 mod draw;
 mod entry;
 
-pub(super) use entry::Field;
+pub(super) use entry::FormField;
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::Answer;
+use super::DialogReply;
 
 /// One thing that can be chosen.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub(super) struct FormChoice {
     pub name: &'static str,
     /// A line beside the name.
     pub help: &'static str,
     /// More about it, while it is chosen.
     pub note: &'static str,
-    pub fields: Vec<Field>,
+    pub fields: Vec<FormField>,
 }
 
-impl Choice {
-    pub fn new(name: &'static str, help: &'static str, fields: Vec<Field>) -> Self {
-        Choice {
+impl FormChoice {
+    pub fn new(name: &'static str, help: &'static str, fields: Vec<FormField>) -> Self {
+        FormChoice {
             name,
             help,
             note: "",
@@ -31,13 +31,13 @@ impl Choice {
     }
 
     pub fn noting(self, note: &'static str) -> Self {
-        Choice { note, ..self }
+        FormChoice { note, ..self }
     }
 }
 
 /// What the form is about, and so which command it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FormKind {
     Load,
     Policy,
     Search,
@@ -58,12 +58,12 @@ pub(super) enum Kind {
 /// A dialog of choices.
 #[derive(Clone, Debug)]
 pub struct Form {
-    pub(super) kind: Kind,
+    pub(super) kind: FormKind,
     title: String,
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<FormChoice>,
     pub(super) chosen: usize,
     /// Fields under the choices, whichever is chosen, and what they are about.
-    pub(super) shared: Vec<Field>,
+    pub(super) shared: Vec<FormField>,
     heading: &'static str,
     /// The field that keys go to: the chosen one's, then the shared ones.
     field: usize,
@@ -71,7 +71,7 @@ pub struct Form {
 }
 
 impl Form {
-    pub(super) fn new(kind: Kind, title: impl Into<String>, choices: Vec<Choice>) -> Self {
+    pub(super) fn new(kind: FormKind, title: impl Into<String>, choices: Vec<FormChoice>) -> Self {
         Form {
             kind,
             title: title.into(),
@@ -91,7 +91,7 @@ impl Form {
         self
     }
 
-    pub(super) fn sharing(self, heading: &'static str, shared: Vec<Field>) -> Self {
+    pub(super) fn sharing(self, heading: &'static str, shared: Vec<FormField>) -> Self {
         Form {
             shared,
             heading,
@@ -100,10 +100,10 @@ impl Form {
     }
 
     /// Arrows choose, `Tab` goes on to the next field, `Enter` does it.
-    pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent) -> DialogReply {
         self.error = None;
         match key.code {
-            KeyCode::Esc => return Answer::Close,
+            KeyCode::Esc => return DialogReply::Close,
             KeyCode::Enter => return self.submit(),
             KeyCode::Char(_) if self.is_free() => self.give(key),
             KeyCode::Up | KeyCode::Char('k') => self.choose(-1),
@@ -112,7 +112,7 @@ impl Form {
             KeyCode::BackTab | KeyCode::Left => self.next(-1),
             _ => self.give(key),
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     /// Pasted text goes into the field that keys go to.
@@ -151,17 +151,17 @@ impl Form {
         self.come_to();
     }
 
-    fn field_mut(&mut self) -> Option<&mut Field> {
+    fn field_mut(&mut self) -> Option<&mut FormField> {
         let own = &mut self.choices[self.chosen].fields;
         own.iter_mut().chain(&mut self.shared).nth(self.field)
     }
 
-    fn submit(&mut self) -> Answer {
+    fn submit(&mut self) -> DialogReply {
         match self.answer() {
             Ok(answer) => answer,
             Err(error) => {
                 self.error = Some(error);
-                Answer::Stay
+                DialogReply::Stay
             }
         }
     }

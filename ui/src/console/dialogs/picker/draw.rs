@@ -1,6 +1,6 @@
 //! The picker on the screen: where, what is typed, the files, the keys.
 
-use super::{Item, Picker, State};
+use super::{FolderItem, Picker, PickerState};
 use crate::console::format;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
@@ -60,11 +60,13 @@ impl Picker {
     fn draw_words(&self, inside: &mut Painter<'_>, y: u16, room: u16) {
         let left_out = self.folder.as_ref().map_or(0, |f| f.left_out);
         let (text, role) = match (&self.state, &self.error) {
-            (State::Asking(path), _) => {
+            (PickerState::Asking(path), _) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 (format!("! {name} is there: replace it? y"), Role::Warn)
             }
-            (State::Elsewhere, _) => ("› choose in the desktop's dialog".to_owned(), Role::Accent),
+            (PickerState::Elsewhere, _) => {
+                ("› choose in the desktop's dialog".to_owned(), Role::Accent)
+            }
             (_, Some(error)) => return self.draw_error(inside, y, error, room),
             (_, None) if left_out > 0 => (format!("{left_out} more: type a name"), Role::Dim),
             _ => return,
@@ -85,7 +87,7 @@ impl Picker {
 
     fn draw_keys(&self, inside: &mut Painter<'_>, y: u16) {
         let action = match (&self.state, self.saves()) {
-            (State::Elsewhere, _) => {
+            (PickerState::Elsewhere, _) => {
                 let keys = [("Esc", Role::Accent), (" end it", Role::Dim)];
                 inside.pieces(1, y, &keys);
                 return;
@@ -108,7 +110,7 @@ impl Picker {
     }
 }
 
-fn draw_row(inside: &mut Painter<'_>, y: u16, item: &Item, chosen: bool) {
+fn draw_row(inside: &mut Painter<'_>, y: u16, item: &FolderItem, chosen: bool) {
     let sign = if chosen { "▸ " } else { "  " };
     let end = inside.width().saturating_sub(2);
     let x = inside.text(1, y, sign, Role::Accent);

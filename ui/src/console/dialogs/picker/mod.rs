@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{Answer, field};
+use super::{DialogReply, field};
 use crate::console::change::Remembered;
 use crate::console::effect::Effect;
-use crate::console::files::{Folder, Item};
-use crate::console::native::Pick;
+use crate::console::files::{FolderItem, FolderListing};
+use crate::console::native::FilePick;
 
 /// What the file is chosen for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,17 +27,17 @@ pub enum Purpose {
 pub struct Picker {
     purpose: Purpose,
     /// As it was listed last.
-    folder: Option<Folder>,
+    folder: Option<FolderListing>,
     /// A filter, a name, or a path.
     typed: String,
     chosen: usize,
     hidden: bool,
-    state: State,
+    state: PickerState,
     error: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum PickerState {
     Choosing,
     /// A file of this name is there; `y` replaces it.
     Asking(PathBuf),
@@ -58,7 +58,7 @@ impl Picker {
             typed,
             chosen: 0,
             hidden: remembered.hidden,
-            state: State::Choosing,
+            state: PickerState::Choosing,
             error: None,
         };
         (picker, Effect::Look(remembered.folder.clone()))
@@ -75,20 +75,20 @@ impl Picker {
 
     /// Says what went wrong with the file that was chosen.
     pub fn fail(&mut self, why: String) {
-        self.state = State::Choosing;
+        self.state = PickerState::Choosing;
         self.error = Some(why);
     }
 
     /// Typing filters or names, `Enter` goes on, `Esc` leaves.
-    pub fn on_key(&mut self, key: &KeyEvent) -> Answer {
+    pub fn on_key(&mut self, key: &KeyEvent) -> DialogReply {
         self.error = None;
         match &self.state {
-            State::Asking(path) => {
+            PickerState::Asking(path) => {
                 let path = path.clone();
                 self.on_answer(key, path)
             }
-            State::Elsewhere => self.while_elsewhere(key),
-            State::Choosing => self.on_choice(key),
+            PickerState::Elsewhere => self.while_elsewhere(key),
+            PickerState::Choosing => self.on_choice(key),
         }
     }
 
@@ -96,32 +96,32 @@ impl Picker {
     pub fn on_paste(&mut self, line: &str) -> bool {
         self.error = None;
         self.chosen = 0;
-        self.state == State::Choosing && field::pasted(&mut self.typed, line)
+        self.state == PickerState::Choosing && field::pasted(&mut self.typed, line)
     }
 
-    fn on_answer(&mut self, key: &KeyEvent, path: PathBuf) -> Answer {
+    fn on_answer(&mut self, key: &KeyEvent, path: PathBuf) -> DialogReply {
         match key.code {
             KeyCode::Char('y') => self.write(path, true),
             KeyCode::Esc | KeyCode::Char('n') => {
-                self.state = State::Choosing;
-                Answer::Stay
+                self.state = PickerState::Choosing;
+                DialogReply::Stay
             }
-            _ => Answer::Stay,
+            _ => DialogReply::Stay,
         }
     }
 
-    fn while_elsewhere(&mut self, key: &KeyEvent) -> Answer {
+    fn while_elsewhere(&mut self, key: &KeyEvent) -> DialogReply {
         if key.code != KeyCode::Esc {
-            return Answer::Stay;
+            return DialogReply::Stay;
         }
-        self.state = State::Choosing;
-        Answer::Ask(Effect::StopPick)
+        self.state = PickerState::Choosing;
+        DialogReply::Ask(Effect::StopPick)
     }
 
-    fn on_choice(&mut self, key: &KeyEvent) -> Answer {
+    fn on_choice(&mut self, key: &KeyEvent) -> DialogReply {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Esc => return Answer::Close,
+            KeyCode::Esc => return DialogReply::Close,
             KeyCode::Enter => return self.enter(),
             KeyCode::Char('t') if control => self.toggle_hidden(),
             KeyCode::Char('o') if control => return self.ask_desktop(),
@@ -134,7 +134,7 @@ impl Picker {
             _ if field::typed(&mut self.typed, key) => self.chosen = 0,
             _ => {}
         }
-        Answer::Stay
+        DialogReply::Stay
     }
 
     fn toggle_hidden(&mut self) {
@@ -147,13 +147,13 @@ impl Picker {
         self.chosen = (self.chosen + step).min(last);
     }
 
-    fn ask_desktop(&mut self) -> Answer {
+    fn ask_desktop(&mut self) -> DialogReply {
         let Some(folder) = self.folder.as_ref().filter(|f| f.desktop) else {
             self.error = Some("there is no desktop whose dialog could be shown".into());
-            return Answer::Stay;
+            return DialogReply::Stay;
         };
-        self.state = State::Elsewhere;
-        Answer::Ask(Effect::Pick(Pick {
+        self.state = PickerState::Elsewhere;
+        DialogReply::Ask(Effect::Pick(FilePick {
             save: self.saves(),
             folder: folder.path.clone(),
             name: self.typed.clone(),
@@ -170,25 +170,27 @@ impl Picker {
         self.chosen = 0;
     }
 
-    fn up(&mut self) -> Answer {
+    fn up(&mut self) -> DialogReply {
         let parent = self.folder.as_ref().and_then(|f| f.path.parent());
-        parent.map_or(Answer::Stay, |p| Answer::Ask(Effect::Look(p.to_owned())))
+        parent.map_or(DialogReply::Stay, |p| {
+            DialogReply::Ask(Effect::Look(p.to_owned()))
+        })
     }
 
     /// The files that match what is typed; when saving all of them until a row is chosen.
-    fn rows(&self) -> Vec<&Item> {
+    fn rows(&self) -> Vec<&FolderItem> {
         let Some(folder) = &self.folder else {
             return Vec::new();
         };
         let typed = self.typed.to_lowercase();
         let dotted = self.typed.starts_with('.');
-        let shown = |i: &&Item| self.hidden || dotted || !i.name.starts_with('.');
-        let matches = |i: &&Item| self.saves() || i.name.to_lowercase().contains(&typed);
+        let shown = |i: &&FolderItem| self.hidden || dotted || !i.name.starts_with('.');
+        let matches = |i: &&FolderItem| self.saves() || i.name.to_lowercase().contains(&typed);
         folder.items.iter().filter(shown).filter(matches).collect()
     }
 
     /// The row at the cursor: when saving the first row is the typed name itself.
-    fn row(&self) -> Option<&Item> {
+    fn row(&self) -> Option<&FolderItem> {
         let at = match self.saves() {
             true => self.chosen.checked_sub(1)?,
             false => self.chosen,
@@ -196,35 +198,35 @@ impl Picker {
         self.rows().get(at).copied()
     }
 
-    fn enter(&mut self) -> Answer {
+    fn enter(&mut self) -> DialogReply {
         let Some(folder) = self.folder.as_ref().map(|f| f.path.clone()) else {
-            return Answer::Stay;
+            return DialogReply::Stay;
         };
         if let (Some(item), false) = (self.row(), self.typed.contains('/')) {
             return self.follow(folder.join(&item.name), item.folder);
         }
         match self.typed.as_str() {
-            "" => Answer::Stay,
+            "" => DialogReply::Stay,
             ".." => self.up(),
             // What is there decides: a folder is entered, a file taken.
-            path if path.starts_with('~') => Answer::Ask(Effect::Look(path.into())),
-            path => Answer::Ask(Effect::Look(folder.join(path))),
+            path if path.starts_with('~') => DialogReply::Ask(Effect::Look(path.into())),
+            path => DialogReply::Ask(Effect::Look(folder.join(path))),
         }
     }
 
-    fn follow(&mut self, path: PathBuf, folder: bool) -> Answer {
+    fn follow(&mut self, path: PathBuf, folder: bool) -> DialogReply {
         match (folder, self.saves()) {
-            (true, _) => Answer::Ask(Effect::Look(path)),
-            (false, false) => Answer::Ask(Effect::Read(path)),
+            (true, _) => DialogReply::Ask(Effect::Look(path)),
+            (false, false) => DialogReply::Ask(Effect::Read(path)),
             (false, true) => {
-                self.state = State::Asking(path);
-                Answer::Stay
+                self.state = PickerState::Asking(path);
+                DialogReply::Stay
             }
         }
     }
 
     /// What there is at the path that was asked about.
-    pub fn looked(&mut self, looked: Result<Folder, String>) -> Option<Effect> {
+    pub fn looked(&mut self, looked: Result<FolderListing, String>) -> Option<Effect> {
         let folder = match looked {
             Ok(folder) => folder,
             Err(why) => {
@@ -252,9 +254,9 @@ impl Picker {
         match (self.saves(), there) {
             (false, true) => return Some(Effect::Read(file)),
             (false, false) => self.error = Some(format!("no such file: {}", file.display())),
-            (true, true) => self.state = State::Asking(file),
+            (true, true) => self.state = PickerState::Asking(file),
             (true, false) => {
-                if let Answer::Ask(effect) = self.write(file, false) {
+                if let DialogReply::Ask(effect) = self.write(file, false) {
                     return Some(effect);
                 }
             }
@@ -265,12 +267,12 @@ impl Picker {
     /// The desktop's dialog has chosen, was left, or failed. It has asked itself whether
     /// a file is to be replaced.
     pub fn picked(&mut self, picked: Result<Option<PathBuf>, String>) -> Option<Effect> {
-        self.state = State::Choosing;
+        self.state = PickerState::Choosing;
         match picked {
             Err(why) => self.error = Some(why),
             Ok(None) => {}
             Ok(Some(path)) if self.saves() => {
-                if let Answer::Ask(effect) = self.write(path, true) {
+                if let DialogReply::Ask(effect) = self.write(path, true) {
                     return Some(effect);
                 }
             }
@@ -280,12 +282,12 @@ impl Picker {
     }
 
     /// It stays open until the file is written: there may be something wrong with it.
-    fn write(&mut self, path: PathBuf, replace: bool) -> Answer {
-        self.state = State::Choosing;
+    fn write(&mut self, path: PathBuf, replace: bool) -> DialogReply {
+        self.state = PickerState::Choosing;
         let Purpose::Save(text) = &self.purpose else {
-            return Answer::Stay;
+            return DialogReply::Stay;
         };
-        Answer::Ask(Effect::Write {
+        DialogReply::Ask(Effect::Write {
             path,
             bytes: text.clone().into_bytes(),
             replace,

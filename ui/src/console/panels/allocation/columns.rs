@@ -29,7 +29,7 @@ impl Side {
 
 /// The columns of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns {
+pub struct MatrixColumns {
     /// Columns for the names of devices.
     pub label: u16,
     /// Names leave out what every simulated device's begins with.
@@ -47,7 +47,7 @@ pub struct Columns {
 const LEAST: u16 = 5;
 const MOST: u16 = 11;
 
-impl Columns {
+impl MatrixColumns {
     /// The columns for `width`, scrolled so that the cursor is there.
     pub fn new(model: &Model, width: u16) -> Self {
         let members = model.snapshot.members.len().max(1);
@@ -65,7 +65,7 @@ impl Columns {
         let cell = (room / members as u16).clamp(LEAST, MOST);
         let shown = usize::from(room / cell).clamp(1, members);
         let first = (model.cursor.member + 1).saturating_sub(shown);
-        Columns {
+        MatrixColumns {
             label,
             short,
             cell,

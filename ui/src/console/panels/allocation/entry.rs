@@ -4,16 +4,16 @@ use divisi::allocation::Cell;
 use divisi::ensemble::BatchSize;
 use divisi::session::EntryView;
 
-use super::columns::Columns;
+use super::columns::MatrixColumns;
 use super::selecting;
-use super::shape::Detail;
+use super::shape::DeviceDetail;
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::{Painter, bar};
 use crate::console::theme::Role;
 
 /// Draws it in its column.
-pub fn draw(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, columns: Columns) {
+pub fn draw(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, columns: MatrixColumns) {
     let end = columns.end(cell.member);
     let (text, role) = entry_text(model, cell);
     inside.text_right(end - 1, y, &text, role);
@@ -72,14 +72,14 @@ pub fn details(
     inside: &mut Painter<'_>,
     y: u16,
     device: usize,
-    detail: Detail,
+    detail: DeviceDetail,
     model: &Model,
-    columns: Columns,
+    columns: MatrixColumns,
 ) {
     let name = match detail {
-        Detail::Fill => " fill",
-        Detail::Wait => " wait",
-        Detail::Load => " load",
+        DeviceDetail::Fill => " fill",
+        DeviceDetail::Wait => " wait",
+        DeviceDetail::Load => " load",
     };
     inside.text(0, y, name, Role::Dim);
     for member in columns.members() {
@@ -90,17 +90,17 @@ pub fn details(
         };
         // The sign of percent lies under the bar, so that digits stand under digits.
         let text = match detail {
-            Detail::Fill if view.fill <= 0.0 => "– ".to_owned(),
-            Detail::Fill => format::percent(view.fill),
-            Detail::Wait => format!("{} ", format::short(view.waiting as f64)),
-            Detail::Load => format::percent(view.load),
+            DeviceDetail::Fill if view.fill <= 0.0 => "– ".to_owned(),
+            DeviceDetail::Fill => format::percent(view.fill),
+            DeviceDetail::Wait => format!("{} ", format::short(view.waiting as f64)),
+            DeviceDetail::Load => format::percent(view.load),
         };
         inside.text_right(columns.end(member), y, &text, Role::Dim);
     }
 }
 
 /// Why the last change was not entered, right under the entry (over it at the end).
-pub fn error(inside: &mut Painter<'_>, row: u16, model: &Model, columns: Columns) {
+pub fn error(inside: &mut Painter<'_>, row: u16, model: &Model, columns: MatrixColumns) {
     let Some(text) = model.edit.as_ref().and_then(|e| e.error()) else {
         return;
     };

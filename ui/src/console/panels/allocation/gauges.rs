@@ -3,15 +3,21 @@
 use divisi::device::gpu::Gauges;
 use divisi::session::{DeviceView, GpuView};
 
-use super::columns::{Columns, Side};
+use super::columns::{MatrixColumns, Side};
 use crate::console::format;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
-type Line = (String, Role);
+type StyledLine = (String, Role);
 
 /// Row number `row` under a device, at the right of the matrix.
-pub fn draw(inside: &mut Painter<'_>, y: u16, row: usize, view: &DeviceView, columns: Columns) {
+pub fn draw(
+    inside: &mut Painter<'_>,
+    y: u16,
+    row: usize,
+    view: &DeviceView,
+    columns: MatrixColumns,
+) {
     let Some(gpu) = view.gpu.as_ref().filter(|_| !view.lost) else {
         return;
     };
@@ -27,7 +33,7 @@ pub fn draw(inside: &mut Painter<'_>, y: u16, row: usize, view: &DeviceView, col
 }
 
 /// The weightier first: rows go from the last.
-fn lines(gpu: &GpuView, side: Side) -> Vec<Line> {
+fn lines(gpu: &GpuView, side: Side) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let now = match side {
         Side::Wide => pulse(&gpu.gauges).join(" · "),

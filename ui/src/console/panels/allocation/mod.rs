@@ -16,16 +16,16 @@ use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
-use columns::Columns;
-use shape::{DETAILS, Shape};
+use columns::MatrixColumns;
+use shape::{DETAILS, MatrixShape};
 
 pub use gauges::words as gpu_words;
 pub use shape::needed as rows_needed;
 
 /// Draws the panel.
 pub fn draw(pen: &mut Painter<'_>, model: &Model) {
-    let columns = Columns::new(model, pen.width().saturating_sub(2));
-    let shape = Shape::new(model, columns, pen.height().saturating_sub(1));
+    let columns = MatrixColumns::new(model, pen.width().saturating_sub(2));
+    let shape = MatrixShape::new(model, columns, pen.height().saturating_sub(1));
     let note = note(model, columns, shape, pen.width().saturating_sub(21));
     let mut inside = headed(pen, Panel::Allocation, &note, model);
     names(&mut inside, model, columns, shape.stagger);
@@ -49,8 +49,8 @@ pub fn draw(pen: &mut Painter<'_>, model: &Model) {
 
 /// The entry at a place of the screen, for the panel in `area`.
 pub fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
-    let columns = Columns::new(model, area.width.saturating_sub(2));
-    let shape = Shape::new(model, columns, area.height.saturating_sub(1));
+    let columns = MatrixColumns::new(model, area.width.saturating_sub(2));
+    let shape = MatrixShape::new(model, columns, area.height.saturating_sub(1));
     let device = shape.device(at.y.checked_sub(area.y + 1)?)?;
     let x = at.x.checked_sub(area.x + 1)?;
     let member = columns.member(x)?;
@@ -58,7 +58,7 @@ pub fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
 }
 
 /// What is staged, or what is hidden; the longest of its forms that fits in `room`.
-fn note(model: &Model, columns: Columns, shape: Shape, room: u16) -> String {
+fn note(model: &Model, columns: MatrixColumns, shape: MatrixShape, room: u16) -> String {
     if let Some(edit) = &model.edit {
         return staged::note(model, edit);
     }
@@ -82,7 +82,7 @@ fn note(model: &Model, columns: Columns, shape: Shape, room: u16) -> String {
     }
 }
 
-fn names(inside: &mut Painter<'_>, model: &Model, columns: Columns, stagger: bool) {
+fn names(inside: &mut Painter<'_>, model: &Model, columns: MatrixColumns, stagger: bool) {
     for member in columns.members() {
         let Some(view) = model.snapshot.members.get(member) else {
             continue;
@@ -109,7 +109,13 @@ fn selecting(model: &Model) -> bool {
     model.edit.is_some() || model.focus == Panel::Allocation
 }
 
-fn device_row(inside: &mut Painter<'_>, y: u16, device: usize, model: &Model, columns: Columns) {
+fn device_row(
+    inside: &mut Painter<'_>,
+    y: u16,
+    device: usize,
+    model: &Model,
+    columns: MatrixColumns,
+) {
     let Some(view) = model.snapshot.devices.get(device) else {
         return;
     };

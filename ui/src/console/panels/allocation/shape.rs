@@ -1,12 +1,12 @@
 //! How the rows of the panel are shared out: devices, details of their entries, words.
 
-use super::columns::Columns;
+use super::columns::MatrixColumns;
 use super::words;
 use crate::console::model::Model;
 
 /// What the rows under a device say of its entries, the weightier first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
+pub enum DeviceDetail {
     /// Share of the batch size that batches filled.
     Fill,
     /// Samples taken and not started.
@@ -16,11 +16,11 @@ pub enum Detail {
 }
 
 /// All of them.
-pub const DETAILS: [Detail; 3] = [Detail::Fill, Detail::Wait, Detail::Load];
+pub const DETAILS: [DeviceDetail; 3] = [DeviceDetail::Fill, DeviceDetail::Wait, DeviceDetail::Load];
 
 /// The rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct MatrixShape {
     /// Names of members take two rows by turns.
     pub stagger: bool,
     /// Rows for names.
@@ -33,16 +33,16 @@ pub struct Shape {
     pub details: u16,
 }
 
-impl Shape {
+impl MatrixShape {
     /// For `height` rows inside of the panel.
-    pub fn new(model: &Model, columns: Columns, height: u16) -> Self {
+    pub fn new(model: &Model, columns: MatrixColumns, height: u16) -> Self {
         let all = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
         let stagger = height >= all.saturating_add(2).min(6) && !columns.names_fit(model);
         let head = 1 + u16::from(stagger);
         let details = details(model, all, height.saturating_sub(head));
         let devices = devices(model, all, details, height.saturating_sub(head));
         let first = (model.cursor.device + 1).saturating_sub(usize::from(devices));
-        Shape {
+        MatrixShape {
             stagger,
             head,
             devices,

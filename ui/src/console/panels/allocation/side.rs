@@ -2,13 +2,13 @@
 
 use divisi::session::DeviceView;
 
-use super::columns::{Columns, Side};
+use super::columns::{MatrixColumns, Side};
 use crate::console::format;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// The names of the columns.
-pub fn names(inside: &mut Painter<'_>, y: u16, columns: Columns) {
+pub fn names(inside: &mut Painter<'_>, y: u16, columns: MatrixColumns) {
     let x = columns.side_start();
     match columns.side {
         Side::Narrow => inside.text(x, y, " busy  mem", Role::Dim),
@@ -23,7 +23,7 @@ pub fn names(inside: &mut Painter<'_>, y: u16, columns: Columns) {
 }
 
 /// One device.
-pub fn draw(inside: &mut Painter<'_>, y: u16, view: &DeviceView, columns: Columns) {
+pub fn draw(inside: &mut Painter<'_>, y: u16, view: &DeviceView, columns: MatrixColumns) {
     let x = columns.side_start();
     match columns.side {
         _ if view.lost => lost(inside, y, x),

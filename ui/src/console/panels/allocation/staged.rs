@@ -2,17 +2,17 @@
 
 use divisi::allocation::Difference;
 
-use super::columns::Columns;
+use super::columns::MatrixColumns;
 use super::words;
-use crate::console::edit::Edit;
+use crate::console::edit::SetupEdit;
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
-use crate::console::what_if::{self, Line};
+use crate::console::what_if::{self, StyledLine};
 
 /// In the title: how many changes are staged.
-pub fn note(model: &Model, edit: &Edit) -> String {
+pub fn note(model: &Model, edit: &SetupEdit) -> String {
     let difference = Difference::between(&model.snapshot.matrix, edit.staged());
     let (now, then) = (&model.snapshot, edit.setup());
     let settings = [
@@ -28,7 +28,13 @@ pub fn note(model: &Model, edit: &Edit) -> String {
 }
 
 /// Draws it, with the queues and rates of members where there is room for both.
-pub fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, edit: &Edit, columns: Columns) {
+pub fn draw(
+    inside: &mut Painter<'_>,
+    mut y: u16,
+    model: &Model,
+    edit: &SetupEdit,
+    columns: MatrixColumns,
+) {
     let width = inside.width().saturating_sub(1);
     let lines = lines(model, edit, width);
     let room = inside.height().saturating_sub(y);
@@ -48,8 +54,8 @@ pub fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, edit: &Edit, co
     }
 }
 
-fn lines(model: &Model, edit: &Edit, width: u16) -> Vec<Line> {
-    let mut lines: Vec<Line> = marked(edit).into_iter().collect();
+fn lines(model: &Model, edit: &SetupEdit, width: u16) -> Vec<StyledLine> {
+    let mut lines: Vec<StyledLine> = marked(edit).into_iter().collect();
     match edit.preview() {
         None => lines.push(vec![("comparing …".to_owned(), Role::Dim)]),
         Some(Err(why)) => {
@@ -65,7 +71,7 @@ fn lines(model: &Model, edit: &Edit, width: u16) -> Vec<Line> {
 }
 
 /// The worker that was taken and waits to be put.
-fn marked(edit: &Edit) -> Option<Line> {
+fn marked(edit: &SetupEdit) -> Option<StyledLine> {
     let mark = edit.mark()?;
     let frame = edit.staged().frame();
     let member = frame.members.get(mark.from.member)?;

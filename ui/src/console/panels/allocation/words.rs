@@ -3,7 +3,7 @@
 use divisi::ensemble::PolicyKind;
 use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, ReloadState};
 
-use super::columns::Columns;
+use super::columns::MatrixColumns;
 use super::{entry, gauges, staged};
 use crate::console::commands::Id;
 use crate::console::model::{Model, Panel};
@@ -13,10 +13,10 @@ use crate::console::severity::Severity;
 use crate::console::theme::Role;
 use crate::console::{checks, format};
 
-type Line = (String, Role);
+type StyledLine = (String, Role);
 
 /// Under the matrix, as far as there is room: queues and rates of members, then words.
-pub fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: Columns) {
+pub fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: MatrixColumns) {
     if let Some(edit) = &model.edit {
         return staged::draw(inside, y, model, edit, columns);
     }
@@ -57,7 +57,7 @@ fn cut(text: &str, room: u16) -> String {
 }
 
 /// Queues and rates, on two lines.
-pub fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Columns) {
+pub fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
     member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
     member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
 }
@@ -67,7 +67,7 @@ fn member_row(
     y: u16,
     name: &str,
     model: &Model,
-    columns: Columns,
+    columns: MatrixColumns,
     value: impl Fn(&MemberView) -> f64,
 ) {
     inside.text(0, y, name, Role::Dim);
@@ -80,7 +80,7 @@ fn member_row(
 }
 
 /// Samples a second that queues grow by.
-fn growth(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Columns) {
+fn growth(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
     inside.text(0, y, "grows", Role::Dim);
     for member in columns.members() {
         if let Some(view) = model.snapshot.members.get(member) {
@@ -104,11 +104,11 @@ pub fn is_urgent(model: &Model) -> bool {
     words(model).iter().any(urgent)
 }
 
-fn urgent(line: &Line) -> bool {
+fn urgent(line: &StyledLine) -> bool {
     line.1 != Role::Dim
 }
 
-fn words(model: &Model) -> Vec<Line> {
+fn words(model: &Model) -> Vec<StyledLine> {
     if model.edit.is_some() {
         return Vec::new();
     }
@@ -116,7 +116,7 @@ fn words(model: &Model) -> Vec<Line> {
     let lints = lints.map(|(grave, l)| (grave, format!("{} {l}", grave.sign())));
     let (faults, others): (Vec<_>, Vec<_>) = lints.partition(|(g, _)| *g == Severity::Fault);
     let line = |(grave, text): (Severity, String)| (text, grave.role());
-    let mut words: Vec<Line> = faults.into_iter().map(line).collect();
+    let mut words: Vec<StyledLine> = faults.into_iter().map(line).collect();
     words.extend(reload(model));
     words.extend(model.snapshot.devices.iter().filter_map(loss));
     words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
@@ -157,7 +157,7 @@ fn reload(model: &Model) -> Option<(String, Role)> {
 }
 
 /// Why a device is gone, where its driver said so.
-fn loss(view: &DeviceView) -> Option<Line> {
+fn loss(view: &DeviceView) -> Option<StyledLine> {
     let why = view.loss.as_ref()?;
     Some((format!("✗ {}: {why}", view.name), Role::Bad))
 }

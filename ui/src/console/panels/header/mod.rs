@@ -15,10 +15,10 @@ use crate::console::severity::Severity;
 use crate::console::theme::Role;
 use crate::console::{format, load};
 
-pub type Piece = (String, Role);
+pub type HeaderPiece = (String, Role);
 
 /// Pieces that are shown together or not at all.
-type Group = Vec<Piece>;
+type HeaderGroup = Vec<HeaderPiece>;
 
 /// Draws one or two lines, as much as fits.
 pub fn draw(pen: &mut Painter<'_>, model: &Model) {
@@ -36,7 +36,7 @@ pub fn draw(pen: &mut Painter<'_>, model: &Model) {
 }
 
 /// A group each.
-fn alone(pieces: impl IntoIterator<Item = Piece>) -> Vec<Group> {
+fn alone(pieces: impl IntoIterator<Item = HeaderPiece>) -> Vec<HeaderGroup> {
     pieces.into_iter().map(|piece| vec![piece]).collect()
 }
 
@@ -45,7 +45,7 @@ fn alone(pieces: impl IntoIterator<Item = Piece>) -> Vec<Group> {
 const GOES: [usize; 2] = [0, 4];
 
 /// What serves and how it goes. Latencies go last: half of them would be no figure.
-fn first(model: &Model, width: u16) -> Vec<Group> {
+fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let name = (model.title.clone(), Role::Focus);
     let mut groups = alone([
         name,
@@ -66,7 +66,7 @@ fn first(model: &Model, width: u16) -> Vec<Group> {
 
 /// What goes on beside serving: what is being lost, who may change things, what is on
 /// probation or recorded, what should not be overlooked.
-fn beside(model: &Model, width: u16) -> Vec<Group> {
+fn beside(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let (mut pieces, others) = troubles(model);
     pieces.extend(signs::access(model));
     let before = taken(&alone(pieces.iter().cloned()));
@@ -76,17 +76,17 @@ fn beside(model: &Model, width: u16) -> Vec<Group> {
 }
 
 /// Columns that they take, each with those that are between it and the one before.
-fn taken(groups: &[Group]) -> u16 {
+fn taken(groups: &[HeaderGroup]) -> u16 {
     let there = groups.iter().filter(|g| wide(g) > 0);
     there.map(|g| wide(g) + 2).sum()
 }
 
-fn wide(group: &Group) -> u16 {
+fn wide(group: &HeaderGroup) -> u16 {
     group.iter().map(|piece| format::width(&piece.0)).sum()
 }
 
 /// Groups that do not fit are left out, from the last; what is wrong is cut instead.
-fn line(pen: &mut Painter<'_>, y: u16, groups: &[Group]) {
+fn line(pen: &mut Painter<'_>, y: u16, groups: &[HeaderGroup]) {
     let mut x = 1;
     for group in groups.iter().filter(|g| wide(g) > 0) {
         let room = pen.width().saturating_sub(x);
@@ -103,7 +103,7 @@ fn line(pen: &mut Painter<'_>, y: u16, groups: &[Group]) {
     }
 }
 
-fn identity(model: &Model, long: bool) -> Piece {
+fn identity(model: &Model, long: bool) -> HeaderPiece {
     let shown = &model.snapshot;
     let text = match long {
         true => format!(
@@ -118,7 +118,7 @@ fn identity(model: &Model, long: bool) -> Piece {
 }
 
 /// Answers of simulated devices mean nothing, whatever else the screen says.
-fn simulated(model: &Model) -> Piece {
+fn simulated(model: &Model) -> HeaderPiece {
     let text = if model.snapshot.simulated {
         "SIMULATED"
     } else {
@@ -127,7 +127,7 @@ fn simulated(model: &Model) -> Piece {
     (text.to_owned(), Role::Warn)
 }
 
-fn health(model: &Model) -> Piece {
+fn health(model: &Model) -> HeaderPiece {
     let now = Condition::of(&model.snapshot);
     match (now, now.severity()) {
         (Condition::Starting, _) => ("○ starting".to_owned(), Role::Warn),
@@ -136,7 +136,7 @@ fn health(model: &Model) -> Piece {
     }
 }
 
-fn rate(model: &Model) -> Piece {
+fn rate(model: &Model) -> HeaderPiece {
     let samples = model.snapshot.throughput.samples_per_s.max(0.0).round() as u64;
     (
         format!("{:>6} samples/s", format::grouped(samples)),
@@ -145,7 +145,7 @@ fn rate(model: &Model) -> Piece {
 }
 
 /// Of the last seconds, whose number is said; marked where too few requests tell.
-fn latency(model: &Model) -> Group {
+fn latency(model: &Model) -> HeaderGroup {
     let latency = &model.snapshot.latency.now.summary;
     let value = |share: f64, micros| match latency.is_enough_for(share) {
         _ if latency.count == 0 => ("–".to_owned(), Role::Dim),
@@ -164,7 +164,7 @@ fn latency(model: &Model) -> Group {
 const SHOWS: Duration = Duration::from_millis(100);
 
 /// A request that has waited longer than any that was answered lately took.
-fn waiting(shown: &Snapshot) -> Option<Piece> {
+fn waiting(shown: &Snapshot) -> Option<HeaderPiece> {
     let oldest = shown.oldest_waiting.filter(|oldest| *oldest >= SHOWS)?;
     let longest = Duration::from_micros(shown.latency.now.summary.max);
     (oldest > longest).then(|| {
@@ -175,7 +175,7 @@ fn waiting(shown: &Snapshot) -> Option<Piece> {
     })
 }
 
-fn settings(model: &Model) -> Vec<Piece> {
+fn settings(model: &Model) -> Vec<HeaderPiece> {
     let shown = &model.snapshot;
     let load = match load::words(&shown.load) {
         Some(load) if shown.load.resting => format!("load {load} rests while the search measures"),
@@ -218,7 +218,7 @@ fn layout(model: &Model) -> String {
 
 /// What should not be overlooked: requests that are being lost, then made-up weights and
 /// other counters that are not zero.
-fn troubles(model: &Model) -> (Vec<Piece>, Vec<Piece>) {
+fn troubles(model: &Model) -> (Vec<HeaderPiece>, Vec<HeaderPiece>) {
     let shown = &model.snapshot;
     let lately = &shown.lately;
     let mut pieces = Vec::new();
@@ -243,7 +243,7 @@ fn troubles(model: &Model) -> (Vec<Piece>, Vec<Piece>) {
         pieces.push((format!("{name} {count}{since}"), severity.role()));
         since = "";
     }
-    let lost = |p: &Piece| p.1 == Severity::Fault.role();
+    let lost = |p: &HeaderPiece| p.1 == Severity::Fault.role();
     pieces.into_iter().partition(lost)
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi::session::{Probation, ProbationState, Terms};
 
-use super::Piece;
+use super::HeaderPiece;
 use crate::console::commands::Id;
 use crate::console::model::Model;
 use crate::console::panels::keys;
@@ -16,17 +16,18 @@ use crate::console::{checks, format};
 const SAID: Duration = Duration::from_secs(10);
 
 /// Who may change things. What may be done here comes before what comes and goes.
-pub fn access(model: &Model) -> Vec<Piece> {
+pub fn access(model: &Model) -> Vec<HeaderPiece> {
     let read_only = model.read_only;
     let read_only = read_only.then(|| ("read-only".to_owned(), Role::Warn));
     read_only.into_iter().chain(audience(model)).collect()
 }
 
 /// All that goes on in `room` columns, the weightier first.
-pub fn signs(model: &Model, room: u16) -> Vec<Piece> {
-    let mut signs: Vec<Piece> = playback(model).into_iter().collect();
+pub fn signs(model: &Model, room: u16) -> Vec<HeaderPiece> {
+    let mut signs: Vec<HeaderPiece> = playback(model).into_iter().collect();
     let watched = [false, true].map(|brief| watched(model, brief));
-    let taken = |pieces: &[Piece]| pieces.iter().map(|p| format::width(&p.0) + 2).sum::<u16>();
+    let taken =
+        |pieces: &[HeaderPiece]| pieces.iter().map(|p| format::width(&p.0) + 2).sum::<u16>();
     let fits = watched.iter().find(|form| taken(form) <= room);
     signs.extend(fits.unwrap_or(&watched[1]).iter().cloned());
     signs.extend(recording(model));
@@ -34,7 +35,7 @@ pub fn signs(model: &Model, room: u16) -> Vec<Piece> {
 }
 
 /// A probation and how its limits stand while it runs.
-fn watched(model: &Model, brief: bool) -> Vec<Piece> {
+fn watched(model: &Model, brief: bool) -> Vec<HeaderPiece> {
     let check = if brief { checks::brief } else { checks::short };
     let watched = model.snapshot.probation.as_ref();
     let watched = watched.filter(|p| p.state == ProbationState::Watching);
@@ -44,7 +45,7 @@ fn watched(model: &Model, brief: bool) -> Vec<Piece> {
 }
 
 /// `on probation, 12 s left: p99 ≤ ×1.2`, or how it ended.
-fn probation(model: &Model, brief: bool) -> Option<Piece> {
+fn probation(model: &Model, brief: bool) -> Option<HeaderPiece> {
     let probation = model.snapshot.probation.as_ref()?;
     let recent = model.snapshot.now < ends(probation).saturating_add(SAID);
     match &probation.state {
@@ -102,7 +103,7 @@ fn times(factor: f64) -> String {
     format!("×{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn recording(model: &Model) -> Option<Piece> {
+fn recording(model: &Model) -> Option<HeaderPiece> {
     let recording = model.snapshot.recording.as_ref()?;
     let name = recording.path.file_name().unwrap_or_default();
     let name = format::fit_name(&name.to_string_lossy(), 24);
@@ -117,7 +118,7 @@ fn recording(model: &Model) -> Option<Piece> {
 }
 
 /// `▶ 12.3 of 60.0 s ×2`.
-fn playback(model: &Model) -> Option<Piece> {
+fn playback(model: &Model) -> Option<HeaderPiece> {
     let played = model.snapshot.playback.as_ref()?;
     let sign = if played.paused { "‖" } else { "▶" };
     let text = format!(
@@ -141,7 +142,7 @@ fn clock(time: Duration) -> String {
 }
 
 /// Who may change things where several watch, or where the engine is not ours.
-fn audience(model: &Model) -> Option<Piece> {
+fn audience(model: &Model) -> Option<HeaderPiece> {
     let audience = &model.snapshot.audience;
     if !audience.attached && audience.viewers < 2 {
         return None;

@@ -11,13 +11,13 @@ use crate::console::theme::Role;
 
 /// The axis: logarithms of microseconds to columns.
 #[derive(Clone, Copy)]
-pub struct Axis {
+pub struct LatencyAxis {
     low: f64,
     high: f64,
     width: u16,
 }
 
-impl Axis {
+impl LatencyAxis {
     /// Over both distributions and the target, in `width` columns.
     pub fn new(
         now: &Distribution,
@@ -38,7 +38,7 @@ impl Axis {
         let high = micros().fold(low, f64::max);
         // A single value still gets an axis around it.
         let (low, high) = (low / 1.2, (high * 1.1).max(low * 2.0));
-        Some(Axis { low, high, width })
+        Some(LatencyAxis { low, high, width })
     }
 
     /// The place of so many microseconds, in columns.
@@ -75,15 +75,15 @@ impl Axis {
 }
 
 /// One histogram.
-pub struct Bars<'a> {
+pub struct HistogramBars<'a> {
     pub view: &'a Distribution,
-    pub axis: Axis,
+    pub axis: LatencyAxis,
     pub target: Option<Target>,
     /// What is written in its corner.
     pub name: &'a str,
 }
 
-impl Bars<'_> {
+impl HistogramBars<'_> {
     /// Draws bars, percentiles and the axis, as far as there is room.
     pub fn draw(&self, area: &mut Painter<'_>) {
         let rows = area.height();

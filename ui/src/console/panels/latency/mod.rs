@@ -16,7 +16,7 @@ use crate::console::model::{Model, Panel};
 use crate::console::painter::Painter;
 use crate::console::scope::Whose;
 use crate::console::theme::Role;
-use histogram::{Axis, Bars};
+use histogram::{HistogramBars, LatencyAxis};
 
 /// Draws the panel.
 pub fn draw(pen: &mut Painter<'_>, model: &Model) {
@@ -88,16 +88,16 @@ fn histograms(
     let stacked = before.is_some() && height >= 8;
     let each = if beside { width / 2 - 1 } else { width };
     let both = before.filter(|_| beside || stacked);
-    let Some(axis) = Axis::new(now, both, target, each.saturating_sub(2)) else {
+    let Some(axis) = LatencyAxis::new(now, both, target, each.saturating_sub(2)) else {
         return;
     };
-    let old = before.map(|view| Bars {
+    let old = before.map(|view| HistogramBars {
         view,
         axis,
         target,
         name: "before",
     });
-    let new = Bars {
+    let new = HistogramBars {
         view: now,
         axis,
         target,

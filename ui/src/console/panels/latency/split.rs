@@ -10,7 +10,7 @@ use crate::console::theme::Role;
 const MOST: u16 = 2;
 
 /// One part of the mean.
-struct Part {
+struct SplitPart {
     sign: &'static str,
     name: &'static str,
     short: &'static str,
@@ -19,8 +19,8 @@ struct Part {
 }
 
 /// In the order in which a request goes through them; signs as in the streams.
-fn parts(split: &SplitMeans) -> [Part; 6] {
-    let part = |sign, name, short, role, micros| Part {
+fn parts(split: &SplitMeans) -> [SplitPart; 6] {
+    let part = |sign, name, short, role, micros| SplitPart {
         sign,
         name,
         short,
@@ -74,11 +74,11 @@ fn names(name: &str, width: u16) -> [String; 2] {
     }
 }
 
-fn total(parts: &[Part]) -> f64 {
+fn total(parts: &[SplitPart]) -> f64 {
     parts.iter().map(|p| p.micros).sum()
 }
 
-fn bar(inside: &mut Painter<'_>, (x, y): (u16, u16), name: &str, parts: &[Part], whole: f64) {
+fn bar(inside: &mut Painter<'_>, (x, y): (u16, u16), name: &str, parts: &[SplitPart], whole: f64) {
     inside.text(0, y, name, Role::Dim);
     let width = inside.width().saturating_sub(x);
     let (mut so_far, mut from) = (0.0, 0);
@@ -91,9 +91,9 @@ fn bar(inside: &mut Painter<'_>, (x, y): (u16, u16), name: &str, parts: &[Part],
 }
 
 /// Words that fit: whole ones, or short ones, or only the largest parts.
-fn numbers(inside: &mut Painter<'_>, y: u16, rows: u16, parts: &[Part]) -> u16 {
+fn numbers(inside: &mut Painter<'_>, y: u16, rows: u16, parts: &[SplitPart]) -> u16 {
     let width = inside.width();
-    let all: Vec<&Part> = parts.iter().collect();
+    let all: Vec<&SplitPart> = parts.iter().collect();
     for name in [whole, short] {
         let lines = lines(&all, name, width);
         if lines.len() <= usize::from(rows) {
@@ -107,16 +107,20 @@ fn numbers(inside: &mut Painter<'_>, y: u16, rows: u16, parts: &[Part]) -> u16 {
     write(inside, y, &lines, short)
 }
 
-fn whole(part: &Part) -> String {
+fn whole(part: &SplitPart) -> String {
     format!("{} {}", part.name, format::millis(part.micros as u64))
 }
 
-fn short(part: &Part) -> String {
+fn short(part: &SplitPart) -> String {
     format!("{} {}", part.short, format::millis(part.micros as u64))
 }
 
 /// Parts side by side, in lines of at most `width` columns.
-fn lines<'a>(parts: &[&'a Part], name: fn(&Part) -> String, width: u16) -> Vec<Vec<&'a Part>> {
+fn lines<'a>(
+    parts: &[&'a SplitPart],
+    name: fn(&SplitPart) -> String,
+    width: u16,
+) -> Vec<Vec<&'a SplitPart>> {
     let (mut lines, mut used) = (vec![Vec::new()], 0);
     for part in parts {
         let taken = format::width(&name(part)) + 4;
@@ -132,7 +136,12 @@ fn lines<'a>(parts: &[&'a Part], name: fn(&Part) -> String, width: u16) -> Vec<V
     lines
 }
 
-fn write(inside: &mut Painter<'_>, y: u16, lines: &[Vec<&Part>], name: fn(&Part) -> String) -> u16 {
+fn write(
+    inside: &mut Painter<'_>,
+    y: u16,
+    lines: &[Vec<&SplitPart>],
+    name: fn(&SplitPart) -> String,
+) -> u16 {
     for (row, line) in lines.iter().enumerate() {
         let mut x = 0;
         for part in line {

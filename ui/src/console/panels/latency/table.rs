@@ -16,7 +16,7 @@ const NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 /// The shares that lie below them; the longest is there from the first on.
 const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
 
-type Value = (String, Role);
+type PercentileText = (String, Role);
 
 /// Draws it; gives how many rows it took.
 pub fn draw(
@@ -25,13 +25,13 @@ pub fn draw(
     before: Option<&Distribution>,
     model: &Model,
 ) -> u16 {
-    let grid = Grid::new(inside.width());
+    let grid = PercentileTable::new(inside.width());
     grid.row(inside, 0, "", &NAMES.map(|n| (n.to_owned(), Role::Dim)));
     let lately = format::seconds(model.window());
     let values = |summary, role| values(summary, role, grid.column);
     grid.row(inside, 1, &lately, &values(&view.now.summary, Role::Strong));
     let mut y = 2;
-    let mut next = |inside: &mut Painter<'_>, name: &str, values: &[Value; 5]| {
+    let mut next = |inside: &mut Painter<'_>, name: &str, values: &[PercentileText; 5]| {
         grid.row(inside, y, name, values);
         y += 1;
     };
@@ -55,26 +55,26 @@ pub fn draw(
 }
 
 /// Columns of numbers, all of one width; the last is left out where there is no room.
-struct Grid {
+struct PercentileTable {
     label: u16,
     column: u16,
     shown: usize,
 }
 
-impl Grid {
+impl PercentileTable {
     fn new(width: u16) -> Self {
         let label = if width < 34 { 3 } else { LABEL };
         let room = width.saturating_sub(label);
         let shown = if room < 30 { 4 } else { 5 };
         let column = (room / shown as u16).clamp(5, 9);
-        Grid {
+        PercentileTable {
             label,
             column,
             shown,
         }
     }
 
-    fn row(&self, inside: &mut Painter<'_>, y: u16, name: &str, values: &[Value; 5]) {
+    fn row(&self, inside: &mut Painter<'_>, y: u16, name: &str, values: &[PercentileText; 5]) {
         let name = match self.label < LABEL {
             true => short(name),
             false => name.to_owned(),
@@ -99,7 +99,7 @@ fn short(name: &str) -> String {
 }
 
 /// Those of which too few requests tell are dim and marked.
-fn values(summary: &LatencySummary, role: Role, column: u16) -> [Value; 5] {
+fn values(summary: &LatencySummary, role: Role, column: u16) -> [PercentileText; 5] {
     let micros = micros(summary);
     std::array::from_fn(|i| match summary.is_enough_for(SHARES[i]) {
         _ if summary.count == 0 => ("–".to_owned(), Role::Dim),
@@ -125,7 +125,7 @@ fn micros(summary: &LatencySummary) -> [u64; 5] {
     [s.p50, s.p90, s.p99, s.p999, s.max]
 }
 
-fn changes(before: &LatencySummary, now: &LatencySummary) -> [Value; 5] {
+fn changes(before: &LatencySummary, now: &LatencySummary) -> [PercentileText; 5] {
     let enough = |i: usize| [before, now].iter().all(|s| s.is_enough_for(SHARES[i]));
     let (before, now) = (micros(before), micros(now));
     std::array::from_fn(|i| {

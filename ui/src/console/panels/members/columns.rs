@@ -6,17 +6,17 @@ use crate::console::format;
 use crate::console::model::Model;
 use crate::console::theme::Role;
 
-type Value = (String, Role);
+type MemberText = (String, Role);
 
 /// One column.
 #[derive(Clone, Copy)]
-pub struct Column {
+pub struct MemberColumn {
     /// Its head.
     pub name: &'static str,
     /// Columns of the screen that it takes, with the gap before it.
     pub width: u16,
     /// What it says of a member.
-    pub value: fn(&MemberView) -> Value,
+    pub value: fn(&MemberView) -> MemberText,
     /// Only where labels are known.
     labels: bool,
     /// Its place where not all fit, from 0.
@@ -27,9 +27,9 @@ const fn column(
     name: &'static str,
     width: u16,
     rank: u8,
-    value: fn(&MemberView) -> Value,
-) -> Column {
-    Column {
+    value: fn(&MemberView) -> MemberText,
+) -> MemberColumn {
+    MemberColumn {
         name,
         width,
         value,
@@ -38,13 +38,13 @@ const fn column(
     }
 }
 
-const fn labelled(mut column: Column) -> Column {
+const fn labelled(mut column: MemberColumn) -> MemberColumn {
     column.labels = true;
     column
 }
 
 /// In the order of the screen.
-static ALL: [Column; 8] = [
+static ALL: [MemberColumn; 8] = [
     column("agree", 8, 0, |m| {
         of(m, |s| Some(format::permille(s.agreement)))
     }),
@@ -68,35 +68,35 @@ static ALL: [Column; 8] = [
 ];
 
 /// Those that fit in `width`, in the order of the screen.
-pub fn fitting(model: &Model, width: u16) -> Vec<Column> {
+pub fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
     let known = |s: &MemberContribution| s.accuracy.is_some() || s.accuracy_change.is_some();
     let members = &model.snapshot.members;
     let labels = members
         .iter()
         .filter_map(|m| m.standing.as_ref())
         .any(known);
-    let offered = |c: &&Column| labels || !c.labels;
-    let mut ranked: Vec<&Column> = ALL.iter().filter(offered).collect();
+    let offered = |c: &&MemberColumn| labels || !c.labels;
+    let mut ranked: Vec<&MemberColumn> = ALL.iter().filter(offered).collect();
     ranked.sort_by_key(|c| c.rank);
     let mut left = width;
-    let fits = |c: &&Column| {
+    let fits = |c: &&MemberColumn| {
         let fits = c.width <= left;
         left = if fits { left - c.width } else { 0 };
         fits
     };
     let kept: Vec<&str> = ranked.into_iter().filter(fits).map(|c| c.name).collect();
-    let shown = |c: &Column| kept.contains(&c.name) && (labels || !c.labels);
+    let shown = |c: &MemberColumn| kept.contains(&c.name) && (labels || !c.labels);
     ALL.into_iter().filter(shown).collect()
 }
 
 /// A dash where nothing is known.
-fn of(view: &MemberView, say: fn(&MemberContribution) -> Option<String>) -> Value {
+fn of(view: &MemberView, say: fn(&MemberContribution) -> Option<String>) -> MemberText {
     let text = view.standing.as_ref().and_then(say);
     text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
 }
 
 /// What the ensemble's accuracy would change by; a member that only harms stands out.
-fn change(view: &MemberView) -> Value {
+fn change(view: &MemberView) -> MemberText {
     let Some(change) = view.standing.and_then(|s| s.accuracy_change) else {
         return ("–".to_owned(), Role::Dim);
     };

@@ -10,7 +10,7 @@ use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
-use columns::{Column, fitting};
+use columns::{MemberColumn, fitting};
 
 /// Draws the panel.
 pub fn draw(pen: &mut Painter<'_>, model: &Model) {
@@ -52,7 +52,7 @@ fn label(model: &Model, width: u16) -> u16 {
     names.max().unwrap_or(0).clamp(6, (width / 3).max(6))
 }
 
-fn heads(inside: &mut Painter<'_>, label: u16, columns: &[Column]) {
+fn heads(inside: &mut Painter<'_>, label: u16, columns: &[MemberColumn]) {
     inside.text(SIGNS, 0, "member", Role::Dim);
     let mut end = SIGNS + label;
     for column in columns {
@@ -67,7 +67,7 @@ fn member(
     at: usize,
     model: &Model,
     label: u16,
-    columns: &[Column],
+    columns: &[MemberColumn],
 ) {
     let Some(view) = model.snapshot.members.get(at) else {
         return;

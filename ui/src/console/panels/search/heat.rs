@@ -68,7 +68,7 @@ impl Heat {
     /// Draws a row a device as far as there is room; gives how many it took.
     pub fn draw(&self, inside: &mut Painter<'_>, model: &Model) -> u16 {
         let rows = self.rows().min(inside.height());
-        let grid = Grid::new(model, inside.width(), self.members);
+        let grid = HeatGrid::new(model, inside.width(), self.members);
         grid.names(inside, model);
         let first = (model.cursor.device + 2).saturating_sub(usize::from(rows));
         for row in 1..rows {
@@ -78,7 +78,14 @@ impl Heat {
         rows
     }
 
-    fn device(&self, inside: &mut Painter<'_>, y: u16, device: usize, model: &Model, grid: &Grid) {
+    fn device(
+        &self,
+        inside: &mut Painter<'_>,
+        y: u16,
+        device: usize,
+        model: &Model,
+        grid: &HeatGrid,
+    ) {
         let Some(view) = model.snapshot.devices.get(device) else {
             return;
         };
@@ -121,14 +128,14 @@ impl Heat {
 }
 
 /// Where the members' columns are.
-struct Grid {
+struct HeatGrid {
     label: u16,
     cell: u16,
     first: usize,
     shown: usize,
 }
 
-impl Grid {
+impl HeatGrid {
     fn new(model: &Model, width: u16, members: usize) -> Self {
         let devices = model.snapshot.devices.iter();
         let names = devices.map(|d| format::width(format::device_name(&d.name, true)));
@@ -138,7 +145,7 @@ impl Grid {
         let cell = (room / members as u16).clamp(3, 9);
         let shown = usize::from(room / cell).clamp(1, members);
         let first = (model.cursor.member + 1).saturating_sub(shown);
-        Grid {
+        HeatGrid {
             label,
             cell,
             first,

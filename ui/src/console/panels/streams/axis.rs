@@ -3,14 +3,14 @@
 use divisi::session::{Mark, MarkKind};
 
 use super::scale;
-use super::view::View;
+use super::view::StreamsView;
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
 use crate::console::theme::Role;
 
 /// Draws it.
-pub fn draw(pen: &mut Painter<'_>, view: &View, model: &Model) {
+pub fn draw(pen: &mut Painter<'_>, view: &StreamsView, model: &Model) {
     let y = pen.height().saturating_sub(1);
     let start = view.label + 1;
     let width = pen.width().saturating_sub(start + 1);
@@ -47,7 +47,13 @@ fn words(pen: &mut Painter<'_>, x: u16, text: &str) -> (u16, u16) {
 }
 
 /// A thin sign where something changed, and what it was where there is room.
-fn draw_mark(pen: &mut Painter<'_>, y: u16, view: &View, mark: &Mark, taken: &mut Vec<(u16, u16)>) {
+fn draw_mark(
+    pen: &mut Painter<'_>,
+    y: u16,
+    view: &StreamsView,
+    mark: &Mark,
+    taken: &mut Vec<(u16, u16)>,
+) {
     let Some(cell) = view.window.cell_of(mark.at) else {
         return;
     };

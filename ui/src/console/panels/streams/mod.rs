@@ -12,16 +12,16 @@ use super::framed;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::painter::{EIGHTHS, Painter};
-use crate::console::streams::{Order, Reading};
+use crate::console::streams::{RowOrder, SpanReading};
 use crate::console::theme::Role;
-use crate::console::timeline::{Canvas, RowKey, Sum};
-use rows::Plan;
-pub use rows::Row;
-pub use view::View;
+use crate::console::timeline::{Canvas, RowKey, RowSum};
+use rows::RowPlan;
+pub use rows::StreamRow;
+pub use view::StreamsView;
 
 /// Draws the panel.
 pub fn draw(pen: &mut Painter<'_>, model: &Model) {
-    let view = View::new(model, pen.width(), pen.height());
+    let view = StreamsView::new(model, pen.width(), pen.height());
     let note = note(model, &view, signs::note_room(pen.width()));
     let mut inside = framed(pen, Panel::Streams, &note, model);
     let picture = model.timeline.picture(&view.plan.places, view.window);
@@ -43,11 +43,11 @@ pub fn rows_needed(model: &Model) -> usize {
         0
     };
     let typing = usize::from(model.streams.typing);
-    Plan::new(model, usize::MAX).rows.len() + reading + typing
+    RowPlan::new(model, usize::MAX).rows.len() + reading + typing
 }
 
 /// How much time, then what else there is room to say.
-fn note(model: &Model, view: &View, width: u16) -> String {
+fn note(model: &Model, view: &StreamsView, width: u16) -> String {
     let streams = &model.streams;
     let mut note = scale::round(streams.length());
     let many = |n: u64| format::short(n as f64);
@@ -56,7 +56,7 @@ fn note(model: &Model, view: &View, width: u16) -> String {
     let parts = [
         streams.frozen.map(|_| "FROZEN".to_owned()),
         counted(model.lost_spans, "spans lost"),
-        (streams.order != Order::Device).then(|| streams.order.words().to_owned()),
+        (streams.order != RowOrder::Device).then(|| streams.order.words().to_owned()),
         (!streams.filter.is_empty()).then(|| format!("/{}", streams.filter)),
         (rows > view.room).then(|| format!("{} of {rows} rows", view.room)),
         model.timeline.whole_since().map(|since| {
@@ -78,16 +78,16 @@ fn draw_row(
     inside: &mut Painter<'_>,
     y: u16,
     name: &str,
-    row: &Row,
+    row: &StreamRow,
     picture: &Canvas,
-    view: &View,
+    view: &StreamsView,
 ) {
     match *row {
-        Row::Lane { at, .. } => {
+        StreamRow::Lane { at, .. } => {
             inside.text(0, y, name, Role::Text);
             draw_lane(inside, y, at, picture, view);
         }
-        Row::Sum { at, sum, .. } => {
+        StreamRow::Sum { at, sum, .. } => {
             inside.text(0, y, name, Role::Dim);
             for x in 0..view.window.cells {
                 let share = picture.share(at, x);
@@ -97,7 +97,7 @@ fn draw_row(
     }
 }
 
-fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view: &View) {
+fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view: &StreamsView) {
     let ascii = inside.is_ascii();
     for x in 0..view.window.cells {
         let mark = picture.mark(at, x);
@@ -113,21 +113,27 @@ fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view
 }
 
 /// As high as the share of the time; copies are short, and show all the same.
-fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, sum: Sum) {
+fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, sum: RowSum) {
     if share <= 0.0 {
         return;
     }
     let role = match sum {
-        Sum::Compute => Role::Dim,
-        Sum::ToDevice => Role::Copy,
-        Sum::FromDevice => Role::CopyOut,
+        RowSum::Compute => Role::Dim,
+        RowSum::ToDevice => Role::Copy,
+        RowSum::FromDevice => Role::CopyOut,
     };
     let eighths = (share.min(1.0) * 8.0).round().max(1.0) as usize;
     inside.sign(x, y, EIGHTHS[eighths], role);
 }
 
 /// The chosen row's name stands out, and on it the span that is read out.
-fn draw_choice(inside: &mut Painter<'_>, y: u16, row: &Row, view: &View, model: &Model) {
+fn draw_choice(
+    inside: &mut Painter<'_>,
+    y: u16,
+    row: &StreamRow,
+    view: &StreamsView,
+    model: &Model,
+) {
     let streams = &model.streams;
     if streams.selected != Some(row.key()) {
         return;
@@ -140,7 +146,7 @@ fn draw_choice(inside: &mut Painter<'_>, y: u16, row: &Row, view: &View, model: 
 }
 
 /// The first and last cell of the span that is read out.
-fn cells(reading: &Reading, view: &View) -> Option<(usize, usize)> {
+fn cells(reading: &SpanReading, view: &StreamsView) -> Option<(usize, usize)> {
     let (span, window) = (&reading.span, view.window);
     if span.start >= window.until() || span.end < window.from() {
         return None;
@@ -153,7 +159,7 @@ fn cells(reading: &Reading, view: &View) -> Option<(usize, usize)> {
 }
 
 /// What is read out, and the filter while it is typed.
-fn foot(inside: &mut Painter<'_>, view: &View, model: &Model) {
+fn foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
     let typed = u16::from(model.streams.typing).min(view.foot);
     let y = inside.height().saturating_sub(view.foot);
     if let Some(reading) = &model.streams.reading {
@@ -174,6 +180,6 @@ fn foot(inside: &mut Painter<'_>, view: &View, model: &Model) {
 }
 
 /// The rows in their order, as they are on the screen.
-pub fn keys(view: &View) -> Vec<RowKey> {
-    view.plan.rows.iter().map(Row::key).collect()
+pub fn keys(view: &StreamsView) -> Vec<RowKey> {
+    view.plan.rows.iter().map(StreamRow::key).collect()
 }

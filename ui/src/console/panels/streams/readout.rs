@@ -6,7 +6,7 @@ use super::{scale, signs};
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
-use crate::console::streams::Reading;
+use crate::console::streams::SpanReading;
 use crate::console::theme::Role;
 
 /// The steps of a batch in their order.
@@ -22,7 +22,7 @@ const STEPS: [(SpanKind, &str); 5] = [
 const ROOMY: u16 = 110;
 
 /// Draws one line, and a second one where there is room.
-pub fn draw(pen: &mut Painter<'_>, model: &Model, reading: &Reading) {
+pub fn draw(pen: &mut Painter<'_>, model: &Model, reading: &SpanReading) {
     let span = &reading.span;
     let (sign, role) = signs::of_kind(span.kind);
     let x = pen.text(0, 0, sign, role);
@@ -74,7 +74,7 @@ fn contents(span: &Span, roomy: bool) -> String {
 }
 
 /// The times of all steps of its batch; those that took none have a dot.
-fn steps(pen: &mut Painter<'_>, reading: &Reading) {
+fn steps(pen: &mut Painter<'_>, reading: &SpanReading) {
     let roomy = pen.width() >= ROOMY;
     let mut x = if roomy {
         pen.text(0, 1, "  its batch:", Role::Dim)

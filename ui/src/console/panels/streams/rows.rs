@@ -10,13 +10,13 @@ use divisi::serving::lane_sizes;
 
 use crate::console::format;
 use crate::console::model::Model;
-use crate::console::timeline::{RowKey, Rows, Sum};
+use crate::console::timeline::{RowKey, RowSum, TimelineRows};
 
 use super::order;
 
 /// One row of the panel, and where the raster has it.
 #[derive(Clone, Copy, Debug)]
-pub enum Row {
+pub enum StreamRow {
     /// A worker's lane, or a worker that has no others.
     Lane {
         device: usize,
@@ -30,14 +30,18 @@ pub enum Row {
         at: usize,
     },
     /// A whole device.
-    Sum { device: usize, sum: Sum, at: usize },
+    Sum {
+        device: usize,
+        sum: RowSum,
+        at: usize,
+    },
 }
 
-impl Row {
+impl StreamRow {
     /// What it shows, wherever it stands.
     pub fn key(&self) -> RowKey {
         match *self {
-            Row::Lane {
+            StreamRow::Lane {
                 device,
                 member,
                 lane,
@@ -47,23 +51,23 @@ impl Row {
                 member,
                 lane,
             },
-            Row::Sum { device, sum, .. } => RowKey::Sum { device, sum },
+            StreamRow::Sum { device, sum, .. } => RowKey::Sum { device, sum },
         }
     }
 }
 
 /// All rows in their order.
 #[derive(Debug, Default)]
-pub struct Plan {
-    pub rows: Vec<Row>,
-    pub places: Rows,
+pub struct RowPlan {
+    pub rows: Vec<StreamRow>,
+    pub places: TimelineRows,
     /// Devices are folded that would have all their rows under the cursor.
     pub folded: bool,
 }
 
 /// How much of a device is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Detail {
+enum LaneDetail {
     /// Lanes, and sums where there are several.
     All,
     /// Workers without sums.
@@ -72,11 +76,11 @@ enum Detail {
     Folded,
 }
 
-impl Plan {
+impl RowPlan {
     /// The rows for a panel with room for `room` of them.
     pub fn new(model: &Model, room: usize) -> Self {
         let devices = 0..model.snapshot.devices.len();
-        let mut all = Plan::of(model, devices.clone().map(|d| (d, Detail::All)));
+        let mut all = RowPlan::of(model, devices.clone().map(|d| (d, LaneDetail::All)));
         if order::arranged(model) {
             order::arrange(model, &mut all.rows);
             return all;
@@ -85,9 +89,9 @@ impl Plan {
             return all;
         }
         if !model.snapshot.devices.iter().any(|d| d.side_by_side) {
-            return Plan::of(model, devices.map(|d| (d, Detail::Workers)));
+            return RowPlan::of(model, devices.map(|d| (d, LaneDetail::Workers)));
         }
-        Plan::folded(model, room)
+        RowPlan::folded(model, room)
     }
 
     /// The device of the cursor first, then the others, with all their rows as long as
@@ -95,24 +99,28 @@ impl Plan {
     fn folded(model: &Model, room: usize) -> Self {
         let cursor = model.cursor.device;
         let others = (0..model.snapshot.devices.len()).filter(|d| *d != cursor);
-        let mut plan = Plan::of(model, std::iter::once((cursor, Detail::All)));
+        let mut plan = RowPlan::of(model, std::iter::once((cursor, LaneDetail::All)));
         let mut left = others.clone().count();
         for device in others {
             left -= 1;
-            let open = Plan::of(model, std::iter::once((device, Detail::All)));
+            let open = RowPlan::of(model, std::iter::once((device, LaneDetail::All)));
             let fits = plan.rows.len() + open.rows.len() + left <= room;
-            let detail = if fits { Detail::All } else { Detail::Folded };
+            let detail = if fits {
+                LaneDetail::All
+            } else {
+                LaneDetail::Folded
+            };
             plan.folded |= !fits;
             plan.device(model, device, detail);
         }
         plan
     }
 
-    fn of(model: &Model, devices: impl Iterator<Item = (usize, Detail)>) -> Self {
+    fn of(model: &Model, devices: impl Iterator<Item = (usize, LaneDetail)>) -> Self {
         let shown = &model.snapshot;
-        let mut plan = Plan {
-            places: Rows::new(shown.devices.len(), shown.members.len()),
-            ..Plan::default()
+        let mut plan = RowPlan {
+            places: TimelineRows::new(shown.devices.len(), shown.members.len()),
+            ..RowPlan::default()
         };
         for (device, detail) in devices {
             plan.device(model, device, detail);
@@ -120,12 +128,12 @@ impl Plan {
         plan
     }
 
-    fn device(&mut self, model: &Model, device: usize, detail: Detail) {
+    fn device(&mut self, model: &Model, device: usize, detail: LaneDetail) {
         let Some(view) = model.snapshot.devices.get(device) else {
             return;
         };
         let before = self.rows.len();
-        if detail != Detail::Folded || !view.side_by_side {
+        if detail != LaneDetail::Folded || !view.side_by_side {
             let workers = model.snapshot.matrix.workers();
             for (cell, size) in workers.filter(|w| w.0.device == device) {
                 self.worker(model, device, cell.member, size);
@@ -133,11 +141,12 @@ impl Plan {
         }
         let several = self.rows.len() > before + 1;
         match (detail, view.side_by_side) {
-            (Detail::All, true) => {
-                self.sums(device, &[Sum::Compute, Sum::ToDevice, Sum::FromDevice])
-            }
-            (Detail::Folded, true) => self.sums(device, &[Sum::Compute]),
-            (Detail::All, false) if several => self.sums(device, &[Sum::Compute]),
+            (LaneDetail::All, true) => self.sums(
+                device,
+                &[RowSum::Compute, RowSum::ToDevice, RowSum::FromDevice],
+            ),
+            (LaneDetail::Folded, true) => self.sums(device, &[RowSum::Compute]),
+            (LaneDetail::All, false) if several => self.sums(device, &[RowSum::Compute]),
             _ => {}
         }
     }
@@ -146,34 +155,37 @@ impl Plan {
         let side_by_side = model.snapshot.devices[device].side_by_side;
         let lanes = lane_sizes(model.snapshot.policy, size, side_by_side);
         let first = self.places.worker(device, member, lanes.len());
-        let rows = lanes.iter().enumerate().map(|(lane, size)| Row::Lane {
-            device,
-            member,
-            size: *size,
-            side_by_side: lanes.len() > 1,
-            lane,
-            at: first + lane,
-        });
+        let rows = lanes
+            .iter()
+            .enumerate()
+            .map(|(lane, size)| StreamRow::Lane {
+                device,
+                member,
+                size: *size,
+                side_by_side: lanes.len() > 1,
+                lane,
+                at: first + lane,
+            });
         self.rows.extend(rows);
     }
 
-    fn sums(&mut self, device: usize, sums: &[Sum]) {
+    fn sums(&mut self, device: usize, sums: &[RowSum]) {
         for &sum in sums {
             let at = self.places.sum(device, sum);
-            self.rows.push(Row::Sum { device, sum, at });
+            self.rows.push(StreamRow::Sum { device, sum, at });
         }
     }
 }
 
 /// The row's name. `short` leaves out what all simulated devices' names begin with.
-pub fn label(model: &Model, row: &Row, short: bool) -> String {
+pub fn label(model: &Model, row: &StreamRow, short: bool) -> String {
     let device = |index: usize| {
         let view = model.snapshot.devices.get(index);
         format::device_name(view.map_or("", |d| d.name.as_str()), short)
     };
     match *row {
-        Row::Sum { device: d, sum, .. } => format!("{} {}", device(d), sum_name(sum)),
-        Row::Lane {
+        StreamRow::Sum { device: d, sum, .. } => format!("{} {}", device(d), sum_name(sum)),
+        StreamRow::Lane {
             device: d,
             member,
             size,
@@ -188,10 +200,10 @@ pub fn label(model: &Model, row: &Row, short: bool) -> String {
     }
 }
 
-fn sum_name(sum: Sum) -> &'static str {
+fn sum_name(sum: RowSum) -> &'static str {
     match sum {
-        Sum::Compute => "all",
-        Sum::ToDevice => "HtoD",
-        Sum::FromDevice => "DtoH",
+        RowSum::Compute => "all",
+        RowSum::ToDevice => "HtoD",
+        RowSum::FromDevice => "DtoH",
     }
 }

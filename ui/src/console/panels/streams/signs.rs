@@ -5,7 +5,7 @@ use divisi::trace::SpanKind;
 use crate::console::format;
 use crate::console::painter::{EIGHTHS, Painter};
 use crate::console::theme::Role;
-use crate::console::timeline::Mark;
+use crate::console::timeline::CellMark;
 
 /// Sign and role of a step.
 pub fn of_kind(kind: SpanKind) -> (&'static str, Role) {
@@ -20,7 +20,7 @@ pub fn of_kind(kind: SpanKind) -> (&'static str, Role) {
 
 /// Sign and role of a cell. Where batches are shorter than a cell, what computes is as
 /// high as its share of the time; signs of ASCII have no heights.
-pub fn of_mark(mark: Mark, ascii: bool) -> Option<(&'static str, Role)> {
+pub fn of_mark(mark: CellMark, ascii: bool) -> Option<(&'static str, Role)> {
     let (sign, role) = of_kind(mark.kind?);
     match (role, mark.eighths) {
         (Role::Compute, Some(eighths)) if !ascii => {

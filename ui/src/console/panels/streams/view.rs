@@ -1,16 +1,16 @@
 //! Where things are in the panel: what draws it and what the mouse hits agree.
 
-use super::rows::{Plan, Row, label};
+use super::rows::{RowPlan, StreamRow, label};
 use crate::console::format;
 use crate::console::layout;
 use crate::console::model::{Model, Panel};
-use crate::console::timeline::Window;
+use crate::console::timeline::TimeWindow;
 use ratatui::layout::Rect;
 
 /// Rows and columns of the panel, its frame counted.
 #[derive(Debug)]
-pub struct View {
-    pub plan: Plan,
+pub struct StreamsView {
+    pub plan: RowPlan,
     /// The row at the top.
     pub first: usize,
     /// Rows that there is room for.
@@ -21,23 +21,23 @@ pub struct View {
     pub label: u16,
     /// The names of all rows.
     pub names: Vec<String>,
-    pub window: Window,
+    pub window: TimeWindow,
 }
 
-impl View {
+impl StreamsView {
     /// For a panel of a size.
     pub fn new(model: &Model, width: u16, height: u16) -> Self {
         let inside = height.saturating_sub(2);
         let foot = foot(model, inside);
         let room = usize::from(inside - foot);
-        let plan = Plan::new(model, room);
+        let plan = RowPlan::new(model, room);
         let first = first_row(model, plan.rows.len(), room);
         let width = width.saturating_sub(2);
         let (label, names) = names(model, &plan, width);
         let cells = usize::from(width.saturating_sub(label));
         let end = model.streams.end(model.snapshot.now);
-        View {
-            window: Window::ending(end, model.streams.length(), cells),
+        StreamsView {
+            window: TimeWindow::ending(end, model.streams.length(), cells),
             plan,
             first,
             room,
@@ -51,11 +51,11 @@ impl View {
     pub fn on_screen(model: &Model) -> Option<(Rect, Self)> {
         let screen = layout::arrange(model.area, model)?;
         let place = screen.panels.iter().find(|p| p.0 == Panel::Streams)?.1;
-        Some((place, View::new(model, place.width, place.height)))
+        Some((place, StreamsView::new(model, place.width, place.height)))
     }
 
     /// The row at a line of the panel.
-    pub fn row_at(&self, y: u16) -> Option<&Row> {
+    pub fn row_at(&self, y: u16) -> Option<&StreamRow> {
         let line = usize::from(y.checked_sub(1)?);
         let row = self.plan.rows.get(self.first + line)?;
         (line < self.room).then_some(row)
@@ -89,7 +89,7 @@ fn first_row(model: &Model, rows: usize, room: usize) -> usize {
 }
 
 /// Columns of names, and the names, short where long ones would take too much.
-fn names(model: &Model, plan: &Plan, width: u16) -> (u16, Vec<String>) {
+fn names(model: &Model, plan: &RowPlan, width: u16) -> (u16, Vec<String>) {
     let most = (width / 3).min(28);
     let named = |short| {
         let rows = plan.rows.iter();
