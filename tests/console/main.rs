@@ -26,6 +26,7 @@ mod captions;
 mod cells;
 mod change;
 mod cli;
+mod commands;
 mod conduct;
 mod config;
 mod consent;
