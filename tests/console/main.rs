@@ -32,6 +32,7 @@ mod config;
 mod consent;
 mod demo;
 mod devices;
+mod docs;
 mod fake;
 mod figures;
 mod files;

@@ -37,3 +37,17 @@ pub fn place(entry: &Entry) -> String {
         Scope::Always | Scope::Main => String::new(),
     }
 }
+
+/// Where those keys work, as a heading; `entry` is any of them.
+pub fn heading(entry: &Entry) -> String {
+    match entry.scope {
+        Scope::Edit => "While the allocation is edited".into(),
+        Scope::In(panel) => {
+            let panel = format!("{panel:?}").to_lowercase();
+            format!("While the panel {panel} has the focus")
+        }
+        Scope::Replay => "While a recording is played".into(),
+        Scope::Demo => "During a demonstration".into(),
+        Scope::Always | Scope::Main => "Everywhere".into(),
+    }
+}

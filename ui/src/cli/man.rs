@@ -54,6 +54,28 @@ pub const ENVIRONMENT: [(&str, &str); 10] = [
     ),
 ];
 
+/// The files of configuration, in their folder.
+pub const FILES: [(&str, &str); 3] = [
+    (CONFIG, "Options; divisi config init writes one."),
+    (KEYS, "Keys of the console."),
+    (
+        "themes/NAME.toml",
+        "Themes, beside dark, light and high-contrast.",
+    ),
+];
+
+/// The program's exit codes.
+pub const CODES: [(&str, &str); 3] = [
+    ("0", "Done."),
+    ("1", "Failed; standard error says why."),
+    ("2", "Misuse."),
+];
+
+/// Returns the usual path of a file of configuration.
+pub fn path_of(file: &str) -> String {
+    format!("$XDG_CONFIG_HOME/divisi/{file}")
+}
+
 pub fn run(folder: Option<&Path>) -> Result<()> {
     let mut command = Args::command().name("divisi");
     command.build();
@@ -121,24 +143,8 @@ fn key_section() -> String {
 
 fn other_sections() -> String {
     let environment = ENVIRONMENT.map(|(name, help)| (name.to_owned(), help.to_owned()));
-    let files = [
-        (CONFIG, "Options; divisi config init writes one."),
-        (KEYS, "Keys of the console."),
-        (
-            "themes/NAME.toml",
-            "Themes, beside dark, light and high-contrast.",
-        ),
-    ];
-    let files = files.map(|(name, help)| {
-        let path = format!("$XDG_CONFIG_HOME/divisi/{name}");
-        (path, help.to_owned())
-    });
-    let codes = [
-        ("0", "Done."),
-        ("1", "Failed; standard error says why."),
-        ("2", "Misuse."),
-    ];
-    let codes = codes.map(|(code, help)| (code.to_owned(), help.to_owned()));
+    let files = FILES.map(|(name, help)| (path_of(name), help.to_owned()));
+    let codes = CODES.map(|(code, help)| (code.to_owned(), help.to_owned()));
     section("ENVIRONMENT", "", environment.into_iter())
         + &section("FILES", "", files.into_iter())
         + &section("EXIT STATUS", "", codes.into_iter())

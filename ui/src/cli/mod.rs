@@ -15,6 +15,7 @@ mod config;
 mod console;
 mod demo;
 mod devices;
+mod docs;
 mod flawed;
 #[cfg(debug_assertions)]
 mod fragile;
@@ -87,6 +88,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         Some(Command::Replay(a)) => replay::run(a),
         Some(Command::Report(a)) => reporting::run(a),
         Some(Command::Demo(a)) => demo::run(a),
+        Some(Command::Docs(a)) => docs::run(a),
     }
 }
 

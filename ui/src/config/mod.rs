@@ -24,7 +24,7 @@ pub use layouts::save_layout;
 pub use schema::schema;
 pub use settings::{Settings, begin, folder, load};
 pub use source::{ConfigError, ConfigSource, nearest};
-pub use templates::{config_file, keys_file, theme_file, theme_text};
+pub use templates::{config_file, keys_file, theme_file, theme_names, theme_text};
 pub use themes::{BUILT_IN, built_in, read as read_theme};
 pub use values::{Expects, Value, time};
 pub use watch::Watch;

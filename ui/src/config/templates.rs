@@ -6,7 +6,8 @@ use super::themes::BUILT_IN;
 use crate::console::commands::{Entry, KEY_NAMES, Keymap, Scope, TABLE};
 use crate::console::{Colour, Role, Theme};
 
-fn theme_names() -> Vec<String> {
+/// The names of the built-in themes.
+pub fn theme_names() -> Vec<String> {
     BUILT_IN
         .iter()
         .map(|(name, _)| (*name).to_owned())

@@ -211,4 +211,7 @@ pub enum Command {
     /// Show what scheduling does: a guided demonstration with captions on the console
     #[command(after_help = "Example:\n  divisi demo --on simulated")]
     Demo(DemoArgs),
+    /// The parts of the documentation that are made from the program
+    #[command(hide = true)]
+    Docs(super::docs::DocsArgs),
 }

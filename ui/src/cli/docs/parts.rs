@@ -1,0 +1,187 @@
+//! The generated parts, as Markdown.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command, CommandFactory};
+
+use crate::cli::args::Args;
+use crate::cli::{keys, man};
+use crate::config::{self, Config, FIELDS};
+use crate::console::Role;
+use crate::console::commands::{Entry, Keymap, TABLE};
+use crate::linear;
+
+/// The program's commands, a section each.
+pub fn commands() -> String {
+    let mut program = Args::command().name("divisi");
+    program.build();
+    let mut text = String::new();
+    describe(&mut text, &program, "##");
+    text
+}
+
+/// Describes a command, then those below it.
+fn describe(text: &mut String, command: &Command, level: &str) {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let _ = writeln!(text, "{level} `{name}`\n");
+    for about in [command.get_long_about().or_else(|| command.get_about())]
+        .into_iter()
+        .flatten()
+    {
+        let _ = writeln!(text, "{}\n", plain(&about.to_string()));
+    }
+    let usage = command.clone().render_usage();
+    let _ = writeln!(text, "```text\n{usage}\n```\n");
+    let taken: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|arg| is_told(arg, command))
+        .collect();
+    if !taken.is_empty() {
+        *text += &table(
+            ["argument", ""],
+            taken.into_iter().map(|arg| [signature(arg), meaning(arg)]),
+        );
+        text.push('\n');
+    }
+    if let Some(example) = command.get_after_help() {
+        let _ = writeln!(text, "```text\n{example}\n```\n");
+    }
+    let below = command
+        .get_subcommands()
+        .filter(|c| !c.is_hide_set() && c.get_name() != "help");
+    below.for_each(|command| describe(text, command, &format!("{level}#")));
+}
+
+/// Whether an argument is described: not help, not what every command takes.
+fn is_told(arg: &Arg, command: &Command) -> bool {
+    let own = !arg.is_global_set() || command.get_name() == "divisi";
+    own && !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str())
+}
+
+/// `` `--devices <LIST>` ``, `` `[ENSEMBLE]` ``.
+fn signature(arg: &Arg) -> String {
+    format!("`{}`", arg.to_string().replace("...", "…"))
+}
+
+fn meaning(arg: &Arg) -> String {
+    let help = arg
+        .get_help()
+        .map(|help| plain(&help.to_string()))
+        .unwrap_or_default();
+    let defaults: Vec<_> = arg
+        .get_default_values()
+        .iter()
+        .map(|v| v.to_string_lossy())
+        .collect();
+    let shown = arg.get_action().takes_values() && !arg.is_hide_default_value_set();
+    let default = match defaults.join(", ") {
+        text if shown && !text.is_empty() => format!(" (default: `{text}`)"),
+        _ => String::new(),
+    };
+    let values = arg.get_possible_values();
+    let names: Vec<&str> = values
+        .iter()
+        .filter(|v| !v.is_hide_set())
+        .map(|v| v.get_name())
+        .collect();
+    let one_of = match names.is_empty() || !shown {
+        true => String::new(),
+        false => format!(" One of: {}.", names.join(", ")),
+    };
+    format!("{help}{default}{one_of}").trim().to_owned()
+}
+
+/// The keys of the console, a table for each place where they work.
+pub fn keys() -> String {
+    let keymap = Keymap::default();
+    let mut places: Vec<String> = Vec::new();
+    for heading in TABLE.iter().map(keys::heading) {
+        if !places.contains(&heading) {
+            places.push(heading);
+        }
+    }
+    let tables = places.iter().map(|place| {
+        let here = TABLE.iter().filter(|entry| keys::heading(entry) == *place);
+        let rows = here.map(|entry| key_row(entry, &keymap));
+        let title = plain(place);
+        format!("### {title}\n\n{}", table(["keys", "command", ""], rows))
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+fn key_row(entry: &Entry, keymap: &Keymap) -> [String; 3] {
+    let keys = keymap.of(entry).iter().map(|key| format!("`{key}`"));
+    let keys = keys.collect::<Vec<_>>().join(" ");
+    [keys, format!("`{}`", entry.name()), plain(entry.help)]
+}
+
+/// The commands of linear mode.
+pub fn lines() -> String {
+    let rows = linear::COMMANDS.iter().map(|command| {
+        let line = format!("{} {}", command.name, command.takes);
+        [format!("`{}`", line.trim_end()), plain(command.help)]
+    });
+    table(["line", ""], rows)
+}
+
+/// The options of `config.toml`.
+pub fn config() -> String {
+    let defaults = Config::default();
+    let rows = FIELDS.iter().map(|field| {
+        let expects = field.expects.words(&config::theme_names());
+        let value = (field.get)(&defaults);
+        [
+            format!("`{}.{}`", field.section, field.key),
+            format!("`{value}`"),
+            plain(&format!("{} Expects {expects}.", field.help)),
+        ]
+    });
+    table(["option", "default", ""], rows)
+}
+
+/// The roles of a theme.
+pub fn roles() -> String {
+    let rows = Role::ALL.iter();
+    table(
+        ["role", ""],
+        rows.map(|(_, name, help)| [format!("`{name}`"), plain(help)]),
+    )
+}
+
+/// Environment variables, files and exit codes.
+pub fn environment() -> String {
+    let rows = |of: &[(&str, &str)]| {
+        let rows = of
+            .iter()
+            .map(|(name, help)| [format!("`{name}`"), plain(help)]);
+        rows.collect::<Vec<_>>()
+    };
+    let variables = table(["variable", ""], rows(&man::ENVIRONMENT));
+    let files = man::FILES.map(|(name, help)| [format!("`{}`", man::path_of(name)), plain(help)]);
+    let codes = table(["exit code", ""], rows(&man::CODES));
+    format!("{variables}\n{}\n{codes}", table(["file", ""], files))
+}
+
+/// A table of Markdown.
+fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(N));
+    for row in rows {
+        let row = row.map(|cell| cell.replace('|', "\\|"));
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+    text
+}
+
+/// Text in which Markdown sees nothing but what is code.
+fn plain(text: &str) -> String {
+    let mut code = false;
+    let escaped = text.chars().map(|c| {
+        code ^= c == '`';
+        match c {
+            '*' | '<' | '[' | ']' if !code => format!("\\{c}"),
+            '\n' => " ".into(),
+            c => c.to_string(),
+        }
+    });
+    escaped.collect()
+}
