@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crossterm::event::KeyCode;
 use divisi_console::config::{
-    Config, ConfigSource, Folder, Settings, config_file, keys_file, read_keys, schema, theme_file,
+    Config, ConfigFolder, ConfigSource, Settings, config_file, keys_file, read_keys, schema,
+    theme_file,
 };
 use divisi_console::console::commands::{Keymap, TABLE};
 use divisi_console::console::{ConsoleEvent, Effect};
@@ -27,12 +28,12 @@ fn keys(text: &str) -> Result<Keymap, String> {
 }
 
 /// A folder of this test's own.
-fn folder(name: &str) -> Folder {
+fn folder(name: &str) -> ConfigFolder {
     let path: PathBuf =
         std::env::temp_dir().join(format!("divisi-config-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(path.join("themes")).unwrap();
-    Folder { path }
+    ConfigFolder { path }
 }
 
 #[test]

@@ -9,23 +9,23 @@ use divisi::load::{Until, saturate_for};
 use divisi::serving::{Answer, Detail, Flaws, Part};
 use serde::Serialize;
 
-use super::args::{AccuracyArgs, Format};
-use super::flawed::{self, Flawed};
-use super::open::{Opened, open};
-use super::progress::Progress;
+use super::args::{AccuracyArgs, OutputFormat};
+use super::flawed::{self, FlawedMember};
+use super::open::{OpenedEnsemble, open};
+use super::progress::ProgressLine;
 use super::report::{print, print_json};
 
 #[derive(Serialize)]
-struct Report {
+struct AccuracyReport {
     ensemble: String,
     samples: usize,
-    members: Vec<Row>,
-    rules: Vec<Row>,
-    flawed: Vec<Flawed>,
+    members: Vec<AccuracyRow>,
+    rules: Vec<AccuracyRow>,
+    flawed: Vec<FlawedMember>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct AccuracyRow {
     name: String,
     accuracy: f64,
     /// Samples without an answer, which are not right: NaN or infinities.
@@ -62,18 +62,18 @@ pub fn run(args: &AccuracyArgs) -> Result<()> {
     let grades = graded(&opened, &samples)?;
     let report = grades.report(&opened.ensemble, samples.len());
     match args.format {
-        Format::Json => print_json(&report)?,
-        Format::Text => print(&text(&report))?,
+        OutputFormat::Json => print_json(&report)?,
+        OutputFormat::Text => print(&text(&report))?,
     }
     let unanswered = report.rules.first().map_or(0, |rule| rule.unanswered);
     flawed::refuse(&report.flawed, unanswered, samples.len())
 }
 
 /// Runs every sample once.
-fn graded(opened: &Opened, samples: &Samples) -> Result<Grades> {
+fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<AccuracyCount> {
     let engine = opened.start(&opened.matrix(None)?, opened.networks())?;
-    let mut grades = Grades::new(&opened.ensemble);
-    let mut progress = Progress::new();
+    let mut grades = AccuracyCount::new(&opened.ensemble);
+    let mut progress = ProgressLine::new();
     let (all, until) = (samples.len(), Until::default());
     saturate_for(
         &engine,
@@ -91,19 +91,19 @@ fn graded(opened: &Opened, samples: &Samples) -> Result<Grades> {
 
 /// Right and missing answers of somebody.
 #[derive(Clone, Copy, Default)]
-struct Grade {
+struct GradeCount {
     right: usize,
     unanswered: usize,
 }
 
-impl Grade {
+impl GradeCount {
     fn count(&mut self, found: Option<usize>, label: Option<usize>) {
         self.right += usize::from(found.is_some() && found == label);
         self.unanswered += usize::from(found.is_none());
     }
 
-    fn row(self, name: &str, samples: usize) -> Row {
-        Row {
+    fn row(self, name: &str, samples: usize) -> AccuracyRow {
+        AccuracyRow {
             name: name.to_owned(),
             accuracy: self.right as f64 / samples as f64,
             unanswered: self.unanswered,
@@ -112,21 +112,21 @@ impl Grade {
 }
 
 /// A rule, built, with how it does.
-struct Graded {
+struct GradedRule {
     kind: RuleKind,
     rule: Arc<dyn CombinationRule>,
-    grade: Grade,
+    grade: GradeCount,
 }
 
 /// How everybody does so far.
-struct Grades {
+struct AccuracyCount {
     classes: usize,
-    members: Vec<Grade>,
-    rules: Vec<Graded>,
+    members: Vec<GradeCount>,
+    rules: Vec<GradedRule>,
     flaws: Vec<Flaws>,
 }
 
-impl Grades {
+impl AccuracyCount {
     /// Of all members, and of the rules that suit what those give.
     fn new(ensemble: &Ensemble) -> Self {
         let members = ensemble.members.len();
@@ -136,14 +136,14 @@ impl Grades {
         };
         let suited = RuleKind::ALL.into_iter();
         let suited = suited.filter(|kind| ensemble.check_combination(&by(*kind)).is_ok());
-        Grades {
+        AccuracyCount {
             classes: ensemble.classes,
-            members: vec![Grade::default(); members],
+            members: vec![GradeCount::default(); members],
             rules: suited
-                .map(|kind| Graded {
+                .map(|kind| GradedRule {
                     kind,
                     rule: by(kind).build(ensemble.classes),
-                    grade: Grade::default(),
+                    grade: GradeCount::default(),
                 })
                 .collect(),
             flaws: vec![Flaws::default(); members],
@@ -172,16 +172,16 @@ impl Grades {
         }
     }
 
-    fn report(&self, ensemble: &Ensemble, samples: usize) -> Report {
+    fn report(&self, ensemble: &Ensemble, samples: usize) -> AccuracyReport {
         let names = ensemble.member_names();
         let members = names.iter().zip(&self.members);
         let rules = self.rules.iter();
-        Report {
+        AccuracyReport {
             ensemble: ensemble.name.clone(),
             samples,
             members: members.map(|(name, g)| g.row(name, samples)).collect(),
             rules: rules.map(|g| g.grade.row(g.kind.name(), samples)).collect(),
-            flawed: Flawed::of(&names, &self.flaws),
+            flawed: FlawedMember::of(&names, &self.flaws),
         }
     }
 }
@@ -197,7 +197,7 @@ fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, classes:
     Answer::finish(rule, &[part], classes)
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &AccuracyReport) -> String {
     let mut text = format!("{} on {} samples\n", report.ensemble, report.samples);
     report.members.iter().for_each(|row| text += &line(row));
     text += "ensemble\n";
@@ -205,7 +205,7 @@ fn text(report: &Report) -> String {
     text.trim_end().to_owned() + &flawed::lines(&report.flawed)
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &AccuracyRow) -> String {
     let missing = match row.unanswered {
         0 => String::new(),
         n => format!("  {n} without an answer"),

@@ -14,9 +14,9 @@ macro_rules! embedded {
 }
 
 /// An ensemble's name and its files with their bytes.
-type Sample = (&'static str, &'static [(&'static str, &'static [u8])]);
+type EmbeddedEnsemble = (&'static str, &'static [(&'static str, &'static [u8])]);
 
-static SAMPLES: &[Sample] = &[
+static SAMPLES: &[EmbeddedEnsemble] = &[
     embedded![
         "digits":
         "ensemble.toml",

@@ -11,18 +11,18 @@ use divisi::network::Note;
 use divisi::search::worst_fit;
 use serde::Serialize;
 
-use super::args::{CheckArgs, Format};
-use super::open::{Opened, open};
+use super::args::{CheckArgs, OutputFormat};
+use super::open::{OpenedEnsemble, open};
 use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
 
 #[derive(Serialize)]
-struct Report {
+struct CheckReport {
     ensemble: String,
     rule: &'static str,
     classes: usize,
     input: Vec<usize>,
     synthetic: bool,
-    members: Vec<MemberRow>,
+    members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
     /// In which numbers GPUs compute, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ struct Report {
 }
 
 #[derive(Serialize)]
-struct MemberRow {
+struct MemberSummary {
     name: String,
     /// What its network takes of a sample.
     input: Vec<usize>,
@@ -60,7 +60,7 @@ pub fn run(args: &CheckArgs) -> Result<()> {
     let opened = open(&args.target)?;
     let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
-    let report = Report {
+    let report = CheckReport {
         ensemble: opened.ensemble.name.clone(),
         rule: opened.ensemble.rule.name(),
         classes: opened.ensemble.classes,
@@ -73,8 +73,8 @@ pub fn run(args: &CheckArgs) -> Result<()> {
         problem: matrix.as_ref().err().map(ToString::to_string),
     };
     match args.format {
-        Format::Json => print_json(&report)?,
-        Format::Text => print(&text(&report, matrix.as_ref().ok().map(matrix_table)))?,
+        OutputFormat::Json => print_json(&report)?,
+        OutputFormat::Text => print(&text(&report, matrix.as_ref().ok().map(matrix_table)))?,
     }
     match matrix {
         Ok(_) => Ok(()),
@@ -84,7 +84,7 @@ pub fn run(args: &CheckArgs) -> Result<()> {
 
 /// Bytes of a lone worker of a member on a device, by batch size.
 fn bytes_on(
-    opened: &Opened,
+    opened: &OpenedEnsemble,
     footprints: &Footprints,
     device: usize,
     member: usize,
@@ -98,17 +98,17 @@ fn bytes_on(
 
 /// The first device of every kind but the first device's: there members take other
 /// bytes.
-fn other_kinds(opened: &Opened) -> impl Iterator<Item = usize> + '_ {
+fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = usize> + '_ {
     let kind = |d: usize| &opened.devices.get(d).kind;
     (1..opened.devices.count())
         .filter(move |&d| (0..d).all(|before| !kind(before).is_like(kind(d))))
 }
 
-fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
+fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSummary> {
     let sizes = &opened.ensemble.batch_sizes;
     let members = opened.ensemble.members.iter().enumerate();
     members
-        .map(|(index, member)| MemberRow {
+        .map(|(index, member)| MemberSummary {
             name: member.name.clone(),
             input: member.input.shape.into(),
             normalisation: match &member.input.normalisation {
@@ -141,7 +141,7 @@ fn member_rows(opened: &Opened, footprints: &Footprints) -> Vec<MemberRow> {
         .collect()
 }
 
-fn text(report: &Report, matrix: Option<String>) -> String {
+fn text(report: &CheckReport, matrix: Option<String>) -> String {
     let mut text = format!(
         "{} · {} members · rule {} · input {:?} · {} classes\n",
         report.ensemble,
@@ -174,7 +174,7 @@ fn text(report: &Report, matrix: Option<String>) -> String {
     text
 }
 
-fn members_table(report: &Report) -> String {
+fn members_table(report: &CheckReport) -> String {
     let mut text = format!("\n{:12} {:>11} {:>13}", "member", "parameters", "FLOPs");
     let sizes: Vec<usize> = report
         .members
@@ -216,7 +216,7 @@ fn members_table(report: &Report) -> String {
 const SHOWN: usize = 4;
 
 /// What was done to weights, and how channels are normalised that are not all alike.
-fn remarks(report: &Report) -> String {
+fn remarks(report: &CheckReport) -> String {
     let mut text = String::new();
     for member in &report.members {
         for note in &member.weights {

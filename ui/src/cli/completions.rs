@@ -6,12 +6,12 @@ use anyhow::Result;
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 
-use super::args::Args;
+use super::args::CommandLine;
 
 pub fn run(shell: Shell) -> Result<()> {
     // Into memory first: the generator cannot tell that its reader has gone.
     let mut script = Vec::new();
-    generate(shell, &mut Args::command(), "divisi", &mut script);
+    generate(shell, &mut CommandLine::command(), "divisi", &mut script);
     let mut out = io::stdout().lock();
     out.write_all(&script)?;
     Ok(out.flush()?)

@@ -9,18 +9,18 @@ use clap::{Subcommand, ValueEnum};
 use super::keys::table;
 use super::report::{print, print_json};
 use crate::config::{
-    self, CONFIG, Config, Folder, KEYS, Settings, THEMES, config_file, keys_file, theme_file,
+    self, CONFIG, Config, ConfigFolder, KEYS, Settings, THEMES, config_file, keys_file, theme_file,
 };
 use crate::console::commands::Keymap;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConfigArgs {
     #[command(subcommand)]
-    pub action: Action,
+    pub action: ConfigAction,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub enum Action {
+pub enum ConfigAction {
     /// Write commented files with what is so by default; files that are there stay
     Init {
         /// Replace files that are there
@@ -31,21 +31,21 @@ pub enum Action {
     Path,
     /// What is in force
     Show {
-        #[arg(value_enum, default_value_t = Part::Config)]
-        part: Part,
+        #[arg(value_enum, default_value_t = ConfigPart::Config)]
+        part: ConfigPart,
     },
     /// Read all files and say what is wrong
     Check,
     /// A JSON schema, for editors
     Schema {
-        #[arg(value_enum, default_value_t = Part::Config)]
-        part: Part,
+        #[arg(value_enum, default_value_t = ConfigPart::Config)]
+        part: ConfigPart,
     },
 }
 
 /// A file of configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Part {
+pub enum ConfigPart {
     Config,
     Keys,
     Theme,
@@ -53,31 +53,31 @@ pub enum Part {
 
 pub fn run(args: &ConfigArgs) -> Result<()> {
     match &args.action {
-        Action::Init { force } => init(&folder()?, *force),
-        Action::Path => print(&folder()?.path.display().to_string()),
-        Action::Show { part } => show(*part),
-        Action::Check => check(),
-        Action::Schema { part } => print_json(&config::schema(part.name())),
+        ConfigAction::Init { force } => init(&folder()?, *force),
+        ConfigAction::Path => print(&folder()?.path.display().to_string()),
+        ConfigAction::Show { part } => show(*part),
+        ConfigAction::Check => check(),
+        ConfigAction::Schema { part } => print_json(&config::schema(part.name())),
     }
 }
 
-impl Part {
+impl ConfigPart {
     fn name(self) -> &'static str {
         match self {
-            Part::Config => "config",
-            Part::Keys => "keys",
-            Part::Theme => "theme",
+            ConfigPart::Config => "config",
+            ConfigPart::Keys => "keys",
+            ConfigPart::Theme => "theme",
         }
     }
 }
 
-fn folder() -> Result<Folder> {
+fn folder() -> Result<ConfigFolder> {
     let found = config::folder();
     found.context("no folder of configuration: set DIVISI_CONFIG_DIR or HOME")
 }
 
 /// Writes the default files; the theme's is an example that changes nothing by itself.
-fn init(folder: &Folder, force: bool) -> Result<()> {
+fn init(folder: &ConfigFolder, force: bool) -> Result<()> {
     let themes = folder.file(THEMES);
     fs::create_dir_all(&themes).with_context(|| themes.display().to_string())?;
     let files = [
@@ -106,12 +106,12 @@ fn write(path: &Path, text: &str, force: bool) -> Result<&'static str> {
     Ok("wrote")
 }
 
-fn show(part: Part) -> Result<()> {
+fn show(part: ConfigPart) -> Result<()> {
     let settings = config::load()?;
     match part {
-        Part::Config => print(&config_file(&settings.config)),
-        Part::Keys => print(&table(&settings.keys)),
-        Part::Theme => print(&config::theme_text(&settings.theme)),
+        ConfigPart::Config => print(&config_file(&settings.config)),
+        ConfigPart::Keys => print(&table(&settings.keys)),
+        ConfigPart::Theme => print(&config::theme_text(&settings.theme)),
     }
 }
 

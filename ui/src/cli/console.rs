@@ -9,15 +9,15 @@ use divisi::session::remote::{BoundSocket, PlaceError};
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
-use super::args::Args;
+use super::args::CommandLine;
 use super::background;
 use super::signals;
-use super::start::{self, Own, Way};
+use super::start::{self, DisplayMode, OwnSession};
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &CommandLine) -> Result<()> {
     let way = start::way(args.linear)?;
     let parent = background::parent();
-    let screen = way == Way::Screen;
+    let screen = way == DisplayMode::Screen;
     if screen
         && parent.is_none()
         && let Some(code) = background::run_in_child()
@@ -28,8 +28,8 @@ pub fn run(args: &Args) -> Result<()> {
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let session = start::session(&args.target, matrix, args.load.clone(), record)?;
-    let kept = Kept::default();
-    let parting = Parting {
+    let kept = KeptServing::default();
+    let parting = ConsoleSession {
         session: Some(session),
         may_stay: parent.is_some() && !args.read_only,
         kept: Arc::clone(&kept),
@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<()> {
     let session: Box<dyn Session> = Box::new(parting);
     #[cfg(debug_assertions)]
     let session = match args.panic_for_test {
-        Some(panics) => Box::new(super::fragile::Fragile::new(session, panics)),
+        Some(panics) => Box::new(super::fragile::PanickingSession::new(session, panics)),
         None => session,
     };
     let options = start::options(args.read_only, !args.no_mouse);
@@ -50,19 +50,19 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// What goes on after the console: a door to serve at, and the session.
-type Kept = Arc<Mutex<(Option<BoundSocket>, Option<Own>)>>;
+type KeptServing = Arc<Mutex<(Option<BoundSocket>, Option<OwnSession>)>>;
 
 /// The session, which is handed over where that was asked for; otherwise it says what
 /// it waits for once the screen is gone.
-struct Parting {
-    session: Option<Own>,
+struct ConsoleSession {
+    session: Option<OwnSession>,
     /// The console may offer to hand it over.
     may_stay: bool,
-    kept: Kept,
+    kept: KeptServing,
 }
 
-impl Parting {
-    fn own(&mut self) -> Result<&mut Own, Refusal> {
+impl ConsoleSession {
+    fn own(&mut self) -> Result<&mut OwnSession, Refusal> {
         let gone = || Refusal("the session is gone".into());
         self.session.as_mut().ok_or_else(gone)
     }
@@ -100,7 +100,7 @@ fn free_door(ensemble: &str) -> Result<BoundSocket, PlaceError> {
     found
 }
 
-impl Session for Parting {
+impl Session for ConsoleSession {
     #[expect(clippy::expect_used, reason = "it is taken when this is dropped")]
     fn snapshot(&mut self) -> Snapshot {
         let mut shown = self
@@ -132,7 +132,7 @@ impl Session for Parting {
     }
 }
 
-impl Drop for Parting {
+impl Drop for ConsoleSession {
     fn drop(&mut self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0.is_some() {

@@ -2,20 +2,20 @@
 
 use anyhow::{Result, bail};
 
-use super::args::{DemoArgs, StartLoad, Target};
-use super::start::{self, Way};
+use super::args::{DemoArgs, ServingTarget, StartLoad};
+use super::start::{self, DisplayMode};
 use crate::console::Options;
 use crate::console::demo::{DemoStage, Wanted};
 
 pub fn run(args: &DemoArgs) -> Result<()> {
-    if start::way(false)? == Way::Lines {
+    if start::way(false)? == DisplayMode::Lines {
         bail!("the demonstration needs a terminal that can draw a screen");
     }
     let (ensemble, devices) = match args.on {
         DemoStage::Digits => ("digits", Vec::new()),
         DemoStage::Simulated => ("imn12", vec!["sim:v100*16".to_owned()]),
     };
-    let target = Target {
+    let target = ServingTarget {
         ensemble: ensemble.into(),
         devices,
         precision: None,
@@ -29,5 +29,5 @@ pub fn run(args: &DemoArgs) -> Result<()> {
         ..start::options(false, !args.no_mouse)
     };
     let session = start::session(&target, None, StartLoad::None, None)?;
-    start::show(Box::new(session), options, Way::Screen, None)
+    start::show(Box::new(session), options, DisplayMode::Screen, None)
 }

@@ -6,18 +6,18 @@ use serde::Serialize;
 
 /// A member, and for how many samples it answered what it should not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Flawed {
+pub struct FlawedMember {
     pub member: String,
     #[serde(flatten)]
     pub flaws: Flaws,
 }
 
-impl Flawed {
+impl FlawedMember {
     /// Those of `names` that have any of `flaws`.
     pub fn of(names: &[String], flaws: &[Flaws]) -> Vec<Self> {
         let all = names.iter().zip(flaws);
         let some = all.filter(|(_, flaws)| !flaws.is_none());
-        some.map(|(member, flaws)| Flawed {
+        some.map(|(member, flaws)| FlawedMember {
             member: member.clone(),
             flaws: *flaws,
         })
@@ -30,16 +30,16 @@ impl Flawed {
 }
 
 /// A line each, with a line end before it.
-pub fn lines(flawed: &[Flawed]) -> String {
+pub fn lines(flawed: &[FlawedMember]) -> String {
     flawed.iter().map(|f| format!("\n{}", f.words())).collect()
 }
 
 /// Fails where there are any: whatever was reported is not what it says.
-pub fn refuse(flawed: &[Flawed], unanswered: usize, samples: usize) -> Result<()> {
+pub fn refuse(flawed: &[FlawedMember], unanswered: usize, samples: usize) -> Result<()> {
     if flawed.is_empty() {
         return Ok(());
     }
-    let words: Vec<String> = flawed.iter().map(Flawed::words).collect();
+    let words: Vec<String> = flawed.iter().map(FlawedMember::words).collect();
     let words = words.join("; ");
     match unanswered {
         0 => bail!("{words}"),

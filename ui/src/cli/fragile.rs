@@ -10,7 +10,7 @@ use divisi::trace::Span;
 
 /// Which thread panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Panics {
+pub enum PanicPlace {
     Console,
     Other,
 }
@@ -18,15 +18,15 @@ pub enum Panics {
 /// The look at which it happens: the first one with a screen.
 const LOOKS: u32 = 2;
 
-pub struct Fragile {
+pub struct PanickingSession {
     session: Box<dyn Session>,
-    panics: Panics,
+    panics: PanicPlace,
     left: u32,
 }
 
-impl Fragile {
-    pub fn new(session: Box<dyn Session>, panics: Panics) -> Self {
-        Fragile {
+impl PanickingSession {
+    pub fn new(session: Box<dyn Session>, panics: PanicPlace) -> Self {
+        PanickingSession {
             session,
             panics,
             left: LOOKS,
@@ -36,8 +36,8 @@ impl Fragile {
     #[expect(clippy::panic, reason = "this is what it is for")]
     fn break_down(&self) {
         match self.panics {
-            Panics::Console => panic!("as asked for by a test"),
-            Panics::Other => {
+            PanicPlace::Console => panic!("as asked for by a test"),
+            PanicPlace::Other => {
                 // Whoever waits for it would learn of it; nobody does.
                 let _ = thread::spawn(|| panic!("elsewhere, as asked for by a test")).join();
             }
@@ -45,7 +45,7 @@ impl Fragile {
     }
 }
 
-impl Session for Fragile {
+impl Session for PanickingSession {
     fn snapshot(&mut self) -> Snapshot {
         match self.left {
             0 => {}

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use super::args::Args;
+use super::args::CommandLine;
 use super::keys;
 use crate::config::{CONFIG, KEYS};
 use crate::console::commands::{Keymap, TABLE};
@@ -77,7 +77,7 @@ pub fn path_of(file: &str) -> String {
 }
 
 pub fn run(folder: Option<&Path>) -> Result<()> {
-    let mut command = Args::command().name("divisi");
+    let mut command = CommandLine::command().name("divisi");
     command.build();
     let Some(folder) = folder else {
         let mut out = io::stdout().lock();

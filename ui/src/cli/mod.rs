@@ -43,11 +43,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use divisi::compute::Family;
 
-pub use args::{Args, Command};
+pub use args::{CliCommand, CommandLine};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = CommandLine::parse();
     crate::config::begin(args.config.as_deref(), args.theme.as_deref());
     let done = match Family::wished() {
         Ok(_) => run(&args),
@@ -64,31 +64,31 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
+fn run(args: &CommandLine) -> anyhow::Result<()> {
     match &args.command {
         None => console::run(args),
-        Some(Command::Check(a)) => check::run(a),
-        Some(Command::Predict(a)) => predict::run(a),
-        Some(Command::Accuracy(a)) => accuracy::run(a),
-        Some(Command::Allocate(a)) => allocate::run(a),
-        Some(Command::Bench(a)) => bench::run(a),
-        Some(Command::Devices(a)) => devices::run(a),
-        Some(Command::Network(c)) => network::run(c),
-        Some(Command::Plan(a)) => plan::run(a),
-        Some(Command::Config(a)) => config::run(a),
-        Some(Command::Keys) => keys::run(),
-        Some(Command::Completions { shell }) => completions::run(*shell),
-        Some(Command::Man { folder }) => man::run(folder.as_deref()),
-        Some(Command::Picture(a)) => picture::run(a),
-        Some(Command::Pick(a)) => pick::run(a),
-        Some(Command::Serve(a)) => serve::run(a),
-        Some(Command::Attach(a)) => attach::run(a),
-        Some(Command::Servers) => attach::list(),
-        Some(Command::Stop(a)) => attach::stop(a),
-        Some(Command::Replay(a)) => replay::run(a),
-        Some(Command::Report(a)) => reporting::run(a),
-        Some(Command::Demo(a)) => demo::run(a),
-        Some(Command::Docs(a)) => docs::run(a),
+        Some(CliCommand::Check(a)) => check::run(a),
+        Some(CliCommand::Predict(a)) => predict::run(a),
+        Some(CliCommand::Accuracy(a)) => accuracy::run(a),
+        Some(CliCommand::Allocate(a)) => allocate::run(a),
+        Some(CliCommand::Bench(a)) => bench::run(a),
+        Some(CliCommand::Devices(a)) => devices::run(a),
+        Some(CliCommand::Network(c)) => network::run(c),
+        Some(CliCommand::Plan(a)) => plan::run(a),
+        Some(CliCommand::Config(a)) => config::run(a),
+        Some(CliCommand::Keys) => keys::run(),
+        Some(CliCommand::Completions { shell }) => completions::run(*shell),
+        Some(CliCommand::Man { folder }) => man::run(folder.as_deref()),
+        Some(CliCommand::Picture(a)) => picture::run(a),
+        Some(CliCommand::Pick(a)) => pick::run(a),
+        Some(CliCommand::Serve(a)) => serve::run(a),
+        Some(CliCommand::Attach(a)) => attach::run(a),
+        Some(CliCommand::Servers) => attach::list(),
+        Some(CliCommand::Stop(a)) => attach::stop(a),
+        Some(CliCommand::Replay(a)) => replay::run(a),
+        Some(CliCommand::Report(a)) => reporting::run(a),
+        Some(CliCommand::Demo(a)) => demo::run(a),
+        Some(CliCommand::Docs(a)) => docs::run(a),
     }
 }
 

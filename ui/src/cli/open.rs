@@ -14,11 +14,11 @@ use divisi::reading;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
-use super::args::{SampleFiles, Target};
+use super::args::{SampleFiles, ServingTarget};
 use super::builtin;
 
 /// What commands start from.
-pub struct Opened {
+pub struct OpenedEnsemble {
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     pub frame: Arc<Frame>,
@@ -27,7 +27,7 @@ pub struct Opened {
 }
 
 /// Reads the ensemble and finds its devices.
-pub fn open(target: &Target) -> Result<Opened> {
+pub fn open(target: &ServingTarget) -> Result<OpenedEnsemble> {
     let ensemble = Ensemble::read(&files(&target.ensemble))?;
     with_devices(ensemble, target)
 }
@@ -44,18 +44,18 @@ pub fn with_policy(path: &Path, policy: Option<PolicyKind>) -> Result<Ensemble> 
 }
 
 /// The same for an ensemble changed by the command line.
-pub fn with_devices(ensemble: Ensemble, target: &Target) -> Result<Opened> {
+pub fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
     let opened = quietly(ensemble, target)?;
     say(&opened.notices);
     Ok(opened)
 }
 
 /// The same for who shows the notices itself.
-pub fn open_quietly(target: &Target) -> Result<Opened> {
+pub fn open_quietly(target: &ServingTarget) -> Result<OpenedEnsemble> {
     quietly(Ensemble::read(&files(&target.ensemble))?, target)
 }
 
-fn quietly(mut ensemble: Ensemble, target: &Target) -> Result<Opened> {
+fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
     let mut host = Host::discover();
     if let Some(bytes) = target.memory {
         host = host.with_memory(bytes);
@@ -72,9 +72,9 @@ fn quietly(mut ensemble: Ensemble, target: &Target) -> Result<Opened> {
     if let Some(precision) = target.precision {
         ensemble.precision = precision;
     }
-    Ok(Opened {
+    Ok(OpenedEnsemble {
         notices,
-        ..Opened::new(ensemble, devices)
+        ..OpenedEnsemble::new(ensemble, devices)
     })
 }
 
@@ -101,10 +101,10 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     reading::bytes(path).with_context(|| format!("reading {}", path.display()))
 }
 
-impl Opened {
+impl OpenedEnsemble {
     /// An ensemble on devices.
     pub fn new(ensemble: Ensemble, devices: Devices) -> Self {
-        Opened {
+        OpenedEnsemble {
             frame: Frame::of(&ensemble, &devices),
             ensemble: Arc::new(ensemble),
             devices,

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 /// A place to write to, looked at before the work that fills it.
-pub struct Output {
+pub struct OutputFile {
     path: PathBuf,
     /// A file to be replaced whole; a device or pipe is written to as it is.
     replaced: bool,
 }
 
-impl Output {
+impl OutputFile {
     /// Checks that `path` can be written to, as far as can be told.
     pub fn at(path: &Path) -> Result<Self> {
         let Ok(found) = fs::metadata(path) else {
@@ -21,7 +21,7 @@ impl Output {
             if !folder.is_none_or(Path::is_dir) {
                 bail!("{}: its folder does not exist", path.display());
             }
-            return Ok(Output {
+            return Ok(OutputFile {
                 path: path.to_owned(),
                 replaced: true,
             });
@@ -29,7 +29,7 @@ impl Output {
         if found.is_dir() {
             bail!("{}: expected a file, found a folder", path.display());
         }
-        Ok(Output {
+        Ok(OutputFile {
             // What a link points to is written, not the link.
             path: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
             replaced: found.is_file(),

@@ -54,11 +54,11 @@ pub fn run(args: &PickArgs) -> Result<()> {
 
 /// What the library last said went wrong: it gives no errors, only `None`.
 static TROUBLE: Mutex<Option<String>> = Mutex::new(None);
-static LISTENER: Listener = Listener;
+static LISTENER: ErrorListener = ErrorListener;
 
-struct Listener;
+struct ErrorListener;
 
-impl Log for Listener {
+impl Log for ErrorListener {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.level() <= Level::Error
     }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::args::{StartLoad, Target};
+use super::args::{ServingTarget, StartLoad};
 use super::start;
 use crate::config::{self, time};
 use crate::console::commands::Key;
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, clap::Args)]
 pub struct PictureArgs {
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
@@ -31,13 +31,13 @@ pub struct PictureArgs {
     pub load: StartLoad,
     /// Columns and rows
     #[arg(long, value_name = "WxH", default_value = "160x50")]
-    pub size: Size,
+    pub size: ScreenSize,
     /// Serve so long before keys are typed
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time)]
     pub after: Duration,
     /// What is typed, split by spaces: keys by their names, and pauses as wait:2s
     #[arg(long, value_name = "KEYS", default_value = "", value_parser = parse_steps)]
-    pub keys: Steps,
+    pub keys: KeySteps,
     /// How things look: dark, light, high-contrast or a file in themes/
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
@@ -51,9 +51,9 @@ pub struct PictureArgs {
 
 /// Columns and rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Size(u16, u16);
+pub struct ScreenSize(u16, u16);
 
-impl FromStr for Size {
+impl FromStr for ScreenSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -61,27 +61,27 @@ impl FromStr for Size {
         let parsed = parts.and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
         let right = parsed.filter(|(w, h)| (1..=500).contains(w) && (1..=300).contains(h));
         let wrong = || format!("expected columns x rows, at most 500x300, found `{text}`");
-        right.map(|(w, h)| Size(w, h)).ok_or_else(wrong)
+        right.map(|(w, h)| ScreenSize(w, h)).ok_or_else(wrong)
     }
 }
 
 /// Keys and pauses, one after the other.
 #[derive(Clone, Debug, Default)]
-pub struct Steps(Vec<Step>);
+pub struct KeySteps(Vec<KeyStep>);
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum KeyStep {
     Press(Key),
     Wait(Duration),
 }
 
-fn parse_steps(text: &str) -> Result<Steps, String> {
+fn parse_steps(text: &str) -> Result<KeySteps, String> {
     let step = |word: &str| match word.strip_prefix("wait:") {
-        Some(pause) => time(pause).map(Step::Wait),
-        None => word.parse().map(Step::Press),
+        Some(pause) => time(pause).map(KeyStep::Wait),
+        None => word.parse().map(KeyStep::Press),
     };
-    let steps: Result<Vec<Step>, String> = text.split_whitespace().map(step).collect();
-    steps.map(Steps)
+    let steps: Result<Vec<KeyStep>, String> = text.split_whitespace().map(step).collect();
+    steps.map(KeySteps)
 }
 
 pub fn run(args: &PictureArgs) -> Result<()> {
@@ -89,17 +89,17 @@ pub fn run(args: &PictureArgs) -> Result<()> {
         ending(path)?;
     }
     let mut console = serving(args)?;
-    let Size(width, height) = args.size;
+    let ScreenSize(width, height) = args.size;
     console.handle(ConsoleEvent::Resize(width, height));
     watch(&mut console, args.after);
     for step in &args.keys.0 {
         match step {
-            Step::Press(key) => {
+            KeyStep::Press(key) => {
                 // As if somebody had looked at what the keys before did.
                 console.seen();
                 console.handle(ConsoleEvent::Key(key.event()));
             }
-            Step::Wait(pause) => watch(&mut console, *pause),
+            KeyStep::Wait(pause) => watch(&mut console, *pause),
         }
     }
     watch(&mut console, LOOK);

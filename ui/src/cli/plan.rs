@@ -11,16 +11,16 @@ use divisi::ensemble::Ensemble;
 use divisi::search::{Control, Kind, Offer, PlanOrder, Planned, SearchError, plan};
 use serde::Serialize;
 
-use super::args::{Format, PlanArgs};
+use super::args::{OutputFormat, PlanArgs};
 use super::devices::bare;
 use super::open::with_policy;
-use super::output::Output;
-use super::progress::Progress;
+use super::output::OutputFile;
+use super::progress::ProgressLine;
 use super::report::{matrix_table, print, print_json};
 use super::signals;
 
 #[derive(Serialize)]
-struct Report {
+struct FleetReport {
     ensemble: String,
     rate: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,14 +30,14 @@ struct Report {
     kinds: Vec<String>,
     most: usize,
     /// The cheapest offer that meets the goal.
-    answer: Option<Row>,
+    answer: Option<OfferRow>,
     /// Where there is none: what comes closest.
-    closest: Option<Row>,
+    closest: Option<OfferRow>,
     /// What of the goal no set of devices can give, by bounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lacks: Vec<String>,
     /// Offers that no other beats in cost, throughput and latency at once.
-    pareto: Vec<Row>,
+    pareto: Vec<OfferRow>,
     tried: usize,
     ruled_out: usize,
     cancelled: bool,
@@ -48,7 +48,7 @@ struct Report {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct OfferRow {
     /// How many of each kind.
     devices: BTreeMap<String, usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ struct Row {
 }
 
 pub fn run(args: &PlanArgs) -> Result<()> {
-    let output = args.output.as_deref().map(Output::at).transpose()?;
+    let output = args.output.as_deref().map(OutputFile::at).transpose()?;
     let ensemble = Arc::new(with_policy(&args.ensemble, args.policy)?);
     let order = order(args, ensemble)?;
     let control = Arc::new(Control::default());
@@ -77,8 +77,8 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     // Before it is shown: who reads that may have seen enough before its end.
     let written = write(output.as_ref(), &order, &planned);
     let shown = match args.format {
-        Format::Json => print_json(&report),
-        Format::Text => print(&text(&report, &planned)),
+        OutputFormat::Json => print_json(&report),
+        OutputFormat::Text => print(&text(&report, &planned)),
     };
     written.and(shown)?;
     if planned.cancelled {
@@ -91,7 +91,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
 }
 
 /// Writes the answer's matrix, where there is one and it is wanted.
-fn write(output: Option<&Output>, order: &PlanOrder, planned: &Planned) -> Result<()> {
+fn write(output: Option<&OutputFile>, order: &PlanOrder, planned: &Planned) -> Result<()> {
     let (Some(output), Some(answer)) = (output, &planned.answer) else {
         return Ok(());
     };
@@ -126,7 +126,7 @@ fn watched(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchE
         let (tried, ruled_out) = control.progress().fleets;
         format!("{tried} sets of devices searched, {ruled_out} ruled out")
     };
-    Progress::watch(|| plan(order, control), far)
+    ProgressLine::watch(|| plan(order, control), far)
         .unwrap_or_else(|| Err(SearchError::Evaluation("planning panicked".into())))
 }
 
@@ -156,9 +156,9 @@ fn missed(order: &PlanOrder, planned: &Planned) -> String {
     text
 }
 
-fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration) -> Report {
+fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration) -> FleetReport {
     let row = |offer: &Offer| row(order, offer);
-    Report {
+    FleetReport {
         ensemble: order.ensemble.name.clone(),
         rate: order.rate,
         p99_ms: order.p99.map(|p99| p99.as_secs_f64() * 1e3),
@@ -180,10 +180,10 @@ fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration)
     }
 }
 
-fn row(order: &PlanOrder, offer: &Offer) -> Row {
+fn row(order: &PlanOrder, offer: &Offer) -> OfferRow {
     let kinds = order.kinds.iter().zip(&offer.counts);
     let frame = offer.matrix.frame();
-    Row {
+    OfferRow {
         devices: kinds.map(|(kind, n)| (kind.name.clone(), *n)).collect(),
         price_per_hour: offer.price,
         samples_per_s: offer.throughput,
@@ -196,7 +196,7 @@ fn row(order: &PlanOrder, offer: &Offer) -> Row {
     }
 }
 
-fn text(report: &Report, planned: &Planned) -> String {
+fn text(report: &FleetReport, planned: &Planned) -> String {
     let mut text = String::new();
     let shown = planned.answer.as_ref().or(planned.closest.as_ref());
     if let Some(offer) = shown {
@@ -223,7 +223,7 @@ fn text(report: &Report, planned: &Planned) -> String {
     text
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &OfferRow) -> String {
     let kinds = row.devices.iter().filter(|(_, n)| **n > 0);
     let kinds: Vec<String> = kinds.map(|(kind, n)| format!("{n} × {kind}")).collect();
     let price = row.price_per_hour.map(|p| format!("  {p:>7.2} an hour"));

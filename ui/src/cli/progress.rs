@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Says how far something is: in place on a terminal, else now and then a line.
-pub struct Progress {
+pub struct ProgressLine {
     started: Instant,
     said: Option<Instant>,
     terminal: bool,
@@ -15,9 +15,9 @@ const QUIET: Duration = Duration::from_secs(2);
 /// How often to look whether watched work is done.
 const LOOK: Duration = Duration::from_millis(20);
 
-impl Progress {
+impl ProgressLine {
     pub fn new() -> Self {
-        Progress {
+        ProgressLine {
             started: Instant::now(),
             said: None,
             terminal: io::stderr().is_terminal(),
@@ -27,7 +27,7 @@ impl Progress {
     /// Does `work` in a thread of its own and says how `far` it is; none where it
     /// panicked.
     pub fn watch<T: Send>(work: impl FnOnce() -> T + Send, far: impl Fn() -> String) -> Option<T> {
-        let mut progress = Progress::new();
+        let mut progress = ProgressLine::new();
         thread::scope(|scope| {
             let working = scope.spawn(work);
             while !working.is_finished() {
@@ -56,7 +56,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.terminal && self.said.is_some() {
             let _ = write!(io::stderr(), "\r{:78}\r", "");

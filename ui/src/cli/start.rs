@@ -11,20 +11,20 @@ use divisi::session::record::Recorder;
 use divisi::session::remote::ServerName;
 use divisi::session::{Command, LiveSession, Session};
 
-use super::args::{StartLoad, Target};
+use super::args::{ServingTarget, StartLoad};
 use super::open::open_quietly;
 use crate::console::{self, Options};
 
 /// A live session that can be recorded.
-pub type Own = Recorder<LiveSession>;
+pub type OwnSession = Recorder<LiveSession>;
 
 /// Serves the ensemble, with the load to begin with.
 pub fn session(
-    target: &Target,
+    target: &ServingTarget,
     matrix: Option<&Path>,
     load: StartLoad,
     record: Option<&Path>,
-) -> Result<Own> {
+) -> Result<OwnSession> {
     if let Some(path) = record.filter(|p| p.exists()) {
         bail!("--record {}: it exists already", path.display());
     }
@@ -49,7 +49,7 @@ pub fn session(
 
 /// How a session is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum DisplayMode {
     Screen,
     /// Changes as lines, for screen readers and logs.
     Lines,
@@ -60,12 +60,12 @@ pub enum Way {
 ///
 /// # Errors
 /// There is no terminal; says what to run instead.
-pub fn way(linear: bool) -> Result<Way> {
+pub fn way(linear: bool) -> Result<DisplayMode> {
     let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     match (linear || (dumb && terminal), terminal) {
-        (true, _) => Ok(Way::Lines),
-        (false, true) => Ok(Way::Screen),
+        (true, _) => Ok(DisplayMode::Lines),
+        (false, true) => Ok(DisplayMode::Screen),
         (false, false) => bail!(
             "the console needs a terminal; without one try `divisi --linear` (changes as \
              lines), `divisi serve`, `divisi report`, `divisi check`, `divisi bench`, \
@@ -89,15 +89,15 @@ pub fn options(read_only: bool, mouse: bool) -> Options {
 pub fn show(
     session: Box<dyn Session>,
     options: Options,
-    way: Way,
+    way: DisplayMode,
     every: Option<Duration>,
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     match way {
-        Way::Screen => runtime.block_on(console::run(session, options)),
-        Way::Lines => {
+        DisplayMode::Screen => runtime.block_on(console::run(session, options)),
+        DisplayMode::Lines => {
             let settings = crate::config::load()?;
             let every = every.unwrap_or(settings.config.every);
             runtime.block_on(crate::linear::run(session, options, every, &settings))

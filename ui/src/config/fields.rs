@@ -7,7 +7,7 @@ use divisi::words;
 use toml::de::DeTable;
 
 use super::source::{ConfigError, ConfigSource, unknown};
-use super::values::{Expects, Value};
+use super::values::{ConfigValue, ExpectedValue};
 use crate::console::PanelLayout;
 
 /// Which signs are drawn.
@@ -87,65 +87,65 @@ impl Default for Config {
 
 /// One option.
 #[derive(Debug)]
-pub struct Field {
+pub struct ConfigField {
     /// Its table.
     pub section: &'static str,
     pub key: &'static str,
     pub help: &'static str,
-    pub expects: Expects,
+    pub expects: ExpectedValue,
     /// What a configuration has there.
-    pub get: fn(&Config) -> Value,
-    set: fn(&mut Config, Value),
+    pub get: fn(&Config) -> ConfigValue,
+    set: fn(&mut Config, ConfigValue),
 }
 
-fn text(value: Value) -> String {
+fn text(value: ConfigValue) -> String {
     match value {
-        Value::Text(text) => text,
+        ConfigValue::Text(text) => text,
         other => other.to_string(),
     }
 }
 
-fn number(value: &Value) -> f64 {
-    if let Value::Number(number) = value {
+fn number(value: &ConfigValue) -> f64 {
+    if let ConfigValue::Number(number) = value {
         *number
     } else {
         0.0
     }
 }
 
-fn time(value: &Value) -> Duration {
-    if let Value::Time(time) = value {
+fn time(value: &ConfigValue) -> Duration {
+    if let ConfigValue::Time(time) = value {
         *time
     } else {
         Duration::ZERO
     }
 }
 
-fn flag(value: &Value) -> bool {
-    *value == Value::Flag(true)
+fn flag(value: &ConfigValue) -> bool {
+    *value == ConfigValue::Flag(true)
 }
 
 /// A limit of 0 does not matter.
-fn limit(value: &Value) -> Option<f64> {
+fn limit(value: &ConfigValue) -> Option<f64> {
     Some(number(value)).filter(|n| *n > 0.0)
 }
 
 /// Every option, in the order of the default file.
 #[rustfmt::skip]
-pub static FIELDS: &[Field] = &[
-    Field { section: "console", key: "theme", help: "How things look. auto: light where the terminal says that it is, else dark.", expects: Expects::Theme, get: |c| Value::Text(c.theme.clone()), set: |c, v| c.theme = text(v) },
-    Field { section: "console", key: "glyphs", help: "Which signs are drawn. auto: Unicode where the locale is UTF-8.", expects: Expects::Words(&["auto", "unicode", "ascii"]), get: |c| Value::Text(glyphs_name(c.glyphs).into()), set: |c, v| c.glyphs = glyphs(&text(v)) },
-    Field { section: "console", key: "mouse", help: "Take the mouse; without it text can be selected (the key m changes it).", expects: Expects::Flag, get: |c| Value::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
-    Field { section: "console", key: "frames", help: "Frames a second at most.", expects: Expects::Whole(1, 60), get: |c| Value::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
-    Field { section: "console", key: "layout", help: "The layout at the start; empty for the first.", expects: Expects::Text("the name of a layout"), get: |c| Value::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
-    Field { section: "console", key: "hang_up", help: "What becomes of the engine when the terminal goes away (a closed window, a lost connection). stop: it answers what is under way and ends. background: it goes on; `divisi attach` joins it.", expects: Expects::Words(&["stop", "background"]), get: |c| Value::Text(hang_up_name(c.hang_up).into()), set: |c, v| c.hang_up = hang_up(&text(v)) },
-    Field { section: "reports", key: "format", help: "How `divisi report` writes where --format is not given.", expects: Expects::Words(&["text", "json"]), get: |c| Value::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
-    Field { section: "linear", key: "every", help: "Between summaries in linear mode, where something changed.", expects: Expects::Time(0.1, 3600.0), get: |c| Value::Time(c.every), set: |c, v| c.every = time(&v) },
-    Field { section: "probation", key: "on", help: "Whether y in a comparison asks for the terms of a probation first, as g does.", expects: Expects::Flag, get: |c| Value::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
-    Field { section: "probation", key: "lasts", help: "How long what was applied has to prove itself.", expects: Expects::Time(1.0, 86_400.0), get: |c| Value::Time(c.terms.lasts), set: |c, v| c.terms.lasts = time(&v) },
-    Field { section: "probation", key: "p99", help: "It goes back where p99 gets more than so many times what it was; 0: does not matter.", expects: Expects::Number(0.0, 1000.0), get: |c| Value::Number(c.terms.p99.unwrap_or(0.0)), set: |c, v| c.terms.p99 = limit(&v) },
-    Field { section: "probation", key: "failures", help: "It goes back where the share of failed requests rises by more than this; 0: does not matter.", expects: Expects::Number(0.0, 1.0), get: |c| Value::Number(c.terms.failures.unwrap_or(0.0)), set: |c, v| c.terms.failures = limit(&v) },
-    Field { section: "probation", key: "accuracy", help: "It goes back where accuracy falls by more than this; 0: does not matter.", expects: Expects::Number(0.0, 1.0), get: |c| Value::Number(c.terms.accuracy.unwrap_or(0.0)), set: |c, v| c.terms.accuracy = limit(&v) },
+pub static FIELDS: &[ConfigField] = &[
+    ConfigField { section: "console", key: "theme", help: "How things look. auto: light where the terminal says that it is, else dark.", expects: ExpectedValue::Theme, get: |c| ConfigValue::Text(c.theme.clone()), set: |c, v| c.theme = text(v) },
+    ConfigField { section: "console", key: "glyphs", help: "Which signs are drawn. auto: Unicode where the locale is UTF-8.", expects: ExpectedValue::Words(&["auto", "unicode", "ascii"]), get: |c| ConfigValue::Text(glyphs_name(c.glyphs).into()), set: |c, v| c.glyphs = glyphs(&text(v)) },
+    ConfigField { section: "console", key: "mouse", help: "Take the mouse; without it text can be selected (the key m changes it).", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
+    ConfigField { section: "console", key: "frames", help: "Frames a second at most.", expects: ExpectedValue::Whole(1, 60), get: |c| ConfigValue::Number(f64::from(c.frames)), set: |c, v| c.frames = number(&v) as u32 },
+    ConfigField { section: "console", key: "layout", help: "The layout at the start; empty for the first.", expects: ExpectedValue::Text("the name of a layout"), get: |c| ConfigValue::Text(c.layout.clone()), set: |c, v| c.layout = text(v) },
+    ConfigField { section: "console", key: "hang_up", help: "What becomes of the engine when the terminal goes away (a closed window, a lost connection). stop: it answers what is under way and ends. background: it goes on; `divisi attach` joins it.", expects: ExpectedValue::Words(&["stop", "background"]), get: |c| ConfigValue::Text(hang_up_name(c.hang_up).into()), set: |c, v| c.hang_up = hang_up(&text(v)) },
+    ConfigField { section: "reports", key: "format", help: "How `divisi report` writes where --format is not given.", expects: ExpectedValue::Words(&["text", "json"]), get: |c| ConfigValue::Text(format_name(c.format).into()), set: |c, v| c.format = format(&text(v)) },
+    ConfigField { section: "linear", key: "every", help: "Between summaries in linear mode, where something changed.", expects: ExpectedValue::Time(0.1, 3600.0), get: |c| ConfigValue::Time(c.every), set: |c, v| c.every = time(&v) },
+    ConfigField { section: "probation", key: "on", help: "Whether y in a comparison asks for the terms of a probation first, as g does.", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.on_probation), set: |c, v| c.on_probation = flag(&v) },
+    ConfigField { section: "probation", key: "lasts", help: "How long what was applied has to prove itself.", expects: ExpectedValue::Time(1.0, 86_400.0), get: |c| ConfigValue::Time(c.terms.lasts), set: |c, v| c.terms.lasts = time(&v) },
+    ConfigField { section: "probation", key: "p99", help: "It goes back where p99 gets more than so many times what it was; 0: does not matter.", expects: ExpectedValue::Number(0.0, 1000.0), get: |c| ConfigValue::Number(c.terms.p99.unwrap_or(0.0)), set: |c, v| c.terms.p99 = limit(&v) },
+    ConfigField { section: "probation", key: "failures", help: "It goes back where the share of failed requests rises by more than this; 0: does not matter.", expects: ExpectedValue::Number(0.0, 1.0), get: |c| ConfigValue::Number(c.terms.failures.unwrap_or(0.0)), set: |c, v| c.terms.failures = limit(&v) },
+    ConfigField { section: "probation", key: "accuracy", help: "It goes back where accuracy falls by more than this; 0: does not matter.", expects: ExpectedValue::Number(0.0, 1.0), get: |c| ConfigValue::Number(c.terms.accuracy.unwrap_or(0.0)), set: |c, v| c.terms.accuracy = limit(&v) },
 ];
 
 fn glyphs(word: &str) -> Glyphs {

@@ -20,11 +20,11 @@ pub const THEMES: &str = "themes";
 
 /// The folder of configuration; it may not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub struct ConfigFolder {
     pub path: PathBuf,
 }
 
-impl Folder {
+impl ConfigFolder {
     /// The one asked for, else `DIVISI_CONFIG_DIR`, else the user's own.
     pub fn choose(asked: Option<&Path>) -> Option<Self> {
         let named = std::env::var_os("DIVISI_CONFIG_DIR").filter(|d| !d.is_empty());
@@ -35,7 +35,7 @@ impl Folder {
                 ProjectDirs::from("", "", "divisi").map(|dirs| dirs.config_dir().to_owned())
             }
         };
-        path.map(|path| Folder { path })
+        path.map(|path| ConfigFolder { path })
     }
 
     /// A file in it.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use divisi::words;
 
-use super::folder::{Folder, LAYOUTS, read};
+use super::folder::{ConfigFolder, LAYOUTS, read};
 use super::settings::folder;
 use super::source::{ConfigError, ConfigSource};
 use crate::console::PanelLayout;
@@ -14,7 +14,7 @@ use crate::console::PanelLayout;
 ///
 /// # Errors
 /// What is wrong with one, with its file.
-pub fn all(folder: &Folder) -> Result<Vec<PanelLayout>, ConfigError> {
+pub fn all(folder: &ConfigFolder) -> Result<Vec<PanelLayout>, ConfigError> {
     let files = folder.layouts().into_iter();
     let layouts = files.map(|(name, path)| {
         Ok(PanelLayout {

@@ -17,8 +17,8 @@ mod themes;
 mod values;
 mod watch;
 
-pub use fields::{Config, FIELDS, Field, Glyphs, HangUp, ReportFormat};
-pub use folder::{CONFIG, Folder, KEYS, THEMES};
+pub use fields::{Config, ConfigField, FIELDS, Glyphs, HangUp, ReportFormat};
+pub use folder::{CONFIG, ConfigFolder, KEYS, THEMES};
 pub use keys::read as read_keys;
 pub use layouts::save_layout;
 pub use schema::schema;
@@ -26,5 +26,5 @@ pub use settings::{Settings, begin, folder, load};
 pub use source::{ConfigError, ConfigSource, nearest};
 pub use templates::{config_file, keys_file, theme_file, theme_names, theme_text};
 pub use themes::{BUILT_IN, built_in, read as read_theme};
-pub use values::{Expects, Value, time};
-pub use watch::Watch;
+pub use values::{ConfigValue, ExpectedValue, time};
+pub use watch::ConfigWatch;

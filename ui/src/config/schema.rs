@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::fields::{Config, FIELDS, Field, sections};
+use super::fields::{Config, ConfigField, FIELDS, sections};
 use super::keys::{EDIT, MAIN};
 use super::themes::BUILT_IN;
-use super::values::{Expects, Value};
+use super::values::{ConfigValue, ExpectedValue};
 use crate::console::Role;
 use crate::console::commands::{Entry, Scope, TABLE};
 
@@ -44,28 +44,28 @@ fn config() -> Json {
     document("config.toml of Divisi", tables)
 }
 
-fn option(field: &Field) -> Json {
+fn option(field: &ConfigField) -> Json {
     let mut schema = match field.expects {
-        Expects::Words(words) => json!({ "enum": words }),
-        Expects::Theme => json!({ "type": "string", "examples": themes() }),
-        Expects::Text(_) => json!({ "type": "string" }),
-        Expects::Flag => json!({ "type": "boolean" }),
-        Expects::Whole(least, most) => {
+        ExpectedValue::Words(words) => json!({ "enum": words }),
+        ExpectedValue::Theme => json!({ "type": "string", "examples": themes() }),
+        ExpectedValue::Text(_) => json!({ "type": "string" }),
+        ExpectedValue::Flag => json!({ "type": "boolean" }),
+        ExpectedValue::Whole(least, most) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Expects::Number(least, most) => {
+        ExpectedValue::Number(least, most) => {
             json!({ "type": "number", "minimum": least, "maximum": most })
         }
-        Expects::Time(..) => {
+        ExpectedValue::Time(..) => {
             json!({ "type": "string", "pattern": "^[0-9.]+ *(ms|s|min|m|h)$" })
         }
     };
     schema["description"] = json!(field.help);
     schema["default"] = match (field.get)(&Config::default()) {
-        Value::Text(text) => json!(text),
-        Value::Number(number) => json!(number),
-        Value::Flag(flag) => json!(flag),
-        time @ Value::Time(_) => json!(time.to_string().trim_matches('"')),
+        ConfigValue::Text(text) => json!(text),
+        ConfigValue::Number(number) => json!(number),
+        ConfigValue::Flag(flag) => json!(flag),
+        time @ ConfigValue::Time(_) => json!(time.to_string().trim_matches('"')),
     };
     schema
 }

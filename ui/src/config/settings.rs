@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::fields::{Config, Glyphs};
-use super::folder::{CONFIG, Folder, KEYS};
+use super::folder::{CONFIG, ConfigFolder, KEYS};
 use super::source::{ConfigError, ConfigSource};
 use super::{keys, layouts, themes};
 use crate::console::commands::Keymap;
@@ -27,16 +27,16 @@ pub struct Settings {
 
 /// What the command line says about configuration.
 #[derive(Debug, Default)]
-struct Asked {
+struct AskedConfig {
     folder: Option<PathBuf>,
     theme: Option<String>,
 }
 
-static ASKED: OnceLock<Asked> = OnceLock::new();
+static ASKED: OnceLock<AskedConfig> = OnceLock::new();
 
 /// Takes what the command line says, once a process: another folder, another theme.
 pub fn begin(folder: Option<&Path>, theme: Option<&str>) {
-    let asked = Asked {
+    let asked = AskedConfig {
         folder: folder.map(Path::to_owned),
         theme: theme.map(str::to_owned),
     };
@@ -45,9 +45,9 @@ pub fn begin(folder: Option<&Path>, theme: Option<&str>) {
 }
 
 /// The folder in force.
-pub fn folder() -> Option<Folder> {
+pub fn folder() -> Option<ConfigFolder> {
     let asked = ASKED.get().and_then(|a| a.folder.as_deref());
-    Folder::choose(asked)
+    ConfigFolder::choose(asked)
 }
 
 /// Reads what is configured, for this process's terminal.
@@ -76,7 +76,7 @@ impl Settings {
     ///
     /// # Errors
     /// What is wrong, with file, line, column and key.
-    pub fn read(folder: Option<&Folder>) -> Result<Self, ConfigError> {
+    pub fn read(folder: Option<&ConfigFolder>) -> Result<Self, ConfigError> {
         let themes = themes::all(folder)?;
         let names: Vec<String> = themes.iter().map(|t| t.name.clone()).collect();
         let Some(folder) = folder else {
@@ -154,7 +154,7 @@ impl Settings {
 }
 
 fn with_page<T>(
-    folder: &Folder,
+    folder: &ConfigFolder,
     name: &str,
     read: impl FnOnce(&ConfigSource<'_>) -> Result<T, ConfigError>,
 ) -> Result<Option<T>, ConfigError> {

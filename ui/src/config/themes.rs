@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::folder::{self, Folder};
+use super::folder::{self, ConfigFolder};
 use super::source::{ConfigError, ConfigSource, unknown};
 use crate::console::{Colour, Paint, Rgb, Role, Theme};
 
@@ -31,9 +31,9 @@ pub fn built_in(name: &str) -> Option<Theme> {
 ///
 /// # Errors
 /// What is wrong in a file.
-pub fn all(folder: Option<&Folder>) -> Result<Vec<Theme>, ConfigError> {
+pub fn all(folder: Option<&ConfigFolder>) -> Result<Vec<Theme>, ConfigError> {
     let mut themes: Vec<Theme> = BUILT_IN.iter().filter_map(|(n, _)| built_in(n)).collect();
-    for (name, path) in folder.map(Folder::themes).unwrap_or_default() {
+    for (name, path) in folder.map(ConfigFolder::themes).unwrap_or_default() {
         let text = folder::read(&path)?.unwrap_or_default();
         let path = &path;
         let theme = read(&ConfigSource { path, text: &text }, &name)?;

@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 /// A value as files have it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum ConfigValue {
     Text(String),
     Number(f64),
     Flag(bool),
@@ -16,7 +16,7 @@ pub enum Value {
 
 /// What an option can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Expects {
+pub enum ExpectedValue {
     /// One of these words.
     Words(&'static [&'static str]),
     /// The name of a theme, built in or in a file.
@@ -32,38 +32,38 @@ pub enum Expects {
     Time(f64, f64),
 }
 
-impl Expects {
+impl ExpectedValue {
     /// The value, where it is what is expected.
     ///
     /// # Errors
     /// What was expected and what was found.
-    pub fn read(self, found: &DeValue<'_>, themes: &[String]) -> Result<Value, String> {
+    pub fn read(self, found: &DeValue<'_>, themes: &[String]) -> Result<ConfigValue, String> {
         let wrong = || format!("expected {}, found {}", self.words(themes), shown(found));
         self.take(found, themes).ok_or_else(wrong)
     }
 
-    fn take(self, found: &DeValue<'_>, themes: &[String]) -> Option<Value> {
+    fn take(self, found: &DeValue<'_>, themes: &[String]) -> Option<ConfigValue> {
         let text = found.as_str();
         let number = number(found);
-        let owned = |t: &str| Value::Text(t.to_owned());
+        let owned = |t: &str| ConfigValue::Text(t.to_owned());
         match self {
-            Expects::Words(words) => text.filter(|t| words.contains(t)).map(owned),
-            Expects::Theme => text
+            ExpectedValue::Words(words) => text.filter(|t| words.contains(t)).map(owned),
+            ExpectedValue::Theme => text
                 .filter(|t| *t == "auto" || themes.iter().any(|n| n == t))
                 .map(owned),
-            Expects::Text(_) => text.map(owned),
-            Expects::Flag => found.as_bool().map(Value::Flag),
-            Expects::Whole(least, most) => number
+            ExpectedValue::Text(_) => text.map(owned),
+            ExpectedValue::Flag => found.as_bool().map(ConfigValue::Flag),
+            ExpectedValue::Whole(least, most) => number
                 .filter(|n| n.fract() == 0.0 && (f64::from(least)..=f64::from(most)).contains(n))
-                .map(Value::Number),
-            Expects::Number(least, most) => {
+                .map(ConfigValue::Number),
+            ExpectedValue::Number(least, most) => {
                 let within = number.filter(|n| (least..=most).contains(n));
-                within.map(Value::Number)
+                within.map(ConfigValue::Number)
             }
-            Expects::Time(least, most) => {
+            ExpectedValue::Time(least, most) => {
                 let time = text.and_then(|t| time(t).ok());
                 let within = time.filter(|t| (least..=most).contains(&t.as_secs_f64()));
-                within.map(Value::Time)
+                within.map(ConfigValue::Time)
             }
         }
     }
@@ -71,22 +71,22 @@ impl Expects {
     /// In words, for errors and default files.
     pub fn words(self, themes: &[String]) -> String {
         match self {
-            Expects::Words(words) => either(words),
-            Expects::Theme => {
+            ExpectedValue::Words(words) => either(words),
+            ExpectedValue::Theme => {
                 let names: Vec<&str> = themes.iter().map(String::as_str).collect();
                 format!(
                     "auto, {} or the name of a file in themes/",
                     names.join(", ")
                 )
             }
-            Expects::Text(what) => what.to_owned(),
-            Expects::Flag => "true or false".to_owned(),
-            Expects::Whole(least, most) => format!("a whole number from {least} to {most}"),
-            Expects::Number(least, most) => format!("a number from {least} to {most}"),
-            Expects::Time(least, most) => format!(
+            ExpectedValue::Text(what) => what.to_owned(),
+            ExpectedValue::Flag => "true or false".to_owned(),
+            ExpectedValue::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            ExpectedValue::Number(least, most) => format!("a number from {least} to {most}"),
+            ExpectedValue::Time(least, most) => format!(
                 "a time such as \"30s\" or \"500ms\", from {} to {}",
-                Value::Time(Duration::from_secs_f64(least)),
-                Value::Time(Duration::from_secs_f64(most))
+                ConfigValue::Time(Duration::from_secs_f64(least)),
+                ConfigValue::Time(Duration::from_secs_f64(most))
             ),
         }
     }
@@ -139,17 +139,17 @@ pub fn time(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or_else(wrong)
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ConfigValue {
     /// As files have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Text(text) => write!(f, "{text:?}"),
-            Value::Number(number) => write!(f, "{number}"),
-            Value::Flag(flag) => write!(f, "{flag}"),
-            Value::Time(time) if time.subsec_nanos() != 0 => {
+            ConfigValue::Text(text) => write!(f, "{text:?}"),
+            ConfigValue::Number(number) => write!(f, "{number}"),
+            ConfigValue::Flag(flag) => write!(f, "{flag}"),
+            ConfigValue::Time(time) if time.subsec_nanos() != 0 => {
                 write!(f, "\"{}ms\"", time.as_secs_f64() * 1e3)
             }
-            Value::Time(time) => write!(f, "\"{}s\"", time.as_secs()),
+            ConfigValue::Time(time) => write!(f, "\"{}s\"", time.as_secs()),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::settings::{Settings, folder, load};
 const SETTLING: Duration = Duration::from_millis(200);
 
 /// Watches the folder, not its files: editors save by renaming.
-pub struct Watch {
+pub struct ConfigWatch {
     changes: Receiver<()>,
     /// When all is read again: waiting may be given up and begun anew.
     due: Option<Instant>,
@@ -21,7 +21,7 @@ pub struct Watch {
     _watcher: Option<RecommendedWatcher>,
 }
 
-impl Watch {
+impl ConfigWatch {
     /// Watches the folder of configuration; where there is none, or it cannot be
     /// watched, nothing is ever told.
     pub fn begin() -> Self {
@@ -37,7 +37,7 @@ impl Watch {
             watcher.watch(&folder, RecursiveMode::Recursive).ok()?;
             Some(watcher)
         });
-        Watch {
+        ConfigWatch {
             changes,
             due: None,
             _watcher: watching,

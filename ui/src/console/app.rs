@@ -50,7 +50,7 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
         console,
         screen,
         dirty: true,
-        config: config::Watch::begin(),
+        config: config::ConfigWatch::begin(),
         pace: Pace::new(Instant::now()),
         native: Native::default(),
     };
@@ -150,7 +150,7 @@ struct App {
     /// The picture differs from the screen.
     dirty: bool,
     /// Tells of changed files of configuration.
-    config: config::Watch,
+    config: config::ConfigWatch,
     /// When to look at the session again.
     pace: Pace,
     /// The desktop's own dialog, while it is open.

@@ -4,10 +4,10 @@ mod report;
 
 use std::sync::Arc;
 
-use super::args::{AllocateArgs, Format};
-use super::open::{Opened, with_devices, with_policy};
-use super::output::Output;
-use super::progress::Progress;
+use super::args::{AllocateArgs, OutputFormat};
+use super::open::{OpenedEnsemble, with_devices, with_policy};
+use super::output::OutputFile;
+use super::progress::ProgressLine;
 use super::report::{device_rows, print, print_json};
 use super::signals;
 use anyhow::{Context, Result, bail};
@@ -16,16 +16,16 @@ use divisi::search::{
     Algorithm, Bounds, Cache, Control, EvaluatorKind, Found, Gap, Goal, Job, Method, Score,
     SearchError,
 };
-use report::{LatencyRow, Repeat, Report, text};
+use report::{LatencyRow, Repetitions, SearchReport, text};
 
 pub fn run(args: &AllocateArgs) -> Result<()> {
-    let output = args.output.as_deref().map(Output::at).transpose()?;
+    let output = args.output.as_deref().map(OutputFile::at).transpose()?;
     let ensemble = with_policy(&args.target.ensemble, args.policy)?;
     let opened = with_devices(ensemble, &args.target)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
-    let mut best: Option<Searched> = None;
+    let mut best: Option<SearchRun> = None;
     let mut scores = Vec::new();
     for repetition in 0..args.repeat as u64 {
         let seed = args.seed.wrapping_add(repetition);
@@ -44,15 +44,15 @@ pub fn run(args: &AllocateArgs) -> Result<()> {
         best.measure_again(&control)?;
     }
     let mut report = best.report(&opened, &control);
-    report.repeat = (args.repeat > 1).then(|| Repeat::of(scores));
+    report.repeat = (args.repeat > 1).then(|| Repetitions::of(scores));
     finish(args, &opened, output.as_ref(), &report)
 }
 
 fn finish(
     args: &AllocateArgs,
-    opened: &Opened,
-    output: Option<&Output>,
-    report: &Report,
+    opened: &OpenedEnsemble,
+    output: Option<&OutputFile>,
+    report: &SearchReport,
 ) -> Result<()> {
     let rows: Vec<Vec<i64>> = report
         .matrix
@@ -65,8 +65,8 @@ fn finish(
     let file = MatrixFile::new(&opened.ensemble.name, &matrix);
     let written = output.map_or(Ok(()), |output| output.write(&file.to_text()));
     let shown = match args.format {
-        Format::Json => print_json(report),
-        Format::Text => print(&text(report, &matrix)),
+        OutputFormat::Json => print_json(report),
+        OutputFormat::Text => print(&text(report, &matrix)),
     };
     written.and(shown)?;
     if report.cancelled {
@@ -80,10 +80,10 @@ fn finish(
 
 fn search(
     args: &AllocateArgs,
-    opened: &Opened,
+    opened: &OpenedEnsemble,
     seed: u64,
     control: &Arc<Control>,
-) -> Result<Searched> {
+) -> Result<SearchRun> {
     // Repetitions are there to see how much results vary: each is measured.
     let cache = if args.no_cache || args.repeat > 1 {
         None
@@ -123,7 +123,7 @@ fn search(
         Err(SearchError::Stopped(stopped)) => (best_so_far(control).context(stopped)?, false),
         Err(error) => return Err(error.into()),
     };
-    Ok(Searched {
+    Ok(SearchRun {
         job,
         found,
         cached,
@@ -133,7 +133,7 @@ fn search(
 }
 
 /// A search with what it came to.
-struct Searched {
+struct SearchRun {
     job: Job,
     found: Found,
     cached: bool,
@@ -141,9 +141,9 @@ struct Searched {
     elapsed_s: f64,
 }
 
-impl Searched {
+impl SearchRun {
     /// Nothing is better than what meets the goal, but what meets it and does more.
-    fn is_better(&self, other: &Searched) -> bool {
+    fn is_better(&self, other: &SearchRun) -> bool {
         self.found.score > other.found.score && self.found.shortfall.is_none()
     }
 
@@ -158,9 +158,9 @@ impl Searched {
         Ok(())
     }
 
-    fn report(self, opened: &Opened, control: &Control) -> Report {
+    fn report(self, opened: &OpenedEnsemble, control: &Control) -> SearchReport {
         let (found, method) = (self.found, self.job.method);
-        Report {
+        SearchReport {
             ensemble: opened.ensemble.name.clone(),
             algorithm: method.algorithm.name(),
             evaluator: method.evaluator_on(&opened.devices),
@@ -206,7 +206,7 @@ impl Searched {
     }
 }
 
-fn method(args: &AllocateArgs, opened: &Opened, seed: u64) -> Method {
+fn method(args: &AllocateArgs, opened: &OpenedEnsemble, seed: u64) -> Method {
     let quick = opened.devices.all_simulated() || args.algorithm == Some(Algorithm::Local);
     let evaluator = args.evaluator.unwrap_or(match quick {
         true => EvaluatorKind::Model,
@@ -249,7 +249,7 @@ fn watched(job: &Job, control: &Arc<Control>) -> Result<divisi::search::Outcome,
             _ => text,
         }
     };
-    Progress::watch(|| job.run(control), far)
+    ProgressLine::watch(|| job.run(control), far)
         .unwrap_or_else(|| Err(SearchError::Evaluation("the search panicked".into())))
 }
 

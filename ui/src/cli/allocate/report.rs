@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cli::report::{DeviceRow, matrix_table};
 
 #[derive(Serialize)]
-pub struct Report {
+pub struct SearchReport {
     pub ensemble: String,
     pub algorithm: &'static str,
     pub evaluator: &'static str,
@@ -69,7 +69,7 @@ pub struct Report {
     pub cached: bool,
     pub cancelled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<Repeat>,
+    pub repeat: Option<Repetitions>,
 }
 
 /// Latencies under Poisson arrivals, in microseconds.
@@ -82,7 +82,7 @@ pub struct LatencyRow {
 
 /// Scores of all repetitions.
 #[derive(Serialize)]
-pub struct Repeat {
+pub struct Repetitions {
     pub scores: Vec<f64>,
     pub median: f64,
     /// Relative standard deviation.
@@ -102,9 +102,9 @@ impl LatencyRow {
     }
 }
 
-impl Repeat {
+impl Repetitions {
     pub fn of(scores: Vec<f64>) -> Self {
-        Repeat {
+        Repetitions {
             median: stats::median(&scores),
             spread: stats::rsd(&scores),
             scores,
@@ -113,7 +113,7 @@ impl Repeat {
 }
 
 /// The report as people read it.
-pub fn text(report: &Report, matrix: &Matrix) -> String {
+pub fn text(report: &SearchReport, matrix: &Matrix) -> String {
     let mut text = format!(
         "{}\n\n{}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbours covered {:.0} %",
         matrix_table(matrix),
@@ -164,7 +164,7 @@ pub fn text(report: &Report, matrix: &Matrix) -> String {
 }
 
 /// The score with how sure it is, and what it gains on worst-fit's.
-fn score_line(report: &Report) -> String {
+fn score_line(report: &SearchReport) -> String {
     let score = format!("{:.0} samples/s ({})", report.score, report.score_doubt);
     let start = format!(
         "worst-fit's {:.0} ({})",
@@ -186,7 +186,7 @@ fn score_line(report: &Report) -> String {
 }
 
 /// Said of the best of many looks that were not taken again.
-fn unconfirmed(report: &Report) -> &'static str {
+fn unconfirmed(report: &SearchReport) -> &'static str {
     let noisy = !matches!(report.score_error, Some(0.0) | None);
     match report.cancelled && noisy {
         true => "\nthe best of all that was measured, and not measured again: it is too good",
@@ -195,7 +195,7 @@ fn unconfirmed(report: &Report) -> &'static str {
 }
 
 /// The pace in the long run against what no matrix exceeds under the policy.
-fn bound_line(report: &Report) -> Option<String> {
+fn bound_line(report: &SearchReport) -> Option<String> {
     let (steady, bound) = report.steady.zip(report.bound)?;
     let policy = &report.policy;
     let error = match report.steady_error {

@@ -28,7 +28,7 @@ pub use reports::{
     SampleFiles,
 };
 pub use watching::{
-    AttachArgs, DemoArgs, ReplayArgs, ReportArgs, ReportFormat, ServeArgs, StopArgs,
+    AttachArgs, DemoArgs, ReplayArgs, ReportArgs, ServeArgs, SnapshotFormat, StopArgs,
 };
 
 /// Serve ensembles of neural networks on this machine, watch and retune them.
@@ -40,11 +40,11 @@ pub use watching::{
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi my_ensemble/ --devices cuda,cpu:0-3 --precision bf16\n  divisi allocate digits --output best.toml"
 )]
-pub struct Args {
+pub struct CommandLine {
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
@@ -70,7 +70,7 @@ pub struct Args {
     /// Panic after a while, on the console's thread or another
     #[cfg(debug_assertions)]
     #[arg(long, hide = true, value_enum)]
-    pub panic_for_test: Option<super::fragile::Panics>,
+    pub panic_for_test: Option<super::fragile::PanicPlace>,
     /// How things look: auto, dark, light, high-contrast or a file in themes/
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
@@ -95,7 +95,7 @@ pub fn parse_start_load(text: &str) -> Result<StartLoad, String> {
 
 /// What to serve and on what.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Target {
+pub struct ServingTarget {
     /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
@@ -114,7 +114,7 @@ pub struct Target {
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     #[default]
     Text,
     Json,
@@ -122,7 +122,7 @@ pub enum Format {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Validate an ensemble and describe it: members, costs, what fits where
     #[command(after_help = "Example:\n  divisi check sample_ensembles/digits --format json")]
     Check(CheckArgs),

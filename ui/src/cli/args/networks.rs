@@ -8,7 +8,7 @@ use divisi::compute::Family;
 use divisi::compute::gpu::Precision;
 use divisi::network::Shape;
 
-use super::Format;
+use super::OutputFormat;
 use super::values::{at_least_one, parse_family, parse_precision, parse_seconds, parse_shape};
 
 /// What can be done with one network.
@@ -90,7 +90,7 @@ pub struct PlaceChoice {
 #[derive(Clone, Debug, clap::Args)]
 pub struct NetworkListArgs {
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -101,7 +101,7 @@ pub struct NetworkShowArgs {
     #[arg(long, default_value_t = 0, value_name = "S")]
     pub seed: u64,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -122,7 +122,7 @@ pub struct NetworkRunArgs {
     #[command(flatten)]
     pub place: PlaceChoice,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -140,7 +140,7 @@ pub struct NetworkBenchArgs {
     #[arg(long, default_value = "3s", value_name = "S", value_parser = parse_seconds)]
     pub duration: Duration,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -154,5 +154,5 @@ pub struct NetworkWeightsArgs {
     #[arg(long, value_name = "FILE")]
     pub output: PathBuf,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }

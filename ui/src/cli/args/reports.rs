@@ -8,14 +8,14 @@ use divisi::load::LoadPattern;
 use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
 use super::values::{MaxInf, at_least_one, parse_millis, parse_rate, parse_spare};
-use super::{Format, Target};
+use super::{OutputFormat, ServingTarget};
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub struct DevicesArgs {
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// What belongs to a file of samples.
@@ -43,7 +43,7 @@ pub struct SampleFiles {
 #[derive(Clone, Debug, clap::Args)]
 pub struct PredictArgs {
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     /// Samples: a .csv with a header (a last column `label` is compared with), or .npy
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
@@ -61,26 +61,26 @@ pub struct PredictArgs {
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct AccuracyArgs {
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     /// Labelled samples (default: the manifest's calibration samples)
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     #[command(flatten)]
     pub files: SampleFiles,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct AllocateArgs {
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     /// worst-fit, best-batch, greedy (the paper's) or local (moves of one and two
     /// entries from several starts; the model only) (default: local with the model,
     /// else greedy)
@@ -133,13 +133,13 @@ pub struct AllocateArgs {
     #[arg(long)]
     pub no_cache: bool,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct BenchArgs {
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     /// The matrix to run (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
@@ -172,7 +172,7 @@ pub struct BenchArgs {
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub seed: u64,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -214,5 +214,5 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: OutputFormat,
 }

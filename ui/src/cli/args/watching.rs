@@ -7,13 +7,13 @@ use clap::ValueEnum;
 use divisi::session::remote::ServerName;
 
 use super::values::parse_seconds;
-use super::{StartLoad, Target, parse_start_load};
+use super::{ServingTarget, StartLoad, parse_start_load};
 use crate::console::demo::DemoStage;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeArgs {
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub struct ReplayArgs {
 pub struct ReportArgs {
     /// A recording, a server that runs, or an ensemble, which is served for a moment
     #[command(flatten)]
-    pub target: Target,
+    pub target: ServingTarget,
     /// The matrix an ensemble is served by (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
@@ -80,12 +80,12 @@ pub struct ReportArgs {
     pub lasts: Duration,
     /// How it is written (default: as configured, or else text)
     #[arg(long, value_enum)]
-    pub format: Option<ReportFormat>,
+    pub format: Option<SnapshotFormat>,
 }
 
 /// How a report of what the console shows is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
+pub enum SnapshotFormat {
     Text,
     Json,
     Csv,

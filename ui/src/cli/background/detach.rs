@@ -11,11 +11,11 @@ use rustix::process::{Pid, Signal, kill_process, setsid};
 
 use crate::cli::serve::log_to_stderr;
 use crate::cli::signals;
-use crate::cli::start::Own;
+use crate::cli::start::OwnSession;
 
 /// Serves `session` at `door` in the background until it is stopped. `parent` waits for
 /// this process, where there is one.
-pub fn go_on(session: Own, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
+pub fn go_on(session: OwnSession, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
     let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     signals::on_stop(hub.stopper());

@@ -12,19 +12,19 @@ use divisi::ensemble::{Ensemble, Samples};
 use divisi::load::{Generator, LoadPattern, Until, saturate};
 use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
 
-use super::report::{Figures, Report};
+use super::report::{BenchFigures, BenchReport};
 use crate::cli::args::BenchArgs;
-use crate::cli::flawed::Flawed;
-use crate::cli::open::Opened;
-use crate::cli::progress::Progress;
+use crate::cli::flawed::FlawedMember;
+use crate::cli::open::OpenedEnsemble;
+use crate::cli::progress::ProgressLine;
 
 /// Serves by `matrix` and measures.
 pub fn measure(
     args: &BenchArgs,
-    opened: &Opened,
+    opened: &OpenedEnsemble,
     matrix: &Matrix,
     stopped: &AtomicBool,
-) -> Result<Report> {
+) -> Result<BenchReport> {
     let factory: Arc<dyn PredictorFactory> = match args.fake {
         true => Arc::new(FakeFactory {
             classes: opened.ensemble.classes,
@@ -41,22 +41,22 @@ pub fn measure(
     }
     let seen = engine.observe();
     engine.shutdown();
-    let figures = Figures {
+    let figures = BenchFigures {
         runs,
         latency: seen.latency.since.summary,
         split: seen.latency.since.split,
         refused: seen.refused,
         dropped: seen.failed + seen.cancelled,
-        flawed: Flawed::of(&opened.frame.members, &seen.flaws),
+        flawed: FlawedMember::of(&opened.frame.members, &seen.flaws),
         in_virtual_time: false,
     };
-    Ok(Report::new(args, opened, matrix, figures))
+    Ok(BenchReport::new(args, opened, matrix, figures))
 }
 
 /// Samples and seconds of each whole run, after one that is not counted.
 fn runs(
     args: &BenchArgs,
-    opened: &Opened,
+    opened: &OpenedEnsemble,
     engine: &Arc<Engine>,
     stopped: &AtomicBool,
 ) -> Result<Vec<(usize, f64)>> {
@@ -72,7 +72,7 @@ fn runs(
         // A pattern's answers go to the generator; the combination is checked before.
         saturating(args, engine, &samples, expected.as_deref(), stopped)?;
     }
-    let mut progress = Progress::new();
+    let mut progress = ProgressLine::new();
     let mut done = Vec::new();
     for run in 0..=args.runs {
         let run_of = match args.load.clone() {
@@ -92,7 +92,7 @@ fn runs(
     Ok(done)
 }
 
-fn samples(args: &BenchArgs, opened: &Opened) -> Result<Arc<Samples>> {
+fn samples(args: &BenchArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>> {
     if args.fake && opened.ensemble.calibration.is_none() {
         let width = opened.ensemble.input.shape.elements();
         return Ok(Arc::new(Samples::new(vec![0.5; 128 * width], width, None)?));

@@ -14,12 +14,12 @@ use anyhow::{Result, bail};
 use divisi::allocation::Matrix;
 use divisi::ensemble::{Ensemble, PolicyKind};
 
-use super::args::{BenchArgs, Format};
+use super::args::{BenchArgs, OutputFormat};
 use super::flawed;
-use super::open::{Opened, files, with_devices};
+use super::open::{OpenedEnsemble, files, with_devices};
 use super::report::{print, print_json};
 use super::signals;
-use report::{Report, text};
+use report::{BenchReport, text};
 
 pub fn run(args: &BenchArgs) -> Result<()> {
     let mut ensemble = Ensemble::read(&files(&args.target.ensemble))?;
@@ -30,8 +30,8 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let stopped = signals::stop_flag();
     let report = measure(args, &opened, &matrix, &stopped)?;
     match args.format {
-        Format::Json => print_json(&report)?,
-        Format::Text => print(&text(&report, &matrix))?,
+        OutputFormat::Json => print_json(&report)?,
+        OutputFormat::Text => print(&text(&report, &matrix))?,
     }
     if stopped.load(Ordering::Acquire) {
         bail!("stopped before its end: these are the figures so far");
@@ -41,10 +41,10 @@ pub fn run(args: &BenchArgs) -> Result<()> {
 
 fn measure(
     args: &BenchArgs,
-    opened: &Opened,
+    opened: &OpenedEnsemble,
     matrix: &Matrix,
     stopped: &Arc<AtomicBool>,
-) -> Result<Report> {
+) -> Result<BenchReport> {
     let elastic = matches!(opened.ensemble.policy, PolicyKind::Elastic { .. });
     if !args.max_inf.is_empty() && !elastic {
         bail!("--max-inf bounds what is alive under elastic; add --policy elastic");

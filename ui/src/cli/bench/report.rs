@@ -8,13 +8,13 @@ use divisi::search::Doubt;
 use serde::Serialize;
 
 use crate::cli::args::BenchArgs;
-use crate::cli::flawed::{self, Flawed};
-use crate::cli::open::Opened;
+use crate::cli::flawed::{self, FlawedMember};
+use crate::cli::open::OpenedEnsemble;
 use crate::cli::report::{DeviceRow, device_rows, matrix_table};
 
 /// A benchmark's result, as JSON has it.
 #[derive(Serialize)]
-pub struct Report {
+pub struct BenchReport {
     ensemble: String,
     /// Samples to send in a run, and those that were answered.
     samples: usize,
@@ -35,7 +35,7 @@ pub struct Report {
     refused: u64,
     dropped: u64,
     /// Members whose answers were not what they should be.
-    pub flawed: Vec<Flawed>,
+    pub flawed: Vec<FlawedMember>,
     devices: Vec<DeviceRow>,
     /// In which numbers GPUs compute, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,26 +57,31 @@ pub struct Report {
 const SENDING: &str = "from each sending";
 
 /// What was measured.
-pub struct Figures {
+pub struct BenchFigures {
     /// Samples answered and seconds of each run.
     pub runs: Vec<(usize, f64)>,
     pub latency: LatencySummary,
     pub split: SplitMeans,
     pub refused: u64,
     pub dropped: u64,
-    pub flawed: Vec<Flawed>,
+    pub flawed: Vec<FlawedMember>,
     pub in_virtual_time: bool,
 }
 
-impl Report {
+impl BenchReport {
     /// The figures with what they were measured of.
-    pub fn new(args: &BenchArgs, opened: &Opened, matrix: &Matrix, figures: Figures) -> Self {
+    pub fn new(
+        args: &BenchArgs,
+        opened: &OpenedEnsemble,
+        matrix: &Matrix,
+        figures: BenchFigures,
+    ) -> Self {
         let rate = |(samples, seconds): &(usize, f64)| *samples as f64 / seconds.max(1e-9);
         let rates: Vec<f64> = figures.runs.iter().map(rate).collect();
         let seconds: Vec<f64> = figures.runs.iter().map(|(_, s)| *s).collect();
         let answered: Vec<f64> = figures.runs.iter().map(|(n, _)| *n as f64).collect();
         let load = args.load.as_ref().map(|p| p.to_string());
-        Report {
+        BenchReport {
             ensemble: opened.ensemble.name.clone(),
             samples: args.samples,
             answered: stats::median(&answered) as usize,
@@ -115,7 +120,7 @@ impl Report {
 }
 
 /// The report as people read it.
-pub fn text(report: &Report, matrix: &Matrix) -> String {
+pub fn text(report: &BenchReport, matrix: &Matrix) -> String {
     let l = &report.latency_us;
     let measured = match report.virtual_time {
         true => format!("exact: {} samples in virtual time", report.answered),

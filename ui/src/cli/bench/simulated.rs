@@ -8,17 +8,17 @@ use divisi::allocation::Matrix;
 use divisi::profile::Costs;
 use divisi::simulation::{Scene, Simulation, Workload};
 
-use super::report::{Figures, Report};
+use super::report::{BenchFigures, BenchReport};
 use crate::cli::args::BenchArgs;
-use crate::cli::open::Opened;
+use crate::cli::open::OpenedEnsemble;
 
 /// Runs `matrix` in virtual time.
 pub fn measure(
     args: &BenchArgs,
-    opened: &Opened,
+    opened: &OpenedEnsemble,
     matrix: &Matrix,
     stopped: &Arc<AtomicBool>,
-) -> Result<Report> {
+) -> Result<BenchReport> {
     let scene = Scene {
         ensemble: Arc::clone(&opened.ensemble),
         devices: opened.devices.clone(),
@@ -39,7 +39,7 @@ pub fn measure(
             seed: args.seed,
         },
     })?;
-    let figures = Figures {
+    let figures = BenchFigures {
         runs: vec![(run.samples, run.elapsed.as_secs_f64())],
         latency: run.latency,
         split: run.split,
@@ -48,5 +48,5 @@ pub fn measure(
         flawed: Vec::new(),
         in_virtual_time: true,
     };
-    Ok(Report::new(args, opened, matrix, figures))
+    Ok(BenchReport::new(args, opened, matrix, figures))
 }

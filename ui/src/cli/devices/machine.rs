@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// All of it.
 #[derive(Debug, Serialize)]
-pub struct Machine {
+pub struct MachineReport {
     cores: Vec<usize>,
     /// Bytes of the host's memory that serving may book.
     memory_bytes: u64,
@@ -31,7 +31,7 @@ pub struct GpuRow {
     problem: Option<String>,
 }
 
-impl Machine {
+impl MachineReport {
     /// Looks around; GPUs are opened to ask how they are doing.
     pub fn look(host: &Host, found: Result<Found, GpuError>) -> Self {
         let (default, _) = Devices::of_machine(host, found.clone());
@@ -39,7 +39,7 @@ impl Machine {
             Ok(found) => (found, None),
             Err(why) => (Found::default(), Some(why.to_string())),
         };
-        Machine {
+        MachineReport {
             cores: host.cores.clone(),
             memory_bytes: host.memory_bytes,
             gpus: rows(found),

@@ -11,13 +11,13 @@ use divisi::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
 use divisi::device::{Devices, Host, format_bytes};
 use serde::Serialize;
 
-use super::args::{DevicesArgs, Format};
+use super::args::{DevicesArgs, OutputFormat};
 use super::report::{print, print_json};
-use machine::{GpuRow, Machine};
+use machine::{GpuRow, MachineReport};
 
 #[derive(Serialize)]
-struct Report {
-    machine: Machine,
+struct DevicesReport {
+    machine: MachineReport,
     profiles: Vec<Arc<DeviceProfile>>,
 }
 
@@ -32,33 +32,33 @@ pub fn run(args: &DevicesArgs) -> Result<()> {
     }
 }
 
-fn all(format: Format) -> Result<()> {
-    let machine = Machine::look(&Host::discover(), find_gpus());
+fn all(format: OutputFormat) -> Result<()> {
+    let machine = MachineReport::look(&Host::discover(), find_gpus());
     let profiles = built_in_profiles().into_iter().map(find);
     let profiles: Vec<Arc<DeviceProfile>> = profiles.collect::<Result<_>>()?;
-    if format == Format::Json {
-        return print_json(&Report { machine, profiles });
+    if format == OutputFormat::Json {
+        return print_json(&DevicesReport { machine, profiles });
     }
     let lines: Vec<String> = profiles.iter().map(|p| line(p)).collect();
     print(&format!("{}\n\n{}", machine.text(), lines.join("\n")))
 }
 
 /// The GPUs that `name` stands for.
-fn gpus(name: &str, format: Format) -> Result<()> {
+fn gpus(name: &str, format: OutputFormat) -> Result<()> {
     let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
     let infos = devices.iter().filter_map(|d| d.kind.gpu());
     let rows: Vec<GpuRow> = infos.map(|info| GpuRow::usable((**info).clone())).collect();
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         return print_json(&rows);
     }
     let lines: Vec<String> = rows.iter().map(GpuRow::line).collect();
     print(&lines.join("\n"))
 }
 
-fn profile(profile: &Arc<DeviceProfile>, format: Format) -> Result<()> {
+fn profile(profile: &Arc<DeviceProfile>, format: OutputFormat) -> Result<()> {
     match format {
-        Format::Json => print_json(&[profile]),
-        Format::Text => print(&whole(profile)),
+        OutputFormat::Json => print_json(&[profile]),
+        OutputFormat::Text => print(&whole(profile)),
     }
 }
 

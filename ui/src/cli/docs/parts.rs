@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command, CommandFactory};
 
-use crate::cli::args::Args;
+use crate::cli::args::CommandLine;
 use crate::cli::{keys, man};
 use crate::config::{self, Config, FIELDS};
 use crate::console::Role;
@@ -13,7 +13,7 @@ use crate::linear;
 
 /// The program's commands, a section each.
 pub fn commands() -> String {
-    let mut program = Args::command().name("divisi");
+    let mut program = CommandLine::command().name("divisi");
     program.build();
     let mut text = String::new();
     describe(&mut text, &program, "##");

@@ -10,15 +10,15 @@ use divisi::metrics::stats::median;
 use divisi::network::Shape;
 use serde::Serialize;
 
-use super::chosen::Chosen;
-use super::place::Place;
+use super::chosen::ChosenNetwork;
+use super::place::NetworkPlace;
 use super::{SYNTHETIC, memory};
-use crate::cli::args::{Format, NetworkBenchArgs};
+use crate::cli::args::{NetworkBenchArgs, OutputFormat};
 use crate::cli::report::{print, print_json};
 use crate::cli::signals::stop_flag;
 
 #[derive(Serialize)]
-struct Report {
+struct NetworkBenchReport {
     network: String,
     input: Shape,
     batch: usize,
@@ -46,8 +46,8 @@ const LEAST_BATCHES: usize = 3;
 
 pub fn run(args: &NetworkBenchArgs) -> Result<()> {
     let stopped = stop_flag();
-    let place = Place::new(&args.place)?;
-    let chosen = Chosen::new(&args.network)?;
+    let place = NetworkPlace::new(&args.place)?;
+    let chosen = ChosenNetwork::new(&args.network)?;
     let samples = Samples::synthetic(args.batch, chosen.graph.input().elements())?;
     let (width, values) = (samples.width(), samples.values());
     let before = memory::resident();
@@ -66,7 +66,7 @@ pub fn run(args: &NetworkBenchArgs) -> Result<()> {
     let footprint = place.footprint(&chosen.graph, args.batch);
     tell(
         args.format,
-        &Report {
+        &NetworkBenchReport {
             network: chosen.name,
             input: chosen.graph.input(),
             batch: args.batch,
@@ -105,8 +105,8 @@ fn measure(
     Ok(times)
 }
 
-fn tell(format: Format, report: &Report) -> Result<()> {
-    if format == Format::Json {
+fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
+    if format == OutputFormat::Json {
         return print_json(report);
     }
     let peak = report.peak_bytes.map_or("unknown".into(), format_bytes);

@@ -11,17 +11,17 @@ use divisi::{reading, words};
 use crate::cli::args::{NetworkChoice, WeightsChoice};
 
 /// A network with the name that reports give it.
-pub struct Chosen {
+pub struct ChosenNetwork {
     pub name: String,
     pub graph: Graph,
 }
 
-impl Chosen {
+impl ChosenNetwork {
     /// Builds the network.
     pub fn new(choice: &NetworkChoice) -> Result<Self> {
         if choice.name.ends_with(".toml") {
             let shape = choice.shape.unwrap_or(Shape::image(3, 224, 224));
-            return Ok(Chosen {
+            return Ok(ChosenNetwork {
                 name: choice.name.clone(),
                 graph: layers(Path::new(&choice.name), shape)?,
             });
@@ -29,7 +29,7 @@ impl Chosen {
         let network = Published::named(&choice.name).ok_or_else(|| unknown(&choice.name))?;
         let shape = choice.shape.unwrap_or(network.input());
         let graph = Builder::Published(network).build(shape, choice.classes);
-        Ok(Chosen {
+        Ok(ChosenNetwork {
             name: network.name().to_owned(),
             graph: graph.with_context(|| format!("{} for samples of {shape}", network.name()))?,
         })

@@ -5,12 +5,12 @@ use divisi::network::Shape;
 use divisi::network::builders::{Builder, Published};
 use serde::Serialize;
 
-use crate::cli::args::{Format, NetworkListArgs};
+use crate::cli::args::{NetworkListArgs, OutputFormat};
 use crate::cli::report::{print, print_json};
 
 /// A network in the list, at 1000 classes.
 #[derive(Serialize)]
-struct Row {
+struct NetworkRow {
     name: &'static str,
     parameters: u64,
     flops: u64,
@@ -19,20 +19,20 @@ struct Row {
 }
 
 pub fn run(args: &NetworkListArgs) -> Result<()> {
-    let rows: Vec<Row> = Published::ALL
+    let rows: Vec<NetworkRow> = Published::ALL
         .into_iter()
         .map(|(network, _)| row(network))
         .collect::<Result<_>>()?;
     match args.format {
-        Format::Json => print_json(&rows),
-        Format::Text => print(&text(&rows)),
+        OutputFormat::Json => print_json(&rows),
+        OutputFormat::Text => print(&text(&rows)),
     }
 }
 
-fn row(network: Published) -> Result<Row> {
+fn row(network: Published) -> Result<NetworkRow> {
     let input = network.input();
     let graph = Builder::Published(network).build(input, 1000)?;
-    Ok(Row {
+    Ok(NetworkRow {
         name: network.name(),
         parameters: graph.parameter_count(),
         flops: graph.flops(),
@@ -41,7 +41,7 @@ fn row(network: Published) -> Result<Row> {
     })
 }
 
-fn text(rows: &[Row]) -> String {
+fn text(rows: &[NetworkRow]) -> String {
     let mut text = format!(
         "{:<20} {:>12} {:>8} {:>10}  input",
         "network", "parameters", "GFLOPs", "weights MB"

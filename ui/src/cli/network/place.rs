@@ -16,10 +16,10 @@ use divisi::serving::GpuRunner;
 use crate::cli::args::PlaceChoice;
 
 /// Rows of samples to rows of logits, at most a batch of them.
-pub type Runner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
+pub type NetworkRunner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
 
 /// What a network runs on.
-pub enum Place {
+pub enum NetworkPlace {
     /// The first cores this process may use, and their kernels.
     Cores(Vec<usize>, Family),
     Gpu {
@@ -29,7 +29,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl NetworkPlace {
     /// The first cores, as many as are asked for, or the GPU that is.
     pub fn new(choice: &PlaceChoice) -> Result<Self> {
         match &choice.device {
@@ -41,45 +41,45 @@ impl Place {
     /// Threads a batch is split over.
     pub fn threads(&self) -> usize {
         match self {
-            Place::Cores(cores, _) => cores.len(),
-            Place::Gpu { .. } => 1,
+            NetworkPlace::Cores(cores, _) => cores.len(),
+            NetworkPlace::Gpu { .. } => 1,
         }
     }
 
     /// As reports name it.
     pub fn device(&self) -> &str {
         match self {
-            Place::Cores(..) => "cpu",
-            Place::Gpu { name, .. } => name,
+            NetworkPlace::Cores(..) => "cpu",
+            NetworkPlace::Gpu { name, .. } => name,
         }
     }
 
     /// Whose kernels run there: a processor's, or a GPU's in a precision.
     pub fn kernels(&self) -> String {
         match self {
-            Place::Cores(_, family) => family.to_string(),
-            Place::Gpu { precision, .. } => format!("cuda {precision}"),
+            NetworkPlace::Cores(_, family) => family.to_string(),
+            NetworkPlace::Gpu { precision, .. } => format!("cuda {precision}"),
         }
     }
 
     /// Memory that is planned for batches of up to `batch`.
     pub fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
         let model = match self {
-            Place::Cores(..) => FootprintModel::new(graph),
-            Place::Gpu { precision, .. } => FootprintModel::of_gpu(graph, *precision),
+            NetworkPlace::Cores(..) => FootprintModel::new(graph),
+            NetworkPlace::Gpu { precision, .. } => FootprintModel::of_gpu(graph, *precision),
         };
         model.at(batch, self.threads())
     }
 
     /// Lowers the network, and gives what answers batches of up to `batch`.
-    pub fn runner(&self, graph: &Graph, weights: &Weights, batch: usize) -> Result<Runner> {
+    pub fn runner(&self, graph: &Graph, weights: &Weights, batch: usize) -> Result<NetworkRunner> {
         weights.check()?;
         let made = match self {
-            Place::Cores(cores, family) => {
+            NetworkPlace::Cores(cores, family) => {
                 let lowered = Lowered::with(graph, weights, *family);
                 lowered.map(|lowered| on_cores(cores, Arc::new(lowered), batch))
             }
-            Place::Gpu { gpu, precision, .. } => {
+            NetworkPlace::Gpu { gpu, precision, .. } => {
                 let program = lower(gpu, graph, weights, *precision);
                 let ends = (graph.input().elements(), graph.output().elements());
                 program.and_then(|program| {
@@ -95,7 +95,7 @@ impl Place {
     }
 }
 
-fn cores(choice: &PlaceChoice) -> Result<Place> {
+fn cores(choice: &PlaceChoice) -> Result<NetworkPlace> {
     let mut cores = Host::discover().cores;
     let threads = choice.threads.unwrap_or(cores.len());
     if threads > cores.len() {
@@ -108,16 +108,16 @@ fn cores(choice: &PlaceChoice) -> Result<Place> {
     {
         bail!("--kernels: this processor cannot run the kernels `{family}`");
     }
-    Ok(Place::Cores(cores, Family::best()))
+    Ok(NetworkPlace::Cores(cores, Family::best()))
 }
 
-fn gpu(name: &str, precision: Precision) -> Result<Place> {
+fn gpu(name: &str, precision: Precision) -> Result<NetworkPlace> {
     let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
     let gpus: Vec<_> = devices.iter().filter_map(|d| d.kind.gpu()).collect();
     let ([info], 1) = (gpus.as_slice(), devices.count()) else {
         bail!("--device: expected one GPU such as cuda:0, found `{name}`");
     };
-    Ok(Place::Gpu {
+    Ok(NetworkPlace::Gpu {
         name: devices.get(0).name.clone(),
         gpu: open(info.index)?,
         precision,
@@ -125,7 +125,7 @@ fn gpu(name: &str, precision: Precision) -> Result<Place> {
 }
 
 /// One core is the caller's thread, which is pinned to it.
-fn on_cores(cores: &[usize], lowered: Arc<Lowered>, batch: usize) -> Result<Runner> {
+fn on_cores(cores: &[usize], lowered: Arc<Lowered>, batch: usize) -> Result<NetworkRunner> {
     let (inputs, outputs) = (lowered.inputs(), lowered.outputs());
     let input = host_rows(batch, inputs)?;
     let output = host_rows(batch, outputs)?;
@@ -143,7 +143,7 @@ fn on_cores(cores: &[usize], lowered: Arc<Lowered>, batch: usize) -> Result<Runn
 }
 
 /// Copies in and out are part of it.
-fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> Runner {
+fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> NetworkRunner {
     Box::new(move |samples| {
         let rows = samples.len() / inputs;
         runner.samples()[..samples.len()].copy_from_slice(samples);

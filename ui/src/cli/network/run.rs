@@ -9,15 +9,15 @@ use divisi::reading;
 use serde::Serialize;
 
 use super::SYNTHETIC;
-use super::chosen::Chosen;
-use super::place::Place;
-use crate::cli::args::{Format, NetworkRunArgs};
+use super::chosen::ChosenNetwork;
+use super::place::NetworkPlace;
+use crate::cli::args::{NetworkRunArgs, OutputFormat};
 use crate::cli::npy;
-use crate::cli::output::Output;
+use crate::cli::output::OutputFile;
 use crate::cli::report::{print, print_json};
 
 #[derive(Serialize)]
-struct Report {
+struct LogitsReport {
     network: String,
     samples: usize,
     classes: usize,
@@ -31,8 +31,8 @@ struct Report {
 }
 
 pub fn run(args: &NetworkRunArgs) -> Result<()> {
-    let output = Output::at(&args.output)?;
-    let chosen = Chosen::new(&args.network)?;
+    let output = OutputFile::at(&args.output)?;
+    let chosen = ChosenNetwork::new(&args.network)?;
     let samples = samples(args, &chosen.graph)?;
     let Shape::Vector { features: classes } = chosen.graph.output() else {
         let found = chosen.graph.output();
@@ -42,7 +42,7 @@ pub fn run(args: &NetworkRunArgs) -> Result<()> {
         );
     };
     let weights = chosen.weights(&args.weights)?;
-    let place = Place::new(&args.place)?;
+    let place = NetworkPlace::new(&args.place)?;
     let batch = args.batch.min(samples.len());
     let mut answer = place.runner(&chosen.graph, &weights, batch)?;
     let start = Instant::now();
@@ -55,7 +55,7 @@ pub fn run(args: &NetworkRunArgs) -> Result<()> {
     output.write_bytes(&npy::array(logits.into_iter(), &[samples.len(), classes]))?;
     tell(
         args.format,
-        &Report {
+        &LogitsReport {
             network: chosen.name,
             samples: samples.len(),
             classes,
@@ -81,8 +81,8 @@ fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
     Samples::parse(&name, bytes, &form).with_context(|| file.to_string())
 }
 
-fn tell(format: Format, report: &Report) -> Result<()> {
-    if format == Format::Json {
+fn tell(format: OutputFormat, report: &LogitsReport) -> Result<()> {
+    if format == OutputFormat::Json {
         return print_json(report);
     }
     let mut text = format!(

@@ -10,15 +10,15 @@ use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
 use serde::Serialize;
 
 use super::SYNTHETIC;
-use super::chosen::Chosen;
-use crate::cli::args::{Format, NetworkShowArgs};
+use super::chosen::ChosenNetwork;
+use crate::cli::args::{NetworkShowArgs, OutputFormat};
 use crate::cli::report::{print, print_json};
 
 /// Batch sizes that memory is told for.
 const BATCHES: [usize; 4] = [1, 8, 32, 128];
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct NetworkReport<'a> {
     network: &'a str,
     input: Shape,
     output: Shape,
@@ -31,23 +31,23 @@ struct Report<'a> {
     /// The recipes in `tensors` are of synthetic weights.
     synthetic: bool,
     seed: u64,
-    tensors: Vec<Tensor>,
+    tensors: Vec<TensorRow>,
     /// Every node reads values: 0 is the input, node `i` (from 0) makes value `i + 1`.
     graph: &'a Graph,
 }
 
 /// A parameter and how its synthetic values are made (`divisi::network::Filling`).
 #[derive(Serialize)]
-struct Tensor {
+struct TensorRow {
     name: String,
     shape: Vec<usize>,
     #[serde(flatten)]
-    recipe: Recipe,
+    recipe: TensorRecipe,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Recipe {
+enum TensorRecipe {
     /// The key as text, since many readers of JSON have no 64-bit numbers.
     Uniform {
         key: String,
@@ -59,8 +59,8 @@ enum Recipe {
 }
 
 pub fn run(args: &NetworkShowArgs) -> Result<()> {
-    let Chosen { name, graph } = Chosen::new(&args.network)?;
-    let report = Report {
+    let ChosenNetwork { name, graph } = ChosenNetwork::new(&args.network)?;
+    let report = NetworkReport {
         network: &name,
         input: graph.input(),
         output: graph.output(),
@@ -78,8 +78,8 @@ pub fn run(args: &NetworkShowArgs) -> Result<()> {
         graph: &graph,
     };
     match args.format {
-        Format::Json => print_json(&report),
-        Format::Text => print(&text(&report)),
+        OutputFormat::Json => print_json(&report),
+        OutputFormat::Text => print(&text(&report)),
     }
 }
 
@@ -88,13 +88,13 @@ fn planned(graph: &Graph, batch: usize) -> u64 {
     footprint.weight_bytes + footprint.activation_bytes
 }
 
-fn tensor((parameter, filling): (Parameter, Filling)) -> Tensor {
-    Tensor {
+fn tensor((parameter, filling): (Parameter, Filling)) -> TensorRow {
+    TensorRow {
         name: parameter.name,
         shape: parameter.shape,
         recipe: match filling {
-            Filling::Constant(constant) => Recipe::Constant { constant },
-            Filling::Uniform { key, bound } => Recipe::Uniform {
+            Filling::Constant(constant) => TensorRecipe::Constant { constant },
+            Filling::Uniform { key, bound } => TensorRecipe::Uniform {
                 key: key.to_string(),
                 bound,
             },
@@ -102,7 +102,7 @@ fn tensor((parameter, filling): (Parameter, Filling)) -> Tensor {
     }
 }
 
-fn text(report: &Report<'_>) -> String {
+fn text(report: &NetworkReport<'_>) -> String {
     let mut text = format!(
         "{} · {} to {} · {} layers · {} parameters · {:.2} GFLOPs · weights {:.1} MB\nplanned memory on one thread:",
         report.network,

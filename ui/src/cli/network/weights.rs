@@ -5,13 +5,13 @@ use divisi::network::Weights;
 use serde::Serialize;
 
 use super::SYNTHETIC;
-use super::chosen::Chosen;
-use crate::cli::args::{Format, NetworkWeightsArgs};
-use crate::cli::output::Output;
+use super::chosen::ChosenNetwork;
+use crate::cli::args::{NetworkWeightsArgs, OutputFormat};
+use crate::cli::output::OutputFile;
 use crate::cli::report::{print, print_json};
 
 #[derive(Serialize)]
-struct Report {
+struct WeightsReport {
     network: String,
     tensors: usize,
     weight_bytes: u64,
@@ -21,15 +21,15 @@ struct Report {
 }
 
 pub fn run(args: &NetworkWeightsArgs) -> Result<()> {
-    Output::at(&args.output)?;
-    let chosen = Chosen::new(&args.network)?;
+    OutputFile::at(&args.output)?;
+    let chosen = ChosenNetwork::new(&args.network)?;
     let weights = Weights::synthetic(&chosen.graph, args.seed);
     let file = args.output.display().to_string();
     let written = weights.write(&chosen.graph, &args.output);
     written.with_context(|| file.clone())?;
     tell(
         args.format,
-        &Report {
+        &WeightsReport {
             network: chosen.name,
             tensors: chosen.graph.parameters().len(),
             weight_bytes: chosen.graph.weight_bytes(),
@@ -40,10 +40,10 @@ pub fn run(args: &NetworkWeightsArgs) -> Result<()> {
     )
 }
 
-fn tell(format: Format, report: &Report) -> Result<()> {
+fn tell(format: OutputFormat, report: &WeightsReport) -> Result<()> {
     match format {
-        Format::Json => print_json(report),
-        Format::Text => print(&format!(
+        OutputFormat::Json => print_json(report),
+        OutputFormat::Text => print(&format!(
             "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
             report.network,
             report.seed,

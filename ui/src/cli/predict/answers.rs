@@ -3,10 +3,10 @@
 use divisi::ensemble::{Ensemble, label_of};
 use divisi::serving::{Answer, Flaws};
 
-use crate::cli::flawed::Flawed;
+use crate::cli::flawed::FlawedMember;
 
 /// All answers so far.
-pub struct Answers {
+pub struct PredictedAnswers {
     pub classes: usize,
     /// One name a class where there are any.
     pub labels: Option<Vec<String>>,
@@ -18,12 +18,12 @@ pub struct Answers {
     flaws: Vec<Flaws>,
 }
 
-impl Answers {
+impl PredictedAnswers {
     /// None yet.
     pub fn new(ensemble: &Ensemble, with_members: bool) -> Self {
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
-        Answers {
+        PredictedAnswers {
             classes: ensemble.classes,
             labels: ensemble.labels.clone(),
             scores: Vec::new(),
@@ -80,8 +80,8 @@ impl Answers {
     }
 
     /// Members whose rows were not what they should be.
-    pub fn flawed(&self) -> Vec<Flawed> {
-        Flawed::of(&self.names, &self.flaws)
+    pub fn flawed(&self) -> Vec<FlawedMember> {
+        FlawedMember::of(&self.names, &self.flaws)
     }
 
     /// The scores of members, where they were asked for, and then the ensemble's.

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::answers::Answers;
-use super::report::{Report, csv};
+use super::answers::PredictedAnswers;
+use super::report::{AnswersReport, csv};
 use crate::cli::npy;
-use crate::cli::output::Output;
+use crate::cli::output::OutputFile;
 
 /// What a file of answers is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum FileFormat {
 
 impl FileFormat {
     /// By the end of its name; a device or a pipe, whose name says nothing, takes CSV.
-    pub fn of(path: &Path, output: &Output) -> Result<Self> {
+    pub fn of(path: &Path, output: &OutputFile) -> Result<Self> {
         let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         Ok(match end.as_deref() {
             Some("csv") => FileFormat::Csv,
@@ -34,7 +34,7 @@ impl FileFormat {
     }
 
     /// The whole file.
-    pub fn bytes(self, answers: &Answers, report: &Report<'_>) -> Result<Vec<u8>> {
+    pub fn bytes(self, answers: &PredictedAnswers, report: &AnswersReport<'_>) -> Result<Vec<u8>> {
         Ok(match self {
             FileFormat::Csv => csv(answers, report.simulated).into_bytes(),
             FileFormat::Json => {
@@ -48,7 +48,7 @@ impl FileFormat {
 }
 
 /// `[samples, classes]`; with members `[members + 1, samples, classes]`, the ensemble last.
-fn scores(answers: &Answers) -> Vec<u8> {
+fn scores(answers: &PredictedAnswers) -> Vec<u8> {
     let (samples, classes) = (answers.len(), answers.classes);
     let values = answers.values().copied();
     match answers.members().count() {

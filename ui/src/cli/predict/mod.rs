@@ -8,20 +8,20 @@ use anyhow::{Context, Result, bail};
 use divisi::load::{Until, saturate_for};
 use divisi::serving::Detail;
 
-use super::args::{Format, PredictArgs};
+use super::args::{OutputFormat, PredictArgs};
 use super::flawed;
 use super::open::open;
-use super::output::Output;
-use super::progress::Progress;
+use super::output::OutputFile;
+use super::progress::ProgressLine;
 use super::report::{print, print_json};
 use super::signals::stop_flag;
-use answers::Answers;
+use answers::PredictedAnswers;
 use format::FileFormat;
-use report::{Facts, Report, csv, summary};
+use report::{AnswersReport, RunFacts, csv, summary};
 
 pub fn run(args: &PredictArgs) -> Result<()> {
     let output = args.output.as_deref().map(|path| {
-        let output = Output::at(path)?;
+        let output = OutputFile::at(path)?;
         Ok::<_, anyhow::Error>((FileFormat::of(path, &output)?, output))
     });
     let output = output.transpose()?;
@@ -38,8 +38,8 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         true => Detail::Members,
         false => Detail::Marked,
     };
-    let mut progress = Progress::new();
-    let mut answers = Answers::new(&opened.ensemble, args.members);
+    let mut progress = ProgressLine::new();
+    let mut answers = PredictedAnswers::new(&opened.ensemble, args.members);
     let all = samples.len();
     let run = saturate_for(&engine, &samples, all, detail, until, |_, answer| {
         answers.add(answer);
@@ -52,8 +52,8 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         let done = answers.len();
         bail!("stopped after {done} of {all} samples; nothing was written");
     }
-    let facts = Facts::of(&opened, &samples, run.elapsed);
-    let report = Report::new(&answers, facts);
+    let facts = RunFacts::of(&opened, &samples, run.elapsed);
+    let report = AnswersReport::new(&answers, facts);
     if let Some((format, output)) = &output {
         output.write_bytes(&format.bytes(&answers, &report)?)?;
     }
@@ -61,9 +61,13 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     flawed::refuse(&answers.flawed(), answers.unanswered(), all)
 }
 
-fn tell(args: &PredictArgs, answers: &Answers, mut report: Report<'_>) -> Result<()> {
+fn tell(
+    args: &PredictArgs,
+    answers: &PredictedAnswers,
+    mut report: AnswersReport<'_>,
+) -> Result<()> {
     report.output = args.output.as_ref().map(|p| p.display().to_string());
-    if args.format == Format::Json {
+    if args.format == OutputFormat::Json {
         if args.output.is_some() {
             report.answers.clear();
         }

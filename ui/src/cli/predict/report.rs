@@ -6,13 +6,13 @@ use std::time::Duration;
 use divisi::ensemble::{Samples, label_of};
 use serde::Serialize;
 
-use super::answers::Answers;
-use crate::cli::flawed::{self, Flawed};
-use crate::cli::open::Opened;
+use super::answers::PredictedAnswers;
+use crate::cli::flawed::{self, FlawedMember};
+use crate::cli::open::OpenedEnsemble;
 
 /// Answers as JSON has them.
 #[derive(Serialize)]
-pub struct Report<'a> {
+pub struct AnswersReport<'a> {
     ensemble: String,
     samples: usize,
     elapsed_s: f64,
@@ -24,7 +24,7 @@ pub struct Report<'a> {
     pub output: Option<String>,
     /// Samples without an answer: a member gave NaN or infinities.
     unanswered: usize,
-    flawed: Vec<Flawed>,
+    flawed: Vec<FlawedMember>,
     pub answers: Vec<AnswerRow<'a>>,
 }
 
@@ -36,19 +36,19 @@ pub struct AnswerRow<'a> {
     label: Option<&'a str>,
     scores: &'a [f32],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    members: Vec<MemberRow<'a>>,
+    members: Vec<MemberAnswer<'a>>,
 }
 
 /// What a member answered to a sample.
 #[derive(Serialize)]
-struct MemberRow<'a> {
+struct MemberAnswer<'a> {
     name: &'a str,
     class: Option<usize>,
     scores: &'a [f32],
 }
 
 /// What a report says beside the answers.
-pub struct Facts {
+pub struct RunFacts {
     ensemble: String,
     elapsed: Duration,
     synthetic: bool,
@@ -56,10 +56,10 @@ pub struct Facts {
     labels: Option<Vec<usize>>,
 }
 
-impl Facts {
+impl RunFacts {
     /// Of a run that took `elapsed`.
-    pub fn of(opened: &Opened, samples: &Samples, elapsed: Duration) -> Self {
-        Facts {
+    pub fn of(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
+        RunFacts {
             ensemble: opened.ensemble.name.clone(),
             elapsed,
             synthetic: opened.ensemble.is_synthetic(),
@@ -69,12 +69,12 @@ impl Facts {
     }
 }
 
-impl<'a> Report<'a> {
+impl<'a> AnswersReport<'a> {
     /// All of it.
-    pub fn new(answers: &'a Answers, facts: Facts) -> Self {
+    pub fn new(answers: &'a PredictedAnswers, facts: RunFacts) -> Self {
         let means_something = !facts.synthetic && !facts.simulated;
         let labels = facts.labels.as_ref().filter(|_| means_something);
-        Report {
+        AnswersReport {
             accuracy: labels.map(|labels| accuracy(answers, labels)),
             samples: answers.len(),
             elapsed_s: facts.elapsed.as_secs_f64(),
@@ -90,20 +90,20 @@ impl<'a> Report<'a> {
 }
 
 /// The share that is right; a sample without an answer is not.
-fn accuracy(answers: &Answers, labels: &[usize]) -> f64 {
+fn accuracy(answers: &PredictedAnswers, labels: &[usize]) -> f64 {
     let pairs = answers.found().zip(labels);
     let right = pairs.filter(|(found, label)| *found == Some(**label));
     right.count() as f64 / labels.len() as f64
 }
 
-fn rows(answers: &Answers) -> Vec<AnswerRow<'_>> {
+fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
     let rows = answers.rows().enumerate().map(|(sample, scores)| {
         let class = label_of(scores);
         let names = answers.labels.as_ref();
         let members = answers.members().enumerate().map(|(member, (name, _))| {
             let scores = answers.member_row(member, sample);
             let class = label_of(scores);
-            MemberRow {
+            MemberAnswer {
                 name,
                 class,
                 scores,
@@ -120,7 +120,7 @@ fn rows(answers: &Answers) -> Vec<AnswerRow<'_>> {
 }
 
 /// What came of it, on a line; members that were not as they should be on others.
-pub fn summary(report: &Report<'_>) -> String {
+pub fn summary(report: &AnswersReport<'_>) -> String {
     let mut text = format!("{} samples in {:.2} s", report.samples, report.elapsed_s);
     if let Some(accuracy) = report.accuracy {
         let _ = write!(text, ", accuracy {:.2} %", 100.0 * accuracy);
@@ -136,7 +136,7 @@ pub fn summary(report: &Report<'_>) -> String {
 
 /// A row a sample: its class (nothing where there is none) and its scores, then the same
 /// of each member that was asked for.
-pub fn csv(answers: &Answers, simulated: bool) -> String {
+pub fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     let mut text = String::from("sample,class");
     for class in 0..answers.classes {
         let _ = write!(text, ",score_{class}");

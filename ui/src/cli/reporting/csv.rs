@@ -25,7 +25,7 @@ const HEAD: [&str; 19] = [
     "recent_p99_us",
 ];
 
-type Row = [String; HEAD.len()];
+type CsvRow = [String; HEAD.len()];
 
 /// All of it.
 pub fn csv(shown: &Snapshot) -> Result<String> {
@@ -37,7 +37,7 @@ pub fn csv(shown: &Snapshot) -> Result<String> {
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
-fn rows(shown: &Snapshot) -> Vec<Row> {
+fn rows(shown: &Snapshot) -> Vec<CsvRow> {
     let mut rows = vec![ensemble(shown)];
     rows.extend(shown.devices.iter().map(|d| {
         let mut row = row("device", &d.name, "");
@@ -60,7 +60,7 @@ fn rows(shown: &Snapshot) -> Vec<Row> {
     rows
 }
 
-fn ensemble(shown: &Snapshot) -> Row {
+fn ensemble(shown: &Snapshot) -> CsvRow {
     let mut row = row("ensemble", "", "");
     row[6] = format!("{:.3}", shown.throughput.samples_per_s);
     row[11] = shown.counters.answered.to_string();
@@ -68,7 +68,7 @@ fn ensemble(shown: &Snapshot) -> Row {
     row
 }
 
-fn workers(shown: &Snapshot) -> impl Iterator<Item = Row> {
+fn workers(shown: &Snapshot) -> impl Iterator<Item = CsvRow> {
     let frame = shown.matrix.frame();
     let entries = shown.matrix.cells().zip(&shown.entries);
     entries.filter_map(|(cell, entry)| {
@@ -88,8 +88,8 @@ fn workers(shown: &Snapshot) -> impl Iterator<Item = Row> {
     })
 }
 
-fn row(section: &str, device: &str, member: &str) -> Row {
-    let mut row = Row::default();
+fn row(section: &str, device: &str, member: &str) -> CsvRow {
+    let mut row = CsvRow::default();
     for (cell, text) in row.iter_mut().zip([section, device, member]) {
         *cell = text.to_owned();
     }
@@ -101,7 +101,7 @@ fn share(of: f64) -> String {
 }
 
 /// Since the last reload, and lately; nothing where nothing was measured.
-fn latency(row: &mut Row, view: &LatencyView) {
+fn latency(row: &mut CsvRow, view: &LatencyView) {
     let (since, now) = (&view.since.summary, &view.now.summary);
     if since.count > 0 {
         fill(

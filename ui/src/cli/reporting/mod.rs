@@ -15,7 +15,7 @@ use divisi::session::replay::ReplaySession;
 use divisi::session::wire::HELLO;
 use divisi::session::{Session, Snapshot};
 
-use super::args::{ReportArgs, ReportFormat};
+use super::args::{ReportArgs, SnapshotFormat};
 use super::attach;
 use super::report::{print, print_json};
 use super::signals;
@@ -33,16 +33,16 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     };
     let shown = shown(args)?;
     match format {
-        ReportFormat::Text => print(&text::text(&shown)),
-        ReportFormat::Json => print_json(&shown),
-        ReportFormat::Csv => print(&csv::csv(&shown)?),
+        SnapshotFormat::Text => print(&text::text(&shown)),
+        SnapshotFormat::Json => print_json(&shown),
+        SnapshotFormat::Csv => print(&csv::csv(&shown)?),
     }
 }
 
-fn configured() -> Result<ReportFormat> {
+fn configured() -> Result<SnapshotFormat> {
     Ok(match config::load()?.config.format {
-        config::ReportFormat::Text => ReportFormat::Text,
-        config::ReportFormat::Json => ReportFormat::Json,
+        config::ReportFormat::Text => SnapshotFormat::Text,
+        config::ReportFormat::Json => SnapshotFormat::Json,
     })
 }
 
