@@ -39,12 +39,8 @@ fn written(name: &str, bytes: &[u8]) -> String {
 
 /// An .npy file as NumPy writes float32.
 fn npy(name: &str, shape: &str, values: &[f32]) -> String {
-    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
-    let header = format!("{header:<117}\n");
-    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    bytes.extend(header.bytes());
-    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
-    written(name, &bytes)
+    let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    written(name, &crate::npy::npy("<f4", "False", shape, &data))
 }
 
 fn logits(path: &Path) -> Vec<f32> {

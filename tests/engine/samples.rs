@@ -1,5 +1,6 @@
 //! Samples and labels from files: every type and layout, and what is wrong with others.
 
+use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{Classes, Layout, SampleForm, Samples};
 use divisi::network::Shape;
 use half::f16;
@@ -612,4 +613,21 @@ fn labels_that_name_no_class_are_named_with_their_row_and_the_classes() {
             .to_string()
             .contains("labels of their own")
     );
+}
+
+#[test]
+fn a_file_that_is_written_has_its_data_at_a_multiple_of_64_and_is_read_as_it_was() {
+    for dims in [vec![1, 4], vec![3, 4], vec![1000, 2, 2]] {
+        let count: usize = dims.iter().product();
+        let values = (0..count).map(|i| i as f32 / 8.0);
+        let bytes = to_npy(values.clone(), &dims);
+        let data = bytes.len() - 4 * count;
+        assert_eq!(data % 64, 0);
+        assert_eq!(bytes[data - 1], b'\n');
+        let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+        assert_eq!(length, data - 10);
+        let samples = parse(bytes, &form()).expect("a file of ours");
+        let written: Vec<f32> = values.collect();
+        assert_eq!(samples.rows(0, dims[0])[..], written[..]);
+    }
 }

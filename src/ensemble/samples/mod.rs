@@ -21,6 +21,7 @@ use crate::network::Shape;
 pub use error::SamplesError;
 pub use form::{Classes, SampleForm};
 pub use layout::Layout;
+pub use npy::to_npy;
 use table::Table;
 
 /// Rows of raw values (before scaling), with labels where they are known.

@@ -22,7 +22,6 @@ mod fragile;
 mod keys;
 mod man;
 mod network;
-mod npy;
 mod open;
 mod output;
 mod pick;

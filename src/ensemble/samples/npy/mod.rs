@@ -1,6 +1,7 @@
 //! NumPy's `.npy` files: samples and labels.
 
 mod header;
+mod write;
 
 use super::form::{Classes, SampleForm};
 use super::layout::Layout;
@@ -8,6 +9,7 @@ use super::table::{Number, Table};
 use super::{Samples, SamplesError, Source};
 use crate::words;
 use header::Header;
+pub use write::to_npy;
 
 pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let header = read(&bytes)?;

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{SampleForm, Samples};
 use divisi::network::{Graph, Shape};
 use divisi::reading;
@@ -12,7 +13,6 @@ use super::SYNTHETIC;
 use super::chosen::ChosenNetwork;
 use super::place::NetworkPlace;
 use crate::cli::args::{NetworkRunArgs, OutputFormat};
-use crate::cli::npy;
 use crate::cli::output::OutputFile;
 use crate::cli::report::{print, print_json};
 
@@ -52,7 +52,7 @@ pub fn run(args: &NetworkRunArgs) -> Result<()> {
         logits.extend(answer(&piece)?);
     }
     let elapsed_s = start.elapsed().as_secs_f64();
-    output.write_bytes(&npy::array(logits.into_iter(), &[samples.len(), classes]))?;
+    output.write_bytes(&to_npy(logits.into_iter(), &[samples.len(), classes]))?;
     tell(
         args.format,
         &LogitsReport {

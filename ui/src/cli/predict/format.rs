@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use divisi::ensemble::samples::to_npy;
 
 use super::answers::PredictedAnswers;
 use super::report::{AnswersReport, csv};
-use crate::cli::npy;
 use crate::cli::output::OutputFile;
 
 /// What a file of answers is.
@@ -52,7 +52,7 @@ fn scores(answers: &PredictedAnswers) -> Vec<u8> {
     let (samples, classes) = (answers.len(), answers.classes);
     let values = answers.values().copied();
     match answers.members().count() {
-        0 => npy::array(values, &[samples, classes]),
-        members => npy::array(values, &[members + 1, samples, classes]),
+        0 => to_npy(values, &[samples, classes]),
+        members => to_npy(values, &[members + 1, samples, classes]),
     }
 }
