@@ -8,7 +8,7 @@ use anyhow::Result;
 use divisi::allocation::{Frame, Matrix, MatrixFile};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
-use divisi::search::{Cache, Job, Method};
+use divisi::search::{Cache, Method, SearchJob};
 use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
 
 pub fn folder(name: &str) -> PathBuf {
@@ -56,8 +56,8 @@ impl Bed {
     }
 
     /// A search with real networks.
-    pub fn job(&self, method: Method, cache: Option<Cache>) -> Job {
-        Job {
+    pub fn job(&self, method: Method, cache: Option<Cache>) -> SearchJob {
+        SearchJob {
             known: None,
             ensemble: Arc::clone(&self.ensemble),
             devices: self.devices.clone(),

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use divisi::load::{Generator, LoadPattern, Tally};
+use divisi::load::{Generator, LoadPattern, LoadTally};
 use divisi::metrics::stats::{median, quantile};
 use divisi::session::{Command, EditPreview, LiveSession, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
@@ -76,7 +76,7 @@ fn options() -> Options {
 }
 
 /// Samples answered a second over the window.
-fn rate(tally: &Tally) -> f64 {
+fn rate(tally: &LoadTally) -> f64 {
     let (start, before) = (Instant::now(), tally.answered.load(Ordering::Relaxed));
     while start.elapsed() < WINDOW {
         thread::park_timeout(WINDOW - start.elapsed().min(WINDOW));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use divisi::allocation::Matrix;
 use divisi::ensemble::{BatchSizes, Ensemble, PolicyKind, Wait};
 use divisi::load::LoadPattern;
-use divisi::simulation::{Report, Workload};
+use divisi::simulation::{SimulationReport, Workload};
 
 use super::stage::{Stage, fixture};
 
@@ -103,7 +103,7 @@ struct Bed {
 }
 
 impl Bed {
-    fn run(&self, policy: PolicyKind, pattern: LoadPattern, samples: usize) -> Report {
+    fn run(&self, policy: PolicyKind, pattern: LoadPattern, samples: usize) -> SimulationReport {
         let workload = Workload::Pattern {
             pattern,
             samples,
@@ -219,7 +219,7 @@ fn policies(best: u64) -> Vec<(String, PolicyKind)> {
 }
 
 /// Mean latency, milliseconds, of the slow and of the fast requests of a burst.
-fn half_means(report: &Report) -> (f64, f64) {
+fn half_means(report: &SimulationReport) -> (f64, f64) {
     let mut served: Vec<(Duration, Duration)> = report
         .served
         .iter()

@@ -7,7 +7,7 @@ use divisi::allocation::{Footprints, Frame, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind};
 use divisi::profile::Costs;
-use divisi::simulation::{Report, Scene, Simulation, Workload};
+use divisi::simulation::{Scenario, Simulation, SimulationReport, Workload};
 
 /// An ensemble on devices.
 pub struct Stage {
@@ -47,8 +47,8 @@ impl Stage {
         }
     }
 
-    pub fn scene(&self, matrix: &Matrix, policy: PolicyKind) -> Scene {
-        Scene {
+    pub fn scene(&self, matrix: &Matrix, policy: PolicyKind) -> Scenario {
+        Scenario {
             ensemble: Arc::clone(&self.ensemble),
             devices: self.devices.clone(),
             matrix: matrix.clone(),
@@ -57,7 +57,7 @@ impl Stage {
         }
     }
 
-    pub fn run(&self, matrix: &Matrix, policy: PolicyKind, workload: Workload) -> Report {
+    pub fn run(&self, matrix: &Matrix, policy: PolicyKind, workload: Workload) -> SimulationReport {
         let simulation = Simulation::new(&self.scene(matrix, policy)).expect("known costs");
         simulation.with_requests().run(workload).expect("runs")
     }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use divisi::allocation::Matrix;
 use divisi::ensemble::PolicyKind;
 use divisi::search::model::{Batching, ModelEvaluator, Rates};
-use divisi::search::{Algorithm, Bounds, Control, Job, Method, Ties, greedy_by};
+use divisi::search::{Algorithm, Bounds, Control, Method, SearchJob, Ties, greedy_by};
 use divisi::serving::FakeFactory;
 
 use super::deviation::Deviations;
@@ -136,7 +136,7 @@ fn median_of_greedy(stage: &Stage, start: &Matrix, ties: Ties, max_iter: usize) 
 
 /// What a whole search of the program comes to in such a run; its own ledger bounds it.
 fn searched(stage: &Stage, method: Method) -> Option<f64> {
-    let job = Job {
+    let job = SearchJob {
         known: None,
         ensemble: Arc::clone(&stage.ensemble),
         devices: stage.devices.clone(),

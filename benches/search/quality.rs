@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use divisi::allocation::Matrix;
 use divisi::metrics::stats::median;
-use divisi::search::{Cache, Control, Evaluator, Found, Method};
+use divisi::search::{Cache, Control, Evaluator, Method, SearchResult};
 
 use crate::agreement::bench;
 use crate::common::Bed;
@@ -46,7 +46,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-fn search(bed: &Bed, method: Method, cache: Option<Cache>) -> Result<(Found, Duration)> {
+fn search(bed: &Bed, method: Method, cache: Option<Cache>) -> Result<(SearchResult, Duration)> {
     let job = bed.job(method, cache);
     let started = Instant::now();
     let outcome = job.run(&Arc::new(Control::default()))?;

@@ -8,7 +8,7 @@ use divisi::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi::device::Devices;
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
 use divisi::profile::Costs;
-use divisi::search::local::{Edit, MemoryBudget, Position};
+use divisi::search::local::{EntryEdit, MemoryBudget, Position};
 use divisi::search::model::{Batching, Rates};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
@@ -78,7 +78,7 @@ fn walk(position: &mut Position<'_>, most: usize) -> f64 {
     while start.elapsed() < TIME {
         let cell = *cells.choose(&mut random).expect("cells");
         let to = Some(random.random_range(0..=sizes)).filter(|&s| s < sizes);
-        let edit = [Edit { cell, to }];
+        let edit = [EntryEdit { cell, to }];
         if position.get(cell) == to || !position.allows(&edit) {
             continue;
         }

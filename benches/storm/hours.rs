@@ -9,7 +9,7 @@ use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::load::LoadPattern;
 use divisi::profile::Costs;
-use divisi::simulation::{Incident, Report, Scene, Simulation, Workload};
+use divisi::simulation::{Incident, Scenario, Simulation, SimulationReport, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -19,7 +19,7 @@ use super::setup::policy;
 pub const RATE: f64 = 25.0;
 
 /// Four simulated devices with every member on each.
-pub fn scene(seed: u64) -> Scene {
+pub fn scene(seed: u64) -> Scenario {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/digits");
     let ensemble = Arc::new(Ensemble::read(&Files::at(&folder)).expect("digits is valid"));
     let names = ["sim:v100*2", "sim:cpu*2"].map(ToString::to_string);
@@ -30,7 +30,7 @@ pub fn scene(seed: u64) -> Scene {
     let devices = Devices::named(&names, &host).expect("profiles are known");
     let rows = vec![vec![8; ensemble.members.len()]; devices.count()];
     let matrix = Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid");
-    Scene {
+    Scenario {
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: policy(&mut ChaCha8Rng::seed_from_u64(seed)),
         ensemble,
@@ -41,7 +41,7 @@ pub fn scene(seed: u64) -> Scene {
 
 /// Serves for so long, with a fault about every `pause` seconds: a panic, a device that is lost and
 /// comes back, one that grows slow, another policy. Gives how many there were.
-pub fn serve(seed: u64, hours: f64, pause: f64) -> (Report, usize, usize) {
+pub fn serve(seed: u64, hours: f64, pause: f64) -> (SimulationReport, usize, usize) {
     let scene = scene(seed);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut simulation = Simulation::new(&scene).expect("known costs");

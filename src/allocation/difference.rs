@@ -7,7 +7,7 @@ use super::matrix::{Cell, Matrix};
 
 /// What happens at one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change {
+pub enum WorkerChange {
     Keep(BatchSize),
     Start(BatchSize),
     Stop(BatchSize),
@@ -18,20 +18,20 @@ pub enum Change {
     },
 }
 
-impl Change {
+impl WorkerChange {
     /// The batch size of the worker that must be made.
     pub fn starts(self) -> Option<BatchSize> {
         match self {
-            Change::Start(size) | Change::Resize { to: size, .. } => Some(size),
-            Change::Keep(_) | Change::Stop(_) => None,
+            WorkerChange::Start(size) | WorkerChange::Resize { to: size, .. } => Some(size),
+            WorkerChange::Keep(_) | WorkerChange::Stop(_) => None,
         }
     }
 
     /// The batch size of the worker that must go.
     pub fn stops(self) -> Option<BatchSize> {
         match self {
-            Change::Stop(size) | Change::Resize { from: size, .. } => Some(size),
-            Change::Keep(_) | Change::Start(_) => None,
+            WorkerChange::Stop(size) | WorkerChange::Resize { from: size, .. } => Some(size),
+            WorkerChange::Keep(_) | WorkerChange::Start(_) => None,
         }
     }
 }
@@ -40,7 +40,7 @@ impl Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryChange {
     pub cell: Cell,
-    pub change: Change,
+    pub change: WorkerChange,
 }
 
 /// All that differs between two matrices of one frame, and what is kept.
@@ -57,10 +57,10 @@ impl Difference {
             .filter_map(|cell| {
                 let change = match (old.get(cell), new.get(cell)) {
                     (None, None) => return None,
-                    (Some(a), Some(b)) if a == b => Change::Keep(a),
-                    (Some(from), Some(to)) => Change::Resize { from, to },
-                    (None, Some(size)) => Change::Start(size),
-                    (Some(size), None) => Change::Stop(size),
+                    (Some(a), Some(b)) if a == b => WorkerChange::Keep(a),
+                    (Some(from), Some(to)) => WorkerChange::Resize { from, to },
+                    (None, Some(size)) => WorkerChange::Start(size),
+                    (Some(size), None) => WorkerChange::Stop(size),
                 };
                 Some(EntryChange { cell, change })
             })
@@ -77,6 +77,6 @@ impl Difference {
     pub fn changed(&self) -> impl Iterator<Item = &EntryChange> {
         self.entries
             .iter()
-            .filter(|e| !matches!(e.change, Change::Keep(_)))
+            .filter(|e| !matches!(e.change, WorkerChange::Keep(_)))
     }
 }

@@ -38,7 +38,7 @@ pub struct Cell {
 /// An allocation. Every member has a worker and every batch size is allowed: a
 /// matrix that breaks a rule cannot be made.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "MatrixRows", into = "MatrixRows")]
 pub struct Matrix {
     frame: Arc<Frame>,
     entries: Vec<Option<BatchSize>>,
@@ -46,24 +46,24 @@ pub struct Matrix {
 
 /// A matrix as it is written; reading checks the rules.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct MatrixRows {
     frame: Arc<Frame>,
     rows: Vec<Vec<i64>>,
 }
 
-impl TryFrom<Written> for Matrix {
+impl TryFrom<MatrixRows> for Matrix {
     type Error = InvalidMatrix;
 
-    fn try_from(written: Written) -> Result<Self, InvalidMatrix> {
+    fn try_from(written: MatrixRows) -> Result<Self, InvalidMatrix> {
         Matrix::from_rows(written.frame, &written.rows)
     }
 }
 
-impl From<Matrix> for Written {
+impl From<Matrix> for MatrixRows {
     fn from(matrix: Matrix) -> Self {
         let number = |n: &usize| *n as i64;
         let rows = matrix.rows();
-        Written {
+        MatrixRows {
             rows: rows
                 .iter()
                 .map(|r| r.iter().map(number).collect())

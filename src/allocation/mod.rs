@@ -2,14 +2,12 @@
 
 mod difference;
 mod file;
-mod fit;
 mod history;
 mod matrix;
-mod pool;
+mod memory;
 
-pub use difference::{Change, Difference, EntryChange};
+pub use difference::{Difference, EntryChange, WorkerChange};
 pub use file::{MatrixFile, MatrixFileError};
-pub use fit::{DoesNotFit, Footprints};
 pub use history::UndoHistory;
 pub use matrix::{Cell, Frame, InvalidMatrix, Matrix};
-pub use pool::{PoolBounds, PoolSize, SegmentTooLarge};
+pub use memory::{DoesNotFit, Footprints, PoolBounds, PoolSize, SegmentTooLarge};

@@ -1,35 +1,12 @@
-//! Combination rules: incremental, in any order, each in one place.
+//! How members are combined, as a value that can change while serving.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::logits::AverageLogits;
-use super::majority::MajorityVote;
-use super::temperature::Temperature;
-use super::vote_weight::VoteWeight;
-
-/// Folds members' probabilities into an ensemble's answer, rows in any order.
-///
-/// The state of one sample is [`CombinationRule::state_width`] floats, zero at
-/// first; an answer is a row of scores, one a class.
-pub trait CombinationRule: Send + Sync {
-    /// Floats of state a sample.
-    fn state_width(&self) -> usize;
-
-    /// Folds `rows` (`[n, classes]` probabilities of `member`) into `state`
-    /// (`[n, state_width]`).
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]);
-
-    /// Makes scores (`[n, classes]`) of the state (`[n, state_width]`) of samples that
-    /// every member was folded into.
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32>;
-
-    /// Whether a member's rows count. Those of one that does not are not to be folded.
-    fn counts(&self, _member: usize) -> bool {
-        true
-    }
-}
+use super::logits::{AverageLogits, Temperature, Tempered};
+use super::member::{OutputKind, VoteWeight};
+use super::rule::{Average, CombinationRule, MajorityVote};
 
 /// The rules a manifest can name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -120,95 +97,162 @@ impl RuleKind {
     }
 }
 
-/// Mean or weighted mean of probabilities, over the members that vote.
-pub struct Average {
-    classes: usize,
-    /// Of each member; none for one that does not vote.
-    shares: Vec<Option<f32>>,
+/// A rule, a weight for each member, and who is left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Combination {
+    pub rule: RuleKind,
+    /// One a member; only `weighted-average` asks for them.
+    pub weights: Vec<VoteWeight>,
+    /// Whether each member's answers count. One that does not vote still runs.
+    pub voting: Vec<bool>,
+    /// One a member, at which its probabilities are taken.
+    pub temperatures: Vec<Temperature>,
 }
 
-impl Average {
-    /// Weights of those that vote are normalised to a sum of one.
-    pub fn of(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
-        let cast = weights
-            .iter()
-            .zip(voting)
-            .map(|(w, votes)| votes.then_some(w.get()));
-        let cast: Vec<Option<f64>> = cast.collect();
-        let total: f64 = cast.iter().flatten().sum();
-        let share = |w: Option<f64>| w.map(|w| (w / total) as f32);
-        Average {
-            classes,
-            shares: cast.into_iter().map(share).collect(),
+impl Combination {
+    /// Everybody votes, with probabilities as they are.
+    pub fn new(rule: RuleKind, weights: Vec<VoteWeight>) -> Self {
+        Combination {
+            voting: vec![true; weights.len()],
+            temperatures: vec![Temperature::ONE; weights.len()],
+            rule,
+            weights,
         }
     }
-}
 
-impl CombinationRule for Average {
-    fn state_width(&self) -> usize {
-        self.classes
+    /// The same with each member at a temperature.
+    #[must_use]
+    pub fn at(self, temperatures: Vec<Temperature>) -> Self {
+        Combination {
+            temperatures,
+            ..self
+        }
     }
 
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
-        let Some(share) = self.shares[member] else {
-            return;
+    /// `members` that all vote and weigh the same.
+    pub fn even(rule: RuleKind, members: usize) -> Self {
+        Combination::new(rule, vec![VoteWeight::default(); members])
+    }
+
+    /// Weights as people write them: a member of weight 0 does not vote, and has weight 1
+    /// once it is told to.
+    ///
+    /// # Errors
+    /// Which number is no weight; [`Combination::check`] says the rest.
+    pub fn written(rule: RuleKind, weights: &[f64], mut voting: Vec<bool>) -> Result<Self, String> {
+        let written = weights.iter().map(|w| VoteWeight::written(*w));
+        let written: Vec<Option<VoteWeight>> = written
+            .collect::<Result<_, _>>()
+            .map_err(|e| format!("weights: {e}"))?;
+        for (votes, weight) in voting.iter_mut().zip(&written) {
+            *votes &= weight.is_some();
+        }
+        Ok(Combination {
+            rule,
+            weights: written.into_iter().map(Option::unwrap_or_default).collect(),
+            temperatures: vec![Temperature::ONE; voting.len()],
+            voting,
+        })
+    }
+
+    /// Whether an ensemble of `members` could answer by it.
+    ///
+    /// # Errors
+    /// Which part is wrong and what was expected.
+    pub fn check(&self, members: usize) -> Result<(), String> {
+        let lengths = [
+            self.weights.len(),
+            self.voting.len(),
+            self.temperatures.len(),
+        ];
+        if lengths != [members; 3] {
+            return Err(format!(
+                "expected a weight, a vote and a temperature for {members} members"
+            ));
+        }
+        match self.voting.contains(&true) {
+            true => Ok(()),
+            false => Err("voting: expected at least one member that votes".into()),
+        }
+    }
+
+    /// The rule, ready to fold rows of `classes` probabilities.
+    pub fn build(&self, classes: usize) -> Arc<dyn CombinationRule> {
+        let (weights, voting) = (&self.weights, &self.voting);
+        self.rule
+            .build_at(classes, weights, voting, &self.temperatures)
+    }
+
+    /// Whether it means something for members that give `outputs`.
+    ///
+    /// # Errors
+    /// Which of `names` gives values where probabilities are needed.
+    pub fn check_outputs(&self, outputs: &[OutputKind], names: &[String]) -> Result<(), String> {
+        for (member, outputs) in outputs.iter().enumerate() {
+            if *outputs != OutputKind::Values {
+                continue;
+            }
+            let name = &names[member];
+            if self.voting[member] && !self.rule.takes_values() {
+                let rule = self.rule.name();
+                return Err(format!(
+                    "rule: `{rule}` needs probabilities of every member, and `{name}` gives values"
+                ));
+            }
+            if !self.temperatures[member].is_one() {
+                return Err(format!(
+                    "temperature of `{name}`: it gives values, and only probabilities have one"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same with a member that votes, or does not.
+    ///
+    /// # Errors
+    /// There is no such member, or nobody would vote any more.
+    pub fn with_vote(&self, member: usize, votes: bool) -> Result<Self, String> {
+        let mut new = self.clone();
+        let members = new.voting.len();
+        let Some(vote) = new.voting.get_mut(member) else {
+            return Err(format!(
+                "expected a member from 0 to {}, found {member}",
+                members.saturating_sub(1)
+            ));
         };
-        for (sum, p) in state.iter_mut().zip(rows) {
-            *sum += share * p;
+        *vote = votes;
+        new.check(members)?;
+        Ok(new)
+    }
+
+    /// What differs in `new`, in words: `combination: average → majority-vote`,
+    /// `mlp no longer votes`.
+    pub fn changes(&self, new: &Combination, names: &[String]) -> Vec<String> {
+        let mut said = Vec::new();
+        if self.rule != new.rule {
+            said.push(format!(
+                "combination: {} → {}",
+                self.rule.name(),
+                new.rule.name()
+            ));
         }
-    }
-
-    fn finish(&self, state: Vec<f32>, _classes: usize) -> Vec<f32> {
-        state
-    }
-
-    fn counts(&self, member: usize) -> bool {
-        self.shares[member].is_some()
-    }
-}
-
-/// A rule over members' probabilities at temperatures of their own.
-pub(super) struct Tempered {
-    classes: usize,
-    temperatures: Vec<Temperature>,
-    rule: Arc<dyn CombinationRule>,
-}
-
-impl CombinationRule for Tempered {
-    fn state_width(&self) -> usize {
-        self.rule.state_width()
-    }
-
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
-        let temperature = self.temperatures[member];
-        if temperature.is_one() || !self.counts(member) {
-            return self.rule.fold(member, rows, state);
+        for (member, name) in names.iter().enumerate() {
+            let (old, now) = (self.weights[member], new.weights[member]);
+            if old != now {
+                said.push(format!("weight of {name}: {old} → {now}"));
+            }
+            let (old, now) = (self.temperatures[member], new.temperatures[member]);
+            if old != now {
+                let (old, now) = (old.get(), now.get());
+                said.push(format!("temperature of {name}: {old} → {now}"));
+            }
+            match (self.voting[member], new.voting[member]) {
+                (true, false) => said.push(format!("{name} no longer votes")),
+                (false, true) => said.push(format!("{name} votes again")),
+                _ => {}
+            }
         }
-        let mut rows = rows.to_vec();
-        temperature.apply(&mut rows, self.classes);
-        self.rule.fold(member, &rows, state);
+        said
     }
-
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
-        self.rule.finish(state, classes)
-    }
-
-    fn counts(&self, member: usize) -> bool {
-        self.rule.counts(member)
-    }
-}
-
-/// The class with the highest score, the lowest of equals; none where any score is NaN or
-/// infinite, since then nothing is known of the highest.
-pub fn label_of(scores: &[f32]) -> Option<usize> {
-    let mut best = 0;
-    for (class, score) in scores.iter().enumerate() {
-        if !score.is_finite() {
-            return None;
-        }
-        if *score > scores[best] {
-            best = class;
-        }
-    }
-    (!scores.is_empty()).then_some(best)
 }

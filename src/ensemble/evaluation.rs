@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::combination::{CombinationRule, label_of};
-use super::vote::Combination;
+use super::combination::Combination;
+use super::rule::{CombinationRule, label_of};
 
 /// A member's figures over the samples weighed lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,7 +32,7 @@ pub struct MemberEvaluation {
     rule: Arc<dyn CombinationRule>,
     /// Of each member, the rule where it votes otherwise; none where nobody would vote.
     otherwise: Vec<Option<Arc<dyn CombinationRule>>>,
-    members: Vec<Sums>,
+    members: Vec<MemberSums>,
     weighed: u64,
     /// Weights of all samples, and of those whose label is known.
     weight: f64,
@@ -42,7 +42,7 @@ pub struct MemberEvaluation {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct MemberSums {
     agreed: f64,
     right: f64,
     distance: f64,
@@ -71,7 +71,7 @@ impl MemberEvaluation {
             classes,
             rule,
             otherwise: (0..members).map(otherwise).collect(),
-            members: vec![Sums::default(); members],
+            members: vec![MemberSums::default(); members],
             weighed: 0,
             weight: 0.0,
             labelled: 0.0,

@@ -3,7 +3,7 @@
 use crate::compute::resize_planes;
 use crate::network::Shape;
 
-use super::normalisation::{Normalisation, Steps};
+use super::normalisation::{Normalisation, NormalisationSteps};
 
 /// The shape of what a network takes and how values are normalised on the way in.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ impl Input {
     ///
     /// # Errors
     /// The first channel whose numbers would not be finite in float32.
-    pub fn new(shape: Shape, steps: &Steps) -> Result<Self, usize> {
+    pub fn new(shape: Shape, steps: &NormalisationSteps) -> Result<Self, usize> {
         let normalisation = Normalisation::new(steps, shape)?;
         Ok(Input {
             shape,

@@ -6,10 +6,12 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::combination::RuleKind;
-use super::member::Outputs;
+use super::files::{EnsembleError, Files, line_of};
+use super::member::OutputKind;
 use super::normalisation::PerChannel;
-use super::samples::Layout;
+use super::samples::ImageLayout;
 
+/// The manifest.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -21,13 +23,13 @@ pub(super) struct Manifest {
     pub temperature: Option<Spanned<f64>>,
     pub segment_size: Option<Spanned<i64>>,
     pub batch_sizes: Option<Spanned<Vec<i64>>>,
-    pub policy: Option<Spanned<Policy>>,
+    pub policy: Option<Spanned<PolicyTable>>,
     #[serde(default)]
     pub devices: Vec<String>,
     /// On GPUs: a [`crate::compute::gpu::Precision`].
     pub precision: Option<Spanned<String>>,
     pub input: InputTable,
-    pub calibration: Option<Spanned<Calibration>>,
+    pub calibration: Option<Spanned<CalibrationTable>>,
     pub members: Spanned<Vec<Spanned<MemberTable>>>,
 }
 
@@ -37,7 +39,7 @@ pub(super) struct InputTable {
     pub shape: Spanned<Vec<i64>>,
     /// In which order files hold images.
     #[serde(default)]
-    pub layout: Layout,
+    pub layout: ImageLayout,
     pub scale: Option<Spanned<PerChannel>>,
     pub shift: Option<Spanned<PerChannel>>,
     /// In units of what scale and shift give, as `std`.
@@ -47,7 +49,7 @@ pub(super) struct InputTable {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Policy {
+pub(super) struct PolicyTable {
     pub kind: String,
     pub wait_ms: Option<f64>,
     /// Samples alive on a device at most, for `elastic`.
@@ -56,7 +58,7 @@ pub(super) struct Policy {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Calibration {
+pub(super) struct CalibrationTable {
     pub file: Option<String>,
     /// A file of their labels, where the samples have none beside them.
     pub labels: Option<String>,
@@ -83,7 +85,7 @@ pub(super) struct MemberTable {
     /// What the network takes where that is not the ensemble's input.
     pub input: Option<MemberInput>,
     #[serde(default)]
-    pub outputs: Outputs,
+    pub outputs: OutputKind,
     /// 0: it runs and does not vote.
     pub vote_weight: Option<Spanned<f64>>,
     pub temperature: Option<Spanned<f64>>,
@@ -98,6 +100,41 @@ pub(super) struct MemberInput {
     pub shift: Option<Spanned<PerChannel>>,
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
-    /// As torchvision's Inception v3 has it: [`super::Steps::transform_input`].
+    /// As torchvision's Inception v3 has it: [`super::NormalisationSteps::transform_input`].
     pub transform_input: Option<Spanned<bool>>,
+}
+
+/// A file being checked, to say where in it something is wrong.
+pub(super) struct ManifestSource<'a> {
+    pub files: &'a Files,
+    pub file: &'a str,
+    pub text: &'a str,
+}
+
+impl ManifestSource<'_> {
+    /// What is wrong at a byte offset of the text.
+    pub fn wrong(&self, offset: usize, message: impl Into<String>) -> EnsembleError {
+        EnsembleError::Place {
+            file: self.files.display(self.file),
+            line: line_of(self.text, offset),
+            message: message.into(),
+        }
+    }
+
+    /// A whole number of at least 1 and at most `most`.
+    pub fn count(
+        &self,
+        field: &str,
+        value: &toml::Spanned<i64>,
+        most: i64,
+    ) -> Result<usize, EnsembleError> {
+        let n = *value.get_ref();
+        if (1..=most).contains(&n) {
+            return Ok(n as usize);
+        }
+        Err(self.wrong(
+            value.span().start,
+            format!("{field}: expected a whole number from 1 to {most}, found {n}"),
+        ))
+    }
 }

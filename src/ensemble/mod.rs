@@ -2,41 +2,33 @@
 
 mod batch_sizes;
 mod combination;
-mod error;
 mod evaluation;
 mod files;
 mod input;
 mod logits;
-mod majority;
 mod manifest;
 mod member;
 mod normalisation;
 mod policy;
+mod rule;
 pub mod samples;
-mod temperature;
 mod validate;
-mod vote;
-mod vote_weight;
 
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
 
 pub use batch_sizes::{BatchSize, BatchSizes};
-pub use combination::{Average, CombinationRule, RuleKind, label_of};
-pub use error::EnsembleError;
+pub use combination::{Combination, RuleKind};
 pub use evaluation::{MemberEvaluation, MemberFigures};
-pub use files::Files;
+pub use files::{EnsembleError, Files};
 pub use input::{Input, Transforms};
-pub use logits::AverageLogits;
-pub use majority::MajorityVote;
-pub use member::{Member, Outputs};
-pub use normalisation::{Affine, Normalisation, PerChannel, Steps};
+pub use logits::{AverageLogits, Temperature};
+pub use member::{Member, OutputKind, VoteWeight, VoteWeightError};
+pub use normalisation::{Affine, Normalisation, NormalisationSteps, PerChannel};
 pub use policy::{PolicyKind, Wait};
-pub use samples::{Classes, Layout, SampleForm, Samples};
-pub use temperature::Temperature;
-pub use vote::Combination;
-pub use vote_weight::{VoteWeight, VoteWeightError};
+pub use rule::{Average, CombinationRule, MajorityVote, label_of};
+pub use samples::{Classes, ImageLayout, SampleForm, Samples};
 
 /// A validated ensemble, weights read and checked.
 #[derive(Clone, Debug)]
@@ -46,7 +38,7 @@ pub struct Ensemble {
     /// What clients send, and how members take it that say nothing else.
     pub input: Input,
     /// In which order files of samples hold images.
-    pub layout: Layout,
+    pub layout: ImageLayout,
     pub classes: usize,
     /// One name a class where the manifest gives them.
     pub labels: Option<Vec<String>>,
@@ -104,7 +96,7 @@ impl Ensemble {
     /// Which part is wrong and what was expected.
     pub fn check_combination(&self, combination: &Combination) -> Result<(), String> {
         combination.check(self.members.len())?;
-        let outputs: Vec<Outputs> = self.members.iter().map(|m| m.outputs).collect();
+        let outputs: Vec<OutputKind> = self.members.iter().map(|m| m.outputs).collect();
         combination.check_outputs(&outputs, &self.member_names())
     }
 
@@ -135,7 +127,7 @@ impl Ensemble {
 
     /// Whether every member's rows are probabilities, as given or made so by a softmax.
     pub fn gives_probabilities(&self) -> bool {
-        self.members.iter().all(|m| m.outputs != Outputs::Values)
+        self.members.iter().all(|m| m.outputs != OutputKind::Values)
     }
 
     /// Whether any member has made-up weights, so that no accuracy means anything.

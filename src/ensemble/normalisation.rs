@@ -52,7 +52,7 @@ impl PerChannel {
 /// from 0 to 1. A channel of an image is one of its planes, a channel of a vector is one
 /// of its features.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Steps {
+pub struct NormalisationSteps {
     pub scale: PerChannel,
     pub shift: PerChannel,
     pub mean: PerChannel,
@@ -62,10 +62,10 @@ pub struct Steps {
     pub transform_input: bool,
 }
 
-impl Default for Steps {
+impl Default for NormalisationSteps {
     /// Values stay what they are.
     fn default() -> Self {
-        Steps {
+        NormalisationSteps {
             scale: PerChannel::All(1.0),
             shift: PerChannel::All(0.0),
             mean: PerChannel::All(0.0),
@@ -78,7 +78,7 @@ impl Default for Steps {
 /// ImageNet's mean and standard deviation of red, green and blue, as torchvision has them.
 const IMAGENET: [(f64, f64); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)];
 
-impl Steps {
+impl NormalisationSteps {
     /// All steps of one channel as one, worked out in float64.
     fn of(&self, channel: usize) -> Affine {
         let std = self.std.at(channel);
@@ -138,7 +138,7 @@ impl Normalisation {
     ///
     /// # Errors
     /// That channel.
-    pub fn new(steps: &Steps, shape: Shape) -> Result<Self, usize> {
+    pub fn new(steps: &NormalisationSteps, shape: Shape) -> Result<Self, usize> {
         let all: Vec<Affine> = (0..shape.channels()).map(|c| steps.of(c)).collect();
         let finite = |a: &Affine| a.scale.is_finite() && a.shift.is_finite();
         if let Some(wrong) = all.iter().position(|a| !finite(a)) {

@@ -15,13 +15,12 @@ use std::time::{Duration, Instant};
 use crate::ensemble::Samples;
 use crate::serving::{Engine, Graded, Outcome, Refused, Request};
 
-use super::arrivals::Arrivals;
+use super::arrivals::{Arrivals, LoadError};
 use super::pattern::LoadPattern;
-use super::replay::LoadError;
 
 /// What a generator has done so far.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct LoadTally {
     /// Requests.
     pub sent: AtomicU64,
     pub refused: AtomicU64,
@@ -34,7 +33,7 @@ pub struct Tally {
     pub behind: AtomicU64,
 }
 
-impl Tally {
+impl LoadTally {
     fn count(&self, outcome: &Outcome, samples: &Samples, first: usize, graded: &Graded) {
         let Ok(answer) = outcome else {
             self.failed.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +56,7 @@ impl Tally {
 /// A running generator; dropped, it stops.
 pub struct Generator {
     stop: Arc<AtomicBool>,
-    tally: Arc<Tally>,
+    tally: Arc<LoadTally>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -93,7 +92,7 @@ impl Generator {
         pattern: LoadPattern,
         seed: u64,
         limit: Option<usize>,
-        tally: Arc<Tally>,
+        tally: Arc<LoadTally>,
     ) -> Result<Self, LoadError> {
         let arrivals = Arrivals::new(&pattern, seed)?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -117,7 +116,7 @@ impl Generator {
     }
 
     /// What it has done so far.
-    pub fn tally(&self) -> &Arc<Tally> {
+    pub fn tally(&self) -> &Arc<LoadTally> {
         &self.tally
     }
 
@@ -148,7 +147,7 @@ struct SenderLoop {
     engine: Arc<Engine>,
     samples: Arc<Samples>,
     stop: Arc<AtomicBool>,
-    tally: Arc<Tally>,
+    tally: Arc<LoadTally>,
     next: usize,
     /// Samples still to send, where there is a limit.
     left: Option<usize>,

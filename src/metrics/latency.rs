@@ -107,7 +107,7 @@ impl Latency {
             return LatencyWhole::default();
         }
         let limit = limit.map(|l| l.as_micros() as u64);
-        let mut bars = Bars::new(per_octave);
+        let mut bars = BarBuilder::new(per_octave);
         let (mut seen, mut within) = (0, 0);
         let mut found = [0; QUANTILES.len()];
         for value in self.histogram.iter_recorded() {
@@ -145,15 +145,15 @@ impl Latency {
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// Bars under construction.
-struct Bars {
+struct BarBuilder {
     step: f64,
     edge: f64,
     bars: Vec<Bucket>,
 }
 
-impl Bars {
+impl BarBuilder {
     fn new(per_octave: u32) -> Self {
-        Bars {
+        BarBuilder {
             step: 2f64.powf(1.0 / f64::from(per_octave.max(1))),
             edge: 1.0,
             bars: Vec::new(),

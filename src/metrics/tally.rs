@@ -1,12 +1,13 @@
-//! Latencies of the last seconds and of all the time before, in bounded memory.
+//! Latencies of the last seconds and of all the time before, in bounded memory, and where
+//! their time went.
 
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::latency::{Bucket, LatencySummary};
 use super::log_histogram::LogHistogram;
-use super::split::{LatencySplit, SplitMeans, SplitTally};
 
 /// What "now" means of latencies: they are of answers given so lately, or since the last
 /// reload or clearing where that is later.
@@ -46,21 +47,21 @@ pub struct LatencyView {
 #[derive(Clone, Debug, Default)]
 pub struct LatencyTally {
     /// By their second, round and round.
-    slots: [Slot; SLOTS],
+    slots: [LatencySlot; SLOTS],
     /// The second that is filling.
     second: u64,
     /// What left the window.
-    past: Slot,
+    past: LatencySlot,
 }
 
 /// Latencies of one second.
 #[derive(Clone, Debug, Default)]
-pub struct Slot {
+pub struct LatencySlot {
     histogram: LogHistogram,
     split: SplitTally,
 }
 
-impl Slot {
+impl LatencySlot {
     /// Counts a latency in microseconds, `times` times.
     pub fn record(&mut self, micros: u64, times: u64) {
         self.histogram.record(micros, times);
@@ -74,7 +75,7 @@ impl Slot {
         }
     }
 
-    fn add(&mut self, other: &Slot) {
+    fn add(&mut self, other: &LatencySlot) {
         self.histogram.add(&other.histogram);
         self.split.add(&other.split);
     }
@@ -98,7 +99,7 @@ impl Slot {
 impl LatencyTally {
     /// Where latencies of answers given `now` are counted; those of the past count in the
     /// newest second.
-    pub fn slot(&mut self, now: Duration) -> &mut Slot {
+    pub fn slot(&mut self, now: Duration) -> &mut LatencySlot {
         let second = now.as_secs();
         if second > self.second {
             self.advance(second);
@@ -109,7 +110,7 @@ impl LatencyTally {
     /// What is shown at `now`; missed are those that took longer than `limit`.
     pub fn view(&mut self, now: Duration, limit: Option<Duration>) -> LatencyView {
         self.slot(now);
-        let mut lately = Slot::default();
+        let mut lately = LatencySlot::default();
         self.slots.iter().for_each(|slot| lately.add(slot));
         let now = lately.shown(limit);
         lately.add(&self.past);
@@ -128,5 +129,100 @@ impl LatencyTally {
             slot.clear();
         }
         self.second = second;
+    }
+}
+
+/// Parts of one latency, or their sums over many; they add up to the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencySplit {
+    /// From when it was due until its samples stood in the queues: the door, resizing and
+    /// scaling, writing to the pool; and how much too late an open load sent it.
+    pub admission: Duration,
+    /// Waiting for a lane.
+    pub queueing: Duration,
+    /// Waiting for others to share a batch with, although a lane was idle.
+    pub batching: Duration,
+    /// To the device and back.
+    pub copying: Duration,
+    pub computing: Duration,
+    /// Folding the last member's answer into the ensemble's.
+    pub combining: Duration,
+}
+
+impl LatencySplit {
+    /// All parts together.
+    pub fn total(&self) -> Duration {
+        let served = self.copying + self.computing + self.combining;
+        self.admission + self.queueing + self.batching + served
+    }
+}
+
+impl AddAssign for LatencySplit {
+    fn add_assign(&mut self, other: Self) {
+        self.admission += other.admission;
+        self.queueing += other.queueing;
+        self.batching += other.batching;
+        self.copying += other.copying;
+        self.computing += other.computing;
+        self.combining += other.combining;
+    }
+}
+
+/// Sums over requests, to give means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitTally {
+    sum: LatencySplit,
+    count: u64,
+}
+
+/// Mean microseconds a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SplitMeans {
+    pub admission: f64,
+    pub queueing: f64,
+    pub batching: f64,
+    pub copying: f64,
+    pub computing: f64,
+    pub combining: f64,
+}
+
+impl SplitTally {
+    /// Counts one request.
+    pub fn record(&mut self, split: LatencySplit) {
+        self.sum += split;
+        self.count += 1;
+    }
+
+    /// Counts `times` that took the same.
+    pub fn add_times(&mut self, split: LatencySplit, times: u64) {
+        let factor = u32::try_from(times).unwrap_or(u32::MAX);
+        self.sum += LatencySplit {
+            admission: split.admission * factor,
+            queueing: split.queueing * factor,
+            batching: split.batching * factor,
+            copying: split.copying * factor,
+            computing: split.computing * factor,
+            combining: split.combining * factor,
+        };
+        self.count += times;
+    }
+
+    /// Counts what another one has.
+    pub fn add(&mut self, other: &SplitTally) {
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+
+    /// Means over the requests so far; zeros where there are none.
+    pub fn means(&self) -> SplitMeans {
+        let mean = |sum: Duration| sum.as_secs_f64() * 1e6 / self.count.max(1) as f64;
+        SplitMeans {
+            admission: mean(self.sum.admission),
+            queueing: mean(self.sum.queueing),
+            batching: mean(self.sum.batching),
+            copying: mean(self.sum.copying),
+            computing: mean(self.sum.computing),
+            combining: mean(self.sum.combining),
+        }
     }
 }

@@ -8,14 +8,14 @@ use crate::device::simulated::{Kernel, Law, OpWork};
 use crate::device::{DeviceKind, Devices};
 use crate::ensemble::Ensemble;
 
-use super::measured::Measured;
+use super::batch_times::BatchTimes;
 
 /// Where one member's costs on one device come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CellCost {
     /// A simulated device's law over the member's fused operations.
     Law(Law, Arc<[OpWork]>),
-    Measured(Arc<Measured>),
+    Measured(Arc<BatchTimes>),
     /// A device of this machine on which nothing was measured yet.
     Unknown,
 }
@@ -86,7 +86,7 @@ impl Costs {
     }
 
     /// What was measured of `member` on `device`.
-    pub fn set_measured(&mut self, member: usize, device: usize, measured: Arc<Measured>) {
+    pub fn set_measured(&mut self, member: usize, device: usize, measured: Arc<BatchTimes>) {
         self.cells[member][device] = CellCost::Measured(measured);
     }
 

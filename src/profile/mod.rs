@@ -1,10 +1,8 @@
 //! What a batch of a member costs on a device: by a simulated device's law, or as it
 //! was measured.
 
+mod batch_times;
 mod costs;
-mod learnt;
-mod measured;
 
+pub use batch_times::{BatchTimes, Learnt, NotMeasured};
 pub use costs::{Alone, BatchCost, CellCost, Costs, KernelCache};
-pub use learnt::Learnt;
-pub use measured::{Measured, NotMeasured};

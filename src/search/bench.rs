@@ -9,8 +9,9 @@ use crate::ensemble::{Ensemble, Samples};
 use crate::load::{Run, Until, saturate};
 use crate::serving::{Engine, EngineError, EngineOptions, PredictorFactory, ReloadError};
 
-use super::control::{Control, Stopped};
-use super::evaluator::{Evaluator, Score, SearchError};
+use super::control::Control;
+use super::error::{SearchError, Stopped};
+use super::evaluator::{Evaluator, Score};
 use super::model::RUN;
 
 /// Samples before a glance.

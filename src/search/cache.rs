@@ -1,21 +1,22 @@
-//! Results kept between runs, under a key made of all they depend on.
+//! Results kept between runs, under a key made of all they depend on, in files that are
+//! trusted only whole: a text with its checksum, replaced in one step.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::allocation::{Frame, Matrix, MatrixFile};
 use crate::device::Devices;
 use crate::ensemble::Ensemble;
+use crate::reading;
 
-use super::checksummed;
 use super::comparison::Comparison;
-use super::doubt::Doubt;
-use super::evaluator::Score;
-use super::found::Found;
+use super::evaluator::{Doubt, Score};
+use super::found::SearchResult;
 use super::goal::LoadedLatency;
 use super::method::Method;
 
@@ -38,7 +39,7 @@ impl CacheKey {
         add(format!("results {RESULTS}"));
         // An unoptimised build's figures say nothing about an optimised one.
         add(format!("debug {}", cfg!(debug_assertions)));
-        add(checksummed::processor());
+        add(processor());
         add(crate::compute::kernels_in_use());
         add(format!("{devices:?} {method:?}"));
         add(format!(
@@ -71,7 +72,7 @@ impl CacheKey {
         if let Some(samples) = &ensemble.calibration {
             add_values(&mut hash, samples.values());
         }
-        CacheKey(checksummed::hex(hash))
+        CacheKey(hex(hash))
     }
 }
 
@@ -129,11 +130,11 @@ impl Cache {
 
     /// A stored result; none where there is none, or it is damaged or stale: it is
     /// then found again rather than trusted.
-    pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<Found> {
-        let stored: Stored = checksummed::read(&self.path(key))?;
+    pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<SearchResult> {
+        let stored: Stored = read_checked(&self.path(key))?;
         let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
         let matrix: Matrix = stored.file.matrix_for(ensemble, frame).ok()?;
-        sane.then_some(Found {
+        sane.then_some(SearchResult {
             matrix,
             score: stored.score,
             doubt: stored.doubt,
@@ -155,7 +156,7 @@ impl Cache {
     ///
     /// # Errors
     /// The disk is full or not writable; the search's result is not lost by that.
-    pub fn store(&self, key: &CacheKey, ensemble: &str, found: &Found) -> io::Result<()> {
+    pub fn store(&self, key: &CacheKey, ensemble: &str, found: &SearchResult) -> io::Result<()> {
         let stored = Stored {
             key: key.0.clone(),
             file: MatrixFile::new(ensemble, &found.matrix),
@@ -173,6 +174,61 @@ impl Cache {
             latency: found.latency,
             shortfall: found.shortfall.clone(),
         };
-        checksummed::write(&self.path(key), &stored)
+        write_checked(&self.path(key), &stored)
     }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Sealed {
+    sum: String,
+    body: String,
+}
+
+impl Sealed {
+    fn new(body: String) -> Self {
+        let sum = hex(Sha256::new().chain_update(&body));
+        Sealed { sum, body }
+    }
+
+    fn open(self) -> Option<String> {
+        (Sealed::new(self.body.clone()).sum == self.sum).then_some(self.body)
+    }
+}
+
+/// What was written to `path`; none where nothing was, or it is damaged.
+pub(super) fn read_checked<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let bytes = reading::bytes(path).ok()?;
+    let checksummed: Sealed = serde_json::from_slice(&bytes).ok()?;
+    serde_json::from_str(&checksummed.open()?).ok()
+}
+
+/// Writes `value` beside `path` and renames, so that a reader never sees half.
+///
+/// # Errors
+/// The disk is full or not writable.
+pub(super) fn write_checked(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let checksummed = Sealed::new(serde_json::to_string(value)?);
+    let text = serde_json::to_string_pretty(&checksummed)?;
+    let part = path.with_extension(format!("part{}", std::process::id()));
+    let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        // Whatever is left of it is of no use to anybody.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+/// A hash as text.
+pub(super) fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The processor's name; a result from another machine is no result here.
+pub(super) fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find(|l| l.starts_with("model name"));
+    format!("{} {}", std::env::consts::ARCH, model.unwrap_or_default())
 }

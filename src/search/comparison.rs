@@ -1,16 +1,19 @@
 //! Whether one matrix is faster than another: both run in turn, so that whatever else the
-//! machine does meets both alike, and an interval decides.
+//! machine does meets both alike, and an interval decides. So is confirmed whatever a search
+//! found by choosing.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::Matrix;
-use crate::metrics::student::{mean_and_error, t95};
+use crate::metrics::stats::{mean_and_error, t95};
 
 use super::control::Control;
-use super::doubt::Doubt;
-use super::evaluator::{Evaluator, Score, SearchError};
+use super::error::SearchError;
+use super::evaluator::{Doubt, Evaluator, Score};
+use super::found::SearchResult;
+use super::model::RUN;
 
 /// Pairs of runs. Fixed, since stopping once it looks well would not keep the 95 %.
 const PAIRS: usize = 6;
@@ -149,4 +152,67 @@ impl Compared {
             runs: 2 * pairs.len(),
         }
     }
+}
+
+/// What a search over runs `found`, run once more in turn with the `start`: its score was
+/// the best of many and is too good. The start stays unless this is faster for sure.
+/// Exact scores stand as they are.
+///
+/// # Errors
+/// A run broke down, or the search was cancelled.
+pub fn confirm(
+    start: &Matrix,
+    found: SearchResult,
+    judge: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<SearchResult, SearchError> {
+    if found.matrix == *start {
+        return Ok(found);
+    }
+    if found.doubt == Doubt::Exact {
+        let gain = Comparison::exact(found.start_score, found.score);
+        return Ok(SearchResult {
+            gain: Some(gain),
+            ..found
+        });
+    }
+    Ok(match compare(start, &found.matrix, RUN, judge, control)? {
+        Some(compared) => found.compared(compared).or(start),
+        None => found,
+    })
+}
+
+/// What a rule gives, scored beside the start where that is another.
+pub(super) fn measured(
+    start: &Matrix,
+    matrix: Matrix,
+    judge: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<SearchResult, SearchError> {
+    control.checkpoint()?;
+    let first = judge.score(start, 0.0)?;
+    control.update(|p| {
+        p.evaluations += 1;
+        p.set_out(start, first);
+    });
+    let found = SearchResult {
+        evaluations: 1,
+        ..SearchResult::of(start.clone(), first, first)
+    };
+    if matrix == *start {
+        return Ok(found);
+    }
+    let compared = compare(start, &matrix, RUN, judge, control)?;
+    let found = SearchResult { matrix, ..found };
+    Ok(match compared {
+        Some(compared) => found.compared(compared),
+        None => {
+            let score = judge.score(&found.matrix, 0.0)?;
+            SearchResult {
+                score: score.samples_per_s,
+                doubt: score.doubt,
+                ..found
+            }
+        }
+    })
 }

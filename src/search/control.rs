@@ -4,21 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-
 use crate::lock::lock;
 
-use super::progress::Progress;
-
-/// The search was cancelled.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the search was cancelled")]
-pub struct Stopped;
+use super::error::Stopped;
+use super::progress::SearchProgress;
 
 /// Shared by a search and whoever watches it.
 #[derive(Debug)]
 pub struct Control {
-    state: Mutex<State>,
+    state: Mutex<ControlState>,
     /// Beside the state, so that a measurement can watch it.
     cancelled: AtomicBool,
     changed: Condvar,
@@ -26,17 +20,17 @@ pub struct Control {
 }
 
 #[derive(Debug)]
-struct State {
+struct ControlState {
     paused: bool,
     /// The search has come to a place where it waits.
     waiting: bool,
-    progress: Progress,
-    phase: Phase,
+    progress: SearchProgress,
+    phase: SearchPhase,
 }
 
 /// A part of a search in which evaluations take about as long as each other.
 #[derive(Clone, Copy, Debug)]
-struct Phase {
+struct SearchPhase {
     /// Later by as much as was waited since.
     started: Instant,
     /// Evaluations and climbs before it.
@@ -49,17 +43,17 @@ struct Phase {
 impl Default for Control {
     fn default() -> Self {
         let started = Instant::now();
-        let phase = Phase {
+        let phase = SearchPhase {
             started,
             evaluations: 0,
             climbs: 0,
             iterations: 0,
         };
         Control {
-            state: Mutex::new(State {
+            state: Mutex::new(ControlState {
                 paused: false,
                 waiting: false,
-                progress: Progress::default(),
+                progress: SearchProgress::default(),
                 phase,
             }),
             cancelled: AtomicBool::new(false),
@@ -95,7 +89,7 @@ impl Control {
 
     /// Forgets what an earlier search left.
     pub fn begin(&self) {
-        self.update(|progress| *progress = Progress::default());
+        self.update(|progress| *progress = SearchProgress::default());
     }
 
     /// Whether it is paused.
@@ -109,7 +103,7 @@ impl Control {
     }
 
     /// Where the search stands.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> SearchProgress {
         self.with(|state| state.progress.clone())
     }
 
@@ -127,7 +121,7 @@ impl Control {
     /// so many iterations of them, 0 where there are none.
     pub(super) fn begin_phase(&self, iterations: usize) {
         self.with(|state| {
-            state.phase = Phase {
+            state.phase = SearchPhase {
                 started: Instant::now(),
                 evaluations: state.progress.evaluations,
                 climbs: state.progress.climbs.0,
@@ -173,16 +167,16 @@ impl Control {
     }
 
     /// Notes progress.
-    pub fn update(&self, change: impl FnOnce(&mut Progress)) {
+    pub fn update(&self, change: impl FnOnce(&mut SearchProgress)) {
         self.with(|state| change(&mut state.progress));
     }
 
-    fn with<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, look: impl FnOnce(&mut ControlState) -> R) -> R {
         look(&mut lock(&self.state))
     }
 }
 
-impl State {
+impl ControlState {
     fn left(&self) -> Option<Duration> {
         let (seen, phase) = (&self.progress, &self.phase);
         let (ended, climbs) = seen.climbs;

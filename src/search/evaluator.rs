@@ -1,14 +1,13 @@
-//! What scores a matrix.
+//! The score of a matrix, how sure it is, and the trait of those that score.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::allocation::{DoesNotFit, InvalidMatrix, Matrix};
-use crate::metrics::student::mean_and_error;
-use crate::serving::{EngineError, ReloadError};
+use crate::allocation::Matrix;
+use crate::metrics::stats::{mean_and_error, rsd, t95};
 
-use super::control::Stopped;
-use super::doubt::Doubt;
+use super::error::SearchError;
 
 /// Samples a second that a matrix serves, and how sure that is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,38 +79,70 @@ pub trait Evaluator {
     }
 }
 
-/// Why a search gave no matrix.
-#[derive(Debug, Error)]
-pub enum SearchError {
-    #[error("no device is large enough: {0}")]
-    NoDevice(DoesNotFit),
-    #[error(transparent)]
-    Matrix(#[from] InvalidMatrix),
-    #[error("the evaluation broke down: {0}")]
-    Evaluation(String),
-    /// What is asked makes no sense; says what was expected.
-    #[error("{0}")]
-    Asked(String),
-    #[error(transparent)]
-    Stopped(#[from] Stopped),
+/// What stands behind a throughput.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Doubt {
+    /// It comes out the same again: a run in virtual time.
+    #[default]
+    Exact,
+    /// By the model, as good as that and its profiles are.
+    Predicted,
+    /// One run, which says nothing of its error.
+    Once,
+    /// The mean of so many runs, or of parts of one, with its relative standard error.
+    Runs { runs: usize, error: f64 },
 }
 
-// Not `#[from]`: a message that names its cause must not have it named again by
-// whoever prints the chain.
-impl From<DoesNotFit> for SearchError {
-    fn from(error: DoesNotFit) -> Self {
-        SearchError::NoDevice(error)
+impl Doubt {
+    /// That of so many runs that came to these samples a second.
+    pub fn of_runs(rates: &[f64]) -> Self {
+        match rates.len() {
+            0 | 1 => Doubt::Once,
+            runs => Doubt::Runs {
+                runs,
+                error: rsd(rates) / (runs as f64).sqrt(),
+            },
+        }
+    }
+
+    /// The relative standard error; `None` where it is not known.
+    pub fn error(self) -> Option<f64> {
+        match self {
+            Doubt::Exact => Some(0.0),
+            Doubt::Predicted | Doubt::Once => None,
+            Doubt::Runs { error, .. } => Some(error),
+        }
+    }
+
+    /// How far, as a share of it, the truth may be from the figure with 95 %; infinite
+    /// where that is not known.
+    pub fn margin(self) -> f64 {
+        match self {
+            Doubt::Exact => 0.0,
+            Doubt::Predicted | Doubt::Once => f64::INFINITY,
+            Doubt::Runs { runs, error } => t95(runs) * error,
+        }
+    }
+
+    /// Runs that it comes from.
+    pub fn runs(self) -> usize {
+        match self {
+            Doubt::Predicted => 0,
+            Doubt::Exact | Doubt::Once => 1,
+            Doubt::Runs { runs, .. } => runs,
+        }
     }
 }
 
-impl From<EngineError> for SearchError {
-    fn from(error: EngineError) -> Self {
-        SearchError::Evaluation(error.to_string())
-    }
-}
-
-impl From<ReloadError> for SearchError {
-    fn from(error: ReloadError) -> Self {
-        SearchError::Evaluation(error.to_string())
+impl fmt::Display for Doubt {
+    /// What follows a figure: `exact`, `predicted`, `one run`, `± 0.8 %` (the standard
+    /// error).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::Exact => f.write_str("exact"),
+            Doubt::Predicted => f.write_str("predicted"),
+            Doubt::Once => f.write_str("one run"),
+            Doubt::Runs { error, .. } => write!(f, "± {:.1} %", 100.0 * error),
+        }
     }
 }

@@ -3,13 +3,12 @@
 use crate::allocation::Matrix;
 
 use super::comparison::{Compared, Comparison};
-use super::doubt::Doubt;
-use super::evaluator::Score;
+use super::evaluator::{Doubt, Score};
 use super::goal::LoadedLatency;
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchResult {
     pub matrix: Matrix,
     /// Samples a second, and how sure that is.
     pub score: f64,
@@ -46,10 +45,10 @@ pub enum Gap {
     Exceeds(f64),
 }
 
-impl Found {
+impl SearchResult {
     /// A matrix with its score and the start's, and nothing else said of it.
     pub fn of(matrix: Matrix, score: Score, start: Score) -> Self {
-        Found {
+        SearchResult {
             matrix,
             score: score.samples_per_s,
             doubt: score.doubt,
@@ -89,7 +88,7 @@ impl Found {
 
     /// What runs in turn with the start's said of it.
     pub(super) fn compared(self, compared: Compared) -> Self {
-        Found {
+        SearchResult {
             score: compared.other.samples_per_s,
             doubt: compared.other.doubt,
             start_score: compared.start.samples_per_s,
@@ -103,7 +102,7 @@ impl Found {
     /// The same where the start stays unless this was faster for sure.
     pub(super) fn or(self, start: &Matrix) -> Self {
         match self.gain {
-            Some(gain) if !gain.is_better() => Found {
+            Some(gain) if !gain.is_better() => SearchResult {
                 matrix: start.clone(),
                 score: self.start_score,
                 doubt: self.start_doubt,

@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::allocation::Matrix;
 
 use super::control::Control;
-use super::evaluator::{Evaluator, SearchError};
-use super::found::Found;
-use super::progress::{Progress, Tried, changes};
+use super::error::SearchError;
+use super::evaluator::Evaluator;
+use super::found::SearchResult;
+use super::progress::{SearchProgress, Tried, changes};
 
 /// How far a search may go, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ pub fn greedy(
     bounds: Bounds,
     evaluator: &mut dyn Evaluator,
     control: &Control,
-) -> Result<Found, SearchError> {
+) -> Result<SearchResult, SearchError> {
     greedy_by(start, bounds, Ties::LongRun, evaluator, control)
 }
 
@@ -79,12 +80,12 @@ pub fn greedy_by(
     ties: Ties,
     evaluator: &mut dyn Evaluator,
     control: &Control,
-) -> Result<Found, SearchError> {
+) -> Result<SearchResult, SearchError> {
     control.checkpoint()?;
     let first = evaluator.score(&start, 0.0)?;
-    let mut found = Found {
+    let mut found = SearchResult {
         evaluations: 1,
-        ..Found::of(start, first, first)
+        ..SearchResult::of(start, first, first)
     };
     let mut random = ChaCha8Rng::seed_from_u64(bounds.seed);
     announce(control, &found);
@@ -122,7 +123,7 @@ struct Drawn {
     coverage: f64,
 }
 
-fn draw(found: &Found, most: usize, random: &mut ChaCha8Rng) -> Drawn {
+fn draw(found: &SearchResult, most: usize, random: &mut ChaCha8Rng) -> Drawn {
     let mut matrices = found.matrix.neighbours();
     let all = matrices.len().max(1);
     if matrices.len() > most {
@@ -144,7 +145,7 @@ fn best_of(
     from: &Matrix,
     neighbours: Vec<Matrix>,
     ties: Ties,
-    found: &mut Found,
+    found: &mut SearchResult,
     evaluator: &mut dyn Evaluator,
     control: &Control,
 ) -> Result<bool, SearchError> {
@@ -191,14 +192,14 @@ fn best_of(
     Ok(moved)
 }
 
-fn announce(control: &Control, found: &Found) {
+fn announce(control: &Control, found: &SearchResult) {
     control.update(|p| {
         p.evaluations = found.evaluations;
         p.set_out(&found.matrix, found.scored());
     });
 }
 
-fn begin(progress: &mut Progress, iteration: usize, drawn: &Drawn) {
+fn begin(progress: &mut SearchProgress, iteration: usize, drawn: &Drawn) {
     progress.iteration = iteration + 1;
     progress.expect(drawn.matrices.len());
     progress.coverage = drawn.coverage;

@@ -3,11 +3,12 @@
 
 use crate::allocation::Matrix;
 use crate::device::{Device, Devices};
-use crate::metrics::student::mean_and_error;
+use crate::metrics::stats::mean_and_error;
 
 use super::comparison::{Comparison, compare};
 use super::control::Control;
-use super::evaluator::{Evaluator, Score, SearchError};
+use super::error::SearchError;
+use super::evaluator::{Evaluator, Score};
 
 /// Samples of a round for each matrix still in it.
 const SAMPLES: usize = 384;

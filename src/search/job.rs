@@ -14,23 +14,22 @@ use crate::profile::Costs;
 use crate::serving::{BuildError, PredictorFactory};
 
 use super::bench::BenchEvaluator;
-use super::best_batch::best_batch;
 use super::cache::{Cache, CacheKey};
-use super::confirm::{confirm, measured};
+use super::comparison::{confirm, measured};
 use super::control::Control;
-use super::doubt::Doubt;
-use super::evaluator::{Evaluator, SearchError};
-use super::found::Found;
+use super::error::SearchError;
+use super::evaluator::{Doubt, Evaluator};
+use super::found::SearchResult;
 use super::greedy::greedy;
 use super::method::{Algorithm, EvaluatorKind, Method};
 use super::model_search;
-use super::progress::Progress;
+use super::placement::{best_batch, worst_fit};
+use super::progress::SearchProgress;
 use super::virtual_bench::VirtualBench;
-use super::worst_fit::worst_fit;
 
 /// What to search for and with.
 #[derive(Clone)]
-pub struct Job {
+pub struct SearchJob {
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     /// The same devices with the memory that measuring may take: less than all of it
@@ -49,21 +48,21 @@ pub struct Job {
 
 /// What a job came to.
 #[derive(Clone, Debug)]
-pub struct Outcome {
-    pub found: Found,
+pub struct SearchOutcome {
+    pub found: SearchResult,
     /// It was found by an earlier search and not measured again.
     pub cached: bool,
     /// Why it could not be stored, if it could not.
     pub cache_error: Option<String>,
 }
 
-impl Job {
+impl SearchJob {
     /// Runs the search; what happens shows in `control`.
     ///
     /// # Errors
     /// What is asked cannot be combined, no matrix fits, a measurement broke down, or
     /// the search was cancelled.
-    pub fn run(&self, control: &Arc<Control>) -> Result<Outcome, SearchError> {
+    pub fn run(&self, control: &Arc<Control>) -> Result<SearchOutcome, SearchError> {
         self.method.check().map_err(SearchError::Asked)?;
         let job = self.sparing_memory()?;
         let name = &self.ensemble.name;
@@ -72,7 +71,7 @@ impl Job {
         let cache = self.cache.as_ref().filter(|_| !job.is_quiet());
         if let Some(found) = cache.and_then(|c| c.load(&key, name, &self.frame)) {
             control.update(|p| show(p, &found));
-            return Ok(Outcome {
+            return Ok(SearchOutcome {
                 found,
                 cached: true,
                 cache_error: None,
@@ -81,7 +80,7 @@ impl Job {
         let found = job.search(control)?;
         control.update(|p| show(p, &found));
         let stored = cache.map(|c| c.store(&key, name, &found));
-        Ok(Outcome {
+        Ok(SearchOutcome {
             found,
             cached: false,
             cache_error: stored.and_then(Result::err).map(|e| e.to_string()),
@@ -94,7 +93,11 @@ impl Job {
     ///
     /// # Errors
     /// A run broke down, or the search was cancelled.
-    pub fn again(&self, found: Found, control: &Arc<Control>) -> Result<Found, SearchError> {
+    pub fn again(
+        &self,
+        found: SearchResult,
+        control: &Arc<Control>,
+    ) -> Result<SearchResult, SearchError> {
         if matches!(found.doubt, Doubt::Exact | Doubt::Predicted) {
             return Ok(found);
         }
@@ -107,7 +110,7 @@ impl Job {
             return confirm(&start, found, judge.as_mut(), control);
         }
         let score = judge.score(&start, 0.0)?;
-        Ok(Found {
+        Ok(SearchResult {
             score: score.samples_per_s,
             doubt: score.doubt,
             start_score: score.samples_per_s,
@@ -118,9 +121,9 @@ impl Job {
     }
 
     /// The same job where what has to stay free is not there.
-    pub(super) fn sparing_memory(&self) -> Result<Job, SearchError> {
+    pub(super) fn sparing_memory(&self) -> Result<SearchJob, SearchError> {
         let spare = self.method.goal.spare_memory;
-        Ok(Job {
+        Ok(SearchJob {
             devices: sparing(&self.devices, spare)?,
             measured_on: sparing(&self.measured_on, spare)?,
             method: self.method.on(&self.devices),
@@ -154,7 +157,7 @@ impl Job {
         self.method.quiet && !self.is_simulated()
     }
 
-    fn search(&self, control: &Arc<Control>) -> Result<Found, SearchError> {
+    fn search(&self, control: &Arc<Control>) -> Result<SearchResult, SearchError> {
         if self.method.evaluator == EvaluatorKind::Model {
             return model_search::search(self, control);
         }
@@ -189,7 +192,7 @@ impl Job {
         let alone = |member: usize| {
             let ensemble = Arc::new(self.ensemble.only(member));
             let first = self.measured_on.alone(self.devices.preferred()[0]);
-            let job = Job {
+            let job = SearchJob {
                 frame: Frame::of(&ensemble, &first),
                 factory: Arc::new(OneMember {
                     member,
@@ -258,7 +261,7 @@ fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
     Ok(devices.beside(&ledger))
 }
 
-fn show(progress: &mut Progress, found: &Found) {
+fn show(progress: &mut SearchProgress, found: &SearchResult) {
     progress.evaluations = progress.evaluations.max(found.evaluations);
     progress.show(found);
     progress.coverage = found.coverage;

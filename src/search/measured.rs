@@ -1,15 +1,17 @@
-//! What the model's search found, run beside the start: the best few of an algorithm's
-//! candidates, or what a rule gave.
+//! The end of the model's search: what it found, run beside the start. The best few of an
+//! algorithm's candidates, what a rule gave, and last steps where a run costs milliseconds.
 
-use crate::allocation::Matrix;
+use crate::allocation::{Cell, Matrix};
 
 use super::comparison::{Comparison, compare};
-use super::evaluator::{Evaluator, Score, SearchError};
-use super::found::Found;
+use super::control::Control;
+use super::error::SearchError;
+use super::evaluator::{Evaluator, Score};
+use super::found::SearchResult;
 use super::halving::{Final, halving};
-use super::model::RUN;
+use super::model::{ModelEvaluator, RUN};
 use super::model_search::{Candidates, ModelSearch};
-use super::refine::refine;
+use super::progress::{Tried, changes};
 
 impl ModelSearch<'_> {
     /// The best of the first few candidates by running them; by prediction where none
@@ -18,7 +20,7 @@ impl ModelSearch<'_> {
         &self,
         start: &Matrix,
         candidates: Candidates,
-    ) -> Result<Found, SearchError> {
+    ) -> Result<SearchResult, SearchError> {
         let (mut candidates, second) = (candidates.matrices, candidates.second);
         // Where a run takes milliseconds, there is time for all of them.
         if !self.job.is_simulated() || self.job.method.finalists == 0 {
@@ -43,11 +45,11 @@ impl ModelSearch<'_> {
         if self.job.is_simulated() {
             self.polished(&mut won, second, judge.as_mut())?;
         }
-        Ok(Found {
+        Ok(SearchResult {
             predicted: Some(self.predict(&won.matrix)),
             gain: won.gain,
             evaluations: won.runs,
-            ..Found::of(won.matrix, won.score, won.start)
+            ..SearchResult::of(won.matrix, won.score, won.start)
         })
     }
 
@@ -80,21 +82,21 @@ impl ModelSearch<'_> {
     }
 
     /// A matrix with what the model says of it.
-    fn unmeasured(&self, matrix: Matrix, start: &Matrix) -> Found {
+    fn unmeasured(&self, matrix: Matrix, start: &Matrix) -> SearchResult {
         let score = Score::predicted(self.predict(&matrix));
         let start = Score::predicted(self.predict(start));
         self.control.update(|p| {
             p.start(start);
             p.step_to(&matrix, score);
         });
-        Found {
+        SearchResult {
             predicted: Some(score.samples_per_s),
-            ..Found::of(matrix, score, start)
+            ..SearchResult::of(matrix, score, start)
         }
     }
 
     /// How fast `matrix` and `start` are: run in turn, or predicted.
-    pub fn figures(&self, matrix: &Matrix, start: &Matrix) -> Result<Found, SearchError> {
+    pub fn figures(&self, matrix: &Matrix, start: &Matrix) -> Result<SearchResult, SearchError> {
         let unmeasured = self.unmeasured(matrix.clone(), start);
         if self.job.method.finalists == 0 {
             return Ok(unmeasured);
@@ -118,9 +120,9 @@ impl ModelSearch<'_> {
     }
 
     /// The start itself, once it was run.
-    fn said(&self, found: Found, score: Score) -> Found {
+    fn said(&self, found: SearchResult, score: Score) -> SearchResult {
         self.say_run(&found.matrix, score, score);
-        Found {
+        SearchResult {
             score: score.samples_per_s,
             doubt: score.doubt,
             start_score: score.samples_per_s,
@@ -136,4 +138,74 @@ impl ModelSearch<'_> {
             p.run(best, score);
         });
     }
+}
+
+/// Steps at most.
+const STEPS: usize = 8;
+/// Neighbours that are run in a step.
+const NEIGHBOURS: usize = 12;
+
+/// Improves `matrix` of score `score`; the result, its score and how often something
+/// was run.
+///
+/// # Errors
+/// A run broke down, or the search was cancelled.
+fn refine(
+    matrix: Matrix,
+    score: f64,
+    model: &mut ModelEvaluator,
+    judge: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<(Matrix, f64, usize), SearchError> {
+    let mut best = (matrix, score);
+    let mut runs = 0;
+    for _ in 0..STEPS {
+        let (from, before) = best.clone();
+        let neighbours = likely(&from, model)?;
+        control.update(|p| p.expect(neighbours.len()));
+        for neighbour in neighbours {
+            control.checkpoint()?;
+            runs += 1;
+            let score = judge.score(&neighbour, best.1)?.samples_per_s;
+            let tried = Tried::of(&from, &neighbour, score);
+            control.update(|p| {
+                p.evaluations += 1;
+                p.neighbour += 1;
+                p.scores.push(score);
+                tried.into_iter().for_each(|tried| p.tried(tried));
+                if score > p.best_score.unwrap_or(0.0) {
+                    p.lead(&neighbour, Score::exact(score));
+                }
+            });
+            if score > best.1 {
+                best = (neighbour, score);
+            }
+        }
+        if best.1 <= before {
+            break;
+        }
+        control.update(|p| p.accept(changes(&from, &best.0), best.1));
+    }
+    Ok((best.0, best.1, runs))
+}
+
+/// The neighbours predicted best, and the matrix without its slowest worker, whose last
+/// batch a prediction may take too lightly.
+fn likely(matrix: &Matrix, model: &mut ModelEvaluator) -> Result<Vec<Matrix>, SearchError> {
+    let mut scored = Vec::new();
+    for neighbour in matrix.neighbours() {
+        let score = model.score(&neighbour, 0.0)?.samples_per_s;
+        if score > 0.0 {
+            scored.push((score, neighbour));
+        }
+    }
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.truncate(NEIGHBOURS - 1);
+    let slowest = matrix.workers().max_by(|a, b| {
+        let latency = |cell: Cell, size| model.latency(cell, size);
+        latency(a.0, a.1).total_cmp(&latency(b.0, b.1))
+    });
+    let without = slowest.and_then(|(cell, _)| matrix.with(cell, None).ok());
+    let likely = scored.into_iter().map(|(_, matrix)| matrix);
+    Ok(without.into_iter().chain(likely).collect())
 }

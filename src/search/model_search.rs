@@ -6,24 +6,24 @@ use std::sync::Arc;
 use crate::allocation::{Footprints, Frame, Matrix};
 use crate::profile::{CellCost, Costs};
 
-use super::best_batch::best_batch;
 use super::control::Control;
-use super::evaluator::{Evaluator, Score, SearchError};
-use super::found::Found;
-use super::goals;
+use super::error::SearchError;
+use super::evaluator::{Evaluator, Score};
+use super::found::SearchResult;
 use super::greedy::greedy;
 use super::halving::canonical;
-use super::job::Job;
+use super::job::SearchJob;
 use super::local::{LocalSearch, MemoryBudget, Position};
 use super::method::Algorithm;
 use super::model::{Batching, Limits, ModelEvaluator, Rates};
+use super::placement::{best_batch, worst_fit};
 use super::profiling::Profiler;
+use super::under_load;
 use super::virtual_bench::VirtualBench;
-use super::worst_fit::worst_fit;
 
 /// What the model works with.
 pub(super) struct ModelSearch<'a> {
-    pub job: &'a Job,
+    pub job: &'a SearchJob,
     pub control: &'a Arc<Control>,
     pub footprints: Footprints,
     pub costs: Arc<Costs>,
@@ -60,14 +60,14 @@ impl Candidates {
 ///
 /// # Errors
 /// No matrix fits, a measurement broke down, or the search was cancelled.
-pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchError> {
+pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchResult, SearchError> {
     let modelled = ModelSearch::new(job, control)?;
     let start = worst_fit(&job.frame, &job.devices, &modelled.footprints)?;
     let candidates = modelled.candidates(&start)?;
     let (evaluations, steps) = (candidates.evaluations, candidates.steps);
     let goal = &job.method.goal;
     let mut found = if goal.needs_latency() {
-        goals::search(&modelled, &start, candidates.matrices)?
+        under_load::search(&modelled, &start, candidates.matrices)?
     } else if job.method.algorithm.is_rule() {
         modelled.figures(&candidates.matrices[0], &start)?
     } else {
@@ -79,14 +79,14 @@ pub(super) fn search(job: &Job, control: &Arc<Control>) -> Result<Found, SearchE
     let steady = modelled.steady(&found.matrix)?;
     found.steady = Some(steady);
     if let (None, Some(rate)) = (&found.shortfall, goal.rate) {
-        found.shortfall = goals::too_slow(steady.samples_per_s, rate);
+        found.shortfall = under_load::too_slow(steady.samples_per_s, rate);
     }
     Ok(found)
 }
 
 impl<'a> ModelSearch<'a> {
     /// Profiles what is not known and works out what follows from it.
-    pub fn new(job: &'a Job, control: &'a Arc<Control>) -> Result<Self, SearchError> {
+    pub fn new(job: &'a SearchJob, control: &'a Arc<Control>) -> Result<Self, SearchError> {
         let footprints = Footprints::of(&job.ensemble, &job.devices);
         let profiler = Profiler {
             ensemble: &job.ensemble,

@@ -6,9 +6,8 @@ use crate::allocation::{Cell, Matrix};
 use crate::ensemble::BatchSize;
 
 use super::comparison::Comparison;
-use super::doubt::Doubt;
-use super::evaluator::Score;
-use super::found::Found;
+use super::evaluator::{Doubt, Score};
+use super::found::SearchResult;
 
 /// Neighbours of one iteration that are kept at most.
 const MOST_TRIED: usize = 4096;
@@ -41,7 +40,7 @@ pub struct Accepted {
 
 /// Where a search stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct SearchProgress {
     pub iteration: usize,
     /// Neighbours scored in this iteration, and how many there will be.
     pub neighbour: usize,
@@ -83,7 +82,7 @@ pub struct Progress {
     pub climbs: (usize, usize),
 }
 
-impl Progress {
+impl SearchProgress {
     /// A search sets out from `matrix`.
     pub(super) fn set_out(&mut self, matrix: &Matrix, start: Score) {
         self.start(start);
@@ -141,7 +140,7 @@ impl Progress {
     }
 
     /// This is what came of it all.
-    pub(super) fn show(&mut self, found: &Found) {
+    pub(super) fn show(&mut self, found: &SearchResult) {
         let known = self.best.as_ref() == Some(&found.matrix);
         let measured_anew = self.start_score != Some(found.start_score);
         self.start_score = Some(found.start_score);

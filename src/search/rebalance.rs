@@ -8,9 +8,9 @@ use crate::device::Devices;
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
-use super::evaluator::SearchError;
+use super::error::SearchError;
 use super::model::{Batching, Programme, Rates};
-use super::worst_fit::book_somewhere;
+use super::placement::book_somewhere;
 
 /// The matrix without the workers of the devices numbered `lost`. Workers elsewhere
 /// stay; members left without any are placed by worst-fit decreasing, at the smallest

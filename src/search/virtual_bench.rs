@@ -7,12 +7,14 @@ use crate::allocation::{Footprints, Matrix};
 use crate::device::Devices;
 use crate::ensemble::Ensemble;
 use crate::load::LoadPattern;
-use crate::metrics::student::t95;
+use crate::metrics::stats::t95;
 use crate::profile::Costs;
-use crate::simulation::{Report, Scene, Served, Simulation, SimulationError, Workload};
+use crate::simulation::{
+    Scenario, Served, Simulation, SimulationError, SimulationReport, Workload,
+};
 
-use super::doubt::Doubt;
-use super::evaluator::{Evaluator, Score, SearchError};
+use super::error::SearchError;
+use super::evaluator::{Doubt, Evaluator, Score};
 use super::goal::LoadedLatency;
 use super::model::{Batching, ModelEvaluator, RUN, Rates};
 
@@ -41,27 +43,31 @@ const MOST: usize = 1 << 13;
 
 /// How many requests a latency is taken from, and what their arrivals are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arriving {
+pub struct LatencyRun {
     pub requests: usize,
     pub seed: u64,
 }
 
-impl Arriving {
+impl LatencyRun {
     /// A first look: five requests lie beyond its p99.
-    pub const BRIEF: Arriving = Arriving {
+    pub const BRIEF: LatencyRun = LatencyRun {
         requests: 500,
         seed: 1,
     };
     /// Twenty requests lie beyond its p99.
-    pub const WHOLE: Arriving = Arriving {
+    pub const WHOLE: LatencyRun = LatencyRun {
         requests: 2000,
         seed: 1,
     };
     /// Other arrivals, and longer, than any that a matrix was chosen by.
-    pub const FRESH: [Arriving; 3] = [Arriving::fresh(2), Arriving::fresh(3), Arriving::fresh(4)];
+    pub const FRESH: [LatencyRun; 3] = [
+        LatencyRun::fresh(2),
+        LatencyRun::fresh(3),
+        LatencyRun::fresh(4),
+    ];
 
     const fn fresh(seed: u64) -> Self {
-        Arriving {
+        LatencyRun {
             requests: 4096,
             seed,
         }
@@ -102,7 +108,7 @@ impl VirtualBench {
         &self,
         matrix: &Matrix,
         rate: f64,
-        arriving: Arriving,
+        arriving: LatencyRun,
     ) -> Result<Option<LoadedLatency>, SearchError> {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(None);
@@ -132,7 +138,7 @@ impl VirtualBench {
         most: Option<Duration>,
     ) -> Result<Option<LoadedLatency>, SearchError> {
         let mut worst: Option<LoadedLatency> = None;
-        for arriving in Arriving::FRESH {
+        for arriving in LatencyRun::FRESH {
             let Some(latency) = self.latency(matrix, rate, arriving)? else {
                 return Ok(None);
             };
@@ -162,14 +168,14 @@ impl VirtualBench {
         let workload = Workload::Pattern {
             pattern: LoadPattern::closed(clients, samples),
             samples: LONG,
-            seed: Arriving::WHOLE.seed,
+            seed: LatencyRun::WHOLE.seed,
         };
         let report = self.run(matrix, workload)?;
         Ok(steady_part(&report).unwrap_or_else(|| Score::of_runs(&[report.samples_per_s()])))
     }
 
-    fn run(&self, matrix: &Matrix, workload: Workload) -> Result<Report, SearchError> {
-        let scene = Scene {
+    fn run(&self, matrix: &Matrix, workload: Workload) -> Result<SimulationReport, SearchError> {
+        let scene = Scenario {
             ensemble: Arc::clone(&self.ensemble),
             devices: self.devices.clone(),
             matrix: matrix.clone(),
@@ -185,7 +191,7 @@ impl VirtualBench {
 /// (batch means; Law and Kelton, *Simulation Modeling and Analysis*, section 9.5) with
 /// what the ends may bring: answers come in bursts, as batches do, and an end falls
 /// anywhere between two.
-fn steady_part(report: &Report) -> Option<Score> {
+fn steady_part(report: &SimulationReport) -> Option<Score> {
     let served = &report.served;
     let number = |share: f64| (share * served.len() as f64) as usize;
     let (first, last) = (burst_end(served, number(STEADY.0)), number(STEADY.1));
@@ -250,13 +256,13 @@ fn due(served: &Served) -> f64 {
 }
 
 /// When the last request was due, in seconds.
-fn last_due(report: &Report) -> f64 {
+fn last_due(report: &SimulationReport) -> f64 {
     report.served.iter().map(due).fold(0.0, f64::max)
 }
 
 /// Whether ever more requests wait while others arrive: the slope of a line through how
 /// many do, if it is no chance (95 %). What is served once nothing arrives tells nothing.
-fn backlog_grows(report: &Report) -> bool {
+fn backlog_grows(report: &SimulationReport) -> bool {
     let (served, end) = (&report.served, last_due(report));
     let waiting = |look: usize| {
         let time = end * 0.5 * (1.0 + look as f64 / LOOKS as f64);
@@ -284,7 +290,7 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
 }
 
 /// Percentiles of the requests after the first ones.
-fn loaded(report: &Report, rate: f64) -> LoadedLatency {
+fn loaded(report: &SimulationReport, rate: f64) -> LoadedLatency {
     let warm = report.served.get(WARM_UP..).unwrap_or_default();
     let mut latencies: Vec<Duration> = warm.iter().map(|s| s.latency).collect();
     latencies.sort_unstable();

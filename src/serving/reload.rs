@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use crate::allocation::{Cell, Change, Difference, DoesNotFit, EntryChange, Footprints, Matrix};
+use crate::allocation::{
+    Cell, Difference, DoesNotFit, EntryChange, Footprints, Matrix, WorkerChange,
+};
 use crate::device::Devices;
 use crate::ensemble::BatchSize;
 
@@ -65,7 +67,7 @@ impl ReloadPlan {
     pub fn revive(&mut self, retired: &[Cell]) {
         let kept = self.difference.entries.iter();
         let again = kept.filter_map(|entry| match entry.change {
-            Change::Keep(size) if retired.contains(&entry.cell) => Some((entry.cell, size)),
+            WorkerChange::Keep(size) if retired.contains(&entry.cell) => Some((entry.cell, size)),
             _ => None,
         });
         self.starts.extend(again);

@@ -12,7 +12,7 @@ use crate::compute::gpu::Precision;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
-use crate::search::Progress;
+use crate::search::SearchProgress;
 use crate::serving::{Flaws, Setup};
 
 use super::contribution::MemberContribution;
@@ -248,7 +248,7 @@ pub struct SearchView {
     pub state: SearchState,
     /// Iterations at most; 0 where steps are taken while they help.
     pub max_iter: usize,
-    pub progress: Progress,
+    pub progress: SearchProgress,
     pub elapsed: Duration,
     /// Time left, from the pace so far.
     pub left: Option<Duration>,

@@ -7,13 +7,13 @@ use crate::load::{Arrivals, LoadError, LoadPattern};
 use super::Workload;
 
 /// Requests still to come.
-pub(super) struct Arriving {
+pub(super) struct ArrivingRequests {
     /// Samples still to send.
     left: usize,
-    kind: Kind,
+    kind: ArrivalKind,
 }
 
-enum Kind {
+enum ArrivalKind {
     /// Requests of so many samples, as many at once as are let in.
     Eager { samples: usize },
     /// So many clients that wait for nothing, each with a request of so many samples.
@@ -25,21 +25,21 @@ enum Kind {
     },
 }
 
-impl Arriving {
+impl ArrivingRequests {
     /// `segment`: samples of a request where the workload leaves it open.
     ///
     /// # Errors
     /// A recording that is to be replayed cannot be read.
     pub fn new(workload: &Workload, segment: usize) -> Result<Self, LoadError> {
         let (left, kind) = match workload {
-            Workload::Saturate { samples } => (*samples, Kind::Eager { samples: segment }),
+            Workload::Saturate { samples } => (*samples, ArrivalKind::Eager { samples: segment }),
             Workload::Pattern {
                 pattern,
                 samples,
                 seed,
             } => (*samples, of_pattern(pattern, *seed)?),
         };
-        Ok(Arriving { left, kind })
+        Ok(ArrivingRequests { left, kind })
     }
 
     /// Whether everything was sent.
@@ -50,7 +50,7 @@ impl Arriving {
     /// When the next request comes, if time alone brings it.
     pub fn next(&self) -> Option<Duration> {
         match &self.kind {
-            Kind::Open { next, .. } if self.left > 0 => Some(*next),
+            ArrivalKind::Open { next, .. } if self.left > 0 => Some(*next),
             _ => None,
         }
     }
@@ -58,11 +58,11 @@ impl Arriving {
     /// Samples of a request that comes now.
     pub fn due(&self, now: Duration) -> Option<usize> {
         let samples = match &self.kind {
-            Kind::Eager { samples } => *samples,
-            Kind::Closed { idle: 0, .. } => return None,
-            Kind::Closed { samples, .. } => *samples,
-            Kind::Open { next, .. } if *next <= now => 1,
-            Kind::Open { .. } => return None,
+            ArrivalKind::Eager { samples } => *samples,
+            ArrivalKind::Closed { idle: 0, .. } => return None,
+            ArrivalKind::Closed { samples, .. } => *samples,
+            ArrivalKind::Open { next, .. } if *next <= now => 1,
+            ArrivalKind::Open { .. } => return None,
         };
         Some(samples.min(self.left)).filter(|&s| s > 0)
     }
@@ -72,35 +72,35 @@ impl Arriving {
     pub fn sent(&mut self, samples: usize) {
         self.left -= samples;
         match &mut self.kind {
-            Kind::Eager { .. } => {}
-            Kind::Closed { idle, .. } => *idle -= 1,
-            Kind::Open { arrivals, next } => *next += arrivals.next_gap(),
+            ArrivalKind::Eager { .. } => {}
+            ArrivalKind::Closed { idle, .. } => *idle -= 1,
+            ArrivalKind::Open { arrivals, next } => *next += arrivals.next_gap(),
         }
     }
 
     /// Whether a request that is refused is not sent again.
     pub fn gives_up(&self) -> bool {
-        matches!(self.kind, Kind::Open { .. })
+        matches!(self.kind, ArrivalKind::Open { .. })
     }
 
     /// A request is over.
     pub fn answered(&mut self) {
-        if let Kind::Closed { idle, .. } = &mut self.kind {
+        if let ArrivalKind::Closed { idle, .. } = &mut self.kind {
             *idle += 1;
         }
     }
 }
 
-fn of_pattern(pattern: &LoadPattern, seed: u64) -> Result<Kind, LoadError> {
+fn of_pattern(pattern: &LoadPattern, seed: u64) -> Result<ArrivalKind, LoadError> {
     Ok(match (pattern, Arrivals::new(pattern, seed)?) {
-        (LoadPattern::Closed { clients, samples }, _) => Kind::Closed {
+        (LoadPattern::Closed { clients, samples }, _) => ArrivalKind::Closed {
             idle: clients.count(),
             samples: samples.count(),
         },
-        (_, Some(arrivals)) => Kind::Open {
+        (_, Some(arrivals)) => ArrivalKind::Open {
             arrivals: Box::new(arrivals),
             next: Duration::ZERO,
         },
-        (_, None) => Kind::Eager { samples: 1 },
+        (_, None) => ArrivalKind::Eager { samples: 1 },
     })
 }

@@ -1,10 +1,26 @@
-//! What befalls devices in the middle of a run.
+//! Faults and other changes in the middle of a run.
 
+use crate::ensemble::PolicyKind;
 use crate::serving::{Batch, Verdict};
 
-use super::Incident;
-use super::arriving::Arriving;
+use super::arriving::ArrivingRequests;
 use super::run::{Simulation, add_worker};
+
+/// Something that befalls a device in the middle of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Incident {
+    /// It disappears.
+    Lose(usize),
+    /// It is there again, with the workers that the matrix gives it.
+    Regain(usize),
+    /// The next batch that ends there panics: its requests fail, and its worker is built
+    /// again at once unless it panics too often.
+    Panic(usize),
+    /// Its operations take so many times as long from now on.
+    Slow(usize, f64),
+    /// Another policy.
+    Policy(PolicyKind),
+}
 
 impl Simulation {
     /// Incidents whose time has come.
@@ -41,7 +57,7 @@ impl Simulation {
     }
 
     /// A batch panicked.
-    pub(super) fn panicked(&mut self, batch: &Batch<()>, arriving: &mut Arriving) {
+    pub(super) fn panicked(&mut self, batch: &Batch<()>, arriving: &mut ArrivingRequests) {
         self.panics.retain(|device| *device != batch.device);
         let (verdict, owed) = self.core.panicked(self.now, batch);
         owed.pay(|_| {

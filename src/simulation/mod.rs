@@ -3,7 +3,6 @@
 
 mod arriving;
 mod incidents;
-mod report;
 mod run;
 
 use std::sync::Arc;
@@ -15,14 +14,16 @@ use crate::allocation::Matrix;
 use crate::device::Devices;
 use crate::ensemble::{Ensemble, PolicyKind};
 use crate::load::{LoadError, LoadPattern};
+use crate::metrics::{LatencySplit, LatencySummary, SplitMeans};
 use crate::profile::Costs;
+use crate::trace::Span;
 
-pub use report::{Report, Served};
+pub use incidents::Incident;
 pub use run::Simulation;
 
 /// What serves.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct Scenario {
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     pub matrix: Matrix,
@@ -44,22 +45,6 @@ pub enum Workload {
     },
 }
 
-/// Something that befalls a device in the middle of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Incident {
-    /// It disappears.
-    Lose(usize),
-    /// It is there again, with the workers that the matrix gives it.
-    Regain(usize),
-    /// The next batch that ends there panics: its requests fail, and its worker is built
-    /// again at once unless it panics too often.
-    Panic(usize),
-    /// Its operations take so many times as long from now on.
-    Slow(usize, f64),
-    /// Another policy.
-    Policy(PolicyKind),
-}
-
 /// Why a run gave no figures.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SimulationError {
@@ -75,11 +60,59 @@ pub enum SimulationError {
     Policy(String),
 }
 
+/// One answered request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// When it was answered.
+    pub at: Duration,
+    pub samples: usize,
+    pub latency: Duration,
+    pub split: LatencySplit,
+}
+
+/// Figures of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SimulationReport {
+    /// Samples answered.
+    pub samples: usize,
+    /// From the first request to the last answer.
+    pub elapsed: Duration,
+    pub latency: LatencySummary,
+    /// Mean microseconds of a request.
+    pub split: SplitMeans,
+    pub refused: u64,
+    /// Requests that failed, by an incident.
+    pub failed: u64,
+    /// Share of the run that each device was occupied.
+    pub busy: Vec<f64>,
+    /// Every request, in order of its answer, where they were to be kept.
+    pub served: Vec<Served>,
+    /// What every lane and copy engine did, in order of its end, where that was to be
+    /// kept.
+    pub spans: Vec<Span>,
+}
+
+impl SimulationReport {
+    /// Samples answered a second.
+    pub fn samples_per_s(&self) -> f64 {
+        self.samples as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Busy seconds as shares of the run.
+    fn with_shares(mut self) -> Self {
+        let elapsed = self.elapsed.as_secs_f64().max(1e-9);
+        for busy in &mut self.busy {
+            *busy = (*busy / elapsed).min(1.0);
+        }
+        self
+    }
+}
+
 /// Runs a scene under a workload.
 ///
 /// # Errors
 /// Costs are missing, the policy does not suit the batch sizes, or a request can
 /// never be served.
-pub fn simulate(scene: &Scene, workload: Workload) -> Result<Report, SimulationError> {
+pub fn simulate(scene: &Scenario, workload: Workload) -> Result<SimulationReport, SimulationError> {
     Simulation::new(scene)?.run(workload)
 }

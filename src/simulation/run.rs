@@ -13,9 +13,8 @@ use crate::serving::{
     WorkerSpec, batch_spans, transfer_span,
 };
 
-use super::arriving::Arriving;
-use super::report::{Report, Served};
-use super::{Incident, Scene, SimulationError, Workload};
+use super::arriving::ArrivingRequests;
+use super::{Incident, Scenario, Served, SimulationError, SimulationReport, Workload};
 
 /// A scene ready to run.
 pub struct Simulation {
@@ -33,7 +32,7 @@ pub struct Simulation {
     stop: Option<Arc<AtomicBool>>,
     latency: Latency,
     split: SplitTally,
-    pub(super) report: Report,
+    pub(super) report: SimulationReport,
 }
 
 /// Samples that the pool holds. Live it is bounded by bytes as well; here only
@@ -45,7 +44,7 @@ impl Simulation {
     ///
     /// # Errors
     /// What a worker costs is not known, or the policy does not suit the batch sizes.
-    pub fn new(scene: &Scene) -> Result<Self, SimulationError> {
+    pub fn new(scene: &Scenario) -> Result<Self, SimulationError> {
         let ensemble = &scene.ensemble;
         let policy = scene.policy;
         policy
@@ -81,9 +80,9 @@ impl Simulation {
             stop: None,
             latency: Latency::new(),
             split: SplitTally::default(),
-            report: Report {
+            report: SimulationReport {
                 busy: vec![0.0; count],
-                ..Report::default()
+                ..SimulationReport::default()
             },
         })
     }
@@ -128,8 +127,8 @@ impl Simulation {
     ///
     /// # Errors
     /// A request is larger than the pool, or nothing can serve what waits.
-    pub fn run(mut self, workload: Workload) -> Result<Report, SimulationError> {
-        let mut arriving = Arriving::new(&workload, self.segment)?;
+    pub fn run(mut self, workload: Workload) -> Result<SimulationReport, SimulationError> {
+        let mut arriving = ArrivingRequests::new(&workload, self.segment)?;
         loop {
             self.inject();
             self.knock(&mut arriving)?;
@@ -155,7 +154,7 @@ impl Simulation {
         stop.is_some_and(|stop| stop.load(Ordering::Acquire))
     }
 
-    fn next_time(&self, arriving: &Arriving) -> Option<Duration> {
+    fn next_time(&self, arriving: &ArrivingRequests) -> Option<Duration> {
         let devices = self.devices.iter().filter_map(SimulatedDevice::next_event);
         let incident = self.incidents.first().map(|(at, _)| *at);
         let sleeping = self.core.next_wake();
@@ -164,7 +163,7 @@ impl Simulation {
     }
 
     /// Requests that come now.
-    fn knock(&mut self, arriving: &mut Arriving) -> Result<(), SimulationError> {
+    fn knock(&mut self, arriving: &mut ArrivingRequests) -> Result<(), SimulationError> {
         while let Some(samples) = arriving.due(self.now) {
             let fits = samples > self.core.capacity() || samples <= self.core.free();
             if !fits && !arriving.gives_up() {
@@ -221,7 +220,7 @@ impl Simulation {
         }
     }
 
-    fn advance(&mut self, arriving: &mut Arriving) {
+    fn advance(&mut self, arriving: &mut ArrivingRequests) {
         for device in 0..self.devices.len() {
             if self.devices[device]
                 .next_event()
@@ -235,7 +234,7 @@ impl Simulation {
         }
     }
 
-    fn note(&mut self, at: Duration, happened: Happened<()>, arriving: &mut Arriving) {
+    fn note(&mut self, at: Duration, happened: Happened<()>, arriving: &mut ArrivingRequests) {
         match happened {
             Happened::Copied(transfer, asked) => {
                 self.core.copied(at, transfer.device, transfer.part);
@@ -276,7 +275,7 @@ impl Simulation {
     }
 }
 
-fn add_workers(scene: &Scene, core: &mut Core<()>) -> Result<(), SimulationError> {
+fn add_workers(scene: &Scenario, core: &mut Core<()>) -> Result<(), SimulationError> {
     for (cell, size) in scene.matrix.workers() {
         if *scene.costs.cell(cell.member, cell.device) == CellCost::Unknown {
             return Err(SimulationError::Unknown {

@@ -11,7 +11,7 @@ use super::{Span, SpanKind};
 
 /// The names of what spans number.
 #[derive(Clone, Debug, Default)]
-pub struct Names<'a> {
+pub struct TraceNames<'a> {
     pub devices: Vec<&'a str>,
     pub members: Vec<&'a str>,
 }
@@ -20,8 +20,8 @@ pub struct Names<'a> {
 const LANES: usize = 64;
 
 /// The trace in the JSON object format, times in microseconds since the engine's start.
-pub fn chrome(spans: impl IntoIterator<Item = Span>, names: &Names<'_>) -> Vec<u8> {
-    let mut file = File::new();
+pub fn chrome(spans: impl IntoIterator<Item = Span>, names: &TraceNames<'_>) -> Vec<u8> {
+    let mut file = TraceWriter::new();
     let mut lanes = BTreeSet::new();
     for (number, span) in spans.into_iter().enumerate() {
         lanes.insert((span.device, span.member, span.lane));
@@ -39,20 +39,20 @@ pub fn chrome(spans: impl IntoIterator<Item = Span>, names: &Names<'_>) -> Vec<u
 }
 
 /// Events, written one by one.
-struct File {
+struct TraceWriter {
     bytes: Vec<u8>,
     empty: bool,
 }
 
-impl File {
+impl TraceWriter {
     fn new() -> Self {
-        File {
+        TraceWriter {
             bytes: b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[".to_vec(),
             empty: true,
         }
     }
 
-    fn add(&mut self, event: &Event<'_>) {
+    fn add(&mut self, event: &TraceEvent<'_>) {
         let before = self.bytes.len();
         if !std::mem::take(&mut self.empty) {
             self.bytes.push(b',');
@@ -72,7 +72,7 @@ impl File {
 
 /// One event; fields that its kind does not have are left out.
 #[derive(Serialize)]
-struct Event<'a> {
+struct TraceEvent<'a> {
     ph: &'static str,
     name: &'a str,
     pid: usize,
@@ -86,12 +86,12 @@ struct Event<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     dur: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    args: Option<Args>,
+    args: Option<TraceArgs>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Args {
+enum TraceArgs {
     Batch {
         batch: Option<u64>,
         samples: usize,
@@ -104,8 +104,8 @@ enum Args {
     },
 }
 
-fn slice(span: &Span) -> Event<'static> {
-    Event {
+fn slice(span: &Span) -> TraceEvent<'static> {
+    TraceEvent {
         ph: "X",
         name: span.kind.name(),
         pid: span.device,
@@ -118,12 +118,12 @@ fn slice(span: &Span) -> Event<'static> {
     }
 }
 
-fn overlapping(span: &Span, id: usize, begins: bool) -> Event<'static> {
+fn overlapping(span: &Span, id: usize, begins: bool) -> TraceEvent<'static> {
     let (ph, at) = match begins {
         true => ("b", span.start),
         false => ("e", span.end),
     };
-    Event {
+    TraceEvent {
         ph,
         name: span.kind.name(),
         pid: span.device,
@@ -136,8 +136,8 @@ fn overlapping(span: &Span, id: usize, begins: bool) -> Event<'static> {
     }
 }
 
-fn args(span: &Span) -> Args {
-    Args::Batch {
+fn args(span: &Span) -> TraceArgs {
+    TraceArgs::Batch {
         batch: span.batch,
         samples: span.samples,
         batch_size: span.batch_size,
@@ -147,7 +147,7 @@ fn args(span: &Span) -> Args {
 }
 
 /// What processes and threads are called.
-fn name(file: &mut File, lanes: &BTreeSet<(usize, usize, usize)>, names: &Names<'_>) {
+fn name(file: &mut TraceWriter, lanes: &BTreeSet<(usize, usize, usize)>, names: &TraceNames<'_>) {
     let devices: BTreeSet<usize> = lanes.iter().map(|l| l.0).collect();
     for device in devices {
         let known = names.devices.get(device).map(ToString::to_string);
@@ -167,8 +167,8 @@ fn name(file: &mut File, lanes: &BTreeSet<(usize, usize, usize)>, names: &Names<
     }
 }
 
-fn called(what: &'static str, pid: usize, tid: usize, name: String) -> Event<'static> {
-    Event {
+fn called(what: &'static str, pid: usize, tid: usize, name: String) -> TraceEvent<'static> {
+    TraceEvent {
         ph: "M",
         name: what,
         pid,
@@ -177,7 +177,7 @@ fn called(what: &'static str, pid: usize, tid: usize, name: String) -> Event<'st
         id: None,
         ts: None,
         dur: None,
-        args: Some(Args::Name { name }),
+        args: Some(TraceArgs::Name { name }),
     }
 }
 

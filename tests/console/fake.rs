@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
-use divisi::search::{Doubt, Progress};
+use divisi::search::{Doubt, SearchProgress};
 use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
@@ -461,7 +461,7 @@ pub fn search() -> SearchView {
         shortfall: None,
         state: SearchState::Running,
         max_iter: 10,
-        progress: Progress {
+        progress: SearchProgress {
             iteration: 3,
             neighbour: 41,
             neighbours: 54,
@@ -483,7 +483,7 @@ pub fn search() -> SearchView {
             history: vec![3770.0, 4400.0, 5100.0],
             evaluations: 149,
             bound: Some(5900.0),
-            ..Progress::default()
+            ..SearchProgress::default()
         },
         elapsed: Duration::from_millis(4200),
         left: Some(Duration::from_secs(12)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use divisi::allocation::Cell;
 use divisi::ensemble::BatchSize;
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
-use divisi::search::{Accepted, Progress, Tried};
+use divisi::search::{Accepted, SearchProgress, Tried};
 use divisi::session::*;
 
 use crate::fake::{Bench, search};
@@ -114,7 +114,7 @@ pub fn searching() -> SearchView {
         changes,
     };
     let mut view = search();
-    view.progress = Progress {
+    view.progress = SearchProgress {
         tried: gains.into_iter().map(tried).collect(),
         accepted: steps.into_iter().map(accepted).collect(),
         curve: vec![

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use divisi::allocation::{
-    Cell, Change, Difference, Frame, InvalidMatrix, Matrix, MatrixFile, MatrixFileError,
-    UndoHistory,
+    Cell, Difference, Frame, InvalidMatrix, Matrix, MatrixFile, MatrixFileError, UndoHistory,
+    WorkerChange,
 };
 use divisi::ensemble::{BatchSize, BatchSizes};
 use proptest::prelude::*;
@@ -68,8 +68,8 @@ proptest! {
         let mut rows = vec![vec![None; old.frame().members.len()]; old.frame().devices.len()];
         for entry in Difference::between(&old, &new).entries {
             rows[entry.cell.device][entry.cell.member] = match entry.change {
-                Change::Keep(s) | Change::Start(s) | Change::Resize { to: s, .. } => Some(s),
-                Change::Stop(_) => None,
+                WorkerChange::Keep(s) | WorkerChange::Start(s) | WorkerChange::Resize { to: s, .. } => Some(s),
+                WorkerChange::Stop(_) => None,
             };
         }
         let applied = Matrix::new(Arc::clone(old.frame()), rows.concat());

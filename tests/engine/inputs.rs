@@ -6,7 +6,8 @@ use candle_core::{Device, Tensor};
 use divisi::allocation::{PoolBounds, SegmentTooLarge};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi::ensemble::{
-    Affine, BatchSize, Ensemble, Files, Input, Member, PerChannel, Samples, Steps, Transforms,
+    Affine, BatchSize, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel, Samples,
+    Transforms,
 };
 use divisi::network::Shape;
 use divisi::serving::{BuildError, Engine, EngineError, EngineOptions, PredictorFactory, Request};
@@ -60,10 +61,10 @@ fn ensemble() -> Arc<Ensemble> {
 #[test]
 fn an_image_is_resized_between_the_centres_of_its_pixels_then_scaled() {
     let input = |width, scale, shift| {
-        let steps = Steps {
+        let steps = NormalisationSteps {
             scale: PerChannel::All(scale),
             shift: PerChannel::All(shift),
-            ..Steps::default()
+            ..NormalisationSteps::default()
         };
         Input::new(Shape::image(1, 1, width), &steps).expect("finite")
     };
@@ -83,7 +84,7 @@ fn an_image_is_resized_between_the_centres_of_its_pixels_then_scaled() {
 
 #[test]
 fn channels_and_samples_are_resized_each_by_itself() {
-    let input = Input::new(Shape::image(2, 2, 2), &Steps::default()).expect("finite");
+    let input = Input::new(Shape::image(2, 2, 2), &NormalisationSteps::default()).expect("finite");
     let mut found = [0.0; 16];
     input.convert(Shape::image(2, 1, 1), &[1.0, 2.0, 3.0, 4.0], &mut found);
     let expected: Vec<f32> = [1.0, 2.0, 3.0, 4.0].iter().flat_map(|v| [*v; 4]).collect();

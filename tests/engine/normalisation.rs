@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::{Device, Tensor};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
-use divisi::ensemble::{BatchSize, Ensemble, Files, Input, Member, PerChannel, Steps};
+use divisi::ensemble::{BatchSize, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel};
 use divisi::network::Shape;
 use divisi::serving::{BuildError, PredictorFactory, Request};
 use proptest::prelude::*;
@@ -120,7 +120,7 @@ fn by_the_steps(member: &str, channel: usize, value: f64) -> f64 {
 
 /// A whole sample as a member takes it; resized before it is normalised.
 fn by_hand(ensemble: &Ensemble, member: &Member, sample: &[f32]) -> Vec<f32> {
-    let plain = Input::new(member.input.shape, &Steps::default()).expect("finite");
+    let plain = Input::new(member.input.shape, &NormalisationSteps::default()).expect("finite");
     let mut resized = vec![0.0; member.input.shape.elements()];
     plain.convert(ensemble.input.shape, sample, &mut resized);
     let channel = resized.len() / member.input.shape.channels();
@@ -260,12 +260,12 @@ fn probabilities(member: &Member, input: Vec<f32>) -> Vec<f32> {
 
 #[test]
 fn inceptions_own_input_is_pixels_from_minus_1_to_1() {
-    let steps = Steps {
+    let steps = NormalisationSteps {
         scale: PerChannel::All(1.0 / 255.0),
         mean: PerChannel::Each(MEAN.to_vec()),
         std: PerChannel::Each(STD.to_vec()),
         transform_input: true,
-        ..Steps::default()
+        ..NormalisationSteps::default()
     };
     let input = Input::new(Shape::image(3, 1, 1), &steps).expect("finite");
     for pixel in [0.0f32, 1.0, 127.5, 255.0] {
@@ -299,7 +299,7 @@ proptest! {
         transform in any::<bool>(),
         values in prop::collection::vec(-300f32..300.0, 3 * 2 * 2 * 4),
     ) {
-        let steps = Steps { scale, shift, mean, std, transform_input: transform };
+        let steps = NormalisationSteps { scale, shift, mean, std, transform_input: transform };
         let input = Input::new(Shape::image(3, 2, 2), &steps).expect("finite");
         let mut found = vec![0.0; values.len()];
         input.transform(&values, &mut found);

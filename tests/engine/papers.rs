@@ -9,7 +9,7 @@ use divisi::device::simulated::{Executor, Job, Kernel, Law, OpWork, find_profile
 use divisi::ensemble::{Ensemble, Files, PolicyKind};
 use divisi::load::LoadPattern;
 use divisi::profile::Costs;
-use divisi::simulation::{Report, Scene, Simulation, Workload};
+use divisi::simulation::{Scenario, Simulation, SimulationReport, Workload};
 use divisi::trace::SpanKind;
 
 /// A Titan RTX whose convolutions are called directly, as Ebird's experiments do it:
@@ -171,11 +171,11 @@ fn ensemble(members: &[&str]) -> Arc<Ensemble> {
 }
 
 /// Serves `members` together on one H200 at `rate`.
-fn together(members: &[&str], rate: f64) -> Report {
+fn together(members: &[&str], rate: f64) -> SimulationReport {
     let ensemble = ensemble(members);
     let devices = Devices::simulated(&find_profile("h200").expect("a profile"), 1);
     let rows = vec![vec![64; members.len()]];
-    let scene = Scene {
+    let scene = Scenario {
         matrix: Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid"),
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: PolicyKind::NoWait,
@@ -192,7 +192,7 @@ fn together(members: &[&str], rate: f64) -> Report {
 }
 
 /// Mean seconds from a batch's oldest sample's arrival to its answer, of one member.
-fn latency_of(report: &Report, member: usize) -> f64 {
+fn latency_of(report: &SimulationReport, member: usize) -> f64 {
     let of = |kind: SpanKind| {
         let spans = report.spans.iter();
         let spans = spans.filter(move |s| s.member == member && s.kind == kind);

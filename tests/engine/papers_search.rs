@@ -10,9 +10,9 @@ use divisi::allocation::{Frame, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind};
 use divisi::profile::Costs;
-use divisi::search::{Control, Job, Method};
+use divisi::search::{Control, Method, SearchJob};
 use divisi::serving::FakeFactory;
-use divisi::simulation::{Scene, Simulation, Workload};
+use divisi::simulation::{Scenario, Simulation, Workload};
 use divisi::trace::SpanKind;
 
 fn sample(name: &str) -> Arc<Ensemble> {
@@ -52,7 +52,7 @@ fn found_on(gpus: usize) -> Matrix {
 }
 
 fn found(ensemble: &Arc<Ensemble>, devices: Devices) -> Matrix {
-    let job = Job {
+    let job = SearchJob {
         known: None,
         frame: Frame::of(ensemble, &devices),
         factory: Arc::new(FakeFactory {
@@ -80,7 +80,7 @@ fn workers(matrix: &Matrix, member: usize) -> usize {
 /// Share of all members' samples that the CPU computes in a run by what was found.
 fn share_of_the_cpu(gpus: usize) -> f64 {
     let (ensemble, devices) = imn4_on(gpus);
-    let scene = Scene {
+    let scene = Scenario {
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         matrix: found_on(gpus),
         policy: PolicyKind::NoWait,

@@ -1,7 +1,7 @@
 //! Samples and labels from files: every type and layout, and what is wrong with others.
 
 use divisi::ensemble::samples::to_npy;
-use divisi::ensemble::{Classes, Layout, SampleForm, Samples};
+use divisi::ensemble::{Classes, ImageLayout, SampleForm, Samples};
 use divisi::network::Shape;
 use half::f16;
 
@@ -92,7 +92,7 @@ fn bytes_take_no_more_memory_than_their_file_and_a_batch() {
 fn images_pixel_by_pixel_become_channel_by_channel() {
     let shape = Shape::image(3, 2, 2);
     let form = SampleForm {
-        layout: Layout::Nhwc,
+        layout: ImageLayout::Nhwc,
         ..SampleForm::new(shape)
     };
     // Pixel p of channel c is 10 c + p; the second image is a hundred more.

@@ -7,8 +7,8 @@ use divisi::allocation::{Cell, Footprints, Frame, Matrix};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
-    Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Found, Method,
-    Score, SearchError, Ties, greedy, greedy_by, worst_fit,
+    Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Method, Score,
+    SearchError, SearchResult, Ties, greedy, greedy_by, worst_fit,
 };
 use proptest::prelude::*;
 
@@ -174,12 +174,12 @@ const GAIN: Comparison = Comparison {
     pairs: 6,
 };
 
-fn found(matrix: Matrix) -> Found {
-    Found {
+fn found(matrix: Matrix) -> SearchResult {
+    SearchResult {
         gain: Some(GAIN),
         evaluations: 3,
         iterations: 1,
-        ..Found::of(matrix, SCORE, Score::of_runs(&[5.0]))
+        ..SearchResult::of(matrix, SCORE, Score::of_runs(&[5.0]))
     }
 }
 

@@ -9,8 +9,8 @@ use divisi::device::Devices;
 use divisi::device::simulated::{DeviceClass, DeviceProfile, Law, find_profile};
 use divisi::ensemble::{BatchSizes, Ensemble, Files, PolicyKind};
 use divisi::profile::Costs;
-use divisi::search::{Control, Doubt, Found, Gap, Job, Method, Score, VirtualBench};
-use divisi::simulation::{Report, Scene, Workload, simulate};
+use divisi::search::{Control, Doubt, Gap, Method, Score, SearchJob, SearchResult, VirtualBench};
+use divisi::simulation::{Scenario, SimulationReport, Workload, simulate};
 use proptest::prelude::*;
 
 use crate::common::{digits, fakes};
@@ -32,8 +32,8 @@ pub fn policy(name: &str) -> PolicyKind {
 }
 
 /// A search that runs nothing: it says its bound all the same.
-fn searched(ensemble: &Arc<Ensemble>, devices: &Devices, method: Method) -> Found {
-    let job = Job {
+fn searched(ensemble: &Arc<Ensemble>, devices: &Devices, method: Method) -> SearchResult {
+    let job = SearchJob {
         known: None,
         ensemble: Arc::clone(ensemble),
         devices: devices.clone(),
@@ -60,8 +60,8 @@ fn served(
     devices: &Devices,
     matrix: Matrix,
     workload: Workload,
-) -> Report {
-    let scene = Scene {
+) -> SimulationReport {
+    let scene = Scenario {
         costs: Arc::new(Costs::of_laws(ensemble, devices)),
         policy: ensemble.policy,
         ensemble: Arc::clone(ensemble),
@@ -203,7 +203,7 @@ fn what_is_found_under_elastic_stays_below_the_bound() {
 fn what_exceeds_its_bound_is_called_that_and_not_a_gap_of_nothing() {
     let gap = |steady: Score, bound: f64| {
         let found = searched(&imn1("no-wait"), &v100s(4), predicted());
-        let found = Found {
+        let found = SearchResult {
             steady: Some(steady),
             bound: Some(bound),
             ..found

@@ -13,8 +13,8 @@ use divisi::ensemble::{Ensemble, Files};
 use divisi::profile::Costs;
 use divisi::search::profiling::Profiler;
 use divisi::search::{
-    Algorithm, Bounds, Cache, Control, Doubt, Evaluator, EvaluatorKind, Found, Gap, Goal, Job,
-    Method, Objective, SearchError, VirtualBench,
+    Algorithm, Bounds, Cache, Control, Doubt, Evaluator, EvaluatorKind, Gap, Goal, Method,
+    Objective, SearchError, SearchJob, SearchResult, VirtualBench,
 };
 
 use crate::common::{digits, fakes, two_devices};
@@ -39,8 +39,8 @@ pub fn search(
     ensemble: &Arc<Ensemble>,
     devices: &Devices,
     method: Method,
-) -> Result<Found, SearchError> {
-    let job = Job {
+) -> Result<SearchResult, SearchError> {
+    let job = SearchJob {
         known: None,
         ensemble: Arc::clone(ensemble),
         devices: devices.clone(),
@@ -129,7 +129,7 @@ fn latency_is_sought_at_the_cost_of_throughput_only() {
     let throughput = search(&ensemble, &devices, asking(goal(Objective::Throughput)));
     let latency = search(&ensemble, &devices, asking(goal(Objective::Latency)));
     let (throughput, latency) = (throughput.expect("finds"), latency.expect("finds"));
-    let p99 = |found: &Found| found.latency.expect("simulated").p99;
+    let p99 = |found: &SearchResult| found.latency.expect("simulated").p99;
     assert!(p99(&latency) <= p99(&throughput));
     assert!(throughput.predicted >= latency.predicted);
     assert_eq!((&throughput.shortfall, &latency.shortfall), (&None, &None));

@@ -8,7 +8,7 @@ use divisi::device::Devices;
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
 use divisi::ensemble::{BatchSize, BatchSizes, Ensemble};
 use divisi::profile::Costs;
-use divisi::search::local::{Edit, LocalSearch, MemoryBudget, Position};
+use divisi::search::local::{EntryEdit, LocalSearch, MemoryBudget, Position};
 use divisi::search::model::{Batching, Limits, ModelEvaluator, Rates};
 use divisi::search::{Control, Evaluator, worst_fit};
 use proptest::prelude::*;
@@ -121,11 +121,11 @@ proptest! {
         let mut changes = changes;
         changes.sort_unstable();
         changes.dedup_by_key(|(cell, _)| *cell);
-        let edit = |&(cell, to): &(usize, usize)| Edit {
+        let edit = |&(cell, to): &(usize, usize)| EntryEdit {
             cell: Cell { device: cell / 4, member: cell % 4 },
             to: to.checked_sub(1),
         };
-        let edits: Vec<Edit> = changes.iter().map(edit).collect();
+        let edits: Vec<EntryEdit> = changes.iter().map(edit).collect();
         let mut after = numbers.clone();
         changes.iter().for_each(|&(cell, to)| after[cell] = to);
         let new = matrix(&bed.frame, &after);

@@ -8,14 +8,16 @@ use divisi::allocation::{Footprints, Frame, Matrix};
 use divisi::device::simulated::find_profile;
 use divisi::ensemble::Ensemble;
 use divisi::profile::Costs;
-use divisi::search::{Arriving, Control, Kind, Method, PlanOrder, SearchError, VirtualBench, plan};
+use divisi::search::{
+    Control, FleetDevice, LatencyRun, Method, PlanOrder, SearchError, VirtualBench, plan,
+};
 
 use crate::search_bounds::{imn1, policy};
 use crate::search_goals::{imn4, search, small, v100s};
 
 /// What two V100s and a half could do at most.
 fn order(most: usize, p99: Option<Duration>) -> PlanOrder {
-    let kind = |name: &str| Kind {
+    let kind = |name: &str| FleetDevice {
         name: name.into(),
         profile: find_profile("v100").expect("built in"),
     };
@@ -101,7 +103,7 @@ fn bounds_rule_out_what_no_device_can_do() {
 fn served(policy: &str, rate: f64, most: usize) -> PlanOrder {
     PlanOrder {
         ensemble: imn1(policy),
-        kinds: vec![Kind {
+        kinds: vec![FleetDevice {
             name: "v100".into(),
             profile: find_profile("v100").expect("built in"),
         }],
@@ -163,7 +165,7 @@ fn latencies_that_grow_without_end_are_none() {
     let bench = VirtualBench::new(ensemble, devices, footprints, costs);
     assert!(bench.pace(&matrix).expect("runs").samples_per_s > 150.0);
     let latency = |rate, arriving| bench.latency(&matrix, rate, arriving).expect("runs");
-    for arriving in [Arriving::WHOLE, Arriving::FRESH[0]] {
+    for arriving in [LatencyRun::WHOLE, LatencyRun::FRESH[0]] {
         assert_eq!(latency(150.0, arriving), None, "{arriving:?}");
         assert!(latency(100.0, arriving).is_some(), "{arriving:?}");
     }

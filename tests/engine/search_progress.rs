@@ -8,8 +8,8 @@ use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
 use divisi::ensemble::Ensemble;
 use divisi::search::{
-    Algorithm, Bounds, Control, Evaluator, EvaluatorKind, Goal, Job, Method, Progress, Score,
-    SearchError, greedy, worst_fit,
+    Algorithm, Bounds, Control, Evaluator, EvaluatorKind, Goal, Method, Score, SearchError,
+    SearchJob, SearchProgress, greedy, worst_fit,
 };
 use proptest::prelude::*;
 
@@ -37,10 +37,10 @@ fn start(ensemble: &Ensemble, devices: &Devices) -> Matrix {
 }
 
 /// Runs a search on simulated devices to its end.
-fn searched(method: Method, count: usize) -> (Progress, Matrix, f64) {
+fn searched(method: Method, count: usize) -> (SearchProgress, Matrix, f64) {
     let ensemble = digits();
     let devices = Devices::simulated(&find_profile("v100").expect("built in"), count);
-    let job = Job {
+    let job = SearchJob {
         known: None,
         ensemble: Arc::clone(&ensemble),
         devices: devices.clone(),
@@ -57,7 +57,7 @@ fn searched(method: Method, count: usize) -> (Progress, Matrix, f64) {
 }
 
 /// The start with every accepted step's entries put in, one step after another.
-fn replayed(start: &Matrix, progress: &Progress) -> Matrix {
+fn replayed(start: &Matrix, progress: &SearchProgress) -> Matrix {
     let size = |matrix: &Matrix, cell| matrix.get(cell);
     let mut entries: Vec<_> = start.cells().map(|cell| size(start, cell)).collect();
     let members = start.frame().members.len();

@@ -7,7 +7,7 @@ use divisi::allocation::{Footprints, Matrix};
 use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
 use divisi::ensemble::PolicyKind;
-use divisi::profile::{Learnt, Measured};
+use divisi::profile::{BatchTimes, Learnt};
 use divisi::search::{EvaluatorKind, worst_fit};
 use divisi::serving::{Engine, EngineOptions};
 use divisi::session::{
@@ -243,7 +243,7 @@ fn batch_times_are_learnt_as_a_line_through_what_was_seen() {
 
 #[test]
 fn a_profile_goes_at_the_pace_that_serving_shows() {
-    let profile = Measured::new(vec![(8, 1e-3), (16, 2e-3)]).expect("sane");
+    let profile = BatchTimes::new(vec![(8, 1e-3), (16, 2e-3)]).expect("sane");
     let mut learnt = Learnt::default();
     learnt.see(0, 1, 10, 8.0, 3e-3);
     assert_eq!(learnt.pace(0, 1, &profile), None, "too few");

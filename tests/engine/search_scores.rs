@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use divisi::allocation::{Footprints, Matrix};
-use divisi::metrics::student::{mean_and_error, t95};
+use divisi::metrics::stats::{mean_and_error, t95};
 use divisi::search::{
-    Bounds, Comparison, Control, Doubt, Evaluator, Found, Score, SearchError, confirm, greedy,
-    worst_fit,
+    Bounds, Comparison, Control, Doubt, Evaluator, Score, SearchError, SearchResult, confirm,
+    greedy, worst_fit,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -70,7 +70,7 @@ fn start() -> Matrix {
 }
 
 /// The paper's search: before what it found was run again, and after.
-fn searched(seed: u64, each_worker: f64) -> (Found, Found) {
+fn searched(seed: u64, each_worker: f64) -> (SearchResult, SearchResult) {
     let (mut judge, control) = (Noisy::new(seed, each_worker), Control::default());
     let bounds = Bounds {
         max_iter: 2,
@@ -86,8 +86,8 @@ fn searched(seed: u64, each_worker: f64) -> (Found, Found) {
 /// cent above what it does, and was reported.
 #[test]
 fn the_best_of_many_noisy_figures_is_run_again_before_it_is_reported() {
-    let all: Vec<(Found, Found)> = (0..60).map(|seed| searched(seed, 0.0)).collect();
-    let gains = |which: fn(&(Found, Found)) -> &Found| {
+    let all: Vec<(SearchResult, SearchResult)> = (0..60).map(|seed| searched(seed, 0.0)).collect();
+    let gains = |which: fn(&(SearchResult, SearchResult)) -> &SearchResult| {
         let gains = all.iter().map(which);
         let gains = gains.map(|f| f.score / f.start_score - 1.0);
         mean_and_error(&gains.collect::<Vec<f64>>()).0
@@ -199,7 +199,7 @@ fn what_has_no_room_to_run_in_is_not_compared() {
     }
     let start = start();
     let other = start.neighbours().swap_remove(0);
-    let found = Found::of(
+    let found = SearchResult::of(
         other.clone(),
         Score::of_runs(&[9.0, 9.5]),
         Score::of_runs(&[8.0]),

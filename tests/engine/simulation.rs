@@ -10,18 +10,18 @@ use divisi::ensemble::{Ensemble, PolicyKind};
 use divisi::load::LoadPattern;
 use divisi::profile::Costs;
 use divisi::simulation::{
-    Incident, Report, Scene, Simulation, SimulationError, Workload, simulate,
+    Incident, Scenario, Simulation, SimulationError, SimulationReport, Workload, simulate,
 };
 
 use super::common::digits;
 
 /// Every member of digits on every one of `count` devices of `kind` at `size`.
-fn scene(kind: &str, count: usize, size: i64, policy: &str) -> Scene {
+fn scene(kind: &str, count: usize, size: i64, policy: &str) -> Scenario {
     let ensemble = digits();
     let devices = Devices::simulated(&find_profile(kind).expect("a profile"), count);
     let rows = vec![vec![size; ensemble.members.len()]; count];
     let matrix = Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid");
-    Scene {
+    Scenario {
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: policy.parse().expect("a policy"),
         ensemble,
@@ -117,7 +117,7 @@ fn a_device_that_is_lost_in_the_middle_costs_time_but_no_request() {
 }
 
 /// Answers that a device which is gone gave all the same: none.
-fn mean_after(report: &Report, at: Duration, device: usize) -> f64 {
+fn mean_after(report: &SimulationReport, at: Duration, device: usize) -> f64 {
     let late = report
         .spans
         .iter()
@@ -143,7 +143,7 @@ fn a_request_larger_than_the_pool_is_an_error() {
 fn costs_that_were_never_measured_are_named() {
     let ensemble: Arc<Ensemble> = digits();
     let devices = super::common::two_devices();
-    let scene = Scene {
+    let scene = Scenario {
         matrix: super::common::everywhere(&ensemble, &devices),
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: PolicyKind::NoWait,

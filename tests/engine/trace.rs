@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divisi::trace::{Names, Span, SpanKind, chrome};
+use divisi::trace::{Span, SpanKind, TraceNames, chrome};
 use serde_json::{Value, json};
 
 fn span(kind: SpanKind, start: u64, end: u64) -> Span {
@@ -22,7 +22,7 @@ fn span(kind: SpanKind, start: u64, end: u64) -> Span {
 }
 
 fn events(spans: &[Span]) -> Vec<Value> {
-    let names = Names {
+    let names = TraceNames {
         devices: vec!["cpu:0", "cpu \"1\""],
         members: vec!["a", "b", "c"],
     };

@@ -33,7 +33,7 @@ fn each<T>(
 }
 
 /// What was read so far.
-struct Rows {
+struct CsvRows {
     header: StringRecord,
     labelled: bool,
     values: Vec<f32>,
@@ -42,7 +42,7 @@ struct Rows {
 
 pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let width = form.shape.elements();
-    let begin = |header| Rows::begin(header, width);
+    let begin = |header| CsvRows::begin(header, width);
     let mut rows = each(bytes, begin, |rows, line, record| {
         rows.take(line, record, width, &form.classes)
     })?;
@@ -51,7 +51,7 @@ pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, Sa
     Samples::new(rows.values, width, rows.labelled.then_some(rows.labels))
 }
 
-impl Rows {
+impl CsvRows {
     fn begin(header: StringRecord, width: usize) -> Result<Self, SamplesError> {
         if !header.is_empty() && header.iter().all(|h| h.trim().parse::<f64>().is_ok()) {
             return Err(SamplesError::NoHeader);
@@ -63,7 +63,7 @@ impl Rows {
                 found: header.len() - usize::from(labelled && !header.is_empty()),
             });
         }
-        Ok(Rows {
+        Ok(CsvRows {
             header,
             labelled,
             values: Vec::new(),

@@ -6,7 +6,6 @@
 mod csv;
 mod error;
 mod form;
-mod layout;
 mod npy;
 mod table;
 
@@ -19,15 +18,19 @@ use rand_chacha::ChaCha8Rng;
 use crate::network::Shape;
 
 pub use error::SamplesError;
+<<<<<<< HEAD
 pub use form::{Classes, SampleForm};
-pub use layout::Layout;
+pub use layout::ImageLayout;
 pub use npy::to_npy;
-use table::Table;
+=======
+pub use form::{Classes, ImageLayout, SampleForm};
+>>>>>>> 6261cbd (refactor: small files of the engine's lower rooms merged where they change together)
+use table::NumberTable;
 
 /// Rows of raw values (before scaling), with labels where they are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
-    source: Source,
+    source: SampleSource,
     /// All values as float32, once somebody asked for that.
     floats: OnceLock<Vec<f32>>,
     /// Rows of the source that are left out.
@@ -39,10 +42,10 @@ pub struct Samples {
 
 /// Where values come from.
 #[derive(Clone, Debug, PartialEq)]
-enum Source {
+enum SampleSource {
     MadeUp,
     Floats(Vec<f32>),
-    File(Table, Shape, Layout),
+    File(NumberTable, Shape, ImageLayout),
 }
 
 impl Samples {
@@ -65,7 +68,7 @@ impl Samples {
                 found: values.len(),
             });
         }
-        let samples = Samples::from_source(Source::Floats(values), rows, width)?;
+        let samples = Samples::from_source(SampleSource::Floats(values), rows, width)?;
         match labels {
             Some(labels) => samples.with_labels(labels),
             None => Ok(samples),
@@ -78,10 +81,10 @@ impl Samples {
     /// # Errors
     /// [`SamplesError::Empty`] where there is no row or value.
     pub fn synthetic(rows: usize, width: usize) -> Result<Self, SamplesError> {
-        Samples::from_source(Source::MadeUp, rows, width)
+        Samples::from_source(SampleSource::MadeUp, rows, width)
     }
 
-    fn from_source(source: Source, rows: usize, width: usize) -> Result<Self, SamplesError> {
+    fn from_source(source: SampleSource, rows: usize, width: usize) -> Result<Self, SamplesError> {
         if rows == 0 || width == 0 {
             return Err(SamplesError::Empty);
         }
@@ -101,7 +104,7 @@ impl Samples {
     /// # Errors
     /// [`SamplesError::Kind`].
     pub fn check_name(name: &str) -> Result<(), SamplesError> {
-        Kind::of(name).map(drop)
+        SampleFileKind::of(name).map(drop)
     }
 
     /// Reads the bytes of a file called `name`; labels are the last column of a CSV,
@@ -110,9 +113,9 @@ impl Samples {
     /// # Errors
     /// What is wrong, and in which line.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
-        match Kind::of(name)? {
-            Kind::Csv => csv::samples(&bytes, form),
-            Kind::Npy => npy::samples(bytes, form),
+        match SampleFileKind::of(name)? {
+            SampleFileKind::Csv => csv::samples(&bytes, form),
+            SampleFileKind::Npy => npy::samples(bytes, form),
         }
     }
 
@@ -131,9 +134,9 @@ impl Samples {
         if self.labels.is_some() {
             return Err(SamplesError::LabelledTwice);
         }
-        let labels = match Kind::of(name)? {
-            Kind::Csv => csv::labels(&bytes, classes)?,
-            Kind::Npy => npy::labels(bytes, classes)?,
+        let labels = match SampleFileKind::of(name)? {
+            SampleFileKind::Csv => csv::labels(&bytes, classes)?,
+            SampleFileKind::Npy => npy::labels(bytes, classes)?,
         };
         self.with_labels(labels)
     }
@@ -185,9 +188,9 @@ impl Samples {
     pub fn bytes(&self) -> usize {
         let of_floats = |values: &Vec<f32>| size_of_val(&values[..]);
         let source = match &self.source {
-            Source::MadeUp => 0,
-            Source::Floats(values) => of_floats(values),
-            Source::File(table, ..) => table.bytes(),
+            SampleSource::MadeUp => 0,
+            SampleSource::Floats(values) => of_floats(values),
+            SampleSource::File(table, ..) => table.bytes(),
         };
         source + self.floats.get().map_or(0, of_floats)
     }
@@ -199,7 +202,7 @@ impl Samples {
         match self.borrow(0, self.rows) {
             Some(values) => values,
             None => self.floats.get_or_init(|| match self.source {
-                Source::MadeUp => {
+                SampleSource::MadeUp => {
                     make_up(self.skipped * self.width + all).split_off(self.skipped * self.width)
                 }
                 _ => self.read(0, self.rows),
@@ -222,7 +225,7 @@ impl Samples {
     /// where they are not neighbours or not float32.
     pub fn rows(&self, first: usize, count: usize) -> Cow<'_, [f32]> {
         let first = first % self.len();
-        if let Source::MadeUp = self.source {
+        if let SampleSource::MadeUp = self.source {
             self.values();
         }
         if first + count <= self.len() {
@@ -251,8 +254,10 @@ impl Samples {
         let skipped = self.skipped * self.width;
         let from = skipped + from.start..skipped + from.end;
         match &self.source {
-            Source::Floats(values) => values.get(from),
-            Source::File(table, shape, layout) if layout.is_plain(*shape) => table.borrow(from),
+            SampleSource::Floats(values) => values.get(from),
+            SampleSource::File(table, shape, layout) if layout.is_plain(*shape) => {
+                table.borrow(from)
+            }
             _ => None,
         }
     }
@@ -260,7 +265,7 @@ impl Samples {
     /// Neighbours made float32 in the right order.
     fn read(&self, first: usize, count: usize) -> Vec<f32> {
         let mut values = Vec::with_capacity(count * self.width);
-        if let Source::File(table, shape, layout) = &self.source {
+        if let SampleSource::File(table, shape, layout) = &self.source {
             let first = (self.skipped + first) * self.width;
             table.read(first..first + count * self.width, &mut values);
             layout.to_planes(*shape, &mut values);
@@ -292,17 +297,17 @@ impl Samples {
 }
 
 /// What a file is, by its name.
-enum Kind {
+enum SampleFileKind {
     Csv,
     Npy,
 }
 
-impl Kind {
+impl SampleFileKind {
     fn of(name: &str) -> Result<Self, SamplesError> {
         let lower = name.to_ascii_lowercase();
         match lower.rsplit_once('.') {
-            Some((_, "csv")) => Ok(Kind::Csv),
-            Some((_, "npy")) => Ok(Kind::Npy),
+            Some((_, "csv")) => Ok(SampleFileKind::Csv),
+            Some((_, "npy")) => Ok(SampleFileKind::Npy),
             _ => Err(SamplesError::Kind),
         }
     }

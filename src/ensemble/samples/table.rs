@@ -67,7 +67,7 @@ impl Number {
 
 /// A file's numbers as they lie in it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Table {
+pub(super) struct NumberTable {
     bytes: Vec<u8>,
     /// Where the first number is.
     start: usize,
@@ -104,7 +104,7 @@ fn rounded(number: impl Into<f64>) -> Result<i128, f64> {
     is_whole.then_some(number as i128).ok_or(number)
 }
 
-impl Table {
+impl NumberTable {
     /// `values` numbers in `bytes` from `start` on; none where there are fewer.
     pub fn new(
         bytes: Vec<u8>,
@@ -115,7 +115,7 @@ impl Table {
     ) -> Option<Self> {
         let room = bytes.len().checked_sub(start)?;
         let there = values.checked_mul(number.bytes())? <= room;
-        there.then_some(Table {
+        there.then_some(NumberTable {
             bytes,
             start,
             values,

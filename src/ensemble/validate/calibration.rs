@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::error::EnsembleError;
-use super::super::manifest::{Calibration, Manifest};
-use super::super::samples::{SampleForm, Samples, SamplesError};
-use super::source::ManifestSource;
+use crate::ensemble::files::EnsembleError;
+use crate::ensemble::manifest::{CalibrationTable, Manifest, ManifestSource};
+use crate::ensemble::samples::{SampleForm, Samples, SamplesError};
 use crate::network::Shape;
 
 /// Values of made-up samples at most: half a gibibyte of them.
@@ -43,7 +42,7 @@ pub(super) fn calibration(
 /// Samples with their labels; rows are left out of both.
 fn read(
     page: &ManifestSource<'_>,
-    table: &Calibration,
+    table: &CalibrationTable,
     file: &str,
     form: &SampleForm<'_>,
 ) -> Result<Samples, EnsembleError> {

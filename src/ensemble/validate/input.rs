@@ -2,10 +2,9 @@
 
 use toml::Spanned;
 
-use super::super::error::EnsembleError;
-use super::super::manifest::{InputTable, MemberInput};
-use super::super::{Input, PerChannel, Steps};
-use super::source::ManifestSource;
+use crate::ensemble::files::EnsembleError;
+use crate::ensemble::manifest::{InputTable, ManifestSource, MemberInput};
+use crate::ensemble::{Input, NormalisationSteps, PerChannel};
 use crate::network::Shape;
 use crate::words;
 
@@ -13,16 +12,16 @@ use crate::words;
 pub(super) fn ensemble(
     page: &ManifestSource<'_>,
     table: &InputTable,
-) -> Result<(Input, Steps), EnsembleError> {
+) -> Result<(Input, NormalisationSteps), EnsembleError> {
     let shape = shape(page, "input.shape", &table.shape)?;
-    let written = Written {
+    let written = NormalisationFields {
         field: "input",
         scale: table.scale.as_ref(),
         shift: table.shift.as_ref(),
         mean: table.mean.as_ref(),
         std: table.std.as_ref(),
     };
-    let steps = written.steps(page, shape, Steps::default())?;
+    let steps = written.steps(page, shape, NormalisationSteps::default())?;
     let input = written.input(page, shape, &steps)?;
     Ok((input, steps))
 }
@@ -31,7 +30,7 @@ pub(super) fn ensemble(
 pub(super) fn member(
     page: &ManifestSource<'_>,
     table: Option<&MemberInput>,
-    of_ensemble: &(Input, Steps),
+    of_ensemble: &(Input, NormalisationSteps),
 ) -> Result<Input, EnsembleError> {
     let (ensemble, inherited) = of_ensemble;
     let Some(table) = table else {
@@ -41,7 +40,7 @@ pub(super) fn member(
         None => ensemble.shape,
         Some(written) => own_shape(page, written, ensemble.shape)?,
     };
-    let written = Written {
+    let written = NormalisationFields {
         field: "members.input",
         scale: table.scale.as_ref(),
         shift: table.shift.as_ref(),
@@ -83,7 +82,7 @@ fn transform_input(
 }
 
 /// Normalisation as a table has it.
-struct Written<'a> {
+struct NormalisationFields<'a> {
     /// The table's name.
     field: &'a str,
     scale: Option<&'a Spanned<PerChannel>>,
@@ -92,19 +91,19 @@ struct Written<'a> {
     std: Option<&'a Spanned<PerChannel>>,
 }
 
-impl Written<'_> {
+impl NormalisationFields<'_> {
     /// What is not written is as in `inherited`.
     fn steps(
         &self,
         page: &ManifestSource<'_>,
         shape: Shape,
-        inherited: Steps,
-    ) -> Result<Steps, EnsembleError> {
+        inherited: NormalisationSteps,
+    ) -> Result<NormalisationSteps, EnsembleError> {
         let read = |name: &str, written: Option<&Spanned<PerChannel>>, inherited| match written {
             None => Ok(inherited),
             Some(written) => per_channel(page, &format!("{}.{name}", self.field), written, shape),
         };
-        Ok(Steps {
+        Ok(NormalisationSteps {
             scale: read("scale", self.scale, inherited.scale)?,
             shift: read("shift", self.shift, inherited.shift)?,
             mean: read("mean", self.mean, inherited.mean)?,
@@ -117,7 +116,7 @@ impl Written<'_> {
         &self,
         page: &ManifestSource<'_>,
         shape: Shape,
-        steps: &Steps,
+        steps: &NormalisationSteps,
     ) -> Result<Input, EnsembleError> {
         Input::new(shape, steps).map_err(|channel| {
             let all = [self.std, self.scale, self.mean, self.shift];

@@ -1,26 +1,25 @@
 //! The members: their names, networks and weights.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::error::{EnsembleError, line_of};
-use super::super::files::Files;
-use super::super::manifest::{Manifest, MemberTable};
-use super::super::member::{Member, Outputs};
-use super::super::temperature::Temperature;
-use super::super::vote_weight::VoteWeight;
-use super::super::{Input, Steps};
-use super::source::ManifestSource;
-use super::{check_name, input, naming};
+use toml::Spanned;
+
+use super::{check_name, input};
+use crate::ensemble::files::{EnsembleError, Files, line_of};
+use crate::ensemble::logits::Temperature;
+use crate::ensemble::manifest::{Manifest, ManifestSource, MemberTable};
+use crate::ensemble::member::{Member, OutputKind, VoteWeight};
+use crate::ensemble::{Input, NormalisationSteps};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
-use crate::network::{Graph, Naming, Shape, Weights, WeightsError};
+use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 
 pub(super) fn members(
     page: &ManifestSource<'_>,
     manifest: &Manifest,
-    input: &(Input, Steps),
+    input: &(Input, NormalisationSteps),
     classes: usize,
 ) -> Result<Vec<Arc<Member>>, EnsembleError> {
     let tables = manifest.members.get_ref();
@@ -59,13 +58,13 @@ fn build_member(
     page: &ManifestSource<'_>,
     table: &MemberTable,
     index: usize,
-    input: &(Input, Steps),
+    input: &(Input, NormalisationSteps),
     classes: usize,
     of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
     let input = input::member(page, table.input.as_ref(), input)?;
     let graph = network(page, table, input.shape, classes)?;
-    let naming = naming::naming(page, table)?;
+    let naming = naming(page, table)?;
     let weights = match &table.weights {
         None => Weights::synthetic(&graph, index as u64),
         Some(name) => weights(page.files, name, &table.name, &graph, &naming)?,
@@ -87,7 +86,7 @@ fn temperature(
     table: &MemberTable,
     of_all: Temperature,
 ) -> Result<Temperature, EnsembleError> {
-    let values = table.outputs == Outputs::Values;
+    let values = table.outputs == OutputKind::Values;
     let Some(written) = &table.temperature else {
         return Ok(if values { Temperature::ONE } else { of_all });
     };
@@ -166,4 +165,72 @@ fn layers(files: &Files, file: &str, input: Shape) -> Result<Graph, EnsembleErro
         line: line_of(&text, e.offset),
         message: e.error.to_string(),
     })
+}
+
+pub(super) fn naming(
+    page: &ManifestSource<'_>,
+    table: &MemberTable,
+) -> Result<Naming, EnsembleError> {
+    let spans = [
+        ("prefix", table.prefix.as_ref().map(Spanned::span)),
+        ("rename", table.rename.as_ref().map(Spanned::span)),
+        ("ignore", table.ignore.as_ref().map(Spanned::span)),
+    ];
+    let mut written = spans.into_iter().filter_map(|(f, s)| Some((f, s?)));
+    match (&table.weights, written.next()) {
+        (None, Some((field, span))) => {
+            let why = format!("members.{field}: belongs to `weights`, a file; there is none");
+            Err(page.wrong(span.start, why))
+        }
+        _ => Ok(Naming {
+            prefix: prefix(page, table.prefix.as_ref())?,
+            rename: rename(page, table.rename.as_ref())?,
+            ignore: ignore(page, table.ignore.as_ref())?,
+        }),
+    }
+}
+
+fn prefix(
+    page: &ManifestSource<'_>,
+    written: Option<&Spanned<String>>,
+) -> Result<Option<String>, EnsembleError> {
+    match written {
+        Some(w) if w.get_ref().is_empty() => {
+            let why = "members.prefix: expected what names begin with, found nothing";
+            Err(page.wrong(w.span().start, why))
+        }
+        written => Ok(written.map(|w| w.get_ref().clone())),
+    }
+}
+
+fn rename(
+    page: &ManifestSource<'_>,
+    written: Option<&Spanned<BTreeMap<String, String>>>,
+) -> Result<BTreeMap<String, String>, EnsembleError> {
+    let Some(written) = written else {
+        return Ok(BTreeMap::new());
+    };
+    let names = written.get_ref();
+    if names
+        .iter()
+        .any(|(from, to)| from.is_empty() || to.is_empty())
+    {
+        let why = "members.rename: expected names, from the file's to the network's, found nothing";
+        return Err(page.wrong(written.span().start, why));
+    }
+    Ok(names.clone())
+}
+
+fn ignore(
+    page: &ManifestSource<'_>,
+    written: Option<&Spanned<Vec<String>>>,
+) -> Result<Vec<Pattern>, EnsembleError> {
+    let Some(written) = written else {
+        return Ok(Vec::new());
+    };
+    if written.get_ref().iter().any(String::is_empty) {
+        let why = "members.ignore: expected names (`*` stands for anything), found nothing";
+        return Err(page.wrong(written.span().start, why));
+    }
+    Ok(written.get_ref().iter().map(Pattern::new).collect())
 }

@@ -3,21 +3,18 @@
 mod calibration;
 mod input;
 mod members;
-mod naming;
-mod policy;
-mod source;
 
 use std::collections::HashMap;
-
-use source::ManifestSource;
+use std::num::NonZeroU32;
 
 use crate::compute::gpu::Precision;
+use crate::words;
 
 use super::batch_sizes::BatchSizes;
-use super::error::EnsembleError;
-use super::files::Files;
-use super::manifest::Manifest;
-use super::member::Outputs;
+use super::files::{EnsembleError, Files};
+use super::manifest::{Manifest, ManifestSource, PolicyTable};
+use super::member::OutputKind;
+use super::policy::{DEFAULT_WAIT, PolicyKind, Wait};
 use super::{Ensemble, SampleForm};
 
 /// Characters of a name at most.
@@ -80,7 +77,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     };
     let ensemble = Ensemble {
         segment_size: source.count("segment_size", segment, 1 << 20)?,
-        policy: policy::policy(source, &manifest, &batch_sizes)?,
+        policy: policy(source, &manifest, &batch_sizes)?,
         calibration: calibration::calibration(source, &manifest, &form)?,
         precision: precision(source, &manifest)?,
         name: manifest.name,
@@ -103,7 +100,7 @@ fn outputs(
     at: usize,
     ensemble: &Ensemble,
 ) -> Result<(), EnsembleError> {
-    let outputs: Vec<Outputs> = ensemble.members.iter().map(|m| m.outputs).collect();
+    let outputs: Vec<OutputKind> = ensemble.members.iter().map(|m| m.outputs).collect();
     let combination = ensemble.combination();
     let suits = combination.check_outputs(&outputs, &ensemble.member_names());
     suits.map_err(|why| source.wrong(at, why))
@@ -151,5 +148,48 @@ fn labels(
             Ok(Some(labels.get_ref().clone()))
         }
         None => Ok(None),
+    }
+}
+
+fn policy(
+    page: &ManifestSource<'_>,
+    manifest: &Manifest,
+    sizes: &BatchSizes,
+) -> Result<PolicyKind, EnsembleError> {
+    let Some(spanned) = &manifest.policy else {
+        return Ok(PolicyKind::NoWait);
+    };
+    let wrong = |why: String| page.wrong(spanned.span().start, why);
+    let table = spanned.get_ref();
+    let wait = wait(table).map_err(wrong)?;
+    let named = PolicyKind::named(&table.kind, wait);
+    let kind = named.map_err(|why| wrong(format!("policy.kind: {why}")))?;
+    let kind = with_max_inf(kind, table).map_err(wrong)?;
+    kind.check(sizes)
+        .map_err(|why| wrong(format!("policy.kind: {why}")))?;
+    Ok(kind)
+}
+
+fn wait(table: &PolicyTable) -> Result<Wait, String> {
+    match table.wait_ms {
+        None => Ok(DEFAULT_WAIT),
+        Some(ms) => Wait::of_millis(ms).map_err(|_| {
+            let found = words::number(ms);
+            format!("policy.wait_ms: expected 0 to 60000, found {found}")
+        }),
+    }
+}
+
+fn with_max_inf(kind: PolicyKind, table: &PolicyTable) -> Result<PolicyKind, String> {
+    let Some(found) = table.max_inf else {
+        return Ok(kind);
+    };
+    let number = u32::try_from(found).ok().and_then(NonZeroU32::new);
+    match (kind, number) {
+        (PolicyKind::Elastic { .. }, Some(_)) => Ok(PolicyKind::Elastic { max_inf: number }),
+        (PolicyKind::Elastic { .. }, None) => Err(format!(
+            "policy.max_inf: expected a number of samples above 0, found {found}"
+        )),
+        _ => Err(format!("policy.max_inf: `{}` has none", kind.name())),
     }
 }

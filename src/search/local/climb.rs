@@ -9,12 +9,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::allocation::Frame;
-use crate::search::control::{Control, Stopped};
+use crate::search::control::Control;
+use crate::search::error::Stopped;
 use crate::search::evaluator::Score;
-use crate::search::progress::{Progress, Tried};
+use crate::search::progress::{SearchProgress, Tried};
 
 use super::moves::{Move, pairs, promising, remove};
-use super::position::{Edit, Position};
+use super::position::{EntryEdit, Position};
 
 /// Better by less than this is rounding.
 const BETTER: f64 = 1.0 + 1e-7;
@@ -167,7 +168,7 @@ impl<'a> LocalSearch<'a> {
     }
 
     /// The best change of one entry, all of which are noted.
-    fn best_single(&mut self, position: &mut Position<'_>, edits: &[Edit]) -> Option<Move> {
+    fn best_single(&mut self, position: &mut Position<'_>, edits: &[EntryEdit]) -> Option<Move> {
         let mut best = (position.score() * BETTER, None);
         for edit in edits {
             if !position.allows(&[*edit]) {
@@ -210,7 +211,7 @@ impl<'a> LocalSearch<'a> {
         let score = position.score();
         let due = self.published.elapsed() >= PUBLISH_EVERY;
         let (evaluations, steps) = (self.before.0 + self.evaluations, self.before.1 + self.steps);
-        self.control.update(|p: &mut Progress| {
+        self.control.update(|p: &mut SearchProgress| {
             p.iteration = steps;
             p.evaluations = evaluations;
             p.scores.push(score);
@@ -236,7 +237,7 @@ impl<'a> LocalSearch<'a> {
     fn publish(&mut self) {
         self.published = Instant::now();
         let evaluations = self.before.0 + self.evaluations;
-        self.control.update(|p: &mut Progress| {
+        self.control.update(|p: &mut SearchProgress| {
             p.evaluations = evaluations;
             p.show_tried(&self.tried);
         });
@@ -264,7 +265,7 @@ fn perturb(position: &mut Position<'_>, restart: usize, random: &mut ChaCha8Rng)
             0 => None,
             size => Some(size - 1),
         };
-        let edit = [Edit { cell: *cell, to }];
+        let edit = [EntryEdit { cell: *cell, to }];
         if position.get(*cell) != to && position.allows(&edit) {
             position.go(&edit);
         }

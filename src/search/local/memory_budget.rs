@@ -4,7 +4,7 @@
 use crate::allocation::{Cell, Footprints, Frame};
 use crate::device::Devices;
 
-use super::position::Edit;
+use super::position::EntryEdit;
 
 /// What workers take in each memory space, and what is taken.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl MemoryBudget {
     }
 
     /// Whether `edits` fit; `old` says what is at their cells now.
-    pub fn fits(&mut self, edits: &[Edit], old: impl Fn(Cell) -> Option<usize>) -> bool {
+    pub fn fits(&mut self, edits: &[EntryEdit], old: impl Fn(Cell) -> Option<usize>) -> bool {
         self.apply(edits, &old);
         let fits = edits.iter().all(|edit| self.holds(edit.cell.device));
         for edit in edits.iter().rev() {
@@ -69,7 +69,7 @@ impl MemoryBudget {
     }
 
     /// Books `edits`, whether they fit or not.
-    pub fn apply(&mut self, edits: &[Edit], old: impl Fn(Cell) -> Option<usize>) {
+    pub fn apply(&mut self, edits: &[EntryEdit], old: impl Fn(Cell) -> Option<usize>) {
         for edit in edits {
             self.change(edit.cell, old(edit.cell), edit.to);
         }

@@ -7,4 +7,4 @@ mod position;
 
 pub use climb::{LocalOptimum, LocalSearch};
 pub use memory_budget::MemoryBudget;
-pub use position::{Edit, Position};
+pub use position::{EntryEdit, Position};

@@ -7,18 +7,18 @@
 
 use crate::allocation::Cell;
 
-use super::position::{Edit, Position};
+use super::position::{EntryEdit, Position};
 
 /// Entries changed in one step: one to four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    edits: [Edit; 4],
+    edits: [EntryEdit; 4],
     len: usize,
 }
 
 impl Move {
     /// A step of these entries, four at most.
-    pub fn of(edits: &[Edit]) -> Self {
+    pub fn of(edits: &[EntryEdit]) -> Self {
         let len = edits.len().min(4);
         let mut step = Move {
             edits: [edits[0]; 4],
@@ -29,14 +29,14 @@ impl Move {
     }
 
     /// What changes.
-    pub fn edits(&self) -> &[Edit] {
+    pub fn edits(&self) -> &[EntryEdit] {
         &self.edits[..self.len]
     }
 }
 
 /// Entries that could help by themselves: more workers, other batch sizes, and slow
 /// workers gone.
-pub fn promising(position: &Position<'_>) -> Vec<Edit> {
+pub fn promising(position: &Position<'_>) -> Vec<EntryEdit> {
     let mut found = Vec::new();
     for cell in position.cells() {
         if position.get(cell).is_some() {
@@ -55,7 +55,7 @@ pub fn promising(position: &Position<'_>) -> Vec<Edit> {
 /// A promising entry with what makes room for it: a worker of the same member moves
 /// there from another device; a worker in the same memory goes, takes a smaller batch or
 /// moves to another device; two workers of different members swap their devices.
-pub fn pairs(position: &Position<'_>, edit: Edit) -> Vec<Move> {
+pub fn pairs(position: &Position<'_>, edit: EntryEdit) -> Vec<Move> {
     let mut found = Vec::new();
     let workers = position.cells().filter(|cell| *cell != edit.cell);
     for cell in workers {
@@ -80,7 +80,7 @@ pub fn pairs(position: &Position<'_>, edit: Edit) -> Vec<Move> {
 /// The worker at `there`, which is in the way, goes to another device.
 fn displacements(
     position: &Position<'_>,
-    edit: Edit,
+    edit: EntryEdit,
     there: Cell,
     size: usize,
 ) -> impl Iterator<Item = Move> {
@@ -91,7 +91,7 @@ fn displacements(
 }
 
 /// The worker at `from` goes to `edit`, another one there goes where it was.
-fn swaps(position: &Position<'_>, edit: Edit, from: Cell) -> impl Iterator<Item = Move> {
+fn swaps(position: &Position<'_>, edit: EntryEdit, from: Cell) -> impl Iterator<Item = Move> {
     let there = position.cells();
     let there = there.filter(move |c| c.device == edit.cell.device && *c != edit.cell);
     there.filter_map(move |other| {
@@ -105,14 +105,14 @@ fn swaps(position: &Position<'_>, edit: Edit, from: Cell) -> impl Iterator<Item 
     })
 }
 
-fn put(cell: Cell, size: usize) -> Edit {
-    Edit {
+fn put(cell: Cell, size: usize) -> EntryEdit {
+    EntryEdit {
         cell,
         to: Some(size),
     }
 }
 
 /// No worker at `cell` any more.
-pub fn remove(cell: Cell) -> Edit {
-    Edit { cell, to: None }
+pub fn remove(cell: Cell) -> EntryEdit {
+    EntryEdit { cell, to: None }
 }

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use crate::allocation::{Cell, Frame, InvalidMatrix, Matrix};
-use crate::search::model::{Drain, Programme, Rates, Runner, WorkerRate, steady};
+use crate::search::model::{Drain, Programme, Rates, RunWorker, WorkerRate, steady};
 
 use super::memory_budget::MemoryBudget;
 
 /// One entry changed to batch size number `to`, or to no worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct EntryEdit {
     pub cell: Cell,
     pub to: Option<usize>,
 }
@@ -25,11 +25,11 @@ pub struct Position<'a> {
     numbers: Vec<usize>,
     /// Workers of each member.
     counts: Vec<usize>,
-    workers: Vec<Runner>,
+    workers: Vec<RunWorker>,
     programme: Programme,
     score: f64,
     /// Memory for neighbours.
-    changed: Vec<Runner>,
+    changed: Vec<RunWorker>,
     gone: Vec<usize>,
     new: Vec<WorkerRate>,
     scratch: Programme,
@@ -57,8 +57,8 @@ impl<'a> Position<'a> {
         };
         let number = |size| rates.sizes().iter().position(|s| *s == size);
         let workers = matrix.workers();
-        let edits: Vec<Edit> = workers
-            .map(|(cell, size)| Edit {
+        let edits: Vec<EntryEdit> = workers
+            .map(|(cell, size)| EntryEdit {
                 cell,
                 to: number(size),
             })
@@ -96,7 +96,9 @@ impl<'a> Position<'a> {
     pub fn go_to(&mut self, entries: &[Option<usize>]) {
         let cells = self.cells().zip(entries);
         let changed = cells.filter(|(cell, to)| self.get(*cell) != **to);
-        let edits: Vec<Edit> = changed.map(|(cell, to)| Edit { cell, to: *to }).collect();
+        let edits: Vec<EntryEdit> = changed
+            .map(|(cell, to)| EntryEdit { cell, to: *to })
+            .collect();
         self.go(&edits);
     }
 
@@ -115,14 +117,14 @@ impl<'a> Position<'a> {
     }
 
     /// Whether the changed matrix would be valid and fit.
-    pub fn allows(&mut self, edits: &[Edit]) -> bool {
+    pub fn allows(&mut self, edits: &[EntryEdit]) -> bool {
         let entries = &self.entries;
         let members = self.rates.members();
         let old = |cell: Cell| entries[cell.device * members + cell.member];
         self.room.fits(edits, old) && edits.iter().all(|e| self.leaves_a_worker(e, edits))
     }
 
-    fn leaves_a_worker(&self, edit: &Edit, edits: &[Edit]) -> bool {
+    fn leaves_a_worker(&self, edit: &EntryEdit, edits: &[EntryEdit]) -> bool {
         if edit.to.is_some() {
             return true;
         }
@@ -133,7 +135,7 @@ impl<'a> Position<'a> {
     }
 
     /// Samples a second of a run of the changed matrix, which must be allowed.
-    pub fn score_with(&mut self, edits: &[Edit]) -> f64 {
+    pub fn score_with(&mut self, edits: &[EntryEdit]) -> f64 {
         self.gone.clear();
         self.new.clear();
         self.changed.clone_from(&self.workers);
@@ -161,7 +163,7 @@ impl<'a> Position<'a> {
     }
 
     /// Moves to the changed matrix.
-    pub fn go(&mut self, edits: &[Edit]) {
+    pub fn go(&mut self, edits: &[EntryEdit]) {
         let entries = &self.entries;
         let members = self.rates.members();
         self.room

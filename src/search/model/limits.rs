@@ -6,8 +6,7 @@ use crate::device::Devices;
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
-use super::batching::Batching;
-use super::place::{LEAST, Place};
+use super::batching::{Batching, EntryCosts, LEAST};
 use super::program::{Programme, WorkerRate};
 
 /// The least seconds and the highest rate of a worker at every entry and batch size.
@@ -42,7 +41,7 @@ impl Limits {
                 continue;
             }
             for member in 0..members {
-                let place = Place::new(costs, batching, member, device);
+                let place = EntryCosts::new(costs, batching, member, device);
                 workers.extend(sizes.iter().map(|&size| at_best(&place, size)));
             }
         }
@@ -98,7 +97,7 @@ impl Limits {
     }
 }
 
-fn at_best(place: &Place<'_>, size: BatchSize) -> WorkerRate {
+fn at_best(place: &EntryCosts<'_>, size: BatchSize) -> WorkerRate {
     let rows = place.rows(size).into_iter();
     let seconds = rows.map(|rows| place.batch(rows).occupied / rows as f64);
     WorkerRate {

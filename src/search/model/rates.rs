@@ -5,9 +5,8 @@ use crate::device::Devices;
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
-use super::batching::Batching;
-use super::drain::Runner;
-use super::place::{LEAST, Place};
+use super::batching::{Batching, EntryCosts, LEAST};
+use super::evaluator::RunWorker;
 use super::program::WorkerRate;
 
 /// Samples of a run: the paper measures over 1 024 (section IV.A). Evaluator `bench`
@@ -16,7 +15,7 @@ pub const RUN: usize = 1024;
 
 /// One entry at one batch size, while enough samples wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate {
+pub struct EntryRate {
     /// Seconds of the whole device that a sample takes.
     pub seconds: f64,
     /// Samples a second with the device to itself.
@@ -35,7 +34,7 @@ pub struct Rates {
     run: usize,
     sizes: Vec<BatchSize>,
     /// Device by device, member by member, size by size.
-    rates: Vec<Rate>,
+    rates: Vec<EntryRate>,
 }
 
 impl Rates {
@@ -58,7 +57,7 @@ impl Rates {
         for device in 0..devices {
             let slower = slowdown.get(device).copied().unwrap_or(1.0).max(LEAST);
             for member in 0..members {
-                let place = Place::new(costs, batching, member, device);
+                let place = EntryCosts::new(costs, batching, member, device);
                 rates.extend(sizes.iter().map(|&size| rate(&place, size, slower)));
             }
         }
@@ -107,7 +106,7 @@ impl Rates {
     }
 
     /// The rate of an entry at batch size number `size`.
-    pub fn at(&self, cell: Cell, size: usize) -> Rate {
+    pub fn at(&self, cell: Cell, size: usize) -> EntryRate {
         let entry = cell.device * self.members + cell.member;
         self.rates[entry * self.sizes.len() + size]
     }
@@ -124,15 +123,15 @@ impl Rates {
     }
 
     /// The same as a run takes it.
-    pub fn runner(&self, cell: Cell, size: usize) -> Runner {
-        Runner {
+    pub fn runner(&self, cell: Cell, size: usize) -> RunWorker {
+        RunWorker {
             rate: self.worker(cell, size),
             latency: self.at(cell, size).latency,
         }
     }
 
     /// The workers of a matrix of the same frame.
-    pub fn workers(&self, matrix: &Matrix) -> Vec<Runner> {
+    pub fn workers(&self, matrix: &Matrix) -> Vec<RunWorker> {
         let size_of = |size: BatchSize| self.sizes.iter().position(|s| *s == size);
         let workers = matrix.workers();
         workers
@@ -142,9 +141,9 @@ impl Rates {
 }
 
 /// All lanes of a worker together: each runs its batches one after another.
-fn rate(place: &Place<'_>, size: BatchSize, slower: f64) -> Rate {
+fn rate(place: &EntryCosts<'_>, size: BatchSize, slower: f64) -> EntryRate {
     let lanes = place.lanes(size);
-    let mut all = Rate {
+    let mut all = EntryRate {
         seconds: 0.0,
         most: 0.0,
         latency: 0.0,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::allocation::Frame;
 use crate::device::{Devices, Host};
 use crate::profile::Costs;
-use crate::search::evaluator::SearchError;
+use crate::search::error::SearchError;
 use crate::search::model::{Batching, Limits, Programme, WorkerRate};
 
 use super::PlanOrder;
@@ -105,7 +105,7 @@ impl PlanOrder {
 }
 
 /// What one device of a kind can do at best.
-struct Share {
+struct DeviceCeiling {
     /// For each member, at any batch size.
     workers: Vec<WorkerRate>,
     /// Seconds of one sample of each member.
@@ -115,7 +115,7 @@ struct Share {
 /// What bounds fleets: nothing that they can do is above.
 pub(super) struct Ceilings {
     members: usize,
-    shares: Vec<Share>,
+    shares: Vec<DeviceCeiling>,
 }
 
 impl Ceilings {
@@ -129,7 +129,7 @@ impl Ceilings {
             let limits = Limits::new(&frame, &one, &costs, Batching::of(&order.ensemble));
             let best = limits.best_workers(|_, _| true).into_iter();
             let members = 0..order.ensemble.members.len();
-            Share {
+            DeviceCeiling {
                 workers: best
                     .map(|w| WorkerRate {
                         device: number,

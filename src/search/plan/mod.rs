@@ -12,7 +12,7 @@ use crate::device::simulated::DeviceProfile;
 use crate::ensemble::Ensemble;
 
 use super::control::Control;
-use super::evaluator::SearchError;
+use super::error::SearchError;
 use fleets::{Ceilings, fleets};
 use offers::{nearest, offers, pareto};
 
@@ -29,7 +29,7 @@ const LARGEST_CLOSEST: usize = 64;
 
 /// A kind of device that could be had.
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub struct FleetDevice {
     /// A built-in profile's name, or a file.
     pub name: String,
     pub profile: Arc<DeviceProfile>,
@@ -39,7 +39,7 @@ pub struct Kind {
 #[derive(Clone, Debug)]
 pub struct PlanOrder {
     pub ensemble: Arc<Ensemble>,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<FleetDevice>,
     /// Devices at most, of all kinds together.
     pub most: usize,
     /// Samples a second that have to be served.

@@ -7,15 +7,15 @@ use std::time::Duration;
 use crate::allocation::{Frame, Matrix};
 use crate::device::Devices;
 use crate::search::control::Control;
-use crate::search::doubt::Doubt;
-use crate::search::evaluator::SearchError;
+use crate::search::error::SearchError;
+use crate::search::evaluator::Doubt;
 use crate::search::goal::{Goal, LoadedLatency};
-use crate::search::goals::{Candidate, best_under_load, shortfall};
 use crate::search::greedy::Bounds;
-use crate::search::job::Job;
+use crate::search::job::SearchJob;
 use crate::search::method::Method;
 use crate::search::model_search::ModelSearch;
-use crate::search::worst_fit::worst_fit;
+use crate::search::placement::worst_fit;
+use crate::search::under_load::{Candidate, best_under_load, shortfall};
 use crate::serving::FakeFactory;
 
 use super::PlanOrder;
@@ -127,8 +127,8 @@ pub(super) fn offers(
     ))
 }
 
-fn job(order: &PlanOrder, devices: &Devices) -> Job {
-    Job {
+fn job(order: &PlanOrder, devices: &Devices) -> SearchJob {
+    SearchJob {
         known: None,
         frame: Frame::of(&order.ensemble, devices),
         ensemble: Arc::clone(&order.ensemble),

@@ -15,8 +15,7 @@ use crate::device::gpu::GpuInfo;
 use crate::device::{DeviceKind, pin_current_thread, thread_pool};
 use crate::ensemble::BatchSize;
 use crate::metrics::stats::median;
-use crate::search::control::Stopped;
-use crate::search::evaluator::SearchError;
+use crate::search::error::{SearchError, Stopped};
 use crate::serving::{BuildError, GpuRunner};
 
 use super::Profiler;
@@ -69,7 +68,7 @@ fn on_device(
     still_measuring: &AtomicUsize,
 ) -> Result<Vec<f64>, SearchError> {
     let measured = catch_unwind(AssertUnwindSafe(|| {
-        let mut runner = Runner::new(profiler, member, device, sizes[0])?;
+        let mut runner = ProfiledWorker::new(profiler, member, device, sizes[0])?;
         let times = runner.times(profiler, sizes)?;
         Ok((runner, times))
     }));
@@ -84,7 +83,7 @@ fn on_device(
 }
 
 /// A worker without an engine around it.
-enum Runner {
+enum ProfiledWorker {
     Partition(Partition),
     Gpu(Box<GpuRunner>),
 }
@@ -96,7 +95,7 @@ struct Partition {
     output: Tensor,
 }
 
-impl Runner {
+impl ProfiledWorker {
     fn new(
         profiler: &Profiler<'_>,
         member: usize,
@@ -105,16 +104,16 @@ impl Runner {
     ) -> Result<Self, SearchError> {
         match &profiler.devices.get(device).kind {
             DeviceKind::Gpu { info } => on_gpu(profiler, member, info, largest)
-                .map(|runner| Runner::Gpu(Box::new(runner)))
+                .map(|runner| ProfiledWorker::Gpu(Box::new(runner)))
                 .map_err(|e| SearchError::Evaluation(e.to_string())),
-            _ => Partition::new(profiler, member, device, largest).map(Runner::Partition),
+            _ => Partition::new(profiler, member, device, largest).map(ProfiledWorker::Partition),
         }
     }
 
     fn run(&mut self, rows: usize) -> Result<Duration, SearchError> {
         let took = match self {
-            Runner::Partition(partition) => partition.run(rows),
-            Runner::Gpu(gpu) => gpu.run(rows),
+            ProfiledWorker::Partition(partition) => partition.run(rows),
+            ProfiledWorker::Gpu(gpu) => gpu.run(rows),
         };
         took.map_err(|e| SearchError::Evaluation(e.to_string()))
     }
@@ -124,7 +123,7 @@ impl Runner {
         self.run(sizes[sizes.len() - 1])?;
         let mut times = Vec::new();
         for &rows in sizes {
-            if let Runner::Gpu(_) = self {
+            if let ProfiledWorker::Gpu(_) = self {
                 // What suits a shape is looked for when it first comes.
                 self.run(rows)?;
             }

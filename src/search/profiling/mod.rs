@@ -2,21 +2,25 @@
 //! of device, measured once and kept.
 
 mod measure;
-mod store;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sha2::{Digest, Sha256};
+
 use crate::allocation::{Cell, Footprints};
+use crate::compute::gpu::Precision;
+use crate::device::gpu::GpuInfo;
 use crate::device::{DeviceKind, Devices};
-use crate::ensemble::Ensemble;
-use crate::profile::{Costs, Measured};
+use crate::ensemble::{Ensemble, Member};
+use crate::profile::{BatchTimes, Costs};
 use crate::serving::PredictorFactory;
 
-use super::cache::Cache;
+use super::cache::{Cache, hex, processor, read_checked, write_checked};
 use super::control::Control;
-use super::evaluator::SearchError;
+use super::error::SearchError;
 
 use measure::measure;
 
@@ -44,7 +48,7 @@ pub struct Profiled {
 
 /// Partitions of as many threads are one kind, GPUs of one model another: what is measured
 /// on one holds for all.
-struct Kind<'a> {
+struct LikeDevices<'a> {
     like: &'a DeviceKind,
     devices: Vec<usize>,
 }
@@ -52,7 +56,7 @@ struct Kind<'a> {
 /// Seconds of a batch on a device that is lost.
 const NEVER: f64 = 1e6;
 
-impl Kind<'_> {
+impl LikeDevices<'_> {
     /// Those that are busy while it is measured: partitions take from each other, GPUs do
     /// not.
     fn busy(&self) -> &[usize] {
@@ -97,7 +101,7 @@ impl Profiler<'_> {
             for member in 0..self.ensemble.members.len() {
                 let sizes = self.sizes(member, &kind).unwrap_or_default();
                 let path = self.path(member, &kind);
-                let known = path.and_then(|p| store::load(&p, &sizes));
+                let known = path.and_then(|p| load(&p, &sizes));
                 let Some(known) = known.or_else(|| self.never(&kind)) else {
                     continue;
                 };
@@ -136,24 +140,24 @@ impl Profiler<'_> {
         })
     }
 
-    fn path(&self, member: usize, kind: &Kind<'_>) -> Option<PathBuf> {
+    fn path(&self, member: usize, kind: &LikeDevices<'_>) -> Option<PathBuf> {
         let cache = self.cache?;
         let member = &self.ensemble.members[member];
         let key = match kind.like {
-            DeviceKind::Gpu { info } => store::gpu_key(member, info, self.ensemble.precision),
-            like => store::key(member, like.threads(), kind.devices.len()),
+            DeviceKind::Gpu { info } => gpu_key(member, info, self.ensemble.precision),
+            like => cpu_key(member, like.threads(), kind.devices.len()),
         };
-        Some(store::path(cache.folder(), &key))
+        Some(profile_path(cache.folder(), &key))
     }
 
-    fn kinds(&self) -> Vec<Kind<'_>> {
-        let mut kinds: Vec<Kind<'_>> = Vec::new();
+    fn kinds(&self) -> Vec<LikeDevices<'_>> {
+        let mut kinds: Vec<LikeDevices<'_>> = Vec::new();
         let real = self.devices.iter().enumerate();
         for (index, device) in real.filter(|(_, d)| d.kind.profile().is_none()) {
             let like = &device.kind;
             match kinds.iter_mut().find(|k| k.like.is_like(like)) {
                 Some(kind) => kind.devices.push(index),
-                None => kinds.push(Kind {
+                None => kinds.push(LikeDevices {
                     like,
                     devices: vec![index],
                 }),
@@ -169,21 +173,21 @@ impl Profiler<'_> {
 
     /// What batches take on GPUs that are all lost: as good as for ever. Nothing is ever
     /// placed there, but something must be known.
-    fn never(&self, kind: &Kind<'_>) -> Option<Measured> {
+    fn never(&self, kind: &LikeDevices<'_>) -> Option<BatchTimes> {
         let lost = self.devices.memory_bytes(kind.devices[0]) == 0;
         let is_gpu = matches!(kind.like, DeviceKind::Gpu { .. });
-        (is_gpu && lost).then(|| Measured::new(vec![(1, NEVER)]).ok())?
+        (is_gpu && lost).then(|| BatchTimes::new(vec![(1, NEVER)]).ok())?
     }
 
     /// The profile kept, or a new one; whether it is new.
     fn profile(
         &self,
         member: usize,
-        kind: &Kind<'_>,
-    ) -> Result<(Arc<Measured>, bool), SearchError> {
+        kind: &LikeDevices<'_>,
+    ) -> Result<(Arc<BatchTimes>, bool), SearchError> {
         let sizes = self.sizes(member, kind)?;
         let path = self.path(member, kind);
-        if let Some(known) = path.as_deref().and_then(|p| store::load(p, &sizes)) {
+        if let Some(known) = path.as_deref().and_then(|p| load(p, &sizes)) {
             return Ok((Arc::new(known), false));
         }
         if let Some(never) = self.never(kind) {
@@ -191,16 +195,17 @@ impl Profiler<'_> {
         }
         self.control.update(|p| p.measuring = true);
         let points = measure(self, member, kind.busy(), &sizes)?;
-        let profile = Measured::new(points).map_err(|e| SearchError::Evaluation(e.to_string()))?;
+        let profile =
+            BatchTimes::new(points).map_err(|e| SearchError::Evaluation(e.to_string()))?;
         if let Some(path) = path {
             // What cannot be kept is measured again next time; nothing else is lost.
-            let _ = store::keep(&path, &profile);
+            let _ = keep(&path, &profile);
         }
         Ok((Arc::new(profile), true))
     }
 
     /// Batch sizes that fit on every device that is measured at once, largest first.
-    fn sizes(&self, member: usize, kind: &Kind<'_>) -> Result<Vec<usize>, SearchError> {
+    fn sizes(&self, member: usize, kind: &LikeDevices<'_>) -> Result<Vec<usize>, SearchError> {
         let sizes: Vec<_> = self.ensemble.batch_sizes.iter().collect();
         let device = kind.devices[0];
         let needed = |size| self.footprints.bytes(Cell { device, member }, size);
@@ -213,4 +218,49 @@ impl Profiler<'_> {
         }
         Ok(fitting)
     }
+}
+
+/// Names a profile: everything that could change a time goes in. Weights do not.
+fn cpu_key(member: &Member, threads: usize, partitions: usize) -> String {
+    let mut hash = Sha256::new();
+    let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
+    hash.update(format!("profile {build:?} {}", processor()));
+    hash.update(crate::compute::kernels_in_use());
+    hash.update(format!("{threads} threads, {partitions} partitions"));
+    hash.update(format!("{:?} {:?}", member.graph, member.outputs));
+    hex(hash)
+}
+
+/// The same for a model of GPU that computes in `precision`.
+fn gpu_key(member: &Member, gpu: &GpuInfo, precision: Precision) -> String {
+    let mut hash = Sha256::new();
+    let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
+    // Samples come from this machine's memory.
+    hash.update(format!("profile {build:?} {}", processor()));
+    let model = (&gpu.name, gpu.capability, gpu.multiprocessors, gpu.driver);
+    let cudnn = cfg!(feature = "cudnn");
+    hash.update(format!("gpu {model:?} {precision} {cudnn}"));
+    hash.update(format!("{:?} {:?}", member.graph, member.outputs));
+    hex(hash)
+}
+
+/// Where the profile called `key` is kept.
+fn profile_path(folder: &Path, key: &str) -> PathBuf {
+    folder.join(format!("profile-{}.json", &key[..32]))
+}
+
+/// A profile that was kept and has all of `sizes`.
+fn load(path: &Path, sizes: &[usize]) -> Option<BatchTimes> {
+    let profile: BatchTimes = read_checked(path)?;
+    let points = Vec::from(profile.clone());
+    let has = |size: &usize| points.iter().any(|(rows, _)| rows == size);
+    sizes.iter().all(has).then_some(profile)
+}
+
+/// Keeps a profile.
+///
+/// # Errors
+/// The disk is full or not writable.
+fn keep(path: &Path, profile: &BatchTimes) -> io::Result<()> {
+    write_checked(path, profile)
 }

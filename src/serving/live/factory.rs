@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::compute::gpu::Program;
 use crate::compute::{ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor};
 use crate::device::gpu::{self, Gpu, GpuInfo};
-use crate::ensemble::{BatchSize, Ensemble, Outputs};
+use crate::ensemble::{BatchSize, Ensemble, OutputKind};
 use crate::lock::lock;
 use crate::network::{GraphError, WeightsError};
 
@@ -96,10 +96,10 @@ impl NetworkFactory {
         let network = &self.ensemble.members[member];
         network.weights.check()?;
         let lowered = match network.outputs {
-            Outputs::Probabilities | Outputs::Values => {
+            OutputKind::Probabilities | OutputKind::Values => {
                 Lowered::new(&network.graph, &network.weights)
             }
-            Outputs::Logits => Lowered::new(&network.graph.with_softmax()?, &network.weights),
+            OutputKind::Logits => Lowered::new(&network.graph.with_softmax()?, &network.weights),
         };
         // A file that was written to meanwhile gave neither the old weights nor the new.
         network.weights.check()?;

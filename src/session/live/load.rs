@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::ensemble::Samples;
-use crate::load::{Generator, LoadPattern, Tally};
+use crate::load::{Generator, LoadPattern, LoadTally};
 use crate::lock::lock;
 use crate::serving::Engine;
 use crate::session::{Accuracy, LoadView, LogLevel, Refusal};
@@ -20,7 +20,7 @@ pub(super) struct Load {
     pattern: Option<LoadPattern>,
     generator: Option<Generator>,
     /// Of all generators since the load was last started from rest.
-    tally: Arc<Tally>,
+    tally: Arc<LoadTally>,
     seed: u64,
 }
 

@@ -9,7 +9,8 @@ use crate::ensemble::{Ensemble, Samples};
 use crate::lock::lock;
 use crate::profile::Costs;
 use crate::search::{
-    Algorithm, Cache, Control, Found, Job, Method, Outcome, Progress, SearchError,
+    Algorithm, Cache, Control, Method, SearchError, SearchJob, SearchOutcome, SearchProgress,
+    SearchResult,
 };
 use crate::serving::{Engine, PredictorFactory, Reservation};
 use crate::session::{LogLevel, Refusal, SearchState, SearchView};
@@ -78,7 +79,7 @@ impl Searches {
         // Until it says otherwise: profiles may have to be measured first.
         let measures = !devices.all_simulated() && !method.quiet;
         let (reservation, measured_on) = self.room(measures, &devices, &control)?;
-        let job = Job {
+        let job = SearchJob {
             ensemble: Arc::new(Ensemble {
                 policy: self.engine.policy(),
                 segment_size: self.engine.segment_size(),
@@ -94,7 +95,7 @@ impl Searches {
             known,
         };
         let end = Arc::default();
-        control.update(|p: &mut Progress| p.measuring = measures);
+        control.update(|p: &mut SearchProgress| p.measuring = measures);
         let evaluator = method.evaluator_on(&devices);
         let work = {
             let (control, end) = (Arc::clone(&control), Arc::clone(&end));
@@ -217,7 +218,7 @@ impl Searches {
 }
 
 fn tell(
-    result: &Result<Outcome, SearchError>,
+    result: &Result<SearchOutcome, SearchError>,
     control: &Control,
     end: &Mutex<Option<End>>,
     engine: &Engine,
@@ -236,7 +237,7 @@ fn tell(
     });
 }
 
-fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, String) {
+fn describe(result: &Result<SearchOutcome, SearchError>) -> (SearchState, LogLevel, String) {
     match result {
         Ok(outcome) => {
             let found = &outcome.found;
@@ -272,7 +273,7 @@ fn describe(result: &Result<Outcome, SearchError>) -> (SearchState, LogLevel, St
 }
 
 /// A score with how sure it is, and what it gains on the start.
-fn in_words(found: &Found) -> String {
+fn in_words(found: &SearchResult) -> String {
     let score = format!("{:.0} samples/s ({})", found.score, found.doubt);
     match found.gain {
         Some(gain) if found.score == found.start_score && !gain.is_better() => {

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use divisi::allocation::MatrixFile;
 use divisi::device::simulated::find_profile;
 use divisi::ensemble::Ensemble;
-use divisi::search::{Control, Kind, Offer, PlanOrder, Planned, SearchError, plan};
+use divisi::search::{Control, FleetDevice, Offer, PlanOrder, Planned, SearchError, plan};
 use serde::Serialize;
 
 use super::args::{OutputFormat, PlanArgs};
@@ -103,7 +103,7 @@ fn order(args: &PlanArgs, ensemble: Arc<Ensemble>) -> Result<PlanOrder> {
     let kind = |name: &String| {
         let name = bare(name);
         let profile = find_profile(name).map_err(|e| anyhow!("--kinds: {e}"))?;
-        Ok(Kind {
+        Ok(FleetDevice {
             name: name.to_owned(),
             profile,
         })

@@ -1,7 +1,7 @@
 //! What a setup would change, in words: for the comparison and under a matrix that is
 //! being edited.
 
-use divisi::allocation::{Change, EntryChange, Matrix};
+use divisi::allocation::{EntryChange, Matrix, WorkerChange};
 use divisi::session::{DeviceView, EditPreview};
 
 use super::format;
@@ -16,14 +16,14 @@ const NARROW: u16 = 60;
 
 /// Workers kept, started, stopped and resized.
 pub fn counts(preview: &EditPreview, width: u16) -> StyledLine {
-    let of = |test: fn(&Change) -> bool| {
+    let of = |test: fn(&WorkerChange) -> bool| {
         let entries = preview.difference.entries.iter();
         entries.filter(|e| test(&e.change)).count()
     };
-    let kept = of(|c| matches!(c, Change::Keep(_)));
-    let started = of(|c| matches!(c, Change::Start(_)));
-    let stopped = of(|c| matches!(c, Change::Stop(_)));
-    let resized = of(|c| matches!(c, Change::Resize { .. }));
+    let kept = of(|c| matches!(c, WorkerChange::Keep(_)));
+    let started = of(|c| matches!(c, WorkerChange::Start(_)));
+    let stopped = of(|c| matches!(c, WorkerChange::Stop(_)));
+    let resized = of(|c| matches!(c, WorkerChange::Resize { .. }));
     let text = match width < NARROW {
         true => format!("workers ={kept} +{started} −{stopped} ~{resized}"),
         false => format!(
@@ -87,10 +87,12 @@ pub fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec<Styled
 pub fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
     let frame = matrix.frame();
     let (sign, word, what, role) = match entry.change {
-        Change::Keep(size) => ("=", "keep", format!("{size}"), Role::Dim),
-        Change::Start(size) => ("+", "start", format!("batch {size}"), Role::Good),
-        Change::Stop(size) => ("−", "stop", format!("batch {size}"), Role::Bad),
-        Change::Resize { from, to } => ("~", "resize", format!("batch {from} → {to}"), Role::Warn),
+        WorkerChange::Keep(size) => ("=", "keep", format!("{size}"), Role::Dim),
+        WorkerChange::Start(size) => ("+", "start", format!("batch {size}"), Role::Good),
+        WorkerChange::Stop(size) => ("−", "stop", format!("batch {size}"), Role::Bad),
+        WorkerChange::Resize { from, to } => {
+            ("~", "resize", format!("batch {from} → {to}"), Role::Warn)
+        }
     };
     let (device, member) = (entry.cell.device, entry.cell.member);
     let device = frame.devices.get(device).map_or("", String::as_str);

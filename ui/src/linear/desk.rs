@@ -1,6 +1,6 @@
 //! Does what lines ask of a session, and answers in lines.
 
-use divisi::allocation::{Change, Matrix};
+use divisi::allocation::{Matrix, WorkerChange};
 use divisi::session::{Command, EditPreview, Session, Setup, Snapshot, Terms};
 
 use super::ask::{Ask, COMMANDS};
@@ -147,10 +147,10 @@ fn changes<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<I
     changed.map(|entry| {
         let place = words::cell(shown, entry.cell);
         match entry.change {
-            Change::Keep(size) => format!("keep {place}, batch {size}"),
-            Change::Start(size) => format!("start {place}, batch {size}"),
-            Change::Stop(size) => format!("stop {place}, batch {size}"),
-            Change::Resize { from, to } => format!("change {place}, batch {from} to {to}"),
+            WorkerChange::Keep(size) => format!("keep {place}, batch {size}"),
+            WorkerChange::Start(size) => format!("start {place}, batch {size}"),
+            WorkerChange::Stop(size) => format!("stop {place}, batch {size}"),
+            WorkerChange::Resize { from, to } => format!("change {place}, batch {from} to {to}"),
         }
     })
 }

@@ -34,7 +34,7 @@ impl Header {
     pub fn read(file: &[u8]) -> Result<Self, String> {
         let (text, start) = text(file)?;
         let mut fields = Fields::default();
-        let mut rest = Rest(text);
+        let mut rest = HeaderText(text);
         rest.take('{')?;
         while rest.sees('}').is_none() {
             fields.read(&mut rest)?;
@@ -109,7 +109,7 @@ struct Fields {
 
 impl Fields {
     /// One field with its value.
-    fn read(&mut self, rest: &mut Rest<'_>) -> Result<(), String> {
+    fn read(&mut self, rest: &mut HeaderText<'_>) -> Result<(), String> {
         let name = rest.quoted()?;
         rest.take(':')?;
         let twice = match name {
@@ -131,9 +131,9 @@ impl Fields {
 }
 
 /// What is left of a header.
-struct Rest<'a>(&'a str);
+struct HeaderText<'a>(&'a str);
 
-impl<'a> Rest<'a> {
+impl<'a> HeaderText<'a> {
     fn skip_spaces(&mut self) {
         self.0 = self.0.trim_start();
     }

@@ -3,10 +3,9 @@
 mod header;
 mod write;
 
-use super::form::{Classes, SampleForm};
-use super::layout::Layout;
-use super::table::{Number, Table};
-use super::{Samples, SamplesError, Source};
+use super::form::{Classes, ImageLayout, SampleForm};
+use super::table::{Number, NumberTable};
+use super::{SampleSource, Samples, SamplesError};
 use crate::words;
 use header::Header;
 pub use write::to_npy;
@@ -23,7 +22,11 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
         });
     }
     let rows = table.len() / width;
-    Samples::from_source(Source::File(table, form.shape, form.layout), rows, width)
+    Samples::from_source(
+        SampleSource::File(table, form.shape, form.layout),
+        rows,
+        width,
+    )
 }
 
 /// Labels: whole numbers, or names of classes.
@@ -75,7 +78,7 @@ fn read(bytes: &[u8]) -> Result<Header, SamplesError> {
     Ok(header)
 }
 
-fn table(header: Header, bytes: Vec<u8>) -> Result<Table, SamplesError> {
+fn table(header: Header, bytes: Vec<u8>) -> Result<NumberTable, SamplesError> {
     let Some((number, big)) = Number::written(&header.code) else {
         return Err(SamplesError::Npy(unknown(&header.code)));
     };
@@ -84,7 +87,7 @@ fn table(header: Header, bytes: Vec<u8>) -> Result<Table, SamplesError> {
     if expected != Some(found) {
         return Err(SamplesError::Npy(other_size(expected, found)));
     }
-    Table::new(bytes, header.start, header.values, number, big)
+    NumberTable::new(bytes, header.start, header.values, number, big)
         .ok_or_else(|| SamplesError::Npy("truncated".into()))
 }
 
@@ -187,7 +190,9 @@ fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), SamplesError> 
         dims.len() == tail.len() + 1 && dims[1..].iter().zip(tail).all(|(d, t)| *d == *t as u64)
     };
     let without_one: Vec<usize> = match (form.layout, &expected[..]) {
-        (Layout::Nchw, [1, plane @ ..]) | (Layout::Nhwc, [plane @ .., 1]) => plane.to_vec(),
+        (ImageLayout::Nchw, [1, plane @ ..]) | (ImageLayout::Nhwc, [plane @ .., 1]) => {
+            plane.to_vec()
+        }
         _ => expected.clone(),
     };
     let flat = form.shape.elements();
@@ -203,8 +208,8 @@ fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), SamplesError> 
         join(&expected)
     );
     let other = match form.layout {
-        Layout::Nchw => Layout::Nhwc,
-        Layout::Nhwc => Layout::Nchw,
+        ImageLayout::Nchw => ImageLayout::Nhwc,
+        ImageLayout::Nhwc => ImageLayout::Nchw,
     };
     if fits(&other.dimensions(form.shape)) {
         why += &format!("; is its layout {}?", other.name());

@@ -25,7 +25,7 @@ const NOBODY: usize = usize::MAX;
 
 /// Where a variable stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum VariableState {
     Zero,
     Most,
     Basic,
@@ -40,7 +40,7 @@ pub(super) struct Simplex {
     /// Of each variable.
     most: Vec<f64>,
     worth: Vec<f64>,
-    place: Vec<Place>,
+    place: Vec<VariableState>,
     /// Of each row: the basic variable and its value.
     basic: Vec<usize>,
     value: Vec<f64>,
@@ -89,8 +89,8 @@ impl Simplex {
         self.worth.resize(1 + devices, 0.0);
         self.worth[THROUGHPUT] = 1.0;
         self.place.clear();
-        self.place.resize(1 + devices, Place::Basic);
-        self.place[THROUGHPUT] = Place::Zero;
+        self.place.resize(1 + devices, VariableState::Basic);
+        self.place[THROUGHPUT] = VariableState::Zero;
         self.basic.clear();
         self.basic.resize(members, NOBODY);
         self.basic.extend(1..=devices);
@@ -119,9 +119,9 @@ impl Simplex {
         self.most.push(worker.most);
         self.worth.push(0.0);
         if self.basic[member] != NOBODY {
-            return self.place.push(Place::Zero);
+            return self.place.push(VariableState::Zero);
         }
-        self.place.push(Place::Basic);
+        self.place.push(VariableState::Basic);
         self.basic[member] = variable;
         self.inverse[member * rows + member] = -1.0;
         self.inverse[member * rows + self.members + worker.device] = worker.seconds;
@@ -164,9 +164,9 @@ impl Simplex {
 
     fn value_of(&self, variable: usize) -> f64 {
         match self.place[variable] {
-            Place::Zero => 0.0,
-            Place::Most => self.most[variable],
-            Place::Basic => {
+            VariableState::Zero => 0.0,
+            VariableState::Most => self.most[variable],
+            VariableState::Basic => {
                 let row = self.basic.iter().position(|&v| v == variable);
                 row.map_or(0.0, |row| self.value[row].max(0.0))
             }

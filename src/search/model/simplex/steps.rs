@@ -1,6 +1,6 @@
 //! From one basis to a better one.
 
-use super::{Place, Simplex, THROUGHPUT};
+use super::{Simplex, THROUGHPUT, VariableState};
 
 /// Largest error left in a reduced cost, in units of T.
 const TOLERANCE: f64 = 1e-11;
@@ -31,9 +31,9 @@ impl Simplex {
         let mut best = (0, TOLERANCE);
         for variable in 0..self.place.len() {
             let gain = match self.place[variable] {
-                Place::Basic => continue,
-                Place::Zero => self.gain(variable),
-                Place::Most => -self.gain(variable),
+                VariableState::Basic => continue,
+                VariableState::Zero => self.gain(variable),
+                VariableState::Most => -self.gain(variable),
             };
             if gain > best.1 {
                 best = (variable, gain);
@@ -44,7 +44,7 @@ impl Simplex {
         }
         let (variable, gain) = best;
         (gain > TOLERANCE).then(|| match self.place[variable] {
-            Place::Most => (variable, -gain),
+            VariableState::Most => (variable, -gain),
             _ => (variable, gain),
         })
     }
@@ -99,14 +99,20 @@ impl Simplex {
             *value -= sign * far * along;
         }
         let from = match self.place[variable] {
-            Place::Most => self.most[variable],
+            VariableState::Most => self.most[variable],
             _ => 0.0,
         };
         match leaving {
-            None => self.place[variable] = if sign > 0.0 { Place::Most } else { Place::Zero },
+            None => {
+                self.place[variable] = if sign > 0.0 {
+                    VariableState::Most
+                } else {
+                    VariableState::Zero
+                }
+            }
             Some((row, place)) => {
                 self.place[self.basic[row]] = place;
-                self.place[variable] = Place::Basic;
+                self.place[variable] = VariableState::Basic;
                 self.basic[row] = variable;
                 self.value[row] = from + sign * far;
                 self.pivot(row, gain);
@@ -118,15 +124,23 @@ impl Simplex {
     /// How far a variable can move, and which row then leaves the basis to where; none
     /// where its own bound comes first. Of rows that tie, the one with the largest
     /// pivot, or the first variable where `careful`.
-    fn furthest(&self, variable: usize, sign: f64, careful: bool) -> (f64, Option<(usize, Place)>) {
+    fn furthest(
+        &self,
+        variable: usize,
+        sign: f64,
+        careful: bool,
+    ) -> (f64, Option<(usize, VariableState)>) {
         let mut far = self.most[variable];
-        let mut leaving: Option<(usize, Place)> = None;
+        let mut leaving: Option<(usize, VariableState)> = None;
         for row in 0..self.rows {
             let along = sign * self.direction[row];
             let (room, place) = if along > LEAST_PIVOT {
-                (self.value[row], Place::Zero)
+                (self.value[row], VariableState::Zero)
             } else if along < -LEAST_PIVOT {
-                (self.most[self.basic[row]] - self.value[row], Place::Most)
+                (
+                    self.most[self.basic[row]] - self.value[row],
+                    VariableState::Most,
+                )
             } else {
                 continue;
             };

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::compute::gpu::{Precision, Program, lower};
 use crate::device::gpu::Gpu;
-use crate::ensemble::{Member, Outputs};
+use crate::ensemble::{Member, OutputKind};
 use crate::lock::lock;
 
 use super::super::factory::BuildError;
@@ -66,10 +66,10 @@ pub fn lower_for_gpu(
 ) -> Result<Arc<dyn Program>, BuildError> {
     member.weights.check()?;
     let lowered = match member.outputs {
-        Outputs::Probabilities | Outputs::Values => {
+        OutputKind::Probabilities | OutputKind::Values => {
             lower(gpu, &member.graph, &member.weights, precision)
         }
-        Outputs::Logits => {
+        OutputKind::Logits => {
             let graph = member.graph.with_softmax()?;
             lower(gpu, &graph, &member.weights, precision)
         }

@@ -13,8 +13,8 @@ use super::signals;
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
 use divisi::search::{
-    Algorithm, Bounds, Cache, Control, EvaluatorKind, Found, Gap, Goal, Job, Method, Score,
-    SearchError,
+    Algorithm, Bounds, Cache, Control, EvaluatorKind, Gap, Goal, Method, Score, SearchError,
+    SearchJob, SearchResult,
 };
 use report::{LatencyRow, Repetitions, SearchReport, text};
 
@@ -95,7 +95,7 @@ fn search(
         true => Some(opened.calibration()?),
         false => None,
     };
-    let job = Job {
+    let job = SearchJob {
         known: None,
         ensemble: Arc::clone(&opened.ensemble),
         devices: opened.devices.clone(),
@@ -134,8 +134,8 @@ fn search(
 
 /// A search with what it came to.
 struct SearchRun {
-    job: Job,
-    found: Found,
+    job: SearchJob,
+    found: SearchResult,
     cached: bool,
     profiled: usize,
     elapsed_s: f64,
@@ -237,7 +237,10 @@ fn method(args: &AllocateArgs, opened: &OpenedEnsemble, seed: u64) -> Method {
 }
 
 /// Runs the search in a thread of its own and says how far it is.
-fn watched(job: &Job, control: &Arc<Control>) -> Result<divisi::search::Outcome, SearchError> {
+fn watched(
+    job: &SearchJob,
+    control: &Arc<Control>,
+) -> Result<divisi::search::SearchOutcome, SearchError> {
     let far = || {
         let p = control.progress();
         let text = format!("{}/{} scored", p.neighbour, p.neighbours);
@@ -253,7 +256,7 @@ fn watched(job: &Job, control: &Arc<Control>) -> Result<divisi::search::Outcome,
         .unwrap_or_else(|| Err(SearchError::Evaluation("the search panicked".into())))
 }
 
-fn best_so_far(control: &Control) -> Option<Found> {
+fn best_so_far(control: &Control) -> Option<SearchResult> {
     let progress = control.progress();
     let score = Score {
         samples_per_s: progress.best_score?,
@@ -264,13 +267,13 @@ fn best_so_far(control: &Control) -> Option<Found> {
         doubt: progress.start_doubt,
     };
     let matrix = progress.best?;
-    Some(Found {
+    Some(SearchResult {
         evaluations: progress.evaluations,
         iterations: progress.iteration,
         // Of the iteration that was cut off, only what it got to.
         coverage: progress.coverage * progress.neighbour as f64 / progress.neighbours.max(1) as f64,
         bound: progress.bound,
         gain: progress.gain,
-        ..Found::of(matrix, score, start)
+        ..SearchResult::of(matrix, score, start)
     })
 }

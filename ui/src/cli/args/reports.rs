@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::ensemble::{Layout, PolicyKind};
+use divisi::ensemble::{ImageLayout, PolicyKind};
 use divisi::load::LoadPattern;
 use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
@@ -37,7 +37,7 @@ pub struct SampleFiles {
     pub labels: Option<PathBuf>,
     /// In which order the file holds images: nchw or nhwc (default: the manifest's)
     #[arg(long, value_name = "NAME", requires = "input")]
-    pub layout: Option<Layout>,
+    pub layout: Option<ImageLayout>,
 }
 
 #[derive(Clone, Debug, clap::Args)]

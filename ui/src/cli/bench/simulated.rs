@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 use divisi::allocation::Matrix;
 use divisi::profile::Costs;
-use divisi::simulation::{Scene, Simulation, Workload};
+use divisi::simulation::{Scenario, Simulation, Workload};
 
 use super::report::{BenchFigures, BenchReport};
 use crate::cli::args::BenchArgs;
@@ -19,7 +19,7 @@ pub fn measure(
     matrix: &Matrix,
     stopped: &Arc<AtomicBool>,
 ) -> Result<BenchReport> {
-    let scene = Scene {
+    let scene = Scenario {
         ensemble: Arc::clone(&opened.ensemble),
         devices: opened.devices.clone(),
         matrix: matrix.clone(),

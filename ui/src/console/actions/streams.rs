@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use divisi::trace::{Names, Span, SpanKind, chrome};
+use divisi::trace::{Span, SpanKind, TraceNames, chrome};
 use ratatui::layout::Rect;
 
 use crate::console::commands::Id;
@@ -295,7 +295,7 @@ fn export(model: &mut Model) -> Vec<Effect> {
         model.say("no span to export: start a load with l", true);
         return Vec::new();
     }
-    let names = Names {
+    let names = TraceNames {
         devices: model
             .snapshot
             .devices

@@ -1,6 +1,6 @@
 //! The proposed change in words.
 
-use divisi::allocation::{Change, Difference, EntryChange};
+use divisi::allocation::{Difference, EntryChange, WorkerChange};
 use divisi::session::{Proposal, Snapshot};
 
 /// What the proposal changes, if there is one: `move resnet152 to sim:v100:3 at 16`.
@@ -15,7 +15,8 @@ pub fn words(shown: &Snapshot) -> Option<String> {
 
 /// One worker stops and one of the same member starts elsewhere.
 fn moved(changed: &[&EntryChange], proposal: &Proposal, shown: &Snapshot) -> Option<String> {
-    let stops = |c: &&EntryChange| c.cell == proposal.cell && matches!(c.change, Change::Stop(_));
+    let stops =
+        |c: &&EntryChange| c.cell == proposal.cell && matches!(c.change, WorkerChange::Stop(_));
     let (from, others): (Vec<&EntryChange>, Vec<_>) = changed.iter().partition(|c| stops(c));
     match (from.as_slice(), others.as_slice()) {
         ([from], [to]) if to.cell.member == from.cell.member => {
@@ -30,10 +31,10 @@ fn moved(changed: &[&EntryChange], proposal: &Proposal, shown: &Snapshot) -> Opt
 fn step(entry: &EntryChange, shown: &Snapshot) -> String {
     let (device, member) = names(entry, shown);
     match entry.change {
-        Change::Keep(size) => format!("keep {device} × {member} at {size}"),
-        Change::Start(size) => format!("start {device} × {member} at {size}"),
-        Change::Stop(_) => format!("stop {device} × {member}"),
-        Change::Resize { from, to } => format!("{device} × {member} {from} → {to}"),
+        WorkerChange::Keep(size) => format!("keep {device} × {member} at {size}"),
+        WorkerChange::Start(size) => format!("start {device} × {member} at {size}"),
+        WorkerChange::Stop(_) => format!("stop {device} × {member}"),
+        WorkerChange::Resize { from, to } => format!("{device} × {member} {from} → {to}"),
     }
 }
 

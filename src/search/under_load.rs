@@ -11,13 +11,13 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::allocation::Matrix;
 
-use super::doubt::Doubt;
-use super::evaluator::SearchError;
-use super::found::Found;
+use super::error::SearchError;
+use super::evaluator::Doubt;
+use super::found::SearchResult;
 use super::goal::{Goal, LoadedLatency, Objective};
 use super::local::{LocalSearch, Position};
 use super::model_search::ModelSearch;
-use super::virtual_bench::{Arriving, VirtualBench};
+use super::virtual_bench::{LatencyRun, VirtualBench};
 
 /// Share of the best throughput that arrives where no rate is given: busy, not full.
 const SHARE: f64 = 0.6;
@@ -75,7 +75,7 @@ pub(super) fn search(
     modelled: &ModelSearch<'_>,
     start: &Matrix,
     found: Vec<Matrix>,
-) -> Result<Found, SearchError> {
+) -> Result<SearchResult, SearchError> {
     let goal = &modelled.job.method.goal;
     let most = modelled.predict(&found[0]);
     let rate = goal.rate.unwrap_or(SHARE * most);
@@ -95,7 +95,7 @@ pub(super) fn best_under_load(
     start: &Matrix,
     mut found: Vec<Matrix>,
     rate: f64,
-) -> Result<Weighed, SearchError> {
+) -> Result<LoadedCandidates, SearchError> {
     let goal = &modelled.job.method.goal;
     let rule = modelled.job.method.algorithm.is_rule();
     let keeps_up = found.iter().any(|m| modelled.at_most(m) > rate);
@@ -143,7 +143,7 @@ fn confirmed(
     bench: &VirtualBench,
     mut all: Vec<Candidate>,
     rate: f64,
-) -> Result<Weighed, SearchError> {
+) -> Result<LoadedCandidates, SearchError> {
     let goal = &modelled.job.method.goal;
     let simulated = all.iter().filter(|c| c.latency.is_some()).count();
     all.sort_by(|a, b| match (a.is_better(b, goal), b.is_better(a, goal)) {
@@ -168,7 +168,7 @@ fn confirmed(
         }
     }
     let nothing = || SearchError::Evaluation("expected a matrix to try, found none".into());
-    Ok(Weighed {
+    Ok(LoadedCandidates {
         best: best.ok_or_else(nothing)?,
         simulated,
         all,
@@ -195,7 +195,7 @@ fn confirm(
 }
 
 /// Candidates under load.
-pub(super) struct Weighed {
+pub(super) struct LoadedCandidates {
     pub best: Candidate,
     pub all: Vec<Candidate>,
     pub simulated: usize,
@@ -257,14 +257,14 @@ fn loaded(
     let throughput = modelled.throughput(&matrix);
     // What is predicted may be too little; what it does at most is not.
     let latency = match modelled.at_most(&matrix) > rate {
-        true => bench.latency(&matrix, rate, Arriving::BRIEF)?,
+        true => bench.latency(&matrix, rate, LatencyRun::BRIEF)?,
         false => None,
     };
     let limit = modelled.job.method.goal.p99;
     let limit = limit.or(best.and_then(|b| b.latency).map(|l| l.p99));
     let promising = |l: &LoadedLatency| limit.is_none_or(|most| l.p99 < most.mul_f64(NEAR));
     let latency = match latency.filter(promising) {
-        Some(_) => bench.latency(&matrix, rate, Arriving::WHOLE)?,
+        Some(_) => bench.latency(&matrix, rate, LatencyRun::WHOLE)?,
         None => latency,
     };
     Ok(Candidate {

@@ -1,0 +1,172 @@
+//! Combination rules: incremental, in any order, each in one place.
+
+use super::member::VoteWeight;
+
+/// Folds members' probabilities into an ensemble's answer, rows in any order.
+///
+/// The state of one sample is [`CombinationRule::state_width`] floats, zero at
+/// first; an answer is a row of scores, one a class.
+pub trait CombinationRule: Send + Sync {
+    /// Floats of state a sample.
+    fn state_width(&self) -> usize;
+
+    /// Folds `rows` (`[n, classes]` probabilities of `member`) into `state`
+    /// (`[n, state_width]`).
+    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]);
+
+    /// Makes scores (`[n, classes]`) of the state (`[n, state_width]`) of samples that
+    /// every member was folded into.
+    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32>;
+
+    /// Whether a member's rows count. Those of one that does not are not to be folded.
+    fn counts(&self, _member: usize) -> bool {
+        true
+    }
+}
+
+/// The class with the highest score, the lowest of equals; none where any score is NaN or
+/// infinite, since then nothing is known of the highest.
+pub fn label_of(scores: &[f32]) -> Option<usize> {
+    let mut best = 0;
+    for (class, score) in scores.iter().enumerate() {
+        if !score.is_finite() {
+            return None;
+        }
+        if *score > scores[best] {
+            best = class;
+        }
+    }
+    (!scores.is_empty()).then_some(best)
+}
+
+/// Mean or weighted mean of probabilities, over the members that vote.
+pub struct Average {
+    classes: usize,
+    /// Of each member; none for one that does not vote.
+    shares: Vec<Option<f32>>,
+}
+
+impl Average {
+    /// Weights of those that vote are normalised to a sum of one.
+    pub fn of(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
+        let cast = weights
+            .iter()
+            .zip(voting)
+            .map(|(w, votes)| votes.then_some(w.get()));
+        let cast: Vec<Option<f64>> = cast.collect();
+        let total: f64 = cast.iter().flatten().sum();
+        let share = |w: Option<f64>| w.map(|w| (w / total) as f32);
+        Average {
+            classes,
+            shares: cast.into_iter().map(share).collect(),
+        }
+    }
+}
+
+impl CombinationRule for Average {
+    fn state_width(&self) -> usize {
+        self.classes
+    }
+
+    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+        let Some(share) = self.shares[member] else {
+            return;
+        };
+        for (sum, p) in state.iter_mut().zip(rows) {
+            *sum += share * p;
+        }
+    }
+
+    fn finish(&self, state: Vec<f32>, _classes: usize) -> Vec<f32> {
+        state
+    }
+
+    fn counts(&self, member: usize) -> bool {
+        self.shares[member].is_some()
+    }
+}
+
+/// One vote a member for its likeliest class.
+///
+/// A score is the share of votes. Of classes with equally many, the one with the
+/// largest summed probability wins, then the lowest; the winner's score is then the next
+/// float above, so that it is the only highest. No score is above 1.
+pub struct MajorityVote {
+    classes: usize,
+    voting: Vec<bool>,
+    voters: usize,
+}
+
+impl MajorityVote {
+    /// Of those members that are said to vote.
+    pub fn of(classes: usize, voting: &[bool]) -> Self {
+        MajorityVote {
+            classes,
+            voting: voting.to_vec(),
+            voters: voting.iter().filter(|votes| **votes).count(),
+        }
+    }
+}
+
+impl CombinationRule for MajorityVote {
+    fn state_width(&self) -> usize {
+        2 * self.classes
+    }
+
+    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+        if !self.voting[member] {
+            return;
+        }
+        let states = state.chunks_exact_mut(2 * self.classes);
+        for (row, state) in rows.chunks_exact(self.classes).zip(states) {
+            let (votes, sums) = state.split_at_mut(self.classes);
+            match label_of(row) {
+                Some(label) => votes[label] += 1.0,
+                None => votes.fill(f32::NAN),
+            }
+            for (sum, p) in sums.iter_mut().zip(row) {
+                *sum += p;
+            }
+        }
+    }
+
+    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
+        let voters = self.voters as f32;
+        let mut scores = Vec::with_capacity(state.len() / 2);
+        for sample in state.chunks_exact(2 * classes) {
+            let (votes, sums) = sample.split_at(classes);
+            let first = scores.len();
+            scores.extend(votes.iter().map(|v| v / voters));
+            let winner = winner(votes, sums);
+            if is_tied(votes, winner) {
+                // Two share the most votes, so this is half at most.
+                scores[first + winner] = scores[first + winner].next_up();
+            }
+        }
+        scores
+    }
+
+    fn counts(&self, member: usize) -> bool {
+        self.voting[member]
+    }
+}
+
+/// Most votes, then the largest sum, then the lowest class.
+fn winner(votes: &[f32], sums: &[f32]) -> usize {
+    let mut best = 0;
+    for class in 1..votes.len() {
+        if (votes[class], sums[class]) > (votes[best], sums[best]) {
+            best = class;
+        }
+    }
+    best
+}
+
+/// Whether another class has as many votes as the winner.
+fn is_tied(votes: &[f32], winner: usize) -> bool {
+    let others = votes
+        .iter()
+        .enumerate()
+        .filter(|(class, _)| *class != winner);
+    others.into_iter().any(|(_, v)| *v >= votes[winner])
+}
