@@ -18,13 +18,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::network::Shape;
 
 pub use error::SamplesError;
-<<<<<<< HEAD
-pub use form::{Classes, SampleForm};
-pub use layout::ImageLayout;
-pub use npy::to_npy;
-=======
 pub use form::{Classes, ImageLayout, SampleForm};
->>>>>>> 6261cbd (refactor: small files of the engine's lower rooms merged where they change together)
+pub use npy::to_npy;
 use table::NumberTable;
 
 /// Rows of raw values (before scaling), with labels where they are known.
