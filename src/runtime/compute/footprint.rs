@@ -1,4 +1,9 @@
 //! Memory of one network, as the ledger books it.
+//!
+//! It depends on what was fused, on the methods and on the threads, hence it is here and not in
+//! `network`. A network is planned once; a batch size and a number of threads are arithmetic after
+//! that. What is booked is what workers take: folded weights once as they are laid out, the arena
+//! with all scratch, both tensors. Files of weights are mapped and not booked.
 
 use crate::network::Graph;
 

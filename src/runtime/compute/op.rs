@@ -1,4 +1,7 @@
 //! A whole lowered network as one Candle operation.
+//!
+//! Candle's storage cannot be taken back from a tensor, so a worker keeps its two tensors and
+//! writes into them.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,15 @@
 //! Queues, workers and the policy: which lane of which device runs what.
+//!
+//! A device with room runs the worker whose head of queue is oldest among those whose policy lets
+//! them run. Its [`Discipline`] says what room is: a partition runs one batch at a time, and a
+//! matrix's entries there are planned sizes, not threads; an accelerator runs lanes side by side,
+//! one for each worker, or under `elastic` 1, 1, 2, 4, …
+//!
+//! Under `elastic` and `pipelined-opt-wait` the workers of an accelerator take samples before they
+//! can start them and have them copied ahead (`ahead`): whole parts, once for all workers that want
+//! the same input. A worker starts only what is there. Of several workers of a member that have
+//! room, the one with least to do takes a share of what waits. Once none has room, each looks ahead
+//! by its largest lane, and one that runs dry takes over what others hold and cannot start.
 
 mod ahead;
 mod choose;

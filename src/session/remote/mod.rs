@@ -4,6 +4,16 @@
 //! is one of them. Who may connect is who may open the socket's file: its owner. A
 //! viewer that is slow or dies costs the server nothing: what it does not take in time
 //! is dropped and counted, and the newest state is sent once it reads again.
+//!
+//! The hub looks at its session 25 times a second while somebody watches and something moves, four
+//! times while nothing does, once while nobody watches, and encodes once for all viewers. Each
+//! viewer has an outbox of 4 MiB that a thread of its own writes. Answers have a bound too: a
+//! viewer that asks and never reads is cut off.
+//!
+//! A name is served once because its server holds a lock on a file beside the socket. A socket is
+//! dead, and is removed, where that lock is free and connecting is refused. A server removes what it
+//! bound itself, told by device and inode. The folder has mode 0700 and the socket 0600, and the
+//! kernel is asked for the peer's user.
 
 mod client;
 mod edit_lock;

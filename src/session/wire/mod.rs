@@ -4,6 +4,11 @@
 //! from each other ([`SpanBatch`]). Whatever bytes come, decoding gives a value that is
 //! whole or an error; it never panics and never takes more memory than a small multiple
 //! of what it was given.
+//!
+//! A field of the snapshot that is in no section does not compile. A hello of ten bytes says what
+//! follows and in which version. Decoding checks that the parts of a snapshot fit together, since
+//! whoever draws it looks entries up by their place; lists are counted (`budget`) before they are
+//! made.
 
 mod budget;
 mod check;

@@ -1,6 +1,23 @@
 //! The loops. Channels-last; operands are views into one arena.
 //!
 //! A step runs in phases, a phase in tasks that may run at once, on any threads.
+//!
+//! | method | for | how |
+//! |---|---|---|
+//! | `convolution` | everything else, fully connected layers too | a tile of a few pixels × up to four vectors of channels stays in registers over all taps; its rows are read in place through a table of offsets, with zeros for what lies outside of the image; bias, residual and activation are applied as the tile is stored |
+//! | the same, prepared | first layers, which have few input channels | the input is copied once into padded lines, turned from channels-first on the way, so that a line of the window is one run of floats |
+//! | `narrow` | depthwise convolutions, groups of 4 or 8 channels | a vector of outputs reads the same channels of its input, each lane its own group's |
+//! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, where it is expected to win | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache, or all threads do each together where there are few tiles |
+//! | a simple pass | pools, norms alone, resizes, softmax | plain loops |
+//!
+//! Kernels are written once over the trait `Vector` and compiled for AVX-512, AVX2 with FMA, NEON
+//! and plain arrays; `Family::best` picks at run time. They are `#[inline(always)]` without
+//! closures inside one function for each family, which turns its instructions on: what is not
+//! inlined there would call a function for every instruction.
+//!
+//! The product is our own and not the `gemm` crate's, since rows come through offsets, the right
+//! side is packed at load, and the end of a step is applied in registers; a general product
+//! offers none of these.
 
 mod convolution;
 mod elementwise;
