@@ -10,10 +10,9 @@ use divisi::serving::{Answer, Detail, Flaws, Part};
 use serde::Serialize;
 
 use super::args::{AccuracyArgs, OutputFormat};
-use super::flawed::{self, FlawedMember};
 use super::open::{OpenedEnsemble, open};
 use super::progress::ProgressLine;
-use super::report::{print, print_json};
+use super::report::{FlawedMember, flawed_lines, print, print_json, refuse_flawed};
 
 #[derive(Serialize)]
 struct AccuracyReport {
@@ -66,7 +65,7 @@ pub fn run(args: &AccuracyArgs) -> Result<()> {
         OutputFormat::Text => print(&text(&report))?,
     }
     let unanswered = report.rules.first().map_or(0, |rule| rule.unanswered);
-    flawed::refuse(&report.flawed, unanswered, samples.len())
+    refuse_flawed(&report.flawed, unanswered, samples.len())
 }
 
 /// Runs every sample once.
@@ -202,7 +201,7 @@ fn text(report: &AccuracyReport) -> String {
     report.members.iter().for_each(|row| text += &line(row));
     text += "ensemble\n";
     report.rules.iter().for_each(|row| text += &line(row));
-    text.trim_end().to_owned() + &flawed::lines(&report.flawed)
+    text.trim_end().to_owned() + &flawed_lines(&report.flawed)
 }
 
 fn line(row: &AccuracyRow) -> String {

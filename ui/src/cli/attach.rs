@@ -1,35 +1,55 @@
-//! `divisi attach`, `divisi servers`, `divisi stop`: servers that run on this machine.
+//! `divisi attach`, `divisi replay` and `divisi demo`: consoles on a server, on a recording
+//! and on a demonstration.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use divisi::session::remote::{self, RemoteSession, Viewer, names, path_of};
+use divisi::session::replay::ReplaySession;
 
-use super::args::{AttachArgs, StopArgs};
-use super::report::print;
-use super::start;
+use super::args::{AttachArgs, DemoArgs, ReplayArgs, ServingTarget, StartLoad};
+use super::start::{self, DisplayMode};
+use crate::console::Options;
+use crate::console::demo::{DemoStage, Wanted};
 
-pub fn run(args: &AttachArgs) -> Result<()> {
-    let path = path(args.name.as_deref())?;
+pub fn attach(args: &AttachArgs) -> Result<()> {
+    let path = server_path(args.name.as_deref())?;
     let way = start::way(args.linear)?;
     let session = join(&path, args.read_only)?;
     let options = start::options(args.read_only, !args.no_mouse);
     start::show(Box::new(session), options, way, None)
 }
 
-/// Lists servers, a line each.
-pub fn list() -> Result<()> {
-    let names = names()?;
-    match names.is_empty() {
-        true => print("no server runs; `divisi serve ENSEMBLE` starts one"),
-        false => print(&names.join("\n")),
-    }
+pub fn replay(args: &ReplayArgs) -> Result<()> {
+    let opened = ReplaySession::open(&args.file);
+    let session = opened.with_context(|| args.file.display().to_string())?;
+    let options = start::options(false, !args.no_mouse);
+    start::show(Box::new(session), options, start::way(args.linear)?, None)
 }
 
-pub fn stop(args: &StopArgs) -> Result<()> {
-    let path = path(Some(&args.name))?;
-    remote::stop(&path).with_context(|| format!("stopping `{}`", args.name))?;
-    print(&format!("stopped `{}`", args.name))
+pub fn demo(args: &DemoArgs) -> Result<()> {
+    if start::way(false)? == DisplayMode::Lines {
+        bail!("the demonstration needs a terminal that can draw a screen");
+    }
+    let (ensemble, devices) = match args.on {
+        DemoStage::Digits => ("digits", Vec::new()),
+        DemoStage::Simulated => ("imn12", vec!["sim:v100*16".to_owned()]),
+    };
+    let target = ServingTarget {
+        ensemble: ensemble.into(),
+        devices,
+        precision: None,
+        memory: None,
+    };
+    let options = Options {
+        demo: Some(Wanted {
+            stage: args.on,
+            auto: args.auto,
+        }),
+        ..start::options(false, !args.no_mouse)
+    };
+    let session = start::session(&target, None, StartLoad::None, None)?;
+    start::show(Box::new(session), options, DisplayMode::Screen, None)
 }
 
 /// A session with the server at `path`.
@@ -47,7 +67,7 @@ pub fn running(name: &str) -> Option<PathBuf> {
     remote::knock(&path).is_ok().then_some(path)
 }
 
-fn path(name: Option<&str>) -> Result<PathBuf> {
+pub fn server_path(name: Option<&str>) -> Result<PathBuf> {
     if let Some(name) = name {
         path_of(name)?;
         return running(name).with_context(|| no_such(name));

@@ -4,52 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::{Subcommand, ValueEnum};
 
+use super::args::{ConfigAction, ConfigArgs, ConfigPart};
 use super::keys::table;
 use super::report::{print, print_json};
 use crate::config::{
     self, CONFIG, Config, ConfigFolder, KEYS, Settings, THEMES, config_file, keys_file, theme_file,
 };
 use crate::console::commands::Keymap;
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct ConfigArgs {
-    #[command(subcommand)]
-    pub action: ConfigAction,
-}
-
-#[derive(Clone, Debug, Subcommand)]
-pub enum ConfigAction {
-    /// Write commented files with what is so by default; files that are there stay
-    Init {
-        /// Replace files that are there
-        #[arg(long)]
-        force: bool,
-    },
-    /// The folder of configuration
-    Path,
-    /// What is in force
-    Show {
-        #[arg(value_enum, default_value_t = ConfigPart::Config)]
-        part: ConfigPart,
-    },
-    /// Read all files and say what is wrong
-    Check,
-    /// A JSON schema, for editors
-    Schema {
-        #[arg(value_enum, default_value_t = ConfigPart::Config)]
-        part: ConfigPart,
-    },
-}
-
-/// A file of configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ConfigPart {
-    Config,
-    Keys,
-    Theme,
-}
 
 pub fn run(args: &ConfigArgs) -> Result<()> {
     match &args.action {
@@ -58,16 +20,6 @@ pub fn run(args: &ConfigArgs) -> Result<()> {
         ConfigAction::Show { part } => show(*part),
         ConfigAction::Check => check(),
         ConfigAction::Schema { part } => print_json(&config::schema(part.name())),
-    }
-}
-
-impl ConfigPart {
-    fn name(self) -> &'static str {
-        match self {
-            ConfigPart::Config => "config",
-            ConfigPart::Keys => "keys",
-            ConfigPart::Theme => "theme",
-        }
     }
 }
 

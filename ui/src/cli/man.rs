@@ -1,4 +1,4 @@
-//! `divisi man`: manual pages from the command line's and the console's tables.
+//! `divisi man` and `divisi completions`: the command line as manual pages and for shells.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
+use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
 use super::args::CommandLine;
@@ -76,7 +77,7 @@ pub fn path_of(file: &str) -> String {
     format!("$XDG_CONFIG_HOME/divisi/{file}")
 }
 
-pub fn run(folder: Option<&Path>) -> Result<()> {
+pub fn manual(folder: Option<&Path>) -> Result<()> {
     let mut command = CommandLine::command().name("divisi");
     command.build();
     let Some(folder) = folder else {
@@ -170,4 +171,13 @@ fn escaped(text: &str) -> String {
         true => format!("\\&{text}"),
         false => text,
     }
+}
+
+pub fn completions(shell: Shell) -> Result<()> {
+    // Into memory first: the generator cannot tell that its reader has gone.
+    let mut script = Vec::new();
+    generate(shell, &mut CommandLine::command(), "divisi", &mut script);
+    let mut out = io::stdout().lock();
+    out.write_all(&script)?;
+    Ok(out.flush()?)
 }

@@ -8,15 +8,11 @@ mod args;
 mod attach;
 mod background;
 mod bench;
-mod builtin;
 mod check;
-mod completions;
 mod config;
 mod console;
-mod demo;
 mod devices;
 mod docs;
-mod flawed;
 #[cfg(debug_assertions)]
 mod fragile;
 mod keys;
@@ -29,7 +25,6 @@ mod picture;
 mod plan;
 mod predict;
 mod progress;
-mod replay;
 mod report;
 mod reporting;
 mod serve;
@@ -76,17 +71,17 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Plan(a)) => plan::run(a),
         Some(CliCommand::Config(a)) => config::run(a),
         Some(CliCommand::Keys) => keys::run(),
-        Some(CliCommand::Completions { shell }) => completions::run(*shell),
-        Some(CliCommand::Man { folder }) => man::run(folder.as_deref()),
+        Some(CliCommand::Completions { shell }) => man::completions(*shell),
+        Some(CliCommand::Man { folder }) => man::manual(folder.as_deref()),
         Some(CliCommand::Picture(a)) => picture::run(a),
         Some(CliCommand::Pick(a)) => pick::run(a),
         Some(CliCommand::Serve(a)) => serve::run(a),
-        Some(CliCommand::Attach(a)) => attach::run(a),
-        Some(CliCommand::Servers) => attach::list(),
-        Some(CliCommand::Stop(a)) => attach::stop(a),
-        Some(CliCommand::Replay(a)) => replay::run(a),
+        Some(CliCommand::Attach(a)) => attach::attach(a),
+        Some(CliCommand::Servers) => serve::list(),
+        Some(CliCommand::Stop(a)) => serve::stop(a),
+        Some(CliCommand::Replay(a)) => attach::replay(a),
         Some(CliCommand::Report(a)) => reporting::run(a),
-        Some(CliCommand::Demo(a)) => demo::run(a),
+        Some(CliCommand::Demo(a)) => attach::demo(a),
         Some(CliCommand::Docs(a)) => docs::run(a),
     }
 }

@@ -15,7 +15,6 @@ use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
 use super::args::{SampleFiles, ServingTarget};
-use super::builtin;
 
 /// What commands start from.
 pub struct OpenedEnsemble {
@@ -88,7 +87,7 @@ fn say(notices: &[String]) {
 /// A path, or a built-in ensemble where no such path exists.
 pub fn files(path: &Path) -> Files {
     let name = path.to_str().unwrap_or_default();
-    match builtin::find(name) {
+    match built_in(name) {
         Some(files) if !path.exists() => files,
         _ => Files::at(path),
     }
@@ -178,4 +177,43 @@ impl OpenedEnsemble {
         let labelled = samples.labelled_by(&name, read(path)?, &form.classes);
         labelled.with_context(|| path.display().to_string())
     }
+}
+
+macro_rules! embedded {
+    ($ensemble:literal: $($file:literal),* $(,)?) => {
+        ($ensemble, &[$((
+            $file,
+            include_bytes!(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/../sample_ensembles/", $ensemble, "/", $file
+            )).as_slice(),
+        )),*])
+    };
+}
+
+/// An ensemble's name and its files with their bytes.
+type EmbeddedEnsemble = (&'static str, &'static [(&'static str, &'static [u8])]);
+
+static SAMPLES: &[EmbeddedEnsemble] = &[
+    embedded![
+        "digits":
+        "ensemble.toml",
+        "digits.csv",
+        "mlp.safetensors",
+        "cnn-s.safetensors",
+        "cnn-m.safetensors",
+        "res-s.safetensors",
+        "res-m.safetensors",
+        "dense.safetensors",
+    ],
+    embedded!["imn1": "ensemble.toml"],
+    embedded!["imn4": "ensemble.toml"],
+    embedded!["imn12": "ensemble.toml"],
+    embedded!["fos14": "ensemble.toml"],
+    embedded!["cif36": "ensemble.toml"],
+];
+
+/// The built-in ensemble called `name`.
+fn built_in(name: &str) -> Option<Files> {
+    let sample = SAMPLES.iter().find(|(known, _)| *known == name);
+    sample.map(|(name, files)| Files::Embedded { name, files })
 }

@@ -3,30 +3,15 @@
 //! The dialog speaks to the session bus. Where that goes away the library ends the
 //! process, and where nobody answers it waits for ever: neither may happen to a console.
 
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 use anyhow::{Result, anyhow, bail};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use rfd::FileDialog;
 
-/// Which dialog.
-#[derive(Debug, clap::Args)]
-pub struct PickArgs {
-    /// Choose where to write
-    #[arg(long, conflicts_with = "open")]
-    save: bool,
-    /// Choose what to read
-    #[arg(long)]
-    open: bool,
-    /// Where to begin
-    folder: PathBuf,
-    /// What it is called to begin with
-    name: OsString,
-}
+use super::args::PickArgs;
 
 /// Writes the path that was chosen; nothing where the dialog was left.
 pub fn run(args: &PickArgs) -> Result<()> {

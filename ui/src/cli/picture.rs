@@ -1,8 +1,7 @@
 //! `divisi picture`: the console without a terminal, its screen as files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -10,79 +9,13 @@ use anyhow::{Context, Result, bail};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::args::{ServingTarget, StartLoad};
+use super::args::{KeyStep, PictureArgs, ScreenSize};
 use super::start;
-use crate::config::{self, time};
-use crate::console::commands::Key;
+use crate::config;
 use crate::console::{Colours, Console, ConsoleEvent, TerminalLook, picture};
 
 /// Between looks at the session, as on a screen.
 const LOOK: Duration = Duration::from_millis(50);
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct PictureArgs {
-    #[command(flatten)]
-    pub target: ServingTarget,
-    /// Start with the matrix in this file instead of worst-fit decreasing
-    #[arg(long, value_name = "FILE")]
-    pub matrix: Option<PathBuf>,
-    /// Load to begin with, as for the console
-    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = super::args::parse_start_load)]
-    pub load: StartLoad,
-    /// Columns and rows
-    #[arg(long, value_name = "WxH", default_value = "160x50")]
-    pub size: ScreenSize,
-    /// Serve so long before keys are typed
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time)]
-    pub after: Duration,
-    /// What is typed, split by spaces: keys by their names, and pauses as wait:2s
-    #[arg(long, value_name = "KEYS", default_value = "", value_parser = parse_steps)]
-    pub keys: KeySteps,
-    /// How things look: dark, light, high-contrast or a file in themes/
-    #[arg(long, value_name = "NAME")]
-    pub theme: Option<String>,
-    /// Only signs of ASCII
-    #[arg(long)]
-    pub ascii: bool,
-    /// Where to write: .svg, .ans or .txt; may be given several times
-    #[arg(long, value_name = "FILE", required = true)]
-    pub out: Vec<PathBuf>,
-}
-
-/// Columns and rows.
-#[derive(Clone, Copy, Debug)]
-pub struct ScreenSize(u16, u16);
-
-impl FromStr for ScreenSize {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('x');
-        let parsed = parts.and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-        let right = parsed.filter(|(w, h)| (1..=500).contains(w) && (1..=300).contains(h));
-        let wrong = || format!("expected columns x rows, at most 500x300, found `{text}`");
-        right.map(|(w, h)| ScreenSize(w, h)).ok_or_else(wrong)
-    }
-}
-
-/// Keys and pauses, one after the other.
-#[derive(Clone, Debug, Default)]
-pub struct KeySteps(Vec<KeyStep>);
-
-#[derive(Clone, Copy, Debug)]
-enum KeyStep {
-    Press(Key),
-    Wait(Duration),
-}
-
-fn parse_steps(text: &str) -> Result<KeySteps, String> {
-    let step = |word: &str| match word.strip_prefix("wait:") {
-        Some(pause) => time(pause).map(KeyStep::Wait),
-        None => word.parse().map(KeyStep::Press),
-    };
-    let steps: Result<Vec<KeyStep>, String> = text.split_whitespace().map(step).collect();
-    steps.map(KeySteps)
-}
 
 pub fn run(args: &PictureArgs) -> Result<()> {
     for path in &args.out {

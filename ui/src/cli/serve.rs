@@ -1,12 +1,14 @@
-//! `divisi serve`: an ensemble served without a screen.
+//! `divisi serve`, `divisi servers` and `divisi stop`: servers on this machine.
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use divisi::session::Session;
-use divisi::session::remote::{BoundSocket, Hub, LogSink};
+use divisi::session::remote::{self, BoundSocket, Hub, LogSink, names};
 
-use super::args::ServeArgs;
+use super::args::{ServeArgs, StopArgs};
+use super::attach;
+use super::report::print;
 use super::signals;
 use super::start;
 
@@ -42,4 +44,19 @@ pub fn log_to_stderr() -> LogSink {
         let text: String = line.text.chars().filter(|c| !c.is_control()).collect();
         let _ = writeln!(io::stderr(), "{at:>10.3} {level:<5} {text}");
     })
+}
+
+/// Lists servers, a line each.
+pub fn list() -> Result<()> {
+    let names = names()?;
+    match names.is_empty() {
+        true => print("no server runs; `divisi serve ENSEMBLE` starts one"),
+        false => print(&names.join("\n")),
+    }
+}
+
+pub fn stop(args: &StopArgs) -> Result<()> {
+    let path = attach::server_path(Some(&args.name))?;
+    remote::stop(&path).with_context(|| format!("stopping `{}`", args.name))?;
+    print(&format!("stopped `{}`", args.name))
 }

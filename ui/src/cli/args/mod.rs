@@ -2,6 +2,7 @@
 //! beside.
 
 mod networks;
+mod program;
 mod reports;
 mod values;
 mod watching;
@@ -9,26 +10,24 @@ mod watching;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use divisi::compute::gpu::Precision;
-use divisi::device::parse_bytes;
-use divisi::load::LoadPattern;
+use clap::{Parser, Subcommand};
 
-use super::config::ConfigArgs;
-use super::picture::PictureArgs;
 use crate::config::time;
-use values::parse_precision;
+use values::parse_start_load;
 
 pub use networks::{
     NetworkBenchArgs, NetworkChoice, NetworkCommand, NetworkListArgs, NetworkRunArgs,
     NetworkShowArgs, NetworkWeightsArgs, PlaceChoice, WeightsChoice,
 };
+pub use program::{ConfigAction, ConfigArgs, ConfigPart, DocsArgs, DocsPart, PickArgs};
 pub use reports::{
     AccuracyArgs, AllocateArgs, BenchArgs, CheckArgs, DevicesArgs, PlanArgs, PredictArgs,
     SampleFiles,
 };
+pub use values::{OutputFormat, ServingTarget, StartLoad};
 pub use watching::{
-    AttachArgs, DemoArgs, ReplayArgs, ReportArgs, ServeArgs, SnapshotFormat, StopArgs,
+    AttachArgs, DemoArgs, KeyStep, PictureArgs, ReplayArgs, ReportArgs, ScreenSize, ServeArgs,
+    SnapshotFormat, StopArgs,
 };
 
 /// Serve ensembles of neural networks on this machine, watch and retune them.
@@ -77,47 +76,6 @@ pub struct CommandLine {
     /// The folder of configuration, instead of the user's own
     #[arg(long, value_name = "DIR", global = true)]
     pub config: Option<PathBuf>,
-}
-
-/// The load a console begins with.
-#[derive(Clone, Debug)]
-pub enum StartLoad {
-    None,
-    Pattern(LoadPattern),
-}
-
-pub fn parse_start_load(text: &str) -> Result<StartLoad, String> {
-    match text {
-        "none" => Ok(StartLoad::None),
-        text => text.parse().map(StartLoad::Pattern),
-    }
-}
-
-/// What to serve and on what.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ServingTarget {
-    /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
-    #[arg(default_value = "digits", value_name = "ENSEMBLE")]
-    pub ensemble: PathBuf,
-    /// Devices, split by commas: cpu:0, cpu:0-1, cuda:0, cuda (all GPUs), sim:v100*16,
-    /// sim:my_gpu.toml (default: the manifest's, else the GPUs and one partition a core)
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub devices: Vec<String>,
-    /// In which numbers GPUs compute: f32, tf32, bf16 or f16 (default: the manifest's,
-    /// else f32)
-    #[arg(long, value_name = "NAME", value_parser = parse_precision())]
-    pub precision: Option<Precision>,
-    /// Memory of the host that serving may take at most, such as 512MiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub memory: Option<u64>,
-}
-
-/// How a report is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    #[default]
-    Text,
-    Json,
 }
 
 /// The commands.
@@ -186,7 +144,7 @@ pub enum CliCommand {
     Picture(PictureArgs),
     /// The desktop's own file dialog, for the console
     #[command(name = "__pick", hide = true)]
-    Pick(super::pick::PickArgs),
+    Pick(PickArgs),
     /// Serve without a screen, until `divisi stop` or a signal; `divisi attach` joins it
     #[command(after_help = "Example:\n  divisi serve digits --load none")]
     Serve(ServeArgs),
@@ -213,5 +171,5 @@ pub enum CliCommand {
     Demo(DemoArgs),
     /// The parts of the documentation that are made from the program
     #[command(hide = true)]
-    Docs(super::docs::DocsArgs),
+    Docs(DocsArgs),
 }

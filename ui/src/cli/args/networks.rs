@@ -8,8 +8,9 @@ use divisi::compute::Family;
 use divisi::compute::gpu::Precision;
 use divisi::network::Shape;
 
-use super::OutputFormat;
-use super::values::{at_least_one, parse_family, parse_precision, parse_seconds, parse_shape};
+use super::values::{
+    OutputFormat, at_least_one, parse_family, parse_precision, parse_seconds, parse_shape,
+};
 
 /// What can be done with one network.
 #[derive(Clone, Debug, Subcommand)]

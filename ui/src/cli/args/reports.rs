@@ -7,8 +7,9 @@ use divisi::ensemble::{ImageLayout, PolicyKind};
 use divisi::load::LoadPattern;
 use divisi::search::{Algorithm, EvaluatorKind, Objective};
 
-use super::values::{MaxInf, at_least_one, parse_millis, parse_rate, parse_spare};
-use super::{OutputFormat, ServingTarget};
+use super::values::{
+    MaxInf, OutputFormat, ServingTarget, at_least_one, parse_millis, parse_rate, parse_spare,
+};
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {

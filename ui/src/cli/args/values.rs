@@ -1,14 +1,58 @@
-//! Values that are written on the command line.
+//! What several commands take: values with their parsers, and groups of options.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi::compute::Family;
 use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
+use divisi::load::LoadPattern;
 use divisi::network::Shape;
+
+/// The load a console begins with.
+#[derive(Clone, Debug)]
+pub enum StartLoad {
+    None,
+    Pattern(LoadPattern),
+}
+
+pub fn parse_start_load(text: &str) -> Result<StartLoad, String> {
+    match text {
+        "none" => Ok(StartLoad::None),
+        text => text.parse().map(StartLoad::Pattern),
+    }
+}
+
+/// What to serve and on what.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServingTarget {
+    /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
+    #[arg(default_value = "digits", value_name = "ENSEMBLE")]
+    pub ensemble: PathBuf,
+    /// Devices, split by commas: cpu:0, cpu:0-1, cuda:0, cuda (all GPUs), sim:v100*16,
+    /// sim:my_gpu.toml (default: the manifest's, else the GPUs and one partition a core)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub devices: Vec<String>,
+    /// In which numbers GPUs compute: f32, tf32, bf16 or f16 (default: the manifest's,
+    /// else f32)
+    #[arg(long, value_name = "NAME", value_parser = parse_precision())]
+    pub precision: Option<Precision>,
+    /// Memory of the host that serving may take at most, such as 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory: Option<u64>,
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    #[default]
+    Text,
+    Json,
+}
 
 /// A device's bound on the samples it has alive.
 #[derive(Clone, Debug)]

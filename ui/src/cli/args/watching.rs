@@ -1,13 +1,15 @@
-//! Consoles, servers, recordings and the demonstration.
+//! Consoles, servers, recordings, pictures and the demonstration.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use divisi::session::remote::ServerName;
 
-use super::values::parse_seconds;
-use super::{ServingTarget, StartLoad, parse_start_load};
+use super::values::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
+use crate::config::time;
+use crate::console::commands::Key;
 use crate::console::demo::DemoStage;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -102,4 +104,69 @@ pub struct DemoArgs {
     /// Leave the mouse to the terminal, to select text
     #[arg(long)]
     pub no_mouse: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct PictureArgs {
+    #[command(flatten)]
+    pub target: ServingTarget,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
+    /// Load to begin with, as for the console
+    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
+    pub load: StartLoad,
+    /// Columns and rows
+    #[arg(long, value_name = "WxH", default_value = "160x50")]
+    pub size: ScreenSize,
+    /// Serve so long before keys are typed
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time)]
+    pub after: Duration,
+    /// What is typed, split by spaces: keys by their names, and pauses as wait:2s
+    #[arg(long, value_name = "KEYS", default_value = "", value_parser = parse_steps)]
+    pub keys: KeySteps,
+    /// How things look: dark, light, high-contrast or a file in themes/
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// Only signs of ASCII
+    #[arg(long)]
+    pub ascii: bool,
+    /// Where to write: .svg, .ans or .txt; may be given several times
+    #[arg(long, value_name = "FILE", required = true)]
+    pub out: Vec<PathBuf>,
+}
+
+/// Columns and rows.
+#[derive(Clone, Copy, Debug)]
+pub struct ScreenSize(pub u16, pub u16);
+
+impl FromStr for ScreenSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('x');
+        let parsed = parts.and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+        let right = parsed.filter(|(w, h)| (1..=500).contains(w) && (1..=300).contains(h));
+        let wrong = || format!("expected columns x rows, at most 500x300, found `{text}`");
+        right.map(|(w, h)| ScreenSize(w, h)).ok_or_else(wrong)
+    }
+}
+
+/// Keys and pauses, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct KeySteps(pub Vec<KeyStep>);
+
+#[derive(Clone, Copy, Debug)]
+pub enum KeyStep {
+    Press(Key),
+    Wait(Duration),
+}
+
+fn parse_steps(text: &str) -> Result<KeySteps, String> {
+    let step = |word: &str| match word.strip_prefix("wait:") {
+        Some(pause) => time(pause).map(KeyStep::Wait),
+        None => word.parse().map(KeyStep::Press),
+    };
+    let steps: Result<Vec<KeyStep>, String> = text.split_whitespace().map(step).collect();
+    steps.map(KeySteps)
 }

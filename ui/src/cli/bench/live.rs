@@ -14,9 +14,9 @@ use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
 
 use super::report::{BenchFigures, BenchReport};
 use crate::cli::args::BenchArgs;
-use crate::cli::flawed::FlawedMember;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::progress::ProgressLine;
+use crate::cli::report::FlawedMember;
 
 /// Serves by `matrix` and measures.
 pub fn measure(

@@ -5,7 +5,6 @@
 
 mod live;
 mod report;
-mod simulated;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Result, bail};
 use divisi::allocation::Matrix;
 use divisi::ensemble::{Ensemble, PolicyKind};
+use divisi::profile::Costs;
+use divisi::simulation::{Scenario, Simulation, Workload};
 
 use super::args::{BenchArgs, OutputFormat};
-use super::flawed;
 use super::open::{OpenedEnsemble, files, with_devices};
-use super::report::{print, print_json};
+use super::report::{print, print_json, refuse_flawed};
 use super::signals;
-use report::{BenchReport, text};
+use report::{BenchFigures, BenchReport, text};
 
 pub fn run(args: &BenchArgs) -> Result<()> {
     let mut ensemble = Ensemble::read(&files(&args.target.ensemble))?;
@@ -36,7 +36,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     if stopped.load(Ordering::Acquire) {
         bail!("stopped before its end: these are the figures so far");
     }
-    flawed::refuse(&report.flawed, 0, args.samples)
+    refuse_flawed(&report.flawed, 0, args.samples)
 }
 
 fn measure(
@@ -50,7 +50,46 @@ fn measure(
         bail!("--max-inf bounds what is alive under elastic; add --policy elastic");
     }
     if opened.devices.all_simulated() && !args.real_time && !args.fake {
-        return simulated::measure(args, opened, matrix, stopped);
+        return measure_simulated(args, opened, matrix, stopped);
     }
     live::measure(args, opened, matrix, stopped)
+}
+
+/// Runs `matrix` in virtual time.
+fn measure_simulated(
+    args: &BenchArgs,
+    opened: &OpenedEnsemble,
+    matrix: &Matrix,
+    stopped: &Arc<AtomicBool>,
+) -> Result<BenchReport> {
+    let scene = Scenario {
+        ensemble: Arc::clone(&opened.ensemble),
+        devices: opened.devices.clone(),
+        matrix: matrix.clone(),
+        costs: Arc::new(Costs::of_laws(&opened.ensemble, &opened.devices)),
+        policy: opened.ensemble.policy,
+    };
+    let mut simulation = Simulation::new(&scene)?.until(Arc::clone(stopped));
+    for limit in &args.max_inf {
+        simulation = simulation.with_max_inf(opened.device(&limit.device)?, limit.samples);
+    }
+    let samples = args.samples;
+    let run = simulation.run(match args.load.clone() {
+        None => Workload::Saturate { samples },
+        Some(pattern) => Workload::Pattern {
+            pattern,
+            samples,
+            seed: args.seed,
+        },
+    })?;
+    let figures = BenchFigures {
+        runs: vec![(run.samples, run.elapsed.as_secs_f64())],
+        latency: run.latency,
+        split: run.split,
+        refused: run.refused,
+        dropped: 0,
+        flawed: Vec::new(),
+        in_virtual_time: true,
+    };
+    Ok(BenchReport::new(args, opened, matrix, figures))
 }

@@ -8,9 +8,8 @@ use divisi::search::Doubt;
 use serde::Serialize;
 
 use crate::cli::args::BenchArgs;
-use crate::cli::flawed::{self, FlawedMember};
 use crate::cli::open::OpenedEnsemble;
-use crate::cli::report::{DeviceRow, device_rows, matrix_table};
+use crate::cli::report::{DeviceRow, FlawedMember, device_rows, flawed_lines, matrix_table};
 
 /// A benchmark's result, as JSON has it.
 #[derive(Serialize)]
@@ -164,7 +163,7 @@ pub fn text(report: &BenchReport, matrix: &Matrix) -> String {
     if report.simulated {
         text += "\nsimulated devices: the figures are what their profiles make of them";
     }
-    text + &flawed::lines(&report.flawed)
+    text + &flawed_lines(&report.flawed)
 }
 
 fn error_in_words(error: Option<f64>) -> String {

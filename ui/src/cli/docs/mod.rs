@@ -12,56 +12,28 @@
 mod parts;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
+use super::args::{DocsArgs, DocsPart};
 use super::report::print;
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct DocsArgs {
-    /// The part to print as Markdown
-    #[arg(value_enum, value_name = "PART", required_unless_present = "renew")]
-    part: Option<DocsPart>,
-    /// Write the parts between their markers in these files instead
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "part")]
-    renew: Vec<PathBuf>,
-}
-
-/// A part of the documentation that the program writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DocsPart {
-    /// The commands of the program with their options
-    Commands,
-    /// The keys of the console, as they are by default
-    Keys,
-    /// The commands of linear mode
-    Lines,
-    /// The options of config.toml
-    Config,
-    /// The roles that a theme colours
-    Roles,
-    /// Environment variables, files and exit codes
-    Environment,
-}
-
-impl DocsPart {
-    fn text(self) -> String {
-        match self {
-            DocsPart::Commands => parts::commands(),
-            DocsPart::Keys => parts::keys(),
-            DocsPart::Lines => parts::lines(),
-            DocsPart::Config => parts::config(),
-            DocsPart::Roles => parts::roles(),
-            DocsPart::Environment => parts::environment(),
-        }
-    }
-}
 
 pub fn run(args: &DocsArgs) -> Result<()> {
     args.renew.iter().try_for_each(|path| renew(path))?;
-    args.part.map_or(Ok(()), |part| print(&part.text()))
+    args.part.map_or(Ok(()), |part| print(&generated(part)))
+}
+
+fn generated(part: DocsPart) -> String {
+    match part {
+        DocsPart::Commands => parts::commands(),
+        DocsPart::Keys => parts::keys(),
+        DocsPart::Lines => parts::lines(),
+        DocsPart::Config => parts::config(),
+        DocsPart::Roles => parts::roles(),
+        DocsPart::Environment => parts::environment(),
+    }
 }
 
 const BEGIN: &str = "<!-- generated: divisi docs ";
@@ -92,7 +64,7 @@ fn renewed(text: &str) -> Result<String> {
         let Some((_, rest)) = old.split_once(END) else {
             bail!("the part `{name}` has no `{END}`");
         };
-        let generated = part.text();
+        let generated = generated(part);
         renewed += &format!(
             "{before}{BEGIN}{name} -->\n\n{}\n\n{END}",
             generated.trim_end()

@@ -1,5 +1,6 @@
 //! `divisi network bench`: how fast one network runs, how fast it loads, its memory.
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,8 @@ use divisi::metrics::stats::median;
 use divisi::network::Shape;
 use serde::Serialize;
 
-use super::chosen::ChosenNetwork;
+use super::chosen::{ChosenNetwork, SYNTHETIC};
 use super::place::NetworkPlace;
-use super::{SYNTHETIC, memory};
 use crate::cli::args::{NetworkBenchArgs, OutputFormat};
 use crate::cli::report::{print, print_json};
 use crate::cli::signals::stop_flag;
@@ -50,7 +50,7 @@ pub fn run(args: &NetworkBenchArgs) -> Result<()> {
     let chosen = ChosenNetwork::new(&args.network)?;
     let samples = Samples::synthetic(args.batch, chosen.graph.input().elements())?;
     let (width, values) = (samples.width(), samples.values());
-    let before = memory::resident();
+    let before = resident_bytes();
 
     let start = Instant::now();
     let weights = chosen.weights(&args.weights)?;
@@ -80,7 +80,7 @@ pub fn run(args: &NetworkBenchArgs) -> Result<()> {
             gflops: samples_per_s * chosen.graph.flops() as f64 / 1e9,
             load_s,
             planned_bytes: footprint.weight_bytes + footprint.activation_bytes,
-            peak_bytes: memory::peak().zip(before).map(|(p, b)| p.saturating_sub(b)),
+            peak_bytes: peak_bytes().zip(before).map(|(p, b)| p.saturating_sub(b)),
         },
     )
 }
@@ -132,4 +132,22 @@ fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
         text += &format!("\n{SYNTHETIC}");
     }
     print(&text)
+}
+
+/// Bytes resident now.
+fn resident_bytes() -> Option<u64> {
+    status("VmRSS:")
+}
+
+/// The most bytes that were ever resident.
+fn peak_bytes() -> Option<u64> {
+    status("VmHWM:")
+}
+
+/// A line of `/proc/self/status` (Linux): its number is in KiB.
+fn status(field: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(1024 * kibibytes)
 }

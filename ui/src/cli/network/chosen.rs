@@ -10,7 +10,10 @@ use divisi::{reading, words};
 
 use crate::cli::args::{NetworkChoice, WeightsChoice};
 
-/// A network with the name that reports give it.
+/// The remark of every report on weights that nobody trained.
+pub const SYNTHETIC: &str = "synthetic weights";
+
+/// A network and its name in reports.
 pub struct ChosenNetwork {
     pub name: String,
     pub graph: Graph,

@@ -1,13 +1,10 @@
-//! `divisi network`: one network alone, one file a subcommand.
+//! `divisi network`: one network alone, its subcommands.
 
 mod bench;
 mod chosen;
-mod list;
-mod memory;
+mod files;
 mod place;
-mod run;
 mod show;
-mod weights;
 
 use anyhow::Result;
 
@@ -15,13 +12,10 @@ use super::args::NetworkCommand;
 
 pub fn run(command: &NetworkCommand) -> Result<()> {
     match command {
-        NetworkCommand::List(args) => list::run(args),
-        NetworkCommand::Show(args) => show::run(args),
-        NetworkCommand::Run(args) => run::run(args),
+        NetworkCommand::List(args) => show::list(args),
+        NetworkCommand::Show(args) => show::show(args),
+        NetworkCommand::Run(args) => files::logits(args),
         NetworkCommand::Bench(args) => bench::run(args),
-        NetworkCommand::Weights(args) => weights::run(args),
+        NetworkCommand::Weights(args) => files::weights(args),
     }
 }
-
-/// What every report says of weights that nobody trained.
-const SYNTHETIC: &str = "synthetic weights";

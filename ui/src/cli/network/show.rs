@@ -1,18 +1,70 @@
-//! `divisi network show`: a network's layers, costs and memory; as JSON also what others
-//! need to build it again with the same synthetic weights.
+//! `divisi network list` and `divisi network show`: the published networks, and one
+//! network's layers, costs and memory; as JSON also what others need to build it again with
+//! the same synthetic weights.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use divisi::compute::footprint;
 use divisi::device::format_bytes;
+use divisi::network::builders::{Builder, Published};
 use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
 use serde::Serialize;
 
-use super::SYNTHETIC;
-use super::chosen::ChosenNetwork;
-use crate::cli::args::{NetworkShowArgs, OutputFormat};
+use super::chosen::{ChosenNetwork, SYNTHETIC};
+use crate::cli::args::{NetworkListArgs, NetworkShowArgs, OutputFormat};
 use crate::cli::report::{print, print_json};
+
+/// A network in the list, at 1000 classes.
+#[derive(Serialize)]
+struct NetworkRow {
+    name: &'static str,
+    parameters: u64,
+    flops: u64,
+    weight_bytes: u64,
+    input: Shape,
+}
+
+pub fn list(args: &NetworkListArgs) -> Result<()> {
+    let rows: Vec<NetworkRow> = Published::ALL
+        .into_iter()
+        .map(|(network, _)| row(network))
+        .collect::<Result<_>>()?;
+    match args.format {
+        OutputFormat::Json => print_json(&rows),
+        OutputFormat::Text => print(&list_text(&rows)),
+    }
+}
+
+fn row(network: Published) -> Result<NetworkRow> {
+    let input = network.input();
+    let graph = Builder::Published(network).build(input, 1000)?;
+    Ok(NetworkRow {
+        name: network.name(),
+        parameters: graph.parameter_count(),
+        flops: graph.flops(),
+        weight_bytes: graph.weight_bytes(),
+        input,
+    })
+}
+
+fn list_text(rows: &[NetworkRow]) -> String {
+    let mut text = format!(
+        "{:<20} {:>12} {:>8} {:>10}  input",
+        "network", "parameters", "GFLOPs", "weights MB"
+    );
+    for row in rows {
+        text += &format!(
+            "\n{:<20} {:>12} {:>8.2} {:>10.1}  {}",
+            row.name,
+            row.parameters,
+            row.flops as f64 / 1e9,
+            row.weight_bytes as f64 / 1e6,
+            row.input
+        );
+    }
+    text + "\n\nGFLOPs are of one sample; a multiplication and its addition count as two."
+}
 
 /// Batch sizes that memory is told for.
 const BATCHES: [usize; 4] = [1, 8, 32, 128];
@@ -58,7 +110,7 @@ enum TensorRecipe {
     },
 }
 
-pub fn run(args: &NetworkShowArgs) -> Result<()> {
+pub fn show(args: &NetworkShowArgs) -> Result<()> {
     let ChosenNetwork { name, graph } = ChosenNetwork::new(&args.network)?;
     let report = NetworkReport {
         network: &name,

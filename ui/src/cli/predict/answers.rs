@@ -3,7 +3,7 @@
 use divisi::ensemble::{Ensemble, label_of};
 use divisi::serving::{Answer, Flaws};
 
-use crate::cli::flawed::FlawedMember;
+use crate::cli::report::FlawedMember;
 
 /// All answers so far.
 pub struct PredictedAnswers {

@@ -1,7 +1,6 @@
 //! `divisi predict`: answers for the samples of a file.
 
 mod answers;
-mod format;
 mod report;
 
 use anyhow::{Context, Result, bail};
@@ -9,15 +8,13 @@ use divisi::load::{Until, saturate_for};
 use divisi::serving::Detail;
 
 use super::args::{OutputFormat, PredictArgs};
-use super::flawed;
 use super::open::open;
 use super::output::OutputFile;
 use super::progress::ProgressLine;
-use super::report::{print, print_json};
+use super::report::{print, print_json, refuse_flawed};
 use super::signals::stop_flag;
 use answers::PredictedAnswers;
-use format::FileFormat;
-use report::{AnswersReport, RunFacts, csv, summary};
+use report::{AnswersReport, FileFormat, RunFacts, csv, summary};
 
 pub fn run(args: &PredictArgs) -> Result<()> {
     let output = args.output.as_deref().map(|path| {
@@ -58,7 +55,7 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         output.write_bytes(&format.bytes(&answers, &report)?)?;
     }
     tell(args, &answers, report)?;
-    flawed::refuse(&answers.flawed(), answers.unanswered(), all)
+    refuse_flawed(&answers.flawed(), answers.unanswered(), all)
 }
 
 fn tell(

@@ -1,18 +1,18 @@
-//! `divisi network run`: logits for the samples of a file.
+//! `divisi network run` and `divisi network weights`: logits for the samples of a file, and
+//! synthetic weights as a file that other programs load.
 
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{SampleForm, Samples};
-use divisi::network::{Graph, Shape};
+use divisi::network::{Graph, Shape, Weights};
 use divisi::reading;
 use serde::Serialize;
 
-use super::SYNTHETIC;
-use super::chosen::ChosenNetwork;
+use super::chosen::{ChosenNetwork, SYNTHETIC};
 use super::place::NetworkPlace;
-use crate::cli::args::{NetworkRunArgs, OutputFormat};
+use crate::cli::args::{NetworkRunArgs, NetworkWeightsArgs, OutputFormat};
 use crate::cli::output::OutputFile;
 use crate::cli::report::{print, print_json};
 
@@ -30,7 +30,7 @@ struct LogitsReport {
     output: String,
 }
 
-pub fn run(args: &NetworkRunArgs) -> Result<()> {
+pub fn logits(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::at(&args.output)?;
     let chosen = ChosenNetwork::new(&args.network)?;
     let samples = samples(args, &chosen.graph)?;
@@ -53,7 +53,7 @@ pub fn run(args: &NetworkRunArgs) -> Result<()> {
     }
     let elapsed_s = start.elapsed().as_secs_f64();
     output.write_bytes(&to_npy(logits.into_iter(), &[samples.len(), classes]))?;
-    tell(
+    tell_logits(
         args.format,
         &LogitsReport {
             network: chosen.name,
@@ -81,7 +81,7 @@ fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
     Samples::parse(&name, bytes, &form).with_context(|| file.to_string())
 }
 
-fn tell(format: OutputFormat, report: &LogitsReport) -> Result<()> {
+fn tell_logits(format: OutputFormat, report: &LogitsReport) -> Result<()> {
     if format == OutputFormat::Json {
         return print_json(report);
     }
@@ -93,4 +93,48 @@ fn tell(format: OutputFormat, report: &LogitsReport) -> Result<()> {
         text += &format!("\n{SYNTHETIC}: answers mean nothing");
     }
     print(&text)
+}
+
+#[derive(Serialize)]
+struct WeightsReport {
+    network: String,
+    tensors: usize,
+    weight_bytes: u64,
+    seed: u64,
+    synthetic: bool,
+    output: String,
+}
+
+pub fn weights(args: &NetworkWeightsArgs) -> Result<()> {
+    OutputFile::at(&args.output)?;
+    let chosen = ChosenNetwork::new(&args.network)?;
+    let weights = Weights::synthetic(&chosen.graph, args.seed);
+    let file = args.output.display().to_string();
+    let written = weights.write(&chosen.graph, &args.output);
+    written.with_context(|| file.clone())?;
+    tell_weights(
+        args.format,
+        &WeightsReport {
+            network: chosen.name,
+            tensors: chosen.graph.parameters().len(),
+            weight_bytes: chosen.graph.weight_bytes(),
+            seed: args.seed,
+            synthetic: weights.is_synthetic(),
+            output: file,
+        },
+    )
+}
+
+fn tell_weights(format: OutputFormat, report: &WeightsReport) -> Result<()> {
+    match format {
+        OutputFormat::Json => print_json(report),
+        OutputFormat::Text => print(&format!(
+            "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
+            report.network,
+            report.seed,
+            report.tensors,
+            report.weight_bytes as f64 / 1e6,
+            report.output
+        )),
+    }
 }

@@ -1,16 +1,31 @@
-//! The thin parent: it waits, passes signals on and gives the child's exit code.
+//! The engine of a console that goes on in the background.
+//!
+//! The console runs in a child of a thin parent. When it hands its engine over, the
+//! parent ends, so that the shell has its prompt; the child, the same process that
+//! served before, leaves the terminal and serves at its socket.
 
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use anyhow::{Context, Result};
+use divisi::session::remote::{BoundSocket, Hub};
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, waitpid,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, setsid, waitpid,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::OF;
+use super::serve::log_to_stderr;
+use super::signals;
+use super::start::OwnSession;
+
+/// The variable that names a child's parent to it.
+const OF: &str = "DIVISI_CONSOLE_OF";
 
 /// The thin parent, where this process is such a child; its death ends this process.
 pub fn parent() -> Option<Pid> {
@@ -100,4 +115,59 @@ async fn listen(child: &Mutex<Option<Pid>>, ready: &SyncSender<()>) -> std::io::
             let _ = kill_process(pid, passed);
         }
     }
+}
+
+/// Serves `session` at `door` in the background until it is stopped. `parent` waits for
+/// this process, where there is one.
+pub fn go_on(session: OwnSession, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
+    let name = door.name().to_string();
+    let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
+    signals::on_stop(hub.stopper());
+    let text = format!(
+        "divisi: `{name}` goes on serving in the background\n  \
+         divisi attach {name}    joins it\n  divisi stop {name}      ends it\n"
+    );
+    let _ = io::stdout().write_all(text.as_bytes());
+    leave_terminal(&name, parent).context("cannot leave the terminal")?;
+    hub.join();
+    Ok(())
+}
+
+/// Leaves terminal and parent, which gives the shell its prompt.
+fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(None)?;
+    // Without a parent the terminal is gone already, and there may be no session to leave.
+    if parent.is_some() {
+        setsid()?;
+    }
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let log = log_file(name);
+    let out = log.as_ref().unwrap_or(&null);
+    rustix::stdio::dup2_stdin(&null)?;
+    // What a terminal that went away did not take any more is no line of the log.
+    rustix::stdio::dup2_stdout(&null)?;
+    let _ = io::stdout().flush();
+    rustix::stdio::dup2_stdout(out)?;
+    rustix::stdio::dup2_stderr(out)?;
+    if let Some(parent) = parent {
+        kill_process(parent, Signal::USR1)?;
+    }
+    Ok(())
+}
+
+/// Where its log goes, if it can be written anywhere.
+fn log_file(name: &str) -> Option<File> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
+    let folder = state.filter(|s| s.is_absolute()).or_else(home)?;
+    let folder = folder.join("divisi");
+    let made = DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(&folder);
+    made.ok()?;
+    let mut file = OpenOptions::new();
+    let file = file.create(true).append(true).mode(0o600);
+    file.open(folder.join(format!("{name}.log"))).ok()
 }
