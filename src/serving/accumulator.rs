@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use crate::ensemble::CombinationRule;
 use crate::lock::lock;
 
-use super::answer::{Answer, Block};
+use super::answer::{Answer, AnswerBlock};
 use super::flaws::{Flaw, FlawKind, is_finite, is_probable};
 
 /// The combined state of a part's samples.
@@ -129,7 +129,7 @@ impl Part {
         flaws.is_empty()
     }
 
-    /// What is wrong with the rows that were folded, in no order; samples count in this
+    /// Returns the faults of the rows that were folded, in no order; samples count in this
     /// part.
     pub fn flaws(&self) -> Vec<Flaw> {
         lock(&self.folded).flaws.clone()
@@ -176,12 +176,12 @@ impl Answer {
             });
             flaws.extend(counted);
             first += part.samples;
-            Block {
+            AnswerBlock {
                 scores,
                 rows: folded.rows,
             }
         });
-        let blocks: Vec<Block> = blocks.collect();
+        let blocks: Vec<AnswerBlock> = blocks.collect();
         flaws.sort_unstable_by_key(|flaw| (flaw.sample, flaw.member));
         Answer::new(blocks, classes, flaws)
     }

@@ -4,18 +4,18 @@ use crate::ensemble::label_of;
 
 use super::flaws::Flaw;
 
-/// What an ensemble answers to a request: scores a class for each sample, and, where they
+/// The answer of an ensemble to a request: scores a class for each sample, and, where they
 /// were asked for, the rows of each member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    blocks: Vec<Block>,
+    blocks: Vec<AnswerBlock>,
     classes: usize,
     flaws: Vec<Flaw>,
 }
 
 /// Of one part of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Block {
+pub(super) struct AnswerBlock {
     /// `[samples, classes]`.
     pub scores: Vec<f32>,
     /// `[members, samples, classes]`, where they were kept.
@@ -23,7 +23,7 @@ pub(super) struct Block {
 }
 
 impl Answer {
-    pub(super) fn new(blocks: Vec<Block>, classes: usize, flaws: Vec<Flaw>) -> Self {
+    pub(super) fn new(blocks: Vec<AnswerBlock>, classes: usize, flaws: Vec<Flaw>) -> Self {
         Answer {
             blocks,
             classes,
@@ -37,7 +37,7 @@ impl Answer {
         blocks.flat_map(|b| b.scores.chunks_exact(self.classes))
     }
 
-    /// What member number `member` answered to each sample, in the order they were sent;
+    /// Returns the answers of member number `member` to each sample, in the order they were sent;
     /// nothing where members' rows were not asked for.
     pub fn member_rows(&self, member: usize) -> impl Iterator<Item = &[f32]> {
         self.blocks.iter().flat_map(move |block| {

@@ -21,20 +21,26 @@ pub struct BatchId(pub u64);
 /// Consecutive slots of one extent of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
+    /// Number of the extent.
     pub extent: usize,
+    /// The first slot.
     pub slot: usize,
+    /// How many slots.
     pub len: usize,
 }
 
 /// Consecutive samples of one part (the samples of a request in one extent).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
+    /// The request they belong to.
     pub request: RequestKey,
+    /// Number of the part in its request.
     pub part: usize,
     /// Samples of the whole part.
     pub part_samples: usize,
     /// First sample within the part.
     pub first: usize,
+    /// How many samples.
     pub len: usize,
     /// When the request arrived.
     pub arrived: Duration,
@@ -58,11 +64,17 @@ impl Range {
 /// A batch for one worker: whose samples, and where they lie.
 #[derive(Clone, Debug)]
 pub struct Batch<T> {
+    /// Its number.
     pub id: BatchId,
+    /// The worker that runs it.
     pub worker: WorkerId,
+    /// That worker's device.
     pub device: usize,
+    /// That worker's member.
     pub member: usize,
+    /// The worker's batch size.
     pub size: BatchSize,
+    /// The lane that runs it.
     pub lane: Lane,
     /// Samples of the worker in execution when it starts, its own among them.
     pub alive: usize,
@@ -77,33 +89,43 @@ pub struct Batch<T> {
     pub held_since: Option<Duration>,
     /// Its samples are in the device's own memory already.
     pub in_pool: bool,
+    /// Its samples, in order.
     pub ranges: Vec<Placed<T>>,
 }
 
 /// Samples to copy ahead into a device's own pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
+    /// The device.
     pub device: usize,
     /// The member that asked first; others with the same input find them there.
     pub member: usize,
+    /// Which part.
     pub part: PartKey,
+    /// Samples of the part.
     pub samples: usize,
 }
 
-/// A part of a request as one input transform gives it.
+/// A part of a request after one input transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartKey {
+    /// The request.
     pub request: RequestKey,
+    /// Number of the part in its request.
     pub part: usize,
+    /// Number of the input transform.
     pub transform: usize,
 }
 
 /// A range with its place in the pool and its request's payload.
 #[derive(Clone, Debug)]
 pub struct Placed<T> {
+    /// Which samples.
     pub range: Range,
+    /// Where they lie in the pool.
     pub slice: Slice,
     /// How long it was copied ahead.
     pub copied_for: Duration,
+    /// What the driver keeps with the request.
     pub payload: T,
 }

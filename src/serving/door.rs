@@ -16,25 +16,53 @@ pub enum DoorState {
     /// Workers are not ready yet.
     #[default]
     Starting,
+    /// Requests are let in.
     Open,
+    /// No request is let in; says why.
     Closed(String),
 }
 
 /// Why a request was not admitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Refused {
+    /// There are more samples than the pool holds.
     #[error("a request of {samples} samples is larger than the pool of {most}")]
-    TooLarge { samples: usize, most: usize },
+    TooLarge {
+        /// Samples of the request.
+        samples: usize,
+        /// Samples that the pool holds.
+        most: usize,
+    },
+    /// There are more samples than slots are free.
     #[error("the pool is full: {free} places free, {samples} asked for")]
-    Full { samples: usize, free: usize },
+    Full {
+        /// Samples of the request.
+        samples: usize,
+        /// Slots that are free.
+        free: usize,
+    },
+    /// The door is closed; says why.
     #[error("the door is closed: {0}")]
     Closed(String),
+    /// The values are no whole samples.
     #[error("expected samples of {expected} values, found {found} values")]
-    Shape { expected: usize, found: usize },
+    Shape {
+        /// Values of a sample.
+        expected: usize,
+        /// Values that came.
+        found: usize,
+    },
+    /// There are no samples.
     #[error("a request needs at least one sample")]
     Empty,
+    /// A value is NaN or infinite.
     #[error("sample {sample}: value {value} is not a finite number")]
-    NotFinite { sample: usize, value: usize },
+    NotFinite {
+        /// Number of the sample.
+        sample: usize,
+        /// Number of the value in it.
+        value: usize,
+    },
 }
 
 impl Door {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with a row.
+/// A fault of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlawKind {
     /// It holds NaN or infinities.
@@ -28,9 +28,11 @@ pub enum FlawKind {
 /// A member's row that is not what it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flaw {
+    /// The member that answered it.
     pub member: usize,
     /// Counted in the request.
     pub sample: usize,
+    /// What is wrong with it.
     pub kind: FlawKind,
 }
 
@@ -50,7 +52,9 @@ pub enum Detail {
 /// Samples whose rows were flawed, of one member since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flaws {
+    /// Rows with NaN or infinities.
     pub not_finite: u64,
+    /// Rows that are no probabilities although they should be.
     pub not_probabilities: u64,
 }
 
@@ -68,7 +72,7 @@ impl Flaws {
         *self == Flaws::default()
     }
 
-    /// What was wrong, in words: `NaN or infinities for 3 samples`.
+    /// Returns the faults in words: `NaN or infinities for 3 samples`.
     pub fn words(&self) -> String {
         let samples = |n: u64| format!("{n} {}", if n == 1 { "sample" } else { "samples" });
         let mut said = Vec::new();
@@ -95,13 +99,13 @@ pub(super) struct FlawTally(Vec<[AtomicU64; 2]>);
 
 impl FlawTally {
     /// None of so many members yet.
-    pub fn new(members: usize) -> Self {
+    pub(super) fn new(members: usize) -> Self {
         FlawTally((0..members).map(|_| Default::default()).collect())
     }
 
     /// Counts `found` of a member; whether that is worth a word: the first, then each
     /// time that there are ten times as many.
-    pub fn add(&self, member: usize, found: Flaws) -> bool {
+    pub(super) fn add(&self, member: usize, found: Flaws) -> bool {
         let counters = self.0[member].iter();
         let each = counters.zip([found.not_finite, found.not_probabilities]);
         each.fold(false, |news, (counter, found)| {
@@ -110,8 +114,8 @@ impl FlawTally {
         })
     }
 
-    /// What was found of a member so far.
-    pub fn of(&self, member: usize) -> Flaws {
+    /// Returns the faults of a member so far.
+    pub(super) fn of(&self, member: usize) -> Flaws {
         let [not_finite, not_probabilities] = &self.0[member];
         Flaws {
             not_finite: not_finite.load(Ordering::Relaxed),
@@ -120,7 +124,7 @@ impl FlawTally {
     }
 
     /// The same of every member.
-    pub fn all(&self) -> Vec<Flaws> {
+    pub(super) fn all(&self) -> Vec<Flaws> {
         (0..self.0.len()).map(|member| self.of(member)).collect()
     }
 }

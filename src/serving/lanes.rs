@@ -9,7 +9,9 @@ use super::batch::BatchId;
 /// One lane: its place among its worker's lanes and the largest batch it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane {
+    /// Its number in its worker.
     pub index: usize,
+    /// Rows of its batches at most.
     pub size: usize,
 }
 
@@ -33,13 +35,13 @@ pub fn lane_sizes(policy: PolicyKind, size: BatchSize, side_by_side: bool) -> Ve
 /// The lanes of one worker and what they run.
 #[derive(Clone, Debug)]
 pub struct Lanes {
-    lanes: Vec<State>,
+    lanes: Vec<LaneState>,
     /// Batches of lanes that another policy had; nothing starts before they are done.
     old: Vec<(BatchId, usize)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct LaneState {
     size: usize,
     /// The batch it runs and its samples.
     runs: Option<(BatchId, usize)>,
@@ -49,7 +51,7 @@ struct State {
 impl Lanes {
     /// Idle lanes of `sizes`, smallest first.
     pub fn new(now: Duration, sizes: &[usize]) -> Self {
-        let idle = |&size: &usize| State {
+        let idle = |&size: &usize| LaneState {
             size,
             runs: None,
             idle_since: now,
@@ -106,12 +108,12 @@ impl Lanes {
         self.lanes[lane.index].runs = Some((batch, samples));
     }
 
-    /// A batch is over; gives its samples.
+    /// Ends a batch. Returns its samples.
     pub fn finish(&mut self, now: Duration, batch: BatchId) -> usize {
         if let Some(at) = self.old.iter().position(|(b, _)| *b == batch) {
             return self.old.swap_remove(at).1;
         }
-        let runs = |lane: &&mut State| lane.runs.is_some_and(|(b, _)| b == batch);
+        let runs = |lane: &&mut LaneState| lane.runs.is_some_and(|(b, _)| b == batch);
         match self.lanes.iter_mut().find(runs) {
             Some(lane) => {
                 lane.idle_since = now;

@@ -35,9 +35,10 @@ pub use door::{Door, DoorState, Refused};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
-    BuildError, Engine, EngineError, EngineOptions, Failure, FakeFactory, GpuRunner, Graded, Loss,
-    NetworkFactory, Observed, Outcome, Pending, PredictorFactory, Programs, ReloadError, Reply,
-    Request, Reservation, SPAN_BOUND, Settlements, Staged,
+    BuildError, DeviceCapabilities, DeviceVitals, DriverError, Engine, EngineError, EngineOptions,
+    Failure, FakeFactory, GpuRunner, Graded, Loss, LossReason, NetworkFactory, Observed, Outcome,
+    Panicked, Pending, PredictorFactory, Programs, ReloadError, Reply, Request, Reservation,
+    SPAN_BOUND, Settlements, Staged,
 };
 pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;
@@ -50,4 +51,4 @@ pub use segmenter::Segmenter;
 pub use setup::Setup;
 pub use simulated::{Happened, SimulatedDevice};
 pub use spans::{batch_spans, transfer_span};
-pub use supervision::{Verdict, Watch};
+pub use supervision::{PanicWatch, Verdict};

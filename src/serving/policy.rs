@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ensemble::{BatchSize, PolicyKind};
 
-/// What a worker sees of its queue.
+/// A worker's queue, as its policy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueState {
     /// Samples waiting.
@@ -15,11 +15,16 @@ pub struct QueueState {
     pub room: usize,
 }
 
-/// What it does.
+/// What a policy lets a worker do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Run `samples` now, as a batch of `rows`.
-    Run { samples: usize, rows: usize },
+    Run {
+        /// Samples that it takes.
+        samples: usize,
+        /// Rows that it runs: more where the policy pads.
+        rows: usize,
+    },
     /// Take the segment at the front.
     TakeSegment,
     /// Nothing before this time unless more arrives.

@@ -32,13 +32,13 @@ impl Segmenter {
         self.size
     }
 
-    /// Another size for segments to come; gives the open one, closed as it is.
+    /// Sets the size of segments to come. Returns the open one, closed as it is.
     pub fn resize(&mut self, size: usize) -> Vec<Range> {
         self.size = size.max(1);
         self.close()
     }
 
-    /// Adds a range; gives the segments that became full.
+    /// Adds a range. Returns the segments that became full.
     pub fn push(&mut self, now: Duration, mut range: Range) -> Vec<Range> {
         let mut closed = Vec::new();
         while range.len > 0 {

@@ -12,7 +12,7 @@ use crate::profile::{Costs, KernelCache};
 use super::batch::{Batch, Transfer};
 use super::core::Stamps;
 
-/// What a simulated device did.
+/// Something that a simulated device did.
 #[derive(Clone, Debug)]
 pub enum Happened<T> {
     /// A part is in its memory; and when the copy was asked for.
@@ -131,7 +131,7 @@ impl<T> SimulatedDevice<T> {
         self.executor.foresee()
     }
 
-    /// What happened until `now`, each with its time, in order.
+    /// Returns what happened until `now`, each with its time, in order.
     pub fn advance(&mut self, now: Duration) -> Vec<(Duration, Happened<T>)> {
         let events = self.executor.advance(now);
         let happened = events

@@ -7,7 +7,7 @@ use crate::trace::{Span, SpanKind};
 use super::batch::{Batch, Transfer};
 use super::core::Stamps;
 
-/// What a batch did until it was folded, at `end`; steps that took no time are left out.
+/// Returns the spans of a batch until it was folded, at `end`; steps that took no time are left out.
 pub fn batch_spans<T>(
     batch: &Batch<T>,
     stamps: &Stamps,
@@ -50,7 +50,7 @@ fn requests<T>(batch: &Batch<T>) -> (u64, u32) {
     )
 }
 
-/// What a copy engine did: from when a copy ahead was asked for to when it was there.
+/// Returns the span of a copy engine: from when a copy ahead was asked for to when it was there.
 pub fn transfer_span(transfer: &Transfer, asked: Duration, there: Duration) -> Span {
     Span {
         device: transfer.device,

@@ -8,13 +8,13 @@ use crate::ensemble::Transforms;
 
 use super::batch::Slice;
 
-/// Gives page-locked memory of so many values, where there is a GPU that can.
-pub type Lender = Box<dyn Fn(usize) -> Option<PinnedBlock> + Send + Sync>;
+/// Lends page-locked memory of so many values, where there is a GPU that can.
+pub(super) type Lender = Box<dyn Fn(usize) -> Option<PinnedBlock> + Send + Sync>;
 
 /// One block of slots for each extent and each distinct input of the members. A block's
 /// lock is held to write one request's rows or to copy one batch's; different blocks
 /// never wait for each other.
-pub struct Storage {
+pub(super) struct Storage {
     transforms: Transforms,
     /// `[transform][extent]`.
     blocks: Vec<Vec<RwLock<HostBuffer>>>,
@@ -25,7 +25,7 @@ pub struct Storage {
 impl Storage {
     /// Room for `extents` of `slots` samples as each of `transforms` makes them; a
     /// block's memory is taken when it is first written.
-    pub fn new(extents: usize, slots: usize, transforms: Transforms) -> Self {
+    pub(super) fn new(extents: usize, slots: usize, transforms: Transforms) -> Self {
         let extents = || (0..extents).map(|_| RwLock::default()).collect();
         Storage {
             blocks: transforms.distinct().iter().map(|_| extents()).collect(),
@@ -37,7 +37,7 @@ impl Storage {
 
     /// The same in memory that GPUs copy from directly, as far as `lender` has some.
     #[must_use]
-    pub fn pinned(self, lender: Lender) -> Self {
+    pub(super) fn pinned(self, lender: Lender) -> Self {
         Storage {
             lender: Some(lender),
             ..self
@@ -45,7 +45,7 @@ impl Storage {
     }
 
     /// Writes samples to their slots, once as each distinct input wants them.
-    pub fn write(&self, slices: &[Slice], values: &[f32]) {
+    pub(super) fn write(&self, slices: &[Slice], values: &[f32]) {
         let width = self.transforms.sample().elements();
         let mut rest = values;
         for slice in slices {
@@ -78,23 +78,23 @@ impl Storage {
         }
     }
 
-    /// Values of a sample as a transform gives it.
-    pub fn width(&self, transform: usize) -> usize {
+    /// Returns the values of a sample after a transform.
+    pub(super) fn width(&self, transform: usize) -> usize {
         self.transforms.distinct()[transform].shape.elements()
     }
 
     /// Which transform member number `member` reads.
-    pub fn transform(&self, member: usize) -> usize {
+    pub(super) fn transform(&self, member: usize) -> usize {
         self.transforms.of(member)
     }
 
     /// Copies one slice's samples to `to`, as member number `member` takes them.
-    pub fn read(&self, slice: Slice, member: usize, to: &mut [f32]) {
+    pub(super) fn read(&self, slice: Slice, member: usize, to: &mut [f32]) {
         self.read_as(slice, self.transforms.of(member), to);
     }
 
-    /// The same as a transform gives them.
-    pub fn read_as(&self, slice: Slice, transform: usize, to: &mut [f32]) {
+    /// The same, as a transform makes them.
+    pub(super) fn read_as(&self, slice: Slice, transform: usize, to: &mut [f32]) {
         let width = self.width(transform);
         let block = &self.blocks[transform][slice.extent];
         let block = block.read().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Storage {
 
     /// Where a copy engine finds one slice's samples; none where their block is not
     /// page-locked.
-    pub fn host_slice(&self, slice: Slice, transform: usize) -> Option<HostSlice> {
+    pub(super) fn host_slice(&self, slice: Slice, transform: usize) -> Option<HostSlice> {
         let width = self.width(transform);
         let block = &self.blocks[transform][slice.extent];
         let block = block.read().unwrap_or_else(PoisonError::into_inner);

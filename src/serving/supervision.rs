@@ -5,14 +5,16 @@ use std::time::Duration;
 
 /// Panics of one entry of the matrix.
 #[derive(Clone, Debug, Default)]
-pub struct Watch {
+pub struct PanicWatch {
     panics: VecDeque<Duration>,
 }
 
-/// What to do after a panic.
+/// The fate of a worker after a panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// Build it anew.
     Restart,
+    /// Leave its place empty.
     Retire,
     /// It was leaving, or gone, anyway.
     Gone,
@@ -22,7 +24,7 @@ pub enum Verdict {
 const MOST: usize = 3;
 const WINDOW: Duration = Duration::from_secs(60);
 
-impl Watch {
+impl PanicWatch {
     /// Records a panic.
     pub fn panicked(&mut self, now: Duration) -> Verdict {
         self.panics.push_back(now);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::allocation::{Cell, Matrix};
 use crate::changes::{Mark, Probation, Ran};
 use crate::compute::gpu::Precision;
+use crate::device::DeviceKind;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
@@ -136,6 +137,14 @@ pub struct DeviceView {
     pub max_inf: Option<NonZeroU32>,
     /// Samples in execution.
     pub alive: usize,
+}
+
+impl DeviceView {
+    /// Whether it is simulated, so that an operator may let it disappear or grow slow.
+    /// Snapshots carry the name of its kind alone.
+    pub fn has_faults_on_demand(&self) -> bool {
+        self.kind == DeviceKind::SIMULATED
+    }
 }
 
 /// A worker that is slower than its profile says, and a matrix that would relieve it.

@@ -138,3 +138,90 @@ fn hidden(path: &Path) -> bool {
         .iter()
         .any(|p| text.contains(p))
 }
+
+/// The files of `serving/live` from the bottom up. Files of one row do not use each other,
+/// except those of [`FACADE`].
+const LIVE: [&[&str]; 10] = [
+    &["panics", "member_sampler"],
+    &["promise", "factory"],
+    &["request", "counters"],
+    &["folding"],
+    &["drivers"],
+    &["losses"],
+    &["state"],
+    &["answers", "host", "pending"],
+    &["telemetry"],
+    FACADE,
+];
+
+/// The engine, in as many files as its views: no more than may form a circle.
+const FACADE: &[&str] = &["engine", "faults", "reloader", "reserve", "settings"];
+
+/// The same of `serving/live/drivers`: a device's driver uses no other device's.
+const DRIVERS: [&[&str]; 3] = [
+    &["driver"],
+    &["thread"],
+    &["absent", "gpu", "partition", "simulated"],
+];
+
+/// The same of the driver of GPUs: batches go around between dispatcher and lanes.
+const GPU: [&[&str]; 7] = [
+    &["buffers", "cache", "worker"],
+    &["context"],
+    &["slot"],
+    &["serving"],
+    &["copies"],
+    GPU_BATCHES,
+    &["driver"],
+];
+
+const GPU_BATCHES: &[&str] = &["dispatch", "lane", "making"];
+
+/// How far up each path of `super` in `text` goes, and what it names there.
+fn upward(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    code.filter_map(|line| {
+        let start = line.find("super::")?;
+        let mut rest = &line[start..];
+        let mut up = 0;
+        while let Some(more) = rest.strip_prefix("super::") {
+            (up, rest) = (up + 1, more);
+        }
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+        Some((up, &rest[..end.unwrap_or(rest.len())]))
+    })
+}
+
+fn check_row(table: &[&[&str]], here: &str, used: &str, path: &Path) {
+    let row = |name: &str| table.iter().position(|row| row.contains(&name));
+    let (Some(below), Some(above)) = (row(used), row(here)) else {
+        panic!("{}: `{here}` or `{used}` is in no row", path.display());
+    };
+    let together = table[above] == FACADE || table[above] == GPU_BATCHES;
+    assert!(
+        used == here || below < above || (below == above && together),
+        "{}: `{here}` uses `{used}`",
+        path.display()
+    );
+}
+
+#[test]
+fn files_of_the_live_engine_use_those_below_them() {
+    let live = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/serving/live");
+    for (path, text) in sources("src/serving/live") {
+        let inside = path.strip_prefix(&live).expect("inside").with_extension("");
+        let names: Vec<&str> = inside.iter().map(|n| n.to_str().expect("text")).collect();
+        let is_root = names.last() == Some(&"mod");
+        let depth = names.len() - usize::from(is_root);
+        let tables: [&[&[&str]]; 3] = [&LIVE, &DRIVERS, &GPU];
+        for (up, used) in upward(&text) {
+            // So many levels up lie the files beside the ancestor that `level` counts to.
+            let Some(level) = depth.checked_sub(up) else {
+                continue;
+            };
+            check_row(tables[level], names[level], used, &path);
+        }
+    }
+}

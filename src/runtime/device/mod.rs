@@ -50,12 +50,15 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
+    /// The name of simulated devices in reports.
+    pub const SIMULATED: &str = "simulated";
+
     /// Its name in reports.
     pub fn name(&self) -> &'static str {
         match self {
             DeviceKind::Cpu { .. } => "cpu",
             DeviceKind::Gpu { .. } => "cuda",
-            DeviceKind::Simulated { .. } => "simulated",
+            DeviceKind::Simulated { .. } => DeviceKind::SIMULATED,
         }
     }
 
@@ -93,7 +96,7 @@ impl DeviceKind {
     pub fn gpu(&self) -> Option<&Arc<GpuInfo>> {
         match self {
             DeviceKind::Gpu { info } => Some(info),
-            _ => None,
+            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => None,
         }
     }
 

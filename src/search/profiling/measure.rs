@@ -106,7 +106,13 @@ impl ProfiledWorker {
             DeviceKind::Gpu { info } => on_gpu(profiler, member, info, largest)
                 .map(|runner| ProfiledWorker::Gpu(Box::new(runner)))
                 .map_err(|e| SearchError::Evaluation(e.to_string())),
-            _ => Partition::new(profiler, member, device, largest).map(ProfiledWorker::Partition),
+            DeviceKind::Cpu { cores } => {
+                Partition::new(profiler, member, cores, largest).map(ProfiledWorker::Partition)
+            }
+            DeviceKind::Simulated { profile } => Err(SearchError::Evaluation(format!(
+                "`{}` follows a law, and is not measured",
+                profile.name
+            ))),
         }
     }
 
@@ -185,15 +191,12 @@ impl Partition {
     fn new(
         profiler: &Profiler<'_>,
         member: usize,
-        device: usize,
+        cores: &[usize],
         largest: usize,
     ) -> Result<Self, SearchError> {
         let broken = |e: &dyn std::fmt::Display| SearchError::Evaluation(e.to_string());
-        let mut pool = None;
-        if let DeviceKind::Cpu { cores } = &profiler.devices.get(device).kind {
-            pin_current_thread(cores);
-            pool = thread_pool(cores).map_err(|e| broken(&e))?;
-        }
+        pin_current_thread(cores);
+        let pool = thread_pool(cores).map_err(|e| broken(&e))?;
         let size = u32::try_from(largest).ok().and_then(BatchSize::new);
         let size = size.unwrap_or(profiler.ensemble.batch_sizes.smallest());
         let built = profiler.factory.build(member, size, pool);

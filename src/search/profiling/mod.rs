@@ -62,7 +62,15 @@ impl LikeDevices<'_> {
     fn busy(&self) -> &[usize] {
         match self.like {
             DeviceKind::Gpu { .. } => &self.devices[..1],
-            _ => &self.devices,
+            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => &self.devices,
+        }
+    }
+
+    /// Whether devices of the kind may be gone while the host goes on.
+    fn may_be_lost(&self) -> bool {
+        match self.like {
+            DeviceKind::Gpu { .. } => true,
+            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => false,
         }
     }
 }
@@ -145,7 +153,9 @@ impl Profiler<'_> {
         let member = &self.ensemble.members[member];
         let key = match kind.like {
             DeviceKind::Gpu { info } => gpu_key(member, info, self.ensemble.precision),
-            like => cpu_key(member, like.threads(), kind.devices.len()),
+            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => {
+                cpu_key(member, kind.like.threads(), kind.devices.len())
+            }
         };
         Some(profile_path(cache.folder(), &key))
     }
@@ -175,8 +185,7 @@ impl Profiler<'_> {
     /// placed there, but something must be known.
     fn never(&self, kind: &LikeDevices<'_>) -> Option<BatchTimes> {
         let lost = self.devices.memory_bytes(kind.devices[0]) == 0;
-        let is_gpu = matches!(kind.like, DeviceKind::Gpu { .. });
-        (is_gpu && lost).then(|| BatchTimes::new(vec![(1, NEVER)]).ok())?
+        (kind.may_be_lost() && lost).then(|| BatchTimes::new(vec![(1, NEVER)]).ok())?
     }
 
     /// The profile kept, or a new one; whether it is new.

@@ -6,13 +6,14 @@ use std::time::Duration;
 use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 use crate::serving::scheduler::{FinishedBatch, Pick, Start};
 
-use super::rest::Rest;
+use super::rest::DeviceRest;
 use super::split::{Stamps, split};
-use super::{Core, Entry, Finished, Owed, latencies};
+use super::{Core, Finished, Owed, RequestEntry, latencies};
 
-/// What a device with room does next.
+/// The core's answer to a device with room.
 #[derive(Clone, Debug)]
 pub enum Next<T> {
+    /// Run this batch.
     Run(Batch<T>),
     /// Copy these to the device's memory, in order; then tell [`Core::copied`]. It is
     /// to be asked again at once.
@@ -22,7 +23,7 @@ pub enum Next<T> {
 }
 
 /// A batch in execution.
-pub(super) struct Running {
+pub(super) struct RunningBatch {
     pub worker: WorkerId,
     pub device: usize,
     pub member: usize,
@@ -40,7 +41,7 @@ impl<T: Clone> Core<T> {
     /// side by side asks until it is told to sleep. [`Core::wake_others`] is to be called
     /// each time.
     pub fn next(&mut self, now: Duration, device: usize) -> Next<T> {
-        self.rest[device] = Rest::Awake;
+        self.rest[device] = DeviceRest::Awake;
         let pick = self.scheduler.next(now, device);
         // Who copies ahead looks at what others have to do.
         self.held_back |= pick != Pick::Wait && self.policy().copies_ahead();
@@ -94,7 +95,7 @@ impl<T: Clone> Core<T> {
                 })
             })
             .collect();
-        let running = Running {
+        let running = RunningBatch {
             worker: worker.id,
             device: worker.device,
             member: worker.member,
@@ -133,7 +134,7 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// A batch was run and folded; gives the requests that are complete. Nothing
+    /// Ends a batch that was run and folded. Returns the requests that are complete: none
     /// where its device was lost meanwhile: others run its samples then.
     pub fn finish(&mut self, now: Duration, batch: &Batch<T>, stamps: Stamps) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
@@ -195,7 +196,7 @@ impl<T: Clone> Core<T> {
     /// Counts a range as done for one member; the request, if that was its last and
     /// it is to be answered.
     #[must_use = "its client waits for an answer"]
-    pub(super) fn settle(&mut self, range: &Range) -> Option<Entry<T>> {
+    pub(super) fn settle(&mut self, range: &Range) -> Option<RequestEntry<T>> {
         let entry = self.requests.get_mut(&range.request)?;
         let part = &mut entry.parts[range.part];
         part.left -= range.len;

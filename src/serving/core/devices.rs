@@ -6,7 +6,7 @@ use crate::serving::batch::{BatchId, Range};
 use crate::serving::scheduler::Left;
 
 use super::Core;
-use super::rest::Rest;
+use super::rest::DeviceRest;
 
 impl<T: Clone> Core<T> {
     /// A device is gone with everything on it. Batches it was running go back to
@@ -33,7 +33,7 @@ impl<T: Clone> Core<T> {
         for spec in self.scheduler.lose(device, again, left) {
             self.tallies.remove(&spec.id);
         }
-        self.rest[device] = Rest::Awake;
+        self.rest[device] = DeviceRest::Awake;
     }
 
     /// Batches of a device that are being folded end still, though it is gone.
@@ -58,7 +58,7 @@ impl<T: Clone> Core<T> {
         self.scheduler.is_lost(device)
     }
 
-    /// What was set for a device by [`Core::set_max_inf`].
+    /// Returns the bound that was set for a device by [`Core::set_max_inf`].
     pub fn max_inf(&self, device: usize) -> Option<NonZeroU32> {
         self.scheduler.max_inf(device)
     }

@@ -58,7 +58,7 @@ impl<T: Clone> Core<T> {
         (!entry.failed).then_some(entry.payload)
     }
 
-    /// Time passes: gives requests past their deadline. Whether anything can start
+    /// Lets time pass. Returns the requests past their deadline. Whether anything can start
     /// is for [`Core::wake`] to tell.
     pub fn tick(&mut self, now: Duration) -> Owed<T> {
         self.scheduler.tick(now);
@@ -73,7 +73,7 @@ impl<T: Clone> Core<T> {
         self.fail_many(now, &late)
     }
 
-    /// Every request that is not over fails: gives them.
+    /// Gives up every request that is not over, and returns them.
     pub fn fail_all(&mut self, now: Duration) -> Owed<T> {
         let mut keys: Vec<RequestKey> = self.requests.keys().copied().collect();
         keys.sort_unstable();

@@ -25,17 +25,18 @@ use crate::serving::batch::{BatchId, Range, RequestKey, Slice, WorkerId};
 use crate::serving::door::{Door, DoorState, Refused};
 use crate::serving::pool::PoolIndex;
 use crate::serving::scheduler::{Discipline, Scheduler};
-use crate::serving::supervision::Watch;
+use crate::serving::supervision::PanicWatch;
 
 pub use batches::Next;
-use batches::Running;
+use batches::RunningBatch;
 pub use owed::{Finished, Owed};
-use rest::Rest;
+use rest::DeviceRest;
 pub use split::Stamps;
-use stats::{CopyEngine, Done, Tally};
-pub use stats::{DeviceStats, Latencies, MOMENT, MOMENTS, MemberStats, WorkerStats};
+use stats::{CopyEngine, Done, WorkerTally};
+pub use stats::{DeviceStats, Latencies, MemberStats, WorkerStats};
+pub(crate) use stats::{MOMENT, MOMENTS};
 
-/// What a core is made for.
+/// The devices, members and pool that a core decides for.
 #[derive(Clone, Debug)]
 pub struct CoreConfig {
     /// How each device runs batches.
@@ -44,18 +45,22 @@ pub struct CoreConfig {
     pub transforms: Vec<usize>,
     /// Extents of the pool and slots of each (the segment size).
     pub extents: usize,
+    /// Samples in a segment at most, at first.
     pub segment: usize,
+    /// The policy, at first.
     pub policy: PolicyKind,
 }
 
 /// A request that was let in: where its samples go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
+    /// The request's number.
     pub request: RequestKey,
+    /// Where its samples go, part by part.
     pub parts: Vec<Slice>,
 }
 
-struct Entry<T> {
+struct RequestEntry<T> {
     payload: T,
     parts: Vec<PartEntry>,
     samples: usize,
@@ -79,13 +84,13 @@ pub struct Core<T> {
     door: Door,
     pool: PoolIndex,
     scheduler: Scheduler,
-    requests: HashMap<RequestKey, Entry<T>>,
+    requests: HashMap<RequestKey, RequestEntry<T>>,
     deadlines: BTreeSet<(Duration, RequestKey)>,
-    running: HashMap<BatchId, Running>,
-    tallies: HashMap<WorkerId, Tally>,
-    watches: HashMap<(usize, usize), Watch>,
+    running: HashMap<BatchId, RunningBatch>,
+    tallies: HashMap<WorkerId, WorkerTally>,
+    watches: HashMap<(usize, usize), PanicWatch>,
     restarts: HashMap<(usize, usize), u32>,
-    rest: Vec<Rest>,
+    rest: Vec<DeviceRest>,
     /// A device sleeps because another is about to do what it could do too.
     held_back: bool,
     /// Requests that were over and dropped instead of answered.
@@ -123,7 +128,7 @@ impl<T: Clone> Core<T> {
             tallies: HashMap::new(),
             watches: HashMap::new(),
             restarts: HashMap::new(),
-            rest: vec![Rest::Awake; config.devices.len()],
+            rest: vec![DeviceRest::Awake; config.devices.len()],
             held_back: false,
             dropped: Arc::default(),
             member_done: config.transforms.iter().map(|_| Done::new()).collect(),
@@ -199,7 +204,7 @@ impl<T: Clone> Core<T> {
             .ok_or(Refused::Full { samples, free })?;
         let request = RequestKey(self.next_request);
         self.next_request += 1;
-        let entry = Entry {
+        let entry = RequestEntry {
             payload: payload(&parts),
             parts: parts
                 .iter()
@@ -251,7 +256,7 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    fn forget_deadline(&mut self, entry: &Entry<T>, request: RequestKey) {
+    fn forget_deadline(&mut self, entry: &RequestEntry<T>, request: RequestKey) {
         if let Some(at) = entry.deadline {
             self.deadlines.remove(&(at, request));
         }

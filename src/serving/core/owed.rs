@@ -11,9 +11,13 @@ use crate::serving::batch::RequestKey;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "its client waits for an answer"]
 pub struct Finished<T> {
+    /// The request's number.
     pub request: RequestKey,
+    /// What the driver keeps with it.
     pub payload: T,
+    /// Its samples.
     pub samples: usize,
+    /// From submission until it was over.
     pub latency: Duration,
     /// Where the latency went; zeros for a request that failed.
     pub split: LatencySplit,

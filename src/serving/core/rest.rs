@@ -11,9 +11,9 @@ use crate::serving::scheduler::Want;
 
 use super::Core;
 
-/// What the core knows of a device's driver.
+/// Whether a device's driver sleeps, as far as the core knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum DeviceRest {
     /// It was never asked, or has something to do and asks again after it.
     Awake,
     /// It was woken and has not asked yet.
@@ -21,23 +21,23 @@ pub(super) enum Rest {
         /// Samples of a member's queue that it will take at most.
         takes: Option<(usize, usize)>,
         /// It will set an alarm for a member.
-        watches: Option<Alarm>,
+        watches: Option<QueueAlarm>,
     },
     /// It sleeps until its alarm, or until it is woken.
     Asleep {
         until: Option<Duration>,
-        alarm: Option<Alarm>,
+        alarm: Option<QueueAlarm>,
     },
 }
 
 /// When somebody looks at a member's queue again: its policy lets nothing run before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Alarm {
+pub(super) struct QueueAlarm {
     member: usize,
     at: Duration,
 }
 
-/// What devices asleep need not be woken for.
+/// The work that devices asleep need not be woken for.
 struct RestCover {
     /// Samples of each member's queue that nobody is about to take.
     left: Vec<usize>,
@@ -46,30 +46,30 @@ struct RestCover {
 }
 
 impl RestCover {
-    fn note(&mut self, rest: Rest) {
+    fn note(&mut self, rest: DeviceRest) {
         let alarm = match rest {
-            Rest::Awake => None,
-            Rest::Woken { takes, watches } => {
+            DeviceRest::Awake => None,
+            DeviceRest::Woken { takes, watches } => {
                 if let Some((member, samples)) = takes {
                     self.left[member] = self.left[member].saturating_sub(samples);
                     self.watched[member] = Some(Duration::ZERO);
                 }
                 watches
             }
-            Rest::Asleep { alarm, .. } => alarm,
+            DeviceRest::Asleep { alarm, .. } => alarm,
         };
-        if let Some(Alarm { member, at }) = alarm {
+        if let Some(QueueAlarm { member, at }) = alarm {
             let watched = self.watched[member].map_or(at, |w| w.min(at));
             self.watched[member] = Some(watched);
         }
     }
 
-    fn watches(&self, alarm: Alarm) -> bool {
+    fn watches(&self, alarm: QueueAlarm) -> bool {
         self.watched[alarm.member].is_some_and(|at| at <= alarm.at)
     }
 }
 
-/// What a device would do if it were asked now.
+/// The work that a device would do if it were asked now.
 #[derive(Default)]
 struct Look {
     /// Something that is for nobody else.
@@ -77,7 +77,7 @@ struct Look {
     /// The oldest of what it could take: order, member, samples.
     takes: Option<(u64, usize, usize)>,
     /// The soonest time at which it could do something, and for whom.
-    soonest: Option<(Duration, Option<Alarm>)>,
+    soonest: Option<(Duration, Option<QueueAlarm>)>,
     /// Somebody else is about to do what it could do too.
     covered: bool,
 }
@@ -97,7 +97,7 @@ impl Look {
             }
             Want::Take { .. } => self.covered = true,
             Want::Wait { member, at } => {
-                let alarm = member.map(|member| Alarm { member, at });
+                let alarm = member.map(|member| QueueAlarm { member, at });
                 if alarm.is_some_and(|alarm| cover.watches(alarm)) {
                     self.covered = true;
                 } else if self.soonest.is_none_or(|(soonest, _)| at < soonest) {
@@ -116,7 +116,7 @@ impl<T: Clone> Core<T> {
         self.held_back = false;
         let mut woken = Vec::new();
         for device in 0..self.rest.len() {
-            let Rest::Asleep { until, .. } = self.rest[device] else {
+            let DeviceRest::Asleep { until, .. } = self.rest[device] else {
                 continue;
             };
             let look = self.look(now, device, &cover);
@@ -127,7 +127,7 @@ impl<T: Clone> Core<T> {
                 self.held_back |= look.covered;
                 continue;
             }
-            self.rest[device] = Rest::Woken {
+            self.rest[device] = DeviceRest::Woken {
                 // It may do what only it can do first.
                 takes: look.takes.filter(|_| !look.own).map(|(_, m, s)| (m, s)),
                 watches: sooner.and_then(|(_, alarm)| alarm),
@@ -155,13 +155,13 @@ impl<T: Clone> Core<T> {
 
     /// Whether a device was not asked yet, or was woken since it slept.
     pub fn is_awake(&self, device: usize) -> bool {
-        !matches!(self.rest[device], Rest::Asleep { .. })
+        !matches!(self.rest[device], DeviceRest::Asleep { .. })
     }
 
     /// When the next sleeping device wakes by itself.
     pub fn next_wake(&self) -> Option<Duration> {
-        let until = |rest: &Rest| match rest {
-            Rest::Asleep { until, .. } => *until,
+        let until = |rest: &DeviceRest| match rest {
+            DeviceRest::Asleep { until, .. } => *until,
             _ => None,
         };
         self.rest.iter().filter_map(until).min()
@@ -175,7 +175,7 @@ impl<T: Clone> Core<T> {
         self.held_back |= look.covered;
         let until = look.soonest.map(|(at, _)| at);
         let alarm = look.soonest.and_then(|(_, alarm)| alarm);
-        self.rest[device] = Rest::Asleep { until, alarm };
+        self.rest[device] = DeviceRest::Asleep { until, alarm };
         until
     }
 

@@ -18,7 +18,7 @@ pub struct Stamps {
     pub returned: Duration,
     /// Time of the whole device that it took.
     pub busy: Duration,
-    /// What computing takes undisturbed, where a profile says so.
+    /// How long computing takes undisturbed, where a profile says so.
     pub expected: Option<Duration>,
 }
 

@@ -10,11 +10,14 @@ use super::{Core, Stamps};
 use crate::serving::batch::{Batch, WorkerId};
 use crate::serving::scheduler::{Duty, WorkerSpec};
 
-/// What one worker did so far.
+/// A worker's counters.
 #[derive(Clone, Debug)]
 pub struct WorkerStats {
+    /// Which worker.
     pub spec: WorkerSpec,
+    /// Batches that it finished.
     pub batches: u64,
+    /// Samples of those batches.
     pub samples: u64,
     /// Seconds of its device that its batches took so far.
     pub seconds: f64,
@@ -35,7 +38,7 @@ pub struct WorkerStats {
     pub copied: f64,
 }
 
-/// What one device did lately.
+/// How one device does, lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DeviceStats {
     /// Share of the time it ran batches.
@@ -44,14 +47,16 @@ pub struct DeviceStats {
     pub copying: f64,
     /// Samples in execution.
     pub alive: usize,
-    /// What was set for it.
+    /// The bound that was set for it.
     pub max_inf: Option<NonZeroU32>,
 }
 
-/// What one member did lately.
+/// How one member does, lately.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemberStats {
+    /// Samples that wait in its queue.
     pub queued: usize,
+    /// Samples a second, lately.
     pub samples_per_s: f64,
     /// Samples a second in each [`MOMENT`], oldest first.
     pub series: Vec<f32>,
@@ -62,17 +67,19 @@ pub struct MemberStats {
 /// Latencies of what a core serves, by worker and by member.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
+    /// By worker.
     pub workers: Vec<(WorkerId, LatencyView)>,
+    /// By member.
     pub members: Vec<LatencyView>,
 }
 
 /// Width of a moment of the throughput series.
-pub const MOMENT: Duration = Duration::from_millis(250);
+pub(crate) const MOMENT: Duration = Duration::from_millis(250);
 /// How many moments are kept.
-pub const MOMENTS: usize = 480;
+pub(crate) const MOMENTS: usize = 480;
 
 /// Counters of one worker.
-pub(super) struct Tally {
+pub(super) struct WorkerTally {
     pub batches: u64,
     pub samples: u64,
     pub seconds: f64,
@@ -87,10 +94,10 @@ pub(super) struct Tally {
     pub latencies: LatencyTally,
 }
 
-impl Tally {
+impl WorkerTally {
     /// Nothing done yet.
-    pub fn new() -> Self {
-        Tally {
+    pub(super) fn new() -> Self {
+        WorkerTally {
             batches: 0,
             samples: 0,
             seconds: 0.0,
@@ -105,7 +112,7 @@ impl Tally {
     }
 
     /// Counts a batch.
-    pub fn finished<T>(&mut self, now: Duration, batch: &Batch<T>, stamps: &Stamps) {
+    pub(super) fn finished<T>(&mut self, now: Duration, batch: &Batch<T>, stamps: &Stamps) {
         self.batches += 1;
         self.samples += batch.samples as u64;
         self.seconds += stamps.busy.as_secs_f64();
@@ -143,7 +150,7 @@ impl Tally {
     }
 }
 
-/// What a member did since the start.
+/// A member's counters since the start.
 pub(super) struct Done {
     pub samples: RateRing,
     pub device: Duration,
@@ -152,7 +159,7 @@ pub(super) struct Done {
 
 impl Done {
     /// Nothing yet.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Done {
             samples: RateRing::new(MOMENT, MOMENTS),
             device: Duration::ZERO,
@@ -161,7 +168,7 @@ impl Done {
     }
 }
 
-/// What copies a device's inputs ahead, one after another.
+/// The engine that copies a device's inputs ahead, one after another.
 pub(super) struct CopyEngine {
     pub busy: RateRing,
     until: Duration,
@@ -169,7 +176,7 @@ pub(super) struct CopyEngine {
 
 impl CopyEngine {
     /// It has copied nothing.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         CopyEngine {
             busy: rates(),
             until: Duration::ZERO,
@@ -177,7 +184,7 @@ impl CopyEngine {
     }
 
     /// A copy was there at `now` that was `asked` for.
-    pub fn copied(&mut self, now: Duration, asked: Duration) {
+    pub(super) fn copied(&mut self, now: Duration, asked: Duration) {
         let from = asked.max(self.until);
         self.busy.add(now, now.saturating_sub(from).as_secs_f64());
         self.until = self.until.max(now);
@@ -238,7 +245,7 @@ impl<T: Clone> Core<T> {
         devices
     }
 
-    /// What each member did lately.
+    /// Returns how each member does, lately.
     pub fn member_stats(&mut self, now: Duration) -> Vec<MemberStats> {
         let queues = (0..self.members).map(|m| self.scheduler.queued(m));
         let queued: Vec<usize> = queues.collect();

@@ -7,7 +7,7 @@ use crate::serving::door::DoorState;
 use crate::serving::scheduler::WorkerSpec;
 use crate::serving::supervision::Verdict;
 
-use super::stats::Tally;
+use super::stats::WorkerTally;
 use super::{Core, Owed};
 
 impl<T: Clone> Core<T> {
@@ -19,7 +19,7 @@ impl<T: Clone> Core<T> {
 
     /// A worker is ready.
     pub fn add_worker(&mut self, now: Duration, spec: WorkerSpec) {
-        self.tallies.insert(spec.id, Tally::new());
+        self.tallies.insert(spec.id, WorkerTally::new());
         self.scheduler.add(now, spec);
     }
 
@@ -40,7 +40,7 @@ impl<T: Clone> Core<T> {
         idle && self.scheduler.is_drained(id)
     }
 
-    /// A worker is gone. Requests in batches it still runs fail: gives them.
+    /// Removes a worker. Returns the requests of batches that it still runs: they fail.
     pub fn remove_worker(&mut self, now: Duration, id: WorkerId) -> Owed<T> {
         let stuck = self.running_requests(id);
         self.scheduler.remove(id);

@@ -1,5 +1,6 @@
 //! The engine: workers for a matrix, requests in, answers out.
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -17,15 +18,13 @@ use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::scheduler::WorkerSpec;
 
-use super::assembly::assemble;
-use super::client::{Failure, Outcome, Pending, Reply, Request, Slot, Staged};
+use super::drivers::{DriverError, ServedNetworks};
 use super::factory::{BuildError, PredictorFactory};
-use super::partition;
-use super::promise::Settlements;
+use super::pending::{Pending, Staged};
+use super::promise::{Failure, Outcome, Reply, Settlements};
+use super::request::Request;
 use super::reserve::Reserve;
-use super::shared::EngineState;
-use super::simulated;
-use super::worker::build;
+use super::state::EngineState;
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug)]
@@ -48,27 +47,39 @@ impl Default for EngineOptions {
 /// Why an engine does not start.
 #[derive(Debug, Error)]
 pub enum EngineError {
+    /// The matrix does not fit.
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
+    /// A worker could not be built.
     #[error("worker `{member}` on `{device}` did not start: {reason}")]
     Worker {
+        /// The member's name.
         member: String,
+        /// The device's name.
         device: String,
+        /// Why not.
         reason: Box<BuildError>,
     },
-    #[error("`{device}` cannot be used: {reason}")]
-    Gpu {
-        device: String,
-        reason: Box<BuildError>,
-    },
+    /// A device cannot be driven.
+    #[error(transparent)]
+    Driver(Box<DriverError>),
+    /// The policy does not suit the ensemble's batch sizes.
     #[error("policy: {0}")]
     Policy(String),
+    /// The combination does not suit the ensemble.
     #[error("combination: {0}")]
     Combination(String),
     #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
-    SegmentSize { size: usize, most: usize },
+    SegmentSize {
+        /// Samples asked for.
+        size: usize,
+        /// Samples that the pool holds.
+        most: usize,
+    },
+    /// The system has no thread left.
     #[error("a thread could not be started: {0}")]
     Thread(String),
+    /// The pool cannot hold two segments.
     #[error(transparent)]
     Segment(#[from] SegmentTooLarge),
 }
@@ -84,7 +95,7 @@ pub struct Engine {
     pub(super) reserve: Reserve,
     /// One reload at a time.
     pub(super) reloading: Mutex<()>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    timer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Engine {
@@ -106,7 +117,9 @@ impl Engine {
             .policy
             .check(&ensemble.batch_sizes)
             .map_err(EngineError::Policy)?;
-        let shared = Arc::new(assemble(&ensemble, devices, factory, &options)?);
+        let networks = ServedNetworks { ensemble, factory };
+        let opened = EngineState::open(networks, devices, pool.extents());
+        let shared = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
         let engine = Engine {
             shared,
             matrix: Mutex::new(matrix.clone()),
@@ -114,7 +127,7 @@ impl Engine {
             options,
             reserve: Reserve::default(),
             reloading: Mutex::new(()),
-            threads: Mutex::default(),
+            timer: Mutex::default(),
         };
         engine.start_workers(matrix)?;
         engine.start_threads()?;
@@ -125,7 +138,8 @@ impl Engine {
     fn start_workers(&self, matrix: &Matrix) -> Result<(), EngineError> {
         for (cell, size) in matrix.workers() {
             let spec = self.new_spec(cell, size);
-            build(&self.shared, spec).map_err(|reason| EngineError::Worker {
+            let built = self.shared.build_worker(spec);
+            built.map_err(|reason| EngineError::Worker {
                 member: self.shared.ensemble.members[cell.member].name.clone(),
                 device: self.shared.devices.get(cell.device).name.clone(),
                 reason: Box::new(reason),
@@ -145,42 +159,17 @@ impl Engine {
     }
 
     fn start_threads(&self) -> Result<(), EngineError> {
-        for device in 0..self.shared.devices.count() {
-            let shared = Arc::clone(&self.shared);
-            if let Some(board) = &shared.lanes[device].board {
-                let thread = board.start(&shared);
-                let thread = thread.map_err(|e| EngineError::Thread(e.to_string()))?;
-                let _ = shared.lanes[device].thread.set(thread);
-                continue;
-            }
-            let name = self.shared.devices.get(device).name.clone();
-            let simulated = shared.devices.get(device).kind.profile().is_some();
-            let body = move || match simulated {
-                true => simulated::run(&shared, device),
-                false => partition::run(&shared, device),
-            };
-            let handle = self.spawn(name, body)?;
-            // The door is still closed, so nobody pokes the thread before it is known.
-            let _ = self.shared.lanes[device].thread.set(handle);
+        let failed = |e: io::Error| EngineError::Thread(e.to_string());
+        let host = self.shared.host();
+        for driver in &self.shared.drivers {
+            Arc::clone(driver).start(&host).map_err(failed)?;
         }
         let shared = Arc::clone(&self.shared);
-        let handle = self.spawn("timer".into(), move || partition::run_timer(&shared))?;
-        let _ = self.shared.timer.set(handle);
+        let timer = thread::Builder::new().name("timer".into());
+        let timer = timer.spawn(move || run_timer(&shared)).map_err(failed)?;
+        let _ = self.shared.timer.set(timer.thread().clone());
+        *lock(&self.timer) = Some(timer);
         Ok(())
-    }
-
-    fn spawn(
-        &self,
-        name: String,
-        body: impl FnOnce() + Send + 'static,
-    ) -> Result<thread::Thread, EngineError> {
-        let handle = thread::Builder::new()
-            .name(name)
-            .spawn(body)
-            .map_err(|e| EngineError::Thread(e.to_string()))?;
-        let thread = handle.thread().clone();
-        lock(&self.threads).push(handle);
-        Ok(thread)
     }
 
     /// Sends a request.
@@ -196,15 +185,7 @@ impl Engine {
     /// # Errors
     /// [`Refused`] at once.
     pub fn stage(&self, request: Request<'_>) -> Result<Staged, Refused> {
-        let slot = Arc::<Slot>::default();
-        let reply = Arc::clone(&slot);
-        let put = move |outcome| reply.put(outcome);
-        Ok(Staged {
-            slot,
-            shared: Arc::clone(&self.shared),
-            request: self.shared.stage(request, Box::new(put))?,
-            released: false,
-        })
+        Staged::new(&self.shared, request)
     }
 
     /// Sends a request whose outcome goes to `reply`, called in an engine's thread.
@@ -238,14 +219,20 @@ impl Engine {
         lock(&self.matrix).clone()
     }
 
-    /// What each worker books.
+    /// Returns the memory that each worker books.
     pub fn footprints(&self) -> &Footprints {
         &self.footprints
     }
 
-    /// What batches cost on simulated devices.
+    /// Returns the costs of batches on simulated devices.
     pub fn costs(&self) -> &Costs {
         &self.shared.costs
+    }
+
+    /// Whether answers say something about the members: they are computed, by weights that
+    /// are not made up.
+    pub fn answers_are_real(&self) -> bool {
+        self.shared.answers_are_real
     }
 
     /// The ledger of a matrix that fits.
@@ -258,9 +245,9 @@ impl Engine {
         self.shared.core().capacity()
     }
 
-    /// What clients were promised since the start, and what became of it.
+    /// Counts the requests let in since the start, and what became of them.
     pub fn settlements(&self) -> Settlements {
-        self.shared.books.read()
+        self.shared.promises.read()
     }
 
     /// Samples that hold a slot of the pool now.
@@ -286,23 +273,43 @@ impl Engine {
     fn stop(&self, reason: &str) {
         self.shared.core().close("stopped");
         self.shared.stopping.store(true, Ordering::Release);
-        let all: Vec<usize> = (0..self.shared.lanes.len()).collect();
-        self.shared.poke(&all);
+        for driver in &self.shared.drivers {
+            driver.wake();
+        }
         self.shared.poke_timer();
         let left = self.shared.core().fail_all(self.shared.now());
         self.shared
             .deliver_failures(left, &Failure::Worker(reason.to_owned()));
-        for handle in lock(&self.threads).drain(..) {
-            // A device's thread catches panics; there is nothing to do about others.
-            let _ = handle.join();
-        }
+        let timer = lock(&self.timer).take();
+        // It does not panic, and there would be nothing to do about it.
+        drop(timer.map(JoinHandle::join));
         self.shared.losses.silence();
-        self.shared.boards().for_each(|board| board.stop());
+        for driver in &self.shared.drivers {
+            driver.stop(self.options.drain_limit);
+        }
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
         self.stop("the system was stopped");
+    }
+}
+
+/// Deadlines and segments: sleeps until one is due.
+fn run_timer(state: &EngineState) {
+    while !state.is_stopping() {
+        let now = state.now();
+        let (late, woken, next) = {
+            let mut core = state.core();
+            let late = core.tick(now);
+            (late, core.wake(now), core.next_timer())
+        };
+        state.poke(&woken);
+        state.deliver_failures(late, &Failure::Deadline);
+        match next {
+            Some(at) => thread::park_timeout(at.saturating_sub(state.now())),
+            None => thread::park(),
+        }
     }
 }

@@ -1,34 +1,59 @@
 //! Where predictors come from: lowered networks, or stand-ins.
 
 use std::any::Any;
+use std::io;
 use std::sync::{Arc, Mutex, Weak};
 
 use rayon::ThreadPool;
 use thiserror::Error;
 
-use crate::compute::gpu::Program;
+use crate::compute::gpu::{Precision, Program, lower};
 use crate::compute::{ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor};
 use crate::device::gpu::{self, Gpu, GpuInfo};
-use crate::ensemble::{BatchSize, Ensemble, OutputKind};
+use crate::ensemble::{BatchSize, Ensemble, Member, OutputKind};
 use crate::lock::lock;
-use crate::network::{GraphError, WeightsError};
+use crate::network::{Graph, GraphError, Weights, WeightsError};
 
-use super::gpu::{Programs, lower_for_gpu};
+use super::panics::Panicked;
 
 /// Why a worker could not be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
+    /// The device, or its library, refused.
     #[error(transparent)]
     Compute(#[from] ComputeError),
+    /// The network is no valid graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// The weights cannot be read, or changed meanwhile.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// It panicked while it was built.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// Its device is gone.
+    #[error("the GPU is gone")]
+    Gone,
+    /// The system has no thread left.
+    #[error("a thread could not be started: {0}")]
+    Thread(io::Error),
+    /// Its thread was over before the worker was ready.
+    #[error("its thread ended")]
+    ThreadEnded,
+    /// The factory builds nothing for GPUs.
+    #[error("there is nothing to run for member {member} on {gpu}")]
+    NoProgram {
+        /// The member's number.
+        member: usize,
+        /// The GPU's name.
+        gpu: String,
+    },
+    /// A factory of another kind refuses; says why.
     #[error("{0}")]
     Other(String),
 }
 
-/// Builds the predictor of one worker. Predictors give probabilities.
+/// Builds the predictor of one worker. Predictors answer probabilities.
 pub trait PredictorFactory: Send + Sync {
     /// A predictor of `member` for batches of up to `size`; `pool` has the device's
     /// threads where it has several.
@@ -42,7 +67,7 @@ pub trait PredictorFactory: Send + Sync {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError>;
 
-    /// What the workers of `member` share in host memory, if there is any: it stays as
+    /// Returns what the workers of `member` share in host memory, if there is any: it stays as
     /// long as somebody holds this.
     fn hold(&self, member: usize) -> Option<Arc<dyn Any + Send + Sync>> {
         let _ = member;
@@ -63,10 +88,10 @@ pub trait PredictorFactory: Send + Sync {
     /// # Errors
     /// The GPU cannot hold it.
     fn program(&self, member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
-        let name = &gpu.info().name;
-        Err(BuildError::Other(format!(
-            "there is nothing to run for member {member} on {name}"
-        )))
+        Err(BuildError::NoProgram {
+            member,
+            gpu: gpu.info().name.clone(),
+        })
     }
 }
 
@@ -93,18 +118,8 @@ impl NetworkFactory {
         if let Some(lowered) = all[member].upgrade() {
             return Ok(lowered);
         }
-        let network = &self.ensemble.members[member];
-        network.weights.check()?;
-        let lowered = match network.outputs {
-            OutputKind::Probabilities | OutputKind::Values => {
-                Lowered::new(&network.graph, &network.weights)
-            }
-            OutputKind::Logits => Lowered::new(&network.graph.with_softmax()?, &network.weights),
-        };
-        // A file that was written to meanwhile gave neither the old weights nor the new.
-        network.weights.check()?;
-        network.weights.release();
-        let lowered = Arc::new(lowered?);
+        let lowered = lower_by(&self.ensemble.members[member], Lowered::new)?;
+        let lowered = Arc::new(lowered);
         all[member] = Arc::downgrade(&lowered);
         Ok(lowered)
     }
@@ -148,4 +163,81 @@ impl PredictorFactory for FakeFactory {
     ) -> Result<Box<dyn Predictor>, BuildError> {
         Ok(Box::new(FakePredictor::new(member, self.classes)))
     }
+}
+
+/// Programs that somebody holds.
+#[derive(Default)]
+pub struct Programs {
+    known: Mutex<Vec<Known>>,
+}
+
+struct Known {
+    member: usize,
+    gpu: Weak<dyn Gpu>,
+    program: Weak<dyn Program>,
+}
+
+impl Programs {
+    /// The one of `member` on `gpu`; where nobody holds it, `lower` makes it.
+    ///
+    /// # Errors
+    /// It could not be made.
+    pub fn get(
+        &self,
+        member: usize,
+        gpu: &Arc<dyn Gpu>,
+        lower: impl FnOnce() -> Result<Arc<dyn Program>, BuildError>,
+    ) -> Result<Arc<dyn Program>, BuildError> {
+        let mut known = lock(&self.known);
+        known.retain(|k| k.program.strong_count() > 0);
+        // A GPU that was opened again is another one.
+        let same = |k: &&Known| k.member == member && is(&k.gpu, gpu);
+        if let Some(program) = known.iter().find(same).and_then(|k| k.program.upgrade()) {
+            return Ok(program);
+        }
+        let program = lower()?;
+        known.push(Known {
+            member,
+            gpu: Arc::downgrade(gpu),
+            program: Arc::downgrade(&program),
+        });
+        Ok(program)
+    }
+}
+
+fn is(known: &Weak<dyn Gpu>, gpu: &Arc<dyn Gpu>) -> bool {
+    known
+        .upgrade()
+        .is_some_and(|known| Arc::ptr_eq(&known, gpu))
+}
+
+/// Lowers a member's network for a GPU.
+///
+/// # Errors
+/// The GPU cannot hold it, its weights changed meanwhile, or this build knows no GPUs.
+fn lower_for_gpu(
+    member: &Member,
+    precision: Precision,
+    gpu: &Arc<dyn Gpu>,
+) -> Result<Arc<dyn Program>, BuildError> {
+    lower_by(member, |graph, weights| {
+        lower(gpu, graph, weights, precision)
+    })
+}
+
+/// Lowers a member's network so that it answers probabilities.
+fn lower_by<T>(
+    member: &Member,
+    lower: impl FnOnce(&Graph, &Weights) -> Result<T, ComputeError>,
+) -> Result<T, BuildError> {
+    let weights = &member.weights;
+    weights.check()?;
+    let lowered = match member.outputs {
+        OutputKind::Probabilities | OutputKind::Values => lower(&member.graph, weights),
+        OutputKind::Logits => lower(&member.graph.with_softmax()?, weights),
+    };
+    // A file that was written to meanwhile gave neither the old weights nor the new.
+    weights.check()?;
+    weights.release();
+    Ok(lowered?)
 }

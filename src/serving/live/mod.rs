@@ -1,33 +1,35 @@
-//! The core driven live: one thread a device, one for timers, the caller's for the rest.
+//! The core driven live: a driver a device, one thread for timers, the callers' for the rest.
 
-mod assembly;
-mod ballots;
-mod checkpoints;
-mod client;
+mod answers;
+mod counters;
+mod drivers;
 mod engine;
 mod factory;
-mod fates;
-mod flawed;
-mod gpu;
-mod observe;
-mod partition;
+mod faults;
+mod folding;
+mod host;
+mod losses;
+mod member_sampler;
+mod panics;
+mod pending;
 mod promise;
 mod reloader;
+mod request;
 mod reserve;
 mod settings;
-mod shared;
-mod simulated;
-mod trouble;
-mod watched;
-mod worker;
+mod state;
+mod telemetry;
 
-pub use client::{Failure, Outcome, Pending, Reply, Request, Staged};
+pub use counters::Graded;
+pub use drivers::{DeviceCapabilities, DeviceVitals, DriverError, GpuRunner, LossReason};
 pub use engine::{Engine, EngineError, EngineOptions};
-pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory};
-pub use gpu::{GpuRunner, Loss, Programs};
-pub use observe::Observed;
-pub use promise::Settlements;
+pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory, Programs};
+pub use losses::Loss;
+pub use panics::Panicked;
+pub use pending::{Pending, Staged};
+pub use promise::{Failure, Outcome, Reply, Settlements};
 pub use reloader::ReloadError;
+pub use request::Request;
 pub use reserve::Reservation;
-pub use shared::SPAN_BOUND;
-pub use watched::Graded;
+pub use state::SPAN_BOUND;
+pub use telemetry::Observed;

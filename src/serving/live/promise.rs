@@ -1,14 +1,47 @@
 //! The reply that a client was promised: it is called once, whatever happens to those who
 //! should have called it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::lock::lock;
+use thiserror::Error;
 
-use super::client::{Failure, Outcome, Reply};
-use super::worker::panic_text;
+use crate::lock::lock;
+use crate::serving::answer::Answer;
+
+use super::panics::{RulePanicked, caught};
+
+/// Why a request has no answer although it was admitted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Failure {
+    /// It was not answered in time.
+    #[error("the deadline passed")]
+    Deadline,
+    /// Its caller gave it up.
+    #[error("cancelled by its caller")]
+    Cancelled,
+    /// A worker, or the system, failed; says how.
+    #[error("{0}")]
+    Worker(String),
+    /// Members that vote answered NaN or infinities: their names, and for how many of the
+    /// request's samples.
+    #[error("{}", not_finite(.0))]
+    NotFinite(Vec<(String, usize)>),
+}
+
+fn not_finite(members: &[(String, usize)]) -> String {
+    let words = members.iter().map(|(name, samples)| {
+        let plural = if *samples == 1 { "" } else { "s" };
+        format!("member `{name}` answered NaN or infinities for {samples} sample{plural}")
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// The end of a request, exactly once.
+pub type Outcome = Result<Answer, Failure>;
+
+/// Takes the outcome, in the thread that completed the request; it must be quick.
+pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
 /// How many requests were let in since the start, and what became of them. Once nothing is
 /// under way `promised` is `kept` and `withdrawn` together; the others are faults of the
@@ -29,7 +62,7 @@ pub struct Settlements {
 
 /// [`Settlements`] as they are counted.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct PromiseLedger {
     promised: AtomicU64,
     kept: AtomicU64,
     withdrawn: AtomicU64,
@@ -37,8 +70,8 @@ pub(super) struct Books {
     dropped: AtomicU64,
 }
 
-impl Books {
-    pub fn read(&self) -> Settlements {
+impl PromiseLedger {
+    pub(super) fn read(&self) -> Settlements {
         let of = |counter: &AtomicU64| counter.load(Ordering::Acquire);
         Settlements {
             promised: of(&self.promised),
@@ -50,55 +83,53 @@ impl Books {
     }
 }
 
-/// What a client is told whose request was dropped.
+/// Told to a client whose request was dropped.
 const DROPPED: &str = "the system dropped the request; this is a fault of the system";
 
 /// See the module's text.
 pub(super) struct Promise {
     reply: Mutex<Option<Reply>>,
-    books: Arc<Books>,
+    ledger: Arc<PromiseLedger>,
 }
 
 impl Promise {
     /// A promise that `reply` is called.
-    pub fn new(reply: Reply, books: &Arc<Books>) -> Self {
-        books.promised.fetch_add(1, Ordering::AcqRel);
+    pub(super) fn new(reply: Reply, ledger: &Arc<PromiseLedger>) -> Self {
+        ledger.promised.fetch_add(1, Ordering::AcqRel);
         Promise {
             reply: Mutex::new(Some(reply)),
-            books: Arc::clone(books),
+            ledger: Arc::clone(ledger),
         }
     }
 
-    /// Tells the client what `outcome` returns, or why it panicked; gives that reason.
-    pub fn keep(&self, outcome: impl FnOnce() -> Outcome) -> Option<String> {
+    /// Tells the client what `outcome` returns, or how it panicked, and returns that panic.
+    pub(super) fn keep(&self, outcome: impl FnOnce() -> Outcome) -> Option<RulePanicked> {
         let Some(reply) = lock(&self.reply).take() else {
-            self.books.twice.fetch_add(1, Ordering::AcqRel);
+            self.ledger.twice.fetch_add(1, Ordering::AcqRel);
             return None;
         };
-        let (outcome, why) = match catch_unwind(AssertUnwindSafe(outcome)) {
+        let (outcome, why) = match caught(outcome).map_err(RulePanicked::from) {
             Ok(outcome) => (outcome, None),
-            Err(panic) => {
-                let why = format!("its combination rule {}", panic_text(panic.as_ref()));
-                (Err(Failure::Worker(why.clone())), Some(why))
-            }
+            Err(panic) => (Err(Failure::Worker(panic.to_string())), Some(panic)),
         };
-        self.books.kept.fetch_add(1, Ordering::AcqRel);
+        self.ledger.kept.fetch_add(1, Ordering::AcqRel);
         tell(reply, outcome);
         why
     }
 
     /// Its caller took the request back: nobody waits.
-    pub fn withdraw(&self) {
+    pub(super) fn withdraw(&self) {
         if lock(&self.reply).take().is_some() {
-            self.books.withdrawn.fetch_add(1, Ordering::AcqRel);
+            self.ledger.withdrawn.fetch_add(1, Ordering::AcqRel);
         }
     }
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        if let Some(reply) = lock(&self.reply).take() {
-            self.books.dropped.fetch_add(1, Ordering::AcqRel);
+        let reply = lock(&self.reply).take();
+        if let Some(reply) = reply {
+            self.ledger.dropped.fetch_add(1, Ordering::AcqRel);
             tell(reply, Err(Failure::Worker(DROPPED.into())));
         }
     }
@@ -106,6 +137,5 @@ impl Drop for Promise {
 
 /// A caller's reply that panics must not take the thread with it.
 fn tell(reply: Reply, outcome: Outcome) {
-    let told = catch_unwind(AssertUnwindSafe(|| reply(outcome)));
-    drop(told);
+    drop(caught(|| reply(outcome)));
 }

@@ -13,9 +13,8 @@ use crate::serving::batch::WorkerId;
 use crate::serving::reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 use crate::serving::scheduler::WorkerSpec;
 
-use super::client::Failure;
 use super::engine::Engine;
-use super::worker::build;
+use super::promise::Failure;
 
 /// Why a reload did not happen; the old matrix serves.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -131,7 +130,7 @@ impl Engine {
         // What drains early may share weights with what is then built.
         let starts = plan.starts.iter().map(|(cell, _)| cell.member);
         let _kept: Vec<_> = starts
-            .filter_map(|member| self.shared.factory.hold(member))
+            .filter_map(|member| self.shared.networks.factory.hold(member))
             .collect();
         let mut reload = Reload::new(plan.clone());
         let mut built = Vec::new();
@@ -159,7 +158,7 @@ impl Engine {
             ReloadAction::Activate => self.activate(built),
             ReloadAction::Discard => {
                 for spec in built.drain(..) {
-                    self.shared.forget(spec.id);
+                    self.shared.remove_worker(spec.device, spec.id);
                 }
             }
             ReloadAction::Restore(cell, size) => {
@@ -178,7 +177,7 @@ impl Engine {
             return ReloadEvent::Failed(ReloadError::Stopping.to_string());
         }
         let spec = self.new_spec(cell, size);
-        match build(&self.shared, spec) {
+        match self.shared.build_worker(spec) {
             Ok(()) => {
                 built.push(spec);
                 ReloadEvent::Done
@@ -221,7 +220,7 @@ impl Engine {
             let reason = "its worker was stopped and did not finish in time";
             self.shared
                 .deliver_failures(stuck, &Failure::Worker(reason.into()));
-            self.shared.forget(id);
+            self.shared.remove_worker(cell.device, id);
         }
         self.shared.wake();
     }

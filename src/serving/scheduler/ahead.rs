@@ -10,10 +10,10 @@ use crate::serving::batch::{PartKey, RequestKey, Transfer, WorkerId};
 
 use super::pool::key;
 use super::row::Discipline;
-use super::worker::Worker;
+use super::worker::ScheduledWorker;
 use super::{ScheduledDevice, Scheduler};
 
-/// What a worker takes ahead.
+/// The samples that a worker takes ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     /// The worker's place in its row.
@@ -44,7 +44,7 @@ impl Scheduler {
         &self,
         row: &ScheduledDevice,
         index: usize,
-        worker: &Worker,
+        worker: &ScheduledWorker,
     ) -> Option<Claim> {
         let member = worker.spec.member;
         let waiting = self.queues[member].samples();
@@ -68,7 +68,7 @@ impl Scheduler {
     }
 
     /// Samples more that a worker could start now.
-    fn room_of(&self, row: &ScheduledDevice, worker: &Worker) -> usize {
+    fn room_of(&self, row: &ScheduledDevice, worker: &ScheduledWorker) -> usize {
         if !worker.takes_batches() || row.is_closed() {
             return 0;
         }
@@ -78,7 +78,7 @@ impl Scheduler {
     }
 
     /// Other workers of the same member that could start samples now.
-    fn rivals(&self, worker: &Worker) -> impl Iterator<Item = &Worker> {
+    fn rivals(&self, worker: &ScheduledWorker) -> impl Iterator<Item = &ScheduledWorker> {
         let spec = worker.spec;
         let rows = self.rows.iter();
         let all = rows.flat_map(|row| row.workers.iter().map(move |w| (row, w)));
@@ -89,7 +89,7 @@ impl Scheduler {
     }
 
     /// The worker of the same member that holds most samples which it cannot start.
-    fn holder(&self, worker: &Worker) -> Option<&Worker> {
+    fn holder(&self, worker: &ScheduledWorker) -> Option<&ScheduledWorker> {
         let spec = worker.spec;
         let rows = self.rows.iter().filter(|row| self.is_ahead(row));
         let all = rows.flat_map(|row| row.workers.iter().map(move |w| (row, w)));
@@ -101,7 +101,7 @@ impl Scheduler {
         stuck.map(|(_, w)| w).max_by_key(|w| w.current.samples())
     }
 
-    /// Lets a worker take samples; gives what has to be copied for it.
+    /// Lets a worker take samples. Returns the parts that have to be copied for it.
     pub(super) fn claim(&mut self, now: Duration, device: usize, claim: Claim) -> Vec<Transfer> {
         if let Some(holder) = claim.from {
             self.put_back(holder);
@@ -167,9 +167,9 @@ impl Scheduler {
 }
 
 /// Whether `a` has less to do than `b`, as shares of what each takes at once.
-fn lighter(a: &Worker, b: &Worker) -> bool {
-    let load = |w: &Worker| w.lanes.alive() + w.current.samples();
-    let scaled = |w: &Worker, other: &Worker| load(w) * other.spec.size.get();
+fn lighter(a: &ScheduledWorker, b: &ScheduledWorker) -> bool {
+    let load = |w: &ScheduledWorker| w.lanes.alive() + w.current.samples();
+    let scaled = |w: &ScheduledWorker, other: &ScheduledWorker| load(w) * other.spec.size.get();
     scaled(a, b) < scaled(b, a)
 }
 

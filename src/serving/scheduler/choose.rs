@@ -9,27 +9,34 @@ use crate::serving::policy::{Decision, QueueState, decide, fitting};
 
 use super::ahead::Claim;
 use super::row::{Discipline, WorkerSpec};
-use super::worker::Worker;
+use super::worker::ScheduledWorker;
 use super::{ScheduledDevice, Scheduler};
 
 /// A batch about to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
+    /// Its number.
     pub id: BatchId,
+    /// The worker that runs it.
     pub worker: WorkerSpec,
+    /// The lane that runs it.
     pub lane: Lane,
     /// Samples of the worker in execution, these among them.
     pub alive: usize,
     /// Ranges, each with how long it was copied ahead.
     pub ranges: Vec<(Range, Duration)>,
+    /// Rows to run: more than the samples where the policy pads.
     pub rows: usize,
+    /// Since when the policy held it back although its lane was idle.
     pub held_since: Option<Duration>,
+    /// Its samples are in the device's own memory already.
     pub in_pool: bool,
 }
 
-/// What a device with room does next.
+/// The scheduler's answer to a device with room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pick {
+    /// Start this batch.
     Run(Start),
     /// Copy these ahead; it may have more to do at once.
     Copy(Vec<Transfer>),
@@ -55,7 +62,7 @@ impl Scheduler {
         !matches!(self.choose(now, device), Choice::Wait)
     }
 
-    /// What a device does now; the samples leave their queue.
+    /// Picks what a device does now; the samples leave their queue.
     pub fn next(&mut self, now: Duration, device: usize) -> Pick {
         match self.choose(now, device) {
             Choice::Wait => Pick::Wait,
@@ -88,7 +95,12 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn readiness(&self, now: Duration, row: &ScheduledDevice, worker: &Worker) -> Ready {
+    pub(super) fn readiness(
+        &self,
+        now: Duration,
+        row: &ScheduledDevice,
+        worker: &ScheduledWorker,
+    ) -> Ready {
         if worker.rebuilding || worker.lanes.smallest_idle(1).is_none() {
             return Ready::Never;
         }
@@ -117,7 +129,7 @@ impl Scheduler {
         &self,
         now: Duration,
         row: &ScheduledDevice,
-        worker: &Worker,
+        worker: &ScheduledWorker,
         order: u64,
     ) -> Ready {
         match self.ahead_batch(now, row, worker) {
@@ -127,8 +139,13 @@ impl Scheduler {
         }
     }
 
-    /// What a worker does with the samples that are in the device's memory.
-    fn ahead_batch(&self, now: Duration, row: &ScheduledDevice, worker: &Worker) -> Decision {
+    /// Decides what a worker does with the samples that are in the device's memory.
+    fn ahead_batch(
+        &self,
+        now: Duration,
+        row: &ScheduledDevice,
+        worker: &ScheduledWorker,
+    ) -> Decision {
         let room = row.room(self.policy);
         if let PolicyKind::Elastic { .. } = self.policy {
             let lane = worker.lanes.largest_idle(fitting(worker.ready, room));
@@ -146,7 +163,12 @@ impl Scheduler {
         decide(self.policy, worker.spec.size, state, now)
     }
 
-    pub(super) fn decide(&self, now: Duration, row: &ScheduledDevice, worker: &Worker) -> Decision {
+    pub(super) fn decide(
+        &self,
+        now: Duration,
+        row: &ScheduledDevice,
+        worker: &ScheduledWorker,
+    ) -> Decision {
         let queue = &self.queues[worker.spec.member];
         let state = QueueState {
             samples: queue.samples(),

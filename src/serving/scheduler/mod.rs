@@ -32,11 +32,12 @@ pub use choose::{Pick, Start};
 use row::ScheduledDevice;
 pub use row::{Discipline, FinishedBatch, Left, WorkerSpec};
 pub use wants::Want;
-use worker::Worker;
+use worker::ScheduledWorker;
 
-/// What a worker has to do.
+/// The work of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duty {
+    /// Which worker.
     pub spec: WorkerSpec,
     /// Samples of its batches in execution.
     pub alive: usize,
@@ -83,7 +84,7 @@ impl Scheduler {
         let policy = self.policy;
         let row = &mut self.rows[spec.device];
         row.workers
-            .push(Worker::new(now, spec, policy, row.discipline));
+            .push(ScheduledWorker::new(now, spec, policy, row.discipline));
     }
 
     /// Lets a worker finish the segment it took and start nothing else.
@@ -98,7 +99,7 @@ impl Scheduler {
         }
     }
 
-    /// Gives what a worker took but did not start back to its queue.
+    /// Puts the samples that a worker took but did not start back into its queue.
     fn put_back(&mut self, id: WorkerId) {
         for row in &mut self.rows {
             if let Some(index) = row.workers.iter().position(|w| w.spec.id == id) {
@@ -154,15 +155,15 @@ impl Scheduler {
         self.workers().filter(|w| !w.draining).map(|w| w.spec)
     }
 
-    fn workers(&self) -> impl Iterator<Item = &Worker> {
+    fn workers(&self) -> impl Iterator<Item = &ScheduledWorker> {
         self.rows.iter().flat_map(|r| &r.workers)
     }
 
-    fn find(&self, id: WorkerId) -> Option<&Worker> {
+    fn find(&self, id: WorkerId) -> Option<&ScheduledWorker> {
         self.workers().find(|w| w.spec.id == id)
     }
 
-    fn find_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
+    fn find_mut(&mut self, id: WorkerId) -> Option<&mut ScheduledWorker> {
         let mut all = self.rows.iter_mut().flat_map(|r| &mut r.workers);
         all.find(|w| w.spec.id == id)
     }
@@ -215,7 +216,7 @@ impl Scheduler {
         }
     }
 
-    /// What was set for a device.
+    /// Returns the bound that was set for a device.
     pub fn max_inf(&self, device: usize) -> Option<NonZeroU32> {
         self.rows[device].max_inf
     }

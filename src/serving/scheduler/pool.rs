@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::serving::batch::{PartKey, Range, RequestKey};
 use crate::serving::queue::MemberQueue;
 
-/// What is in a device's memory, written once and read by every worker there.
+/// The samples in a device's memory, written once and read by every worker there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pool {
-    parts: HashMap<PartKey, Part>,
+pub(super) struct DevicePool {
+    parts: HashMap<PartKey, PooledPart>,
     /// Parts in order of arrival; those that left may be named still.
     order: VecDeque<PartKey>,
     samples: usize,
@@ -18,7 +18,7 @@ pub(super) struct Pool {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct PooledPart {
     samples: usize,
     /// Samples that workers took and have not finished.
     held: usize,
@@ -27,7 +27,7 @@ struct Part {
     there: Option<Duration>,
 }
 
-/// The part that a range belongs to, as a transform gives it.
+/// The part that a range belongs to, after a transform.
 pub(super) fn key(range: &Range, transform: usize) -> PartKey {
     PartKey {
         request: range.request,
@@ -36,14 +36,14 @@ pub(super) fn key(range: &Range, transform: usize) -> PartKey {
     }
 }
 
-impl Pool {
+impl DevicePool {
     /// From now on tells which parts left.
-    pub fn record_departures(&mut self) {
+    pub(super) fn record_departures(&mut self) {
         self.departed.get_or_insert_default();
     }
 
     /// Parts that left since the last call: no more than ever came.
-    pub fn take_departed(&mut self) -> Vec<PartKey> {
+    pub(super) fn take_departed(&mut self) -> Vec<PartKey> {
         self.departed
             .as_mut()
             .map(std::mem::take)
@@ -51,26 +51,32 @@ impl Pool {
     }
 
     /// Forgets everything at once: the memory is gone.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         let departed = self.departed.take().map(|_| Vec::new());
-        *self = Pool {
+        *self = DevicePool {
             departed,
-            ..Pool::default()
+            ..DevicePool::default()
         };
     }
 
     /// Samples of all parts.
-    pub fn samples(&self) -> usize {
+    pub(super) fn samples(&self) -> usize {
         self.samples
     }
 
     /// A worker takes `held` samples of a part; true where it has to be copied.
-    pub fn hold(&mut self, now: Duration, key: PartKey, samples: usize, held: usize) -> bool {
+    pub(super) fn hold(
+        &mut self,
+        now: Duration,
+        key: PartKey,
+        samples: usize,
+        held: usize,
+    ) -> bool {
         if let Some(part) = self.parts.get_mut(&key) {
             part.held += held;
             return false;
         }
-        let part = Part {
+        let part = PooledPart {
             samples,
             held,
             asked: now,
@@ -83,14 +89,14 @@ impl Pool {
     }
 
     /// A worker finished samples of a part, or gave them back.
-    pub fn release(&mut self, key: PartKey, held: usize) {
+    pub(super) fn release(&mut self, key: PartKey, held: usize) {
         if let Some(part) = self.parts.get_mut(&key) {
             part.held = part.held.saturating_sub(held);
         }
     }
 
-    /// A part is there; gives when it was asked for.
-    pub fn copied(&mut self, now: Duration, key: PartKey) -> Option<Duration> {
+    /// Notes that a part is there. Returns when it was asked for.
+    pub(super) fn copied(&mut self, now: Duration, key: PartKey) -> Option<Duration> {
         let part = self.parts.get_mut(&key)?;
         part.there = Some(now);
         Some(part.asked)
@@ -98,7 +104,7 @@ impl Pool {
 
     /// Lets the oldest parts that nobody holds go while there are more than `most`
     /// samples.
-    pub fn trim(&mut self, most: usize) {
+    pub(super) fn trim(&mut self, most: usize) {
         for _ in 0..self.order.len() {
             if self.samples <= most {
                 return;
@@ -106,7 +112,7 @@ impl Pool {
             let Some(key) = self.order.pop_front() else {
                 return;
             };
-            let needed = |part: &Part| part.held > 0 || part.there.is_none();
+            let needed = |part: &PooledPart| part.held > 0 || part.there.is_none();
             match self.parts.get(&key) {
                 Some(part) if needed(part) => self.order.push_back(key),
                 _ => self.remove(&key),
@@ -124,7 +130,7 @@ impl Pool {
     }
 
     /// A request is over: its parts leave.
-    pub fn forget(&mut self, request: RequestKey, parts: usize, transforms: &[usize]) {
+    pub(super) fn forget(&mut self, request: RequestKey, parts: usize, transforms: &[usize]) {
         if self.parts.is_empty() {
             return self.order.clear();
         }
@@ -144,7 +150,7 @@ impl Pool {
     }
 
     /// Samples at the front of `queue` that are there.
-    pub fn ready(&self, queue: &MemberQueue, transform: usize) -> usize {
+    pub(super) fn ready(&self, queue: &MemberQueue, transform: usize) -> usize {
         let there = |range: &&Range| {
             let part = self.parts.get(&key(range, transform));
             part.is_some_and(|p| p.there.is_some())
@@ -153,7 +159,7 @@ impl Pool {
     }
 
     /// How long a range waited for its copy.
-    pub fn copied_for(&self, range: &Range, transform: usize) -> Duration {
+    pub(super) fn copied_for(&self, range: &Range, transform: usize) -> Duration {
         let Some(part) = self.parts.get(&key(range, transform)) else {
             return Duration::ZERO;
         };

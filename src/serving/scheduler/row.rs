@@ -8,8 +8,8 @@ use crate::device::DeviceKind;
 use crate::ensemble::{BatchSize, PolicyKind};
 use crate::serving::batch::{BatchId, Range, WorkerId};
 
-use super::pool::{Pool, key};
-use super::worker::Worker;
+use super::pool::{DevicePool, key};
+use super::worker::ScheduledWorker;
 
 /// How a device runs the batches of its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,47 +33,58 @@ impl Discipline {
 /// Which worker: its place in the matrix and its batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSpec {
+    /// Its number.
     pub id: WorkerId,
+    /// The device: a row of the matrix.
     pub device: usize,
+    /// The member: a column of the matrix.
     pub member: usize,
+    /// Rows of its batches at most.
     pub size: BatchSize,
 }
 
 /// A batch that is over.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedBatch<'a> {
+    /// The device that ran it.
     pub device: usize,
+    /// The member that it was for.
     pub member: usize,
+    /// The worker that ran it.
     pub worker: WorkerId,
+    /// Its number.
     pub batch: BatchId,
     /// It read its samples from the device's pool.
     pub in_pool: bool,
+    /// Its samples.
     pub ranges: &'a [Range],
 }
 
-/// What ends still of a device that is gone: batches that were being folded.
+/// Batches of a device that is gone that end still, since they were being folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
+    /// Batches.
     pub batches: usize,
+    /// Samples of those batches.
     pub samples: usize,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct ScheduledDevice {
     pub discipline: Discipline,
-    pub workers: Vec<Worker>,
+    pub workers: Vec<ScheduledWorker>,
     pub max_inf: Option<NonZeroU32>,
     /// Samples and batches in execution.
     pub alive: usize,
     pub batches: usize,
     pub idle_since: Duration,
     pub lost: bool,
-    pub pool: Pool,
+    pub pool: DevicePool,
 }
 
 impl ScheduledDevice {
     /// A device without workers.
-    pub fn new(discipline: Discipline) -> Self {
+    pub(super) fn new(discipline: Discipline) -> Self {
         ScheduledDevice {
             discipline,
             workers: Vec::new(),
@@ -82,12 +93,12 @@ impl ScheduledDevice {
             batches: 0,
             idle_since: Duration::ZERO,
             lost: false,
-            pool: Pool::default(),
+            pool: DevicePool::default(),
         }
     }
 
     /// Samples that may be alive at most under `policy`.
-    pub fn most_alive(&self, policy: PolicyKind) -> usize {
+    pub(super) fn most_alive(&self, policy: PolicyKind) -> usize {
         let PolicyKind::Elastic { max_inf } = policy else {
             return usize::MAX;
         };
@@ -97,7 +108,7 @@ impl ScheduledDevice {
 
     /// Lets parts go that nobody needs while its pool holds more than its workers book:
     /// several times their batches, or what may be alive there if that is less.
-    pub fn trim(&mut self, policy: PolicyKind) {
+    pub(super) fn trim(&mut self, policy: PolicyKind) {
         let batches: usize = self.workers.iter().map(|w| w.spec.size.get()).sum();
         let most = match policy.copies_ahead() {
             true => batches.min(self.most_alive(policy)),
@@ -107,18 +118,18 @@ impl ScheduledDevice {
     }
 
     /// Samples that may be started now.
-    pub fn room(&self, policy: PolicyKind) -> usize {
+    pub(super) fn room(&self, policy: PolicyKind) -> usize {
         self.most_alive(policy).saturating_sub(self.alive)
     }
 
     /// Samples that its workers took but did not start.
-    pub fn taken(&self) -> usize {
+    pub(super) fn taken(&self) -> usize {
         self.workers.iter().map(|w| w.current.samples()).sum()
     }
 
     /// Samples that a busy worker may take to have the next batch ready: as many as
     /// its largest lane takes.
-    pub fn look_ahead(&self, policy: PolicyKind, worker: &Worker) -> usize {
+    pub(super) fn look_ahead(&self, policy: PolicyKind, worker: &ScheduledWorker) -> usize {
         let lane = match policy {
             PolicyKind::Elastic { .. } => worker.spec.size.get().div_ceil(2),
             _ => worker.spec.size.get(),
@@ -127,8 +138,13 @@ impl ScheduledDevice {
             .saturating_sub(worker.current.samples())
     }
 
-    /// Gives what a worker took but did not start; `ahead` where that is in the pool.
-    pub fn give_back(&mut self, index: usize, transforms: &[usize], ahead: bool) -> Vec<Range> {
+    /// Takes the samples that a worker took but did not start; `ahead` where they are in the pool.
+    pub(super) fn give_back(
+        &mut self,
+        index: usize,
+        transforms: &[usize],
+        ahead: bool,
+    ) -> Vec<Range> {
         let worker = &mut self.workers[index];
         let transform = transforms[worker.spec.member];
         let ranges = worker.give_back();
@@ -139,12 +155,12 @@ impl ScheduledDevice {
     }
 
     /// Whether it can start nothing, whatever waits.
-    pub fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.lost || (self.discipline == Discipline::OneAtATime && self.batches > 0)
     }
 
     /// A batch is over.
-    pub fn finish(&mut self, now: Duration, over: FinishedBatch<'_>, transform: usize) {
+    pub(super) fn finish(&mut self, now: Duration, over: FinishedBatch<'_>, transform: usize) {
         let mut workers = self.workers.iter_mut();
         if let Some(worker) = workers.find(|w| w.spec.id == over.worker) {
             worker.lanes.finish(now, over.batch);
@@ -159,7 +175,7 @@ impl ScheduledDevice {
     }
 
     /// Takes every worker out, for good.
-    pub fn lose(&mut self, left: Left) -> Vec<Worker> {
+    pub(super) fn lose(&mut self, left: Left) -> Vec<ScheduledWorker> {
         self.lost = true;
         self.alive = left.samples;
         self.batches = left.batches;
@@ -168,7 +184,11 @@ impl ScheduledDevice {
     }
 
     /// Takes what waits of these samples out of its workers.
-    pub fn remove_samples(&mut self, orders: &ops::Range<u64>, transforms: &[usize]) -> Vec<Range> {
+    pub(super) fn remove_samples(
+        &mut self,
+        orders: &ops::Range<u64>,
+        transforms: &[usize],
+    ) -> Vec<Range> {
         let mut removed = Vec::new();
         for worker in &mut self.workers {
             let taken = worker.current.remove(orders);

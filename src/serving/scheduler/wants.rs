@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::serving::policy::Decision;
 
 use super::choose::Ready;
-use super::worker::Worker;
+use super::worker::ScheduledWorker;
 use super::{ScheduledDevice, Scheduler};
 
 /// Something that a device could do.
@@ -16,13 +16,21 @@ pub enum Want {
     /// Take up to so many samples, the oldest number `order`, of a member's queue: others
     /// may do that as well.
     Take {
+        /// The member whose queue it takes them from.
         member: usize,
+        /// How many at most.
         samples: usize,
+        /// Number of the first of them in order of arrival.
         order: u64,
     },
     /// Nothing before this time; for samples of a member's queue, which others may look at
     /// as well, or for some that it has taken.
-    Wait { member: Option<usize>, at: Duration },
+    Wait {
+        /// The member whose queue it looks at, if it is one.
+        member: Option<usize>,
+        /// When.
+        at: Duration,
+    },
 }
 
 impl Scheduler {
@@ -48,7 +56,12 @@ impl Scheduler {
         }
     }
 
-    fn wants_ahead(&self, row: &ScheduledDevice, index: usize, worker: &Worker) -> Option<Want> {
+    fn wants_ahead(
+        &self,
+        row: &ScheduledDevice,
+        index: usize,
+        worker: &ScheduledWorker,
+    ) -> Option<Want> {
         if !self.is_ahead(row) || !worker.takes_batches() {
             return None;
         }
@@ -59,7 +72,12 @@ impl Scheduler {
         }
     }
 
-    fn wants_to_run(&self, now: Duration, row: &ScheduledDevice, worker: &Worker) -> Option<Want> {
+    fn wants_to_run(
+        &self,
+        now: Duration,
+        row: &ScheduledDevice,
+        worker: &ScheduledWorker,
+    ) -> Option<Want> {
         let own = worker.current.samples() > 0;
         match self.readiness(now, row, worker) {
             Ready::Never => None,
@@ -78,7 +96,7 @@ impl Scheduler {
         }
     }
 
-    fn take(&self, worker: &Worker, samples: usize) -> Option<Want> {
+    fn take(&self, worker: &ScheduledWorker, samples: usize) -> Option<Want> {
         let member = worker.spec.member;
         let (_, order) = self.queues[member].oldest()?;
         Some(Want::Take {

@@ -10,27 +10,27 @@ use crate::serving::queue::MemberQueue;
 use super::row::{Discipline, WorkerSpec};
 
 #[derive(Clone, Debug)]
-pub(super) struct Worker {
+pub(super) struct ScheduledWorker {
     pub spec: WorkerSpec,
     pub draining: bool,
     /// Its network panicked; until it is built again it starts nothing.
     pub rebuilding: bool,
-    /// What it took but did not start: the rest of a segment, or what is copied ahead.
+    /// Samples that it took but did not start: the rest of a segment, or what is copied ahead.
     pub current: MemberQueue,
     /// Samples at the front of `current` that are in the device's memory.
     pub ready: usize,
     pub lanes: Lanes,
 }
 
-impl Worker {
+impl ScheduledWorker {
     /// A worker that has nothing to do.
-    pub fn new(
+    pub(super) fn new(
         now: Duration,
         spec: WorkerSpec,
         policy: PolicyKind,
         discipline: Discipline,
     ) -> Self {
-        Worker {
+        ScheduledWorker {
             lanes: Lanes::new(now, &sizes(spec, policy, discipline)),
             spec,
             draining: false,
@@ -41,18 +41,18 @@ impl Worker {
     }
 
     /// Follows another policy.
-    pub fn follow(&mut self, now: Duration, policy: PolicyKind, discipline: Discipline) {
+    pub(super) fn follow(&mut self, now: Duration, policy: PolicyKind, discipline: Discipline) {
         self.lanes
             .replace(now, &sizes(self.spec, policy, discipline));
     }
 
     /// Whether it may start something.
-    pub fn takes_batches(&self) -> bool {
+    pub(super) fn takes_batches(&self) -> bool {
         !self.draining && !self.rebuilding
     }
 
-    /// What it took but did not start.
-    pub fn give_back(&mut self) -> Vec<Range> {
+    /// Returns the samples that it took but did not start.
+    pub(super) fn give_back(&mut self) -> Vec<Range> {
         self.ready = 0;
         self.current.take(usize::MAX)
     }

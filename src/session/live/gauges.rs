@@ -20,16 +20,21 @@ pub(super) struct Readings {
 impl Readings {
     /// Asks again where the last answers are old.
     pub fn refresh(&mut self, engine: &Engine, now: Duration) {
-        if !engine.devices().has_gpu() || self.at.is_some_and(|at| now < at + KEPT) {
+        if self.at.is_some_and(|at| now < at + KEPT) {
             return;
         }
         self.at = Some(now);
         let all = 0..engine.devices().count();
-        self.devices = all.map(|device| engine.gauges(device)).collect();
+        self.devices = all.map(|device| read(engine, device)).collect();
     }
 
     /// What was read of a device.
     pub fn of(&self, device: usize) -> Read {
         self.devices.get(device).copied().flatten()
     }
+}
+
+fn read(engine: &Engine, device: usize) -> Read {
+    let vitals = engine.vitals(device)?;
+    Some((vitals.gauges, vitals.memory))
 }

@@ -16,7 +16,9 @@ use super::reloads::Inner;
 /// Begins to listen where there are GPUs: whatever is lost from now on, or was lost
 /// already, is evacuated by a thread that ends once [`stop`] was called.
 pub(super) fn listen(inner: &Arc<Inner>) -> Option<JoinHandle<()>> {
-    if !inner.engine.devices().has_gpu() {
+    let engine = &inner.engine;
+    let mut devices = 0..engine.devices().count();
+    if !devices.any(|device| engine.capabilities(device).may_fail) {
         return None;
     }
     let thread = start(inner);

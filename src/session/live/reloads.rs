@@ -69,7 +69,7 @@ pub(super) fn running(engine: &Engine) -> Setup {
 
 impl Reloads {
     pub fn new(engine: Arc<Engine>, log: Arc<Log>) -> Self {
-        let graded = !engine.ensemble().is_synthetic() && !engine.devices().is_simulated();
+        let graded = engine.answers_are_real();
         let change_log = ChangeLog::new(running(&engine), engine.reading(), graded);
         let inner = Arc::new(Inner {
             engine,
@@ -146,13 +146,12 @@ impl Reloads {
 
     /// Lets a device disappear and evacuates it.
     pub fn lose(&mut self, device: usize) -> Result<(), Refusal> {
-        let (simulated, lost) = {
+        let (by_wish, lost) = {
             let engine = &self.inner.engine;
-            let kind = &engine.devices().get(device).kind;
-            let lost = engine.lost_devices().contains(&device);
-            (kind.profile().is_some(), lost)
+            let by_wish = engine.capabilities(device).faults_on_demand;
+            (by_wish, engine.lost_devices().contains(&device))
         };
-        match (simulated, lost) {
+        match (by_wish, lost) {
             (false, _) => return Err(Refusal("only simulated devices disappear by wish".into())),
             (_, true) => return Err(Refusal("it is gone already".into())),
             _ => {}

@@ -8,7 +8,7 @@ use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{Ensemble, MemberFigures};
 use crate::lock::lock;
 use crate::metrics::{Distribution, LatencyView};
-use crate::serving::{Engine, Observed, WorkerId, WorkerStats};
+use crate::serving::{DeviceCapabilities, Discipline, Engine, Observed, WorkerId, WorkerStats};
 use crate::session::{
     Accuracy, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
     MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
@@ -56,7 +56,7 @@ impl LiveSession {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
             synthetic: self.ensemble.is_synthetic(),
-            simulated: self.engine.devices().is_simulated(),
+            simulated: self.capabilities().any(|c| !c.computes),
             precision: self.precision(),
             health: self.health(&seen),
             policy: seen.policy,
@@ -90,14 +90,20 @@ impl LiveSession {
         }
     }
 
+    fn capabilities(&self) -> impl Iterator<Item = DeviceCapabilities> {
+        let devices = 0..self.engine.devices().count();
+        devices.map(|device| self.engine.capabilities(device))
+    }
+
     fn devices(&self, seen: &Observed, matrix: &Matrix) -> Vec<DeviceView> {
         let ledger = self.engine.ledger(matrix).ok();
         let devices = self.engine.devices();
         devices
             .iter()
             .zip(&seen.devices)
+            .zip(self.capabilities())
             .enumerate()
-            .map(|(index, (device, stats))| DeviceView {
+            .map(|(index, ((device, stats), can))| DeviceView {
                 name: device.name.clone(),
                 kind: device.kind.name().to_owned(),
                 busy: stats.busy.min(1.0),
@@ -105,7 +111,7 @@ impl LiveSession {
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
                 memory_bytes: devices.memory_bytes(index),
                 shares_memory_of: devices.shares_memory_of(index),
-                side_by_side: device.kind.is_concurrent(),
+                side_by_side: can.discipline == Discipline::SideBySide,
                 lost: seen.lost[index],
                 loss: self.loss(seen, index),
                 gpu: self.gpu(index),
@@ -183,8 +189,7 @@ impl LiveSession {
 
     fn accuracy(&self) -> Option<Accuracy> {
         let labelled = self.ensemble.calibration.as_ref()?.labels().is_some();
-        let made_up = self.ensemble.is_synthetic() || self.engine.devices().is_simulated();
-        if !labelled || made_up {
+        if !labelled || !self.engine.answers_are_real() {
             return None;
         }
         lock(&self.load).accuracy()

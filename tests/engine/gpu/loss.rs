@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, channel};
 
-use divisi::serving::{Engine, Failure, Loss, Request};
+use divisi::serving::{Engine, Failure, Loss, LossReason, Request};
 
 use super::soft::{SoftGpu, lock};
 use super::{Bed, SIZE, assert_same, info, rows};
@@ -36,7 +36,7 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         state.lose();
         let loss = losses.recv().expect("it is told");
         assert_eq!(loss.device, 0);
-        assert!(loss.reason.is_lost());
+        assert!(matches!(&loss.reason, LossReason::Gpu(said) if said.is_lost()));
         assert_eq!(engine.loss_reason(0), Some(loss.reason));
         // The door is open meanwhile.
         let more = engine.submit(Request::new(bed.samples())).expect("let in");

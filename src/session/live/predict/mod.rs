@@ -94,7 +94,7 @@ impl Forecast {
     fn kind(&self, device: usize) -> Option<usize> {
         let devices = self.engine.devices();
         let facts = &devices.get(device).kind;
-        let real = facts.profile().is_none();
+        let real = self.engine.costs().law(device).is_none();
         let like = || devices.iter().position(|d| d.kind.is_like(facts));
         real.then(like).flatten()
     }

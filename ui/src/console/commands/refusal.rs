@@ -62,7 +62,7 @@ fn device_refusal(id: Id, model: &Model) -> Option<String> {
     let view = model.snapshot.devices.get(model.cursor.device)?;
     let reason = match id {
         Id::RegainDevice if view.lost => return None,
-        _ if view.kind != "simulated" => "is part of this machine; only simulated devices can",
+        _ if !view.has_faults_on_demand() => "is part of this machine; only simulated devices can",
         Id::LoseDevice if view.lost => "is lost already",
         Id::SlowDevice if view.lost => "is lost",
         Id::RegainDevice if !view.lost => "is not lost",

@@ -13,33 +13,49 @@ use crate::serving::door::{DoorState, Refused};
 use crate::serving::flaws::Flaws;
 use crate::trace::Span;
 
-use super::client::Failure;
+use super::counters::{EngineCounters, Graded};
+use super::drivers::DeviceVitals;
 use super::engine::Engine;
-use super::watched::{EngineCounters, Graded};
+use super::promise::Failure;
 
 /// Counters and rates of a running engine, for whoever shows them.
 #[derive(Clone, Debug)]
 pub struct Observed {
+    /// Time since the engine's start.
     pub now: Duration,
+    /// Whether requests are let in.
     pub door: DoorState,
+    /// Requests refused since the start.
     pub refused: u64,
     /// Why the last request was refused.
     pub refusal: Option<Refused>,
+    /// Requests that failed since the start.
     pub failed: u64,
     /// Why the last request failed.
     pub failure: Option<Failure>,
+    /// Requests that their callers gave up.
     pub cancelled: u64,
+    /// Workers that were built again.
     pub restarts: u64,
+    /// Requests answered since the start.
     pub answered: u64,
+    /// Requests let in and not yet over.
     pub in_flight: usize,
+    /// The policy in force.
     pub policy: PolicyKind,
+    /// Each worker.
     pub workers: Vec<WorkerStats>,
+    /// Each device.
     pub devices: Vec<DeviceStats>,
+    /// Each member.
     pub members: Vec<MemberStats>,
+    /// Requests answered a second, lately.
     pub requests_per_s: f64,
+    /// Samples answered a second, lately.
     pub samples_per_s: f64,
     /// Samples a second in each moment of [`Observed::moment`], oldest first.
     pub series: Vec<f64>,
+    /// The length of a moment.
     pub moment: Duration,
     /// Samples in a segment at most, under `segment`.
     pub segment_size: usize,
@@ -69,32 +85,32 @@ impl Engine {
         self.shared.core().in_flight()
     }
 
-    /// What was done since the start.
+    /// Returns the counters since the start.
     pub fn reading(&self) -> Reading {
         self.shared.reading()
     }
 
-    /// What had been done at about `at`: the newest reading kept from before, one every
+    /// Returns the counters as they stood at about `at`: the newest reading kept from before, one every
     /// few seconds of the last ten minutes in which anything was answered.
     pub fn reading_before(&self, at: Duration) -> Option<Reading> {
-        let checkpoints = lock(&self.shared.watched.checkpoints);
+        let checkpoints = lock(&self.shared.counters.checkpoints);
         checkpoints.before(at).cloned()
     }
 
-    /// What had been done at the moments kept between two times, oldest first.
+    /// Returns the counters at the moments kept between two times, oldest first.
     pub fn readings_between(&self, from: Duration, until: Duration) -> Vec<Reading> {
-        lock(&self.shared.watched.checkpoints).between(from, until)
+        lock(&self.shared.counters.checkpoints).between(from, until)
     }
 
-    /// What each member brings to the ensemble, of the requests weighed lately; none
+    /// Returns what each member brings to the ensemble, of the requests weighed lately; none
     /// where answers mean nothing or too few were weighed.
     pub fn standings(&self) -> Vec<Option<MemberFigures>> {
-        self.shared.weighing.standings()
+        self.shared.sampler.standings()
     }
 
     /// Where answers are counted whose label is known.
     pub fn graded(&self) -> &Arc<Graded> {
-        &self.shared.watched.graded
+        &self.shared.counters.graded
     }
 
     /// Counters and rates.
@@ -105,7 +121,7 @@ impl Engine {
     /// Counters and rates, and the share of latencies above `limit`. It looks at every
     /// distribution: for whoever shows them, not for whoever wants to know the time.
     pub fn observe_against(&self, limit: Option<Duration>) -> Observed {
-        let watched = &self.shared.watched;
+        let watched = &self.shared.counters;
         let now = self.shared.now();
         let latency = self.latency(now, limit);
         let (answered, requests_per_s, samples_per_s, series) = rates(watched, now);
@@ -143,7 +159,7 @@ impl Engine {
 
     /// Latencies of requests. The longer time is told to three digits.
     fn latency(&self, now: Duration, limit: Option<Duration>) -> LatencyView {
-        let watched = &self.shared.watched;
+        let watched = &self.shared.counters;
         let view = lock(&watched.tally).view(now, limit);
         let whole = lock(&watched.latency).whole(BARS_PER_OCTAVE, limit);
         LatencyView {
@@ -157,11 +173,11 @@ impl Engine {
         }
     }
 
-    /// Forgets latencies so far; gives what they were.
+    /// Forgets latencies so far, and returns them.
     pub fn clear_latency(&self) -> Latency {
         self.shared.core().clear_latencies();
-        *lock(&self.shared.watched.tally) = LatencyTally::default();
-        std::mem::take(&mut *lock(&self.shared.watched.latency))
+        *lock(&self.shared.counters.tally) = LatencyTally::default();
+        std::mem::take(&mut *lock(&self.shared.counters.latency))
     }
 
     /// Restarts of the worker at each place where there were any.
@@ -169,16 +185,21 @@ impl Engine {
         self.shared.core().restarts().clone()
     }
 
-    /// Moves the spans since the last call to `into`, by device, oldest first; gives
+    /// Moves the spans since the last call to `into`, by device, oldest first. Returns
     /// how many were lost since the start.
     pub fn drain_spans(&self, into: &mut Vec<Span>) -> u64 {
-        let lanes = self.shared.lanes.iter();
-        lanes.map(|lane| lane.spans.drain(into)).sum()
+        self.shared.spans.iter().map(|ring| ring.drain(into)).sum()
+    }
+
+    /// How a device is doing, as its own driver counts it; none for one that has no such
+    /// driver or is gone. It asks the hardware.
+    pub fn vitals(&self, device: usize) -> Option<DeviceVitals> {
+        self.shared.drivers[device].vitals()
     }
 
     /// Takes what an operator should read, and when it was said.
     pub fn take_notices(&self) -> Vec<(Duration, String)> {
-        std::mem::take(&mut *lock(&self.shared.watched.notices))
+        std::mem::take(&mut *lock(&self.shared.counters.notices))
     }
 }
 

@@ -8,8 +8,8 @@ use crate::ensemble::{Combination, CombinationRule, Ensemble, MemberEvaluation, 
 use crate::lock::lock;
 use crate::serving::batch::Range;
 
-/// What the members answered to the first samples of a request.
-pub struct MemberSample {
+/// The members' answers to the first samples of a request.
+pub(crate) struct MemberSample {
     samples: usize,
     members: usize,
     classes: usize,
@@ -20,13 +20,13 @@ pub struct MemberSample {
 
 impl MemberSample {
     /// Only samples of the first part are kept.
-    pub fn within(mut self, part: usize) -> Self {
+    pub(super) fn within(mut self, part: usize) -> Self {
         self.samples = self.samples.min(part);
         self
     }
 
     /// Keeps what is wanted of `member`'s rows for a range.
-    pub fn keep(&self, member: usize, range: &Range, rows: &[f32]) {
+    pub(super) fn keep(&self, member: usize, range: &Range, rows: &[f32]) {
         if range.part > 0 || range.first >= self.samples {
             return;
         }
@@ -37,12 +37,12 @@ impl MemberSample {
 }
 
 /// Decides which requests are weighed, and weighs them.
-pub(super) struct MemberSampler {
+pub(crate) struct MemberSampler {
     /// Answers mean something here.
     enabled: bool,
     members: usize,
     classes: usize,
-    /// All members give probabilities.
+    /// All members answer probabilities.
     probable: bool,
     /// Nanoseconds since the start before which nothing more is kept.
     next: AtomicU64,
@@ -76,7 +76,7 @@ const FOLD_S: f64 = 1e-9;
 
 impl MemberSampler {
     /// Weighs by `rule`, which `combination` builds, where that means something.
-    pub fn new(
+    pub(super) fn new(
         enabled: bool,
         combination: &Combination,
         rule: &Arc<dyn CombinationRule>,
@@ -95,12 +95,12 @@ impl MemberSampler {
     }
 
     /// Another combination: what was weighed under the last says nothing of it.
-    pub fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
+    pub(super) fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
         *lock(&self.scales) = scales(combination, rule, self.classes, self.probable);
     }
 
     /// Where the answers to a request of `samples` are kept, if they are to be.
-    pub fn ballot(
+    pub(super) fn ballot(
         &self,
         now: Duration,
         samples: usize,
@@ -138,7 +138,7 @@ impl MemberSampler {
     }
 
     /// Weighs what was answered by `rule`.
-    pub fn weigh(&self, ballot: &MemberSample, rule: &Arc<dyn CombinationRule>) {
+    pub(super) fn weigh(&self, ballot: &MemberSample, rule: &Arc<dyn CombinationRule>) {
         let mut scales = lock(&self.scales);
         if !scales.is_for(rule) {
             return;
@@ -157,7 +157,7 @@ impl MemberSampler {
     }
 
     /// Each member's figures; none while too few samples were weighed.
-    pub fn standings(&self) -> Vec<Option<MemberFigures>> {
+    pub(super) fn standings(&self) -> Vec<Option<MemberFigures>> {
         let scales = lock(&self.scales);
         (0..self.members).map(|member| scales.of(member)).collect()
     }

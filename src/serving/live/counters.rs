@@ -1,19 +1,20 @@
-//! What is counted outside the core.
+//! What is counted outside the core, and how that stood at a few moments, to compare later
+//! times with earlier ones.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::lock::lock;
-use crate::metrics::{Latency, LatencyTally, RateRing};
+use crate::metrics::{Latency, LatencyTally, RateRing, Reading};
 use crate::serving::core::{MOMENT, MOMENTS};
 use crate::serving::flaws::FlawTally;
 
-use super::checkpoints::Checkpoints;
-use super::client::Failure;
+use super::promise::Failure;
 
-/// What is counted outside the core.
-pub struct EngineCounters {
+/// Everything that is counted outside the core.
+pub(crate) struct EngineCounters {
     /// Since the last reload or clearing, to three digits.
     pub latency: Mutex<Latency>,
     /// Lately and since then, and where the time went.
@@ -54,7 +55,7 @@ impl Graded {
 }
 
 impl EngineCounters {
-    pub fn new(members: usize) -> Self {
+    pub(super) fn new(members: usize) -> Self {
         let ring = || RateRing::new(MOMENT, MOMENTS);
         EngineCounters {
             latency: Mutex::new(Latency::new()),
@@ -72,7 +73,7 @@ impl EngineCounters {
     }
 
     /// Keeps what an operator should read.
-    pub fn notice(&self, at: Duration, text: String) {
+    pub(super) fn notice(&self, at: Duration, text: String) {
         let mut notices = lock(&self.notices);
         if notices.len() < MOST_NOTICES {
             notices.push((at, text));
@@ -85,3 +86,61 @@ impl EngineCounters {
 
 /// Notices that wait for somebody to read them, at most.
 const MOST_NOTICES: usize = 256;
+
+/// Counters of answers since the start, and how they stood every few seconds.
+#[derive(Debug, Default)]
+pub(crate) struct Checkpoints {
+    /// Counters that answers add to; the rest is filled in when it is read.
+    answers: Reading,
+    /// Number of the last moment in which anything was answered.
+    moment: Option<u128>,
+    kept: VecDeque<Reading>,
+}
+
+/// Kept so often while anything is answered, and so many: ten minutes.
+const READINGS_APART: Duration = Duration::from_secs(5);
+const MOST_READINGS: usize = 120;
+
+impl Checkpoints {
+    /// A request of `samples` was answered.
+    pub(super) fn answered(&mut self, now: Duration, latency: Duration, samples: usize) {
+        let moment = now.as_nanos() / MOMENT.as_nanos();
+        if self.moment.replace(moment) != Some(moment) {
+            self.answers.active += MOMENT;
+        }
+        self.answers.answered += 1;
+        self.answers.samples += samples as u64;
+        self.answers.latency.record(latency.as_micros() as u64, 1);
+    }
+
+    /// Answers so far.
+    pub(super) fn answers(&self) -> Reading {
+        self.answers.clone()
+    }
+
+    /// Whether a reading is to be kept now.
+    pub(super) fn is_due(&self, now: Duration) -> bool {
+        self.kept
+            .back()
+            .is_none_or(|last| now >= last.at + READINGS_APART)
+    }
+
+    /// Keeps a reading; the oldest makes room.
+    pub(super) fn keep(&mut self, reading: Reading) {
+        if self.kept.len() >= MOST_READINGS {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(reading);
+    }
+
+    /// Those taken after `from` and before `until`, oldest first.
+    pub(super) fn between(&self, from: Duration, until: Duration) -> Vec<Reading> {
+        let within = |reading: &&Reading| from < reading.at && reading.at < until;
+        self.kept.iter().filter(within).cloned().collect()
+    }
+
+    /// The newest reading that was taken at `at` or before.
+    pub(super) fn before(&self, at: Duration) -> Option<&Reading> {
+        self.kept.iter().rev().find(|reading| reading.at <= at)
+    }
+}

@@ -1,20 +1,20 @@
 //! Devices that disappear and come back; simulated ones that grow slow.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use crate::allocation::Matrix;
-use crate::device::DeviceKind;
 use crate::lock::lock;
 use crate::serving::reload::ReloadPlan;
 
+use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
 use super::engine::Engine;
-use super::gpu::take_away;
+use super::losses::{Loss, LossListener};
 use super::reloader::ReloadError;
-use super::simulated::DeviceFault;
 
 impl Engine {
     /// Lets a simulated device or a GPU disappear with everything on it, and moves to the
-    /// matrix that `fallback` gives for the one that ran. Batches it was running are
+    /// matrix that `fallback` returns for the one that ran. Batches it was running are
     /// run by others; no request is lost by it, unless there is no refuge. Of a GPU that
     /// was lost by itself ([`Engine::on_loss`]) only the workers are moved.
     ///
@@ -36,7 +36,7 @@ impl Engine {
         // Until the refuge is reached members may be without a worker.
         self.shared.core().set_reloading(true);
         if !known {
-            self.vanish(device, &name);
+            self.inject(device, DeviceFault::Lost)?;
         }
         // Its workers may need the memory that somebody measures in.
         self.reserve.take_back(self.options.drain_limit);
@@ -54,7 +54,8 @@ impl Engine {
         if !self.shared.core().is_lost(device) {
             return Err(ReloadError::NotLost(name));
         }
-        self.reopen(device)?;
+        let opened = self.shared.drivers[device].reopen();
+        opened.map_err(|reason| ReloadError::Worker(format!("`{name}`: {reason}")))?;
         self.shared.losses.take(device);
         self.shared.core().regain_device(device);
         self.shared
@@ -67,9 +68,7 @@ impl Engine {
     /// # Errors
     /// The device is a real one.
     pub fn slow_device(&self, device: usize, factor: f64) -> Result<(), ReloadError> {
-        self.only_simulated(device)?;
-        self.inject(device, DeviceFault::Slowed(factor));
-        Ok(())
+        self.inject(device, DeviceFault::Slowed(factor))
     }
 
     /// At most so many samples alive on a device under `elastic`; none: the policy's.
@@ -86,35 +85,44 @@ impl Engine {
             .collect()
     }
 
-    fn vanish(&self, device: usize, name: &str) {
-        let board = self.shared.lanes[device].board.as_ref();
-        if let Some(opened) = board.and_then(|b| b.opened()) {
-            return take_away(&self.shared, &opened);
+    /// Returns how a device takes part in serving, and which faults it may have.
+    pub fn capabilities(&self, device: usize) -> DeviceCapabilities {
+        self.shared.drivers[device].capabilities()
+    }
+
+    /// Tells `tell` of every device that stops working by itself from now on, and at once of
+    /// those that did and were not evacuated. It is called in an engine's thread: what it
+    /// does must be quick. There is one listener; another replaces it.
+    ///
+    /// While there is one, the door stays open although members may be without workers,
+    /// until [`Engine::lose_device`] was called for the device: it must be, whatever comes
+    /// of it.
+    pub fn on_loss(&self, tell: impl Fn(Loss) + Send + Sync + 'static) {
+        let tell: LossListener = Arc::new(tell);
+        for loss in self.shared.losses.listen(Arc::clone(&tell)) {
+            tell(loss);
         }
-        self.shared.core().lose_device(device);
-        self.inject(device, DeviceFault::Lost);
-        self.shared
-            .notice(format!("error: device `{name}` is gone"));
-        self.shared.wake();
+    }
+
+    /// Returns why a device is gone, while it is and where its driver said so.
+    pub fn loss_reason(&self, device: usize) -> Option<LossReason> {
+        self.shared.drivers[device].loss()
+    }
+
+    fn inject(&self, device: usize, fault: DeviceFault) -> Result<(), ReloadError> {
+        let driver = Arc::clone(&self.shared.drivers[device]);
+        let injected = driver.inject(&self.shared.host(), fault);
+        injected.map_err(|_| ReloadError::NotSimulated(self.name(device)))
     }
 
     fn may_vanish(&self, device: usize) -> Result<String, ReloadError> {
-        match self.shared.devices.get(device).kind {
-            DeviceKind::Gpu { .. } => Ok(self.shared.devices.get(device).name.clone()),
-            _ => self.only_simulated(device),
+        match self.capabilities(device).may_be_lost() {
+            true => Ok(self.name(device)),
+            false => Err(ReloadError::NotSimulated(self.name(device))),
         }
     }
 
-    fn only_simulated(&self, device: usize) -> Result<String, ReloadError> {
-        let device = self.shared.devices.get(device);
-        match device.kind.profile() {
-            Some(_) => Ok(device.name.clone()),
-            None => Err(ReloadError::NotSimulated(device.name.clone())),
-        }
-    }
-
-    fn inject(&self, device: usize, fate: DeviceFault) {
-        lock(&self.shared.lanes[device].fates).push(fate);
-        self.shared.poke(&[device]);
+    fn name(&self, device: usize) -> String {
+        self.shared.devices.get(device).name.clone()
     }
 }

@@ -1,0 +1,201 @@
+//! Answers on their way to clients: of requests that are complete, of those that failed,
+//! and of those with rows that are not what they should be.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::lock::lock;
+use crate::metrics::Reading;
+use crate::serving::answer::Answer;
+use crate::serving::flaws::{Detail, FlawKind, Flaws};
+
+use super::panics::RulePanicked;
+use super::promise::Failure;
+use super::request::{LiveBatch, LiveOwed, RequestData};
+use super::state::EngineState;
+
+impl EngineState {
+    /// Answers requests that are complete.
+    pub(super) fn deliver(&self, mut finished: LiveOwed) {
+        self.sweep();
+        if finished.iter().any(|done| done.payload.is_flawed()) {
+            finished = self.without_spoilt(finished);
+        }
+        if finished.is_empty() {
+            return;
+        }
+        let now = self.now();
+        {
+            let mut latency = lock(&self.counters.latency);
+            let mut tally = lock(&self.counters.tally);
+            let lately = tally.slot(now);
+            let mut answered = lock(&self.counters.answered);
+            let mut checkpoints = lock(&self.counters.checkpoints);
+            for done in finished.iter() {
+                checkpoints.answered(now, done.latency, done.samples);
+                latency.record(done.latency);
+                lately.record(done.latency.as_micros() as u64, 1);
+                lately.record_split(done.split, 1);
+                answered.0.add(now, 1.0);
+                answered.1.add(now, done.samples as f64);
+            }
+        }
+        self.keep_reading(now);
+        let classes = self.ensemble.classes;
+        finished.pay(|done| {
+            let finish = |d: &RequestData| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes));
+            match (done.payload.answer(finish), &done.payload.ballot) {
+                (Some(why), _) => {
+                    self.counters.failed.fetch_add(1, Ordering::Relaxed);
+                    self.notice(format!("error: a request failed: {why}"));
+                }
+                // Those of a rule that it does not know it leaves alone.
+                (None, Some(ballot)) => self.sampler.weigh(ballot, &done.payload.rule),
+                (None, None) => {}
+            }
+        });
+    }
+
+    /// Frees what devices keep for requests that are over.
+    fn sweep(&self) {
+        for driver in &self.drivers {
+            driver.sweep(self);
+        }
+    }
+
+    /// Returns the counters since the start.
+    pub(super) fn reading(&self) -> Reading {
+        let (labelled, right) = self.counters.graded.so_far();
+        Reading {
+            at: self.now(),
+            failed: self.counters.failed.load(Ordering::Relaxed),
+            refused: self.core().door().refused(),
+            labelled,
+            right,
+            ..lock(&self.counters.checkpoints).answers()
+        }
+    }
+
+    fn keep_reading(&self, now: Duration) {
+        if lock(&self.counters.checkpoints).is_due(now) {
+            let reading = self.reading();
+            lock(&self.counters.checkpoints).keep(reading);
+        }
+    }
+
+    /// Answers requests that failed.
+    pub(super) fn deliver_failures(&self, failed: LiveOwed, failure: &Failure) {
+        self.sweep();
+        let counter = match failure {
+            Failure::Cancelled => &self.counters.cancelled,
+            _ => &self.counters.failed,
+        };
+        let mut any = false;
+        failed.pay(|done| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            done.payload.answer(|_| Err(failure.clone()));
+            any = true;
+        });
+        if any && *failure != Failure::Cancelled {
+            *lock(&self.counters.failure) = Some(failure.clone());
+        }
+    }
+
+    /// A batch was run and its answers cannot be folded.
+    pub(super) fn spoil(&self, batch: &LiveBatch, why: &RulePanicked) {
+        let (failed, mut woken) = {
+            let (mut core, now) = (self.core(), self.now());
+            (core.spoiled(now, batch), core.wake(now))
+        };
+        self.notice(format!("error: requests failed: {why}"));
+        self.deliver_failures(failed, &Failure::Worker(why.to_string()));
+        woken.push(batch.device);
+        self.poke(&woken);
+    }
+
+    /// A device that is gone, and what its driver said.
+    fn loss(&self) -> Option<String> {
+        let mut drivers = self.drivers.iter().enumerate();
+        let (device, why) = drivers.find_map(|(d, driver)| Some((d, driver.loss()?)))?;
+        Some(format!("`{}`: {why}", self.devices.get(device).name))
+    }
+
+    /// Closes the door where a member has nobody left to serve it, and fails what
+    /// waits for it.
+    pub(super) fn close_if_orphaned(&self) {
+        let (reason, failed) = {
+            let mut core = self.core();
+            let Some(member) = core.orphan() else { return };
+            let name = &self.ensemble.members[member].name;
+            let why = self
+                .loss()
+                .map(|why| format!(": {why}"))
+                .unwrap_or_default();
+            let reason = format!("member `{name}` has no worker left{why}");
+            let failed = core.close_orphaned(self.now(), &reason);
+            (reason, failed)
+        };
+        self.notice(format!("error: {reason}; the door is closed"));
+        self.deliver_failures(failed, &Failure::Worker(reason));
+    }
+
+    /// Counts and names what is wrong with complete requests, and fails those that are
+    /// spoilt by it. Returns the others.
+    pub(super) fn without_spoilt(&self, finished: LiveOwed) -> LiveOwed {
+        for done in finished.iter().filter(|done| done.payload.is_flawed()) {
+            for (member, found) in flaws(&done.payload) {
+                self.tell_flaws(member, found);
+            }
+        }
+        let (spoilt, sound) = finished.split(|done| self.spoilt(&done.payload).is_some());
+        spoilt.pay(|done| {
+            if let Some(failure) = self.spoilt(&done.payload) {
+                self.counters.failed.fetch_add(1, Ordering::Relaxed);
+                done.payload.answer(|_| Err(failure));
+            }
+        });
+        sound
+    }
+
+    /// Why a complete request must fail, if it must.
+    fn spoilt(&self, data: &RequestData) -> Option<Failure> {
+        if !data.is_flawed() || data.detail != Detail::Scores {
+            return None;
+        }
+        let of_members = flaws(data);
+        let voters = of_members.iter().filter(|(m, _)| data.rule.counts(**m));
+        let spoilt = voters.filter(|(_, found)| found.not_finite > 0);
+        let named: Vec<(String, usize)> = spoilt
+            .map(|(member, found)| {
+                let name = &self.ensemble.members[*member].name;
+                (name.clone(), found.not_finite as usize)
+            })
+            .collect();
+        (!named.is_empty()).then_some(Failure::NotFinite(named))
+    }
+
+    /// Counts what was found of a member, and says so now and then.
+    fn tell_flaws(&self, member: usize, found: Flaws) {
+        if !self.counters.flaws.add(member, found) {
+            return;
+        }
+        let so_far = self.counters.flaws.of(member);
+        let grave = match so_far.not_finite {
+            0 => "warning",
+            _ => "error",
+        };
+        let (name, words) = (&self.ensemble.members[member].name, so_far.words());
+        self.notice(format!("{grave}: member `{name}` answered {words} so far"));
+    }
+}
+
+/// Returns the faults of a request's rows, by member.
+fn flaws(data: &RequestData) -> BTreeMap<usize, Flaws> {
+    let mut of_members: BTreeMap<usize, Flaws> = BTreeMap::new();
+    for flaw in data.parts.iter().flat_map(|part| part.flaws()) {
+        let kind: FlawKind = flaw.kind;
+        of_members.entry(flaw.member).or_default().count(kind);
+    }
+    of_members
+}

@@ -1,0 +1,95 @@
+//! Devices, each driven through one trait: [`DeviceDriver`] for whoever runs batches,
+//! [`DriverHost`] for the engine that it serves. A room for each kind of device; no other
+//! room knows how one is driven.
+
+mod absent;
+mod driver;
+mod gpu;
+mod partition;
+mod simulated;
+mod thread;
+
+use std::sync::Arc;
+
+use rayon::ThreadPoolBuildError;
+use thiserror::Error;
+
+use crate::device::{Device, DeviceKind, Devices};
+use crate::profile::Costs;
+use crate::serving::scheduler::Discipline;
+
+use super::factory::BuildError;
+
+pub(crate) use driver::{
+    BatchError, Completed, DeviceDriver, DeviceFault, DriverHost, DriverTurn, LossCause,
+    ServedNetworks,
+};
+pub use driver::{DeviceCapabilities, DeviceVitals, LossReason};
+pub use gpu::GpuRunner;
+pub(crate) use thread::spin;
+
+use absent::AbsentDriver;
+use gpu::GpuSlot;
+use partition::PartitionDriver;
+use simulated::SimulatedDriver;
+
+/// Why a device cannot be driven.
+#[derive(Debug, Error)]
+pub enum DriverError {
+    /// The device cannot be used.
+    #[error("`{device}` cannot be used: {reason}")]
+    Device {
+        /// Its name.
+        device: String,
+        /// Why not.
+        reason: BuildError,
+    },
+    /// The system has no threads left.
+    #[error("a thread could not be started: {0}")]
+    Threads(#[from] ThreadPoolBuildError),
+}
+
+/// Opens a driver for each device.
+///
+/// # Errors
+/// A device cannot be used: none is then.
+pub(crate) fn open(
+    networks: &ServedNetworks,
+    devices: &Devices,
+    costs: &Arc<Costs>,
+) -> Result<Vec<Arc<dyn DeviceDriver>>, DriverError> {
+    let each = devices.iter().enumerate();
+    each.map(|(index, device)| {
+        let has_memory = devices.memory_bytes(index) > 0;
+        open_one(networks, costs, index, device, has_memory)
+    })
+    .collect()
+}
+
+fn open_one(
+    networks: &ServedNetworks,
+    costs: &Arc<Costs>,
+    index: usize,
+    device: &Device,
+    has_memory: bool,
+) -> Result<Arc<dyn DeviceDriver>, DriverError> {
+    let name = &device.name;
+    Ok(match &device.kind {
+        DeviceKind::Cpu { cores } => Arc::new(PartitionDriver::new(index, name, cores, networks)?),
+        // One without memory is gone, as those that search say: nobody is placed there.
+        DeviceKind::Gpu { .. } if !has_memory => Arc::new(AbsentDriver::new(index)),
+        DeviceKind::Gpu { info } => {
+            let slot = GpuSlot::open(index, name, info, networks);
+            Arc::new(slot.map_err(|reason| DriverError::Device {
+                device: name.clone(),
+                reason,
+            })?)
+        }
+        DeviceKind::Simulated { .. } => {
+            let (discipline, classes) = (Discipline::of(&device.kind), networks.ensemble.classes);
+            Arc::new(SimulatedDriver::new(
+                index, name, discipline, costs, classes,
+            ))
+        }
+    })
+}

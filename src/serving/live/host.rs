@@ -1,0 +1,205 @@
+//! The engine as its drivers see it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::ensemble::PolicyKind;
+use crate::serving::batch::PartKey;
+use crate::serving::core::Stamps;
+use crate::serving::scheduler::WorkerSpec;
+use crate::serving::spans::batch_spans;
+use crate::serving::storage::Storage;
+use crate::serving::supervision::Verdict;
+use crate::trace::Span;
+
+use super::drivers::{BatchError, Completed, DriverHost, DriverTurn, LossCause};
+use super::factory::BuildError;
+use super::losses::Loss;
+use super::panics::RulePanicked;
+use super::promise::Failure;
+use super::request::{LiveBatch, LiveNext};
+use super::state::EngineState;
+
+impl DriverHost for EngineState {
+    fn now(&self) -> Duration {
+        self.now()
+    }
+
+    fn time_of(&self, at: Instant) -> Duration {
+        self.time_of(at)
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping()
+    }
+
+    fn policy(&self) -> PolicyKind {
+        self.core().policy()
+    }
+
+    fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    fn notice(&self, text: String) {
+        self.notice(text);
+    }
+
+    fn next(&self, device: usize) -> LiveNext {
+        let (next, woken) = {
+            let (mut core, now) = (self.core(), self.now());
+            (core.next(now, device), core.wake_others(now))
+        };
+        self.poke(&woken);
+        next
+    }
+
+    fn turn(&self, device: usize, place: &mut dyn FnMut(&DriverTurn<'_>)) -> LiveNext {
+        let (next, woken) = {
+            let (mut core, now) = (self.core(), self.now());
+            let next = core.next(now, device);
+            let woken = core.wake_others(now);
+            let departed = core.take_departed(device);
+            place(&DriverTurn::new(&core, &next, &departed));
+            (next, woken)
+        };
+        self.poke(&woken);
+        next
+    }
+
+    fn departed(&self, device: usize, free: &mut dyn FnMut(&[PartKey])) {
+        let mut core = self.core();
+        let departed = core.take_departed(device);
+        if !departed.is_empty() {
+            free(&departed);
+        }
+    }
+
+    fn copied(&self, device: usize, part: PartKey, at: Duration, span: Option<Span>) {
+        self.core().copied(at, device, part);
+        if let Some(span) = span {
+            self.spans[device].push(&[span]);
+        }
+    }
+
+    fn begin_folding(&self, batch: &LiveBatch) -> bool {
+        self.core().fold(batch)
+    }
+
+    fn finish(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed {
+        Completed {
+            owed: self.core().finish(at, batch, *stamps),
+            at,
+            goes_on: false,
+        }
+    }
+
+    fn finish_and_wake(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed {
+        let (owed, mut woken) = {
+            let mut core = self.core();
+            (core.finish(at, batch, *stamps), core.wake(at))
+        };
+        let here = woken.iter().position(|d| *d == batch.device);
+        let goes_on = here.map(|index| woken.swap_remove(index)).is_some();
+        self.poke(&woken);
+        Completed { owed, at, goes_on }
+    }
+
+    fn answer(&self, batch: &LiveBatch, stamps: &Stamps, completed: Completed) {
+        let spans: Vec<Span> = batch_spans(batch, stamps, completed.at).collect();
+        self.spans[batch.device].push(&spans);
+        self.deliver(completed.owed);
+    }
+
+    fn not_folded(&self, batch: &LiveBatch, why: &RulePanicked) {
+        self.spoil(batch, why);
+    }
+
+    fn worker_failed(self: Arc<Self>, batch: &LiveBatch, why: &BatchError) {
+        let member = &self.ensemble.members[batch.member].name;
+        let device = &self.devices.get(batch.device).name;
+        let text = format!("worker `{member}` on `{device}`: {why}");
+        let (verdict, requests) = self.core().panicked(self.now(), batch);
+        // Others may need what it shared with them, and so may the one that takes its place.
+        let _kept = self.networks.factory.hold(batch.member);
+        self.remove_worker(batch.device, batch.worker);
+        self.deliver_failures(requests, &Failure::Worker(text.clone()));
+        self.notice(match verdict {
+            Verdict::Restart => restart(&self, batch, &text),
+            Verdict::Retire => format!("error: {text}; it is retired"),
+            Verdict::Gone => format!("warning: {text}; it was leaving"),
+        });
+        self.close_if_orphaned();
+        self.wake();
+    }
+
+    fn lost(&self, device: usize, cause: LossCause, close: &mut dyn FnMut()) {
+        let told = match &cause {
+            LossCause::Failed(reason) => Some(Loss {
+                device,
+                reason: reason.clone(),
+            }),
+            LossCause::TakenAway(_) => None,
+        };
+        let listener = told.as_ref().and_then(|loss| self.losses.add(loss));
+        {
+            let mut core = self.core();
+            if listener.is_some() {
+                // The door stays open: workers are about to be moved.
+                core.set_reloading(true);
+            }
+            core.lose_device(device);
+        }
+        close();
+        let name = &self.devices.get(device).name;
+        let why = cause.reason().map(|reason| format!(": {reason}"));
+        let why = why.unwrap_or_default();
+        self.notice(format!("error: device `{name}` is gone{why}"));
+        self.poke(&[device]);
+        self.wake();
+        match (told, listener) {
+            (Some(loss), Some(tell)) => tell(loss),
+            (Some(_), None) => self.close_if_orphaned(),
+            // Whoever took it away moves its workers.
+            (None, _) => {}
+        }
+    }
+}
+
+/// Builds a worker again under its own number, and returns what an operator should read.
+fn restart(state: &Arc<EngineState>, batch: &LiveBatch, text: &str) -> String {
+    let spec = WorkerSpec {
+        id: batch.worker,
+        device: batch.device,
+        member: batch.member,
+        size: batch.size,
+    };
+    if let Err(reason) = state.build_worker(spec) {
+        // Its other lanes may run batches still, where it has any.
+        let stuck = state.core().remove_worker(state.now(), spec.id);
+        state.deliver_failures(stuck, &Failure::Worker(text.to_owned()));
+        return format!("error: {text}; it did not start again and is retired: {reason}");
+    }
+    if state.core().rebuilt(spec.id) {
+        state.counters.restarts.fetch_add(1, Ordering::Relaxed);
+        return format!("warning: {text}; it was restarted");
+    }
+    state.remove_worker(spec.device, spec.id);
+    format!("warning: {text}; it was leaving")
+}
+
+impl EngineState {
+    /// This engine as its drivers see it.
+    pub(super) fn host(self: &Arc<Self>) -> Arc<dyn DriverHost> {
+        Arc::<EngineState>::clone(self)
+    }
+
+    /// Builds a worker; it serves nobody until the core knows it.
+    ///
+    /// # Errors
+    /// Its device cannot hold it, or is gone.
+    pub(super) fn build_worker(self: &Arc<Self>, spec: WorkerSpec) -> Result<(), BuildError> {
+        Arc::clone(&self.drivers[spec.device]).build(&self.host(), spec)
+    }
+}

@@ -1,0 +1,123 @@
+//! Requests: what a client sends, what it comes to, and what the engine keeps of it
+//! meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::ensemble::CombinationRule;
+use crate::serving::accumulator::Part;
+use crate::serving::batch::Batch;
+use crate::serving::core::{Next, Owed};
+use crate::serving::flaws::Detail;
+
+use super::member_sampler::MemberSample;
+use super::panics::RulePanicked;
+use super::promise::{Outcome, Promise, PromiseLedger, Reply};
+
+/// A client's call: samples, row after row, and how long they may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The samples, row after row.
+    pub values: &'a [f32],
+    /// Time until it fails, if it has a deadline.
+    pub deadline: Option<Duration>,
+    /// How long ago it was due: its latency counts from then.
+    pub late: Duration,
+    /// The samples' classes, where they are known: members are weighed by them.
+    pub labels: Option<&'a [usize]>,
+    /// How much its caller wants to be told.
+    pub detail: Detail,
+}
+
+impl<'a> Request<'a> {
+    /// Samples without a deadline.
+    pub fn new(values: &'a [f32]) -> Self {
+        Request {
+            values,
+            deadline: None,
+            late: Duration::ZERO,
+            labels: None,
+            detail: Detail::Scores,
+        }
+    }
+
+    /// The same, to be told more.
+    #[must_use]
+    pub fn detailed(self, detail: Detail) -> Self {
+        Request { detail, ..self }
+    }
+
+    /// The same, given up `within` this time.
+    #[must_use]
+    pub fn within(self, within: Duration) -> Self {
+        Request {
+            deadline: Some(within),
+            ..self
+        }
+    }
+}
+
+/// A request as the engine keeps it while it is under way.
+pub(crate) struct RequestData {
+    pub parts: Vec<Part>,
+    /// Taken when it was let in, so that one rule combines all of it.
+    pub rule: Arc<dyn CombinationRule>,
+    /// Where members' answers are kept, for the few requests by which they are weighed.
+    pub ballot: Option<MemberSample>,
+    /// Whether its caller takes rows that are not finite.
+    pub detail: Detail,
+    /// Whether any row that was folded is not what it should be.
+    flawed: AtomicBool,
+    promise: Promise,
+}
+
+impl RequestData {
+    pub(super) fn new(
+        parts: Vec<Part>,
+        rule: Arc<dyn CombinationRule>,
+        ballot: Option<MemberSample>,
+        detail: Detail,
+        reply: Reply,
+        promises: &Arc<PromiseLedger>,
+    ) -> Self {
+        RequestData {
+            parts,
+            rule,
+            ballot,
+            detail,
+            flawed: AtomicBool::new(false),
+            promise: Promise::new(reply, promises),
+        }
+    }
+
+    /// A row is not what it should be; its part says which.
+    pub(super) fn note_flaw(&self) {
+        self.flawed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether any row is not what it should be.
+    pub(super) fn is_flawed(&self) -> bool {
+        self.flawed.load(Ordering::Relaxed)
+    }
+
+    /// Answers; a second call does nothing but being counted. Returns the panic of the
+    /// combination rule, if that is why there is no answer.
+    pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) -> Option<RulePanicked> {
+        self.promise.keep(|| outcome(self))
+    }
+
+    /// Its caller took it back.
+    pub(super) fn withdraw(&self) {
+        self.promise.withdraw();
+    }
+}
+
+/// A batch of live requests.
+pub(crate) type LiveBatch = Batch<Arc<RequestData>>;
+
+/// The next thing for a device to do.
+pub(crate) type LiveNext = Next<Arc<RequestData>>;
+
+/// Live requests that are over.
+pub(crate) type LiveOwed = Owed<Arc<RequestData>>;
