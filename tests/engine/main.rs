@@ -14,6 +14,7 @@ mod common;
 mod compute;
 mod core;
 mod device;
+mod documents;
 mod doors;
 mod ensemble;
 mod fates;
