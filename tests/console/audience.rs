@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::session::Audience;
-use divisi_console::console::commands::TABLE;
+use divisi_console::console::commands::BINDINGS;
 use divisi_console::linear::Watcher;
 
 use crate::fake::{Bench, PLAIN, snapshot};
@@ -49,9 +49,9 @@ fn the_header_names_who_edits() {
 fn while_another_edits_no_command_that_changes_anything_is_offered() {
     let mut bench = Bench::new(120, 40);
     bench.show(|s| s.audience = attached(Some("ada@pts/4"), false));
-    for entry in TABLE.iter().filter(|e| e.changes) {
-        let refusal = entry.refusal(bench.console.model());
-        let refusal = refusal.unwrap_or_else(|| panic!("{} is offered", entry.name()));
+    for entry in BINDINGS.iter().filter(|b| b.command.changes) {
+        let refusal = bench.console.model().check(entry);
+        let refusal = refusal.expect_err(entry.name()).to_string();
         assert!(refusal.starts_with("ada@pts/4 edits: cannot"), "{refusal}");
     }
     bench.keys("l");

@@ -1,8 +1,9 @@
 //! The list of all commands with their keys, places, titles and help texts: none is lost
 //! or renamed unseen.
 
-use divisi_console::console::commands::{Scope, TABLE};
-use divisi_console::linear::COMMANDS;
+use divisi_console::console::commands::{BINDINGS, LINES, Scope};
+
+use crate::fake::{Bench, PLAIN};
 
 const FROZEN: &str = include_str!("commands.txt");
 
@@ -18,19 +19,19 @@ fn changes(changes: bool) -> &'static str {
 }
 
 fn on_screen() -> impl Iterator<Item = String> {
-    TABLE.iter().map(|entry| {
+    BINDINGS.iter().map(|entry| {
         let keys: Vec<String> = entry.keys.iter().map(ToString::to_string).collect();
         let (place, name, keys) = (place(entry.scope), entry.name(), keys.join(" "));
         let (footer, title, help) = (entry.footer, entry.title, entry.help);
-        let changes = changes(entry.changes);
+        let changes = changes(entry.command.changes);
         format!("{place} | {name} | {keys} | {footer} | {title} | {help} | {changes}")
     })
 }
 
 fn as_lines() -> impl Iterator<Item = String> {
-    COMMANDS.iter().map(|line| {
-        let (name, takes, help) = (line.name, line.takes, line.help);
-        let changes = changes(line.changes);
+    LINES.iter().map(|line| {
+        let (name, takes, help) = (line.command.name, line.takes, line.help);
+        let changes = changes(line.command.changes);
         format!("line | {name} | {takes} | {help} | {changes}")
     })
 }
@@ -41,4 +42,12 @@ fn no_command_is_lost() {
     let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).collect();
     let frozen: Vec<&str> = FROZEN.lines().map(str::trim_end).collect();
     assert_eq!(rows.join("\n"), frozen.join("\n"));
+}
+
+#[test]
+fn what_cannot_be_done_is_called_as_its_key_is() {
+    let mut bench = Bench::with(120, 40, true, PLAIN);
+    bench.keys("p");
+    let refused = "read-only: cannot change the batching policy";
+    assert!(bench.text().contains(refused), "{}", bench.text());
 }

@@ -9,7 +9,7 @@ use divisi_console::config::{
     Config, ConfigFolder, ConfigSource, Settings, config_file, keys_file, read_keys, schema,
     theme_file,
 };
-use divisi_console::console::commands::{Keymap, TABLE};
+use divisi_console::console::commands::{BINDINGS, Keymap};
 use divisi_console::console::{ConsoleEvent, Effect};
 
 use crate::fake::Bench;
@@ -99,13 +99,13 @@ fn the_default_keys_do_not_clash() {
 
 #[test]
 fn names_of_commands_are_their_own() {
-    let mut names: Vec<String> = TABLE
+    let mut names: Vec<String> = BINDINGS
         .iter()
         .map(|e| format!("{:?} {}", e.scope, e.name()))
         .collect();
     names.sort();
     names.dedup();
-    assert_eq!(names.len(), TABLE.len());
+    assert_eq!(names.len(), BINDINGS.len());
     assert!(names.iter().any(|n| n.ends_with(" apply-best")));
     assert!(names.iter().any(|n| n.ends_with(" focus-log")));
 }
@@ -215,7 +215,7 @@ fn schemas_know_every_key() {
     let theme = &config["properties"]["console"]["properties"]["theme"];
     assert_eq!(theme["default"], "auto");
     let keys = schema("keys").unwrap();
-    for entry in TABLE {
+    for entry in BINDINGS {
         let tables = ["keys", "edit"];
         let known = tables.iter().any(|table| {
             let commands = &keys["properties"][table]["properties"];

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::session::{Command, Proposal};
 use divisi_console::config::{HangUp, Settings};
-use divisi_console::console::commands::{Entry, Key, Keymap, Scope, TABLE};
+use divisi_console::console::commands::{BINDINGS, Binding, Key, Keymap, Scope};
 use divisi_console::console::{ConsoleEvent, Effect};
 
 use crate::fake::{Bench, better, search};
@@ -38,11 +38,11 @@ fn rich() -> Bench {
 /// `entry` has `key`, and nothing else has it.
 fn keys(entry: usize, key: Key) -> Keymap {
     let without = |keys: Keymap, at: usize| {
-        let left = keys.of(&TABLE[at]).iter().filter(|k| **k != key);
+        let left = keys.of(&BINDINGS[at]).iter().filter(|k| **k != key);
         let left = left.copied().collect();
         keys.with(at, left)
     };
-    let keys = (0..TABLE.len()).fold(Keymap::default(), without);
+    let keys = (0..BINDINGS.len()).fold(Keymap::default(), without);
     keys.with(entry, vec![key])
 }
 
@@ -51,7 +51,7 @@ fn key(code: KeyCode) -> Key {
 }
 
 /// Its own keys and all that answer some dialog.
-fn tried(entry: &Entry) -> Vec<Key> {
+fn tried(entry: &Binding) -> Vec<Key> {
     let answers = ['y', 's', 'b', 'g', 'n', ' '].map(|c| key(KeyCode::Char(c)));
     let others = [key(KeyCode::Enter), key(KeyCode::Tab)];
     entry
@@ -64,7 +64,7 @@ fn tried(entry: &Entry) -> Vec<Key> {
 }
 
 /// The bench where the entry can be reached.
-fn where_reached(entry: &Entry) -> Bench {
+fn where_reached(entry: &Binding) -> Bench {
     let mut bench = rich();
     match entry.scope {
         Scope::In(panel) => bench.keys(&(panel.index() + 1).to_string()),
@@ -88,7 +88,7 @@ fn top(bench: &Bench) -> Option<String> {
 #[test]
 fn no_key_answers_the_dialog_that_it_opened() {
     let mut kinds = BTreeSet::new();
-    for (at, entry) in TABLE.iter().enumerate() {
+    for (at, entry) in BINDINGS.iter().enumerate() {
         for key in tried(entry) {
             let mut bench = where_reached(entry);
             let mut settings = Settings::default();

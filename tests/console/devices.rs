@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use crossterm::event::KeyCode;
 use divisi::ensemble::{PolicyKind, Wait};
 use divisi::session::{Command, LoadPattern, Slowdown};
-use divisi_console::console::commands::TABLE;
+use divisi_console::console::commands::BINDINGS;
 
 use crate::fake::{Bench, PLAIN};
 use crate::simulated::{bench, crowd, interfered, lost, v100s};
@@ -253,7 +253,7 @@ fn a_steady_load_can_be_chosen() {
 
 #[test]
 fn every_command_is_in_the_help_and_the_palette() {
-    for entry in TABLE {
+    for entry in BINDINGS {
         let mut bench = bench(160, 50);
         // A space first, since q alone closes the help.
         bench.keys("? ");

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use divisi::session::*;
 use divisi_console::config::Config;
-use divisi_console::linear::{COMMANDS, LineDesk, Watcher};
+use divisi_console::console::commands::LINES;
+use divisi_console::linear::{LineDesk, Watcher};
 
 use crate::fake::{Bench, FakeSession, applied, better, matrix, search, snapshot};
 use crate::rich::on_probation;
@@ -227,7 +228,7 @@ fn a_wrong_line_says_what_was_expected() {
     has(&say("policy sometimes"), "no: ");
     has(&say("set cpu:0"), "expected: set DEVICE MEMBER SIZE");
     has(&say("undo twice"), "expected: undo");
-    assert_eq!(say("help").len(), COMMANDS.len());
+    assert_eq!(say("help").len(), LINES.len());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::report::print;
 use crate::config;
-use crate::console::commands::{Entry, Keymap, Scope, TABLE};
+use crate::console::commands::{BINDINGS, Binding, Keymap, Scope};
 
 pub fn run() -> Result<()> {
     print(&table(&config::load()?.keys))
@@ -13,7 +13,7 @@ pub fn run() -> Result<()> {
 /// The table as text: keys, name, what it does.
 pub fn table(keys: &Keymap) -> String {
     let mut text = String::new();
-    for entry in TABLE {
+    for entry in BINDINGS {
         let labels = labels(entry, keys);
         let (name, help) = (entry.name(), entry.help);
         text += &format!("{labels:<18}  {name:<22}  {}{help}\n", place(entry));
@@ -22,16 +22,16 @@ pub fn table(keys: &Keymap) -> String {
 }
 
 /// The keys as files write them.
-pub fn labels(entry: &Entry, keys: &Keymap) -> String {
+pub fn labels(entry: &Binding, keys: &Keymap) -> String {
     let keys = keys.of(entry).iter().map(ToString::to_string);
     keys.collect::<Vec<_>>().join(" ")
 }
 
 /// Where its keys work, if not everywhere.
-pub fn place(entry: &Entry) -> String {
+pub fn place(entry: &Binding) -> String {
     match entry.scope {
         Scope::Edit => "editing: ".into(),
-        Scope::In(panel) => format!("in {}: ", format!("{panel:?}").to_lowercase()),
+        Scope::In(panel) => format!("in {}: ", panel.name()),
         Scope::Replay => "in a recording: ".into(),
         Scope::Demo => "in a demonstration: ".into(),
         Scope::Always | Scope::Main => String::new(),
@@ -39,7 +39,7 @@ pub fn place(entry: &Entry) -> String {
 }
 
 /// Where those keys work, as a heading; `entry` is any of them.
-pub fn heading(entry: &Entry) -> String {
+pub fn heading(entry: &Binding) -> String {
     match entry.scope {
         Scope::Edit => "While the allocation is edited".into(),
         Scope::In(panel) => {

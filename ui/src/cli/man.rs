@@ -12,7 +12,7 @@ use clap_mangen::Man;
 use super::args::CommandLine;
 use super::keys;
 use crate::config::{CONFIG, KEYS};
-use crate::console::commands::{Keymap, TABLE};
+use crate::console::commands::{BINDINGS, Keymap};
 
 /// What the program reads from its environment.
 pub const ENVIRONMENT: [(&str, &str); 10] = [
@@ -129,7 +129,7 @@ fn main_page(command: &Command) -> Result<Vec<u8>> {
 
 fn key_section() -> String {
     let keymap = Keymap::default();
-    let entries = TABLE.iter().map(|entry| {
+    let entries = BINDINGS.iter().map(|entry| {
         let labels = keys::labels(entry, &keymap);
         let head = format!("{labels}  ({})", entry.name());
         let text = format!("{}{}", keys::place(entry), entry.help);

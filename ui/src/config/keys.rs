@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::source::{ConfigError, ConfigSource, unknown};
-use crate::console::commands::{Key, Keymap, Scope, TABLE, named};
+use crate::console::commands::{BINDINGS, Binding, Key, Keymap, Scope, named};
 
 /// The table of keys while nothing is edited, and wherever one works.
 pub const MAIN: &str = "keys";
@@ -19,7 +19,7 @@ pub const EDIT: &str = "edit";
 /// What is wrong, with line, column and key.
 pub fn read(page: &ConfigSource<'_>) -> Result<Keymap, ConfigError> {
     let mut keymap = Keymap::default();
-    let mut places = vec![None; TABLE.len()];
+    let mut places = vec![None; BINDINGS.len()];
     for (name, table) in page.tables()? {
         let section = name.get_ref().as_ref();
         if ![MAIN, EDIT].contains(&section) {
@@ -50,7 +50,7 @@ fn checked(
         return Ok(keymap);
     };
     // The one that the file names is where to look; else its last one.
-    let stated = places.get(clash.entry).cloned().flatten();
+    let stated = places.get(clash.binding).cloned().flatten();
     let stated = stated.or_else(|| places.iter().flatten().last().cloned());
     let (key, span) = stated.unwrap_or_default();
     Err(page.wrong(span, &key, clash.to_string()))
@@ -65,11 +65,12 @@ fn place(
 ) -> Result<usize, ConfigError> {
     let editing = section == EDIT;
     let entry = named(key, editing);
-    let at = entry.and_then(|e| TABLE.iter().position(|other| std::ptr::eq(e, other)));
+    let at = entry.and_then(|e| BINDINGS.iter().position(|other| std::ptr::eq(e, other)));
     at.ok_or_else(|| {
-        let here = TABLE.iter().filter(|e| (e.scope == Scope::Edit) == editing);
-        let names: Vec<String> = here.map(crate::console::commands::Entry::name).collect();
-        let what = unknown(key, names.iter().map(String::as_str));
+        let here = BINDINGS
+            .iter()
+            .filter(|e| (e.scope == Scope::Edit) == editing);
+        let what = unknown(key, here.map(Binding::name));
         page.wrong(span, &format!("{section}.{key}"), what)
     })
 }

@@ -7,7 +7,7 @@ use super::keys::{EDIT, MAIN};
 use super::themes::BUILT_IN;
 use super::values::{ConfigValue, ExpectedValue};
 use crate::console::Role;
-use crate::console::commands::{Entry, Scope, TABLE};
+use crate::console::commands::{BINDINGS, Binding, Scope};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -77,8 +77,10 @@ fn themes() -> Vec<&'static str> {
 
 fn keys() -> Json {
     let table = |editing: bool| {
-        let here = TABLE.iter().filter(|e| (e.scope == Scope::Edit) == editing);
-        object(here.map(|e| (e.name(), command(e))).collect())
+        let here = BINDINGS
+            .iter()
+            .filter(|e| (e.scope == Scope::Edit) == editing);
+        object(here.map(|e| (e.name().to_owned(), command(e))).collect())
     };
     let mut tables = Map::new();
     tables.insert(MAIN.into(), table(false));
@@ -86,7 +88,7 @@ fn keys() -> Json {
     document("keys.toml of Divisi", tables)
 }
 
-fn command(entry: &Entry) -> Json {
+fn command(entry: &Binding) -> Json {
     let keys: Vec<String> = entry.keys.iter().map(ToString::to_string).collect();
     json!({
         "description": entry.help,

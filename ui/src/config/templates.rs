@@ -3,7 +3,7 @@
 use super::fields::{Config, FIELDS, sections};
 use super::keys::{EDIT, MAIN};
 use super::themes::BUILT_IN;
-use crate::console::commands::{Entry, KEY_NAMES, Keymap, Scope, TABLE};
+use crate::console::commands::{BINDINGS, Binding, KEY_NAMES, Keymap, Scope};
 use crate::console::{Colour, Role, Theme};
 
 /// The names of the built-in themes.
@@ -41,34 +41,30 @@ pub fn keys_file(keymap: &Keymap) -> String {
          # What a panel does with a key while it has the focus goes before other meanings.\n",
         KEY_NAMES
     );
-    let edits = |e: &&Entry| e.scope == Scope::Edit;
+    let edits = |e: &&Binding| e.scope == Scope::Edit;
     text += &format!("\n[{MAIN}]\n");
-    for entry in TABLE.iter().filter(|e| !edits(e)) {
+    for entry in BINDINGS.iter().filter(|e| !edits(e)) {
         text += &line(entry, keymap);
     }
     text += &format!("\n# While the allocation is edited.\n[{EDIT}]\n");
-    for entry in TABLE.iter().filter(edits) {
+    for entry in BINDINGS.iter().filter(edits) {
         text += &line(entry, keymap);
     }
     text
 }
 
-fn line(entry: &Entry, keymap: &Keymap) -> String {
+fn line(entry: &Binding, keymap: &Keymap) -> String {
     let keys: Vec<String> = keymap
         .of(entry)
         .iter()
         .map(|k| format!("{:?}", k.to_string()))
         .collect();
     let place = match entry.scope {
-        Scope::In(panel) => format!(" (in the panel {})", panel_name(panel)),
+        Scope::In(panel) => format!(" (in the panel {})", panel.name()),
         _ => String::new(),
     };
     let help = format!("{}{place}", entry.help);
     format!("# {help}\n{} = [{}]\n", entry.name(), keys.join(", "))
-}
-
-fn panel_name(panel: crate::console::model::Panel) -> String {
-    format!("{panel:?}").to_lowercase()
 }
 
 /// A theme's file with what every role is for: a built-in one, to begin with.

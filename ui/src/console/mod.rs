@@ -3,9 +3,9 @@
 //! `update` takes events into the [`model::Model`] and says what is to be done
 //! (`effect`); `panels` and `dialogs` draw it without a lock, a clock or I/O. Only
 //! `app` and `terminal` know time and the terminal. Every command is in one table,
-//! [`commands::TABLE`].
+//! [`commands::BINDINGS`].
 
-mod actions;
+pub(crate) mod actions;
 mod app;
 mod braille;
 mod burst;

@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 use serde::{Deserialize, Serialize};
 
 use super::change::Remembered;
+use super::commands::{Binding, KeyContext, NotNow, ShownState};
 use super::consent::Consent;
 use super::demo::Demo;
 use super::dialogs::Dialog;
@@ -191,6 +192,34 @@ impl Model {
         self.message = Some(FooterMessage { text, bad });
     }
 
+    /// What decides which keys work.
+    pub fn key_context(&self) -> KeyContext {
+        KeyContext {
+            editing: self.edit.is_some(),
+            focus: self.focus,
+            playing: self.snapshot.playback.is_some(),
+            demonstrating: self.demo.is_some(),
+        }
+    }
+
+    /// Whether a command can be done now to what is under the cursor.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check(&self, binding: &Binding) -> Result<(), NotNow> {
+        let state = ShownState {
+            snapshot: &self.snapshot,
+            read_only: self.read_only,
+        };
+        binding.check(&state)?;
+        binding.command.check_at(&self.snapshot, self.cursor)
+    }
+
+    /// Whether its keys mean something now.
+    pub fn reaches(&self, binding: &Binding) -> bool {
+        binding.scope.is_reachable(self.key_context())
+    }
+
     /// Over how long the latencies of now are.
     pub fn window(&self) -> Duration {
         window::measured(&self.snapshot, self.cleared)
@@ -200,11 +229,6 @@ impl Model {
     pub fn searching(&self) -> bool {
         let state = self.snapshot.search.as_ref().map(|s| &s.state);
         matches!(state, Some(SearchState::Running | SearchState::Paused))
-    }
-
-    /// The best matrix that the search has found.
-    pub fn best(&self) -> Option<&Matrix> {
-        self.snapshot.search.as_ref()?.progress.best.as_ref()
     }
 
     /// The matrix to draw: the staged one while editing.

@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::actions;
 use super::change;
-use super::commands::{self, Id, Key};
+use super::commands::Key;
 use super::demo;
 use super::dialogs::{self, Dialog};
 use super::effect::{ConsoleEvent, Effect, SessionNews};
@@ -86,8 +86,8 @@ fn on_key(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
         edit.digit(model.cursor, c);
         return Vec::new();
     }
-    match commands::of_key(key, model) {
-        Some(entry) => run(model, entry.id),
+    match model.settings.keys.find(key, model.key_context()) {
+        Some(binding) => actions::run(model, binding),
         None => back_out(model, key),
     }
 }
@@ -117,19 +117,6 @@ fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
         actions::streams::go_live(model);
     }
     Vec::new()
-}
-
-/// Does a command, or says why it cannot be done.
-pub fn run(model: &mut Model, id: Id) -> Vec<Effect> {
-    let refusal = commands::TABLE
-        .iter()
-        .find(|e| e.id == id)
-        .and_then(|e| e.refusal(model));
-    if let Some(reason) = refusal {
-        model.say(reason, true);
-        return Vec::new();
-    }
-    actions::act(model, id)
 }
 
 fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
@@ -259,7 +246,7 @@ fn on_accepted(model: &mut Model, command: &Command) {
             | Command::EndProbation(false)
             | Command::LoseDevice(_)
     );
-    if reloads && !demo::is_reload_of(model, command) {
+    if reloads && !is_of_demo(model, command) {
         let before = model.snapshot.reload.clone();
         model.dialogs.push(Dialog::Reload { before });
     }
@@ -277,4 +264,11 @@ fn on_accepted(model: &mut Model, command: &Command) {
     if matches!(command, Command::StartSearch(_)) {
         model.focus = Panel::Search;
     }
+}
+
+/// Whether the demonstration asked for this: its steps show in the footer, and a dialog
+/// would hide what is to be seen.
+fn is_of_demo(model: &Model, command: &Command) -> bool {
+    let asked = model.demo.as_ref().is_some_and(demo::Demo::has_asked);
+    asked && matches!(command, Command::Apply(..))
 }

@@ -8,8 +8,7 @@ use crate::cli::args::CommandLine;
 use crate::cli::{keys, man};
 use crate::config::{self, Config, FIELDS};
 use crate::console::Role;
-use crate::console::commands::{Entry, Keymap, TABLE};
-use crate::linear;
+use crate::console::commands::{BINDINGS, Binding, Keymap, LINES};
 
 /// The program's commands, a section each.
 pub fn commands() -> String {
@@ -95,13 +94,15 @@ fn meaning(arg: &Arg) -> String {
 pub fn keys() -> String {
     let keymap = Keymap::default();
     let mut places: Vec<String> = Vec::new();
-    for heading in TABLE.iter().map(keys::heading) {
+    for heading in BINDINGS.iter().map(keys::heading) {
         if !places.contains(&heading) {
             places.push(heading);
         }
     }
     let tables = places.iter().map(|place| {
-        let here = TABLE.iter().filter(|entry| keys::heading(entry) == *place);
+        let here = BINDINGS
+            .iter()
+            .filter(|entry| keys::heading(entry) == *place);
         let rows = here.map(|entry| key_row(entry, &keymap));
         let title = plain(place);
         format!("### {title}\n\n{}", table(["keys", "command", ""], rows))
@@ -109,7 +110,7 @@ pub fn keys() -> String {
     tables.collect::<Vec<_>>().join("\n")
 }
 
-fn key_row(entry: &Entry, keymap: &Keymap) -> [String; 3] {
+fn key_row(entry: &Binding, keymap: &Keymap) -> [String; 3] {
     let keys = keymap.of(entry).iter().map(|key| format!("`{key}`"));
     let keys = keys.collect::<Vec<_>>().join(" ");
     [keys, format!("`{}`", entry.name()), plain(entry.help)]
@@ -117,9 +118,9 @@ fn key_row(entry: &Entry, keymap: &Keymap) -> [String; 3] {
 
 /// The commands of linear mode.
 pub fn lines() -> String {
-    let rows = linear::COMMANDS.iter().map(|command| {
-        let line = format!("{} {}", command.name, command.takes);
-        [format!("`{}`", line.trim_end()), plain(command.help)]
+    let rows = LINES.iter().map(|form| {
+        let line = format!("{} {}", form.command.name, form.takes);
+        [format!("`{}`", line.trim_end()), plain(form.help)]
     });
     table(["line", ""], rows)
 }

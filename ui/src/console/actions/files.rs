@@ -4,29 +4,33 @@ use std::path::{Path, PathBuf};
 
 use divisi::session::{Setup, SetupFile};
 
-use super::stage;
+use super::{FollowUp, stage};
 use crate::console::change;
-use crate::console::commands::Id;
 use crate::console::dialogs::{self, Dialog, Picker, Purpose};
 use crate::console::edit::SetupEdit;
 use crate::console::effect::Effect;
 use crate::console::files::FolderListing;
 use crate::console::model::{Model, Panel};
 
-/// Opens the picker.
-pub fn open(model: &mut Model, id: Id) -> Vec<Effect> {
-    let ensemble = model.snapshot.ensemble.clone();
-    let purpose = match id {
-        Id::Write => {
-            let setup = change::setup(model);
-            Purpose::Save(SetupFile::new(&ensemble, &setup).to_text())
-        }
-        _ => Purpose::Open,
-    };
-    let name = format!("{ensemble}-setup.toml");
+/// Chooses a file to read a setup from.
+pub fn open(model: &Model) -> FollowUp {
+    pick(model, Purpose::Open)
+}
+
+/// Chooses a file to write what is staged, or runs, to.
+pub fn write(model: &Model) -> FollowUp {
+    let setup = change::setup(model);
+    let file = SetupFile::new(&model.snapshot.ensemble, &setup);
+    pick(model, Purpose::Save(file.to_text()))
+}
+
+fn pick(model: &Model, purpose: Purpose) -> FollowUp {
+    let name = format!("{}-setup.toml", model.snapshot.ensemble);
     let (picker, effect) = Picker::new(purpose, &name, &model.change);
-    model.dialogs.push(Dialog::Picker(Box::new(picker)));
-    vec![effect]
+    FollowUp {
+        dialog: Some(Dialog::Picker(Box::new(picker))),
+        effects: vec![effect],
+    }
 }
 
 /// What is at the path that the picker asked about.
@@ -80,7 +84,8 @@ fn opened(model: &mut Model, path: &Path, setup: Setup) -> Vec<Effect> {
     let edit = model.edit.get_or_insert_with(|| SetupEdit::new(running));
     edit.stage(setup.clone());
     model.focus = Panel::Allocation;
-    stage::ask(model, format!("apply {name}"), setup)
+    let compared = stage::ask(format!("apply {name}"), setup);
+    super::open(model, compared)
 }
 
 /// A file was written, by the picker or somebody else.

@@ -2,22 +2,42 @@
 
 use std::path::PathBuf;
 
+use super::FollowUp;
 use crate::config::Settings;
-use crate::console::dialogs::{Dialog, Form, Themes};
+use crate::console::dialogs::{Dialog, Form, Help, Palette, Themes};
 use crate::console::effect::Effect;
 use crate::console::model::Model;
 use crate::console::picture;
 
+/// Shows all commands.
+pub fn help() -> FollowUp {
+    Dialog::Help(Help::default()).into()
+}
+
+/// Opens the palette.
+pub fn palette() -> FollowUp {
+    Dialog::Palette(Palette::default()).into()
+}
+
+/// Takes the mouse, or leaves it to the terminal.
+pub fn mouse(model: &mut Model) -> FollowUp {
+    model.mouse = !model.mouse;
+    let text = match model.mouse {
+        true => "mouse on: click to focus, wheel to scroll",
+        false => "mouse off: the terminal has it, text can be selected",
+    };
+    model.say(text, false);
+    Effect::Mouse(model.mouse).into()
+}
+
 /// Opens the choice of themes.
-pub fn choose(model: &mut Model) {
-    let themes = Themes::new(&model.settings);
-    model.dialogs.push(Dialog::Themes(themes));
+pub fn theme(model: &Model) -> FollowUp {
+    Dialog::Themes(Themes::new(&model.settings)).into()
 }
 
 /// Asks what the layout that is shown is to be called.
-pub fn save_layout(model: &mut Model) {
-    let form = Form::layout(model.arrangement.name());
-    model.dialogs.push(Dialog::Form(form));
+pub fn save_layout(model: &Model) -> FollowUp {
+    Dialog::Form(Form::layout(model.arrangement.name())).into()
 }
 
 /// Takes what is configured now; what is wrong is said and what was stays.
@@ -39,7 +59,7 @@ pub fn configured(model: &mut Model, settings: Result<Box<Settings>, String>) {
 }
 
 /// Writes the screen as it is, three times.
-pub fn picture(model: &mut Model) -> Vec<Effect> {
+pub fn picture(model: &Model) -> Vec<Effect> {
     // A terminal without a row or a column has nothing to show.
     if model.area.is_empty() {
         return Vec::new();

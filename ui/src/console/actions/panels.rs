@@ -3,27 +3,38 @@
 use divisi::session::Command;
 use ratatui::layout::{Position, Rect};
 
-use super::moved;
-use crate::console::commands::Id;
+use super::{FollowUp, streams};
 use crate::console::dialogs::{Dialog, PanelList};
-use crate::console::effect::Effect;
 use crate::console::model::{Model, Panel};
 use crate::console::panels::cell_at;
 use crate::console::scope::Whose;
 
-/// Other panels, or another of them.
-pub fn arrange(model: &mut Model, id: Id) {
-    match id {
-        Id::Next => model.focus = neighbour(model, 1),
-        Id::Previous => model.focus = neighbour(model, -1),
-        Id::Panels => model.dialogs.push(Dialog::Panels(PanelList::default())),
-        _ => {
-            model.arrangement.next();
-            model.expanded = false;
-            settle(model);
-            model.say(format!("layout {}", model.arrangement.name()), false);
-        }
-    }
+/// Focuses a panel.
+pub fn focus(model: &mut Model, panel: Panel) {
+    model.focus = panel;
+}
+
+/// Focuses the panel `step` places on.
+pub fn next(model: &mut Model, step: isize) {
+    model.focus = neighbour(model, step);
+}
+
+/// Shows the focused panel over the whole screen, and back.
+pub fn expand(model: &mut Model) {
+    model.expanded = !model.expanded;
+}
+
+/// Shows the next layout.
+pub fn next_layout(model: &mut Model) {
+    model.arrangement.next();
+    model.expanded = false;
+    settle(model);
+    model.say(format!("layout {}", model.arrangement.name()), false);
+}
+
+/// Lists the panels, to be hidden or shown.
+pub fn list() -> FollowUp {
+    Dialog::Panels(PanelList::default()).into()
 }
 
 /// The panel `step` places on among those shown, round and round.
@@ -71,31 +82,34 @@ pub fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position) {
     }
 }
 
-/// The member under the cursor votes, or no longer.
-pub fn vote(model: &Model) -> Vec<Effect> {
+/// Takes the member under the cursor out of the vote, or back.
+pub fn vote(model: &Model) -> FollowUp {
     let member = model.cursor.member;
     let voting = &model.snapshot.combination.voting;
     let votes = voting.get(member).copied().unwrap_or(true);
-    vec![Effect::Send(Command::SetVote(member, !votes))]
+    Command::SetVote(member, !votes).into()
 }
 
-/// The focused panel shows the next level: ensemble, member, worker.
-pub fn deeper(model: &mut Model) {
+/// The latency panel shows the next level: ensemble, member, worker.
+pub fn deeper_latency(model: &mut Model) {
     let (cursor, shown) = (model.cursor, &model.snapshot);
-    let whose = match model.focus {
-        Panel::Latency => &mut model.scopes.latency,
-        _ => &mut model.scopes.throughput,
-    };
-    let deeper = whose.there(shown).deeper(cursor, shown);
-    *whose = match (model.focus, deeper) {
-        // Rates are counted for members, not for workers.
-        (Panel::Throughput, Whose::Worker(_)) => Whose::Ensemble,
-        (_, deeper) => deeper,
+    let whose = &mut model.scopes.latency;
+    *whose = whose.there(shown).deeper(cursor, shown);
+}
+
+/// The throughput panel shows the next level: rates are counted for members, not for
+/// workers.
+pub fn deeper_throughput(model: &mut Model) {
+    let (cursor, shown) = (model.cursor, &model.snapshot);
+    let whose = &mut model.scopes.throughput;
+    *whose = match whose.there(shown).deeper(cursor, shown) {
+        Whose::Worker(_) => Whose::Ensemble,
+        deeper => deeper,
     };
 }
 
 /// The panel shows the next of the same level.
-pub fn step(model: &mut Model, panel: Panel, step: isize) {
+fn step(model: &mut Model, panel: Panel, step: isize) {
     let shown = &model.snapshot;
     let whose = match panel {
         Panel::Latency => &mut model.scopes.latency,
@@ -104,8 +118,50 @@ pub fn step(model: &mut Model, panel: Panel, step: isize) {
     *whose = whose.there(shown).step(step, shown);
 }
 
+/// Moves in the focused panel, up and down or sideways.
+pub fn shift(model: &mut Model, step: isize, sideways: bool) {
+    match model.focus {
+        Panel::Streams if sideways && model.edit.is_none() => {
+            streams::pan(model, step as f64 / 4.0);
+        }
+        panel @ (Panel::Latency | Panel::Throughput) => self::step(model, panel, step),
+        panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
+        Panel::Allocation => walk(model, step, sideways),
+        Panel::Search | Panel::Streams | Panel::Log | Panel::Members => {}
+    }
+}
+
+/// Moves the view of one panel by `step` rows.
+pub fn scroll(model: &mut Model, panel: Panel, step: isize) {
+    match panel {
+        Panel::Allocation => walk(model, step, false),
+        Panel::Streams => streams::choose(model, step),
+        Panel::Members => walk(model, step, true),
+        Panel::Search => scroll_search(model, step),
+        Panel::Latency | Panel::Throughput => self::step(model, panel, step),
+        Panel::Log => model.log_back = moved(model.log_back, -step, model.snapshot.log.len()),
+    }
+}
+
+fn walk(model: &mut Model, step: isize, sideways: bool) {
+    let frame = model.snapshot.matrix.frame();
+    let cursor = &mut model.cursor;
+    match sideways {
+        true => cursor.member = moved(cursor.member, step, frame.members.len()),
+        false => cursor.device = moved(cursor.device, step, frame.devices.len()),
+    }
+    if let Some(edit) = &mut model.edit {
+        edit.settle();
+    }
+}
+
+/// The place `step` on among so many.
+pub(super) fn moved(at: usize, step: isize, count: usize) -> usize {
+    at.saturating_add_signed(step).min(count.saturating_sub(1))
+}
+
 /// Older steps of the search, or newer ones.
-pub fn scroll_search(model: &mut Model, step: isize) {
+fn scroll_search(model: &mut Model, step: isize) {
     let search = model.snapshot.search.as_ref();
     let steps = search.map_or(0, |s| s.progress.accepted.len());
     model.search_back = moved(model.search_back, -step, steps);

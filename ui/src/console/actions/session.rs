@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use divisi::session::{Command, Pace, Play, Playback};
 
+use super::FollowUp;
 use crate::config::HangUp;
-use crate::console::commands::Id;
-use crate::console::demo;
 use crate::console::dialogs::{Confirm, Dialog, LeaveDialog, Then};
 use crate::console::effect::Effect;
 use crate::console::model::Model;
@@ -18,19 +17,30 @@ const STEP: Duration = Duration::from_secs(5);
 const PART: u32 = 20;
 /// Slowest and fastest.
 const SPEEDS: (f64, f64) = (1.0 / 64.0, 64.0);
+const LEAVE_DEMO: &str = "End the demonstration and leave the program? Esc alone ends the \
+     demonstration and stays in the console.";
+const LEAVE_STAGED: &str = "Staged changes are not applied. Leave without them?";
 
-/// Recording on and off; editing taken and let go.
-pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
+/// Stops the program until the shell continues it.
+pub fn suspend() -> FollowUp {
+    Effect::Suspend.into()
+}
+
+/// Takes the right to edit, or lets others have it.
+pub fn take_editing(model: &Model) -> FollowUp {
+    let audience = &model.snapshot.audience;
+    let has = audience.you_edit && audience.editor.is_some();
+    Command::TakeEditing(!has).into()
+}
+
+/// Records to a new file, or ends that.
+pub fn record(model: &Model) -> FollowUp {
     let shown = &model.snapshot;
-    let command = match (id, &shown.recording) {
-        (Id::TakeEditing, _) => {
-            let has = shown.audience.you_edit && shown.audience.editor.is_some();
-            Command::TakeEditing(!has)
-        }
-        (_, Some(recording)) if recording.failed.is_none() => Command::StopRecording,
+    let command = match &shown.recording {
+        Some(recording) if recording.failed.is_none() => Command::StopRecording,
         _ => Command::StartRecording(file_name(&shown.ensemble)),
     };
-    vec![Effect::Send(command)]
+    command.into()
 }
 
 /// In the folder that the session runs in; where there is one, a number is added.
@@ -40,44 +50,65 @@ fn file_name(ensemble: &str) -> PathBuf {
     PathBuf::from(format!("{name}.divisi"))
 }
 
-/// Another way to play the recording.
-pub fn play(model: &mut Model, id: Id) -> Vec<Effect> {
-    let Some(playback) = &model.snapshot.playback else {
-        return Vec::new();
-    };
-    vec![Effect::Send(Command::Play(played(playback, id)))]
+/// Plays the recording otherwise.
+pub fn play(model: &Model, other: fn(&Playback) -> Play) -> FollowUp {
+    match &model.snapshot.playback {
+        Some(playback) => Command::Play(other(playback)).into(),
+        None => FollowUp::default(),
+    }
 }
 
-fn played(playback: &Playback, id: Id) -> Play {
-    let step = STEP.max(playback.length / PART);
-    let (slowest, fastest) = SPEEDS;
-    match id {
-        Id::Slower => Play::Speed(Pace::nearest((playback.speed / 2.0).max(slowest))),
-        Id::Faster => Play::Speed(Pace::nearest((playback.speed * 2.0).min(fastest))),
-        Id::SeekBack => Play::Seek(playback.position.saturating_sub(step)),
-        Id::SeekForward => Play::Seek(playback.position.saturating_add(step)),
-        _ => Play::Pause(!playback.paused),
-    }
+/// Holds the recording, or lets it go on.
+pub fn pause_or_go_on(playback: &Playback) -> Play {
+    Play::Pause(!playback.paused)
+}
+
+/// Half as fast.
+pub fn slower(playback: &Playback) -> Play {
+    Play::Speed(Pace::nearest((playback.speed / 2.0).max(SPEEDS.0)))
+}
+
+/// Twice as fast.
+pub fn faster(playback: &Playback) -> Play {
+    Play::Speed(Pace::nearest((playback.speed * 2.0).min(SPEEDS.1)))
+}
+
+/// A step back.
+pub fn back(playback: &Playback) -> Play {
+    Play::Seek(playback.position.saturating_sub(step(playback)))
+}
+
+/// A step forward.
+pub fn forward(playback: &Playback) -> Play {
+    Play::Seek(playback.position.saturating_add(step(playback)))
+}
+
+fn step(playback: &Playback) -> Duration {
+    STEP.max(playback.length / PART)
 }
 
 /// Leaves, or asks where something would be lost: what this console serves, what is
 /// staged, or a demonstration.
-pub fn quit(model: &mut Model) -> Vec<Effect> {
-    let question = if model.demo.is_some() {
-        demo::question()
-    } else if serves(model) {
-        Dialog::Leave(LeaveDialog {
+pub fn quit(model: &mut Model) -> FollowUp {
+    if model.demo.is_some() {
+        return ends("quit", LEAVE_DEMO);
+    }
+    if serves(model) {
+        let leave = LeaveDialog {
             may_stay: model.snapshot.audience.may_stay,
             staged: model.has_staged(),
-        })
-    } else if model.has_staged() {
-        let text = "Staged changes are not applied. Leave without them?";
-        Dialog::Confirm(Confirm::new("quit", text, Then::Quit))
-    } else {
-        return vec![Effect::Quit];
-    };
-    model.dialogs.push(question);
-    Vec::new()
+        };
+        return Dialog::Leave(leave).into();
+    }
+    if model.has_staged() {
+        return ends("quit", LEAVE_STAGED);
+    }
+    Effect::Quit.into()
+}
+
+/// A question whose `y` ends the program.
+fn ends(title: &'static str, text: &str) -> FollowUp {
+    Dialog::Confirm(Confirm::new(title, text, Then::Quit)).into()
 }
 
 /// `Ctrl-C`: asks as `q` does, whatever lies on top, and never answers.
@@ -88,7 +119,10 @@ pub fn interrupt(model: &mut Model) -> Vec<Effect> {
             format!("Ctrl-C does not answer: {key} leaves, Esc stays"),
             true,
         ),
-        None => return quit(model),
+        None => {
+            let asked = quit(model);
+            return super::open(model, asked);
+        }
     }
     Vec::new()
 }

@@ -1,109 +1,136 @@
 //! Staged, compared, applied: whatever changes how an ensemble is served goes this way.
 
 use divisi::allocation::Matrix;
-use divisi::session::{Command, ProbationState, Setup};
+use divisi::session::{Command, Setup};
 
+use super::FollowUp;
 use crate::console::change::{self, Setting};
-use crate::console::commands::Id;
 use crate::console::dialogs::{Compare, Confirm, Dialog, Form, HistoryDialog, Then, Voters};
 use crate::console::effect::Effect;
 use crate::console::model::Model;
 
-/// Opens the dialog in which a part of the setup is changed, or what ran before.
-pub fn open(model: &mut Model, id: Id) {
-    let setup = change::setup(model);
-    let dialog = match id {
-        Id::Policy => Dialog::Form(Form::policy(setup.policy)),
-        Id::SegmentSize => Dialog::Form(Form::segment_size(setup.segment_size)),
-        Id::Target => Dialog::Form(Form::target(model.snapshot.target)),
-        Id::Combination => {
-            let names = &setup.matrix.frame().members;
-            Dialog::Voters(Voters::new(&setup.combination, names))
-        }
-        _ => Dialog::History(HistoryDialog::default()),
-    };
-    model.dialogs.push(dialog);
+/// Asks for the batching policy.
+pub fn policy(model: &Model) -> FollowUp {
+    Dialog::Form(Form::policy(change::setup(model).policy)).into()
 }
 
-/// A setting joins what is staged; where nothing is being edited it is compared at once.
-pub fn stage(model: &mut Model, setting: Setting) -> Vec<Effect> {
+/// Asks for the samples in a segment.
+pub fn segment_size(model: &Model) -> FollowUp {
+    Dialog::Form(Form::segment_size(change::setup(model).segment_size)).into()
+}
+
+/// Asks for the service objective.
+pub fn target(model: &Model) -> FollowUp {
+    Dialog::Form(Form::target(model.snapshot.target)).into()
+}
+
+/// Asks for the load.
+pub fn load(model: &Model) -> FollowUp {
+    Dialog::Form(Form::load(model.snapshot.load.pattern.as_ref())).into()
+}
+
+/// Asks for the rule, the weights and who votes.
+pub fn combination(model: &Model) -> FollowUp {
+    let setup = change::setup(model);
+    let names = &setup.matrix.frame().members;
+    Dialog::Voters(Voters::new(&setup.combination, names)).into()
+}
+
+/// Shows what ran before.
+pub fn history() -> FollowUp {
+    Dialog::History(HistoryDialog::default()).into()
+}
+
+/// Stages a setting with the rest; where nothing is being edited it is compared at once.
+pub fn stage(model: &mut Model, setting: Setting) -> FollowUp {
     let before = change::setup(model);
     let setup = setting.of(&before);
     if setup == before {
         model.say("that is how it is already", false);
-        return Vec::new();
+        return FollowUp::default();
     }
     match &mut model.edit {
         Some(edit) => {
             edit.stage(setup);
             model.say("staged: a compares and applies", false);
-            Vec::new()
+            FollowUp::default()
         }
-        None => ask(model, "change settings", setup),
+        None => ask("change settings", setup),
     }
 }
 
 /// Shows what `setup` would change, to be applied from there.
-pub fn ask(model: &mut Model, title: impl Into<String>, setup: Setup) -> Vec<Effect> {
+pub fn ask(title: impl Into<String>, setup: Setup) -> FollowUp {
     let compare = Compare::new(title, setup.clone());
-    model.dialogs.push(Dialog::Compare(Box::new(compare)));
-    vec![Effect::Preview(Box::new(setup))]
+    FollowUp {
+        dialog: Some(Dialog::Compare(Box::new(compare))),
+        effects: vec![Effect::Preview(Box::new(setup))],
+    }
 }
 
 /// The same of a matrix, the settings as they are.
-pub fn ask_matrix(model: &mut Model, title: &'static str, matrix: Matrix) -> Vec<Effect> {
-    let setup = model.snapshot.setup().with_matrix(matrix);
-    ask(model, title, setup)
+pub fn ask_matrix(model: &Model, title: &'static str, matrix: Matrix) -> FollowUp {
+    ask(title, model.snapshot.setup().with_matrix(matrix))
 }
 
-/// What is staged against what runs.
-pub fn compare(model: &mut Model) -> Vec<Effect> {
+/// Compares what is staged with what runs.
+pub fn compare(model: &mut Model) -> FollowUp {
     // The same matrix brings retired workers back.
     let retired = model.snapshot.entries.iter().any(|e| e.retired);
     if !model.has_staged() && !retired {
         model.say("nothing is staged: all is as it runs", false);
-        return Vec::new();
+        return FollowUp::default();
     }
-    let staged = change::setup(model);
-    ask(model, "apply staged changes", staged)
+    ask("apply staged changes", change::setup(model))
 }
 
-/// A setup that ran, to run again; where something is being edited it is staged too.
-pub fn bring_back(model: &mut Model, number: u64, setup: Setup) -> Vec<Effect> {
+/// Compares a setup that ran with what runs; where something is being edited it is staged
+/// too.
+pub fn bring_back(model: &mut Model, number: u64, setup: Setup) -> FollowUp {
     if model.read_only {
         model.say("read-only: cannot bring back what ran", true);
-        return Vec::new();
+        return FollowUp::default();
     }
     if setup == model.snapshot.setup() {
         model.say(format!("number {number} is what runs"), false);
-        return Vec::new();
+        return FollowUp::default();
     }
     if let Some(edit) = &mut model.edit {
         edit.stage(setup.clone());
     }
-    ask(model, format!("bring back number {number}"), setup)
+    ask(format!("bring back number {number}"), setup)
 }
 
-/// Asks before a probation is ended.
-pub fn end_probation(model: &mut Model, keep: bool) {
-    let (title, text) = match keep {
-        true => (
-            "keep what is on probation",
-            "Keep what was applied, without watching it any longer?",
-        ),
-        false => (
-            "roll back",
-            "Roll back what is on probation? What ran before it comes back.",
-        ),
-    };
-    let then = Then::Send(Command::EndProbation(keep));
-    model
-        .dialogs
-        .push(Dialog::Confirm(Confirm::new(title, text, then)));
+/// A question that `y` answers with a command to the session.
+fn asked_first(title: &'static str, text: &str, command: Command) -> FollowUp {
+    let confirm = Confirm::new(title, text, Then::Send(command));
+    Dialog::Confirm(confirm).into()
 }
 
-/// Something has to prove itself just now.
-pub fn is_on_probation(model: &Model) -> bool {
-    let state = model.snapshot.probation.as_ref().map(|p| &p.state);
-    state == Some(&ProbationState::Watching)
+/// Asks whether to undo.
+pub fn undo() -> FollowUp {
+    let text = "Bring back what ran before the last change, matrix and settings?";
+    asked_first("undo", text, Command::Undo)
+}
+
+/// Asks whether to redo.
+pub fn redo() -> FollowUp {
+    let text = "Run again what the last undo took back?";
+    asked_first("redo", text, Command::Redo)
+}
+
+/// Asks whether to keep what is on probation.
+pub fn keep() -> FollowUp {
+    let text = "Keep what was applied, without watching it any longer?";
+    asked_first(
+        "keep what is on probation",
+        text,
+        Command::EndProbation(true),
+    )
+}
+
+/// Asks whether to roll back what is on probation.
+pub fn roll_back() -> FollowUp {
+    let text = "Roll back what is on probation? What ran before it comes back.";
+    asked_first("roll back", text, Command::EndProbation(false))
 }

@@ -7,33 +7,13 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use divisi::trace::{Span, SpanKind, TraceNames, chrome};
 use ratatui::layout::Rect;
 
-use crate::console::commands::Id;
+use super::panels;
 use crate::console::dialogs;
 use crate::console::effect::Effect;
 use crate::console::model::{Model, Panel, ZOOMS};
 use crate::console::panels::{StreamRow, StreamView, stream_keys};
 use crate::console::streams::SpanReading;
 use crate::console::timeline::TimelineRows;
-
-/// Does a command of the panel.
-pub fn act(model: &mut Model, id: Id) -> Vec<Effect> {
-    match id {
-        Id::Freeze => freeze(model),
-        Id::ZoomIn => zoom(model, -1, None),
-        Id::ZoomOut => zoom(model, 1, None),
-        Id::PageBack => pan(model, -1.0),
-        Id::PageOn => pan(model, 1.0),
-        Id::Oldest => oldest(model),
-        Id::Latest => go_live(model),
-        Id::SpanBefore => step(model, false),
-        Id::SpanAfter => step(model, true),
-        Id::SortRows => sort(model),
-        Id::FilterRows => model.streams.typing = true,
-        Id::ExportTrace => return export(model),
-        _ => {}
-    }
-    Vec::new()
-}
 
 /// Keys while the filter is typed; whether it took the key.
 pub fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
@@ -77,7 +57,8 @@ pub fn back(model: &mut Model) -> bool {
     true
 }
 
-fn freeze(model: &mut Model) {
+/// Holds the picture, or lets it go on.
+pub fn freeze(model: &mut Model) {
     match model.streams.frozen {
         Some(_) => go_live(model),
         None => model.streams.frozen = Some(model.snapshot.now),
@@ -92,7 +73,7 @@ pub fn go_live(model: &mut Model) {
 
 /// More or less time; a held picture keeps the moment under the pointer or the cursor,
 /// else the one in the middle.
-fn zoom(model: &mut Model, by: isize, pointed: Option<Duration>) {
+pub fn zoom(model: &mut Model, by: isize, pointed: Option<Duration>) {
     let before = model.streams.length();
     let zoom = model.streams.zoom.saturating_add_signed(by);
     model.streams.zoom = zoom.min(ZOOMS.len() - 1);
@@ -134,11 +115,18 @@ pub fn pan(model: &mut Model, pictures: f64) {
     hold(model, end);
 }
 
-fn oldest(model: &mut Model) {
+/// Shows the oldest that is remembered.
+pub fn oldest(model: &mut Model) {
     hold(model, Duration::ZERO);
 }
 
-fn sort(model: &mut Model) {
+/// Begins to type which rows are shown.
+pub fn filter(model: &mut Model) {
+    model.streams.typing = true;
+}
+
+/// Sorts the rows otherwise.
+pub fn sort(model: &mut Model) {
     model.streams.order = model.streams.order.next();
     model.streams.scroll = 0;
     model.say(format!("rows {}", model.streams.order.words()), false);
@@ -152,7 +140,7 @@ pub fn choose(model: &mut Model, step: isize) {
     let rows = stream_keys(&view);
     let first = view.first.min(rows.len().saturating_sub(1));
     let at = match (view.selected(model), step < 0) {
-        (Some(at), _) => super::moved(at, step, rows.len()),
+        (Some(at), _) => panels::moved(at, step, rows.len()),
         (None, false) => first,
         (None, true) => (first + view.room).min(rows.len()).saturating_sub(1),
     };
@@ -171,7 +159,7 @@ fn show_row(model: &mut Model, view: &StreamView, at: usize) {
 }
 
 /// The span after or before the one that is read out, in the chosen row.
-fn step(model: &mut Model, on: bool) {
+pub fn step(model: &mut Model, on: bool) {
     let Some((_, view)) = StreamView::on_screen(model) else {
         return;
     };
@@ -259,7 +247,7 @@ pub fn on_mouse(model: &mut Model, place: Rect, mouse: &MouseEvent) -> bool {
 }
 
 fn scroll(model: &mut Model, view: &StreamView, step: isize) {
-    model.streams.scroll = super::moved(model.streams.scroll, step, view.plan.rows.len());
+    model.streams.scroll = panels::moved(model.streams.scroll, step, view.plan.rows.len());
 }
 
 fn click(model: &mut Model, view: &StreamView, x: u16, y: u16) {
@@ -284,7 +272,7 @@ fn weight(span: &Span, from: Duration, until: Duration) -> (bool, Duration) {
 }
 
 /// What is in view, or all that is remembered, as a file for trace viewers.
-fn export(model: &mut Model) -> Vec<Effect> {
+pub fn export(model: &mut Model) -> Vec<Effect> {
     let (from, until) = match model.streams.frozen {
         Some(end) => (end.saturating_sub(model.streams.length()), end),
         None => (Duration::ZERO, Duration::MAX),

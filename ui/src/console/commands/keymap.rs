@@ -5,18 +5,18 @@ use std::sync::{Arc, LazyLock};
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Entry, Id, Key, Scope, TABLE};
-use crate::console::model::Model;
+use super::{BINDINGS, Binding, Key, KeyContext, QUIT, SUSPEND, Scope};
 
-/// The keys of every command, in the order of the table.
+/// The keys of every binding, in the order of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap(Arc<Vec<Vec<Key>>>);
 
 /// A key that would do two things at once, or what it must not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clash {
-    /// Place in the table of the command that has to give way.
-    pub entry: usize,
+    /// Place in the table of the binding that has to give way.
+    pub binding: usize,
+    /// The key.
     pub key: Key,
     reason: String,
 }
@@ -28,7 +28,7 @@ impl fmt::Display for Clash {
 }
 
 static DEFAULT: LazyLock<Keymap> = LazyLock::new(|| {
-    let keys = TABLE.iter().map(|e| e.keys.to_vec());
+    let keys = BINDINGS.iter().map(|b| b.keys.to_vec());
     Keymap(Arc::new(keys.collect()))
 });
 
@@ -40,44 +40,45 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// The keys of a command, the one to show first.
-    pub fn of(&self, entry: &Entry) -> &[Key] {
-        let same = |e: &Entry| e.id == entry.id && e.scope == entry.scope;
-        let at = TABLE.iter().position(same);
+    /// Returns the keys of a binding, the one to show first.
+    pub fn of(&self, binding: &Binding) -> &[Key] {
+        let at = BINDINGS.iter().position(|b| std::ptr::eq(b, binding));
         at.and_then(|at| self.0.get(at)).map_or(&[], Vec::as_slice)
     }
 
-    /// The same with other keys for the command at `entry` of the table.
+    /// The same with other keys for the binding at a place of the table.
     #[must_use]
-    pub fn with(mut self, entry: usize, keys: Vec<Key>) -> Self {
-        if let Some(place) = Arc::make_mut(&mut self.0).get_mut(entry) {
+    pub fn with(mut self, binding: usize, keys: Vec<Key>) -> Self {
+        if let Some(place) = Arc::make_mut(&mut self.0).get_mut(binding) {
             *place = keys;
         }
         self
     }
 
-    /// The command of a key, if there is one just now. What a panel does with a key goes
-    /// before what it does elsewhere.
-    pub fn find(&self, event: &KeyEvent, model: &Model) -> Option<&'static Entry> {
+    /// Finds the binding of a key, if there is one just now. What a panel does with a key
+    /// goes before what it does elsewhere.
+    pub fn find(&self, event: &KeyEvent, now: KeyContext) -> Option<&'static Binding> {
         let pressed = Key::of(event);
-        let has =
-            |(e, keys): &(&'static Entry, &Vec<Key>)| e.reachable(model) && keys.contains(&pressed);
-        let found = TABLE.iter().zip(self.0.iter()).filter(has).map(|(e, _)| e);
-        found.min_by_key(|e| !matches!(e.scope, Scope::In(_)))
+        let has = |(b, keys): &(&'static Binding, &Vec<Key>)| {
+            b.scope.is_reachable(now) && keys.contains(&pressed)
+        };
+        let found = BINDINGS.iter().zip(self.0.iter()).filter(has);
+        let found = found.map(|(b, _)| b);
+        found.min_by_key(|b| !matches!(b.scope, Scope::In(_)))
     }
 
-    /// The first key that is given twice where both could be meant, or that has another
-    /// meaning whatever is configured.
+    /// Checks that no key is given twice where both could be meant, and none that has
+    /// another meaning whatever is configured.
     ///
     /// # Errors
-    /// Says which key, and which two commands.
+    /// The first such key, and which two commands want it.
     pub fn check(&self) -> Result<(), Clash> {
-        for (at, keys) in self.0.iter().enumerate() {
+        for (binding, keys) in self.0.iter().enumerate() {
             for key in keys {
-                if let Some(reason) = self.reason(at, *key) {
+                if let Some(reason) = self.reason(binding, *key) {
                     let key = *key;
                     return Err(Clash {
-                        entry: at,
+                        binding,
                         key,
                         reason,
                     });
@@ -88,22 +89,22 @@ impl Keymap {
     }
 
     fn reason(&self, at: usize, key: Key) -> Option<String> {
-        let entry = TABLE.get(at)?;
-        let fixed = |c| key == super::control(c);
-        if fixed('c') && entry.id != Id::Quit || fixed('z') && entry.id != Id::Suspend {
+        let binding = BINDINGS.get(at)?;
+        let fixed = |c, command| key == super::key::control(c) && binding.command != command;
+        if fixed('c', &QUIT) || fixed('z', &SUSPEND) {
             return Some("always leaves or suspends".into());
         }
-        if entry.scope == Scope::Edit && matches!(key.code, KeyCode::Char('0'..='9')) {
+        if binding.scope == Scope::Edit && matches!(key.code, KeyCode::Char('0'..='9')) {
             return Some("types a batch size while editing".into());
         }
-        let others = TABLE.iter().zip(self.0.iter()).take(at);
+        let others = BINDINGS.iter().zip(self.0.iter()).take(at);
         let mut clashing =
-            others.filter(|(e, keys)| overlap(e.scope, entry.scope) && keys.contains(&key));
+            others.filter(|(b, keys)| overlap(b.scope, binding.scope) && keys.contains(&key));
         let (other, _) = clashing.next()?;
         Some(format!(
             "is already a key of `{}`: `{}` cannot have it too",
             other.name(),
-            entry.name()
+            binding.name()
         ))
     }
 }

@@ -8,7 +8,6 @@ mod bar;
 mod conclusions;
 mod drive;
 mod figures;
-mod keys;
 mod measured;
 mod plans;
 mod scenes;
@@ -17,7 +16,6 @@ mod words;
 
 pub use bar::{above, draw};
 pub use drive::{on_news, refused};
-pub use keys::{act, is_reload_of, question};
 pub use scenes::DemoStage;
 
 use std::time::Duration;
@@ -81,8 +79,18 @@ impl Demo {
         }
     }
 
+    /// The scene that is shown, from 0.
+    pub fn scene(&self) -> usize {
+        self.scene
+    }
+
+    /// Whether what it asked for last is under way.
+    pub fn has_asked(&self) -> bool {
+        self.asked
+    }
+
     /// To the start of scene number `scene`, whose figures are taken anew.
-    fn go_to(&mut self, scene: usize) {
+    pub fn go_to(&mut self, scene: usize) {
         self.notes.retain(|note| note.scene != scene);
         *self = Demo {
             scenes: std::mem::take(&mut self.scenes),
@@ -113,7 +121,8 @@ impl Demo {
         )
     }
 
-    fn is_last(&self) -> bool {
+    /// Whether no scene comes after this one.
+    pub fn is_last(&self) -> bool {
         self.scene + 1 >= self.scenes.len()
     }
 }

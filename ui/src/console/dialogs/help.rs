@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{DialogReply, field};
-use crate::console::commands::{Entry, Scope, TABLE};
+use crate::console::commands::{BINDINGS, Binding, Scope};
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
@@ -23,9 +23,9 @@ impl Help {
             KeyCode::Esc | KeyCode::Enter => return DialogReply::Close,
             KeyCode::Char('?') => return DialogReply::Close,
             KeyCode::Char('q') if self.query.is_empty() => return DialogReply::Close,
-            KeyCode::Down => self.scroll = (self.scroll + 1).min(TABLE.len() - 1),
+            KeyCode::Down => self.scroll = (self.scroll + 1).min(BINDINGS.len() - 1),
             KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
-            KeyCode::PageDown => self.scroll = (self.scroll + 10).min(TABLE.len() - 1),
+            KeyCode::PageDown => self.scroll = (self.scroll + 10).min(BINDINGS.len() - 1),
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
             _ if field::typed(&mut self.query, key) => self.scroll = 0,
             _ => {}
@@ -47,7 +47,7 @@ impl Help {
         );
         let found = self.found(model);
         let each = if width < 122 { 2 } else { 1 };
-        let height = height.min(TABLE.len() as u16 * each + 5);
+        let height = height.min(BINDINGS.len() as u16 * each + 5);
         let mut window = pen.centred(width, height);
         let mut inside = window.framed("help", true);
         let at = inside.pieces(1, 0, &[("search ", Role::Dim), (&self.query, Role::Strong)]);
@@ -74,19 +74,19 @@ impl Help {
     }
 
     /// What can be reached now comes first.
-    fn found(&self, model: &Model) -> Vec<&'static Entry> {
+    fn found(&self, model: &Model) -> Vec<&'static Binding> {
         let keys = &model.settings.keys;
-        let found = TABLE.iter().filter(|e| e.matches(&self.query, keys));
-        let mut found: Vec<&'static Entry> = found.collect();
-        found.sort_by_key(|e| !e.reachable(model));
+        let found = BINDINGS.iter().filter(|e| e.matches(&self.query, keys));
+        let mut found: Vec<&'static Binding> = found.collect();
+        found.sort_by_key(|e| !model.reaches(e));
         found
     }
 }
 
 /// On one line, or the explanation on a line of its own.
-fn draw_entry(inside: &mut Painter<'_>, y: u16, entry: &Entry, two: bool, model: &Model) {
+fn draw_entry(inside: &mut Painter<'_>, y: u16, entry: &Binding, two: bool, model: &Model) {
     let (keys, title) = (14, 28);
-    let role = if entry.reachable(model) {
+    let role = if model.reaches(entry) {
         Role::Accent
     } else {
         Role::Dim

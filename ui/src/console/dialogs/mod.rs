@@ -35,11 +35,10 @@ use divisi::session::{Command, EditPreview, ReloadView, Setup, Terms};
 
 use super::actions;
 use super::change::Setting;
-use super::commands::Id;
+use super::commands::Binding;
 use super::effect::Effect;
 use super::model::Model;
 use super::painter::Painter;
-use super::update;
 
 /// One dialog with its state.
 #[derive(Clone, Debug)]
@@ -135,7 +134,7 @@ pub enum DialogReply {
     /// It closes, and a command goes to the session.
     Send(Command),
     /// It closes, and a command of the console runs.
-    Run(Id),
+    Run(&'static Binding),
     /// It closes, and a setting is staged, or compared where nothing is being edited.
     Stage(Setting),
     /// It stays, and asks for the terms of a probation.
@@ -208,12 +207,16 @@ fn follow(model: &mut Model, dialog: Dialog, answer: DialogReply) -> Option<Vec<
             guard(model, dialog);
         }
         DialogReply::Send(command) => return Some(vec![Effect::Send(command)]),
-        DialogReply::Run(id) => return Some(update::run(model, id)),
-        DialogReply::Stage(setting) => return Some(actions::stage(model, setting)),
+        DialogReply::Run(binding) => return Some(actions::run(model, binding)),
+        DialogReply::Stage(setting) => {
+            let staged = actions::stage(model, setting);
+            return Some(actions::open(model, staged));
+        }
         DialogReply::Apply(terms) => return Some(guarded(model, terms)),
         DialogReply::BringBack { number, setup } => {
             model.dialogs.push(dialog);
-            return Some(actions::bring_back(model, number, *setup));
+            let compared = actions::bring_back(model, number, *setup);
+            return Some(actions::open(model, compared));
         }
         DialogReply::SaveLayout(name) => {
             let layout = model.arrangement.named(&name);

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{DialogReply, field};
-use crate::console::commands::{Entry, Id, TABLE};
+use crate::console::commands::{BINDINGS, Binding, DOWN, LEFT, PALETTE, RIGHT, UP};
 use crate::console::format;
 use crate::console::model::Model;
 use crate::console::painter::Painter;
@@ -24,7 +24,7 @@ impl Palette {
             KeyCode::Esc => return DialogReply::Close,
             KeyCode::Enter => {
                 let chosen = found.get(self.chosen);
-                return chosen.map_or(DialogReply::Close, |e| DialogReply::Run(e.id));
+                return chosen.map_or(DialogReply::Close, |b| DialogReply::Run(b));
             }
             KeyCode::Down | KeyCode::Tab => {
                 self.chosen = (self.chosen + 1).min(found.len().saturating_sub(1))
@@ -42,17 +42,18 @@ impl Palette {
         field::pasted(&mut self.query, line)
     }
 
-    fn found(&self, model: &Model) -> Vec<&'static Entry> {
-        let movement = |id| matches!(id, Id::Up | Id::Down | Id::Left | Id::Right | Id::Palette);
-        let matches = |e: &Entry| e.matches(&self.query, &model.settings.keys);
-        let mut found: Vec<&'static Entry> = TABLE
+    fn found(&self, model: &Model) -> Vec<&'static Binding> {
+        let now = model.key_context();
+        let movement = |b: &Binding| [&UP, &DOWN, &LEFT, &RIGHT, &PALETTE].contains(&b.command);
+        let matches = |b: &Binding| b.matches(&self.query, &model.settings.keys);
+        let mut found: Vec<&'static Binding> = BINDINGS
             .iter()
-            .filter(|e| e.offered(model) && !movement(e.id) && matches(e))
+            .filter(|b| b.scope.is_offered(now) && !movement(b) && matches(b))
             .collect();
         // A name that begins with what was typed is what was meant, then one that has it;
         // what only the help says comes last.
         let query = self.query.to_lowercase();
-        let named = |e: &Entry| {
+        let named = |e: &Binding| {
             let name = format!("{} {}", e.title.to_lowercase(), e.name());
             query.split_whitespace().all(|word| name.contains(word))
         };
@@ -81,8 +82,8 @@ impl Palette {
     }
 }
 
-fn draw_entry(inside: &mut Painter<'_>, y: u16, entry: &Entry, chosen: bool, model: &Model) {
-    let refusal = entry.refusal(model);
+fn draw_entry(inside: &mut Painter<'_>, y: u16, entry: &Binding, chosen: bool, model: &Model) {
+    let refusal = model.check(entry).err();
     let role = if refusal.is_some() {
         Role::Dim
     } else {
@@ -95,7 +96,7 @@ fn draw_entry(inside: &mut Painter<'_>, y: u16, entry: &Entry, chosen: bool, mod
     inside.text_right(end, y, &keys, Role::Accent);
     if let Some(reason) = refusal {
         let room = end.saturating_sub(x + 4 + format::width(&keys));
-        inside.text(x + 2, y, &format::fit(&reason, room), Role::Dim);
+        inside.text(x + 2, y, &format::fit(&reason.to_string(), room), Role::Dim);
     }
     if chosen {
         inside.restyle(1, y, end.saturating_sub(1), Role::Cursor);

@@ -3,7 +3,7 @@
 use divisi::session::ReloadState;
 
 use super::keys;
-use crate::console::commands::{Entry, Id, TABLE};
+use crate::console::commands::{BINDINGS, Binding, QUIT};
 use crate::console::format;
 use crate::console::model::{FooterMessage, Model};
 use crate::console::painter::Painter;
@@ -62,15 +62,15 @@ fn step(model: &Model) -> Option<&str> {
 
 /// As many keys as fit; how to leave is always there.
 fn keys(pen: &mut Painter<'_>, model: &Model) {
-    let quit = TABLE.iter().find(|e| e.id == Id::Quit);
+    let quit = BINDINGS.iter().find(|b| *b.command == QUIT);
     let end = pen.width();
     let end = end.saturating_sub(quit.map_or(0, |e| taken(e, model) + 1));
     let mut x = 1;
-    let listed = TABLE
+    let listed = BINDINGS
         .iter()
-        .filter(|e| !e.footer.is_empty() && e.id != Id::Quit);
+        .filter(|b| !b.footer.is_empty() && *b.command != QUIT);
     let listed = listed.filter(|e| keys::is_offered(e, model));
-    for entry in listed.filter(|e| e.reachable(model)) {
+    for entry in listed.filter(|b| model.reaches(b)) {
         if x + taken(entry, model) < end {
             x = hint(pen, x, entry, model) + 2;
         }
@@ -80,8 +80,8 @@ fn keys(pen: &mut Painter<'_>, model: &Model) {
     }
 }
 
-fn hint(pen: &mut Painter<'_>, x: u16, entry: &Entry, model: &Model) -> u16 {
-    let possible = entry.refusal(model).is_none();
+fn hint(pen: &mut Painter<'_>, x: u16, entry: &Binding, model: &Model) -> u16 {
+    let possible = model.check(entry).is_ok();
     let role = if possible { Role::Accent } else { Role::Dim };
     pen.pieces(
         x,
@@ -94,10 +94,10 @@ fn hint(pen: &mut Painter<'_>, x: u16, entry: &Entry, model: &Model) -> u16 {
     )
 }
 
-fn taken(entry: &Entry, model: &Model) -> u16 {
+fn taken(entry: &Binding, model: &Model) -> u16 {
     format::width(&key(entry, model)) + 1 + format::width(entry.footer)
 }
 
-fn key(entry: &Entry, model: &Model) -> String {
+fn key(entry: &Binding, model: &Model) -> String {
     entry.key_label(&model.settings.keys)
 }

@@ -3,11 +3,11 @@
 use divisi::allocation::Cell;
 use divisi::session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
 
-use super::keys;
-use crate::console::commands::Id;
+use super::keys::{self, Hint};
+use crate::console::commands as c;
 use crate::console::condition::lost_words;
 use crate::console::format;
-use crate::console::model::{Model, Panel};
+use crate::console::model::Model;
 use crate::console::severity::Severity::{self, Fault, Information, Warning};
 
 /// Under this share a device counts as idle.
@@ -22,17 +22,17 @@ const ENOUGH: u64 = 20;
 const LONG: usize = 32;
 
 /// What is wrong, and the keys that show or change it.
-type Lint = (String, &'static [(Id, &'static str)]);
+type Lint = (String, &'static [Hint]);
 
-const EDIT: (Id, &str) = (Id::Edit, "edit");
-const SEARCH: (Id, &str) = (Id::Search, "search");
-const STREAMS: (Id, &str) = (Id::Focus(Panel::Streams), "streams");
-const LATENCY: (Id, &str) = (Id::Focus(Panel::Latency), "latency");
-const THROUGHPUT: (Id, &str) = (Id::Focus(Panel::Throughput), "throughput");
-const MEMBERS: (Id, &str) = (Id::Focus(Panel::Members), "members");
-const LOG: (Id, &str) = (Id::Focus(Panel::Log), "log");
-const POLICY: (Id, &str) = (Id::Policy, "policy");
-const LOAD: (Id, &str) = (Id::Load, "load");
+const EDIT: Hint = (&c::EDIT, "edit");
+const SEARCH: Hint = (&c::SEARCH, "search");
+const STREAMS: Hint = (&c::FOCUS_STREAMS, "streams");
+const LATENCY: Hint = (&c::FOCUS_LATENCY, "latency");
+const THROUGHPUT: Hint = (&c::FOCUS_THROUGHPUT, "throughput");
+const MEMBERS: Hint = (&c::FOCUS_MEMBERS, "members");
+const LOG: Hint = (&c::FOCUS_LOG, "log");
+const POLICY: Hint = (&c::POLICY, "policy");
+const LOAD: Hint = (&c::LOAD, "load");
 
 /// Sentences with their keys, the gravest first; of what depends on requests, none while
 /// nothing is asked of the ensemble.

@@ -5,7 +5,7 @@ use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, ReloadS
 
 use super::columns::MatrixColumns;
 use super::{entry, gauges, staged};
-use crate::console::commands::Id;
+use crate::console::commands::APPLY_PROPOSAL;
 use crate::console::model::{Model, Panel};
 use crate::console::painter::Painter;
 use crate::console::panels::{header, keys, lints, proposal};
@@ -124,7 +124,7 @@ fn words(model: &Model) -> Vec<StyledLine> {
     let watched = header::watching(model);
     words.extend(watched.map(|text| (format!("› {text}"), Role::Warn)));
     let proposed = proposal::words(&model.snapshot);
-    let key = keys::label(model, Id::ApplyProposal);
+    let key = keys::label(model, &APPLY_PROPOSAL);
     words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
     if model.focus == Panel::Allocation {
         words.extend(details(model).map(|text| (text, Role::Dim)));

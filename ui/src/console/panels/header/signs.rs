@@ -5,7 +5,7 @@ use std::time::Duration;
 use divisi::session::{Probation, ProbationState, Terms};
 
 use super::HeaderPiece;
-use crate::console::commands::Id;
+use crate::console::commands::TAKE_EDITING;
 use crate::console::model::Model;
 use crate::console::panels::keys;
 use crate::console::severity::Severity;
@@ -166,7 +166,7 @@ fn audience(model: &Model) -> Option<HeaderPiece> {
 
 /// Whoever asks first edits: which key asks.
 fn nobody_edits(model: &Model) -> String {
-    let key = keys::label(model, Id::TakeEditing);
+    let key = keys::label(model, &TAKE_EDITING);
     let may = model.snapshot.audience.attached && !model.read_only && !key.is_empty();
     match may {
         true => format!("nobody edits, {key} to edit"),

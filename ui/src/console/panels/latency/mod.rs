@@ -10,7 +10,7 @@ mod table;
 use divisi::session::{Distribution, LatencyView};
 
 use super::{headed, keys};
-use crate::console::commands::Id;
+use crate::console::commands::LOAD;
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::painter::Painter;
@@ -66,7 +66,7 @@ fn is_open(model: &Model) -> bool {
 
 fn empty(inside: &mut Painter<'_>, model: &Model) {
     inside.text(0, 0, "no answers yet", Role::Dim);
-    keys::draw(inside, 0, 1, model, &[(Id::Load, "starts a load")]);
+    keys::draw(inside, 0, 1, model, &[(&LOAD, "starts a load")]);
 }
 
 /// Latencies before the last reload; they are kept for the ensemble.

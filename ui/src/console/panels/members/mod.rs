@@ -5,7 +5,7 @@ mod columns;
 use divisi::session::MemberView;
 
 use super::{headed, keys};
-use crate::console::commands::Id;
+use crate::console::commands::{LOAD, VOTE};
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::painter::Painter;
@@ -119,7 +119,7 @@ fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
             true => "take it out of the vote",
             false => "let it vote again",
         };
-        keys::draw(inside, 1, at + 1, model, &[(Id::Vote, word)]);
+        keys::draw(inside, 1, at + 1, model, &[(&VOTE, word)]);
     }
 }
 
@@ -133,7 +133,7 @@ fn missing(model: &Model) -> String {
         true => "too few of its answers were weighed so far".to_owned(),
         false => format!(
             "no answers weighed yet: they are compared while requests are served · {} load",
-            keys::label(model, Id::Load)
+            keys::label(model, &LOAD)
         ),
     }
 }

@@ -11,7 +11,7 @@ use divisi::session::{SearchState, SearchView};
 use heat::Heat;
 
 use super::{headed, keys};
-use crate::console::commands::Id;
+use crate::console::commands::{APPLY_BEST, CANCEL, PAUSE, SEARCH};
 use crate::console::format;
 use crate::console::model::{Model, Panel};
 use crate::console::painter::Painter;
@@ -27,7 +27,7 @@ pub fn draw(pen: &mut Painter<'_>, model: &Model) {
     let mut inside = headed(pen, Panel::Search, note, model);
     let Some(search) = &model.snapshot.search else {
         inside.text(0, 0, "no search yet", Role::Dim);
-        keys::draw(&mut inside, 0, 1, model, &[(Id::Search, "starts one")]);
+        keys::draw(&mut inside, 0, 1, model, &[(&SEARCH, "starts one")]);
         return;
     };
     let heat = Heat::new(search, model);
@@ -199,17 +199,14 @@ fn hint(inside: &mut Painter<'_>, y: u16, search: &SearchView, model: &Model) {
     };
     let mut hints = Vec::new();
     if model.searching() {
-        hints.extend([(Id::Pause, pause), (Id::Cancel, "cancel")]);
+        hints.extend([(&PAUSE, pause), (&CANCEL, "cancel")]);
     }
     if search.progress.best.is_some() {
         let narrow = inside.width() < 44;
-        hints.push((
-            Id::ApplyBest,
-            if narrow { "apply" } else { "take the best" },
-        ));
+        hints.push((&APPLY_BEST, if narrow { "apply" } else { "take the best" }));
     }
     if !model.searching() {
-        hints.push((Id::Search, "search again"));
+        hints.push((&SEARCH, "search again"));
     }
     keys::draw(inside, 0, y, model, &hints);
 }

@@ -152,22 +152,3 @@ fn code(name: &str) -> Option<KeyCode> {
         .find(|(known, _)| *known == name || known.replace('-', "") == name);
     named.map(|(_, code)| *code)
 }
-
-/// `ApplyBest` as `apply-best`, `Focus(Log)` as `focus-log`.
-pub(super) fn kebab(name: &str) -> String {
-    let mut text = String::with_capacity(name.len() + 4);
-    for c in name.chars() {
-        match c {
-            'A'..='Z' => {
-                if !text.is_empty() && !text.ends_with('-') {
-                    text.push('-');
-                }
-                text.push(c.to_ascii_lowercase());
-            }
-            '(' => text.push('-'),
-            ')' => {}
-            c => text.push(c),
-        }
-    }
-    text
-}

@@ -1,0 +1,169 @@
+//! Words of a line as what they mean.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
+
+use crate::config::time;
+
+/// What one word can say.
+pub trait Argument: Sized {
+    /// Reads the word; names are those of what is shown.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    fn read(word: &str, shown: &Snapshot) -> Result<Self, String>;
+}
+
+fn among(names: &[String], name: &str, kind: &str) -> Result<usize, String> {
+    let found = names.iter().position(|n| n == name);
+    let wrong = || format!("no {kind} `{name}`: expected one of {}", names.join(", "));
+    found.ok_or_else(wrong)
+}
+
+/// A device, by its row.
+pub struct NamedDevice(pub usize);
+
+impl Argument for NamedDevice {
+    fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
+        let devices = &shown.matrix.frame().devices;
+        among(devices, word, "device").map(NamedDevice)
+    }
+}
+
+/// A member, by its column.
+pub struct NamedMember(pub usize);
+
+impl Argument for NamedMember {
+    fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
+        let members = &shown.matrix.frame().members;
+        among(members, word, "member").map(NamedMember)
+    }
+}
+
+/// An entry of the matrix: a batch size, or 0 for no worker.
+pub struct WrittenEntry(pub Option<BatchSize>);
+
+impl Argument for WrittenEntry {
+    fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
+        let allowed = &shown.matrix.frame().batch_sizes;
+        let size = |n| BatchSize::new(n).filter(|size| allowed.contains(*size));
+        let entry = match word.parse::<u32>() {
+            Ok(0) => Some(None),
+            number => number.ok().and_then(size).map(Some),
+        };
+        let wrong = || {
+            let sizes: Vec<String> = allowed.iter().map(|s| s.to_string()).collect();
+            format!("expected a size of 0, {}, found `{word}`", sizes.join(", "))
+        };
+        entry.map(WrittenEntry).ok_or_else(wrong)
+    }
+}
+
+/// A load, or `none`.
+pub struct WishedLoad(pub Option<LoadPattern>);
+
+impl Argument for WishedLoad {
+    fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
+        match word {
+            "none" => Ok(WishedLoad(None)),
+            pattern => {
+                let pattern = pattern.parse::<LoadPattern>();
+                pattern
+                    .map(|p| WishedLoad(Some(p)))
+                    .map_err(|e| e.to_string())
+            }
+        }
+    }
+}
+
+impl Argument for PolicyKind {
+    fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
+        word.parse::<PolicyKind>().map_err(|e| e.to_string())
+    }
+}
+
+/// `on` or `off`.
+pub struct OnOff(pub bool);
+
+impl Argument for OnOff {
+    fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
+        match word {
+            "on" => Ok(OnOff(true)),
+            "off" => Ok(OnOff(false)),
+            other => Err(format!("expected on or off, found `{other}`")),
+        }
+    }
+}
+
+impl Argument for Slowdown {
+    fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
+        let times = word.parse().ok().and_then(|f| Slowdown::new(f).ok());
+        times.ok_or_else(|| format!("expected a factor from 0.1 to 100, found `{word}`"))
+    }
+}
+
+/// Samples in execution at most, or `none`.
+pub struct SampleBound(pub Option<NonZeroU32>);
+
+impl Argument for SampleBound {
+    fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
+        let wrong = |_| format!("expected a number above 0 or none, found `{word}`");
+        match word {
+            "none" => Ok(SampleBound(None)),
+            number => number.parse().map(|n| SampleBound(Some(n))).map_err(wrong),
+        }
+    }
+}
+
+/// A file to record to, or `off`.
+pub struct RecordTo(pub Option<PathBuf>);
+
+impl Argument for RecordTo {
+    fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
+        let path = (word != "off").then(|| PathBuf::from(word));
+        Ok(RecordTo(path))
+    }
+}
+
+/// Reads a search: the quick one, or the algorithm and evaluator that are named.
+///
+/// # Errors
+/// A name is not known, or the two do not go together.
+pub fn search(words: &[&str]) -> Result<SearchOrder, String> {
+    let mut order = SearchOrder::quick();
+    if let Some(algorithm) = words.first() {
+        order.algorithm = algorithm.parse()?;
+    }
+    if let Some(evaluator) = words.get(1) {
+        order.evaluator = evaluator.parse()?;
+        order.bounds = SearchOrder::default().bounds;
+    }
+    order.check()?;
+    Ok(order)
+}
+
+/// Reads what latencies are judged by: a time and a percentage of requests, or `none`.
+///
+/// # Errors
+/// What was expected and what was found.
+pub fn target(words: &[&str]) -> Result<Option<Target>, String> {
+    let latency = match words {
+        ["none"] => return Ok(None),
+        [latency, ..] => time(latency)?,
+        [] => Duration::ZERO,
+    };
+    let percent = words.get(1).map_or("99", |p| p.trim_end_matches('%'));
+    let share = percent
+        .parse::<f64>()
+        .ok()
+        .filter(|p| (0.0..=100.0).contains(p));
+    let wrong = || format!("expected 0 to 100 percent, found `{percent}`");
+    let share = share.ok_or_else(wrong)? / 100.0;
+    let target = Target { latency, share };
+    target.check()?;
+    Ok(Some(target))
+}
