@@ -1,5 +1,8 @@
 //! The paper's segments: up to N consecutive samples in order of arrival, closed
 //! when full or after a time (seed paper, section II.C.1).
+//!
+//! A segment's size is the policy's affair. Extents of the pool keep the manifest's
+//! `segment_size`, and a segment may span several or less than one, up to what the pool holds.
 
 use std::ops;
 use std::time::Duration;

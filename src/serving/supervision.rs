@@ -1,4 +1,10 @@
 //! What becomes of a worker whose network panicked.
+//!
+//! The requests of the batch fail at once. The worker keeps its place while it is built again, so
+//! that neither a reload nor the check for members without workers takes the gap for an absence; a
+//! worker that was leaving anyway is not built again. The third panic within a minute retires it.
+//! A member without workers closes the door until a reload brings one. Applying any matrix starts
+//! retired entries again.
 
 use std::collections::VecDeque;
 use std::time::Duration;

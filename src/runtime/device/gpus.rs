@@ -1,4 +1,6 @@
 //! GPUs as people name them: `cuda:0`, `cuda:0-1`, `cuda` for all that can be used.
+//!
+//! No GPU is touched that is not named; by default all are looked at.
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! A bounded sample of requests whose members' answers are kept, to weigh members by.
+//!
+//! Requests are chosen when they are admitted, at random: at most 200 samples a second and 1 % of
+//! a core. They keep each member's rows until they are answered; others pay for one comparison.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,7 @@
 //! A recording, played as if it were happening.
+//!
+//! Time is that of a clock that is handed in. Going back begins another epoch: the console forgets
+//! its timeline and receives the spans of the five minutes before.
 
 mod play;
 

@@ -1,5 +1,8 @@
 //! Gauges read in a thread of their own: whoever asks gets what was read last and never
 //! waits for a driver that takes its time.
+//!
+//! They are read at most once a second and only while somebody asks, so that a management library
+//! that hangs holds neither serving nor a screen up.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;

@@ -1,5 +1,8 @@
 //! Weights made up from a seed, by a counter: any value can be computed alone, in any
 //! language.
+//!
+//! They are made when they are first used, after the ledger has been asked, and stay in host
+//! memory.
 
 use std::collections::BTreeMap;
 

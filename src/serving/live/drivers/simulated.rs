@@ -1,5 +1,7 @@
 //! A simulated device in real time: the same executor that virtual time drives, whose
 //! events happen when their time has come.
+//!
+//! It sleeps until something happens that others must know (`foresee`), not for every operation.
 
 use std::io;
 use std::sync::{Arc, Mutex};
