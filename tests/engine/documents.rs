@@ -65,22 +65,41 @@ fn links_lead_somewhere() {
     }
 }
 
-/// The files that a document names between backticks, by their path from the root.
-fn named_files(text: &str) -> impl Iterator<Item = &str> {
-    let folders = [
-        "src/", "ui/", "tests/", "benches/", "docs/", "assets/", ".ci/",
-    ];
-    let names = text.split('`').skip(1).step_by(2);
-    let paths = names.filter(move |name| folders.iter().any(|f| name.starts_with(f)));
-    // A pattern or a command names no single file.
-    paths.filter(|name| !name.contains(['*', ' ', '…']))
+/// Every file of the repository, by its path from the root.
+fn files() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let inside = path.strip_prefix(root()).expect("inside");
+            if inside.ends_with("target") || inside.starts_with(".git") {
+                continue;
+            }
+            found.push(inside.to_owned());
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a name between backticks is that of a file or folder.
+fn names_a_file(name: &str) -> bool {
+    let pattern = name.contains(['*', ' ', '…', ':', '<']);
+    !pattern && (name.ends_with(".rs") || name.contains('/'))
 }
 
 #[test]
 fn the_architecture_names_what_is_there() {
     let text = read(&root().join("ARCHITECTURE.md"));
-    for name in named_files(&text) {
-        assert!(root().join(name).exists(), "ARCHITECTURE.md: {name}");
+    let files = files();
+    let prose = text.split("```").step_by(2);
+    let names = prose.flat_map(|part| part.split('`').skip(1).step_by(2));
+    for name in names.filter(|name| names_a_file(name)) {
+        let there = files.iter().any(|file| file.ends_with(name));
+        assert!(there, "ARCHITECTURE.md: {name}");
     }
 }
 
