@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-use divisi::device::simulated::{Source, built_in_profiles, find_profile};
+use divisi::device::simulated::{OriginKind, built_in_profiles, find_profile};
 
 use super::machine::ESTIMATE;
 
@@ -44,7 +44,7 @@ pub fn provenance() -> String {
         let profile = find_profile(name).expect("built in");
         for origin in &profile.origins {
             let from = match origin.from {
-                Source::Fitted => "**fitted**",
+                OriginKind::Fitted => "**fitted**",
                 other => other.name(),
             };
             let _ = writeln!(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use anyhow::Result;
 use candle_core::{Device, Tensor, Var};
 use candle_nn::{AdamW, Optimizer, ParamsAdamW, loss, ops};
-use divisi::compute::reference::{self, Fixed, Source};
+use divisi::compute::reference::{self, Fixed, ParameterSource};
 use divisi::ensemble::{Ensemble, Samples, label_of};
 use divisi::network::{Graph, ParameterRole, Weights};
 use rand::seq::SliceRandom;
@@ -172,7 +172,7 @@ struct Training<'a> {
     statistics: &'a mut Statistics,
 }
 
-impl Source for Training<'_> {
+impl ParameterSource for Training<'_> {
     fn parameter(&self, name: &str) -> candle_core::Result<Tensor> {
         match self.variables.get(name) {
             Some(var) => Ok(var.as_tensor().clone()),

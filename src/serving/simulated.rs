@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::device::simulated::{Event, Executor, Job, JobId, Law};
+use crate::device::simulated::{DeviceJob, Executor, JobEvent, JobId, Law};
 use crate::profile::{Costs, KernelCache};
 
 use super::batch::{Batch, Transfer};
@@ -92,7 +92,7 @@ impl<T> SimulatedDevice<T> {
             ..Stamps::default()
         };
         let id = self.number();
-        let job = Job {
+        let job = DeviceJob {
             id,
             copy_in: if batch.in_pool { 0 } else { cost.copy_in },
             kernels: cost.kernels,
@@ -107,7 +107,7 @@ impl<T> SimulatedDevice<T> {
         let id = self.number();
         let bytes = self.costs.sample_bytes(transfer.member) * transfer.samples as u64;
         self.transfers.insert(id, (transfer, now));
-        let job = Job {
+        let job = DeviceJob {
             id,
             copy_in: bytes,
             kernels: Arc::new([]),
@@ -140,18 +140,18 @@ impl<T> SimulatedDevice<T> {
         happened.collect()
     }
 
-    fn note(&mut self, at: Duration, event: Event) -> Option<Happened<T>> {
-        let (Event::CopiedIn(id) | Event::Computed(id) | Event::Done(id)) = event;
-        if let Event::Done(id) = event
+    fn note(&mut self, at: Duration, event: JobEvent) -> Option<Happened<T>> {
+        let (JobEvent::CopiedIn(id) | JobEvent::Computed(id) | JobEvent::Done(id)) = event;
+        if let JobEvent::Done(id) = event
             && let Some((transfer, asked)) = self.transfers.remove(&id)
         {
             return Some(Happened::Copied(transfer, asked));
         }
         let (_, stamps) = self.batches.get_mut(&id)?;
         match event {
-            Event::CopiedIn(_) => stamps.copied = at,
-            Event::Computed(_) => stamps.computed = at,
-            Event::Done(_) => {
+            JobEvent::CopiedIn(_) => stamps.copied = at,
+            JobEvent::Computed(_) => stamps.computed = at,
+            JobEvent::Done(_) => {
                 stamps.returned = at;
                 let (batch, mut stamps) = self.batches.remove(&id)?;
                 if !self.shared {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use divisi::device::gpu::{Found, GpuError, GpuInfo};
+use divisi::device::gpu::{FoundGpus, GpuError, GpuInfo};
 use divisi::device::{DeviceError, Devices, Host};
 
 use crate::common::h100;
@@ -15,8 +15,8 @@ fn host() -> Host {
 }
 
 /// Two GPUs that can be used, the first and the last of four.
-fn four() -> Found {
-    Found {
+fn four() -> FoundGpus {
+    FoundGpus {
         usable: vec![h100(0, 64 << 30), h100(3, 32 << 30)],
         unusable: vec![
             (1, GpuError::Busy("exclusive, used by process 7".into())),
@@ -32,7 +32,7 @@ fn four() -> Found {
     }
 }
 
-fn named(list: &str, found: Result<Found, GpuError>) -> Result<Devices, DeviceError> {
+fn named(list: &str, found: Result<FoundGpus, GpuError>) -> Result<Devices, DeviceError> {
     Devices::named_with(&[list.to_owned()], &host(), |_| found.clone())
 }
 
@@ -108,7 +108,7 @@ fn what_cannot_be_used_says_why() {
         ),
         (
             "cuda",
-            Ok(Found::default()),
+            Ok(FoundGpus::default()),
             "device `cuda`: there is no GPU number 0; expected none, since none was found",
         ),
         ("cuda,cuda:3", Ok(four()), "device `cuda:3` is named twice"),
@@ -155,7 +155,7 @@ fn no_gpu_is_touched_that_is_not_named() {
 fn by_default_gpus_that_can_be_used_stand_before_partitions() {
     let names = Devices::default_with(&host(), &four()).names();
     assert_eq!(names, ["cuda:0", "cuda:3", "cpu:0", "cpu:1"]);
-    let alone = Devices::default_with(&host(), &Found::default());
+    let alone = Devices::default_with(&host(), &FoundGpus::default());
     assert_eq!(alone, Devices::default_of(&host()));
 }
 

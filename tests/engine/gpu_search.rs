@@ -2,7 +2,7 @@
 
 use divisi::allocation::{Cell, Footprints, Matrix};
 use divisi::compute::gpu::Precision;
-use divisi::device::gpu::Found;
+use divisi::device::gpu::FoundGpus;
 use divisi::device::{Devices, Host};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
@@ -21,7 +21,7 @@ fn mixed(free: &[u64]) -> Devices {
     let usable = free.iter().enumerate();
     let usable = usable.map(|(index, bytes)| h100(index, *bytes)).collect();
     let unusable = Vec::new();
-    Devices::default_with(&host, &Found { usable, unusable })
+    Devices::default_with(&host, &FoundGpus { usable, unusable })
 }
 
 fn fitted(ensemble: &Ensemble, devices: &Devices) -> Matrix {

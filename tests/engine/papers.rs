@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use divisi::allocation::{Frame, Matrix};
 use divisi::device::Devices;
-use divisi::device::simulated::{Executor, Job, Kernel, Law, OpWork, find_profile};
+use divisi::device::simulated::{DeviceJob, Executor, Kernel, Law, OpWork, find_profile};
 use divisi::ensemble::{Ensemble, Files, PolicyKind};
 use divisi::load::LoadPattern;
 use divisi::profile::Costs;
@@ -26,7 +26,7 @@ fn time_of(jobs: impl Iterator<Item = (u64, Vec<Kernel>)>) -> Duration {
     let law = titan();
     let mut device = Executor::new(law);
     for (id, (copy_in, kernels)) in jobs.enumerate() {
-        let job = Job {
+        let job = DeviceJob {
             id: id as u64,
             copy_in,
             kernels: kernels.into(),

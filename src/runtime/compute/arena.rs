@@ -7,11 +7,11 @@ use rayon::ThreadPool;
 use crate::lock::lock;
 
 use super::error::ComputeError;
-use super::kernels::{Buffer, Memory};
-use super::layout::Layout;
-use super::lowered::{Lowered, Phase, Share};
+use super::kernels::{BatchMemory, Buffer};
+use super::layout::ArenaLayout;
+use super::lowered::{Lowered, StepPhase, ThreadShare};
 use super::team::PhaseBarrier;
-use super::view::Place;
+use super::view::ValuePlace;
 
 /// Intermediate values for batches of up to its size, on up to its threads.
 #[derive(Debug)]
@@ -20,11 +20,11 @@ pub(super) struct Arena {
     together: usize,
     batch: usize,
     threads: usize,
-    layout: Layout,
+    layout: ArenaLayout,
     buffer: Buffer,
     /// Row offsets of each thread.
     offsets: Vec<Mutex<Vec<usize>>>,
-    phases: Vec<Phase>,
+    phases: Vec<StepPhase>,
     progress: PhaseBarrier,
 }
 
@@ -37,7 +37,7 @@ impl Arena {
     /// [`ComputeError::OutOfMemory`].
     pub fn new(network: &Lowered, batch: usize, threads: usize) -> Result<Self, ComputeError> {
         let together = network.plan().together(batch);
-        let layout = Layout::new(network.plan(), together, threads);
+        let layout = ArenaLayout::new(network.plan(), together, threads);
         let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
         Ok(Arena {
             together,
@@ -107,10 +107,10 @@ impl Arena {
         threads: usize,
         input: &[f32],
     ) {
-        let memory = Memory::new(&mut self.buffer, &self.layout, input);
+        let memory = BatchMemory::new(&mut self.buffer, &self.layout, input);
         let (phases, progress, offsets) = (&self.phases, &self.progress, &self.offsets);
         let work = |thread: usize| {
-            let share = Share {
+            let share = ThreadShare {
                 memory,
                 threads,
                 thread,
@@ -136,7 +136,7 @@ impl Arena {
     fn answer(&self, network: &Lowered, samples: usize, output: &mut [f32]) {
         let rows = output.chunks_exact_mut(network.outputs().max(1));
         for (sample, row) in (0..samples).zip(rows) {
-            if let Place::Slot(slot) = network.plan().answer.place {
+            if let ValuePlace::Slot(slot) = network.plan().answer.place {
                 let values = &self.buffer.values()[self.layout.slots[slot].clone()];
                 network.answer(sample, values, row);
             }

@@ -3,7 +3,7 @@
 use crate::network::{Conv2d, Graph, Op, Weights};
 
 use super::error::ComputeError;
-use super::fuse::{FusedStep, Kernel};
+use super::fuse::{FusedStep, StepKernel};
 use super::kernels::{Buffer, Filters, LINE};
 use super::plan::PlannedStep;
 
@@ -20,7 +20,7 @@ pub(super) struct StepWeights {
 /// Floats of a step's weights once they are folded.
 pub(super) fn floats(step: &PlannedStep) -> usize {
     let packed = step.method.weight_floats().max(match step.fused.kernel {
-        Kernel::ScaleShift => step.output.channels,
+        StepKernel::ScaleShift => step.output.channels,
         _ => 0,
     });
     let biased = packed > 0;
@@ -42,7 +42,9 @@ pub(super) fn fold(
     step: &PlannedStep,
 ) -> Result<StepWeights, ComputeError> {
     let fused = &step.fused;
-    let norm = fused.norm.map(|node| Norm::read(graph, weights, node));
+    let norm = fused
+        .norm
+        .map(|node| FoldedNorm::read(graph, weights, node));
     match fused.weights {
         Some(node) => weighted(graph, weights, step, node, norm),
         None => unweighted(step, norm),
@@ -50,11 +52,11 @@ pub(super) fn fold(
 }
 
 /// A step that is nothing but a norm, a scale, or neither.
-fn unweighted(step: &PlannedStep, norm: Option<Norm>) -> Result<StepWeights, ComputeError> {
+fn unweighted(step: &PlannedStep, norm: Option<FoldedNorm>) -> Result<StepWeights, ComputeError> {
     let by = step.fused.scale;
     let (scale, shift) = match (norm, step.fused.kernel) {
         (Some(norm), _) => (norm.scale, norm.shift),
-        (None, Kernel::ScaleShift) => (vec![1.0; step.output.channels], Vec::new()),
+        (None, StepKernel::ScaleShift) => (vec![1.0; step.output.channels], Vec::new()),
         (None, _) => (Vec::new(), Vec::new()),
     };
     let mut packed = Buffer::zeroed(scale.len())?;
@@ -73,7 +75,7 @@ fn weighted(
     weights: &Weights,
     step: &PlannedStep,
     node: usize,
-    norm: Option<Norm>,
+    norm: Option<FoldedNorm>,
 ) -> Result<StepWeights, ComputeError> {
     let name = &graph.nodes()[node].name;
     let raw = weights.get(&format!("{name}.weight"));
@@ -97,7 +99,11 @@ fn weighted(
 }
 
 /// What each output channel's weights are multiplied with.
-pub(super) fn scale(fused: &FusedStep, channels: usize, norm: Option<&Norm>) -> Option<Vec<f32>> {
+pub(super) fn scale(
+    fused: &FusedStep,
+    channels: usize,
+    norm: Option<&FoldedNorm>,
+) -> Option<Vec<f32>> {
     let by = fused.scale;
     match norm {
         Some(norm) => Some(norm.scale.iter().map(|s| s * by).collect()),
@@ -107,7 +113,7 @@ pub(super) fn scale(fused: &FusedStep, channels: usize, norm: Option<&Norm>) -> 
 }
 
 /// One value an output channel; empty where there is none.
-pub(super) fn folded_bias(fused: &FusedStep, bias: &[f32], norm: Option<&Norm>) -> Vec<f32> {
+pub(super) fn folded_bias(fused: &FusedStep, bias: &[f32], norm: Option<&FoldedNorm>) -> Vec<f32> {
     let by = fused.scale;
     match norm {
         None => bias.iter().map(|b| b * by).collect(),
@@ -126,13 +132,13 @@ fn padded(mut bias: Vec<f32>) -> Vec<f32> {
 }
 
 /// A batch norm as one scale and one shift a channel.
-pub(super) struct Norm {
+pub(super) struct FoldedNorm {
     pub scale: Vec<f32>,
     pub shift: Vec<f32>,
 }
 
-impl Norm {
-    pub fn read(graph: &Graph, weights: &Weights, node: usize) -> Norm {
+impl FoldedNorm {
+    pub fn read(graph: &Graph, weights: &Weights, node: usize) -> FoldedNorm {
         let node = &graph.nodes()[node];
         let eps = match node.op {
             Op::BatchNorm { eps } => eps,
@@ -150,6 +156,6 @@ impl Norm {
             .zip(&scale)
             .map(|((b, mean), s)| b - mean * s)
             .collect();
-        Norm { scale, shift }
+        FoldedNorm { scale, shift }
     }
 }

@@ -10,8 +10,8 @@ use crate::network::Graph;
 use super::family::Family;
 use super::gpu::{GpuMemory, Precision};
 use super::kernels::TileShape;
-use super::layout::Layout;
-use super::plan::{Plan, whole_arena};
+use super::layout::ArenaLayout;
+use super::plan::{ArenaPlan, whole_arena};
 
 /// Memory of one network at one batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +26,15 @@ pub struct Footprint {
 /// number of threads.
 #[derive(Clone, Debug)]
 pub struct FootprintModel {
-    memory: Memory,
+    memory: MemoryModel,
     /// Floats of one sample's input and answer.
     ends: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Memory {
+enum MemoryModel {
     /// As this processor's kernels take it.
-    Kernels(Box<Plan>),
+    Kernels(Box<ArenaPlan>),
     /// As our lowering for GPUs takes it.
     Gpu(Box<GpuMemory>),
     /// Weights as they are, every value of all samples at once.
@@ -44,9 +44,9 @@ enum Memory {
 impl FootprintModel {
     /// Plans `graph` for the best kernels that this processor has.
     pub fn new(graph: &Graph) -> Self {
-        let plan = Plan::new(graph, TileShape::of(Family::best()));
+        let plan = ArenaPlan::new(graph, TileShape::of(Family::best()));
         FootprintModel {
-            memory: Memory::Kernels(Box::new(plan)),
+            memory: MemoryModel::Kernels(Box::new(plan)),
             ends: ends(graph),
         }
     }
@@ -54,7 +54,7 @@ impl FootprintModel {
     /// Plans `graph` for a GPU that computes in `precision`.
     pub fn of_gpu(graph: &Graph, precision: Precision) -> Self {
         FootprintModel {
-            memory: Memory::Gpu(Box::new(GpuMemory::new(graph, precision))),
+            memory: MemoryModel::Gpu(Box::new(GpuMemory::new(graph, precision))),
             // Samples and answers are part of a lane.
             ends: 0,
         }
@@ -64,7 +64,7 @@ impl FootprintModel {
     /// weights as they are: simulated accelerators.
     pub fn of_accelerator(graph: &Graph) -> Self {
         FootprintModel {
-            memory: Memory::Whole {
+            memory: MemoryModel::Whole {
                 weight_bytes: graph.weight_bytes(),
                 arena: whole_arena(graph),
             },
@@ -76,15 +76,15 @@ impl FootprintModel {
     pub fn at(&self, batch: usize, threads: usize) -> Footprint {
         let ends = 4 * (batch * self.ends) as u64;
         match &self.memory {
-            Memory::Kernels(plan) => {
-                let layout = Layout::new(plan, plan.together(batch), threads.max(1));
+            MemoryModel::Kernels(plan) => {
+                let layout = ArenaLayout::new(plan, plan.together(batch), threads.max(1));
                 Footprint {
                     weight_bytes: 4 * plan.weight_floats() as u64,
                     activation_bytes: layout.bytes() + ends,
                 }
             }
-            Memory::Gpu(memory) => memory.at(batch),
-            Memory::Whole {
+            MemoryModel::Gpu(memory) => memory.at(batch),
+            MemoryModel::Whole {
                 weight_bytes,
                 arena,
             } => Footprint {

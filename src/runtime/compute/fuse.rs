@@ -7,11 +7,11 @@
 use crate::network::{Activation, Conv2d, Graph, Node, Op, Pool};
 
 /// A value: 0 is the input, then the graph's nodes in order, then what the plan adds.
-pub(super) type Value = usize;
+pub(super) type ValueId = usize;
 
 /// What a step computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kernel {
+pub(super) enum StepKernel {
     /// The sample from channels-first to channels-last.
     Enter,
     Convolution(Conv2d),
@@ -33,29 +33,32 @@ pub(super) enum Kernel {
 /// One fused step; `input`, `residual` and `output` are values of the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FusedStep {
-    pub kernel: Kernel,
+    pub kernel: StepKernel,
     /// The node whose weights are used, and the batch norm folded into them.
     pub weights: Option<usize>,
     pub norm: Option<usize>,
-    pub inputs: Vec<Value>,
+    pub inputs: Vec<ValueId>,
     /// What the weighted result is multiplied with.
     pub scale: f32,
     /// Added to the result before the activation.
-    pub residual: Option<Value>,
+    pub residual: Option<ValueId>,
     pub activation: Option<Activation>,
-    pub output: Value,
+    pub output: ValueId,
 }
 
 impl FusedStep {
     /// Every value the step reads.
-    pub fn reads(&self) -> impl Iterator<Item = Value> + '_ {
+    pub fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.inputs.iter().copied().chain(self.residual)
     }
 
     fn takes_epilogue(&self) -> bool {
         matches!(
             self.kernel,
-            Kernel::Convolution(_) | Kernel::Linear | Kernel::ScaleShift | Kernel::Copy
+            StepKernel::Convolution(_)
+                | StepKernel::Linear
+                | StepKernel::ScaleShift
+                | StepKernel::Copy
         ) && self.activation.is_none()
     }
 
@@ -100,22 +103,22 @@ impl Fusion {
         }
     }
 
-    fn push(&mut self, index: usize, value: Value, node: &Node) {
+    fn push(&mut self, index: usize, value: ValueId, node: &Node) {
         self.maker[value] = Some(self.steps.len());
         self.steps.push(plain(index, value, node));
     }
 
     /// Lets an existing step do the node's work; false where none can.
-    fn absorb(&mut self, index: usize, value: Value, node: &Node) -> bool {
+    fn absorb(&mut self, index: usize, value: ValueId, node: &Node) -> bool {
         let from = node.inputs[0].index();
         match node.op {
             Op::BatchNorm { .. } => self.change(from, value, |step| {
-                let fits = matches!(step.kernel, Kernel::Convolution(_)) && step.scale == 1.0;
+                let fits = matches!(step.kernel, StepKernel::Convolution(_)) && step.scale == 1.0;
                 let fits = fits && step.norm.is_none() && step.takes_weights();
                 fits.then(|| step.norm = Some(index))
             }),
             Op::Scale { by } => self.change(from, value, |step| {
-                let weighted = step.weights.is_some() || step.kernel == Kernel::ScaleShift;
+                let weighted = step.weights.is_some() || step.kernel == StepKernel::ScaleShift;
                 (weighted && step.takes_weights()).then(|| step.scale *= by)
             }),
             Op::Relu | Op::Relu6 => self.change(from, value, |step| {
@@ -128,7 +131,7 @@ impl Fusion {
     }
 
     /// The operand made last takes the other one as its residual.
-    fn absorb_sum(&mut self, value: Value, node: &Node) -> bool {
+    fn absorb_sum(&mut self, value: ValueId, node: &Node) -> bool {
         let (mut late, mut early) = (node.inputs[0].index(), node.inputs[1].index());
         if late == early {
             return false;
@@ -146,8 +149,8 @@ impl Fusion {
     /// graph reads that; the step makes `value` then. False where nothing changed.
     fn change(
         &mut self,
-        from: Value,
-        value: Value,
+        from: ValueId,
+        value: ValueId,
         change: impl FnOnce(&mut FusedStep) -> Option<()>,
     ) -> bool {
         let Some(at) = self.maker[from].filter(|_| self.readers[from] == 1) else {
@@ -164,23 +167,23 @@ impl Fusion {
     }
 }
 
-fn plain(index: usize, output: Value, node: &Node) -> FusedStep {
+fn plain(index: usize, output: ValueId, node: &Node) -> FusedStep {
     let (kernel, weights, norm) = match node.op {
-        Op::Conv2d(conv) => (Kernel::Convolution(conv), Some(index), None),
-        Op::Linear { .. } => (Kernel::Linear, Some(index), None),
-        Op::BatchNorm { .. } => (Kernel::ScaleShift, None, Some(index)),
-        Op::Scale { .. } => (Kernel::ScaleShift, None, None),
-        Op::Relu | Op::Relu6 | Op::Add => (Kernel::Copy, None, None),
-        Op::MaxPool(pool) => (Kernel::MaxPool(pool), None, None),
-        Op::AvgPool(pool) => (Kernel::AvgPool(pool), None, None),
-        Op::GlobalAvgPool => (Kernel::GlobalAvgPool, None, None),
-        Op::AdaptiveAvgPool { .. } => (Kernel::AdaptiveAvgPool, None, None),
-        Op::Concat => (Kernel::Concat, None, None),
-        Op::Flatten => (Kernel::Flatten, None, None),
-        Op::Upscale { .. } => (Kernel::Upscale, None, None),
-        Op::Softmax => (Kernel::Softmax, None, None),
+        Op::Conv2d(conv) => (StepKernel::Convolution(conv), Some(index), None),
+        Op::Linear { .. } => (StepKernel::Linear, Some(index), None),
+        Op::BatchNorm { .. } => (StepKernel::ScaleShift, None, Some(index)),
+        Op::Scale { .. } => (StepKernel::ScaleShift, None, None),
+        Op::Relu | Op::Relu6 | Op::Add => (StepKernel::Copy, None, None),
+        Op::MaxPool(pool) => (StepKernel::MaxPool(pool), None, None),
+        Op::AvgPool(pool) => (StepKernel::AvgPool(pool), None, None),
+        Op::GlobalAvgPool => (StepKernel::GlobalAvgPool, None, None),
+        Op::AdaptiveAvgPool { .. } => (StepKernel::AdaptiveAvgPool, None, None),
+        Op::Concat => (StepKernel::Concat, None, None),
+        Op::Flatten => (StepKernel::Flatten, None, None),
+        Op::Upscale { .. } => (StepKernel::Upscale, None, None),
+        Op::Softmax => (StepKernel::Softmax, None, None),
     };
-    let mut inputs: Vec<Value> = node.inputs.iter().map(|i| i.index()).collect();
+    let mut inputs: Vec<ValueId> = node.inputs.iter().map(|i| i.index()).collect();
     let residual = if node.op == Op::Add {
         inputs.pop()
     } else {

@@ -2,13 +2,13 @@
 
 use crate::network::{Graph, Shape};
 
-use super::fuse::{FusedStep, Kernel, Value};
-use super::view::{Place, View};
+use super::fuse::{FusedStep, StepKernel, ValueId};
+use super::view::{TensorView, ValuePlace};
 
 /// A value's buffer: its own, or a range of channels of a concatenation's.
 #[derive(Clone, Copy, Debug)]
 struct Home {
-    root: Value,
+    root: ValueId,
     first: usize,
 }
 
@@ -26,7 +26,7 @@ impl Homes {
         let mut all = Homes { homes, shapes };
         // Backwards, so that a concatenation's own home is known before its inputs'.
         for step in steps.iter().rev() {
-            if step.kernel == Kernel::Concat {
+            if step.kernel == StepKernel::Concat {
                 all.move_in(steps, step);
             }
         }
@@ -50,29 +50,30 @@ impl Homes {
 
     /// A step never reads the buffer that it writes, so a value whose maker reads
     /// the buffer, or that is read by a step writing to it, stays outside.
-    fn may_live_in(&self, steps: &[FusedStep], value: Value, root: Value) -> bool {
-        let inside = |v: Value| self.homes[v].root == root;
+    fn may_live_in(&self, steps: &[FusedStep], value: ValueId, root: ValueId) -> bool {
+        let inside = |v: ValueId| self.homes[v].root == root;
         let made_here = steps.iter().any(|s| s.output == value);
         made_here
             && steps.iter().all(|s| {
                 let makes = s.output == value && s.reads().any(inside);
-                let feeds =
-                    s.kernel != Kernel::Concat && inside(s.output) && s.reads().any(|v| v == value);
+                let feeds = s.kernel != StepKernel::Concat
+                    && inside(s.output)
+                    && s.reads().any(|v| v == value);
                 // A nested concatenation moves in with its own inputs or not at all.
                 let carries = s.output == value
-                    && s.kernel == Kernel::Concat
+                    && s.kernel == StepKernel::Concat
                     && s.inputs.iter().any(|&i| self.homes[i].root == value);
                 !makes && !feeds && !carries
             })
     }
 
-    pub fn view(&self, slots: &Slots, value: Value) -> View {
+    pub fn view(&self, slots: &Slots, value: ValueId) -> TensorView {
         let home = self.homes[value];
         let (height, width, channels) = self.shapes[value];
-        View {
+        TensorView {
             place: match value {
-                0 => Place::Input,
-                _ => Place::Slot(slots.of_root[home.root]),
+                0 => ValuePlace::Input,
+                _ => ValuePlace::Slot(slots.of_root[home.root]),
             },
             first: home.first,
             channels,
@@ -83,20 +84,20 @@ impl Homes {
     }
 
     /// Floats of a value itself, wherever it lives.
-    pub fn own_floats(&self, value: Value) -> usize {
+    pub fn own_floats(&self, value: ValueId) -> usize {
         let (h, w, c) = self.shapes[value];
         h * w * c
     }
 
-    fn floats(&self, root: Value) -> usize {
+    fn floats(&self, root: ValueId) -> usize {
         let (h, w, c) = self.shapes[root];
         h * w * c
     }
 }
 
 /// Whether concatenations read the value exactly once: it can only be in one place.
-fn joined_once(steps: &[FusedStep], value: Value) -> bool {
-    let joins = steps.iter().filter(|s| s.kernel == Kernel::Concat);
+fn joined_once(steps: &[FusedStep], value: ValueId) -> bool {
+    let joins = steps.iter().filter(|s| s.kernel == StepKernel::Concat);
     joins
         .flat_map(|s| &s.inputs)
         .filter(|&&i| i == value)
@@ -105,7 +106,7 @@ fn joined_once(steps: &[FusedStep], value: Value) -> bool {
 }
 
 /// `(height, width, channels)`; the value after the last node is the turned input.
-fn dims(graph: &Graph, value: Value) -> (usize, usize, usize) {
+fn dims(graph: &Graph, value: ValueId) -> (usize, usize, usize) {
     let shape = match value {
         0 => graph.input(),
         v => graph
@@ -136,7 +137,7 @@ pub(super) struct Slots {
 impl Slots {
     /// Values that die before step `cut` share no slot with others: the steps before it
     /// run in smaller chunks.
-    pub fn assign(homes: &Homes, steps: &[FusedStep], answer: Value, cut: usize) -> Self {
+    pub fn assign(homes: &Homes, steps: &[FusedStep], answer: ValueId, cut: usize) -> Self {
         let values = homes.homes.len();
         let mut last_use = vec![0usize; values];
         for (at, step) in steps.iter().enumerate() {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::kernels::{LINE, Scratch};
-use super::plan::Plan;
+use super::plan::ArenaPlan;
 
 /// Ranges of floats, each starting at a cache line.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct ArenaLayout {
     pub slots: Vec<Range<usize>>,
     /// Which slots begin anew with each chunk.
     pub early: Vec<bool>,
@@ -21,9 +21,9 @@ pub(super) struct Layout {
     pub floats: usize,
 }
 
-impl Layout {
+impl ArenaLayout {
     /// For up to `batch` samples run together on `threads`.
-    pub fn new(plan: &Plan, batch: usize, threads: usize) -> Self {
+    pub fn new(plan: &ArenaPlan, batch: usize, threads: usize) -> Self {
         let scratch = plan.scratch(batch, threads);
         let mut end = 0;
         let mut take = |floats: usize| {
@@ -37,7 +37,7 @@ impl Layout {
         let slots = slots.collect();
         let shared = take(scratch.shared);
         let own = (0..threads).map(|_| take(scratch.own)).collect();
-        Layout {
+        ArenaLayout {
             slots,
             early: plan.early.clone(),
             shared,

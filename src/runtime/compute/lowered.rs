@@ -7,14 +7,14 @@ use crate::network::{Graph, Weights};
 use super::error::ComputeError;
 use super::family::Family;
 use super::fold::{StepWeights, fold};
-use super::kernels::{self, Call, Memory, TileShape};
-use super::plan::Plan;
+use super::kernels::{self, BatchMemory, Call, TileShape};
+use super::plan::ArenaPlan;
 use super::team::PhaseBarrier;
 
 /// What all workers of one member in one memory space share.
 #[derive(Debug)]
 pub struct Lowered {
-    plan: Plan,
+    plan: ArenaPlan,
     weights: Vec<StepWeights>,
     family: Family,
     inputs: usize,
@@ -24,7 +24,7 @@ pub struct Lowered {
 
 /// One phase of one step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Phase {
+pub(super) struct StepPhase {
     step: usize,
     phase: usize,
     tasks: usize,
@@ -52,7 +52,7 @@ impl Lowered {
         } else {
             Family::Plain
         };
-        let plan = Plan::new(graph, TileShape::of(family));
+        let plan = ArenaPlan::new(graph, TileShape::of(family));
         let steps = plan.steps.iter();
         let weights = steps
             .map(|step| fold(graph, weights, step))
@@ -87,12 +87,12 @@ impl Lowered {
         self.flops
     }
 
-    pub(super) fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &ArenaPlan {
         &self.plan
     }
 
     /// What `samples` samples go through, in order.
-    pub(super) fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<Phase>) {
+    pub(super) fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<StepPhase>) {
         phases.clear();
         let chunks = self.plan.chunks;
         let early = chunks.early(samples);
@@ -113,7 +113,7 @@ impl Lowered {
         steps: Range<usize>,
         samples: Range<usize>,
         threads: usize,
-        phases: &mut Vec<Phase>,
+        phases: &mut Vec<StepPhase>,
     ) {
         for step in steps {
             let tasks = kernels::phases(&self.plan.steps[step], samples.len(), threads);
@@ -121,7 +121,7 @@ impl Lowered {
                 .into_iter()
                 .enumerate()
                 .filter(|(_, tasks)| *tasks > 0);
-            phases.extend(all.map(|(phase, tasks)| Phase {
+            phases.extend(all.map(|(phase, tasks)| StepPhase {
                 step,
                 phase,
                 tasks,
@@ -140,9 +140,9 @@ impl Lowered {
     #[allow(unsafe_code, reason = "threads share one memory")]
     pub(super) unsafe fn run(
         &self,
-        phases: &[Phase],
+        phases: &[StepPhase],
         progress: &PhaseBarrier,
-        share: Share<'_>,
+        share: ThreadShare<'_>,
     ) -> bool {
         phases.iter().enumerate().all(|(at, phase)| {
             progress.run(at, phase.tasks, |task| {
@@ -178,8 +178,8 @@ impl Lowered {
 }
 
 /// What one thread has of a batch.
-pub(super) struct Share<'a> {
-    pub memory: Memory<'a>,
+pub(super) struct ThreadShare<'a> {
+    pub memory: BatchMemory<'a>,
     pub threads: usize,
     pub thread: usize,
     pub offsets: &'a mut Vec<usize>,

@@ -7,69 +7,69 @@
 use crate::network::{Conv2d, Graph, Shape};
 
 use super::chunks::{Chunks, together};
-use super::fuse::{FusedStep, Kernel, Value, fuse};
+use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::homes::{Homes, Slots};
 use super::kernels::{self, Convolution, Filters, Scratch, TileShape, Winograd};
-use super::view::View;
+use super::view::TensorView;
 
 /// A fused step with its operands placed.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedStep {
     pub fused: FusedStep,
-    pub inputs: Vec<View>,
-    pub residual: Option<View>,
-    pub output: View,
-    pub method: Method,
+    pub inputs: Vec<TensorView>,
+    pub residual: Option<TensorView>,
+    pub output: TensorView,
+    pub method: StepMethod,
 }
 
 /// How a step is computed.
 #[derive(Clone, Debug)]
-pub(super) enum Method {
+pub(super) enum StepMethod {
     /// A pass over the output's pixels, whatever the kernel.
     Simple,
     Convolution(Box<Convolution>),
     Winograd(Box<Winograd>),
 }
 
-impl Method {
+impl StepMethod {
     /// Floats of the step's weights as the method reads them.
     pub fn weight_floats(&self) -> usize {
         match self {
-            Method::Simple => 0,
-            Method::Convolution(c) => c.weight_floats(),
-            Method::Winograd(w) => w.weight_floats(),
+            StepMethod::Simple => 0,
+            StepMethod::Convolution(c) => c.weight_floats(),
+            StepMethod::Winograd(w) => w.weight_floats(),
         }
     }
 
     /// The convolution it computes, if it is one.
     pub fn conv(&self) -> Option<Conv2d> {
         match self {
-            Method::Simple => None,
-            Method::Convolution(c) => Some(c.conv),
-            Method::Winograd(w) => Some(w.conv),
+            StepMethod::Simple => None,
+            StepMethod::Convolution(c) => Some(c.conv),
+            StepMethod::Winograd(w) => Some(w.conv),
         }
     }
 
-    /// Lays weights out; `packed` has [`Method::weight_floats`] zeros.
+    /// Lays weights out; `packed` has [`StepMethod::weight_floats`] zeros.
     pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         match self {
-            Method::Simple => {}
-            Method::Convolution(c) => c.pack(filters, packed),
-            Method::Winograd(w) => w.pack(filters, packed),
+            StepMethod::Simple => {}
+            StepMethod::Convolution(c) => c.pack(filters, packed),
+            StepMethod::Winograd(w) => w.pack(filters, packed),
         }
     }
 
     fn zeros(&self) -> usize {
         match self {
-            Method::Simple | Method::Winograd(_) => 0,
-            Method::Convolution(c) => c.zeros(),
+            StepMethod::Simple | StepMethod::Winograd(_) => 0,
+            StepMethod::Convolution(c) => c.zeros(),
         }
     }
 }
 
 /// The whole plan of one network, independent of the batch.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct ArenaPlan {
     pub steps: Vec<PlannedStep>,
     /// Floats per sample of each slot.
     pub slots: Vec<usize>,
@@ -77,12 +77,12 @@ pub(super) struct Plan {
     pub early: Vec<bool>,
     pub chunks: Chunks,
     /// The network's answer.
-    pub answer: View,
+    pub answer: TensorView,
     /// Zeros that steps read for what lies outside of an image.
     pub zeros: usize,
 }
 
-impl Plan {
+impl ArenaPlan {
     /// Plans `graph` for kernels whose tiles are of `shape`.
     pub fn new(graph: &Graph, shape: TileShape) -> Self {
         let mut steps = fuse(graph);
@@ -91,12 +91,12 @@ impl Plan {
         let homes = Homes::new(graph, &steps);
         let chunks = Chunks::new(graph, &homes, &steps);
         let slots = Slots::assign(&homes, &steps, answer, chunks.cut);
-        let view = |value: Value| homes.view(&slots, value);
+        let view = |value: ValueId| homes.view(&slots, value);
         let planned: Vec<PlannedStep> = steps
             .iter()
             .enumerate()
             .map(|(at, fused)| {
-                let inputs: Vec<View> = fused.inputs.iter().map(|&v| view(v)).collect();
+                let inputs: Vec<TensorView> = fused.inputs.iter().map(|&v| view(v)).collect();
                 let output = view(fused.output);
                 PlannedStep {
                     method: method(fused.kernel, &inputs, output, entry == Some(at), shape),
@@ -107,7 +107,7 @@ impl Plan {
                 }
             })
             .collect();
-        Plan {
+        ArenaPlan {
             zeros: planned.iter().map(|s| s.method.zeros()).max().unwrap_or(0),
             steps: planned,
             answer: view(answer),
@@ -148,18 +148,24 @@ impl Plan {
     }
 }
 
-fn method(kernel: Kernel, inputs: &[View], output: View, entry: bool, shape: TileShape) -> Method {
+fn method(
+    kernel: StepKernel,
+    inputs: &[TensorView],
+    output: TensorView,
+    entry: bool,
+    shape: TileShape,
+) -> StepMethod {
     let conv = match kernel {
-        Kernel::Convolution(conv) => conv,
-        Kernel::Linear => Conv2d::new(output.channels, 1),
-        _ => return Method::Simple,
+        StepKernel::Convolution(conv) => conv,
+        StepKernel::Linear => Conv2d::new(output.channels, 1),
+        _ => return StepMethod::Simple,
     };
     let winograd = Winograd::new(conv, inputs[0], output, shape);
     if let Some(winograd) = winograd.filter(|_| !entry) {
-        return Method::Winograd(Box::new(winograd));
+        return StepMethod::Winograd(Box::new(winograd));
     }
     let convolution = Convolution::new(conv, inputs[0], output, entry, shape);
-    Method::Convolution(Box::new(convolution))
+    StepMethod::Convolution(Box::new(convolution))
 }
 
 /// Inputs of at most this many channels are turned by the convolution that reads them.
@@ -192,7 +198,7 @@ fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
     let mut readers = (0..steps.len()).filter(|&i| steps[i].reads().any(|v| v == 0));
     if let (Some(only), None) = (readers.next(), readers.next()) {
         let step = &steps[only];
-        let conv = matches!(step.kernel, Kernel::Convolution(c) if c.groups == 1);
+        let conv = matches!(step.kernel, StepKernel::Convolution(c) if c.groups == 1);
         let few =
             matches!(graph.input(), Shape::Image { channels, .. } if channels <= ENTRY_CHANNELS);
         if conv && step.residual != Some(0) && few {
@@ -216,7 +222,7 @@ pub(super) fn turn(graph: &Graph, steps: &mut Vec<FusedStep>) {
     steps.insert(
         0,
         FusedStep {
-            kernel: Kernel::Enter,
+            kernel: StepKernel::Enter,
             weights: None,
             norm: None,
             inputs: vec![0],

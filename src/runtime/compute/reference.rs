@@ -8,7 +8,7 @@ use candle_core::{D, Device, Result, Tensor};
 use crate::network::{Conv2d, Graph, Node, Op, Pool, Weights};
 
 /// Where a run finds its weights, and what it does at a batch norm.
-pub trait Source {
+pub trait ParameterSource {
     /// The parameter `name`, in its shape.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<'a> Fixed<'a> {
     }
 }
 
-impl Source for Fixed<'_> {
+impl ParameterSource for Fixed<'_> {
     fn parameter(&self, name: &str) -> Result<Tensor> {
         let shape = self.shapes.get(name);
         let shape = shape.ok_or_else(|| candle_core::Error::Msg(format!("no parameter {name}")))?;
@@ -67,7 +67,7 @@ impl Source for Fixed<'_> {
 ///
 /// # Errors
 /// A tensor operation fails.
-pub fn run(graph: &Graph, source: &mut dyn Source, samples: &Tensor) -> Result<Tensor> {
+pub fn run(graph: &Graph, source: &mut dyn ParameterSource, samples: &Tensor) -> Result<Tensor> {
     let batch = samples.dim(0)?;
     let mut dims = vec![batch];
     dims.extend(Vec::<usize>::from(graph.input()));
@@ -79,7 +79,7 @@ pub fn run(graph: &Graph, source: &mut dyn Source, samples: &Tensor) -> Result<T
     values[graph.nodes().len()].flatten_from(1)
 }
 
-fn apply(node: &Node, source: &mut dyn Source, inputs: &[&Tensor]) -> Result<Tensor> {
+fn apply(node: &Node, source: &mut dyn ParameterSource, inputs: &[&Tensor]) -> Result<Tensor> {
     let x = inputs[0];
     match node.op {
         Op::Conv2d(conv) => convolution(&node.name, conv, source, x),
@@ -108,7 +108,12 @@ fn apply(node: &Node, source: &mut dyn Source, inputs: &[&Tensor]) -> Result<Ten
     }
 }
 
-fn convolution(name: &str, conv: Conv2d, source: &mut dyn Source, x: &Tensor) -> Result<Tensor> {
+fn convolution(
+    name: &str,
+    conv: Conv2d,
+    source: &mut dyn ParameterSource,
+    x: &Tensor,
+) -> Result<Tensor> {
     let weight = source.parameter(&format!("{name}.weight"))?;
     let padded = pad(x, conv.padding.height, conv.padding.width)?;
     let y = padded.conv2d(&weight, 0, conv.stride, conv.dilation, conv.groups)?;

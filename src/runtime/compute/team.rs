@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// How far the threads are.
 #[derive(Debug, Default)]
 pub(super) struct PhaseBarrier {
-    phases: Vec<Counters>,
+    phases: Vec<PhaseCounters>,
     /// Set by a thread that panics, so that nobody waits for what it leaves.
     broken: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct PhaseCounters {
     taken: AtomicUsize,
     done: AtomicUsize,
 }
@@ -28,7 +28,7 @@ impl PhaseBarrier {
     /// Begins a run of `phases` phases.
     pub fn begin(&mut self, phases: usize) {
         if self.phases.len() < phases {
-            self.phases.resize_with(phases, Counters::default);
+            self.phases.resize_with(phases, PhaseCounters::default);
         }
         for counters in &mut self.phases[..phases] {
             *counters.taken.get_mut() = 0;
@@ -41,7 +41,7 @@ impl PhaseBarrier {
     /// where another thread panicked.
     pub fn run(&self, phase: usize, tasks: usize, mut task: impl FnMut(usize)) -> bool {
         let counters = &self.phases[phase];
-        let alarm = Alarm(&self.broken);
+        let alarm = PanicAlarm(&self.broken);
         loop {
             let next = counters.taken.fetch_add(1, Ordering::Relaxed);
             if next >= tasks {
@@ -54,7 +54,7 @@ impl PhaseBarrier {
         self.wait(counters, tasks)
     }
 
-    fn wait(&self, counters: &Counters, tasks: usize) -> bool {
+    fn wait(&self, counters: &PhaseCounters, tasks: usize) -> bool {
         let mut spins = 0;
         while counters.done.load(Ordering::Acquire) < tasks {
             if self.broken.load(Ordering::Relaxed) {
@@ -72,9 +72,9 @@ impl PhaseBarrier {
 }
 
 /// Tells the others when its thread panics.
-struct Alarm<'a>(&'a AtomicBool);
+struct PanicAlarm<'a>(&'a AtomicBool);
 
-impl Drop for Alarm<'_> {
+impl Drop for PanicAlarm<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -2,8 +2,8 @@
 
 /// Where the values of one tensor lie: `pixels × channels`, `pitch` floats a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct View {
-    pub place: Place,
+pub(super) struct TensorView {
+    pub place: ValuePlace,
     /// First channel within the pixel.
     pub first: usize,
     pub channels: usize,
@@ -13,7 +13,7 @@ pub(super) struct View {
     pub pitch: usize,
 }
 
-impl View {
+impl TensorView {
     pub fn pixels(&self) -> usize {
         self.height * self.width
     }
@@ -26,7 +26,7 @@ impl View {
 
 /// The buffer a view looks into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ValuePlace {
     Input,
     Slot(usize),
     /// Scratch that all threads share.

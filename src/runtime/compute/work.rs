@@ -3,7 +3,7 @@
 use crate::device::simulated::OpWork;
 use crate::network::Graph;
 
-use super::fuse::{FusedStep, Kernel, Value, fuse};
+use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 
 /// The work of each fused operation of `graph`, in order. Operations that move
 /// nothing on a device (a concatenation or a flattening found in place) are left out.
@@ -13,8 +13,11 @@ pub fn work(graph: &Graph) -> Vec<OpWork> {
     steps.map(|step| step_work(graph, step)).collect()
 }
 
-fn occupies_device(kernel: Kernel) -> bool {
-    !matches!(kernel, Kernel::Enter | Kernel::Concat | Kernel::Flatten)
+fn occupies_device(kernel: StepKernel) -> bool {
+    !matches!(
+        kernel,
+        StepKernel::Enter | StepKernel::Concat | StepKernel::Flatten
+    )
 }
 
 fn step_work(graph: &Graph, step: &FusedStep) -> OpWork {
@@ -32,12 +35,12 @@ fn step_work(graph: &Graph, step: &FusedStep) -> OpWork {
 /// sum and the activation that are part of the step layers of their own.
 fn unfused_passes(step: &FusedStep) -> usize {
     let norm = step.norm.is_some() && step.weights.is_some();
-    let sum = step.residual.is_some() && step.kernel != Kernel::Copy;
-    let activation = step.activation.is_some() && step.kernel != Kernel::Copy;
+    let sum = step.residual.is_some() && step.kernel != StepKernel::Copy;
+    let activation = step.activation.is_some() && step.kernel != StepKernel::Copy;
     2 * (usize::from(norm) + usize::from(sum) + usize::from(activation))
 }
 
-fn elements(graph: &Graph, value: Value) -> usize {
+fn elements(graph: &Graph, value: ValueId) -> usize {
     match value.checked_sub(1).and_then(|i| graph.nodes().get(i)) {
         Some(node) => node.shape.elements(),
         None => graph.input().elements(),

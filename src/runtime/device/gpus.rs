@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::gpu::{Found, GpuError, GpuInfo};
+use super::gpu::{FoundGpus, GpuError, GpuInfo};
 use super::{Device, DeviceError, DeviceKind, Devices, Host, MemorySpace, SpaceId};
 
 /// What a device of that number is called.
@@ -20,7 +20,7 @@ pub(super) fn is_gpu(name: &str) -> bool {
 impl Devices {
     /// What the machine has: GPUs that can be used, then partitions; and what an operator
     /// should know of those that cannot. No driver at all is no news.
-    pub fn of_machine(host: &Host, gpus: Result<Found, GpuError>) -> (Self, Vec<String>) {
+    pub fn of_machine(host: &Host, gpus: Result<FoundGpus, GpuError>) -> (Self, Vec<String>) {
         match gpus {
             Ok(found) => {
                 let left_out = found.unusable.iter();
@@ -56,7 +56,7 @@ impl Devices {
     pub(super) fn add_gpus(
         &mut self,
         name: &str,
-        look: &impl Fn(Option<usize>) -> Result<Found, GpuError>,
+        look: &impl Fn(Option<usize>) -> Result<FoundGpus, GpuError>,
     ) -> Result<(), DeviceError> {
         let refuse = |reason| DeviceError::Gpu {
             device: name.to_owned(),
@@ -111,7 +111,7 @@ fn numbers(name: &str) -> Result<Option<(usize, usize)>, DeviceError> {
 /// No machine has more; a longer range is a mistake.
 const MOST_GPUS: usize = 4096;
 
-fn usable(found: &Found, index: usize) -> Result<GpuInfo, GpuError> {
+fn usable(found: &FoundGpus, index: usize) -> Result<GpuInfo, GpuError> {
     if let Some(info) = found.usable.iter().find(|i| i.index == index) {
         return Ok(info.clone());
     }
@@ -121,7 +121,7 @@ fn usable(found: &Found, index: usize) -> Result<GpuInfo, GpuError> {
 
 /// Those that can be used; where none can, what is wrong with the first, or that there is
 /// none.
-fn all(found: Found) -> Result<Vec<GpuInfo>, GpuError> {
+fn all(found: FoundGpus) -> Result<Vec<GpuInfo>, GpuError> {
     if !found.usable.is_empty() {
         return Ok(found.usable);
     }
@@ -129,7 +129,7 @@ fn all(found: Found) -> Result<Vec<GpuInfo>, GpuError> {
     Err(first.map_or_else(|| absent(&found, 0), |(_, why)| why.clone()))
 }
 
-fn absent(found: &Found, index: usize) -> GpuError {
+fn absent(found: &FoundGpus, index: usize) -> GpuError {
     GpuError::Absent {
         index,
         count: found.usable.len() + found.unusable.len(),

@@ -24,7 +24,7 @@ pub use ledger::{Booking, Ledger, NoRoom};
 pub use pinning::{pin_current_thread, thread_pool, yield_to_all_others};
 pub use size::{format_bytes, parse_bytes};
 
-use gpu::{Found, GpuInfo};
+use gpu::{FoundGpus, GpuInfo};
 use simulated::{DeviceClass, DeviceProfile};
 
 /// Something workers compute on.
@@ -141,11 +141,11 @@ const MOST_PARTITIONS: usize = 8;
 impl Devices {
     /// One partition a core, or a few of several cores on a large machine.
     pub fn default_of(host: &Host) -> Self {
-        Devices::default_with(host, &Found::default())
+        Devices::default_with(host, &FoundGpus::default())
     }
 
     /// The same behind the GPUs that can be used.
-    pub fn default_with(host: &Host, gpus: &Found) -> Self {
+    pub fn default_with(host: &Host, gpus: &FoundGpus) -> Self {
         let mut all = Devices::none();
         for info in &gpus.usable {
             // Whoever found them found each once.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gpu::{Found, GpuError, find_gpus, look_at};
+use super::gpu::{FoundGpus, GpuError, find_gpus, look_at};
 use super::gpus::is_gpu;
 use super::simulated::{DeviceProfile, find_profile};
 use super::{Device, DeviceError, DeviceKind, Devices, Host, MemorySpace, SpaceId, cpu_partition};
@@ -31,7 +31,7 @@ impl Devices {
     pub fn named_with(
         names: &[String],
         host: &Host,
-        look: impl Fn(Option<usize>) -> Result<Found, GpuError>,
+        look: impl Fn(Option<usize>) -> Result<FoundGpus, GpuError>,
     ) -> Result<Self, DeviceError> {
         let mut found = Devices::none();
         let each = names.iter().flat_map(|n| n.split([',', ' ']));

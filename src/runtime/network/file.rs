@@ -25,15 +25,15 @@ use super::window::{Conv2d, Pool, Sides};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayersFile {
-    layers: Vec<toml::Spanned<Layer>>,
+    layers: Vec<toml::Spanned<WrittenLayer>>,
 }
 
 /// One layer as written: a flat table, so that a wrong field is named at its line.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Layer {
+struct WrittenLayer {
     name: String,
-    op: Kind,
+    op: LayerKind,
     from: Option<Vec<String>>,
     channels: Option<usize>,
     kernel: Option<Sides>,
@@ -52,7 +52,7 @@ struct Layer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+enum LayerKind {
     Conv2d,
     BatchNorm,
     Relu,
@@ -97,7 +97,7 @@ impl LayersFile {
     }
 }
 
-fn add(builder: &mut GraphBuilder, layer: &Layer) -> Result<(), GraphError> {
+fn add(builder: &mut GraphBuilder, layer: &WrittenLayer) -> Result<(), GraphError> {
     let inputs = match &layer.from {
         None => vec![builder.last()],
         Some(names) => names
@@ -109,7 +109,7 @@ fn add(builder: &mut GraphBuilder, layer: &Layer) -> Result<(), GraphError> {
     Ok(())
 }
 
-fn find(builder: &GraphBuilder, layer: &Layer, name: &str) -> Result<NodeId, GraphError> {
+fn find(builder: &GraphBuilder, layer: &WrittenLayer, name: &str) -> Result<NodeId, GraphError> {
     builder.find(name).ok_or_else(|| {
         layer.error(format!(
             "from: no layer `{name}` before this one (`input` is the sample)"
@@ -117,7 +117,7 @@ fn find(builder: &GraphBuilder, layer: &Layer, name: &str) -> Result<NodeId, Gra
     })
 }
 
-impl Layer {
+impl WrittenLayer {
     fn error(&self, reason: String) -> GraphError {
         GraphError::Layer {
             layer: self.name.clone(),
@@ -132,7 +132,7 @@ impl Layer {
     fn operation(&self) -> Result<Op, GraphError> {
         self.refuse_strays()?;
         Ok(match self.op {
-            Kind::Conv2d => Op::Conv2d(Conv2d {
+            LayerKind::Conv2d => Op::Conv2d(Conv2d {
                 channels: self.need("channels", self.channels)?,
                 kernel: self.need("kernel", self.kernel)?,
                 stride: self.stride.unwrap_or(1),
@@ -141,33 +141,33 @@ impl Layer {
                 groups: self.groups.unwrap_or(1),
                 bias: self.bias.unwrap_or(false),
             }),
-            Kind::BatchNorm => Op::BatchNorm {
+            LayerKind::BatchNorm => Op::BatchNorm {
                 eps: self.eps.unwrap_or(1e-5),
             },
-            Kind::Relu => Op::Relu,
-            Kind::Relu6 => Op::Relu6,
-            Kind::Scale => Op::Scale {
+            LayerKind::Relu => Op::Relu,
+            LayerKind::Relu6 => Op::Relu6,
+            LayerKind::Scale => Op::Scale {
                 by: self.need("by", self.by)?,
             },
-            Kind::MaxPool => Op::MaxPool(self.pool()?),
-            Kind::AvgPool => Op::AvgPool(self.pool()?),
-            Kind::GlobalAvgPool => Op::GlobalAvgPool,
-            Kind::AdaptiveAvgPool => Op::AdaptiveAvgPool {
+            LayerKind::MaxPool => Op::MaxPool(self.pool()?),
+            LayerKind::AvgPool => Op::AvgPool(self.pool()?),
+            LayerKind::GlobalAvgPool => Op::GlobalAvgPool,
+            LayerKind::AdaptiveAvgPool => Op::AdaptiveAvgPool {
                 height: self.need("height", self.height)?,
                 width: self.need("width", self.width)?,
             },
-            Kind::Linear => Op::Linear {
+            LayerKind::Linear => Op::Linear {
                 features: self.need("features", self.features)?,
                 bias: self.bias.unwrap_or(true),
             },
-            Kind::Add => Op::Add,
-            Kind::Concat => Op::Concat,
-            Kind::Flatten => Op::Flatten,
-            Kind::Upscale => Op::Upscale {
+            LayerKind::Add => Op::Add,
+            LayerKind::Concat => Op::Concat,
+            LayerKind::Flatten => Op::Flatten,
+            LayerKind::Upscale => Op::Upscale {
                 height: self.need("height", self.height)?,
                 width: self.need("width", self.width)?,
             },
-            Kind::Softmax => Op::Softmax,
+            LayerKind::Softmax => Op::Softmax,
         })
     }
 
@@ -192,15 +192,15 @@ impl Layer {
     fn refuse_strays(&self) -> Result<(), GraphError> {
         let window = ["kernel", "stride", "padding"];
         let known: &[&str] = match self.op {
-            Kind::Conv2d => &[
+            LayerKind::Conv2d => &[
                 "channels", "kernel", "stride", "padding", "dilation", "groups", "bias",
             ],
-            Kind::MaxPool => &window,
-            Kind::AvgPool => &["kernel", "stride", "padding", "count_include_pad"],
-            Kind::Linear => &["features", "bias"],
-            Kind::Upscale | Kind::AdaptiveAvgPool => &["height", "width"],
-            Kind::Scale => &["by"],
-            Kind::BatchNorm => &["eps"],
+            LayerKind::MaxPool => &window,
+            LayerKind::AvgPool => &["kernel", "stride", "padding", "count_include_pad"],
+            LayerKind::Linear => &["features", "bias"],
+            LayerKind::Upscale | LayerKind::AdaptiveAvgPool => &["height", "width"],
+            LayerKind::Scale => &["by"],
+            LayerKind::BatchNorm => &["eps"],
             _ => &[],
         };
         match self.written().find(|field| !known.contains(field)) {

@@ -19,7 +19,7 @@ pub use op::{Activation, Op};
 pub use parameters::{Parameter, ParameterRole};
 pub use shape::Shape;
 pub use weights::{
-    Filling, Foreign, Handful, Ignored, Mismatch, Naming, Note, Pattern, Weights, WeightsError,
-    fillings,
+    Filling, Foreign, Handful, Ignored, Mismatch, Naming, Pattern, Weights, WeightsError,
+    WeightsNote, fillings,
 };
 pub use window::{Conv2d, Pool, Sides};

@@ -9,7 +9,7 @@ use super::shape::Shape;
 /// Height and width of a kernel, or of the padding around an image; written as one
 /// number where both are the same, else as `[height, width]`.
 #[derive(Clone, Copy, Debug, PartialEq, Hash, Eq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "WrittenSides", into = "WrittenSides")]
 pub struct Sides {
     pub height: usize,
     pub width: usize,
@@ -58,26 +58,26 @@ impl fmt::Display for Sides {
     untagged,
     expecting = "expected a whole number, or [height, width] as whole numbers"
 )]
-enum Written {
+enum WrittenSides {
     Square(usize),
     Both(usize, usize),
 }
 
-impl From<Written> for Sides {
-    fn from(written: Written) -> Self {
+impl From<WrittenSides> for Sides {
+    fn from(written: WrittenSides) -> Self {
         match written {
-            Written::Square(side) => Sides::square(side),
-            Written::Both(height, width) => Sides { height, width },
+            WrittenSides::Square(side) => Sides::square(side),
+            WrittenSides::Both(height, width) => Sides { height, width },
         }
     }
 }
 
-impl From<Sides> for Written {
+impl From<Sides> for WrittenSides {
     fn from(Sides { height, width }: Sides) -> Self {
         if height == width {
-            Written::Square(height)
+            WrittenSides::Square(height)
         } else {
-            Written::Both(height, width)
+            WrittenSides::Both(height, width)
         }
     }
 }

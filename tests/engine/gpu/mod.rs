@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::Matrix;
-use divisi::device::gpu::{Found, GpuInfo};
+use divisi::device::gpu::{FoundGpus, GpuInfo};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::Ensemble;
 use divisi::serving::{Engine, EngineError, EngineOptions, Request};
@@ -57,7 +57,7 @@ impl Bed {
             cores: vec![0, 1],
             memory_bytes: 4 << 30,
         };
-        let found = Found {
+        let found = FoundGpus {
             usable: vec![info(0), info(1)],
             unusable: Vec::new(),
         };

@@ -134,7 +134,7 @@ fn where_nothing_has_room_the_door_closes_and_says_why() {
         memory_bytes: pool + (1 << 10),
     };
     let names = ["cuda:0".to_owned(), "cpu:0".to_owned()];
-    let found = divisi::device::gpu::Found {
+    let found = divisi::device::gpu::FoundGpus {
         usable: vec![info(0)],
         unusable: Vec::new(),
     };

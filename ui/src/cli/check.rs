@@ -7,7 +7,7 @@ use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::format_bytes;
 use divisi::ensemble::{Affine, Normalisation};
-use divisi::network::Note;
+use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use serde::Serialize;
 
@@ -115,7 +115,12 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
                 Normalisation::All(affine) => vec![*affine],
                 Normalisation::Each(channels) => channels.to_vec(),
             },
-            weights: member.weights.notes().iter().map(Note::to_string).collect(),
+            weights: member
+                .weights
+                .notes()
+                .iter()
+                .map(WeightsNote::to_string)
+                .collect(),
             parameters: member.graph.parameter_count(),
             flops: member.graph.flops(),
             bytes: bytes_on(opened, footprints, 0, index),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use divisi::device::gpu::{self, Found, Gauges, GpuError, GpuInfo, find_gpus};
+use divisi::device::gpu::{self, FoundGpus, Gauges, GpuError, GpuInfo, find_gpus};
 use divisi::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
 use divisi::device::{Devices, Host, format_bytes};
 use serde::Serialize;
@@ -114,11 +114,11 @@ pub struct GpuRow {
 
 impl MachineReport {
     /// Looks around; GPUs are opened to ask how they are doing.
-    pub fn look(host: &Host, found: Result<Found, GpuError>) -> Self {
+    pub fn look(host: &Host, found: Result<FoundGpus, GpuError>) -> Self {
         let (default, _) = Devices::of_machine(host, found.clone());
         let (found, no_gpus) = match found {
             Ok(found) => (found, None),
-            Err(why) => (Found::default(), Some(why.to_string())),
+            Err(why) => (FoundGpus::default(), Some(why.to_string())),
         };
         MachineReport {
             cores: host.cores.clone(),
@@ -143,7 +143,7 @@ impl MachineReport {
 }
 
 /// GPUs in the order of their numbers.
-fn rows(found: Found) -> Vec<GpuRow> {
+fn rows(found: FoundGpus) -> Vec<GpuRow> {
     let usable = found.usable.into_iter();
     let usable = usable.map(|info| (info.index, GpuRow::usable(info)));
     let unusable = found.unusable.into_iter();

@@ -7,18 +7,18 @@ use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
 
 use crate::compute::ComputeError;
 use crate::compute::gpu::{GpuOp, Precision};
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 use crate::device::cuda::gpu_error;
 use crate::device::gpu::GpuError;
 use crate::lock::lock;
 use crate::network::{Activation, Conv2d};
 
-use super::dense::{Dense, Way};
-use super::work::{Queue, Work};
+use super::dense::{Dense, DenseMethod};
+use super::work::{Queue, QueuedWork};
 
 /// What a choice depends on. Buffers differ between lanes, their layout does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Shape {
+struct DenseShape {
     conv: Conv2d,
     precision: Precision,
     rows: usize,
@@ -34,7 +34,7 @@ struct Shape {
 /// What was chosen so far, by all lanes of one GPU.
 #[derive(Default)]
 pub(super) struct Choices {
-    known: Mutex<HashMap<Shape, Way>>,
+    known: Mutex<HashMap<DenseShape, DenseMethod>>,
 }
 
 /// Runs of each way that are timed, after one that is not.
@@ -55,7 +55,7 @@ impl Choices {
     ///
     /// # Errors
     /// No way works, or the GPU is lost.
-    pub fn way(&self, dense: &Dense<'_>) -> Result<Way, ComputeError> {
+    pub fn way(&self, dense: &Dense<'_>) -> Result<DenseMethod, ComputeError> {
         let shape = shape(dense);
         if let Some(way) = lock(&self.known).get(&shape) {
             return Ok(*way);
@@ -66,12 +66,12 @@ impl Choices {
     }
 }
 
-fn shape(dense: &Dense<'_>) -> Shape {
+fn shape(dense: &Dense<'_>) -> DenseShape {
     let step = dense.step;
     // Alignment decides which algorithms there are; more than 256 bytes decides nothing.
     let unit = 256 / dense.memory.precision.bytes();
-    let of = |v: &View| [v.height, v.width, v.channels, v.pitch, v.first % unit];
-    Shape {
+    let of = |v: &TensorView| [v.height, v.width, v.channels, v.pitch, v.first % unit];
+    DenseShape {
         conv: match step.op {
             GpuOp::Dense(conv) => conv,
             _ => Conv2d::new(step.output.channels, 1),
@@ -87,8 +87,8 @@ fn shape(dense: &Dense<'_>) -> Shape {
     }
 }
 
-fn fastest(dense: &Dense<'_>) -> Result<Way, ComputeError> {
-    let mut best: Option<(f32, Way)> = None;
+fn fastest(dense: &Dense<'_>) -> Result<DenseMethod, ComputeError> {
+    let mut best: Option<(f32, DenseMethod)> = None;
     let mut why = None;
     for way in dense.ways() {
         let timed = dense.works(way).and_then(|works| time(dense.queue, &works));
@@ -106,7 +106,7 @@ fn fastest(dense: &Dense<'_>) -> Result<Way, ComputeError> {
 }
 
 /// Milliseconds of one run on the GPU.
-fn time(queue: &Queue, works: &[Work]) -> Result<f32, ComputeError> {
+fn time(queue: &Queue, works: &[QueuedWork]) -> Result<f32, ComputeError> {
     let mark = || {
         let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
         queue.stream.record_event(flags).map_err(gpu_error)

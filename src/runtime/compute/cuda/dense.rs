@@ -2,22 +2,22 @@
 
 use crate::compute::ComputeError;
 use crate::compute::gpu::{GpuOp, GpuStep, Precision, StepArrays};
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 use crate::device::gpu::GpuError;
 use crate::network::{Activation, Conv2d};
 
 #[cfg(feature = "cudnn")]
-use super::dnn::{ALGORITHMS, Convolution, Ends, Operands};
+use super::dnn::{ALGORITHMS, DnnConvolution, FusedEnds, Operands};
 use super::gemm::{Gemm, Product};
-use super::kernels::{Kernels, Name};
-use super::operands::{Memory, int};
-use super::params::{Gather, Params, Pointwise};
+use super::kernels::{KernelName, Kernels};
+use super::operands::{LaneMemory, int};
+use super::params::{GatherParams, Params, PointwiseParams};
 use super::steps::convolved;
-use super::work::{Queue, Work};
+use super::work::{Queue, QueuedWork};
 
 /// A way to compute a dense convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum DenseMethod {
     /// One matrix product: kernels of 1×1. The number is the algorithm's rank among those
     /// that the library proposes.
     Product(usize),
@@ -30,7 +30,7 @@ pub(super) enum Way {
 
 /// What is gathered at once: whole rows of the batch, or lines of one row's image.
 #[derive(Clone, Copy)]
-struct Piece {
+struct WindowPiece {
     first: usize,
     rows: usize,
     line: usize,
@@ -44,7 +44,7 @@ const RANKS: usize = 4;
 pub(super) struct Dense<'a> {
     pub kernels: &'a Kernels,
     pub queue: &'a Queue,
-    pub memory: &'a Memory,
+    pub memory: &'a LaneMemory,
     pub step: &'a GpuStep,
     pub arrays: &'a StepArrays,
     pub rows: usize,
@@ -52,24 +52,24 @@ pub(super) struct Dense<'a> {
 
 impl Dense<'_> {
     /// Every way that may work, likely ones first.
-    pub fn ways(&self) -> Vec<Way> {
-        let mut ways: Vec<Way> = Vec::new();
+    pub fn ways(&self) -> Vec<DenseMethod> {
+        let mut ways: Vec<DenseMethod> = Vec::new();
         if self.is_product() {
-            ways.extend((0..RANKS).map(Way::Product));
+            ways.extend((0..RANKS).map(DenseMethod::Product));
         }
         #[cfg(feature = "cudnn")]
         for algorithm in 0..ALGORITHMS.len() {
-            ways.push(Way::Dnn {
+            ways.push(DenseMethod::Dnn {
                 algorithm,
                 fused: true,
             });
-            ways.push(Way::Dnn {
+            ways.push(DenseMethod::Dnn {
                 algorithm,
                 fused: false,
             });
         }
         if !self.is_product() {
-            ways.extend([Way::Gathered(0), Way::Gathered(1)]);
+            ways.extend([DenseMethod::Gathered(0), DenseMethod::Gathered(1)]);
         }
         ways
     }
@@ -78,12 +78,12 @@ impl Dense<'_> {
     ///
     /// # Errors
     /// It is not possible for these operands.
-    pub fn works(&self, way: Way) -> Result<Vec<Work>, ComputeError> {
+    pub fn works(&self, way: DenseMethod) -> Result<Vec<QueuedWork>, ComputeError> {
         match way {
-            Way::Product(rank) => self.product(rank),
+            DenseMethod::Product(rank) => self.product(rank),
             #[cfg(feature = "cudnn")]
-            Way::Dnn { algorithm, fused } => self.dnn(algorithm, fused),
-            Way::Gathered(rank) => self.gathered(rank),
+            DenseMethod::Dnn { algorithm, fused } => self.dnn(algorithm, fused),
+            DenseMethod::Gathered(rank) => self.gathered(rank),
         }
     }
 
@@ -116,7 +116,8 @@ impl Dense<'_> {
     fn matrices(&self, from: u64, from_pitch: usize, first: usize, pixels: usize) -> Product {
         let step = self.step;
         let bytes = self.precision().bytes();
-        let at = |view: &View| self.memory.address(view) + (first * view.pitch * bytes) as u64;
+        let at =
+            |view: &TensorView| self.memory.address(view) + (first * view.pitch * bytes) as u64;
         let conv = self.conv();
         Product {
             precision: self.precision(),
@@ -135,15 +136,20 @@ impl Dense<'_> {
         }
     }
 
-    fn gemm(&self, product: Product, rank: usize, workspace: usize) -> Result<Work, ComputeError> {
+    fn gemm(
+        &self,
+        product: Product,
+        rank: usize,
+        workspace: usize,
+    ) -> Result<QueuedWork, ComputeError> {
         let found = Gemm::candidates(&self.queue.blas, product, workspace, RANKS)?;
         // For other rows there may be fewer: then the last one there is.
         let gemm = found.into_iter().take(rank + 1).last();
-        gemm.map(Work::Product)
+        gemm.map(QueuedWork::Product)
             .ok_or_else(|| GpuError::Other("cuBLASLt proposes no algorithm".into()).into())
     }
 
-    fn product(&self, rank: usize) -> Result<Vec<Work>, ComputeError> {
+    fn product(&self, rank: usize) -> Result<Vec<QueuedWork>, ComputeError> {
         let input = &self.step.input;
         let from = self.memory.address(input);
         let product = self.matrices(from, input.pitch, 0, self.pixels());
@@ -154,15 +160,15 @@ impl Dense<'_> {
     }
 
     /// ReLU6, which the matrix library does not know, over the output in place.
-    fn clipped(&self) -> Option<Work> {
+    fn clipped(&self) -> Option<QueuedWork> {
         (self.step.activation == Some(Activation::Relu6))
             .then(|| self.tail(StepArrays::default(), None))
     }
 
     /// A pass over the output in place.
-    fn tail(&self, arrays: StepArrays, residual: Option<&View>) -> Work {
+    fn tail(&self, arrays: StepArrays, residual: Option<&TensorView>) -> QueuedWork {
         let output = &self.step.output;
-        let params = Pointwise {
+        let params = PointwiseParams {
             from: self.memory.address(output),
             to: self.memory.address(output),
             from_pitch: int(output.pitch),
@@ -174,14 +180,16 @@ impl Dense<'_> {
         let values = self.pixels() * output.channels;
         let threads = values.div_ceil(16 / self.precision().bytes()) as u64;
         let params = Params::Pointwise(params);
-        Work::Kernel(
-            self.kernels
-                .launch(Name::Pointwise, self.precision(), threads, params),
-        )
+        QueuedWork::Kernel(self.kernels.launch(
+            KernelName::Pointwise,
+            self.precision(),
+            threads,
+            params,
+        ))
     }
 
     #[cfg(feature = "cudnn")]
-    fn dnn(&self, algorithm: usize, fused: bool) -> Result<Vec<Work>, ComputeError> {
+    fn dnn(&self, algorithm: usize, fused: bool) -> Result<Vec<QueuedWork>, ComputeError> {
         let step = self.step;
         let residual = step.residual.map(|view| (self.memory.address(&view), view));
         let bare = step.residual.is_none() && step.activation.is_none();
@@ -190,7 +198,7 @@ impl Dense<'_> {
         if fused && (bare || !known || self.arrays.narrow_bias.is_none()) {
             return Err(GpuError::Other("nothing that cuDNN fuses".into()).into());
         }
-        let ends = Ends {
+        let ends = FusedEnds {
             bias: self.memory.array(self.arrays.narrow_bias),
             residual,
             relu: step.activation == Some(Activation::Relu),
@@ -205,8 +213,8 @@ impl Dense<'_> {
             ends: fused.then_some(ends),
         };
         let all = self.queue.workspace.bytes;
-        let conv = Convolution::new(&self.queue.dnn, operands, ALGORITHMS[algorithm], all)?;
-        let mut works = vec![Work::Convolution(conv)];
+        let conv = DnnConvolution::new(&self.queue.dnn, operands, ALGORITHMS[algorithm], all)?;
+        let mut works = vec![QueuedWork::Convolution(conv)];
         if !fused && !bare {
             works.push(self.tail(*self.arrays, step.residual.as_ref()));
         }
@@ -216,7 +224,7 @@ impl Dense<'_> {
     /// Part of the workspace that is left to products: larger ones want some.
     const FOR_PRODUCTS: usize = 2 << 20;
 
-    fn gathered(&self, rank: usize) -> Result<Vec<Work>, ComputeError> {
+    fn gathered(&self, rank: usize) -> Result<Vec<QueuedWork>, ComputeError> {
         let bytes = self.precision().bytes();
         // Rows of the gathered matrix begin at multiples of 16 bytes.
         let columns = self.conv().kernel.area() * self.step.input.channels;
@@ -236,7 +244,7 @@ impl Dense<'_> {
 
     /// Pieces whose windows fit the workspace, where those of an output line take `line`
     /// bytes.
-    fn pieces(&self, line: usize) -> Result<Vec<Piece>, ComputeError> {
+    fn pieces(&self, line: usize) -> Result<Vec<WindowPiece>, ComputeError> {
         let height = self.step.output.height;
         let workspace = self.queue.workspace.bytes;
         let room = workspace.saturating_sub(Self::FOR_PRODUCTS) / line.max(1);
@@ -245,7 +253,7 @@ impl Dense<'_> {
             return Err(GpuError::Other("windows do not fit the workspace".into()).into());
         }
         if whole > 0 {
-            let piece = |first| Piece {
+            let piece = |first| WindowPiece {
                 first,
                 rows: whole.min(self.rows - first),
                 line: 0,
@@ -255,7 +263,7 @@ impl Dense<'_> {
         }
         let of_row = |first| {
             let lines = (0..height).step_by(room);
-            lines.map(move |line| Piece {
+            lines.map(move |line| WindowPiece {
                 first,
                 rows: 1,
                 line,
@@ -265,14 +273,14 @@ impl Dense<'_> {
         Ok((0..self.rows).flat_map(of_row).collect())
     }
 
-    fn gather(&self, piece: Piece, to: u64, pitch: usize) -> Work {
+    fn gather(&self, piece: WindowPiece, to: u64, pitch: usize) -> QueuedWork {
         let (input, output) = (&self.step.input, &self.step.output);
         let skipped = piece.first * input.sample_stride() * self.precision().bytes();
         let mut window = convolved(piece.rows, self.conv(), input, output);
         // Windows of later lines begin so much further down.
         window.pad_height -= int(piece.line * self.conv().stride);
         window.out_height = int(piece.lines);
-        let params = Gather {
+        let params = GatherParams {
             from: self.memory.address(input) + skipped as u64,
             to,
             from_pitch: int(input.pitch),
@@ -283,9 +291,11 @@ impl Dense<'_> {
         let values = piece.rows * piece.lines * output.width * pitch;
         let threads = values.div_ceil(16 / self.precision().bytes()) as u64;
         let params = Params::Gather(params);
-        Work::Kernel(
-            self.kernels
-                .launch(Name::Gather, self.precision(), threads, params),
-        )
+        QueuedWork::Kernel(self.kernels.launch(
+            KernelName::Gather,
+            self.precision(),
+            threads,
+            params,
+        ))
     }
 }

@@ -10,7 +10,7 @@ use candle_core::cuda_backend::cudarc::driver::CudaStream;
 
 use crate::compute::ComputeError;
 use crate::compute::gpu::Precision;
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 use crate::device::gpu::{DeviceSlice, GpuError};
 use crate::network::Conv2d;
 
@@ -39,14 +39,14 @@ impl Drop for Dnn {
 }
 
 /// An algorithm of the library.
-pub(super) type Algorithm = sys::cudnnConvolutionFwdAlgo_t;
+pub(super) type DnnAlgorithm = sys::cudnnConvolutionFwdAlgo_t;
 
 /// Algorithms that may take channels-last images, likely ones first.
-pub(super) const ALGORITHMS: [Algorithm; 4] = [
-    Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
-    Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
-    Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
-    Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD,
+pub(super) const ALGORITHMS: [DnnAlgorithm; 4] = [
+    DnnAlgorithm::CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+    DnnAlgorithm::CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
+    DnnAlgorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
+    DnnAlgorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD,
 ];
 
 /// Operands of one convolution: views with their addresses.
@@ -55,37 +55,37 @@ pub(super) struct Operands {
     pub precision: Precision,
     pub rows: usize,
     pub conv: Conv2d,
-    pub input: (u64, View),
-    pub output: (u64, View),
+    pub input: (u64, TensorView),
+    pub output: (u64, TensorView),
     pub filters: u64,
     /// Applied with the convolution; none: only the convolution.
-    pub ends: Option<Ends>,
+    pub ends: Option<FusedEnds>,
 }
 
 /// What follows the convolution in the same call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
+pub(super) struct FusedEnds {
     /// In the operands' precision.
     pub bias: u64,
-    pub residual: Option<(u64, View)>,
+    pub residual: Option<(u64, TensorView)>,
     pub relu: bool,
 }
 
 /// One convolution, ready to be queued again and again.
-pub(super) struct Convolution {
+pub(super) struct DnnConvolution {
     operands: Operands,
-    algorithm: Algorithm,
+    algorithm: DnnAlgorithm,
     workspace: usize,
-    input: Tensor,
-    output: Tensor,
-    residual: Option<Tensor>,
-    bias: Tensor,
-    filter: Filter,
-    window: Window,
-    activation: Activation,
+    input: TensorDescriptor,
+    output: TensorDescriptor,
+    residual: Option<TensorDescriptor>,
+    bias: TensorDescriptor,
+    filter: FilterDescriptor,
+    window: ConvolutionDescriptor,
+    activation: ActivationDescriptor,
 }
 
-impl Convolution {
+impl DnnConvolution {
     /// Describes it.
     ///
     /// # Errors
@@ -93,22 +93,22 @@ impl Convolution {
     pub fn new(
         dnn: &Dnn,
         operands: Operands,
-        algorithm: Algorithm,
+        algorithm: DnnAlgorithm,
         workspace: usize,
     ) -> Result<Self, ComputeError> {
         let (rows, precision) = (operands.rows, operands.precision);
         let channels = operands.output.1.channels;
         let residual = operands.ends.and_then(|ends| ends.residual);
-        let residual = residual.map(|(_, view)| Tensor::image(rows, view, precision));
+        let residual = residual.map(|(_, view)| TensorDescriptor::image(rows, view, precision));
         let bias = [1, number(channels), 1, 1];
-        let mut made = Convolution {
-            input: Tensor::image(rows, operands.input.1, precision)?,
-            output: Tensor::image(rows, operands.output.1, precision)?,
+        let mut made = DnnConvolution {
+            input: TensorDescriptor::image(rows, operands.input.1, precision)?,
+            output: TensorDescriptor::image(rows, operands.output.1, precision)?,
             residual: residual.transpose()?,
-            bias: Tensor::packed(bias, [number(channels), 1, 1, 1], precision)?,
-            filter: Filter::new(operands.conv, operands.input.1.channels, precision)?,
-            window: Window::new(operands.conv, precision)?,
-            activation: Activation::new(operands.ends.is_some_and(|e| e.relu))?,
+            bias: TensorDescriptor::packed(bias, [number(channels), 1, 1, 1], precision)?,
+            filter: FilterDescriptor::new(operands.conv, operands.input.1.channels, precision)?,
+            window: ConvolutionDescriptor::new(operands.conv, precision)?,
+            activation: ActivationDescriptor::new(operands.ends.is_some_and(|e| e.relu))?,
             operands,
             algorithm,
             workspace: 0,
@@ -172,7 +172,7 @@ impl Convolution {
         &self,
         dnn: &Dnn,
         workspace: &DeviceSlice,
-        ends: Ends,
+        ends: FusedEnds,
     ) -> result::CudnnResult<()> {
         let o = &self.operands;
         let one = 1f32;
@@ -221,19 +221,19 @@ fn number(value: usize) -> c_int {
     c_int::try_from(value).unwrap_or(c_int::MAX)
 }
 
-struct Tensor(sys::cudnnTensorDescriptor_t);
+struct TensorDescriptor(sys::cudnnTensorDescriptor_t);
 
 // SAFETY: descriptions are plain memory that is only read once they are made.
-unsafe impl Send for Tensor {}
+unsafe impl Send for TensorDescriptor {}
 
-impl Tensor {
+impl TensorDescriptor {
     /// An image of a batch, channels-last at its pitch.
-    fn image(rows: usize, view: View, precision: Precision) -> Result<Self, ComputeError> {
+    fn image(rows: usize, view: TensorView, precision: Precision) -> Result<Self, ComputeError> {
         let (height, width) = (number(view.height), number(view.width));
         let shape = [number(rows), number(view.channels), height, width];
         let line = number(view.width * view.pitch);
         let strides = [number(view.sample_stride()), 1, line, number(view.pitch)];
-        Tensor::packed(shape, strides, precision)
+        TensorDescriptor::packed(shape, strides, precision)
     }
 
     fn packed(
@@ -241,7 +241,7 @@ impl Tensor {
         strides: [c_int; 4],
         precision: Precision,
     ) -> Result<Self, ComputeError> {
-        let made = Tensor(result::create_tensor_descriptor().map_err(refused)?);
+        let made = TensorDescriptor(result::create_tensor_descriptor().map_err(refused)?);
         // SAFETY: just created.
         let set =
             unsafe { result::set_tensor4d_descriptor_ex(made.0, kind(precision), shape, strides) };
@@ -250,21 +250,21 @@ impl Tensor {
     }
 }
 
-impl Drop for Tensor {
+impl Drop for TensorDescriptor {
     fn drop(&mut self) {
         // SAFETY: created above, destroyed once.
         let _ = unsafe { result::destroy_tensor_descriptor(self.0) };
     }
 }
 
-struct Filter(sys::cudnnFilterDescriptor_t);
+struct FilterDescriptor(sys::cudnnFilterDescriptor_t);
 
 // SAFETY: as for tensors.
-unsafe impl Send for Filter {}
+unsafe impl Send for FilterDescriptor {}
 
-impl Filter {
+impl FilterDescriptor {
     fn new(conv: Conv2d, inputs: usize, precision: Precision) -> Result<Self, ComputeError> {
-        let made = Filter(result::create_filter_descriptor().map_err(refused)?);
+        let made = FilterDescriptor(result::create_filter_descriptor().map_err(refused)?);
         let (height, width) = (number(conv.kernel.height), number(conv.kernel.width));
         let shape = [number(conv.channels), number(inputs), height, width];
         let last = sys::cudnnTensorFormat_t::CUDNN_TENSOR_NHWC;
@@ -275,22 +275,22 @@ impl Filter {
     }
 }
 
-impl Drop for Filter {
+impl Drop for FilterDescriptor {
     fn drop(&mut self) {
         // SAFETY: created above, destroyed once.
         let _ = unsafe { result::destroy_filter_descriptor(self.0) };
     }
 }
 
-struct Window(sys::cudnnConvolutionDescriptor_t);
+struct ConvolutionDescriptor(sys::cudnnConvolutionDescriptor_t);
 
 // SAFETY: as for tensors.
-unsafe impl Send for Window {}
+unsafe impl Send for ConvolutionDescriptor {}
 
-impl Window {
+impl ConvolutionDescriptor {
     fn new(conv: Conv2d, precision: Precision) -> Result<Self, ComputeError> {
         use sys::cudnnMathType_t as Math;
-        let made = Window(result::create_convolution_descriptor().map_err(refused)?);
+        let made = ConvolutionDescriptor(result::create_convolution_descriptor().map_err(refused)?);
         let (stride, dilation) = (number(conv.stride), number(conv.dilation));
         let math = match precision {
             // Without TF32, which the default allows.
@@ -318,19 +318,19 @@ impl Window {
     }
 }
 
-impl Drop for Window {
+impl Drop for ConvolutionDescriptor {
     fn drop(&mut self) {
         // SAFETY: created above, destroyed once.
         let _ = unsafe { result::destroy_convolution_descriptor(self.0) };
     }
 }
 
-struct Activation(sys::cudnnActivationDescriptor_t);
+struct ActivationDescriptor(sys::cudnnActivationDescriptor_t);
 
 // SAFETY: as for tensors.
-unsafe impl Send for Activation {}
+unsafe impl Send for ActivationDescriptor {}
 
-impl Activation {
+impl ActivationDescriptor {
     fn new(relu: bool) -> Result<Self, ComputeError> {
         use sys::cudnnActivationMode_t as Mode;
         let mode = match relu {
@@ -338,7 +338,7 @@ impl Activation {
             false => Mode::CUDNN_ACTIVATION_IDENTITY,
         };
         let nan = sys::cudnnNanPropagation_t::CUDNN_NOT_PROPAGATE_NAN;
-        let mut made = Activation(std::ptr::null_mut());
+        let mut made = ActivationDescriptor(std::ptr::null_mut());
         // SAFETY: the description is written before it is set.
         unsafe {
             let created = sys::cudnnCreateActivationDescriptor(&raw mut made.0);
@@ -350,7 +350,7 @@ impl Activation {
     }
 }
 
-impl Drop for Activation {
+impl Drop for ActivationDescriptor {
     fn drop(&mut self) {
         if !self.0.is_null() {
             // SAFETY: created above, destroyed once.

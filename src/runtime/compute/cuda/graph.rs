@@ -13,14 +13,14 @@ use candle_core::cuda_backend::cudarc::driver::sys::{
 use crate::compute::ComputeError;
 use crate::device::cuda::gpu_error;
 
-use super::lane::Trial;
-use super::work::{Queue, Work};
+use super::lane::QueueTrial;
+use super::work::{Queue, QueuedWork};
 
 /// How a batch is queued.
 pub(super) enum Replay {
     /// It was not queued yet.
     Unknown,
-    Tried(Trial),
+    Tried(QueueTrial),
     /// Step by step: a graph brings nothing, or cannot be had.
     Steps,
     Graph(Captured),
@@ -35,10 +35,10 @@ unsafe impl Send for Captured {}
 
 impl Replay {
     /// Queues the batch.
-    pub fn run(&mut self, queue: &Queue, works: &[Work]) -> Result<(), ComputeError> {
+    pub fn run(&mut self, queue: &Queue, works: &[QueuedWork]) -> Result<(), ComputeError> {
         match std::mem::replace(self, Replay::Steps) {
             Replay::Unknown => {
-                *self = Replay::Tried(Trial::run(queue, works)?);
+                *self = Replay::Tried(QueueTrial::run(queue, works)?);
                 Ok(())
             }
             Replay::Tried(trial) => {
@@ -62,7 +62,7 @@ impl Replay {
 }
 
 /// The works as a graph; none where one of them cannot be captured.
-fn capture(queue: &Queue, works: &[Work]) -> Option<Captured> {
+fn capture(queue: &Queue, works: &[QueuedWork]) -> Option<Captured> {
     // Other threads may call the driver meanwhile without spoiling the capture.
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     queue.stream.begin_capture(mode).ok()?;

@@ -24,7 +24,7 @@ const BLOCKS: u32 = 16;
 
 /// One kernel for all precisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Name {
+pub(super) enum KernelName {
     Place,
     Enter,
     Pointwise,
@@ -41,22 +41,22 @@ pub(super) enum Name {
     Answer,
 }
 
-impl Name {
-    const ALL: [(Name, &'static str); 14] = [
-        (Name::Place, "place"),
-        (Name::Enter, "enter"),
-        (Name::Pointwise, "pointwise"),
-        (Name::MaxPool, "max_pool"),
-        (Name::MeanPool, "mean_pool"),
-        (Name::Regions, "regions"),
-        (Name::Resize, "resize"),
-        (Name::Depthwise, "depthwise"),
-        (Name::Grouped, "grouped"),
-        (Name::Gather, "gather"),
-        (Name::Flatten, "flatten"),
-        (Name::Softmax, "softmax"),
-        (Name::SoftmaxAnswer, "softmax_answer"),
-        (Name::Answer, "answer"),
+impl KernelName {
+    const ALL: [(KernelName, &'static str); 14] = [
+        (KernelName::Place, "place"),
+        (KernelName::Enter, "enter"),
+        (KernelName::Pointwise, "pointwise"),
+        (KernelName::MaxPool, "max_pool"),
+        (KernelName::MeanPool, "mean_pool"),
+        (KernelName::Regions, "regions"),
+        (KernelName::Resize, "resize"),
+        (KernelName::Depthwise, "depthwise"),
+        (KernelName::Grouped, "grouped"),
+        (KernelName::Gather, "gather"),
+        (KernelName::Flatten, "flatten"),
+        (KernelName::Softmax, "softmax"),
+        (KernelName::SoftmaxAnswer, "softmax_answer"),
+        (KernelName::Answer, "answer"),
     ];
 }
 
@@ -70,7 +70,7 @@ const fn suffix(precision: Precision) -> &'static str {
 
 /// Every kernel, loaded.
 pub(super) struct Kernels {
-    functions: HashMap<(Name, &'static str), CudaFunction>,
+    functions: HashMap<(KernelName, &'static str), CudaFunction>,
     most_blocks: u32,
 }
 
@@ -79,7 +79,7 @@ impl Kernels {
     pub fn load(context: &std::sync::Arc<CudaContext>, units: u32) -> Result<Self, ComputeError> {
         let module = context.load_module(Ptx::from_src(PTX)).map_err(gpu_error)?;
         let mut functions = HashMap::new();
-        for (name, text) in Name::ALL {
+        for (name, text) in KernelName::ALL {
             for suffix in ["f32", "bf16", "f16"] {
                 let function = module.load_function(&format!("{text}_{suffix}"));
                 functions.insert((name, suffix), function.map_err(gpu_error)?);
@@ -92,11 +92,17 @@ impl Kernels {
     }
 
     /// A launch of `name` for `threads` threads' worth of work.
-    pub fn launch(&self, name: Name, precision: Precision, threads: u64, params: Params) -> Launch {
+    pub fn launch(
+        &self,
+        name: KernelName,
+        precision: Precision,
+        threads: u64,
+        params: Params,
+    ) -> Launch {
         let blocks = threads.div_ceil(u64::from(BLOCK));
         let most = match name {
             // A block a row.
-            Name::Softmax | Name::SoftmaxAnswer => threads,
+            KernelName::Softmax | KernelName::SoftmaxAnswer => threads,
             _ => blocks,
         };
         let most = u32::try_from(most).unwrap_or(u32::MAX);

@@ -16,45 +16,45 @@ use super::dense::Dense;
 #[cfg(feature = "cudnn")]
 use super::dnn::Dnn;
 use super::graph::Replay;
-use super::kernels::Name;
-use super::operands::{Memory, int};
-use super::params::{PLACED, Params, Place};
-use super::program::Network;
+use super::kernels::KernelName;
+use super::operands::{LaneMemory, int};
+use super::params::{PLACED, Params, PlaceParams};
+use super::program::CudaNetwork;
 use super::steps;
-use super::work::{Queue, Work};
+use super::work::{Queue, QueuedWork};
 
 /// See the module's text.
-pub(super) struct Lane {
+pub(super) struct CudaLane {
     // In this order: graphs and handles go before the stream, the stream before memory.
-    batches: Vec<Batch>,
+    batches: Vec<ReadyBatch>,
     queue: Queue,
     stream: Arc<GpuStream>,
     /// The same, as others see it.
     shown: Arc<dyn Stream>,
-    memory: Memory,
+    memory: LaneMemory,
     rows: usize,
-    network: Arc<Network>,
+    network: Arc<CudaNetwork>,
 }
 
 /// A batch of one number of rows.
-struct Batch {
+struct ReadyBatch {
     rows: usize,
-    works: Vec<Work>,
+    works: Vec<QueuedWork>,
     replay: Replay,
 }
 
 /// Numbers of rows that are kept ready; the one used longest ago goes.
 const KEPT: usize = 48;
 
-impl Lane {
+impl CudaLane {
     /// Memory and a stream for batches of up to `rows`; the ways of its convolutions are
     /// chosen now.
-    pub fn new(network: Arc<Network>, rows: usize) -> Result<Self, ComputeError> {
+    pub fn new(network: Arc<CudaNetwork>, rows: usize) -> Result<Self, ComputeError> {
         let gpu = &network.gpu;
         let layout = LaneLayout::new(&network.plan, rows);
         let lane = DeviceSlice::whole(gpu.allocate(layout.bytes)?);
         let stream = gpu.gpu_stream()?;
-        let memory = Memory {
+        let memory = LaneMemory {
             weights: network.weights(),
             precision: network.plan.precision,
             lane,
@@ -67,7 +67,7 @@ impl Lane {
             dnn: Dnn::new(stream.raw())?,
             workspace: memory.part(&memory.layout.workspace),
         };
-        let mut made = Lane {
+        let mut made = CudaLane {
             batches: Vec::new(),
             queue,
             shown: Arc::<GpuStream>::clone(&stream) as Arc<dyn Stream>,
@@ -94,13 +94,13 @@ impl Lane {
     }
 
     /// Everything that a batch of `rows` rows is queued as.
-    fn works(&self, rows: usize) -> Result<Vec<Work>, ComputeError> {
+    fn works(&self, rows: usize) -> Result<Vec<QueuedWork>, ComputeError> {
         let (network, memory) = (&self.network, &self.memory);
         let kernels = &network.library.kernels;
         let mut works = Vec::new();
         for (step, arrays) in network.plan.steps.iter().zip(&network.arrays.steps) {
             if let Some(launch) = steps::launch(kernels, memory, step, arrays, rows) {
-                works.push(Work::Kernel(launch));
+                works.push(QueuedWork::Kernel(launch));
                 continue;
             }
             let dense = |rows| Dense {
@@ -124,11 +124,11 @@ impl Lane {
     }
 
     /// The batch of `rows` rows, ready; last in the list from now on.
-    fn ready(&mut self, rows: usize) -> Result<&mut Batch, ComputeError> {
+    fn ready(&mut self, rows: usize) -> Result<&mut ReadyBatch, ComputeError> {
         let known = self.batches.iter().position(|b| b.rows == rows);
         let batch = match known {
             Some(at) => self.batches.remove(at),
-            None => Batch {
+            None => ReadyBatch {
                 rows,
                 works: self.works(rows)?,
                 replay: Replay::Unknown,
@@ -164,7 +164,7 @@ impl Lane {
 
     /// Queues the writing of up to [`PLACED`] addresses.
     fn carry(&self, to: u64, addresses: &[u64]) -> Result<(), ComputeError> {
-        let mut place = Place {
+        let mut place = PlaceParams {
             to,
             count: int(addresses.len()),
             unused: 0,
@@ -177,12 +177,12 @@ impl Lane {
         );
         let precision = self.memory.precision;
         kernels
-            .launch(Name::Place, precision, 1, params)
+            .launch(KernelName::Place, precision, 1, params)
             .queue(&self.queue.stream)
     }
 }
 
-impl LaneProgram for Lane {
+impl LaneProgram for CudaLane {
     fn stream(&self) -> &Arc<dyn Stream> {
         &self.shown
     }
@@ -213,7 +213,7 @@ impl LaneProgram for Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for CudaLane {
     fn drop(&mut self) {
         // What is queued reads the memory that goes next. Where the GPU is lost nothing is
         // queued any more.
@@ -222,21 +222,21 @@ impl Drop for Lane {
 }
 
 /// How long a batch took to queue, and to run.
-pub(super) struct Trial {
+pub(super) struct QueueTrial {
     start: CudaEvent,
     end: CudaEvent,
     queued: Duration,
 }
 
-impl Trial {
+impl QueueTrial {
     /// Queues `works` and notes how long that takes.
-    pub fn run(queue: &Queue, works: &[Work]) -> Result<Self, ComputeError> {
+    pub fn run(queue: &Queue, works: &[QueuedWork]) -> Result<Self, ComputeError> {
         let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
         let mark = || queue.stream.record_event(flags).map_err(gpu_error);
         let (start, began) = (mark()?, Instant::now());
         queue.all(works)?;
         let queued = began.elapsed();
-        Ok(Trial {
+        Ok(QueueTrial {
             start,
             end: mark()?,
             queued,

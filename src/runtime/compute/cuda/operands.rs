@@ -1,26 +1,26 @@
 //! Where the operands of a step lie on the device.
 
 use crate::compute::gpu::{LaneLayout, Precision, StepArrays};
-use crate::compute::view::{Place, View};
+use crate::compute::view::{TensorView, ValuePlace};
 use crate::device::gpu::DeviceSlice;
 use crate::network::Activation;
 
-use super::params::Tail;
+use super::params::TailParams;
 
 /// A lane's memory and the network's weights.
-pub(super) struct Memory {
+pub(super) struct LaneMemory {
     pub lane: DeviceSlice,
     pub layout: LaneLayout,
     pub weights: DeviceSlice,
     pub precision: Precision,
 }
 
-impl Memory {
+impl LaneMemory {
     /// Address of a view's first value.
-    pub fn address(&self, view: &View) -> u64 {
+    pub fn address(&self, view: &TensorView) -> u64 {
         let range = match view.place {
-            Place::Slot(slot) => &self.layout.slots[slot],
-            Place::Shared | Place::Input => &self.layout.entry,
+            ValuePlace::Slot(slot) => &self.layout.slots[slot],
+            ValuePlace::Shared | ValuePlace::Input => &self.layout.entry,
         };
         self.lane.address() + (range.start + view.first * self.precision.bytes()) as u64
     }
@@ -34,10 +34,10 @@ impl Memory {
     pub fn tail(
         &self,
         arrays: &StepArrays,
-        residual: Option<&View>,
+        residual: Option<&TensorView>,
         activation: Option<Activation>,
-    ) -> Tail {
-        Tail {
+    ) -> TailParams {
+        TailParams {
             scale: self.array(arrays.scale),
             bias: self.array(arrays.bias),
             residual: residual.map_or(0, |view| self.address(view)),

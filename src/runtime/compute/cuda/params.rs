@@ -6,7 +6,7 @@ use std::ffi::c_void;
 /// What happens to a value before it is written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tail {
+pub(super) struct TailParams {
     /// Float32; 0: none.
     pub scale: u64,
     /// Float32; 0: none.
@@ -24,7 +24,7 @@ pub(super) const PLACED: usize = 256;
 /// Addresses of samples, on their way to a lane's table.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PlaceParams {
     pub to: u64,
     pub count: i32,
     pub unused: i32,
@@ -33,7 +33,7 @@ pub(super) struct Place {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Enter {
+pub(super) struct EnterParams {
     pub samples: u64,
     pub to: u64,
     pub rows: i32,
@@ -45,19 +45,19 @@ pub(super) struct Enter {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pointwise {
+pub(super) struct PointwiseParams {
     pub from: u64,
     pub to: u64,
     pub from_pitch: i32,
     pub to_pitch: i32,
     pub pixels: i64,
     pub channels: i32,
-    pub tail: Tail,
+    pub tail: TailParams,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Window {
+pub(super) struct WindowParams {
     pub rows: i32,
     pub channels: i32,
     pub in_height: i32,
@@ -74,19 +74,19 @@ pub(super) struct Window {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pooling {
+pub(super) struct PoolingParams {
     pub from: u64,
     pub to: u64,
     pub from_pitch: i32,
     pub to_pitch: i32,
-    pub window: Window,
+    pub window: WindowParams,
     pub count_padding: i32,
 }
 
 /// Also for resizing.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Regions {
+pub(super) struct RegionsParams {
     pub from: u64,
     pub to: u64,
     pub from_pitch: i32,
@@ -101,32 +101,32 @@ pub(super) struct Regions {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Grouped {
+pub(super) struct GroupedParams {
     pub from: u64,
     pub weights: u64,
     pub to: u64,
     pub from_pitch: i32,
     pub to_pitch: i32,
-    pub window: Window,
+    pub window: WindowParams,
     pub in_channels: i32,
     pub groups: i32,
-    pub tail: Tail,
+    pub tail: TailParams,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Gather {
+pub(super) struct GatherParams {
     pub from: u64,
     pub to: u64,
     pub from_pitch: i32,
     pub to_pitch: i32,
-    pub window: Window,
+    pub window: WindowParams,
     pub in_channels: i32,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flatten {
+pub(super) struct FlattenParams {
     pub from: u64,
     pub to: u64,
     pub from_pitch: i32,
@@ -138,7 +138,7 @@ pub(super) struct Flatten {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Softmax {
+pub(super) struct SoftmaxParams {
     pub from: u64,
     pub to: u64,
     pub from_pitch: i32,
@@ -149,7 +149,7 @@ pub(super) struct Softmax {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct AnswerParams {
     pub from: u64,
     pub to: u64,
     pub from_pitch: i32,
@@ -161,16 +161,16 @@ pub(super) struct Answer {
 /// The structure of one launch.
 #[derive(Clone, Debug)]
 pub(super) enum Params {
-    Place(Box<Place>),
-    Enter(Enter),
-    Pointwise(Pointwise),
-    Pooling(Pooling),
-    Regions(Regions),
-    Grouped(Grouped),
-    Gather(Gather),
-    Flatten(Flatten),
-    Softmax(Softmax),
-    Answer(Answer),
+    Place(Box<PlaceParams>),
+    Enter(EnterParams),
+    Pointwise(PointwiseParams),
+    Pooling(PoolingParams),
+    Regions(RegionsParams),
+    Grouped(GroupedParams),
+    Gather(GatherParams),
+    Flatten(FlattenParams),
+    Softmax(SoftmaxParams),
+    Answer(AnswerParams),
 }
 
 impl Params {

@@ -11,7 +11,7 @@ use crate::network::{Graph, Weights};
 use super::choices::Choices;
 use super::gemm::Blas;
 use super::kernels::Kernels;
-use super::lane::Lane;
+use super::lane::CudaLane;
 
 /// What all networks on one GPU share.
 pub(super) struct Library {
@@ -21,7 +21,7 @@ pub(super) struct Library {
 }
 
 /// See the module's text.
-pub(super) struct Network {
+pub(super) struct CudaNetwork {
     pub gpu: Arc<CudaGpu>,
     pub library: Arc<Library>,
     pub plan: GpuPlan,
@@ -45,7 +45,7 @@ pub fn lower(
     let arrays = WeightLayout::new(graph, &plan);
     let memory = gpu.allocate(arrays.bytes)?;
     upload(&gpu, &memory, &arrays.fill(graph, weights, &plan))?;
-    Ok(Arc::new(SharedNetwork(Arc::new(Network {
+    Ok(Arc::new(SharedNetwork(Arc::new(CudaNetwork {
         gpu,
         library,
         plan,
@@ -88,11 +88,11 @@ fn upload(gpu: &CudaGpu, to: &Arc<dyn DeviceMemory>, bytes: &[u8]) -> Result<(),
 
 const FLOAT: usize = size_of::<f32>();
 
-struct SharedNetwork(Arc<Network>);
+struct SharedNetwork(Arc<CudaNetwork>);
 
 impl Program for SharedNetwork {
     fn lane(&self, rows: usize) -> Result<Box<dyn LaneProgram>, ComputeError> {
-        Ok(Box::new(Lane::new(Arc::clone(&self.0), rows)?))
+        Ok(Box::new(CudaLane::new(Arc::clone(&self.0), rows)?))
     }
 
     fn weight_bytes(&self) -> u64 {
@@ -100,7 +100,7 @@ impl Program for SharedNetwork {
     }
 }
 
-impl Network {
+impl CudaNetwork {
     /// The weights' memory.
     pub fn weights(&self) -> DeviceSlice {
         DeviceSlice::whole(Arc::clone(&self.weights))

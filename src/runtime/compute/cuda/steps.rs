@@ -1,24 +1,25 @@
 //! Steps that are one launch of one of our kernels.
 
 use crate::compute::gpu::{GpuOp, GpuStep, StepArrays};
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 use crate::network::{Conv2d, Pool};
 
-use super::kernels::{Kernels, Launch, Name};
-use super::operands::{Memory, int};
+use super::kernels::{KernelName, Kernels, Launch};
+use super::operands::{LaneMemory, int};
 use super::params::{
-    Answer, Enter, Flatten, Grouped, Params, Pointwise, Pooling, Regions, Softmax, Window,
+    AnswerParams, EnterParams, FlattenParams, GroupedParams, Params, PointwiseParams,
+    PoolingParams, RegionsParams, SoftmaxParams, WindowParams,
 };
 
 /// The launch of a step for `rows` rows; none for dense convolutions.
 pub(super) fn launch(
     kernels: &Kernels,
-    memory: &Memory,
+    memory: &LaneMemory,
     step: &GpuStep,
     arrays: &StepArrays,
     rows: usize,
 ) -> Option<Launch> {
-    let at = At {
+    let at = StepLaunch {
         memory,
         step,
         arrays,
@@ -29,43 +30,46 @@ pub(super) fn launch(
     Some(kernels.launch(name, memory.precision, at.threads(name, values), params))
 }
 
-struct At<'a> {
-    memory: &'a Memory,
+struct StepLaunch<'a> {
+    memory: &'a LaneMemory,
     step: &'a GpuStep,
     arrays: &'a StepArrays,
     rows: usize,
 }
 
-impl At<'_> {
+impl StepLaunch<'_> {
     /// Threads that have work: most take 16 bytes of the output.
-    fn threads(&self, name: Name, values: usize) -> u64 {
+    fn threads(&self, name: KernelName, values: usize) -> u64 {
         let packs = values.div_ceil(16 / self.memory.precision.bytes());
         let threads = match name {
-            Name::Enter | Name::Answer | Name::Flatten => values,
+            KernelName::Enter | KernelName::Answer | KernelName::Flatten => values,
             // The eight warps of a block share what a warp's threads answer.
-            Name::Regions => packs * 8,
-            Name::Softmax | Name::SoftmaxAnswer => self.rows,
+            KernelName::Regions => packs * 8,
+            KernelName::Softmax | KernelName::SoftmaxAnswer => self.rows,
             _ => packs,
         };
         threads as u64
     }
 
-    fn params(&self) -> Option<(Name, Params)> {
+    fn params(&self) -> Option<(KernelName, Params)> {
         let step = self.step;
         Some(match step.op {
-            GpuOp::Enter { channels, padded } => (Name::Enter, self.enter(channels, padded)),
+            GpuOp::Enter { channels, padded } => (KernelName::Enter, self.enter(channels, padded)),
             GpuOp::Dense(_) => return None,
-            GpuOp::Depthwise(conv) => (Name::Depthwise, self.grouped(conv)),
-            GpuOp::Grouped(conv) => (Name::Grouped, self.grouped(conv)),
-            GpuOp::Pointwise => (Name::Pointwise, self.pointwise()),
-            GpuOp::MaxPool(pool) => (Name::MaxPool, self.pooling(pool)),
-            GpuOp::MeanPool(pool) => (Name::MeanPool, self.pooling(pool)),
-            GpuOp::Regions => (Name::Regions, self.regions()),
-            GpuOp::Resize => (Name::Resize, self.regions()),
-            GpuOp::Flatten => (Name::Flatten, self.flatten()),
-            GpuOp::Softmax => (Name::Softmax, self.softmax(None)),
-            GpuOp::SoftmaxAnswer => (Name::SoftmaxAnswer, self.softmax(Some(self.answers()))),
-            GpuOp::Answer => (Name::Answer, self.answer()),
+            GpuOp::Depthwise(conv) => (KernelName::Depthwise, self.grouped(conv)),
+            GpuOp::Grouped(conv) => (KernelName::Grouped, self.grouped(conv)),
+            GpuOp::Pointwise => (KernelName::Pointwise, self.pointwise()),
+            GpuOp::MaxPool(pool) => (KernelName::MaxPool, self.pooling(pool)),
+            GpuOp::MeanPool(pool) => (KernelName::MeanPool, self.pooling(pool)),
+            GpuOp::Regions => (KernelName::Regions, self.regions()),
+            GpuOp::Resize => (KernelName::Resize, self.regions()),
+            GpuOp::Flatten => (KernelName::Flatten, self.flatten()),
+            GpuOp::Softmax => (KernelName::Softmax, self.softmax(None)),
+            GpuOp::SoftmaxAnswer => (
+                KernelName::SoftmaxAnswer,
+                self.softmax(Some(self.answers())),
+            ),
+            GpuOp::Answer => (KernelName::Answer, self.answer()),
         })
     }
 
@@ -75,7 +79,7 @@ impl At<'_> {
 
     fn enter(&self, channels: usize, padded: usize) -> Params {
         let to = &self.step.output;
-        Params::Enter(Enter {
+        Params::Enter(EnterParams {
             samples: self.memory.part(&self.memory.layout.table).address(),
             to: self.memory.address(to),
             rows: int(self.rows),
@@ -97,7 +101,7 @@ impl At<'_> {
         (window.kernel_height, window.kernel_width) = (int(pool.kernel), int(pool.kernel));
         (window.pad_height, window.pad_width) = (int(pool.padding), int(pool.padding));
         window.stride = int(pool.stride);
-        Params::Pooling(Pooling {
+        Params::Pooling(PoolingParams {
             from: self.memory.address(&self.step.input),
             to: self.memory.address(&self.step.output),
             from_pitch: int(self.step.input.pitch),
@@ -109,7 +113,7 @@ impl At<'_> {
 
     fn regions(&self) -> Params {
         let (from, to) = (&self.step.input, &self.step.output);
-        Params::Regions(Regions {
+        Params::Regions(RegionsParams {
             from: self.memory.address(from),
             to: self.memory.address(to),
             from_pitch: int(from.pitch),
@@ -125,7 +129,7 @@ impl At<'_> {
 
     fn grouped(&self, conv: Conv2d) -> Params {
         let step = self.step;
-        Params::Grouped(Grouped {
+        Params::Grouped(GroupedParams {
             from: self.memory.address(&step.input),
             weights: self.memory.array(self.arrays.filters),
             to: self.memory.address(&step.output),
@@ -142,7 +146,7 @@ impl At<'_> {
 
     fn flatten(&self) -> Params {
         let (from, to) = (&self.step.input, &self.step.output);
-        Params::Flatten(Flatten {
+        Params::Flatten(FlattenParams {
             from: self.memory.address(from),
             to: self.memory.address(to),
             from_pitch: int(from.pitch),
@@ -155,7 +159,7 @@ impl At<'_> {
 
     fn softmax(&self, answers: Option<u64>) -> Params {
         let (from, to) = (&self.step.input, &self.step.output);
-        Params::Softmax(Softmax {
+        Params::Softmax(SoftmaxParams {
             from: self.memory.address(from),
             to: answers.unwrap_or_else(|| self.memory.address(to)),
             from_pitch: int(from.pitch),
@@ -171,7 +175,7 @@ impl At<'_> {
 
     fn answer(&self) -> Params {
         let from = &self.step.input;
-        Params::Answer(Answer {
+        Params::Answer(AnswerParams {
             from: self.memory.address(from),
             to: self.answers(),
             from_pitch: int(from.pitch),
@@ -184,12 +188,12 @@ impl At<'_> {
 
 /// A step's tail alone, over `pixels` pixels of all rows.
 pub(super) fn pointwise(
-    memory: &Memory,
+    memory: &LaneMemory,
     step: &GpuStep,
     arrays: &StepArrays,
     pixels: usize,
-) -> Pointwise {
-    Pointwise {
+) -> PointwiseParams {
+    PointwiseParams {
         from: memory.address(&step.input),
         to: memory.address(&step.output),
         from_pitch: int(step.input.pitch),
@@ -201,7 +205,12 @@ pub(super) fn pointwise(
 }
 
 /// The window of a convolution.
-pub(super) fn convolved(rows: usize, conv: Conv2d, input: &View, output: &View) -> Window {
+pub(super) fn convolved(
+    rows: usize,
+    conv: Conv2d,
+    input: &TensorView,
+    output: &TensorView,
+) -> WindowParams {
     let mut window = window(rows, input, output);
     window.kernel_height = int(conv.kernel.height);
     window.kernel_width = int(conv.kernel.width);
@@ -213,8 +222,8 @@ pub(super) fn convolved(rows: usize, conv: Conv2d, input: &View, output: &View) 
 }
 
 /// A window's images; what slides over them is still to be set.
-fn window(rows: usize, input: &View, output: &View) -> Window {
-    Window {
+fn window(rows: usize, input: &TensorView, output: &TensorView) -> WindowParams {
+    WindowParams {
         rows: int(rows),
         channels: int(output.channels),
         in_height: int(input.height),
@@ -223,6 +232,6 @@ fn window(rows: usize, input: &View, output: &View) -> Window {
         out_width: int(output.width),
         stride: 1,
         dilation: 1,
-        ..Window::default()
+        ..WindowParams::default()
     }
 }

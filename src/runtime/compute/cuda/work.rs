@@ -8,16 +8,16 @@ use crate::compute::ComputeError;
 use crate::device::gpu::DeviceSlice;
 
 #[cfg(feature = "cudnn")]
-use super::dnn::{Convolution, Dnn};
+use super::dnn::{Dnn, DnnConvolution};
 use super::gemm::{Blas, Gemm};
 use super::kernels::Launch;
 
 /// One thing that is queued, ready to be queued again and again.
-pub(super) enum Work {
+pub(super) enum QueuedWork {
     Kernel(Launch),
     Product(Gemm),
     #[cfg(feature = "cudnn")]
-    Convolution(Convolution),
+    Convolution(DnnConvolution),
 }
 
 /// What queuing needs: a lane's own, but for the matrix library.
@@ -31,12 +31,12 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Queues everything in order.
-    pub fn all(&self, works: &[Work]) -> Result<(), ComputeError> {
+    pub fn all(&self, works: &[QueuedWork]) -> Result<(), ComputeError> {
         works.iter().try_for_each(|work| match work {
-            Work::Kernel(launch) => launch.queue(&self.stream),
-            Work::Product(gemm) => gemm.queue(&self.blas, &self.stream, &self.workspace),
+            QueuedWork::Kernel(launch) => launch.queue(&self.stream),
+            QueuedWork::Product(gemm) => gemm.queue(&self.blas, &self.stream, &self.workspace),
             #[cfg(feature = "cudnn")]
-            Work::Convolution(conv) => conv.queue(&self.dnn, &self.workspace),
+            QueuedWork::Convolution(conv) => conv.queue(&self.dnn, &self.workspace),
         })
     }
 }

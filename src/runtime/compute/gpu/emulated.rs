@@ -8,7 +8,7 @@
 use half::{bf16, f16};
 
 use crate::compute::softmax::softmax_row;
-use crate::compute::view::{Place, View};
+use crate::compute::view::{TensorView, ValuePlace};
 use crate::network::{Activation, Conv2d, Graph, Pool, Weights};
 
 use super::plan::{GpuOp, GpuPlan, GpuStep};
@@ -24,7 +24,7 @@ pub struct Emulated {
 }
 
 /// The arena of one batch.
-struct Arena {
+struct EmulatedArena {
     rows: usize,
     entry: Vec<f32>,
     slots: Vec<Vec<f32>>,
@@ -47,7 +47,7 @@ impl Emulated {
     pub fn answer(&self, samples: &[f32]) -> Vec<f32> {
         let rows = samples.len() / self.plan.inputs.max(1);
         let slots = self.plan.slots.iter();
-        let mut arena = Arena {
+        let mut arena = EmulatedArena {
             rows,
             entry: vec![f32::NAN; rows * self.plan.entry],
             slots: slots.map(|s| vec![f32::NAN; rows * s]).collect(),
@@ -59,7 +59,7 @@ impl Emulated {
         arena.answers
     }
 
-    fn run(&self, step: &GpuStep, arrays: &StepArrays, samples: &[f32], arena: &mut Arena) {
+    fn run(&self, step: &GpuStep, arrays: &StepArrays, samples: &[f32], arena: &mut EmulatedArena) {
         match step.op {
             GpuOp::Enter { channels, .. } => self.enter(step, channels, samples, arena),
             GpuOp::SoftmaxAnswer | GpuOp::Answer => self.leave(step, arena),
@@ -74,7 +74,7 @@ impl Emulated {
         }
     }
 
-    fn enter(&self, step: &GpuStep, channels: usize, samples: &[f32], arena: &mut Arena) {
+    fn enter(&self, step: &GpuStep, channels: usize, samples: &[f32], arena: &mut EmulatedArena) {
         let pixels = step.output.pixels();
         let made = arena.each_output(&step.output, |at| match at.channel < channels {
             true => {
@@ -87,7 +87,13 @@ impl Emulated {
     }
 
     /// One value of a step, before its ends.
-    fn value(&self, step: &GpuStep, arrays: &StepArrays, arena: &Arena, at: At) -> f32 {
+    fn value(
+        &self,
+        step: &GpuStep,
+        arrays: &StepArrays,
+        arena: &EmulatedArena,
+        at: ValueIndex,
+    ) -> f32 {
         let input = &step.input;
         match step.op {
             GpuOp::Dense(conv) | GpuOp::Depthwise(conv) | GpuOp::Grouped(conv) => {
@@ -128,8 +134,8 @@ impl Emulated {
         step: &GpuStep,
         conv: Conv2d,
         arrays: &StepArrays,
-        arena: &Arena,
-        at: At,
+        arena: &EmulatedArena,
+        at: ValueIndex,
     ) -> f32 {
         let dense = matches!(step.op, GpuOp::Dense(_));
         let inputs = step.input.channels / conv.groups;
@@ -161,8 +167,8 @@ impl Emulated {
         &self,
         step: &GpuStep,
         arrays: &StepArrays,
-        arena: &Arena,
-        at: At,
+        arena: &EmulatedArena,
+        at: ValueIndex,
         value: f32,
     ) -> f32 {
         let of = |array: Option<usize>, none: f32| {
@@ -179,7 +185,7 @@ impl Emulated {
         })
     }
 
-    fn softmax(&self, step: &GpuStep, arena: &mut Arena) {
+    fn softmax(&self, step: &GpuStep, arena: &mut EmulatedArena) {
         let mut made = arena.each_output(&step.input, |at| {
             arena.read(&step.input, at.row, at.y, at.x, at.channel)
         });
@@ -191,7 +197,7 @@ impl Emulated {
     }
 
     /// The answer, channels slowest.
-    fn leave(&self, step: &GpuStep, arena: &mut Arena) {
+    fn leave(&self, step: &GpuStep, arena: &mut EmulatedArena) {
         let view = step.input;
         let made = arena.each_output(&view, |at| {
             arena.read(&view, at.row, at.y, at.x, at.channel)
@@ -237,31 +243,31 @@ impl Emulated {
 
 /// Which value of a batch's image.
 #[derive(Clone, Copy)]
-struct At {
+struct ValueIndex {
     row: usize,
     y: usize,
     x: usize,
     channel: usize,
 }
 
-impl Arena {
-    fn buffer(&self, view: &View) -> &[f32] {
+impl EmulatedArena {
+    fn buffer(&self, view: &TensorView) -> &[f32] {
         match view.place {
-            Place::Slot(slot) => &self.slots[slot],
-            Place::Shared | Place::Input => &self.entry,
+            ValuePlace::Slot(slot) => &self.slots[slot],
+            ValuePlace::Shared | ValuePlace::Input => &self.entry,
         }
     }
 
-    fn read(&self, view: &View, row: usize, y: usize, x: usize, channel: usize) -> f32 {
+    fn read(&self, view: &TensorView, row: usize, y: usize, x: usize, channel: usize) -> f32 {
         let pixel = row * view.pixels() + y * view.width + x;
         self.buffer(view)[pixel * view.pitch + view.first + channel]
     }
 
     /// What `make` gives for every value of a view, pixel after pixel.
-    fn each_output(&self, view: &View, make: impl Fn(At) -> f32) -> Vec<f32> {
+    fn each_output(&self, view: &TensorView, make: impl Fn(ValueIndex) -> f32) -> Vec<f32> {
         let (channels, pixels) = (view.channels, view.pixels());
         let all = 0..self.rows * pixels * channels;
-        let at = |i: usize| At {
+        let at = |i: usize| ValueIndex {
             row: i / channels / pixels,
             y: i / channels % pixels / view.width,
             x: i / channels % view.width,
@@ -270,10 +276,10 @@ impl Arena {
         all.map(|i| make(at(i))).collect()
     }
 
-    fn write(&mut self, view: &View, values: &[f32]) {
+    fn write(&mut self, view: &TensorView, values: &[f32]) {
         let buffer = match view.place {
-            Place::Slot(slot) => &mut self.slots[slot],
-            Place::Shared | Place::Input => &mut self.entry,
+            ValuePlace::Slot(slot) => &mut self.slots[slot],
+            ValuePlace::Shared | ValuePlace::Input => &mut self.entry,
         };
         for (pixel, values) in values.chunks_exact(view.channels).enumerate() {
             buffer[pixel * view.pitch + view.first..][..view.channels].copy_from_slice(values);
@@ -282,7 +288,12 @@ impl Arena {
 }
 
 /// What lies under a pool's window, inside of the image.
-fn pooled(arena: &Arena, input: &View, pool: Pool, at: At) -> impl Iterator<Item = f32> {
+fn pooled(
+    arena: &EmulatedArena,
+    input: &TensorView,
+    pool: Pool,
+    at: ValueIndex,
+) -> impl Iterator<Item = f32> {
     let side = |i: usize, length: usize| {
         let first = (i * pool.stride) as isize - pool.padding as isize;
         let end = (first + pool.kernel as isize).clamp(0, length as isize) as usize;
@@ -296,7 +307,7 @@ fn pooled(arena: &Arena, input: &View, pool: Pool, at: At) -> impl Iterator<Item
     })
 }
 
-fn region(arena: &Arena, step: &GpuStep, at: At) -> f32 {
+fn region(arena: &EmulatedArena, step: &GpuStep, at: ValueIndex) -> f32 {
     let (from, to) = (&step.input, &step.output);
     let side = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from).div_ceil(to);
     let (rows, columns) = (
@@ -311,7 +322,7 @@ fn region(arena: &Arena, step: &GpuStep, at: At) -> f32 {
     sum / count as f32
 }
 
-fn resized(arena: &Arena, step: &GpuStep, at: At) -> f32 {
+fn resized(arena: &EmulatedArena, step: &GpuStep, at: ValueIndex) -> f32 {
     let (from, to) = (&step.input, &step.output);
     let side = |i: usize, from: usize, to: usize| {
         let centre = (i as f32 + 0.5) * from as f32 / to as f32 - 0.5;

@@ -5,10 +5,10 @@
 //! What differs is that every step runs the whole batch, that samples enter by a step of
 //! their own, and that the answer leaves as float32.
 
-use crate::compute::fuse::{FusedStep, Kernel, Value, fuse};
+use crate::compute::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use crate::compute::homes::{Homes, Slots};
 use crate::compute::plan::turn;
-use crate::compute::view::{Place, View};
+use crate::compute::view::{TensorView, ValuePlace};
 use crate::network::{Activation, Conv2d, Graph, Pool, Shape};
 
 use super::precision::Precision;
@@ -48,9 +48,9 @@ pub(in crate::compute) enum GpuOp {
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::compute) struct GpuStep {
     pub op: GpuOp,
-    pub input: View,
-    pub residual: Option<View>,
-    pub output: View,
+    pub input: TensorView,
+    pub residual: Option<TensorView>,
+    pub output: TensorView,
     pub activation: Option<Activation>,
     /// The fused step whose weights it uses, if it uses any.
     pub weights: Option<FusedStep>,
@@ -73,7 +73,7 @@ pub(in crate::compute) struct GpuPlan {
 }
 
 /// The buffer that samples enter by: padded channels lie nowhere else.
-pub(in crate::compute) const ENTRY: Place = Place::Shared;
+pub(in crate::compute) const ENTRY: ValuePlace = ValuePlace::Shared;
 
 impl GpuPlan {
     /// Plans `graph` for `precision`.
@@ -115,7 +115,7 @@ fn windows(step: &GpuStep) -> usize {
 struct Places<'a> {
     homes: &'a Homes,
     slots: &'a Slots,
-    entry: Option<(Value, View)>,
+    entry: Option<(ValueId, TensorView)>,
 }
 
 impl<'a> Places<'a> {
@@ -127,9 +127,9 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn pad_entry(&mut self, value: Value, padded: usize) {
+    fn pad_entry(&mut self, value: ValueId, padded: usize) {
         let view = self.view(value);
-        let padded = View {
+        let padded = TensorView {
             place: ENTRY,
             first: 0,
             channels: padded,
@@ -139,7 +139,7 @@ impl<'a> Places<'a> {
         self.entry = Some((value, padded));
     }
 
-    fn view(&self, value: Value) -> View {
+    fn view(&self, value: ValueId) -> TensorView {
         match self.entry {
             Some((entry, view)) if entry == value => view,
             _ => self.homes.view(self.slots, value),
@@ -157,19 +157,19 @@ fn entry_padding(graph: &Graph, steps: &[FusedStep], precision: Precision) -> Op
     let mut readers = steps.iter().filter(|s| s.reads().any(|v| v == entered));
     let dense = |s: &FusedStep| {
         s.residual != Some(entered)
-            && matches!(s.kernel, Kernel::Convolution(conv) if conv.groups == 1)
+            && matches!(s.kernel, StepKernel::Convolution(conv) if conv.groups == 1)
     };
     let unit = 16 / precision.bytes();
     (readers.all(dense) && !channels.is_multiple_of(unit)).then(|| channels.next_multiple_of(unit))
 }
 
 fn lower(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
-    if step.kernel == Kernel::Concat {
+    if step.kernel == StepKernel::Concat {
         return concat(step, places);
     }
     let input = match step.kernel {
         // What the samples are is told by the step's number of channels.
-        Kernel::Enter => places.view(step.output),
+        StepKernel::Enter => places.view(step.output),
         _ => places.view(step.inputs[0]),
     };
     let output = places.view(step.output);
@@ -180,30 +180,35 @@ fn lower(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
         residual: step.residual.map(|v| places.view(v)),
         output,
         activation: step.activation,
-        weights: (weighted || step.kernel == Kernel::ScaleShift).then(|| step.clone()),
+        weights: (weighted || step.kernel == StepKernel::ScaleShift).then(|| step.clone()),
     }]
 }
 
-fn operation(step: &FusedStep, input: View, output: View, places: &Places<'_>) -> GpuOp {
+fn operation(
+    step: &FusedStep,
+    input: TensorView,
+    output: TensorView,
+    places: &Places<'_>,
+) -> GpuOp {
     match step.kernel {
-        Kernel::Enter => GpuOp::Enter {
+        StepKernel::Enter => GpuOp::Enter {
             channels: places.homes.view(places.slots, step.output).channels,
             padded: output.channels,
         },
-        Kernel::Convolution(conv) => convolution(conv, input),
-        Kernel::Linear => GpuOp::Dense(Conv2d::new(output.channels, 1)),
+        StepKernel::Convolution(conv) => convolution(conv, input),
+        StepKernel::Linear => GpuOp::Dense(Conv2d::new(output.channels, 1)),
         // A concatenation is lowered part by part.
-        Kernel::ScaleShift | Kernel::Copy | Kernel::Concat => GpuOp::Pointwise,
-        Kernel::MaxPool(pool) => GpuOp::MaxPool(pool),
-        Kernel::AvgPool(pool) => GpuOp::MeanPool(pool),
-        Kernel::GlobalAvgPool | Kernel::AdaptiveAvgPool => GpuOp::Regions,
-        Kernel::Upscale => GpuOp::Resize,
-        Kernel::Flatten => GpuOp::Flatten,
-        Kernel::Softmax => GpuOp::Softmax,
+        StepKernel::ScaleShift | StepKernel::Copy | StepKernel::Concat => GpuOp::Pointwise,
+        StepKernel::MaxPool(pool) => GpuOp::MaxPool(pool),
+        StepKernel::AvgPool(pool) => GpuOp::MeanPool(pool),
+        StepKernel::GlobalAvgPool | StepKernel::AdaptiveAvgPool => GpuOp::Regions,
+        StepKernel::Upscale => GpuOp::Resize,
+        StepKernel::Flatten => GpuOp::Flatten,
+        StepKernel::Softmax => GpuOp::Softmax,
     }
 }
 
-fn convolution(conv: Conv2d, input: View) -> GpuOp {
+fn convolution(conv: Conv2d, input: TensorView) -> GpuOp {
     match conv.groups {
         1 => GpuOp::Dense(conv),
         groups if groups == input.channels && groups == conv.channels => GpuOp::Depthwise(conv),
@@ -218,7 +223,7 @@ fn concat(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
     let mut copies = Vec::new();
     for &input in &step.inputs {
         let from = places.view(input);
-        let to = View {
+        let to = TensorView {
             first,
             channels: from.channels,
             ..whole
@@ -239,7 +244,7 @@ fn concat(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
 }
 
 /// Lets the answer leave: by the last softmax, or by a step more.
-fn leave(steps: &mut Vec<GpuStep>, answer: View) {
+fn leave(steps: &mut Vec<GpuStep>, answer: TensorView) {
     match steps.last_mut() {
         Some(last) if last.op == GpuOp::Softmax && last.output == answer => {
             last.op = GpuOp::SoftmaxAnswer;

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::compute::fold::{Norm, folded_bias, scale};
+use crate::compute::fold::{FoldedNorm, folded_bias, scale};
 use crate::network::{Conv2d, Graph, Weights};
 
 use super::plan::{GpuOp, GpuPlan, GpuStep};
@@ -100,7 +100,9 @@ fn fill_step(
 ) {
     let Some(fused) = &step.weights else { return };
     let channels = step.output.channels;
-    let norm = fused.norm.map(|node| Norm::read(graph, weights, node));
+    let norm = fused
+        .norm
+        .map(|node| FoldedNorm::read(graph, weights, node));
     let raw = |suffix: &str| -> &[f32] {
         let node = fused.weights.map(|n| &graph.nodes()[n].name);
         node.map_or(&[], |name| weights.get(&format!("{name}.{suffix}")))

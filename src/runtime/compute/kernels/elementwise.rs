@@ -3,12 +3,12 @@
 use crate::network::Activation;
 
 use super::super::fold::StepWeights;
-use super::super::view::{Place, View};
-use super::memory::{Part, Source};
+use super::super::view::{TensorView, ValuePlace};
+use super::memory::{InputPixels, OutputPixels};
 
 /// What a step applies to its result while that is in cache.
 pub(super) struct Epilogue<'a> {
-    pub residual: Option<Source<'a>>,
+    pub residual: Option<InputPixels<'a>>,
     pub activation: Option<Activation>,
 }
 
@@ -51,9 +51,9 @@ fn relu6(row: &mut [f32]) {
 #[inline(always)]
 pub(super) fn scale_shift(
     weights: &StepWeights,
-    input: Source<'_>,
+    input: InputPixels<'_>,
     end: &Epilogue<'_>,
-    out: &mut Part<'_>,
+    out: &mut OutputPixels<'_>,
 ) {
     let scale = weights.packed.values();
     for pixel in out.pixels.clone() {
@@ -66,7 +66,7 @@ pub(super) fn scale_shift(
 }
 
 #[inline(always)]
-pub(super) fn copy(input: Source<'_>, end: &Epilogue<'_>, out: &mut Part<'_>) {
+pub(super) fn copy(input: InputPixels<'_>, end: &Epilogue<'_>, out: &mut OutputPixels<'_>) {
     for pixel in out.pixels.clone() {
         let row = out.row(pixel);
         row.copy_from_slice(input.pixel(pixel));
@@ -76,11 +76,11 @@ pub(super) fn copy(input: Source<'_>, end: &Epilogue<'_>, out: &mut Part<'_>) {
 
 /// Copies the inputs that could not be written in place.
 #[inline(always)]
-pub(super) fn concat(inputs: &[Source<'_>], to: View, out: &mut Part<'_>) {
+pub(super) fn concat(inputs: &[InputPixels<'_>], to: TensorView, out: &mut OutputPixels<'_>) {
     let mut first = 0;
     for input in inputs {
         let channels = input.view.channels;
-        let in_place = input.view.place == to.place && input.view.place != Place::Input;
+        let in_place = input.view.place == to.place && input.view.place != ValuePlace::Input;
         if !in_place {
             for pixel in out.pixels.clone() {
                 out.row(pixel)[first..][..channels].copy_from_slice(input.pixel(pixel));
@@ -92,7 +92,7 @@ pub(super) fn concat(inputs: &[Source<'_>], to: View, out: &mut Part<'_>) {
 
 /// Channels-first samples to channels-last.
 #[inline(always)]
-pub(super) fn enter(input: Source<'_>, out: &mut Part<'_>) {
+pub(super) fn enter(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     let (pixels, channels) = (input.view.pixels(), input.view.channels);
     for at in out.pixels.clone() {
         let from = &input.data[at / pixels * pixels * channels + at % pixels..];
@@ -105,7 +105,7 @@ pub(super) fn enter(input: Source<'_>, out: &mut Part<'_>) {
 /// Channels-last images to vectors with channels slowest; a pixel of the answer is a
 /// whole sample.
 #[inline(always)]
-pub(super) fn flatten(input: Source<'_>, out: &mut Part<'_>) {
+pub(super) fn flatten(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     let pixels = input.view.pixels();
     for sample in out.pixels.clone() {
         let row = out.row(sample);
@@ -119,7 +119,7 @@ pub(super) fn flatten(input: Source<'_>, out: &mut Part<'_>) {
 }
 
 #[inline(always)]
-pub(super) fn softmax(input: Source<'_>, out: &mut Part<'_>) {
+pub(super) fn softmax(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     for sample in out.pixels.clone() {
         let row = out.row(sample);
         row.copy_from_slice(input.pixel(sample));

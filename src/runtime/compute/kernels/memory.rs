@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::compute::error::ComputeError;
-use crate::compute::layout::Layout;
-use crate::compute::view::{Place, View};
+use crate::compute::layout::ArenaLayout;
+use crate::compute::view::{TensorView, ValuePlace};
 
 /// Floats of a cache line, which is also the widest vector.
 pub(in crate::compute) const LINE: usize = 16;
@@ -61,10 +61,10 @@ fn untouched(floats: usize) -> Result<Vec<f32>, ComputeError> {
 
 /// One batch's memory, as every thread sees it.
 #[derive(Clone, Copy)]
-pub(in crate::compute) struct Memory<'a> {
+pub(in crate::compute) struct BatchMemory<'a> {
     start: *mut f32,
     len: usize,
-    layout: &'a Layout,
+    layout: &'a ArenaLayout,
     input: &'a [f32],
     /// Samples before those that are worked on.
     first: usize,
@@ -73,19 +73,19 @@ pub(in crate::compute) struct Memory<'a> {
 
 // SAFETY: threads reach the floats only through the unsafe methods below, whose callers
 // keep what is written disjoint from everything else that is read or written.
-unsafe impl Send for Memory<'_> {}
+unsafe impl Send for BatchMemory<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Memory<'_> {}
+unsafe impl Sync for BatchMemory<'_> {}
 
-impl<'a> Memory<'a> {
+impl<'a> BatchMemory<'a> {
     /// `buffer` has room for `layout`.
-    pub fn new(buffer: &'a mut Buffer, layout: &'a Layout, input: &'a [f32]) -> Self {
+    pub fn new(buffer: &'a mut Buffer, layout: &'a ArenaLayout, input: &'a [f32]) -> Self {
         let floats = buffer.values_mut();
         assert!(
             layout.floats <= floats.len(),
             "a layout larger than its buffer"
         );
-        Memory {
+        BatchMemory {
             start: floats.as_mut_ptr(),
             len: floats.len(),
             layout,
@@ -97,7 +97,7 @@ impl<'a> Memory<'a> {
 
     /// The same, to work on the samples from `first` on.
     pub fn from(self, first: usize) -> Self {
-        Memory { first, ..self }
+        BatchMemory { first, ..self }
     }
 
     /// Scratch of `thread`.
@@ -111,11 +111,11 @@ impl<'a> Memory<'a> {
     }
 
     /// Floats of the view's slot, from the first sample that is worked on.
-    fn range(&self, view: View) -> Range<usize> {
+    fn range(&self, view: TensorView) -> Range<usize> {
         match view.place {
-            Place::Input => 0..0,
-            Place::Shared => self.layout.shared.clone(),
-            Place::Slot(slot) => {
+            ValuePlace::Input => 0..0,
+            ValuePlace::Shared => self.layout.shared.clone(),
+            ValuePlace::Slot(slot) => {
                 let range = self.layout.slots[slot].clone();
                 let early = self.layout.early[slot];
                 let before = if early {
@@ -129,16 +129,16 @@ impl<'a> Memory<'a> {
     }
 
     /// The input from the first sample that is worked on.
-    fn samples(&self, view: View) -> &'a [f32] {
+    fn samples(&self, view: TensorView) -> &'a [f32] {
         &self.input[self.first * view.sample_stride()..]
     }
 
     /// Where the floats of a view's slot begin, and the offset from there to the zeros.
     /// The arena begins with the zeros, so that offset wraps around; samples are outside of
     /// the arena and have none.
-    pub fn base(&self, view: View) -> (*const f32, usize) {
+    pub fn base(&self, view: TensorView) -> (*const f32, usize) {
         match view.place {
-            Place::Input => (self.samples(view).as_ptr(), 0),
+            ValuePlace::Input => (self.samples(view).as_ptr(), 0),
             _ => {
                 let start = self.range(view).start;
                 (self.start.wrapping_add(start), start.wrapping_neg())
@@ -155,27 +155,27 @@ impl<'a> Memory<'a> {
     ///
     /// # Safety
     /// Nobody writes to the view's slot while the source is used.
-    pub unsafe fn source(&self, view: View) -> Source<'a> {
+    pub unsafe fn source(&self, view: TensorView) -> InputPixels<'a> {
         let data = match view.place {
-            Place::Input => self.samples(view),
+            ValuePlace::Input => self.samples(view),
             // SAFETY: the layout's ranges lie inside the buffer; nobody writes there.
             _ => unsafe { self.floats(self.range(view)) },
         };
-        Source { view, data }
+        InputPixels { view, data }
     }
 
     /// The pixels of `view` that one task writes, counted over all samples.
     ///
     /// # Safety
     /// Nobody else reads or writes the view's channels of these pixels meanwhile.
-    pub unsafe fn part(&self, view: View, pixels: Range<usize>) -> Part<'a> {
+    pub unsafe fn part(&self, view: TensorView, pixels: Range<usize>) -> OutputPixels<'a> {
         let range = self.range(view);
         let end = pixels.end * view.pitch;
         assert!(
             end <= range.len() || pixels.is_empty(),
             "pixels outside of their slot"
         );
-        Part {
+        OutputPixels {
             // SAFETY: the layout's ranges lie inside the buffer.
             start: unsafe { self.start.add(range.start) },
             view,
@@ -207,12 +207,12 @@ impl<'a> Memory<'a> {
 
 /// A view with the floats it looks into.
 #[derive(Clone, Copy)]
-pub(in crate::compute) struct Source<'a> {
-    pub view: View,
+pub(in crate::compute) struct InputPixels<'a> {
+    pub view: TensorView,
     pub data: &'a [f32],
 }
 
-impl<'a> Source<'a> {
+impl<'a> InputPixels<'a> {
     /// Channels of pixel `pixel`, counted over all samples.
     #[inline(always)]
     pub fn pixel(&self, pixel: usize) -> &'a [f32] {
@@ -221,7 +221,7 @@ impl<'a> Source<'a> {
     }
 }
 
-impl Source<'_> {
+impl InputPixels<'_> {
     /// Where the channels of pixel `pixel` begin.
     #[inline(always)]
     pub fn ptr(&self, pixel: usize) -> *const f32 {
@@ -230,15 +230,15 @@ impl Source<'_> {
 }
 
 /// Pixels that one task writes.
-pub(in crate::compute) struct Part<'a> {
+pub(in crate::compute) struct OutputPixels<'a> {
     start: *mut f32,
-    view: View,
+    view: TensorView,
     pub pixels: Range<usize>,
     buffer: PhantomData<&'a mut [f32]>,
 }
 
-impl Part<'_> {
-    /// Channels of pixel `pixel`, one of [`Part::pixels`].
+impl OutputPixels<'_> {
+    /// Channels of pixel `pixel`, one of [`OutputPixels::pixels`].
     #[inline(always)]
     pub fn row(&mut self, pixel: usize) -> &mut [f32] {
         let start = self.ptr(pixel);
@@ -247,7 +247,7 @@ impl Part<'_> {
         unsafe { std::slice::from_raw_parts_mut(start, self.view.channels) }
     }
 
-    /// Where the channels of pixel `pixel`, one of [`Part::pixels`], begin.
+    /// Where the channels of pixel `pixel`, one of [`OutputPixels::pixels`], begin.
     #[inline(always)]
     pub fn ptr(&self, pixel: usize) -> *mut f32 {
         assert!(self.pixels.contains(&pixel));

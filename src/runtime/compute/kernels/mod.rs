@@ -36,18 +36,18 @@ mod vector;
 mod winograd;
 
 pub(super) use convolution::{Convolution, Filters};
-pub(super) use memory::{Buffer, LINE, Memory};
+pub(super) use memory::{BatchMemory, Buffer, LINE};
 pub(super) use panels::TileShape;
 pub(super) use winograd::Winograd;
 
-use memory::{Part, Source};
+use memory::{InputPixels, OutputPixels};
 use vector::{Vector, Vectorised};
 
 use super::family::Family;
 use super::fold::StepWeights;
-use super::fuse::Kernel;
-use super::plan::{Method, PlannedStep};
-use super::view::View;
+use super::fuse::StepKernel;
+use super::plan::{PlannedStep, StepMethod};
+use super::view::TensorView;
 
 /// Scratch of a step, in floats but for `offsets`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) struct Call<'a> {
     pub step: &'a PlannedStep,
     pub weights: &'a StepWeights,
     pub family: Family,
-    pub memory: Memory<'a>,
+    pub memory: BatchMemory<'a>,
     pub samples: usize,
     pub threads: usize,
     /// The thread that runs it, for its scratch.
@@ -80,18 +80,18 @@ pub(super) const MAX_PHASES: usize = 3;
 /// Tasks of each phase of `step`; 0 where there is no such phase.
 pub(super) fn phases(step: &PlannedStep, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
     match &step.method {
-        Method::Convolution(c) => c.phases(samples, threads),
-        Method::Winograd(w) => w.phases(samples, threads),
-        Method::Simple => [split::pixels(step, samples, threads).tasks(), 0, 0],
+        StepMethod::Convolution(c) => c.phases(samples, threads),
+        StepMethod::Winograd(w) => w.phases(samples, threads),
+        StepMethod::Simple => [split::pixels(step, samples, threads).tasks(), 0, 0],
     }
 }
 
 /// Scratch that `step` needs for up to `samples` on up to `threads`.
 pub(super) fn scratch(step: &PlannedStep, samples: usize, threads: usize) -> Scratch {
     match &step.method {
-        Method::Convolution(c) => c.scratch(samples),
-        Method::Winograd(w) => w.scratch(samples, threads),
-        Method::Simple => Scratch::default(),
+        StepMethod::Convolution(c) => c.scratch(samples),
+        StepMethod::Winograd(w) => w.scratch(samples, threads),
+        StepMethod::Simple => Scratch::default(),
     }
 }
 
@@ -105,9 +105,9 @@ pub(super) unsafe fn run(call: &mut Call<'_>, phase: usize, task: usize) {
     // SAFETY: handed on.
     unsafe {
         match &call.step.method {
-            Method::Convolution(c) => c.run(call, phase, task),
-            Method::Winograd(w) => w.run(call, phase, task),
-            Method::Simple => simple(call, task),
+            StepMethod::Convolution(c) => c.run(call, phase, task),
+            StepMethod::Winograd(w) => w.run(call, phase, task),
+            StepMethod::Simple => simple(call, task),
         }
     }
 }
@@ -119,11 +119,11 @@ pub(super) unsafe fn run(call: &mut Call<'_>, phase: usize, task: usize) {
 unsafe fn simple(call: &Call<'_>, task: usize) {
     let step = call.step;
     let pixels = split::pixels(step, call.samples, call.threads).range(task);
-    let source = |view: View| {
+    let source = |view: TensorView| {
         // SAFETY: a step never reads the slot that it writes.
         unsafe { call.memory.source(view) }
     };
-    let inputs: Vec<Source<'_>> = step.inputs.iter().map(|&v| source(v)).collect();
+    let inputs: Vec<InputPixels<'_>> = step.inputs.iter().map(|&v| source(v)).collect();
     let pass = Pass {
         step,
         weights: call.weights,
@@ -141,9 +141,9 @@ unsafe fn simple(call: &Call<'_>, task: usize) {
 struct Pass<'a> {
     step: &'a PlannedStep,
     weights: &'a StepWeights,
-    inputs: &'a [Source<'a>],
-    residual: Option<Source<'a>>,
-    out: Part<'a>,
+    inputs: &'a [InputPixels<'a>],
+    residual: Option<InputPixels<'a>>,
+    out: OutputPixels<'a>,
 }
 
 impl Vectorised for Pass<'_> {
@@ -164,18 +164,18 @@ impl Vectorised for Pass<'_> {
         };
         let (input, to) = (inputs[0], step.output);
         match step.fused.kernel {
-            Kernel::Convolution(_) | Kernel::Linear => {}
-            Kernel::ScaleShift => elementwise::scale_shift(weights, input, &end, &mut out),
-            Kernel::Copy => elementwise::copy(input, &end, &mut out),
-            Kernel::Enter => elementwise::enter(input, &mut out),
-            Kernel::Flatten => elementwise::flatten(input, &mut out),
-            Kernel::Softmax => elementwise::softmax(input, &mut out),
-            Kernel::Concat => elementwise::concat(inputs, to, &mut out),
-            Kernel::MaxPool(pool) => pooling::max(pool, input, to, &mut out),
-            Kernel::AvgPool(pool) => pooling::average(pool, input, to, &mut out),
-            Kernel::GlobalAvgPool => pooling::global(input, &mut out),
-            Kernel::AdaptiveAvgPool => pooling::adaptive(input, to, &mut out),
-            Kernel::Upscale => upscale::bilinear(input, to, &mut out),
+            StepKernel::Convolution(_) | StepKernel::Linear => {}
+            StepKernel::ScaleShift => elementwise::scale_shift(weights, input, &end, &mut out),
+            StepKernel::Copy => elementwise::copy(input, &end, &mut out),
+            StepKernel::Enter => elementwise::enter(input, &mut out),
+            StepKernel::Flatten => elementwise::flatten(input, &mut out),
+            StepKernel::Softmax => elementwise::softmax(input, &mut out),
+            StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
+            StepKernel::MaxPool(pool) => pooling::max(pool, input, to, &mut out),
+            StepKernel::AvgPool(pool) => pooling::average(pool, input, to, &mut out),
+            StepKernel::GlobalAvgPool => pooling::global(input, &mut out),
+            StepKernel::AdaptiveAvgPool => pooling::adaptive(input, to, &mut out),
+            StepKernel::Upscale => upscale::bilinear(input, to, &mut out),
         }
     }
 }

@@ -65,7 +65,7 @@ pub(in crate::compute) struct Panels {
 
 /// One panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::compute) struct Panel {
+pub(in crate::compute) struct WeightPanel {
     /// First column.
     pub column: usize,
     pub vectors: usize,
@@ -90,11 +90,11 @@ impl Panels {
         self.columns.next_multiple_of(self.shape.lanes)
     }
 
-    pub fn panel(&self, index: usize) -> Panel {
+    pub fn panel(&self, index: usize) -> WeightPanel {
         let column = index * self.shape.columns();
         let columns = (self.columns - column).min(self.shape.columns());
         let vectors = columns.div_ceil(self.shape.lanes);
-        Panel {
+        WeightPanel {
             column,
             vectors,
             last: columns - (vectors - 1) * self.shape.lanes,

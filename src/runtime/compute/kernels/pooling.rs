@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use crate::network::Pool;
 
-use super::super::view::View;
-use super::memory::{Part, Source};
+use super::super::view::TensorView;
+use super::memory::{InputPixels, OutputPixels};
 
 #[inline(always)]
-pub(super) fn max(pool: Pool, input: Source<'_>, to: View, out: &mut Part<'_>) {
+pub(super) fn max(pool: Pool, input: InputPixels<'_>, to: TensorView, out: &mut OutputPixels<'_>) {
     each_window(input.view, to, out, reach(pool), |row, window| {
         row.fill(f32::NEG_INFINITY);
         for tap in window.taps() {
@@ -21,7 +21,12 @@ pub(super) fn max(pool: Pool, input: Source<'_>, to: View, out: &mut Part<'_>) {
 }
 
 #[inline(always)]
-pub(super) fn average(pool: Pool, input: Source<'_>, to: View, out: &mut Part<'_>) {
+pub(super) fn average(
+    pool: Pool,
+    input: InputPixels<'_>,
+    to: TensorView,
+    out: &mut OutputPixels<'_>,
+) {
     each_window(input.view, to, out, reach(pool), |row, window| {
         let count = if pool.count_include_pad {
             pool.kernel * pool.kernel
@@ -34,7 +39,7 @@ pub(super) fn average(pool: Pool, input: Source<'_>, to: View, out: &mut Part<'_
 
 /// Windows `⌊i · from / to⌋ .. ⌈(i + 1) · from / to⌉` along each side.
 #[inline(always)]
-pub(super) fn adaptive(input: Source<'_>, to: View, out: &mut Part<'_>) {
+pub(super) fn adaptive(input: InputPixels<'_>, to: TensorView, out: &mut OutputPixels<'_>) {
     let span = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from).div_ceil(to);
     each_window(input.view, to, out, span, |row, window| {
         let count = window.len();
@@ -43,10 +48,10 @@ pub(super) fn adaptive(input: Source<'_>, to: View, out: &mut Part<'_>) {
 }
 
 #[inline(always)]
-pub(super) fn global(input: Source<'_>, out: &mut Part<'_>) {
+pub(super) fn global(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     let from = input.view;
     for sample in out.pixels.clone() {
-        let window = Window {
+        let window = PixelWindow {
             first: sample * from.pixels(),
             pitch: from.width,
             rows: 0..from.height,
@@ -58,7 +63,7 @@ pub(super) fn global(input: Source<'_>, out: &mut Part<'_>) {
 
 /// The sum over a window, divided by `count`.
 #[inline(always)]
-fn mean(row: &mut [f32], input: Source<'_>, window: Window, count: usize) {
+fn mean(row: &mut [f32], input: InputPixels<'_>, window: PixelWindow, count: usize) {
     row.fill(0.0);
     for tap in window.taps() {
         for (sum, v) in row.iter_mut().zip(input.pixel(tap)) {
@@ -72,7 +77,7 @@ fn mean(row: &mut [f32], input: Source<'_>, window: Window, count: usize) {
 }
 
 /// The part of an image that one output pixel reads.
-struct Window {
+struct PixelWindow {
     /// Number of the image's first pixel, counted over all samples.
     first: usize,
     /// Pixels of a line of the image.
@@ -81,7 +86,7 @@ struct Window {
     columns: Range<usize>,
 }
 
-impl Window {
+impl PixelWindow {
     #[inline(always)]
     fn len(&self) -> usize {
         self.rows.len() * self.columns.len()
@@ -110,11 +115,11 @@ fn reach(pool: Pool) -> impl Fn(usize, usize, usize) -> Range<usize> {
 /// along a side from the output's position, the input's side and the output's side.
 #[inline(always)]
 fn each_window(
-    from: View,
-    to: View,
-    out: &mut Part<'_>,
+    from: TensorView,
+    to: TensorView,
+    out: &mut OutputPixels<'_>,
     span: impl Fn(usize, usize, usize) -> Range<usize>,
-    fill: impl Fn(&mut [f32], Window),
+    fill: impl Fn(&mut [f32], PixelWindow),
 ) {
     for pixel in out.pixels.clone() {
         let (sample, y, x) = (
@@ -122,7 +127,7 @@ fn each_window(
             pixel / to.width % to.height,
             pixel % to.width,
         );
-        let window = Window {
+        let window = PixelWindow {
             first: sample * from.pixels(),
             pitch: from.width,
             rows: span(y, from.height, to.height),

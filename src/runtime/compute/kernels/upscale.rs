@@ -1,11 +1,11 @@
 //! Bilinear resize of channels-last images.
 
 use super::super::resize::taps;
-use super::super::view::View;
-use super::memory::{Part, Source};
+use super::super::view::TensorView;
+use super::memory::{InputPixels, OutputPixels};
 
 #[inline(always)]
-pub(super) fn bilinear(input: Source<'_>, to: View, out: &mut Part<'_>) {
+pub(super) fn bilinear(input: InputPixels<'_>, to: TensorView, out: &mut OutputPixels<'_>) {
     let from = input.view;
     if (from.height, from.width) == (to.height, to.width) {
         // A neighbour's share of 0 would make NaN of an infinity.

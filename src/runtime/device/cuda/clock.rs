@@ -33,16 +33,16 @@ impl Base {
 
 /// See the module's text.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct GpuClock {
     stream: Arc<CudaStream>,
     base: Mutex<Arc<Base>>,
 }
 
-impl Clock {
+impl GpuClock {
     /// On `stream`, which nobody else uses.
     pub fn new(stream: Arc<CudaStream>) -> Result<Self, DriverError> {
         let base = Mutex::new(Arc::new(mark(&stream)?));
-        Ok(Clock { stream, base })
+        Ok(GpuClock { stream, base })
     }
 
     /// The base for an event that is recorded next.

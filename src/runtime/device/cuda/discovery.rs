@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::cuda_backend::cudarc::driver::sys::CUdevice_attribute as Attribute;
 use candle_core::cuda_backend::cudarc::driver::{CudaContext, result, sys};
 
-use crate::device::gpu::{Found, GpuError, GpuInfo};
+use crate::device::gpu::{FoundGpus, GpuError, GpuInfo};
 
 use super::error::{EXPECTED, gpu_error};
 
@@ -20,9 +20,9 @@ const SHARE: f64 = 0.92;
 ///
 /// # Errors
 /// There is no driver, or it is too old.
-pub fn find() -> Result<Found, GpuError> {
+pub fn find() -> Result<FoundGpus, GpuError> {
     check_driver()?;
-    let mut found = Found::default();
+    let mut found = FoundGpus::default();
     for index in 0..count()? {
         match look_at(index) {
             Ok(info) => found.usable.push(info),

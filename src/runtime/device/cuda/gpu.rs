@@ -13,7 +13,7 @@ use crate::device::gpu::{
 };
 use crate::lock::lock;
 
-use super::clock::Clock;
+use super::clock::GpuClock;
 use super::discovery;
 use super::error::gpu_error;
 use super::memory::{MemoryPool, pinned};
@@ -29,7 +29,7 @@ pub struct CudaGpu {
     info: GpuInfo,
     context: Arc<CudaContext>,
     memory: Arc<MemoryPool>,
-    clock: Arc<Clock>,
+    clock: Arc<GpuClock>,
     bus_id: String,
     shared: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
@@ -137,13 +137,13 @@ impl CudaGpu {
 
 /// Streams for memory and for the clock are made before any traffic: making the first one
 /// of a context waits for all of it.
-fn insides(context: &Arc<CudaContext>) -> Result<(MemoryPool, Clock), DriverError> {
+fn insides(context: &Arc<CudaContext>) -> Result<(MemoryPool, GpuClock), DriverError> {
     // SAFETY: nothing relies on the tracking: memory is never the bindings' own, and every
     // order between streams is made by events.
     unsafe { context.disable_event_tracking() };
     context.set_flags(CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC)?;
     let memory = MemoryPool::new(Arc::clone(context), context.new_stream()?)?;
-    Ok((memory, Clock::new(context.new_stream()?)?))
+    Ok((memory, GpuClock::new(context.new_stream()?)?))
 }
 
 impl Gpu for CudaGpu {

@@ -19,16 +19,16 @@ pub(super) struct MemoryPool {
     context: Arc<CudaContext>,
     /// Allocations are made and freed here, in its order.
     stream: Arc<CudaStream>,
-    pool: Pool,
+    pool: DriverPool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pool(sys::CUmemoryPool);
+struct DriverPool(sys::CUmemoryPool);
 
 // SAFETY: a handle of the driver, which takes calls from any thread.
-unsafe impl Send for Pool {}
+unsafe impl Send for DriverPool {}
 // SAFETY: as above.
-unsafe impl Sync for Pool {}
+unsafe impl Sync for DriverPool {}
 
 impl MemoryPool {
     /// Keeps freed memory mapped (by default it goes back at every synchronisation), and
@@ -42,7 +42,7 @@ impl MemoryPool {
         Ok(MemoryPool {
             context,
             stream,
-            pool: Pool(pool),
+            pool: DriverPool(pool),
         })
     }
 
@@ -57,7 +57,7 @@ impl MemoryPool {
         // SAFETY: the stream lives as long as the pool.
         let allocated = unsafe { result::malloc_async(self.stream.cu_stream(), wanted) };
         let address = allocated.map_err(refused)?;
-        let memory = Arc::new(Memory {
+        let memory = Arc::new(PoolAllocation {
             pool: Arc::clone(self),
             address,
             bytes,
@@ -92,13 +92,13 @@ fn read(pool: sys::CUmemoryPool, attribute: Attribute) -> Result<u64, DriverErro
     Ok(value)
 }
 
-struct Memory {
+struct PoolAllocation {
     pool: Arc<MemoryPool>,
     address: sys::CUdeviceptr,
     bytes: usize,
 }
 
-impl DeviceMemory for Memory {
+impl DeviceMemory for PoolAllocation {
     fn address(&self) -> u64 {
         self.address
     }
@@ -108,13 +108,13 @@ impl DeviceMemory for Memory {
     }
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for PoolAllocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes at {:#x}", self.bytes, self.address)
     }
 }
 
-impl Drop for Memory {
+impl Drop for PoolAllocation {
     fn drop(&mut self) {
         // Where the GPU is lost its memory is gone already, and nobody is left to tell.
         let _ = self.pool.context.bind_to_thread();

@@ -16,29 +16,29 @@ use candle_core::cuda_backend::cudarc::driver::{CudaEvent, CudaStream, sys};
 use crate::device::gpu::{DeviceSlice, Event, GpuError, HostSlice, Stream};
 use crate::lock::lock;
 
-use super::clock::{Base, Clock};
+use super::clock::{Base, GpuClock};
 use super::error::gpu_error;
 
 /// A stream of one GPU.
 pub struct GpuStream {
     stream: Arc<CudaStream>,
-    clock: Arc<Clock>,
+    clock: Arc<GpuClock>,
     held: Arc<Mutex<Held>>,
 }
 
 /// Both ends of a copy.
-type Ends = (HostSlice, DeviceSlice);
+type CopyEnds = (HostSlice, DeviceSlice);
 
 /// What copies that may still run read and write.
 #[derive(Debug, Default)]
 struct Held {
     /// Queued since the last event.
-    unmarked: Vec<Ends>,
-    marked: VecDeque<(Arc<CudaEvent>, Vec<Ends>)>,
+    unmarked: Vec<CopyEnds>,
+    marked: VecDeque<(Arc<CudaEvent>, Vec<CopyEnds>)>,
 }
 
 impl GpuStream {
-    pub(super) fn new(stream: Arc<CudaStream>, clock: Arc<Clock>) -> Self {
+    pub(super) fn new(stream: Arc<CudaStream>, clock: Arc<GpuClock>) -> Self {
         GpuStream {
             stream,
             clock,

@@ -8,7 +8,7 @@ use super::info::GpuInfo;
 
 /// The GPUs of this machine, and what is wrong with those that cannot be used.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundGpus {
     pub usable: Vec<GpuInfo>,
     pub unusable: Vec<(usize, GpuError)>,
 }
@@ -17,7 +17,7 @@ pub struct Found {
 ///
 /// # Errors
 /// There is no driver, it is too old, or this build knows no GPUs.
-pub fn find_gpus() -> Result<Found, GpuError> {
+pub fn find_gpus() -> Result<FoundGpus, GpuError> {
     #[cfg(feature = "cuda")]
     return crate::device::cuda::find();
     #[cfg(not(feature = "cuda"))]
@@ -28,9 +28,9 @@ pub fn find_gpus() -> Result<Found, GpuError> {
 ///
 /// # Errors
 /// It is not there, there is no driver, it is too old, or this build knows no GPUs.
-pub fn look_at(index: usize) -> Result<Found, GpuError> {
+pub fn look_at(index: usize) -> Result<FoundGpus, GpuError> {
     let gpu = open(index)?;
-    Ok(Found {
+    Ok(FoundGpus {
         usable: vec![gpu.info().clone()],
         unusable: Vec::new(),
     })

@@ -10,7 +10,7 @@ mod info;
 mod pinned;
 mod sampler;
 
-pub use discovery::{Found, find_gpus, look_at, open};
+pub use discovery::{FoundGpus, find_gpus, look_at, open};
 pub use driver::{DeviceMemory, DeviceSlice, Event, Gpu, Stream, Usage};
 pub use error::GpuError;
 pub use info::{Gauges, GpuInfo, others_bytes};

@@ -21,17 +21,17 @@ const FIRST: Duration = Duration::from_millis(300);
 /// Reads while somebody asks.
 #[derive(Debug)]
 pub struct Sampler {
-    shared: Arc<Shared>,
+    shared: Arc<SamplerShared>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SamplerShared {
+    state: Mutex<SamplerState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SamplerState {
     /// What was read last, and when.
     value: Gauges,
     read_at: Option<Instant>,
@@ -44,7 +44,7 @@ impl Sampler {
     /// Reads by `read`, for the first time when somebody asks. Where no thread can be
     /// started nothing is ever known.
     pub fn new(read: impl FnMut() -> Gauges + Send + 'static) -> Self {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SamplerShared>::default();
         let inner = Arc::clone(&shared);
         let thread = thread::Builder::new().name("gauges".into());
         if thread.spawn(move || run(&inner, read)).is_err() {
@@ -58,7 +58,7 @@ impl Sampler {
         let mut state = lock(&self.shared.state);
         state.wanted = true;
         self.shared.changed.notify_all();
-        let unread = |s: &mut State| s.read_at.is_none() && !s.over;
+        let unread = |s: &mut SamplerState| s.read_at.is_none() && !s.over;
         let waited = self.shared.changed.wait_timeout_while(state, FIRST, unread);
         waited.unwrap_or_else(PoisonError::into_inner).0.value
     }
@@ -72,7 +72,7 @@ impl Drop for Sampler {
     }
 }
 
-fn run(shared: &Shared, mut read: impl FnMut() -> Gauges) {
+fn run(shared: &SamplerShared, mut read: impl FnMut() -> Gauges) {
     while await_turn(shared) {
         let value = read();
         let mut state = lock(&shared.state);
@@ -83,9 +83,9 @@ fn run(shared: &Shared, mut read: impl FnMut() -> Gauges) {
 }
 
 /// Waits until somebody wants a new reading and it is time; false once it is over.
-fn await_turn(shared: &Shared) -> bool {
+fn await_turn(shared: &SamplerShared) -> bool {
     let state = lock(&shared.state);
-    let idle = |s: &mut State| !s.wanted && !s.over;
+    let idle = |s: &mut SamplerState| !s.wanted && !s.over;
     let state = shared.changed.wait_while(state, idle);
     let state = state.unwrap_or_else(PoisonError::into_inner);
     let since = state.read_at.map_or(EVERY, |at| at.elapsed());

@@ -18,7 +18,7 @@ pub type JobId = u64;
 
 /// One batch, or one transfer where it has no operations.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct DeviceJob {
     pub id: JobId,
     /// Bytes to copy in first; 0 where they are there already.
     pub copy_in: u64,
@@ -29,7 +29,7 @@ pub struct Job {
 
 /// What happened to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum JobEvent {
     /// Its operations begin.
     CopiedIn(JobId),
     Computed(JobId),
@@ -42,25 +42,25 @@ pub enum Event {
 pub struct Executor {
     law: Law,
     slowdown: f64,
-    jobs: HashMap<JobId, Running>,
-    copying_in: Engine,
-    copying_out: Engine,
+    jobs: HashMap<JobId, RunningJob>,
+    copying_in: CopyEngine,
+    copying_out: CopyEngine,
     /// Operations about to be launched, by time and order.
     launches: BinaryHeap<Reverse<(u64, u64, JobId)>>,
     launched: u64,
     units: Units,
-    events: Vec<(Duration, Event)>,
+    events: Vec<(Duration, JobEvent)>,
 }
 
 #[derive(Clone, Debug)]
-struct Running {
-    job: Job,
+struct RunningJob {
+    job: DeviceJob,
     next: usize,
 }
 
 /// One direction's transfers, in order.
 #[derive(Clone, Debug, Default)]
-struct Engine {
+struct CopyEngine {
     queue: VecDeque<(JobId, u64)>,
     ends: Option<u64>,
 }
@@ -71,8 +71,8 @@ impl Executor {
         Executor {
             slowdown: 1.0,
             jobs: HashMap::new(),
-            copying_in: Engine::default(),
-            copying_out: Engine::default(),
+            copying_in: CopyEngine::default(),
+            copying_out: CopyEngine::default(),
             launches: BinaryHeap::new(),
             launched: 0,
             units: Units::new(law.units),
@@ -87,11 +87,11 @@ impl Executor {
     }
 
     /// Starts a job.
-    pub fn submit(&mut self, now: Duration, job: Job) {
+    pub fn submit(&mut self, now: Duration, job: DeviceJob) {
         let (id, bytes, now) = (job.id, job.copy_in, nanos(now));
         // What ended before must not begin after: it is told by the next advance.
         self.run_until(now);
-        self.jobs.insert(id, Running { job, next: 0 });
+        self.jobs.insert(id, RunningJob { job, next: 0 });
         if bytes == 0 {
             return self.copied_in(now, id);
         }
@@ -119,7 +119,7 @@ impl Executor {
     }
 
     /// What happened until `now`, in order.
-    pub fn advance(&mut self, now: Duration) -> Vec<(Duration, Event)> {
+    pub fn advance(&mut self, now: Duration) -> Vec<(Duration, JobEvent)> {
         self.run_until(nanos(now));
         std::mem::take(&mut self.events)
     }
@@ -178,7 +178,7 @@ impl Executor {
     }
 
     fn copied_in(&mut self, at: u64, id: JobId) {
-        self.say(at, Event::CopiedIn(id));
+        self.say(at, JobEvent::CopiedIn(id));
         self.launch_next(at, id);
     }
 
@@ -199,7 +199,7 @@ impl Executor {
             return self.launches.push(Reverse((due, self.launched, id)));
         }
         let bytes = running.job.copy_out;
-        self.say(at, Event::Computed(id));
+        self.say(at, JobEvent::Computed(id));
         if bytes == 0 {
             return self.done(at, id);
         }
@@ -209,15 +209,15 @@ impl Executor {
 
     fn done(&mut self, at: u64, id: JobId) {
         self.jobs.remove(&id);
-        self.say(at, Event::Done(id));
+        self.say(at, JobEvent::Done(id));
     }
 
-    fn say(&mut self, at: u64, event: Event) {
+    fn say(&mut self, at: u64, event: JobEvent) {
         self.events.push((Duration::from_nanos(at), event));
     }
 }
 
-impl Engine {
+impl CopyEngine {
     /// Starts the first transfer if none is under way.
     fn start(&mut self, at: u64, law: &Law) {
         if let (None, Some((_, bytes))) = (self.ends, self.queue.front()) {

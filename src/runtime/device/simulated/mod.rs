@@ -7,6 +7,6 @@ mod law;
 mod profile;
 
 pub use catalogue::{built_in_profiles, find_profile};
-pub use executor::{Event, Executor, Job, JobId};
+pub use executor::{DeviceJob, Executor, JobEvent, JobId};
 pub use law::{Kernel, Law, OpWork};
-pub use profile::{DeviceClass, DeviceProfile, Origin, ProfileError, Source};
+pub use profile::{DeviceClass, DeviceProfile, Origin, OriginKind, ProfileError};

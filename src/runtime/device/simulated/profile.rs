@@ -48,14 +48,14 @@ pub enum DeviceClass {
 pub struct Origin {
     pub field: &'static str,
     pub value: String,
-    pub from: Source,
+    pub from: OriginKind,
     pub note: String,
 }
 
 /// Kinds of origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum OriginKind {
     Datasheet,
     Paper,
     /// To what is in the note.
@@ -63,14 +63,14 @@ pub enum Source {
     Assumed,
 }
 
-impl Source {
+impl OriginKind {
     /// Its name in files and reports.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Datasheet => "datasheet",
-            Source::Paper => "paper",
-            Source::Fitted => "fitted",
-            Source::Assumed => "assumed",
+            OriginKind::Datasheet => "datasheet",
+            OriginKind::Paper => "paper",
+            OriginKind::Fitted => "fitted",
+            OriginKind::Assumed => "assumed",
         }
     }
 }
@@ -92,7 +92,7 @@ pub enum ProfileError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ProfileFile {
     name: String,
     class: DeviceClass,
     #[serde(default)]
@@ -115,7 +115,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Sourced<T> {
     value: T,
-    from: Source,
+    from: OriginKind,
     #[serde(default)]
     note: String,
 }
@@ -126,7 +126,7 @@ impl DeviceProfile {
     /// # Errors
     /// The line or field that is wrong, and what was expected there.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        let file: File = toml::from_str(text).map_err(|e| syntax(text, &e))?;
+        let file: ProfileFile = toml::from_str(text).map_err(|e| syntax(text, &e))?;
         let name = file.name.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
@@ -265,7 +265,7 @@ impl Numbers {
         value: String,
         number: &Sourced<T>,
     ) -> Result<(), ProfileError> {
-        if number.from == Source::Fitted && number.note.trim().is_empty() {
+        if number.from == OriginKind::Fitted && number.note.trim().is_empty() {
             return Err(ProfileError::NoNote { field });
         }
         self.origins.push(Origin {

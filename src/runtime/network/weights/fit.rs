@@ -2,28 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Values;
+use super::ParameterValues;
 use super::error::{Mismatch, WeightsError};
 use super::handful::quoted;
 use super::naming::Naming;
-use super::notes::Note;
+use super::notes::WeightsNote;
 use super::resolve::{Resolved, resolve};
-use super::source::Source;
-use super::tensors::Tensor;
-use super::values::{Type, read};
+use super::source::ByteSource;
+use super::tensors::FileTensor;
+use super::values::{ValueType, read};
 use crate::network::graph::Graph;
 use crate::network::parameters::Parameter;
 
 /// What became of a file's tensors.
 pub(super) struct Fitted {
-    pub values: BTreeMap<String, Values>,
-    pub notes: Vec<Note>,
+    pub values: BTreeMap<String, ParameterValues>,
+    pub notes: Vec<WeightsNote>,
 }
 
 /// The values of every parameter of `graph`, in place where they can be read there.
 pub(super) fn fit(
-    sources: &[Source<'_>],
-    tensors: &BTreeMap<String, Tensor>,
+    sources: &[ByteSource<'_>],
+    tensors: &BTreeMap<String, FileTensor>,
     graph: &Graph,
     naming: &Naming,
 ) -> Result<Fitted, WeightsError> {
@@ -44,7 +44,7 @@ pub(super) fn fit(
     fitting.wrong.hint = hint(&resolved, &wanted);
     fitting.wrong.result()?;
     let converted = fitting.converted.into_iter();
-    let mut notes: Vec<Note> = converted
+    let mut notes: Vec<WeightsNote> = converted
         .map(|(from, tensors)| note(from, tensors))
         .collect();
     let values = fitting.values;
@@ -52,20 +52,20 @@ pub(super) fn fit(
     Ok(Fitted { values, notes })
 }
 
-fn note(from: Type, tensors: usize) -> Note {
-    Note::Converted {
+fn note(from: ValueType, tensors: usize) -> WeightsNote {
+    WeightsNote::Converted {
         from: from.name(),
         tensors,
     }
 }
 
 struct Fitting<'a> {
-    sources: &'a [Source<'a>],
-    tensors: &'a BTreeMap<String, Tensor>,
+    sources: &'a [ByteSource<'a>],
+    tensors: &'a BTreeMap<String, FileTensor>,
     resolved: &'a Resolved<'a>,
     wrong: Mismatch,
-    converted: BTreeMap<Type, usize>,
-    values: BTreeMap<String, Values>,
+    converted: BTreeMap<ValueType, usize>,
+    values: BTreeMap<String, ParameterValues>,
 }
 
 impl Fitting<'_> {
@@ -76,7 +76,7 @@ impl Fitting<'_> {
             return;
         };
         let name = quoted(&parameter.name);
-        let Some(kind) = Type::named(&tensor.entry.dtype) else {
+        let Some(kind) = ValueType::named(&tensor.entry.dtype) else {
             let found = &tensor.entry.dtype;
             let said =
                 || format!("tensor {name}: expected type F32, F64, F16 or BF16, found {found}");
@@ -93,7 +93,7 @@ impl Fitting<'_> {
         match read(source, &tensor.entry, kind, parameter) {
             Err(why) => self.wrong.values.push(|| format!("tensor {name}: {why}")),
             Ok(values) => {
-                if kind != Type::F32 {
+                if kind != ValueType::F32 {
                     *self.converted.entry(kind).or_default() += 1;
                 }
                 self.values.insert(parameter.name.clone(), values);

@@ -25,7 +25,7 @@ const MAX_DIMENSIONS: usize = 8;
 
 /// One tensor of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct TensorEntry {
     pub dtype: String,
     pub shape: Vec<usize>,
     /// Where its bytes are in the file.
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 
 /// The tensors of a file by name: each has as many bytes as its type and shape need,
 /// inside of the file; together they leave no gap and share nothing.
-pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, Entry>, String> {
+pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, String> {
     let (length, rest) = file
         .split_first_chunk::<8>()
         .ok_or("expected 8 bytes with the header's length, the file is shorter")?;
@@ -52,7 +52,7 @@ pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, Entry>, String> {
     let begin = 8 + length;
     let entries = listed.into_iter().map(|(name, tensor)| {
         let Range { start, end } = tensor.range();
-        let entry = Entry {
+        let entry = TensorEntry {
             place: begin + start..begin + end,
             shape: tensor.shape.0,
             dtype: tensor.dtype,
@@ -70,7 +70,7 @@ pub(super) fn is_meant(file: &[u8]) -> bool {
 }
 
 /// Where one tensor must end the next begins, the first at 0, the last ends the file.
-fn check_places(listed: &BTreeMap<String, Tensor>, data: usize) -> Result<(), String> {
+fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<(), String> {
     let mut all: Vec<_> = listed.iter().collect();
     all.sort_by_key(|(_, tensor)| tensor.data_offsets);
     let mut end = 0;
@@ -107,13 +107,13 @@ fn check_places(listed: &BTreeMap<String, Tensor>, data: usize) -> Result<(), St
 
 /// A tensor as the header has it.
 #[derive(Deserialize)]
-struct Tensor {
+struct HeaderTensor {
     dtype: String,
     shape: Dimensions,
     data_offsets: (usize, usize),
 }
 
-impl Tensor {
+impl HeaderTensor {
     fn range(&self) -> Range<usize> {
         self.data_offsets.0..self.data_offsets.1
     }
@@ -152,7 +152,7 @@ fn bits(dtype: &str) -> Option<usize> {
 }
 
 /// The header's object: no name twice, no more tensors than there can be.
-struct Listed(BTreeMap<String, Tensor>);
+struct Listed(BTreeMap<String, HeaderTensor>);
 
 impl<'de> Deserialize<'de> for Listed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for Listed {
 struct ListedVisitor;
 
 impl<'de> Visitor<'de> for ListedVisitor {
-    type Value = BTreeMap<String, Tensor>;
+    type Value = BTreeMap<String, HeaderTensor>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of tensors by name")

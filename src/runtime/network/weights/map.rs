@@ -28,14 +28,14 @@ pub(super) struct Map {
     map: Mmap,
     file: File,
     path: PathBuf,
-    was: State,
+    was: FileState,
     /// Bytes given out since pages were let go.
     looked_at: AtomicUsize,
 }
 
 /// What tells that a file was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+struct FileState {
     len: u64,
     modified: Option<SystemTime>,
 }
@@ -52,7 +52,7 @@ impl Map {
     pub(super) fn open(path: &Path) -> Result<Self, WeightsError> {
         let fail = |e: io::Error| WeightsError::Io(e.to_string());
         let file = reading::open(path).map_err(fail)?;
-        let was = State::of(&file).map_err(fail)?;
+        let was = FileState::of(&file).map_err(fail)?;
         // SAFETY: the mapping is shared and read-only, and lives as long as `self`. That
         // the bytes stay as they are cannot be promised of a file; nothing but the sizes
         // checked against the graph depends on what they say, and the module's text says
@@ -86,7 +86,7 @@ impl Map {
 
     /// Whether the file is what it was when it was opened.
     pub(super) fn check(&self) -> Result<(), WeightsError> {
-        match State::of(&self.file) {
+        match FileState::of(&self.file) {
             Ok(now) if now == self.was => Ok(()),
             _ => Err(WeightsError::Changed(self.path.display().to_string())),
         }
@@ -108,10 +108,10 @@ impl Map {
     }
 }
 
-impl State {
+impl FileState {
     fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        Ok(State {
+        Ok(FileState {
             len: metadata.len(),
             modified: metadata.modified().ok(),
         })

@@ -26,32 +26,32 @@ use super::graph::Graph;
 use fit::fit;
 use map::Map;
 use shards::Shards;
-use source::Source;
-use synthetic::Recipe;
+use source::ByteSource;
+use synthetic::SyntheticRecipe;
 use tensors::of_file;
 
 pub use error::{Mismatch, WeightsError};
 pub use foreign::Foreign;
 pub use handful::Handful;
 pub use naming::{Naming, Pattern};
-pub use notes::{Ignored, Note};
+pub use notes::{Ignored, WeightsNote};
 pub use synthetic::{Filling, fillings};
 
 /// Values of every parameter of one network, in float32, row-major.
 #[derive(Clone, Debug)]
 pub struct Weights {
-    tensors: OnceLock<BTreeMap<String, Values>>,
+    tensors: OnceLock<BTreeMap<String, ParameterValues>>,
     /// How to make them up, where no file has them.
-    synthetic: Option<Recipe>,
+    synthetic: Option<SyntheticRecipe>,
     /// The files they are read from in place.
     maps: Vec<Arc<Map>>,
     /// What was done to the files' tensors.
-    notes: Vec<Note>,
+    notes: Vec<WeightsNote>,
 }
 
 /// Where one parameter's values are.
 #[derive(Clone, Debug)]
-enum Values {
+enum ParameterValues {
     Owned(Vec<f32>),
     /// Bytes of one of the mapped files, aligned for float32.
     InPlace(usize, Range<usize>),
@@ -78,13 +78,13 @@ impl Weights {
             let folder = path.parent().unwrap_or(Path::new(""));
             let Shards { maps, tensors } = shards::open(folder, map.bytes())?;
             map.check()?;
-            let note = Note::Shards(maps.len());
+            let note = WeightsNote::Shards(maps.len());
             (maps, tensors, vec![note])
         } else {
             let tensors = of_file(map.bytes())?;
             (vec![Arc::new(map)], tensors, Vec::new())
         };
-        let sources: Vec<Source<'_>> = maps.iter().map(|map| Source::Mapped(map)).collect();
+        let sources: Vec<ByteSource<'_>> = maps.iter().map(|map| ByteSource::Mapped(map)).collect();
         let fitted = fit(&sources, &tensors, graph, naming)?;
         notes.extend(fitted.notes);
         let weights = Weights {
@@ -117,11 +117,11 @@ impl Weights {
         graph: &Graph,
         naming: &Naming,
     ) -> Result<Self, WeightsError> {
-        let fitted = fit(&[Source::Bytes(bytes)], &of_file(bytes)?, graph, naming)?;
+        let fitted = fit(&[ByteSource::Bytes(bytes)], &of_file(bytes)?, graph, naming)?;
         Ok(Weights::held(fitted.values, fitted.notes))
     }
 
-    fn held(tensors: BTreeMap<String, Values>, notes: Vec<Note>) -> Self {
+    fn held(tensors: BTreeMap<String, ParameterValues>, notes: Vec<WeightsNote>) -> Self {
         Weights {
             tensors: OnceLock::from(tensors),
             synthetic: None,
@@ -147,7 +147,9 @@ impl Weights {
             }
         }
         wrong.result()?;
-        let owned = tensors.into_iter().map(|(n, v)| (n, Values::Owned(v)));
+        let owned = tensors
+            .into_iter()
+            .map(|(n, v)| (n, ParameterValues::Owned(v)));
         Ok(Weights::held(owned.collect(), Vec::new()))
     }
 
@@ -162,7 +164,7 @@ impl Weights {
     pub fn synthetic(graph: &Graph, seed: u64) -> Self {
         Weights {
             tensors: OnceLock::new(),
-            synthetic: Some(Recipe::new(graph, seed)),
+            synthetic: Some(SyntheticRecipe::new(graph, seed)),
             maps: Vec::new(),
             notes: Vec::new(),
         }
@@ -175,13 +177,13 @@ impl Weights {
 
     /// What was done to the file's tensors to make them the network's; nothing where they
     /// are as the network has them.
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[WeightsNote] {
         &self.notes
     }
 
     /// The seed of made-up values.
     pub fn seed(&self) -> Option<u64> {
-        self.synthetic.as_ref().map(Recipe::seed)
+        self.synthetic.as_ref().map(SyntheticRecipe::seed)
     }
 
     /// Values of one parameter; empty where the network has none of that name.
@@ -209,20 +211,22 @@ impl Weights {
         self.maps.iter().for_each(|map| map.release());
     }
 
-    fn values<'a>(&'a self, values: &'a Values) -> &'a [f32] {
+    fn values<'a>(&'a self, values: &'a ParameterValues) -> &'a [f32] {
         match values {
-            Values::Owned(values) => values,
-            Values::InPlace(file, place) => {
+            ParameterValues::Owned(values) => values,
+            ParameterValues::InPlace(file, place) => {
                 let bytes = self.maps.get(*file).map(|map| map.look(place.clone()));
                 bytemuck::try_cast_slice(bytes.unwrap_or_default()).unwrap_or_default()
             }
         }
     }
 
-    fn all(&self) -> &BTreeMap<String, Values> {
+    fn all(&self) -> &BTreeMap<String, ParameterValues> {
         self.tensors.get_or_init(|| {
-            let made_up = self.synthetic.iter().flat_map(Recipe::values);
-            made_up.map(|(n, v)| (n, Values::Owned(v))).collect()
+            let made_up = self.synthetic.iter().flat_map(SyntheticRecipe::values);
+            made_up
+                .map(|(n, v)| (n, ParameterValues::Owned(v)))
+                .collect()
         })
     }
 }

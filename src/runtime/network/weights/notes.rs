@@ -6,7 +6,7 @@ use super::handful::{Handful, quoted};
 
 /// One thing that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
+pub enum WeightsNote {
     /// Read from so many files that an index names.
     Shards(usize),
     /// A prefix was taken away.
@@ -34,25 +34,25 @@ pub enum Ignored {
     Asked,
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for WeightsNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Note::Shards(files) => write!(f, "read from {}", counted(*files, "shard")),
-            Note::Prefix { prefix, tensors } => {
+            WeightsNote::Shards(files) => write!(f, "read from {}", counted(*files, "shard")),
+            WeightsNote::Prefix { prefix, tensors } => {
                 let names = counted(*tensors, "name");
                 write!(f, "prefix {} removed from {names}", quoted(prefix))
             }
-            Note::Rewritten(names) => {
+            WeightsNote::Rewritten(names) => {
                 write!(f, "{} rewritten: {names}", counted(names.count(), "name"))
             }
-            Note::Renamed(names) => {
+            WeightsNote::Renamed(names) => {
                 write!(f, "{} renamed: {names}", counted(names.count(), "name"))
             }
-            Note::Converted { from, tensors } => {
+            WeightsNote::Converted { from, tensors } => {
                 let tensors = counted(*tensors, "tensor");
                 write!(f, "{tensors} converted from {from} to float32")
             }
-            Note::Ignored { why, tensors } => {
+            WeightsNote::Ignored { why, tensors } => {
                 let (what, rest) = why.words();
                 let count = counted(tensors.count(), what);
                 write!(f, "ignored {count} {rest}: {tensors}")

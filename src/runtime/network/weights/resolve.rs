@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::WeightsError;
 use super::handful::{Handful, quoted};
-use super::header::Entry;
+use super::header::TensorEntry;
 use super::naming::Naming;
-use super::notes::{Ignored, Note};
+use super::notes::{Ignored, WeightsNote};
 use super::wrappers::{self, is_auxiliary, is_counter, rewritten};
 
 /// A file's tensors, given out.
@@ -16,7 +16,7 @@ pub(super) struct Resolved<'a> {
     pub tensors: BTreeMap<String, &'a str>,
     /// Those that belong to no layer.
     pub unknown: Vec<&'a str>,
-    pub notes: Vec<Note>,
+    pub notes: Vec<WeightsNote>,
 }
 
 /// Gives each tensor to the parameter it is called after.
@@ -24,11 +24,11 @@ pub(super) struct Resolved<'a> {
 /// # Errors
 /// What was said about names fits nothing, or two tensors are one parameter.
 pub(super) fn resolve<'a>(
-    entries: impl Iterator<Item = (&'a str, &'a Entry)>,
+    entries: impl Iterator<Item = (&'a str, &'a TensorEntry)>,
     wanted: &BTreeSet<&str>,
     naming: &Naming,
 ) -> Result<Resolved<'a>, WeightsError> {
-    let mut names = Names::new(wanted, naming);
+    let mut names = NameResolver::new(wanted, naming);
     let kept: Vec<_> = entries.filter(|(name, _)| !names.is_asked(name)).collect();
     let prefix = names.prefix(&kept)?;
     for (name, entry) in kept {
@@ -37,7 +37,7 @@ pub(super) fn resolve<'a>(
     names.finish(prefix)
 }
 
-struct Names<'a, 'w> {
+struct NameResolver<'a, 'w> {
     wanted: &'w BTreeSet<&'w str>,
     naming: &'w Naming,
     found: Resolved<'a>,
@@ -52,9 +52,9 @@ struct Names<'a, 'w> {
     matched: BTreeSet<usize>,
 }
 
-impl<'a, 'w> Names<'a, 'w> {
+impl<'a, 'w> NameResolver<'a, 'w> {
     fn new(wanted: &'w BTreeSet<&'w str>, naming: &'w Naming) -> Self {
-        Names {
+        NameResolver {
             wanted,
             naming,
             found: Resolved::default(),
@@ -86,7 +86,7 @@ impl<'a, 'w> Names<'a, 'w> {
     }
 
     /// The prefix that was said, or that of the wrappers that most wanted names have.
-    fn prefix(&self, kept: &[(&'a str, &Entry)]) -> Result<String, WeightsError> {
+    fn prefix(&self, kept: &[(&'a str, &TensorEntry)]) -> Result<String, WeightsError> {
         let names = || kept.iter().map(|(name, _)| *name);
         let Some(said) = &self.naming.prefix else {
             let is_wanted = |rest: &str| match self.naming.renamed(rest) {
@@ -105,7 +105,12 @@ impl<'a, 'w> Names<'a, 'w> {
         )))
     }
 
-    fn place(&mut self, name: &'a str, entry: &Entry, prefix: &str) -> Result<(), WeightsError> {
+    fn place(
+        &mut self,
+        name: &'a str,
+        entry: &TensorEntry,
+        prefix: &str,
+    ) -> Result<(), WeightsError> {
         let rest = match &self.naming.prefix {
             Some(_) => self.naming.without_prefix(name),
             None => Some(name.strip_prefix(prefix).unwrap_or(name)),
@@ -124,7 +129,12 @@ impl<'a, 'w> Names<'a, 'w> {
         self.give(name, rest, entry)
     }
 
-    fn give(&mut self, name: &'a str, wanted: &str, entry: &Entry) -> Result<(), WeightsError> {
+    fn give(
+        &mut self,
+        name: &'a str,
+        wanted: &str,
+        entry: &TensorEntry,
+    ) -> Result<(), WeightsError> {
         if self.wanted.contains(wanted) {
             return self.take(name, wanted.to_owned());
         }
@@ -177,16 +187,16 @@ impl<'a, 'w> Names<'a, 'w> {
         let notes = &mut self.found.notes;
         if self.stripped > 0 {
             let tensors = self.stripped;
-            notes.push(Note::Prefix { prefix, tensors });
+            notes.push(WeightsNote::Prefix { prefix, tensors });
         }
         if !self.rewritten.is_empty() {
-            notes.push(Note::Rewritten(self.rewritten));
+            notes.push(WeightsNote::Rewritten(self.rewritten));
         }
         if !self.renamed.is_empty() {
-            notes.push(Note::Renamed(self.renamed));
+            notes.push(WeightsNote::Renamed(self.renamed));
         }
         let ignored = self.ignored.into_iter();
-        notes.extend(ignored.map(|(why, tensors)| Note::Ignored { why, tensors }));
+        notes.extend(ignored.map(|(why, tensors)| WeightsNote::Ignored { why, tensors }));
         Ok(self.found)
     }
 }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::error::WeightsError;
 use super::handful::{cut, quoted};
-use super::header::{Entry, MAX_TENSORS, entries};
+use super::header::{MAX_TENSORS, TensorEntry, entries};
 use super::map::Map;
-use super::tensors::Tensor;
+use super::tensors::FileTensor;
 
 /// More files than this are taken for a mistake.
 const MAX_SHARDS: usize = 256;
@@ -26,7 +26,7 @@ struct Index {
 /// The files that an index names, and the tensors in them.
 pub(super) struct Shards {
     pub maps: Vec<Arc<Map>>,
-    pub tensors: BTreeMap<String, Tensor>,
+    pub tensors: BTreeMap<String, FileTensor>,
 }
 
 /// Whether a file could be an index: an object of JSON, and no safetensors with a header
@@ -93,11 +93,11 @@ fn plain(file: &str) -> Result<&Path, WeightsError> {
 /// The tensors that the index says are in this file.
 fn pick(
     file: usize,
-    mut entries: BTreeMap<String, Entry>,
+    mut entries: BTreeMap<String, TensorEntry>,
     names: Vec<&str>,
-) -> Result<Vec<(String, Tensor)>, WeightsError> {
+) -> Result<Vec<(String, FileTensor)>, WeightsError> {
     let picked = names.into_iter().map(|name| match entries.remove(name) {
-        Some(entry) => Ok((name.to_owned(), Tensor { file, entry })),
+        Some(entry) => Ok((name.to_owned(), FileTensor { file, entry })),
         None => Err(WeightsError::Unreadable(format!(
             "tensor {} is missing, which the index says is here",
             quoted(name)

@@ -6,7 +6,7 @@ use super::map::Map;
 
 /// Where a file's bytes are.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
+pub(super) enum ByteSource<'a> {
     Bytes(&'a [u8]),
     Mapped(&'a Map),
 }
@@ -15,7 +15,7 @@ pub(super) enum Source<'a> {
 /// type.
 const PIECE: usize = 4 << 20;
 
-impl<'a> Source<'a> {
+impl<'a> ByteSource<'a> {
     /// A place in pieces.
     pub fn pieces(self, place: &Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let end = place.end;
@@ -25,8 +25,8 @@ impl<'a> Source<'a> {
 
     fn look(self, place: Range<usize>) -> &'a [u8] {
         match self {
-            Source::Bytes(bytes) => bytes.get(place).unwrap_or_default(),
-            Source::Mapped(map) => map.look(place),
+            ByteSource::Bytes(bytes) => bytes.get(place).unwrap_or_default(),
+            ByteSource::Mapped(map) => map.look(place),
         }
     }
 
@@ -34,6 +34,6 @@ impl<'a> Source<'a> {
     /// in it is as aligned as its offset.
     pub fn is_readable_in_place(self, place: &Range<usize>) -> bool {
         let aligned = place.start.is_multiple_of(align_of::<f32>());
-        matches!(self, Source::Mapped(_)) && cfg!(target_endian = "little") && aligned
+        matches!(self, ByteSource::Mapped(_)) && cfg!(target_endian = "little") && aligned
     }
 }

@@ -36,14 +36,14 @@ pub fn fillings(graph: &Graph, seed: u64) -> Vec<(Parameter, Filling)> {
 
 /// For which parameters, from which seed.
 #[derive(Clone, Debug)]
-pub(super) struct Recipe {
+pub(super) struct SyntheticRecipe {
     fillings: Vec<(Parameter, Filling)>,
     seed: u64,
 }
 
-impl Recipe {
+impl SyntheticRecipe {
     pub(super) fn new(graph: &Graph, seed: u64) -> Self {
-        Recipe {
+        SyntheticRecipe {
             fillings: fillings(graph, seed),
             seed,
         }

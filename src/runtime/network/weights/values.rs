@@ -2,44 +2,49 @@
 
 use half::{bf16, f16};
 
-use super::Values;
-use super::header::Entry;
-use super::source::Source;
+use super::ParameterValues;
+use super::header::TensorEntry;
+use super::source::ByteSource;
 use crate::network::parameters::{Parameter, ParameterRole};
 
 /// Types whose values can be float32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Type {
+pub(super) enum ValueType {
     F32,
     F64,
     F16,
     Bf16,
 }
 
-impl Type {
+impl ValueType {
     /// The type that a header calls by this name.
     pub fn named(name: &str) -> Option<Self> {
-        let all = [Type::F32, Type::F64, Type::F16, Type::Bf16];
+        let all = [
+            ValueType::F32,
+            ValueType::F64,
+            ValueType::F16,
+            ValueType::Bf16,
+        ];
         all.into_iter().find(|t| t.name() == name)
     }
 
     /// What a header calls it.
     pub fn name(self) -> &'static str {
         match self {
-            Type::F32 => "F32",
-            Type::F64 => "F64",
-            Type::F16 => "F16",
-            Type::Bf16 => "BF16",
+            ValueType::F32 => "F32",
+            ValueType::F64 => "F64",
+            ValueType::F16 => "F16",
+            ValueType::Bf16 => "BF16",
         }
     }
 
     /// Adds the values that `bytes` are.
     fn decode(self, bytes: &[u8], to: &mut Vec<f32>) {
         match self {
-            Type::F32 => to.extend(floats(bytes)),
-            Type::F64 => to.extend(chunks(bytes).map(|b| f64::from_le_bytes(b) as f32)),
-            Type::F16 => to.extend(chunks(bytes).map(|b| f16::from_le_bytes(b).to_f32())),
-            Type::Bf16 => to.extend(chunks(bytes).map(|b| bf16::from_le_bytes(b).to_f32())),
+            ValueType::F32 => to.extend(floats(bytes)),
+            ValueType::F64 => to.extend(chunks(bytes).map(|b| f64::from_le_bytes(b) as f32)),
+            ValueType::F16 => to.extend(chunks(bytes).map(|b| f16::from_le_bytes(b).to_f32())),
+            ValueType::Bf16 => to.extend(chunks(bytes).map(|b| bf16::from_le_bytes(b).to_f32())),
         }
     }
 }
@@ -58,13 +63,13 @@ fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + Clone
 /// # Errors
 /// They are not finite in float32, or variances below 0.
 pub(super) fn read(
-    (file, source): (usize, Source<'_>),
-    entry: &Entry,
-    kind: Type,
+    (file, source): (usize, ByteSource<'_>),
+    entry: &TensorEntry,
+    kind: ValueType,
     parameter: &Parameter,
-) -> Result<Values, String> {
+) -> Result<ParameterValues, String> {
     let place = &entry.place;
-    let in_place = kind == Type::F32 && source.is_readable_in_place(place);
+    let in_place = kind == ValueType::F32 && source.is_readable_in_place(place);
     let mut owned = Vec::with_capacity(if in_place { 0 } else { parameter.elements() });
     let mut faults = Faults::new(parameter.role);
     for piece in source.pieces(place) {
@@ -78,8 +83,8 @@ pub(super) fn read(
     }
     faults.result(parameter.elements())?;
     Ok(match in_place {
-        true => Values::InPlace(file, place.clone()),
-        false => Values::Owned(owned),
+        true => ParameterValues::InPlace(file, place.clone()),
+        false => ParameterValues::Owned(owned),
     })
 }
 
@@ -88,18 +93,18 @@ struct Faults {
     /// Whether values below 0 cannot be either.
     variance: bool,
     seen: usize,
-    not_finite: Found,
-    negative: Found,
+    not_finite: FaultCount,
+    negative: FaultCount,
 }
 
 /// How many, and the first.
 #[derive(Default)]
-struct Found {
+struct FaultCount {
     count: usize,
     first: Option<(usize, f32)>,
 }
 
-impl Found {
+impl FaultCount {
     fn add(&mut self, at: usize, value: f32) {
         self.count += 1;
         self.first.get_or_insert((at, value));
@@ -111,8 +116,8 @@ impl Faults {
         Faults {
             variance: role == ParameterRole::RunningVariance,
             seen: 0,
-            not_finite: Found::default(),
-            negative: Found::default(),
+            not_finite: FaultCount::default(),
+            negative: FaultCount::default(),
         }
     }
 

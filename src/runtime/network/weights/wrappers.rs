@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::header::Entry;
+use super::header::TensorEntry;
 
 /// Parts of names that stand for a wrapper around the network: of `DataParallel` and
 /// averaged models, of `torch.compile`, of Lightning and of checkpoints.
@@ -76,7 +76,7 @@ pub(super) fn rewritten(name: &str) -> Option<String> {
 }
 
 /// Whether a tensor counts steps of training: what batch norms and averaged models keep.
-pub(super) fn is_counter(name: &str, entry: &Entry) -> bool {
+pub(super) fn is_counter(name: &str, entry: &TensorEntry) -> bool {
     let whole = matches!(
         entry.dtype.as_str(),
         "I64" | "I32" | "U64" | "U32" | "I16" | "U8" | "BOOL"

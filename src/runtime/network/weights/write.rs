@@ -9,7 +9,7 @@ use super::{Weights, WeightsError};
 use crate::network::graph::Graph;
 
 /// One parameter, turned into bytes when it is its turn.
-struct Tensor<'a> {
+struct TensorBytes<'a> {
     shape: Vec<usize>,
     values: &'a [f32],
 }
@@ -24,13 +24,13 @@ impl Weights {
         let tensors = parameters.iter().map(|p| {
             let values = self.get(&p.name);
             let shape = p.shape.clone();
-            (p.name.as_str(), Tensor { shape, values })
+            (p.name.as_str(), TensorBytes { shape, values })
         });
         serialize_to_file(tensors, None, path).map_err(|e| WeightsError::Unwritable(e.to_string()))
     }
 }
 
-impl View for Tensor<'_> {
+impl View for TensorBytes<'_> {
     fn dtype(&self) -> Dtype {
         Dtype::F32
     }

@@ -6,7 +6,7 @@ use super::super::split::Split;
 
 /// Blocks of rows times ranges of panels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Blocks {
+pub(super) struct ProductBlocks {
     rows: Split,
     panels: Split,
 }
@@ -22,7 +22,7 @@ const MOST_ROWS: usize = 1024;
 /// Blocks for each thread that even out what one takes longer than another.
 const BLOCKS_A_THREAD: usize = 4;
 
-impl Blocks {
+impl ProductBlocks {
     /// For `rows` that each bring `touched` floats into cache.
     pub fn new(rows: usize, panels: usize, touched: usize, threads: usize) -> Self {
         let mut most = most_rows(touched);
@@ -37,7 +37,7 @@ impl Blocks {
             1
         };
         let columns = wanted.div_ceil(rows.tasks());
-        Blocks {
+        ProductBlocks {
             rows,
             panels: Split::at_most(panels, panels.div_ceil(columns)),
         }

@@ -13,15 +13,15 @@ pub(in crate::compute) use filters::Filters;
 
 use std::ops::Range;
 
-use crate::compute::view::{Place, View};
+use crate::compute::view::{TensorView, ValuePlace};
 use crate::network::Conv2d;
 
-use super::memory::{Part, Source};
+use super::memory::{InputPixels, OutputPixels};
 use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Panels, TileShape, even_tiles};
 use super::tile::{Tile, tile_fn};
 use super::{Call, MAX_PHASES, Scratch};
-use blocks::{Blocks, most_rows};
+use blocks::{ProductBlocks, most_rows};
 use reads::Reads;
 
 /// A convolution's way through its input, output and weights.
@@ -29,10 +29,10 @@ use reads::Reads;
 pub(in crate::compute) struct Convolution {
     pub conv: Conv2d,
     /// What the step is given.
-    input: View,
+    input: TensorView,
     /// What the product reads: the input, or its copy in padded lines.
-    read: View,
-    output: View,
+    read: TensorView,
+    output: TensorView,
     /// Samples arrive channels-first.
     entry: bool,
     reads: Reads,
@@ -47,9 +47,15 @@ const FEW_CHANNELS: usize = 16;
 
 impl Convolution {
     /// `entry` says that the input is channels-first.
-    pub fn new(conv: Conv2d, input: View, output: View, entry: bool, shape: TileShape) -> Self {
+    pub fn new(
+        conv: Conv2d,
+        input: TensorView,
+        output: TensorView,
+        entry: bool,
+        shape: TileShape,
+    ) -> Self {
         let few = conv.groups == 1 && input.channels < FEW_CHANNELS && conv.kernel.area() > 1;
-        let outside = input.place == Place::Input
+        let outside = input.place == ValuePlace::Input
             && conv.padding.area() + conv.padding.height + conv.padding.width > 0;
         let prepared = entry || few || outside;
         let read = if prepared {
@@ -102,7 +108,7 @@ impl Convolution {
 
     /// Whether the input is copied before it is read.
     fn is_prepared(&self) -> bool {
-        self.read.place == Place::Shared
+        self.read.place == ValuePlace::Shared
     }
 
     /// Floats of zeros that stand for a tap outside of the image, for every group.
@@ -110,10 +116,10 @@ impl Convolution {
         self.reads.depth.max(self.read.channels)
     }
 
-    fn blocks(&self, samples: usize, threads: usize) -> Blocks {
+    fn blocks(&self, samples: usize, threads: usize) -> ProductBlocks {
         let rows = samples * self.output.pixels();
         let panels = self.matrices() * self.panels.count();
-        Blocks::new(rows, panels, self.reads.touched(), threads)
+        ProductBlocks::new(rows, panels, self.reads.touched(), threads)
     }
 
     pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
@@ -161,7 +167,7 @@ impl Convolution {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
         let (base, zeros) = call.memory.base(self.read);
         self.reads.list(rows.clone(), zeros, call.offsets);
-        let block = Block {
+        let block = RowBlock {
             base,
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a
             // tile writes its panel's columns alone.
@@ -183,11 +189,11 @@ impl Convolution {
     ///
     /// # Safety
     /// As [`super::run`]; the call's offsets are those of the block's rows.
-    unsafe fn wide(&self, call: &Call<'_>, block: &Block<'_>, index: usize) {
+    unsafe fn wide(&self, call: &Call<'_>, block: &RowBlock<'_>, index: usize) {
         let (group, index) = (index / self.panels.count(), index % self.panels.count());
         let panel = self.panels.panel(index);
         let weights = group * self.panels.floats() + panel.at;
-        let columns = Columns {
+        let columns = TileColumns {
             first: group * self.panels.columns + panel.column,
             input: group * self.reads.depth,
             weights,
@@ -211,12 +217,12 @@ impl Convolution {
     unsafe fn narrow(
         &self,
         call: &Call<'_>,
-        block: &Block<'_>,
+        block: &RowBlock<'_>,
         width: usize,
         panels: Range<usize>,
     ) {
         let first = self.panels.panel(panels.start);
-        let columns = Columns {
+        let columns = TileColumns {
             first: first.column,
             input: first.column,
             weights: first.at,
@@ -232,7 +238,13 @@ impl Convolution {
     }
 
     /// The tile of `columns` from row `row` of the block on.
-    fn tile(&self, call: &Call<'_>, block: &Block<'_>, row: usize, columns: Columns) -> Tile {
+    fn tile(
+        &self,
+        call: &Call<'_>,
+        block: &RowBlock<'_>,
+        row: usize,
+        columns: TileColumns,
+    ) -> Tile {
         let pixel = block.rows.start + row;
         let first = columns.first;
         let residual = block.residual.map(|r| r.ptr(pixel).wrapping_add(first));
@@ -257,16 +269,16 @@ impl Convolution {
 }
 
 /// Rows of one task.
-struct Block<'a> {
+struct RowBlock<'a> {
     base: *const f32,
     rows: Range<usize>,
-    out: Part<'a>,
-    residual: Option<Source<'a>>,
+    out: OutputPixels<'a>,
+    residual: Option<InputPixels<'a>>,
 }
 
 /// Columns of one tile.
 #[derive(Clone, Copy)]
-struct Columns {
+struct TileColumns {
     /// First output channel, and first input channel that is read.
     first: usize,
     input: usize,
@@ -279,7 +291,7 @@ struct Columns {
 
 /// The width of groups of which a vector reads several, each lane its own: one channel
 /// each, or 4 or 8 where vectors are wider and hold whole groups to the end.
-fn narrow_width(conv: Conv2d, input: View, shape: TileShape) -> Option<usize> {
+fn narrow_width(conv: Conv2d, input: TensorView, shape: TileShape) -> Option<usize> {
     let width = input.channels / conv.groups;
     let even = conv.groups > 1 && conv.channels == input.channels;
     let several =

@@ -1,16 +1,16 @@
 //! The first phase of a convolution over few channels: its input in padded lines.
 
-use crate::compute::view::{Place, View};
+use crate::compute::view::{TensorView, ValuePlace};
 use crate::network::Conv2d;
 
-use super::super::memory::Source;
+use super::super::memory::InputPixels;
 use super::super::split::Split;
 use super::Call;
 
 /// The copy: the image with its padding around it.
-pub(super) fn padded(conv: Conv2d, input: View) -> View {
-    View {
-        place: Place::Shared,
+pub(super) fn padded(conv: Conv2d, input: TensorView) -> TensorView {
+    TensorView {
+        place: ValuePlace::Shared,
         first: 0,
         channels: input.channels,
         height: input.height + 2 * conv.padding.height,
@@ -20,7 +20,7 @@ pub(super) fn padded(conv: Conv2d, input: View) -> View {
 }
 
 /// Tasks are runs of lines of the copy.
-pub(super) fn split(copy: View, samples: usize, threads: usize) -> Split {
+pub(super) fn split(copy: TensorView, samples: usize, threads: usize) -> Split {
     let grain = 8 * 1024 / (copy.width * copy.pitch).max(1);
     Split::new(samples * copy.height, grain, threads)
 }
@@ -32,8 +32,8 @@ pub(super) fn split(copy: View, samples: usize, threads: usize) -> Split {
 pub(super) unsafe fn run(
     conv: Conv2d,
     entry: bool,
-    input: View,
-    copy: View,
+    input: TensorView,
+    copy: TensorView,
     call: &Call<'_>,
     task: usize,
 ) {
@@ -66,7 +66,7 @@ pub(super) unsafe fn run(
     }
 }
 
-fn copy_line(from: Source<'_>, line: usize, to: &mut [f32]) {
+fn copy_line(from: InputPixels<'_>, line: usize, to: &mut [f32]) {
     let first = line * from.view.width;
     for (x, pixel) in to.chunks_exact_mut(from.view.channels).enumerate() {
         pixel.copy_from_slice(from.pixel(first + x));
@@ -74,7 +74,7 @@ fn copy_line(from: Source<'_>, line: usize, to: &mut [f32]) {
 }
 
 /// One line of a channels-first sample, channels last.
-fn turn(from: Source<'_>, sample: usize, y: usize, to: &mut [f32]) {
+fn turn(from: InputPixels<'_>, sample: usize, y: usize, to: &mut [f32]) {
     let view = from.view;
     let plane = view.pixels();
     for c in 0..view.channels {

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 use crate::network::Conv2d;
 
 /// How output pixels read their input: `taps` runs of `depth` floats each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reads {
     conv: Conv2d,
-    from: View,
-    to: View,
+    from: TensorView,
+    to: TensorView,
     pub taps: usize,
     pub depth: usize,
     /// A tap is a whole line of the kernel, not one pixel of it.
@@ -20,7 +20,7 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    pub fn new(conv: Conv2d, from: View, to: View, padded: bool) -> Self {
+    pub fn new(conv: Conv2d, from: TensorView, to: TensorView, padded: bool) -> Self {
         let kernel = conv.kernel;
         let inside = padded || conv.padding.width == 0;
         let gapless = from.pitch == from.channels && conv.dilation == 1 && conv.groups == 1;

@@ -10,7 +10,7 @@ use super::super::vector::Vector;
 
 /// How a line is cut: `points` values give `outputs` values of a filter of `taps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Axis {
+pub(super) struct TileAxis {
     pub points: usize,
     pub outputs: usize,
     pub taps: usize,
@@ -22,12 +22,12 @@ pub(super) const MAX_POINTS: usize = 8;
 /// Points with their negatives, for up to 4, 6 and 8 points.
 const PAIRS: [f64; 3] = [1.0, 2.0, 0.5];
 
-impl Axis {
+impl TileAxis {
     /// The ways to cut lines for a filter of `taps`; one tap is no filter.
     ///
     /// Rounding grows with points and taps. These keep a convolution within 1e-5 of its
     /// largest answer, 8 points for 5 taps on both sides would not (1e-4).
-    pub fn all(taps: usize) -> impl Iterator<Item = Axis> {
+    pub fn all(taps: usize) -> impl Iterator<Item = TileAxis> {
         let points: &[usize] = match taps {
             1 => &[1],
             3 => &[4, 6, 8],
@@ -35,7 +35,7 @@ impl Axis {
             7 => &[8],
             _ => &[],
         };
-        points.iter().map(move |&points| Axis {
+        points.iter().map(move |&points| TileAxis {
             points,
             outputs: points + 1 - taps,
             taps,

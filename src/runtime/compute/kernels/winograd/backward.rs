@@ -2,32 +2,32 @@
 
 use std::ops::Range;
 
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 use crate::network::Activation;
 
-use super::super::memory::{Part, Source};
+use super::super::memory::{InputPixels, OutputPixels};
 use super::super::tile::activated;
 use super::super::vector::{Vector, Vectorised};
 use super::Points;
 use super::axis::{MAX_POINTS, back};
-use super::grid::{Grid, Spot};
-use super::special::{MAX_LANES, Outputs, Repair, Signs};
+use super::grid::{Spot, TileGrid};
+use super::special::{MAX_LANES, Repair, Signs, TileOutputs};
 
 /// Transforms products back into tiles `tiles` of the output, and finishes those.
 pub(super) struct Backward<'a> {
-    pub grid: &'a Grid,
+    pub grid: &'a TileGrid,
     pub tiles: Range<usize>,
     pub points: Points,
     /// A vector's worth for each vector of channels; empty for none.
     pub bias: &'a [f32],
-    pub residual: Option<Source<'a>>,
+    pub residual: Option<InputPixels<'a>>,
     pub activation: Option<Activation>,
-    pub view: View,
-    pub out: Part<'a>,
+    pub view: TensorView,
+    pub out: OutputPixels<'a>,
     /// Of each tile, as [`Forward`](super::forward::Forward) left them.
     pub factors: *const f32,
     /// What outputs of special tiles are put right by.
-    pub input: Source<'a>,
+    pub input: InputPixels<'a>,
     pub signs: Signs<'a>,
 }
 
@@ -187,7 +187,7 @@ unsafe fn put_right<V: Vector, const P: usize, const Q: usize>(
     channel: usize,
     outputs: &mut [[V; Q]; P],
 ) {
-    let mut values: Outputs = [[0.0; MAX_LANES]; MAX_POINTS * MAX_POINTS];
+    let mut values: TileOutputs = [[0.0; MAX_LANES]; MAX_POINTS * MAX_POINTS];
     let all = outputs.as_flattened_mut();
     // SAFETY: a line of values holds a whole vector.
     unsafe {

@@ -1,19 +1,19 @@
 //! Whether Winograd's algorithm wins, and with which tiles.
 
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 use crate::network::{Conv2d, Sides};
 
 use super::super::panels::TileShape;
-use super::axis::Axis;
+use super::axis::TileAxis;
 
 /// The sides of the tiles that are expected to be fastest; none where the algorithm
 /// cannot be used or multiplying directly is expected to be as fast.
 pub(super) fn sides(
     conv: Conv2d,
-    input: View,
-    output: View,
+    input: TensorView,
+    output: TensorView,
     shape: TileShape,
-) -> Option<[Axis; 2]> {
+) -> Option<[TileAxis; 2]> {
     let Sides { height, width } = conv.kernel;
     // There are transforms for square kernels and for lines.
     let known = height == width || height == 1 || width == 1;
@@ -21,14 +21,14 @@ pub(super) fn sides(
     if !known || !usable || conv.kernel.area() == 1 || input.channels < shape.lanes {
         return None;
     }
-    let job = Job {
+    let job = CostModel {
         conv,
         input,
         output,
         lanes: shape.lanes as f64,
     };
-    let rows = Axis::all(conv.kernel.height);
-    let both = rows.flat_map(|rows| Axis::all(conv.kernel.width).map(move |c| [rows, c]));
+    let rows = TileAxis::all(conv.kernel.height);
+    let both = rows.flat_map(|rows| TileAxis::all(conv.kernel.width).map(move |c| [rows, c]));
     let costs = both.map(|sides| (job.cost(sides), sides));
     let (cost, sides) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
     (cost < WORTH * job.direct()).then_some(sides)
@@ -49,14 +49,14 @@ const BACK: f64 = 2.5;
 const STREAM: f64 = 2.5;
 
 /// What is to be computed; costs are in cycles for a sample, summed over [`BATCHES`].
-struct Job {
+struct CostModel {
     conv: Conv2d,
-    input: View,
-    output: View,
+    input: TensorView,
+    output: TensorView,
     lanes: f64,
 }
 
-impl Job {
+impl CostModel {
     fn weights(&self) -> f64 {
         (self.input.channels * self.conv.channels) as f64
     }
@@ -74,7 +74,7 @@ impl Job {
         self.product(self.output.pixels() as f64, self.conv.kernel.area() as f64)
     }
 
-    fn cost(&self, sides: [Axis; 2]) -> f64 {
+    fn cost(&self, sides: [TileAxis; 2]) -> f64 {
         let tiles = (sides[0].tiles(self.output.height) * sides[1].tiles(self.output.width)) as f64;
         let points = (sides[0].points * sides[1].points) as f64;
         let vectors = |channels: usize| (channels as f64 / self.lanes).ceil();

@@ -2,7 +2,7 @@
 
 use super::super::convolution::Filters;
 use super::super::panels::Panels;
-use super::axis::{Axis, MAX_POINTS};
+use super::axis::{MAX_POINTS, TileAxis};
 
 /// Most taps of a filter's side.
 const MAX_TAPS: usize = 7;
@@ -10,11 +10,11 @@ const MAX_TAPS: usize = 7;
 /// Columns that are transformed together, one after the other in memory.
 const COLUMNS: usize = 16;
 
-type Columns = [f32; COLUMNS];
+type FilterColumns = [f32; COLUMNS];
 
 /// Fills `packed` with the panels of each point of `rows × columns`.
-pub(super) fn pack(filters: Filters<'_>, sides: [Axis; 2], panels: Panels, packed: &mut [f32]) {
-    let transform = sides.map(Axis::filter);
+pub(super) fn pack(filters: Filters<'_>, sides: [TileAxis; 2], panels: Panels, packed: &mut [f32]) {
+    let transform = sides.map(TileAxis::filter);
     for panel in (0..panels.count()).map(|i| panels.panel(i)) {
         let width = panel.vectors * panels.shape.lanes;
         for input in 0..panels.depth {
@@ -39,7 +39,7 @@ fn gather(
     column: usize,
     count: usize,
     input: usize,
-) -> [Columns; MAX_TAPS * MAX_TAPS] {
+) -> [FilterColumns; MAX_TAPS * MAX_TAPS] {
     let mut taps = [[0.0; COLUMNS]; MAX_TAPS * MAX_TAPS];
     for c in 0..count {
         let factor = filters.factor(column + c);
@@ -52,9 +52,9 @@ fn gather(
 
 /// Transforms lines, then columns; gives each point its values.
 fn spread(
-    taps: &[Columns],
+    taps: &[FilterColumns],
     [rows, columns]: &[Vec<Vec<f64>>; 2],
-    mut give: impl FnMut(usize, &Columns),
+    mut give: impl FnMut(usize, &FilterColumns),
 ) {
     let mut lines = [[[0.0; COLUMNS]; MAX_TAPS]; MAX_POINTS];
     let width = columns[0].len();
@@ -71,7 +71,7 @@ fn spread(
 }
 
 #[inline(always)]
-fn weighted<'a>(factors: &[f64], value: impl Fn(usize) -> &'a Columns) -> Columns {
+fn weighted<'a>(factors: &[f64], value: impl Fn(usize) -> &'a FilterColumns) -> FilterColumns {
     let mut sum = [0.0; COLUMNS];
     for (i, &factor) in factors.iter().enumerate() {
         for (s, v) in sum.iter_mut().zip(value(i)) {

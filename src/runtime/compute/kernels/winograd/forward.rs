@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use crate::compute::family::Family;
 
-use super::super::memory::Source;
+use super::super::memory::InputPixels;
 use super::super::vector::{Vector, Vectorised, dispatch};
 use super::Points;
 use super::axis::forward;
-use super::grid::{Grid, Spot};
+use super::grid::{Spot, TileGrid};
 use super::special::{Special, tamed_view};
 
 /// Transforms tiles `tiles` of the input; the first goes to the first of `points`.
 pub(super) struct Forward<'a> {
-    pub grid: &'a Grid,
+    pub grid: &'a TileGrid,
     pub tiles: Range<usize>,
-    pub input: Source<'a>,
+    pub input: InputPixels<'a>,
     pub points: Points,
     /// A float a tile: 0, or what its points were divided by where it is special.
     pub factors: *mut f32,
@@ -112,7 +112,7 @@ impl Forward<'_> {
         let work = Forward {
             grid: &self.grid.alone(),
             tiles: 0..1,
-            input: Source {
+            input: InputPixels {
                 view: tamed_view(self.grid, self.input.view.channels),
                 data: tamed,
             },

@@ -1,14 +1,14 @@
 //! Where a Winograd convolution's tiles lie.
 
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 
-use super::axis::Axis;
+use super::axis::TileAxis;
 
 /// The tiles of all samples, line by line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grid {
+pub(super) struct TileGrid {
     /// Along height and width.
-    pub sides: [Axis; 2],
+    pub sides: [TileAxis; 2],
     /// Zeros above and left of the image.
     padding: [usize; 2],
     /// Height and width of the input.
@@ -28,14 +28,19 @@ pub(super) struct Spot {
 impl Spot {
     /// The output pixel `(y, x)` of the tile, counted over all samples.
     #[inline(always)]
-    pub fn output(self, view: View, y: usize, x: usize) -> usize {
+    pub fn output(self, view: TensorView, y: usize, x: usize) -> usize {
         (self.sample * view.height + self.y + y) * view.width + self.x + x
     }
 }
 
-impl Grid {
-    pub fn new(sides: [Axis; 2], padding: [usize; 2], input: View, output: View) -> Self {
-        Grid {
+impl TileGrid {
+    pub fn new(
+        sides: [TileAxis; 2],
+        padding: [usize; 2],
+        input: TensorView,
+        output: TensorView,
+    ) -> Self {
+        TileGrid {
             sides,
             padding,
             input: [input.height, input.width],
@@ -71,8 +76,8 @@ impl Grid {
     }
 
     /// The grid of one tile that lies in an image of its own, without padding.
-    pub fn alone(self) -> Grid {
-        Grid {
+    pub fn alone(self) -> TileGrid {
+        TileGrid {
             padding: [0; 2],
             input: self.sides.map(|side| side.points),
             tiles: [1; 2],
@@ -82,7 +87,7 @@ impl Grid {
 
     /// The input pixels of the tile at `spot` that the image has: the number of each
     /// within the tile, and in the view, counted over all samples.
-    pub fn pixels(&self, view: View, spot: Spot) -> impl Iterator<Item = (usize, usize)> {
+    pub fn pixels(&self, view: TensorView, spot: Spot) -> impl Iterator<Item = (usize, usize)> {
         let rows = self.inside(0, spot.y);
         let columns = self.inside(1, spot.x);
         let (first, points) = (self.first_pixel(view, spot), self.sides[1].points);
@@ -95,7 +100,7 @@ impl Grid {
 
     /// The input pixel under the first point, counted over all samples; it may lie outside
     /// of the image.
-    pub fn first_pixel(&self, view: View, spot: Spot) -> isize {
+    pub fn first_pixel(&self, view: TensorView, spot: Spot) -> isize {
         let y = spot.y as isize - self.padding[0] as isize;
         let x = spot.x as isize - self.padding[1] as isize;
         ((spot.sample * view.height) as isize + y) * view.width as isize + x

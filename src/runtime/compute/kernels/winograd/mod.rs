@@ -15,7 +15,7 @@ mod special;
 
 use std::ops::Range;
 
-use crate::compute::view::View;
+use crate::compute::view::TensorView;
 use crate::network::Conv2d;
 
 use super::convolution::Filters;
@@ -27,16 +27,16 @@ use super::vector::dispatch;
 use super::{Call, MAX_PHASES, Scratch};
 use backward::Backward;
 use forward::Forward;
-use grid::Grid;
+use grid::TileGrid;
 use special::Signs;
 
 /// A convolution's tiles, points and weights.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct Winograd {
     pub conv: Conv2d,
-    grid: Grid,
-    input: View,
-    output: View,
+    grid: TileGrid,
+    input: TensorView,
+    output: TensorView,
     /// Weights of one point.
     panels: Panels,
 }
@@ -50,12 +50,17 @@ const LEAST_TILES: usize = 24;
 
 impl Winograd {
     /// Where the algorithm is expected to win; none where it cannot be used or does not.
-    pub fn new(conv: Conv2d, input: View, output: View, shape: TileShape) -> Option<Self> {
+    pub fn new(
+        conv: Conv2d,
+        input: TensorView,
+        output: TensorView,
+        shape: TileShape,
+    ) -> Option<Self> {
         let sides = choice::sides(conv, input, output, shape)?;
         let padding = [conv.padding.height, conv.padding.width];
         Some(Winograd {
             conv,
-            grid: Grid::new(sides, padding, input, output),
+            grid: TileGrid::new(sides, padding, input, output),
             input,
             output,
             panels: Panels {
@@ -138,7 +143,7 @@ impl Winograd {
         let tiles = self.tiles(samples);
         let alone = tiles.min(self.most());
         let together = tiles.min(few_tiles(threads));
-        let floats = |tiles| Block::new(self, 0..tiles).floats();
+        let floats = |tiles| TileBlock::new(self, 0..tiles).floats();
         Scratch {
             own: floats(alone),
             shared: if threads > 1 { floats(together) } else { 0 },
@@ -155,7 +160,7 @@ impl Winograd {
         unsafe {
             if let Some(blocks) = self.blocks(call.samples, call.threads) {
                 let range = call.memory.own(call.thread);
-                let block = Block::new(self, blocks.range(task));
+                let block = TileBlock::new(self, blocks.range(task));
                 assert!(block.floats() <= range.len(), "scratch for a smaller block");
                 let scratch = call.memory.ptr(range.start);
                 let tiles = block.tiles.clone();
@@ -164,7 +169,7 @@ impl Winograd {
                 block.back(call, scratch, tiles);
                 return;
             }
-            let block = Block::new(self, 0..self.tiles(call.samples));
+            let block = TileBlock::new(self, 0..self.tiles(call.samples));
             let range = call.memory.shared();
             assert!(block.floats() <= range.len(), "scratch for fewer tiles");
             let scratch = call.memory.ptr(range.start);
@@ -194,18 +199,18 @@ struct Points {
 }
 
 /// A run of tiles with their points in scratch.
-struct Block<'a> {
+struct TileBlock<'a> {
     of: &'a Winograd,
     tiles: Range<usize>,
     /// Floats from one point to the next, before and after the product.
     strides: [usize; 2],
 }
 
-impl<'a> Block<'a> {
+impl<'a> TileBlock<'a> {
     fn new(of: &'a Winograd, tiles: Range<usize>) -> Self {
         // A line more, so that one tile's points do not all fall on the same cache sets.
         let stride = |depth: usize| (tiles.len() * depth).next_multiple_of(LINE) + LINE;
-        Block {
+        TileBlock {
             strides: of.depths().map(stride),
             of,
             tiles,
@@ -257,7 +262,7 @@ impl<'a> Block<'a> {
     /// Multiplies panels `products` of all points' with the block's tiles.
     ///
     /// # Safety
-    /// As [`Block::forward`]; all tiles are transformed.
+    /// As [`TileBlock::forward`]; all tiles are transformed.
     unsafe fn multiply(&self, call: &mut Call<'_>, scratch: *mut f32, products: Range<usize>) {
         let panels = self.of.panels;
         let depths = self.of.depths();
@@ -296,7 +301,7 @@ impl<'a> Block<'a> {
     }
 
     /// # Safety
-    /// As [`Block::forward`]; all products are made.
+    /// As [`TileBlock::forward`]; all products are made.
     unsafe fn back(&self, call: &Call<'_>, scratch: *mut f32, tiles: Range<usize>) {
         let of = self.of;
         let pixels = 0..call.samples * of.output.pixels();

@@ -6,15 +6,15 @@
 //! scaled by a power of two, and the outputs that they reach are put right afterwards:
 //! a NaN makes them NaN, and infinities add up by the signs of their weights alone.
 
-use crate::compute::view::{Place, View};
+use crate::compute::view::{TensorView, ValuePlace};
 
 use super::super::convolution::Filters;
-use super::super::memory::Source;
+use super::super::memory::InputPixels;
 use super::axis::MAX_POINTS;
-use super::grid::{Grid, Spot};
+use super::grid::{Spot, TileGrid};
 
 /// Outputs of one vector of channels of a tile, a line after the other.
-pub(super) type Outputs = [[f32; MAX_LANES]; MAX_POINTS * MAX_POINTS];
+pub(super) type TileOutputs = [[f32; MAX_LANES]; MAX_POINTS * MAX_POINTS];
 
 /// Most floats of a vector.
 pub(super) const MAX_LANES: usize = 16;
@@ -41,7 +41,7 @@ pub(super) struct Special {
 
 impl Special {
     /// Looks through all channels of the tile at `spot`.
-    pub fn of(grid: &Grid, input: Source<'_>, spot: Spot) -> Self {
+    pub fn of(grid: &TileGrid, input: InputPixels<'_>, spot: Spot) -> Self {
         let [rows, columns] = grid.sides;
         let mut special = Special {
             columns: columns.points,
@@ -92,7 +92,7 @@ impl Special {
     }
 
     /// Whether every output is NaN.
-    pub fn is_hopeless(&self, grid: &Grid) -> bool {
+    pub fn is_hopeless(&self, grid: &TileGrid) -> bool {
         let [rows, columns] = grid.sides.map(|side| side.outputs);
         let mut all = (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x)));
         all.all(|(y, x)| self.window(y, x) & self.nan != 0)
@@ -100,7 +100,13 @@ impl Special {
 
     /// The tile's finite values over [`Special::factor`], zeros for the others and around
     /// the image: `rows · columns` pixels.
-    pub fn tamed(&self, grid: &Grid, input: Source<'_>, spot: Spot, values: &mut Vec<f32>) {
+    pub fn tamed(
+        &self,
+        grid: &TileGrid,
+        input: InputPixels<'_>,
+        spot: Spot,
+        values: &mut Vec<f32>,
+    ) {
         let channels = input.view.channels;
         let by = 1.0 / self.factor();
         values.clear();
@@ -115,10 +121,10 @@ impl Special {
 }
 
 /// The view of [`Special::tamed`] values.
-pub(super) fn tamed_view(grid: &Grid, channels: usize) -> View {
+pub(super) fn tamed_view(grid: &TileGrid, channels: usize) -> TensorView {
     let [height, width] = grid.sides.map(|side| side.points);
-    View {
-        place: Place::Input,
+    TensorView {
+        place: ValuePlace::Input,
         first: 0,
         channels,
         height,
@@ -143,7 +149,7 @@ pub(super) struct Repair<'a> {
 }
 
 impl<'a> Repair<'a> {
-    pub fn of(grid: &Grid, input: Source<'_>, spot: Spot, signs: Signs<'a>) -> Self {
+    pub fn of(grid: &TileGrid, input: InputPixels<'_>, spot: Spot, signs: Signs<'a>) -> Self {
         let special = Special::of(grid, input, spot);
         let mut infinities = Vec::new();
         if special.infinite != 0 && !special.is_hopeless(grid) {
@@ -188,8 +194,8 @@ impl<'a> Repair<'a> {
     }
 
     /// What the infinities in the window of output `(y, x)` add up to.
-    fn sum(&self, window: u64, y: usize, x: usize, channel: usize) -> Sum {
-        let mut sum = Sum::default();
+    fn sum(&self, window: u64, y: usize, x: usize, channel: usize) -> InfinitySum {
+        let mut sum = InfinitySum::default();
         for infinity in &self.infinities {
             if window >> infinity.pixel & 1 == 0 {
                 continue;
@@ -213,14 +219,14 @@ impl<'a> Repair<'a> {
 
 /// Infinities added up for a word of outputs, a bit an output.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct InfinitySum {
     up: u32,
     down: u32,
     /// An infinity met a weight of zero.
     zero: u32,
 }
 
-impl Sum {
+impl InfinitySum {
     fn add(&mut self, up: u32, down: u32) {
         self.up |= up;
         self.down |= down;

@@ -5,7 +5,7 @@ use crate::network::{Conv2d, GraphBuilder, GraphError, NodeId, Norm, Op, Pool};
 
 /// One layer of a branch.
 #[derive(Clone, Copy)]
-pub(super) enum Layer {
+pub(super) enum BranchLayer {
     /// A convolution with its norm and ReLU: `name.conv`, `name.bn`.
     Unit(Conv2d),
     /// An operation without weights.
@@ -13,41 +13,41 @@ pub(super) enum Layer {
 }
 
 /// Layers one after the other, by name.
-pub(super) type Branch<'a> = &'a [(&'a str, Layer)];
+pub(super) type Branch<'a> = &'a [(&'a str, BranchLayer)];
 
 /// A unit of `channels` that keeps the image's size; `kernel` is a side or
 /// `(height, width)`.
-pub(super) fn same(channels: usize, kernel: impl Into<crate::network::Sides>) -> Layer {
-    Layer::Unit(Conv2d::new(channels, kernel).same())
+pub(super) fn same(channels: usize, kernel: impl Into<crate::network::Sides>) -> BranchLayer {
+    BranchLayer::Unit(Conv2d::new(channels, kernel).same())
 }
 
 /// A unit of `channels` without padding, every `stride` pixels.
-pub(super) fn valid(channels: usize, kernel: usize, stride: usize) -> Layer {
-    Layer::Unit(Conv2d::new(channels, kernel).strided(stride))
+pub(super) fn valid(channels: usize, kernel: usize, stride: usize) -> BranchLayer {
+    BranchLayer::Unit(Conv2d::new(channels, kernel).strided(stride))
 }
 
 /// A 3×3 max pool that halves the image.
-pub(super) fn shrink() -> Layer {
-    Layer::Plain(Op::MaxPool(Pool::new(3, 2)))
+pub(super) fn shrink() -> BranchLayer {
+    BranchLayer::Plain(Op::MaxPool(Pool::new(3, 2)))
 }
 
 /// A 3×3 average pool that keeps the image's size.
-pub(super) fn smooth(pool: Pool) -> Layer {
-    Layer::Plain(Op::AvgPool(pool.padded(1)))
+pub(super) fn smooth(pool: Pool) -> BranchLayer {
+    BranchLayer::Plain(Op::AvgPool(pool.padded(1)))
 }
 
 /// Adds one layer.
 pub(super) fn layer(
     b: &mut GraphBuilder,
     name: &str,
-    layer: Layer,
+    layer: BranchLayer,
     from: NodeId,
 ) -> Result<NodeId, GraphError> {
     // TensorFlow's eps, which the published weights were trained with.
     let norm = Norm::RELU.eps(1e-3);
     match layer {
-        Layer::Plain(op) => b.add(name, op, &[from]),
-        Layer::Unit(conv) => {
+        BranchLayer::Plain(op) => b.add(name, op, &[from]),
+        BranchLayer::Unit(conv) => {
             let (at, bn) = (format!("{name}.conv"), format!("{name}.bn"));
             b.conv_bn(&at, &bn, conv, from, norm)
         }

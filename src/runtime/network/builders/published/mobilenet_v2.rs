@@ -21,7 +21,7 @@ pub(super) fn build(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphE
     let (mut inputs, mut index) = (32, 1);
     for (expansion, outputs, blocks, first_stride) in STAGES {
         for i in 0..blocks {
-            let block = Block {
+            let block = InvertedResidual {
                 inputs,
                 hidden: expansion * inputs,
                 outputs,
@@ -37,14 +37,14 @@ pub(super) fn build(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphE
 }
 
 /// Figure 4(d): widen, filter each channel, narrow without an activation.
-struct Block {
+struct InvertedResidual {
     inputs: usize,
     hidden: usize,
     outputs: usize,
     stride: usize,
 }
 
-impl Block {
+impl InvertedResidual {
     fn add(&self, b: &mut GraphBuilder, name: &str, input: NodeId) -> Result<NodeId, GraphError> {
         let part = |suffix: String| format!("{name}.conv.{suffix}");
         let mut at = 0;

@@ -8,13 +8,13 @@ use crate::network::{Graph, GraphBuilder, GraphError, NodeId};
 
 /// Blocks of each stage, and which.
 #[derive(Clone, Copy)]
-pub(super) struct Table {
+pub(super) struct ResnetTable {
     blocks: [usize; 4],
-    block: Block,
+    block: ResnetBlock,
 }
 
 #[derive(Clone, Copy)]
-enum Block {
+enum ResnetBlock {
     Basic,
     /// Groups of the 3×3 convolution; its width in the first stage.
     Bottleneck {
@@ -23,30 +23,30 @@ enum Block {
     },
 }
 
-const NARROW: Block = Block::Bottleneck {
+const NARROW: ResnetBlock = ResnetBlock::Bottleneck {
     groups: 1,
     width: 64,
 };
-const GROUPED: Block = Block::Bottleneck {
+const GROUPED: ResnetBlock = ResnetBlock::Bottleneck {
     groups: 32,
     width: 32 * 4,
 };
 
-pub(super) const R18: Table = table([2, 2, 2, 2], Block::Basic);
-pub(super) const R34: Table = table([3, 4, 6, 3], Block::Basic);
-pub(super) const R50: Table = table([3, 4, 6, 3], NARROW);
-pub(super) const R101: Table = table([3, 4, 23, 3], NARROW);
-pub(super) const R152: Table = table([3, 8, 36, 3], NARROW);
-pub(super) const X50: Table = table([3, 4, 6, 3], GROUPED);
-pub(super) const X101: Table = table([3, 4, 23, 3], GROUPED);
+pub(super) const R18: ResnetTable = table([2, 2, 2, 2], ResnetBlock::Basic);
+pub(super) const R34: ResnetTable = table([3, 4, 6, 3], ResnetBlock::Basic);
+pub(super) const R50: ResnetTable = table([3, 4, 6, 3], NARROW);
+pub(super) const R101: ResnetTable = table([3, 4, 23, 3], NARROW);
+pub(super) const R152: ResnetTable = table([3, 8, 36, 3], NARROW);
+pub(super) const X50: ResnetTable = table([3, 4, 6, 3], GROUPED);
+pub(super) const X101: ResnetTable = table([3, 4, 23, 3], GROUPED);
 
-const fn table(blocks: [usize; 4], block: Block) -> Table {
-    Table { blocks, block }
+const fn table(blocks: [usize; 4], block: ResnetBlock) -> ResnetTable {
+    ResnetTable { blocks, block }
 }
 
 pub(super) fn build(
     mut b: GraphBuilder,
-    table: Table,
+    table: ResnetTable,
     classes: usize,
 ) -> Result<Graph, GraphError> {
     let mut x = imagenet_stem(&mut b, 64)?;
@@ -60,7 +60,7 @@ pub(super) fn build(
     classify(b, "fc", x, classes)
 }
 
-impl Block {
+impl ResnetBlock {
     fn add(
         self,
         b: &mut GraphBuilder,
@@ -70,8 +70,8 @@ impl Block {
         stride: usize,
     ) -> Result<NodeId, GraphError> {
         match self {
-            Block::Basic => basic_block(b, name, x, 64 << stage, stride),
-            Block::Bottleneck { groups, width } => {
+            ResnetBlock::Basic => basic_block(b, name, x, 64 << stage, stride),
+            ResnetBlock::Bottleneck { groups, width } => {
                 let widths = Bottleneck {
                     inner: width << stage,
                     groups,
