@@ -6,12 +6,11 @@ use rayon::ThreadPool;
 
 use crate::lock::lock;
 
+use super::buffers::ValuePlace;
 use super::error::ComputeError;
-use super::kernels::{BatchMemory, Buffer};
-use super::layout::ArenaLayout;
+use super::kernels::{ArenaLayout, BatchMemory, Buffer};
 use super::lowered::{Lowered, StepPhase, ThreadShare};
 use super::team::PhaseBarrier;
-use super::view::ValuePlace;
 
 /// Intermediate values for batches of up to its size, on up to its threads.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl Arena {
     /// [`ComputeError::OutOfMemory`].
     pub fn new(network: &Lowered, batch: usize, threads: usize) -> Result<Self, ComputeError> {
         let together = network.plan().together(batch);
-        let layout = ArenaLayout::new(network.plan(), together, threads);
+        let layout = network.plan().layout(together, threads);
         let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
         Ok(Arena {
             together,

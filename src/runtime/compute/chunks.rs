@@ -4,8 +4,8 @@
 
 use crate::network::Graph;
 
+use super::buffers::ValueBuffers;
 use super::fuse::FusedStep;
-use super::homes::Homes;
 
 /// Floats that a step may read and write for values to stay in a shared cache of some
 /// 16 MiB.
@@ -31,10 +31,10 @@ pub(super) struct Chunks {
 impl Chunks {
     /// Cuts where most is won: a step whose values would not stay in cache for a usual
     /// batch saves them, and reads its weights again for each sample.
-    pub fn new(graph: &Graph, homes: &Homes, steps: &[FusedStep]) -> Self {
+    pub fn new(graph: &Graph, buffers: &ValueBuffers, steps: &[FusedStep]) -> Self {
         let floats = |step: &FusedStep| -> usize {
             let values = step.reads().chain([step.output]);
-            values.map(|v| homes.own_floats(v)).sum()
+            values.map(|v| buffers.own_floats(v)).sum()
         };
         let weights = |step: &FusedStep| step.weights.map_or(0, |node| graph.node_weights(node));
         let (mut cut, mut best, mut sum) = (0, 0, 0);

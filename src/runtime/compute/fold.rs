@@ -4,29 +4,21 @@ use crate::network::{Conv2d, Graph, Op, Weights};
 
 use super::error::ComputeError;
 use super::fuse::{FusedStep, StepKernel};
-use super::kernels::{Buffer, Filters, LINE};
-use super::plan::PlannedStep;
-
-/// Folded weights of one step.
-#[derive(Debug)]
-pub(super) struct StepWeights {
-    /// Laid out as the step's method reads them; scale and shift: the scale.
-    pub packed: Buffer,
-    /// One value an output channel, and zeros up to a whole vector; empty where there is
-    /// none.
-    pub bias: Vec<f32>,
-}
+use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights};
 
 /// Floats of a step's weights once they are folded.
 pub(super) fn floats(step: &PlannedStep) -> usize {
-    let packed = step.method.weight_floats().max(match step.fused.kernel {
-        StepKernel::ScaleShift => step.output.channels,
-        _ => 0,
-    });
+    let packed = step
+        .method
+        .weight_floats()
+        .max(match step.placed.fused.kernel {
+            StepKernel::ScaleShift => step.placed.output.channels,
+            _ => 0,
+        });
     let biased = packed > 0;
     packed
         + if biased {
-            step.output.channels + LINE
+            step.placed.output.channels + LINE
         } else {
             0
         }
@@ -41,7 +33,7 @@ pub(super) fn fold(
     weights: &Weights,
     step: &PlannedStep,
 ) -> Result<StepWeights, ComputeError> {
-    let fused = &step.fused;
+    let fused = &step.placed.fused;
     let norm = fused
         .norm
         .map(|node| FoldedNorm::read(graph, weights, node));
@@ -53,10 +45,10 @@ pub(super) fn fold(
 
 /// A step that is nothing but a norm, a scale, or neither.
 fn unweighted(step: &PlannedStep, norm: Option<FoldedNorm>) -> Result<StepWeights, ComputeError> {
-    let by = step.fused.scale;
-    let (scale, shift) = match (norm, step.fused.kernel) {
+    let by = step.placed.fused.scale;
+    let (scale, shift) = match (norm, step.placed.fused.kernel) {
         (Some(norm), _) => (norm.scale, norm.shift),
-        (None, StepKernel::ScaleShift) => (vec![1.0; step.output.channels], Vec::new()),
+        (None, StepKernel::ScaleShift) => (vec![1.0; step.placed.output.channels], Vec::new()),
         (None, _) => (Vec::new(), Vec::new()),
     };
     let mut packed = Buffer::zeroed(scale.len())?;
@@ -80,12 +72,16 @@ fn weighted(
     let name = &graph.nodes()[node].name;
     let raw = weights.get(&format!("{name}.weight"));
     let bias = weights.get(&format!("{name}.bias"));
-    let scale = scale(&step.fused, step.output.channels, norm.as_ref());
+    let scale = scale(
+        &step.placed.fused,
+        step.placed.output.channels,
+        norm.as_ref(),
+    );
     let filters = Filters {
         conv: step
             .method
             .conv()
-            .unwrap_or(Conv2d::new(step.output.channels, 1)),
+            .unwrap_or(Conv2d::new(step.placed.output.channels, 1)),
         raw,
         scale: scale.as_deref(),
         read: &|| weights.release(),
@@ -94,7 +90,7 @@ fn weighted(
     step.method.pack(filters, packed.values_mut());
     Ok(StepWeights {
         packed,
-        bias: padded(folded_bias(&step.fused, bias, norm.as_ref())),
+        bias: padded(folded_bias(&step.placed.fused, bias, norm.as_ref())),
     })
 }
 

@@ -8,9 +8,8 @@
 use crate::network::Graph;
 
 use super::family::Family;
-use super::gpu::{GpuMemory, Precision};
+use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
 use super::kernels::TileShape;
-use super::layout::ArenaLayout;
 use super::plan::{ArenaPlan, whole_arena};
 
 /// Memory of one network at one batch size.
@@ -77,7 +76,7 @@ impl FootprintModel {
         let ends = 4 * (batch * self.ends) as u64;
         match &self.memory {
             MemoryModel::Kernels(plan) => {
-                let layout = ArenaLayout::new(plan, plan.together(batch), threads.max(1));
+                let layout = plan.layout(plan.together(batch), threads.max(1));
                 Footprint {
                     weight_bytes: 4 * plan.weight_floats() as u64,
                     activation_bytes: layout.bytes() + ends,
@@ -103,4 +102,41 @@ fn ends(graph: &Graph) -> usize {
 /// together. Who asks more than once plans once, with [`FootprintModel`].
 pub fn footprint(graph: &Graph, batch: usize, threads: usize) -> Footprint {
     FootprintModel::new(graph).at(batch, threads)
+}
+
+/// What a network's footprints on a GPU follow from, planned once.
+#[derive(Clone, Debug)]
+struct GpuMemory {
+    plan: GpuPlan,
+    weight_bytes: u64,
+}
+
+impl GpuMemory {
+    /// Plans `graph` for `precision`.
+    pub fn new(graph: &Graph, precision: Precision) -> Self {
+        let plan = GpuPlan::new(graph, precision);
+        GpuMemory {
+            weight_bytes: WeightLayout::new(graph, &plan).bytes as u64,
+            plan,
+        }
+    }
+
+    /// Memory of a worker of batch size `batch`: as one lane, or as the lanes 1, 1, 2, 4, …
+    /// of `elastic`, whichever takes more.
+    pub fn at(&self, batch: usize) -> Footprint {
+        let doubled = std::iter::successors(Some(1), |s| Some(s * 2));
+        let lanes = std::iter::once(1).chain(doubled.take_while(|s| s * 2 <= batch));
+        let elastic: u64 = lanes.map(|rows| self.lane(rows)).sum();
+        Footprint {
+            weight_bytes: self.weight_bytes,
+            activation_bytes: self.lane(batch).max(elastic),
+        }
+    }
+
+    /// Bytes of a lane, and of the samples that it holds under policies that copy a
+    /// batch's samples when it starts.
+    fn lane(&self, rows: usize) -> u64 {
+        let staged = rows * self.plan.inputs * size_of::<f32>();
+        (LaneLayout::new(&self.plan, rows).bytes + staged) as u64
+    }
 }

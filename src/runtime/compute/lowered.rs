@@ -6,8 +6,8 @@ use crate::network::{Graph, Weights};
 
 use super::error::ComputeError;
 use super::family::Family;
-use super::fold::{StepWeights, fold};
-use super::kernels::{self, BatchMemory, Call, TileShape};
+use super::fold::fold;
+use super::kernels::{BatchMemory, Call, StepWeights, TileShape};
 use super::plan::ArenaPlan;
 use super::team::PhaseBarrier;
 
@@ -116,7 +116,7 @@ impl Lowered {
         phases: &mut Vec<StepPhase>,
     ) {
         for step in steps {
-            let tasks = kernels::phases(&self.plan.steps[step], samples.len(), threads);
+            let tasks = self.plan.steps[step].phases(samples.len(), threads);
             let all = tasks
                 .into_iter()
                 .enumerate()
@@ -146,8 +146,9 @@ impl Lowered {
     ) -> bool {
         phases.iter().enumerate().all(|(at, phase)| {
             progress.run(at, phase.tasks, |task| {
+                let step = &self.plan.steps[phase.step];
                 let mut call = Call {
-                    step: &self.plan.steps[phase.step],
+                    step: &step.placed,
                     weights: &self.weights[phase.step],
                     family: self.family,
                     memory: share.memory.from(phase.first),
@@ -158,7 +159,7 @@ impl Lowered {
                 };
                 // SAFETY: progress gives each task of a phase out once, and begins a
                 // phase when the one before is done.
-                unsafe { kernels::run(&mut call, phase.phase, task) };
+                unsafe { step.run(&mut call, phase.phase, task) };
             })
         })
     }

@@ -4,68 +4,12 @@
 //! the inputs of a concatenation are written straight into its slot where that is
 //! safe, and slots are reused once their last reader is done.
 
-use crate::network::{Conv2d, Graph, Shape};
+use crate::network::{Graph, Shape};
 
+use super::buffers::{Slots, TensorView, ValueBuffers};
 use super::chunks::{Chunks, together};
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
-use super::homes::{Homes, Slots};
-use super::kernels::{self, Convolution, Filters, Scratch, TileShape, Winograd};
-use super::view::TensorView;
-
-/// A fused step with its operands placed.
-#[derive(Clone, Debug)]
-pub(super) struct PlannedStep {
-    pub fused: FusedStep,
-    pub inputs: Vec<TensorView>,
-    pub residual: Option<TensorView>,
-    pub output: TensorView,
-    pub method: StepMethod,
-}
-
-/// How a step is computed.
-#[derive(Clone, Debug)]
-pub(super) enum StepMethod {
-    /// A pass over the output's pixels, whatever the kernel.
-    Simple,
-    Convolution(Box<Convolution>),
-    Winograd(Box<Winograd>),
-}
-
-impl StepMethod {
-    /// Floats of the step's weights as the method reads them.
-    pub fn weight_floats(&self) -> usize {
-        match self {
-            StepMethod::Simple => 0,
-            StepMethod::Convolution(c) => c.weight_floats(),
-            StepMethod::Winograd(w) => w.weight_floats(),
-        }
-    }
-
-    /// The convolution it computes, if it is one.
-    pub fn conv(&self) -> Option<Conv2d> {
-        match self {
-            StepMethod::Simple => None,
-            StepMethod::Convolution(c) => Some(c.conv),
-            StepMethod::Winograd(w) => Some(w.conv),
-        }
-    }
-
-    /// Lays weights out; `packed` has [`StepMethod::weight_floats`] zeros.
-    pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
-        match self {
-            StepMethod::Simple => {}
-            StepMethod::Convolution(c) => c.pack(filters, packed),
-            StepMethod::Winograd(w) => w.pack(filters, packed),
-        }
-    }
-
-    fn zeros(&self) -> usize {
-        match self {
-            StepMethod::Simple | StepMethod::Winograd(_) => 0,
-            StepMethod::Convolution(c) => c.zeros(),
-        }
-    }
-}
+use super::kernels::{ArenaLayout, LINE, PlacedStep, PlannedStep, Scratch, StepMethod, TileShape};
 
 /// The whole plan of one network, independent of the batch.
 #[derive(Clone, Debug)]
@@ -88,22 +32,31 @@ impl ArenaPlan {
         let mut steps = fuse(graph);
         let entry = enter(graph, &mut steps);
         let answer = graph.nodes().len();
-        let homes = Homes::new(graph, &steps);
-        let chunks = Chunks::new(graph, &homes, &steps);
-        let slots = Slots::assign(&homes, &steps, answer, chunks.cut);
-        let view = |value: ValueId| homes.view(&slots, value);
+        let buffers = ValueBuffers::new(graph, &steps);
+        let chunks = Chunks::new(graph, &buffers, &steps);
+        let slots = Slots::assign(&buffers, &steps, answer, chunks.cut);
+        let view = |value: ValueId| buffers.view(&slots, value);
         let planned: Vec<PlannedStep> = steps
             .iter()
             .enumerate()
             .map(|(at, fused)| {
                 let inputs: Vec<TensorView> = fused.inputs.iter().map(|&v| view(v)).collect();
                 let output = view(fused.output);
+                let residual = fused.residual.map(view);
                 PlannedStep {
-                    method: method(fused.kernel, &inputs, output, entry == Some(at), shape),
-                    inputs,
-                    residual: fused.residual.map(view),
-                    output,
-                    fused: fused.clone(),
+                    method: StepMethod::new(
+                        fused.kernel,
+                        inputs[0],
+                        output,
+                        entry == Some(at),
+                        shape,
+                    ),
+                    placed: PlacedStep {
+                        fused: fused.clone(),
+                        inputs,
+                        residual,
+                        output,
+                    },
                 }
             })
             .collect();
@@ -120,10 +73,35 @@ impl ArenaPlan {
     /// Scratch that is enough for every step.
     pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
         let (early, late) = self.steps.split_at(self.chunks.cut);
-        let of = |samples| move |step| kernels::scratch(step, samples, threads);
+        let of = |samples| move |step: &PlannedStep| step.scratch(samples, threads);
         let early = early.iter().map(of(self.chunks.most(samples)));
         let each = early.chain(late.iter().map(of(samples)));
         each.fold(Scratch::default(), Scratch::or)
+    }
+
+    /// The layout of one allocation for up to `batch` samples run together on `threads`.
+    pub fn layout(&self, batch: usize, threads: usize) -> ArenaLayout {
+        let scratch = self.scratch(batch, threads);
+        let mut end = 0;
+        let mut take = |floats: usize| {
+            let start = end;
+            end = (start + floats).next_multiple_of(LINE);
+            start..start + floats
+        };
+        // Zeros that stand for what lies outside of an image come first.
+        take(self.zeros);
+        let slots = (0..self.slots.len()).map(|s| take(self.slot_floats(s, batch)));
+        let slots = slots.collect();
+        let shared = take(scratch.shared);
+        let own = (0..threads).map(|_| take(scratch.own)).collect();
+        ArenaLayout {
+            slots,
+            early: self.early.clone(),
+            shared,
+            own,
+            offsets: scratch.offsets,
+            floats: end,
+        }
     }
 
     /// Floats of the slots for `samples` samples.
@@ -148,26 +126,6 @@ impl ArenaPlan {
     }
 }
 
-fn method(
-    kernel: StepKernel,
-    inputs: &[TensorView],
-    output: TensorView,
-    entry: bool,
-    shape: TileShape,
-) -> StepMethod {
-    let conv = match kernel {
-        StepKernel::Convolution(conv) => conv,
-        StepKernel::Linear => Conv2d::new(output.channels, 1),
-        _ => return StepMethod::Simple,
-    };
-    let winograd = Winograd::new(conv, inputs[0], output, shape);
-    if let Some(winograd) = winograd.filter(|_| !entry) {
-        return StepMethod::Winograd(Box::new(winograd));
-    }
-    let convolution = Convolution::new(conv, inputs[0], output, entry, shape);
-    StepMethod::Convolution(Box::new(convolution))
-}
-
 /// Inputs of at most this many channels are turned by the convolution that reads them.
 const ENTRY_CHANNELS: usize = 4;
 
@@ -177,8 +135,8 @@ pub(super) fn whole_arena(graph: &Graph) -> usize {
     if channels_first(graph) {
         turn(graph, &mut steps);
     }
-    let homes = Homes::new(graph, &steps);
-    let slots = Slots::assign(&homes, &steps, graph.nodes().len(), 0);
+    let buffers = ValueBuffers::new(graph, &steps);
+    let slots = Slots::assign(&buffers, &steps, graph.nodes().len(), 0);
     slots.sizes.iter().sum()
 }
 

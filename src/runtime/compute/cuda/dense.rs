@@ -1,8 +1,8 @@
 //! Dense convolutions and fully connected layers: the ways to compute one, as works.
 
 use crate::compute::ComputeError;
+use crate::compute::buffers::TensorView;
 use crate::compute::gpu::{GpuOp, GpuStep, Precision, StepArrays};
-use crate::compute::view::TensorView;
 use crate::device::gpu::GpuError;
 use crate::network::{Activation, Conv2d};
 

@@ -9,8 +9,8 @@ use candle_core::cuda_backend::cudarc::cudnn::{result, sys};
 use candle_core::cuda_backend::cudarc::driver::CudaStream;
 
 use crate::compute::ComputeError;
+use crate::compute::buffers::TensorView;
 use crate::compute::gpu::Precision;
-use crate::compute::view::TensorView;
 use crate::device::gpu::{DeviceSlice, GpuError};
 use crate::network::Conv2d;
 

@@ -1,7 +1,7 @@
 //! Where the operands of a step lie on the device.
 
+use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::compute::gpu::{LaneLayout, Precision, StepArrays};
-use crate::compute::view::{TensorView, ValuePlace};
 use crate::device::gpu::DeviceSlice;
 use crate::network::Activation;
 

@@ -1,7 +1,7 @@
 //! Steps that are one launch of one of our kernels.
 
+use crate::compute::buffers::TensorView;
 use crate::compute::gpu::{GpuOp, GpuStep, StepArrays};
-use crate::compute::view::TensorView;
 use crate::network::{Conv2d, Pool};
 
 use super::kernels::{KernelName, Kernels, Launch};

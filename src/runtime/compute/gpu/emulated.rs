@@ -7,8 +7,8 @@
 
 use half::{bf16, f16};
 
-use crate::compute::softmax::softmax_row;
-use crate::compute::view::{TensorView, ValuePlace};
+use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::compute::kernels::softmax_row;
 use crate::network::{Activation, Conv2d, Graph, Pool, Weights};
 
 use super::plan::{GpuOp, GpuPlan, GpuStep};

@@ -1,7 +1,6 @@
 //! Networks on GPUs: the precision they run in, and what serving asks of a lowered one.
 
 mod emulated;
-mod footprint;
 mod layout;
 mod lower;
 mod plan;
@@ -10,13 +9,13 @@ mod program;
 mod weights;
 
 pub use emulated::Emulated;
-pub(in crate::compute) use footprint::GpuMemory;
-#[cfg(feature = "cuda")]
 pub(in crate::compute) use layout::LaneLayout;
 pub use lower::lower;
+pub(in crate::compute) use plan::GpuPlan;
 #[cfg(feature = "cuda")]
-pub(in crate::compute) use plan::{GpuOp, GpuPlan, GpuStep};
+pub(in crate::compute) use plan::{GpuOp, GpuStep};
 pub use precision::Precision;
 pub use program::{LaneProgram, Program};
 #[cfg(feature = "cuda")]
-pub(in crate::compute) use weights::{StepArrays, WeightLayout};
+pub(in crate::compute) use weights::StepArrays;
+pub(in crate::compute) use weights::WeightLayout;

@@ -1,14 +1,13 @@
 //! A graph as the steps that a GPU runs: fused, each operand placed in an arena.
 //!
 //! The fusion and the places of values are those of the processor's plan
-//! (`compute::fuse`, `compute::homes`): channels-last, concatenations written in place.
+//! (`compute::fuse`, `compute::buffers`): channels-last, concatenations written in place.
 //! What differs is that every step runs the whole batch, that samples enter by a step of
 //! their own, and that the answer leaves as float32.
 
+use crate::compute::buffers::{Slots, TensorView, ValueBuffers, ValuePlace};
 use crate::compute::fuse::{FusedStep, StepKernel, ValueId, fuse};
-use crate::compute::homes::{Homes, Slots};
 use crate::compute::plan::turn;
-use crate::compute::view::{TensorView, ValuePlace};
 use crate::network::{Activation, Conv2d, Graph, Pool, Shape};
 
 use super::precision::Precision;
@@ -81,9 +80,9 @@ impl GpuPlan {
         let mut fused = fuse(graph);
         turn(graph, &mut fused);
         let answer = graph.nodes().len();
-        let homes = Homes::new(graph, &fused);
-        let slots = Slots::assign(&homes, &fused, answer, 0);
-        let mut places = Places::new(&homes, &slots);
+        let buffers = ValueBuffers::new(graph, &fused);
+        let slots = Slots::assign(&buffers, &fused, answer, 0);
+        let mut places = Places::new(&buffers, &slots);
         if let Some(padded) = entry_padding(graph, &fused, precision) {
             places.pad_entry(answer + 1, padded);
         }
@@ -113,15 +112,15 @@ fn windows(step: &GpuStep) -> usize {
 
 /// Where values lie, the entry's padding considered.
 struct Places<'a> {
-    homes: &'a Homes,
+    buffers: &'a ValueBuffers,
     slots: &'a Slots,
     entry: Option<(ValueId, TensorView)>,
 }
 
 impl<'a> Places<'a> {
-    fn new(homes: &'a Homes, slots: &'a Slots) -> Self {
+    fn new(buffers: &'a ValueBuffers, slots: &'a Slots) -> Self {
         Places {
-            homes,
+            buffers,
             slots,
             entry: None,
         }
@@ -142,7 +141,7 @@ impl<'a> Places<'a> {
     fn view(&self, value: ValueId) -> TensorView {
         match self.entry {
             Some((entry, view)) if entry == value => view,
-            _ => self.homes.view(self.slots, value),
+            _ => self.buffers.view(self.slots, value),
         }
     }
 }
@@ -192,7 +191,7 @@ fn operation(
 ) -> GpuOp {
     match step.kernel {
         StepKernel::Enter => GpuOp::Enter {
-            channels: places.homes.view(places.slots, step.output).channels,
+            channels: places.buffers.view(places.slots, step.output).channels,
             padded: output.channels,
         },
         StepKernel::Convolution(conv) => convolution(conv, input),

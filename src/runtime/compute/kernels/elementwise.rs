@@ -2,8 +2,9 @@
 
 use crate::network::Activation;
 
-use super::super::fold::StepWeights;
-use super::super::view::{TensorView, ValuePlace};
+use crate::compute::buffers::{TensorView, ValuePlace};
+
+use super::call::StepWeights;
 use super::memory::{InputPixels, OutputPixels};
 
 /// What a step applies to its result while that is in cache.
@@ -123,6 +124,19 @@ pub(super) fn softmax(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     for sample in out.pixels.clone() {
         let row = out.row(sample);
         row.copy_from_slice(input.pixel(sample));
-        crate::compute::softmax_row(row);
+        softmax_row(row);
+    }
+}
+
+/// Turns logits into probabilities in place. A NaN makes the whole row NaN.
+pub fn softmax_row(row: &mut [f32]) {
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0;
+    for value in row.iter_mut() {
+        *value = (*value - max).exp();
+        sum += *value;
+    }
+    for value in row.iter_mut() {
+        *value /= sum;
     }
 }

@@ -5,59 +5,12 @@
 //! a step runs, its inputs are only read and the pixels it writes are divided among its
 //! tasks; that is what lets threads share it without locks.
 
-use std::alloc;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::compute::error::ComputeError;
-use crate::compute::layout::ArenaLayout;
-use crate::compute::view::{TensorView, ValuePlace};
+use crate::compute::buffers::{TensorView, ValuePlace};
 
-/// Floats of a cache line, which is also the widest vector.
-pub(in crate::compute) const LINE: usize = 16;
-
-/// An allocation of floats that starts at a cache line.
-#[derive(Debug)]
-pub(in crate::compute) struct Buffer {
-    values: Vec<f32>,
-    start: usize,
-    len: usize,
-}
-
-impl Buffer {
-    /// Zeros, which take memory when they are first written to.
-    ///
-    /// # Errors
-    /// [`ComputeError::OutOfMemory`].
-    pub fn zeroed(len: usize) -> Result<Self, ComputeError> {
-        let values = untouched(len + LINE)?;
-        let start = values.as_ptr().align_offset(4 * LINE).min(LINE);
-        Ok(Buffer { values, start, len })
-    }
-
-    pub fn values(&self) -> &[f32] {
-        &self.values[self.start..][..self.len]
-    }
-
-    pub fn values_mut(&mut self) -> &mut [f32] {
-        &mut self.values[self.start..][..self.len]
-    }
-}
-
-/// Zeros as the system gives them, or an error instead of an abort where memory runs out.
-fn untouched(floats: usize) -> Result<Vec<f32>, ComputeError> {
-    let none = || ComputeError::OutOfMemory {
-        bytes: floats.saturating_mul(4),
-    };
-    let layout = alloc::Layout::array::<f32>(floats).map_err(|_| none())?;
-    // SAFETY: buffers have at least a line, so the size is not zero.
-    let start = unsafe { alloc::alloc_zeroed(layout) };
-    if start.is_null() {
-        return Err(none());
-    }
-    // SAFETY: allocated just now with the layout of so many floats, all zero.
-    Ok(unsafe { Vec::from_raw_parts(start.cast::<f32>(), floats, floats) })
-}
+use super::buffer::{ArenaLayout, Buffer};
 
 /// One batch's memory, as every thread sees it.
 #[derive(Clone, Copy)]

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::network::Pool;
 
-use super::super::view::TensorView;
 use super::memory::{InputPixels, OutputPixels};
+use crate::compute::buffers::TensorView;
 
 #[inline(always)]
 pub(super) fn max(pool: Pool, input: InputPixels<'_>, to: TensorView, out: &mut OutputPixels<'_>) {

@@ -4,25 +4,20 @@
 //! outside of the image. Only inputs of few channels (a network's first layer) are first
 //! copied into padded lines, so that a line of the kernel is one run of floats.
 
-mod blocks;
-mod filters;
-mod prepare;
 mod reads;
-
-pub(in crate::compute) use filters::Filters;
 
 use std::ops::Range;
 
-use crate::compute::view::{TensorView, ValuePlace};
+use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::network::Conv2d;
 
+use super::call::{Call, MAX_PHASES, Scratch};
 use super::memory::{InputPixels, OutputPixels};
 use super::narrow::{NARROW_ROWS, narrow_fn};
-use super::panels::{Panels, TileShape, even_tiles};
+use super::panels::{Filters, Panels, TileShape, even_tiles};
+use super::split::{ProductBlocks, most_rows};
 use super::tile::{Tile, tile_fn};
-use super::{Call, MAX_PHASES, Scratch};
-use blocks::{ProductBlocks, most_rows};
-use reads::Reads;
+use reads::{Reads, copied_lines, copy_lines, padded};
 
 /// A convolution's way through its input, output and weights.
 #[derive(Clone, Debug)]
@@ -58,11 +53,7 @@ impl Convolution {
         let outside = input.place == ValuePlace::Input
             && conv.padding.area() + conv.padding.height + conv.padding.width > 0;
         let prepared = entry || few || outside;
-        let read = if prepared {
-            prepare::padded(conv, input)
-        } else {
-            input
-        };
+        let read = if prepared { padded(conv, input) } else { input };
         let reads = Reads::new(conv, read, output, prepared);
         let narrow = narrow_width(conv, input, shape);
         let panels = match narrow {
@@ -125,7 +116,7 @@ impl Convolution {
     pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
         let product = self.blocks(samples, threads).tasks();
         if self.is_prepared() {
-            let copies = prepare::split(self.read, samples, threads).tasks();
+            let copies = copied_lines(self.read, samples, threads).tasks();
             [copies, product, 0]
         } else {
             [product, 0, 0]
@@ -147,12 +138,12 @@ impl Convolution {
     }
 
     /// # Safety
-    /// As [`super::run`].
+    /// As [`PlannedStep::run`](super::step::PlannedStep::run).
     pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         // SAFETY: handed on.
         unsafe {
             if self.is_prepared() && phase == 0 {
-                prepare::run(self.conv, self.entry, self.input, self.read, call, task);
+                copy_lines(self.conv, self.entry, self.input, self.read, call, task);
             } else {
                 self.product(call, task);
             }
@@ -162,7 +153,7 @@ impl Convolution {
     /// One block of output pixels and panels.
     ///
     /// # Safety
-    /// As [`super::run`].
+    /// As [`PlannedStep::run`](super::step::PlannedStep::run).
     unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
         let (base, zeros) = call.memory.base(self.read);
@@ -188,7 +179,7 @@ impl Convolution {
     /// One panel, tile by tile.
     ///
     /// # Safety
-    /// As [`super::run`]; the call's offsets are those of the block's rows.
+    /// As [`PlannedStep::run`](super::step::PlannedStep::run); the call's offsets are those of the block's rows.
     unsafe fn wide(&self, call: &Call<'_>, block: &RowBlock<'_>, index: usize) {
         let (group, index) = (index / self.panels.count(), index % self.panels.count());
         let panel = self.panels.panel(index);

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use crate::compute::view::TensorView;
+use crate::compute::buffers::TensorView;
 use crate::network::Activation;
 
 use super::super::memory::{InputPixels, OutputPixels};
 use super::super::tile::activated;
 use super::super::vector::{Vector, Vectorised};
-use super::Points;
 use super::axis::{MAX_POINTS, back};
-use super::grid::{Spot, TileGrid};
+use super::grid::{Points, Spot, TileGrid};
 use super::special::{MAX_LANES, Repair, Signs, TileOutputs};
 
 /// Transforms products back into tiles `tiles` of the output, and finishes those.

@@ -1,6 +1,6 @@
 //! Whether Winograd's algorithm wins, and with which tiles.
 
-use crate::compute::view::TensorView;
+use crate::compute::buffers::TensorView;
 use crate::network::{Conv2d, Sides};
 
 use super::super::panels::TileShape;

@@ -1,6 +1,6 @@
 //! The weights of a Winograd convolution: every filter transformed, a matrix a point.
 
-use super::super::convolution::Filters;
+use super::super::panels::Filters;
 use super::super::panels::Panels;
 use super::axis::{MAX_POINTS, TileAxis};
 

@@ -6,9 +6,8 @@ use crate::compute::family::Family;
 
 use super::super::memory::InputPixels;
 use super::super::vector::{Vector, Vectorised, dispatch};
-use super::Points;
 use super::axis::forward;
-use super::grid::{Spot, TileGrid};
+use super::grid::{Points, Spot, TileGrid};
 use super::special::{Special, tamed_view};
 
 /// Transforms tiles `tiles` of the input; the first goes to the first of `points`.

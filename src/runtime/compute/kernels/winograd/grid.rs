@@ -1,6 +1,6 @@
 //! Where a Winograd convolution's tiles lie.
 
-use crate::compute::view::TensorView;
+use crate::compute::buffers::TensorView;
 
 use super::axis::TileAxis;
 
@@ -105,4 +105,14 @@ impl TileGrid {
         let x = spot.x as isize - self.padding[1] as isize;
         ((spot.sample * view.height) as isize + y) * view.width as isize + x
     }
+}
+
+/// Where points of tiles lie.
+#[derive(Clone, Copy)]
+pub(super) struct Points {
+    /// The first tile's first channel at the first point.
+    pub start: *mut f32,
+    /// Floats from one point to the next, and from one tile to the next.
+    pub point: usize,
+    pub tile: usize,
 }

@@ -15,19 +15,18 @@ mod special;
 
 use std::ops::Range;
 
-use crate::compute::view::TensorView;
+use crate::compute::buffers::TensorView;
 use crate::network::Conv2d;
 
-use super::convolution::Filters;
-use super::memory::LINE;
-use super::panels::{Panels, TileShape, even_tiles};
+use super::buffer::LINE;
+use super::call::{Call, MAX_PHASES, Scratch};
+use super::panels::{Filters, Panels, TileShape, even_tiles};
 use super::split::Split;
 use super::tile::{Tile, tile_fn};
 use super::vector::dispatch;
-use super::{Call, MAX_PHASES, Scratch};
 use backward::Backward;
 use forward::Forward;
-use grid::TileGrid;
+use grid::{Points, TileGrid};
 use special::Signs;
 
 /// A convolution's tiles, points and weights.
@@ -152,7 +151,7 @@ impl Winograd {
     }
 
     /// # Safety
-    /// As [`super::run`].
+    /// As [`PlannedStep::run`](super::step::PlannedStep::run).
     pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         let all = 0..self.grid.points() * self.panels.count();
         // SAFETY: handed on; blocks have scratch of their own, and tasks that work together
@@ -186,16 +185,6 @@ impl Winograd {
 /// Tiles below which threads transform and multiply together.
 fn few_tiles(threads: usize) -> usize {
     2 * threads * LEAST_TILES
-}
-
-/// Where points of tiles lie.
-#[derive(Clone, Copy)]
-struct Points {
-    /// The first tile's first channel at the first point.
-    start: *mut f32,
-    /// Floats from one point to the next, and from one tile to the next.
-    point: usize,
-    tile: usize,
 }
 
 /// A run of tiles with their points in scratch.
@@ -243,7 +232,7 @@ impl<'a> TileBlock<'a> {
     }
 
     /// # Safety
-    /// As [`super::run`]; `scratch` has room for the block, and nobody else touches these
+    /// As [`PlannedStep::run`](super::step::PlannedStep::run); `scratch` has room for the block, and nobody else touches these
     /// tiles.
     unsafe fn forward(&self, call: &Call<'_>, scratch: *mut f32, tiles: Range<usize>) {
         let work = Forward {

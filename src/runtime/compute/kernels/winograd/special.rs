@@ -6,10 +6,10 @@
 //! scaled by a power of two, and the outputs that they reach are put right afterwards:
 //! a NaN makes them NaN, and infinities add up by the signs of their weights alone.
 
-use crate::compute::view::{TensorView, ValuePlace};
+use crate::compute::buffers::{TensorView, ValuePlace};
 
-use super::super::convolution::Filters;
 use super::super::memory::InputPixels;
+use super::super::panels::Filters;
 use super::axis::MAX_POINTS;
 use super::grid::{Spot, TileGrid};
 

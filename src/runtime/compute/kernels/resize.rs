@@ -1,22 +1,26 @@
 //! Bilinear resize with half-pixel centres, as PyTorch's `align_corners=False` without
 //! anti-aliasing: what its taps are, and whole images channel by channel.
 
+use crate::compute::buffers::TensorView;
+
+use super::memory::{InputPixels, OutputPixels};
+
 /// Two neighbours along one side, and the share of the second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tap {
-    pub low: usize,
-    pub high: usize,
-    pub share: f32,
+struct Tap {
+    low: usize,
+    high: usize,
+    share: f32,
 }
 
 impl Tap {
-    pub fn between(self, low: f32, high: f32) -> f32 {
+    fn between(self, low: f32, high: f32) -> f32 {
         low * (1.0 - self.share) + high * self.share
     }
 }
 
 /// What each of `to` positions reads of `from`.
-pub(super) fn taps(from: usize, to: usize) -> Vec<Tap> {
+fn taps(from: usize, to: usize) -> Vec<Tap> {
     let scale = from as f32 / to as f32;
     (0..to)
         .map(|i| {
@@ -47,6 +51,40 @@ pub fn resize_planes(from: (usize, usize), to: (usize, usize), input: &[f32], ou
                 let below = h.between(bottom[h.low], bottom[h.high]);
                 *value = v.between(above, below);
             }
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn bilinear(input: InputPixels<'_>, to: TensorView, out: &mut OutputPixels<'_>) {
+    let from = input.view;
+    if (from.height, from.width) == (to.height, to.width) {
+        // A neighbour's share of 0 would make NaN of an infinity.
+        for pixel in out.pixels.clone() {
+            out.row(pixel).copy_from_slice(input.pixel(pixel));
+        }
+        return;
+    }
+    let rows = taps(from.height, to.height);
+    let columns = taps(from.width, to.width);
+    for pixel in out.pixels.clone() {
+        let (sample, y, x) = (
+            pixel / to.pixels(),
+            pixel / to.width % to.height,
+            pixel % to.width,
+        );
+        let at = |y: usize, x: usize| input.pixel((sample * from.height + y) * from.width + x);
+        let (v, h) = (rows[y], columns[x]);
+        let corners = [
+            at(v.low, h.low),
+            at(v.low, h.high),
+            at(v.high, h.low),
+            at(v.high, h.high),
+        ];
+        for (c, value) in out.row(pixel).iter_mut().enumerate() {
+            let top = h.between(corners[0][c], corners[1][c]);
+            let bottom = h.between(corners[2][c], corners[3][c]);
+            *value = v.between(top, bottom);
         }
     }
 }

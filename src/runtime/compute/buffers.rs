@@ -1,29 +1,64 @@
-//! Which buffer each value lives in, and which slot each buffer gets.
+//! Where each value of a network lies: which buffer it is in, and which slot of the arena
+//! each buffer gets.
 
 use crate::network::{Graph, Shape};
 
 use super::fuse::{FusedStep, StepKernel, ValueId};
-use super::view::{TensorView, ValuePlace};
+
+/// Where the values of one tensor lie: `pixels × channels`, `pitch` floats a pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TensorView {
+    pub place: ValuePlace,
+    /// First channel within the pixel.
+    pub first: usize,
+    pub channels: usize,
+    pub height: usize,
+    pub width: usize,
+    /// Floats from one pixel to the next.
+    pub pitch: usize,
+}
+
+impl TensorView {
+    pub fn pixels(&self) -> usize {
+        self.height * self.width
+    }
+
+    /// Floats of the whole slot that one sample takes.
+    pub fn sample_stride(&self) -> usize {
+        self.pixels() * self.pitch
+    }
+}
+
+/// The buffer a view looks into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValuePlace {
+    Input,
+    Slot(usize),
+    /// Scratch that all threads share.
+    Shared,
+}
 
 /// A value's buffer: its own, or a range of channels of a concatenation's.
 #[derive(Clone, Copy, Debug)]
-struct Home {
+struct ValueBuffer {
     root: ValueId,
     first: usize,
 }
 
-/// Homes and shapes of all values.
-pub(super) struct Homes {
-    homes: Vec<Home>,
+/// ValueBuffers and shapes of all values.
+pub(super) struct ValueBuffers {
+    homes: Vec<ValueBuffer>,
     shapes: Vec<(usize, usize, usize)>,
 }
 
-impl Homes {
+impl ValueBuffers {
     pub fn new(graph: &Graph, steps: &[FusedStep]) -> Self {
         let values = graph.nodes().len() + 2;
         let shapes = (0..values).map(|v| dims(graph, v)).collect();
-        let homes = (0..values).map(|root| Home { root, first: 0 }).collect();
-        let mut all = Homes { homes, shapes };
+        let homes = (0..values)
+            .map(|root| ValueBuffer { root, first: 0 })
+            .collect();
+        let mut all = ValueBuffers { homes, shapes };
         // Backwards, so that a concatenation's own home is known before its inputs'.
         for step in steps.iter().rev() {
             if step.kernel == StepKernel::Concat {
@@ -39,7 +74,7 @@ impl Homes {
         let mut first = home.first;
         for &input in &concat.inputs {
             if joined_once(steps, input) && self.may_live_in(steps, input, home.root) {
-                self.homes[input] = Home {
+                self.homes[input] = ValueBuffer {
                     root: home.root,
                     first,
                 };
@@ -137,15 +172,20 @@ pub(super) struct Slots {
 impl Slots {
     /// Values that die before step `cut` share no slot with others: the steps before it
     /// run in smaller chunks.
-    pub fn assign(homes: &Homes, steps: &[FusedStep], answer: ValueId, cut: usize) -> Self {
-        let values = homes.homes.len();
+    pub fn assign(
+        buffers: &ValueBuffers,
+        steps: &[FusedStep],
+        answer: ValueId,
+        cut: usize,
+    ) -> Self {
+        let values = buffers.homes.len();
         let mut last_use = vec![0usize; values];
         for (at, step) in steps.iter().enumerate() {
             for value in step.reads().chain([step.output]) {
-                last_use[homes.homes[value].root] = at;
+                last_use[buffers.homes[value].root] = at;
             }
         }
-        last_use[homes.homes[answer].root] = usize::MAX;
+        last_use[buffers.homes[answer].root] = usize::MAX;
         let mut slots = Slots {
             sizes: Vec::new(),
             early: Vec::new(),
@@ -153,13 +193,13 @@ impl Slots {
         };
         let mut free: Vec<usize> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
-            let root = homes.homes[step.output].root;
+            let root = buffers.homes[step.output].root;
             if slots.of_root[root] == usize::MAX {
                 let early = last_use[root] < cut;
-                slots.of_root[root] = slots.take(&mut free, homes.floats(root), early);
+                slots.of_root[root] = slots.take(&mut free, buffers.floats(root), early);
             }
             let done = (1..values).filter(|&v| {
-                homes.homes[v].root == v && last_use[v] == at && slots.of_root[v] != usize::MAX
+                buffers.homes[v].root == v && last_use[v] == at && slots.of_root[v] != usize::MAX
             });
             free.extend(done.map(|v| slots.of_root[v]));
         }

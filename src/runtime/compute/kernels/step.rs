@@ -1,0 +1,194 @@
+//! A planned step: its operands, and the method that computes it.
+
+use crate::compute::buffers::TensorView;
+use crate::compute::fuse::StepKernel;
+use crate::network::Conv2d;
+
+use super::call::{Call, MAX_PHASES, PlacedStep, Scratch, StepWeights};
+use super::convolution::Convolution;
+use super::memory::{InputPixels, OutputPixels};
+use super::panels::{Filters, TileShape};
+use super::vector::{self, Vector, Vectorised};
+use super::winograd::Winograd;
+use super::{elementwise, pooling, resize, split};
+
+/// A placed step with the method that computes it.
+#[derive(Clone, Debug)]
+pub(in crate::compute) struct PlannedStep {
+    pub placed: PlacedStep,
+    pub method: StepMethod,
+}
+
+/// The algorithm that computes a step.
+#[derive(Clone, Debug)]
+pub(in crate::compute) enum StepMethod {
+    /// A pass over the output's pixels, whatever the kernel.
+    Simple,
+    /// One product over rows that are read where they lie.
+    Convolution(Box<Convolution>),
+    /// Winograd's algorithm.
+    Winograd(Box<Winograd>),
+}
+
+impl StepMethod {
+    /// Chooses the method for `kernel`; `entry` says that the input is channels-first.
+    pub fn new(
+        kernel: StepKernel,
+        input: TensorView,
+        output: TensorView,
+        entry: bool,
+        shape: TileShape,
+    ) -> Self {
+        let conv = match kernel {
+            StepKernel::Convolution(conv) => conv,
+            StepKernel::Linear => Conv2d::new(output.channels, 1),
+            _ => return StepMethod::Simple,
+        };
+        let winograd = Winograd::new(conv, input, output, shape);
+        if let Some(winograd) = winograd.filter(|_| !entry) {
+            return StepMethod::Winograd(Box::new(winograd));
+        }
+        let convolution = Convolution::new(conv, input, output, entry, shape);
+        StepMethod::Convolution(Box::new(convolution))
+    }
+
+    /// Floats of the step's weights as the method reads them.
+    pub fn weight_floats(&self) -> usize {
+        match self {
+            StepMethod::Simple => 0,
+            StepMethod::Convolution(c) => c.weight_floats(),
+            StepMethod::Winograd(w) => w.weight_floats(),
+        }
+    }
+
+    /// The convolution it computes, or `None` if it computes none.
+    pub fn conv(&self) -> Option<Conv2d> {
+        match self {
+            StepMethod::Simple => None,
+            StepMethod::Convolution(c) => Some(c.conv),
+            StepMethod::Winograd(w) => Some(w.conv),
+        }
+    }
+
+    /// Lays weights out; `packed` has [`StepMethod::weight_floats`] zeros.
+    pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+        match self {
+            StepMethod::Simple => {}
+            StepMethod::Convolution(c) => c.pack(filters, packed),
+            StepMethod::Winograd(w) => w.pack(filters, packed),
+        }
+    }
+
+    /// Floats of zeros that the method reads for taps outside of an image.
+    pub fn zeros(&self) -> usize {
+        match self {
+            StepMethod::Simple | StepMethod::Winograd(_) => 0,
+            StepMethod::Convolution(c) => c.zeros(),
+        }
+    }
+}
+
+impl PlannedStep {
+    /// Tasks of each phase; 0 where there is no such phase.
+    pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+        match &self.method {
+            StepMethod::Convolution(c) => c.phases(samples, threads),
+            StepMethod::Winograd(w) => w.phases(samples, threads),
+            StepMethod::Simple => [split::pixels(&self.placed, samples, threads).tasks(), 0, 0],
+        }
+    }
+
+    /// Scratch for up to `samples` on up to `threads`.
+    pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
+        match &self.method {
+            StepMethod::Convolution(c) => c.scratch(samples),
+            StepMethod::Winograd(w) => w.scratch(samples, threads),
+            StepMethod::Simple => Scratch::default(),
+        }
+    }
+
+    /// Runs task `task` of phase `phase`.
+    ///
+    /// # Safety
+    /// The call is of this step; its family is available, its memory has room for
+    /// `samples` and the step's scratch; the phases before are done, each task of this one
+    /// runs once, and nothing else uses the memory.
+    pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+        // SAFETY: handed on.
+        unsafe {
+            match &self.method {
+                StepMethod::Convolution(c) => c.run(call, phase, task),
+                StepMethod::Winograd(w) => w.run(call, phase, task),
+                StepMethod::Simple => simple(call, task),
+            }
+        }
+    }
+}
+
+/// Steps that go through their output pixel by pixel.
+///
+/// # Safety
+/// As [`PlannedStep::run`].
+unsafe fn simple(call: &Call<'_>, task: usize) {
+    let step = call.step;
+    let pixels = split::pixels(step, call.samples, call.threads).range(task);
+    let source = |view: TensorView| {
+        // SAFETY: a step never reads the slot that it writes.
+        unsafe { call.memory.source(view) }
+    };
+    let inputs: Vec<InputPixels<'_>> = step.inputs.iter().map(|&v| source(v)).collect();
+    let pass = Pass {
+        step,
+        weights: call.weights,
+        inputs: &inputs,
+        residual: step.residual.map(source),
+        // SAFETY: tasks have disjoint pixels.
+        out: unsafe { call.memory.part(step.output, pixels) },
+    };
+    // SAFETY: the family is available; the pass is written in safe code.
+    unsafe { vector::dispatch(call.family, pass) }
+}
+
+/// A pass over pixels. Its loops are plain; the dispatch lets the compiler vectorise
+/// them for the processor at hand.
+struct Pass<'a> {
+    step: &'a PlacedStep,
+    weights: &'a StepWeights,
+    inputs: &'a [InputPixels<'a>],
+    residual: Option<InputPixels<'a>>,
+    out: OutputPixels<'a>,
+}
+
+impl Vectorised for Pass<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Pass {
+            step,
+            weights,
+            inputs,
+            residual,
+            mut out,
+        } = self;
+        let end = elementwise::Epilogue {
+            residual,
+            activation: step.fused.activation,
+        };
+        let (input, to) = (inputs[0], step.output);
+        match step.fused.kernel {
+            StepKernel::Convolution(_) | StepKernel::Linear => {}
+            StepKernel::ScaleShift => elementwise::scale_shift(weights, input, &end, &mut out),
+            StepKernel::Copy => elementwise::copy(input, &end, &mut out),
+            StepKernel::Enter => elementwise::enter(input, &mut out),
+            StepKernel::Flatten => elementwise::flatten(input, &mut out),
+            StepKernel::Softmax => elementwise::softmax(input, &mut out),
+            StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
+            StepKernel::MaxPool(pool) => pooling::max(pool, input, to, &mut out),
+            StepKernel::AvgPool(pool) => pooling::average(pool, input, to, &mut out),
+            StepKernel::GlobalAvgPool => pooling::global(input, &mut out),
+            StepKernel::AdaptiveAvgPool => pooling::adaptive(input, to, &mut out),
+            StepKernel::Upscale => resize::bilinear(input, to, &mut out),
+        }
+    }
+}
