@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
-use super::{Devices, SpaceId};
+use super::device::SpaceId;
+use super::devices::Devices;
 
 /// What one worker books: its member's weights (shared in its memory space) and its
 /// own activations.

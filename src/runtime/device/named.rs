@@ -1,11 +1,13 @@
 //! Devices as people name them: `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*16`.
+//!
+//! No GPU is touched that is not named; by default all are looked at.
 
-use std::sync::Arc;
-
-use super::gpu::{FoundGpus, GpuError, find_gpus, look_at};
-use super::gpus::is_gpu;
-use super::simulated::{DeviceProfile, find_profile};
-use super::{Device, DeviceError, DeviceKind, Devices, Host, MemorySpace, SpaceId, cpu_partition};
+use super::device::{Device, DeviceKind};
+use super::devices::{Devices, cpu_partition};
+use super::error::DeviceError;
+use super::gpu::{FoundGpus, GpuError, GpuInfo, find_gpus, look_at};
+use super::host::Host;
+use super::simulated::find_profile;
 
 impl Devices {
     /// More devices than this are taken for a mistake.
@@ -42,46 +44,25 @@ impl Devices {
                 None => found.add_partition(name, host)?,
             }
         }
-        if found.devices.is_empty() {
+        if found.count() == 0 {
             return Err(DeviceError::None);
         }
         Ok(found)
     }
 
-    /// `count` simulated devices of one profile, named `sim:PROFILE:NUMBER`.
-    pub fn simulated(profile: &Arc<DeviceProfile>, count: usize) -> Self {
-        let mut devices = Devices::none();
-        for _ in 0..count {
-            devices.push_simulated(profile);
-        }
-        devices
-    }
-
     fn add_partition(&mut self, name: &str, host: &Host) -> Result<(), DeviceError> {
         let device = parse(name, host)?;
-        if let Some(error) = self.devices.iter().find_map(|d| overlap(d, &device)) {
+        if let Some(error) = self.iter().find_map(|d| overlap(d, &device)) {
             return Err(error);
         }
         self.push_partition(device, host);
         Ok(())
     }
 
-    /// Adds a partition; all of them share the host's memory.
-    pub(super) fn push_partition(&mut self, device: Device, host: &Host) {
-        let space = self.host_space().unwrap_or_else(|| {
-            self.spaces.push(MemorySpace {
-                name: "host".into(),
-                bytes: host.memory_bytes,
-            });
-            SpaceId(self.spaces.len() - 1)
-        });
-        self.devices.push(Device { space, ..device });
-    }
-
     fn add_simulated(&mut self, name: &str, text: &str) -> Result<(), DeviceError> {
         let (profile, count) = text.split_once('*').unwrap_or((text, "1"));
         let number = count.parse().ok();
-        let most = Devices::MOST - self.devices.len().min(Devices::MOST);
+        let most = Devices::MOST - self.count().min(Devices::MOST);
         let count = number.filter(|n| (1..=most).contains(n));
         let count = count.ok_or_else(|| DeviceError::Count {
             device: name.to_owned(),
@@ -92,8 +73,11 @@ impl Devices {
             device: name.to_owned(),
             reason,
         })?;
-        let mut known = self.devices.iter().filter_map(|d| d.kind.profile());
-        if known.any(|p| p.name == profile.name && *p != profile) {
+        let known = self.iter().filter_map(|d| d.kind.profile());
+        let is_another = known
+            .filter(|p| p.name == profile.name)
+            .any(|p| *p != profile);
+        if is_another {
             let reason = format!("another profile is called `{}` too", profile.name);
             return Err(DeviceError::Profile {
                 device: name.to_owned(),
@@ -106,22 +90,30 @@ impl Devices {
         Ok(())
     }
 
-    fn push_simulated(&mut self, profile: &Arc<DeviceProfile>) {
-        let prefix = format!("sim:{}:", profile.name);
-        let before = self.devices.iter().filter(|d| d.name.starts_with(&prefix));
-        let name = format!("{prefix}{}", before.count());
-        self.spaces.push(MemorySpace {
-            name: name.clone(),
-            bytes: profile.memory_bytes,
-        });
-        self.devices.push(Device {
-            name,
-            kind: DeviceKind::Simulated {
-                profile: Arc::clone(profile),
-            },
-            space: SpaceId(self.spaces.len() - 1),
-        });
+    /// Adds the GPUs that `name` stands for.
+    fn add_gpus(
+        &mut self,
+        name: &str,
+        look: &impl Fn(Option<usize>) -> Result<FoundGpus, GpuError>,
+    ) -> Result<(), DeviceError> {
+        let refuse = |reason| DeviceError::Gpu {
+            device: name.to_owned(),
+            reason,
+        };
+        let infos = match numbers(name)? {
+            None => all(look(None).map_err(refuse)?).map_err(refuse)?,
+            Some((first, last)) => (first..=last)
+                .map(|index| usable(&look(Some(index))?, index))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(refuse)?,
+        };
+        infos.iter().try_for_each(|info| self.push_gpu(info))
     }
+}
+
+/// Whether `name` is meant to be a GPU's.
+fn is_gpu(name: &str) -> bool {
+    name == "cuda" || name.starts_with("cuda:")
 }
 
 fn parse(name: &str, host: &Host) -> Result<Device, DeviceError> {
@@ -158,4 +150,47 @@ fn overlap(a: &Device, b: &Device) -> Option<DeviceError> {
         second: b.name.clone(),
         core: *core,
     })
+}
+
+/// The first and the last number of a name; none where it means all.
+fn numbers(name: &str) -> Result<Option<(usize, usize)>, DeviceError> {
+    let syntax = || DeviceError::Syntax(name.to_owned());
+    let Some(range) = name.strip_prefix("cuda:") else {
+        return Ok(None);
+    };
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let number = |text: &str| text.parse::<usize>().map_err(|_| syntax());
+    let (first, last) = (number(first)?, number(last)?);
+    match first <= last && last - first <= MOST_GPUS {
+        true => Ok(Some((first, last))),
+        false => Err(syntax()),
+    }
+}
+
+/// No machine has more; a longer range is a mistake.
+const MOST_GPUS: usize = 4096;
+
+fn usable(found: &FoundGpus, index: usize) -> Result<GpuInfo, GpuError> {
+    if let Some(info) = found.usable.iter().find(|i| i.index == index) {
+        return Ok(info.clone());
+    }
+    let why = found.unusable.iter().find(|(i, _)| *i == index);
+    Err(why.map_or_else(|| absent(found, index), |(_, why)| why.clone()))
+}
+
+/// Those that can be used; where none can, what is wrong with the first, or that there is
+/// none.
+fn all(found: FoundGpus) -> Result<Vec<GpuInfo>, GpuError> {
+    if !found.usable.is_empty() {
+        return Ok(found.usable);
+    }
+    let first = found.unusable.first();
+    Err(first.map_or_else(|| absent(&found, 0), |(_, why)| why.clone()))
+}
+
+fn absent(found: &FoundGpus, index: usize) -> GpuError {
+    GpuError::Absent {
+        index,
+        count: found.usable.len() + found.unusable.len(),
+    }
 }

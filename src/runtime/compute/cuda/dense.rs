@@ -1,7 +1,7 @@
 //! Dense convolutions and fully connected layers: the ways to compute one, as works.
 
-use crate::compute::ComputeError;
 use crate::compute::buffers::TensorView;
+use crate::compute::error::ComputeError;
 use crate::compute::gpu::{GpuOp, GpuStep, Precision, StepArrays};
 use crate::device::gpu::GpuError;
 use crate::network::{Activation, Conv2d};
@@ -10,10 +10,9 @@ use crate::network::{Activation, Conv2d};
 use super::dnn::{ALGORITHMS, DnnConvolution, FusedEnds, Operands};
 use super::gemm::{Gemm, Product};
 use super::kernels::{KernelName, Kernels};
-use super::operands::{LaneMemory, int};
 use super::params::{GatherParams, Params, PointwiseParams};
 use super::steps::convolved;
-use super::work::{Queue, QueuedWork};
+use super::work::{LaneMemory, Queue, QueuedWork, int};
 
 /// A way to compute a dense convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,15 +5,16 @@
 //! captured, and from then on the graph is launched: every address in it stays the same,
 //! since samples are found through the lane's table.
 
-use candle_core::cuda_backend::cudarc::driver::CudaGraph;
-use candle_core::cuda_backend::cudarc::driver::sys::{
-    CUgraphInstantiate_flags, CUstreamCaptureMode,
-};
+use std::time::{Duration, Instant};
 
-use crate::compute::ComputeError;
+use candle_core::cuda_backend::cudarc::driver::sys::{
+    CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode,
+};
+use candle_core::cuda_backend::cudarc::driver::{CudaEvent, CudaGraph};
+
+use crate::compute::error::ComputeError;
 use crate::device::cuda::gpu_error;
 
-use super::lane::QueueTrial;
 use super::work::{Queue, QueuedWork};
 
 /// How a batch is queued.
@@ -71,3 +72,35 @@ fn capture(queue: &Queue, works: &[QueuedWork]) -> Option<Captured> {
     queued.ok()?;
     ended.ok().flatten().map(Captured)
 }
+
+/// How long a batch took to queue, and to run.
+pub(super) struct QueueTrial {
+    start: CudaEvent,
+    end: CudaEvent,
+    queued: Duration,
+}
+
+impl QueueTrial {
+    /// Queues `works` and notes how long that takes.
+    pub fn run(queue: &Queue, works: &[QueuedWork]) -> Result<Self, ComputeError> {
+        let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
+        let mark = || queue.stream.record_event(flags).map_err(gpu_error);
+        let (start, began) = (mark()?, Instant::now());
+        queue.all(works)?;
+        let queued = began.elapsed();
+        Ok(QueueTrial {
+            start,
+            end: mark()?,
+            queued,
+        })
+    }
+
+    /// Whether queuing was a large part of it. Ask once it is done.
+    pub fn waits_for_the_host(&self) -> Result<bool, ComputeError> {
+        let ran = self.start.elapsed_ms(&self.end).map_err(gpu_error)?;
+        Ok(self.queued.as_secs_f32() * 1e3 > SHARE * ran)
+    }
+}
+
+/// Share of a batch's time in queuing from which on a graph pays.
+const SHARE: f32 = 0.3;

@@ -1,27 +1,55 @@
 //! A lane: a stream, memory for its largest batch, and batches ready to be queued.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use candle_core::cuda_backend::cudarc::driver::CudaEvent;
-use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
+use crate::compute::error::ComputeError;
+use crate::compute::gpu::{GpuPlan, LaneLayout, LaneProgram, WeightLayout};
+use crate::device::cuda::{CudaGpu, GpuStream, gpu_error};
+use crate::device::gpu::{DeviceMemory, DeviceSlice, Gpu, GpuError, Stream};
 
-use crate::compute::ComputeError;
-use crate::compute::gpu::{LaneLayout, LaneProgram};
-use crate::device::cuda::{GpuStream, gpu_error};
-use crate::device::gpu::{DeviceSlice, Gpu, GpuError, Stream};
-
-use super::choices::kind_of;
+use super::choices::{Choices, kind_of};
 use super::dense::Dense;
 #[cfg(feature = "cudnn")]
 use super::dnn::Dnn;
+use super::gemm::Blas;
 use super::graph::Replay;
-use super::kernels::KernelName;
-use super::operands::{LaneMemory, int};
+use super::kernels::{KernelName, Kernels};
 use super::params::{PLACED, Params, PlaceParams};
-use super::program::CudaNetwork;
 use super::steps;
-use super::work::{Queue, QueuedWork};
+use super::work::{LaneMemory, Queue, QueuedWork, int};
+
+/// What all networks on one GPU share.
+pub(super) struct Library {
+    pub kernels: Kernels,
+    pub blas: Arc<Blas>,
+    pub choices: Choices,
+}
+
+/// A network on a GPU: its plan, its weights there, and what its lanes share.
+pub(super) struct CudaNetwork {
+    pub gpu: Arc<CudaGpu>,
+    pub library: Arc<Library>,
+    pub plan: GpuPlan,
+    pub arrays: WeightLayout,
+    pub weights: Arc<dyn DeviceMemory>,
+}
+
+impl Library {
+    pub fn new(gpu: &CudaGpu) -> Result<Self, ComputeError> {
+        Ok(Library {
+            kernels: Kernels::load(gpu.context(), gpu.info().multiprocessors)?,
+            blas: Arc::new(Blas::new()?),
+            choices: Choices::default(),
+        })
+    }
+}
+
+impl CudaNetwork {
+    /// The weights' memory.
+    pub fn weights(&self) -> DeviceSlice {
+        DeviceSlice::whole(Arc::clone(&self.weights))
+    }
+}
 
 /// See the module's text.
 pub(super) struct CudaLane {
@@ -220,35 +248,3 @@ impl Drop for CudaLane {
         let _ = self.stream.synchronize();
     }
 }
-
-/// How long a batch took to queue, and to run.
-pub(super) struct QueueTrial {
-    start: CudaEvent,
-    end: CudaEvent,
-    queued: Duration,
-}
-
-impl QueueTrial {
-    /// Queues `works` and notes how long that takes.
-    pub fn run(queue: &Queue, works: &[QueuedWork]) -> Result<Self, ComputeError> {
-        let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
-        let mark = || queue.stream.record_event(flags).map_err(gpu_error);
-        let (start, began) = (mark()?, Instant::now());
-        queue.all(works)?;
-        let queued = began.elapsed();
-        Ok(QueueTrial {
-            start,
-            end: mark()?,
-            queued,
-        })
-    }
-
-    /// Whether queuing was a large part of it. Ask once it is done.
-    pub fn waits_for_the_host(&self) -> Result<bool, ComputeError> {
-        let ran = self.start.elapsed_ms(&self.end).map_err(gpu_error)?;
-        Ok(self.queued.as_secs_f32() * 1e3 > SHARE * ran)
-    }
-}
-
-/// Share of a batch's time in queuing from which on a graph pays.
-const SHARE: f32 = 0.3;

@@ -26,7 +26,6 @@ mod gemm;
 mod graph;
 mod kernels;
 mod lane;
-mod operands;
 mod params;
 mod program;
 mod steps;

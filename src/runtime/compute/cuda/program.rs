@@ -2,32 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::compute::ComputeError;
+use crate::compute::error::ComputeError;
 use crate::compute::gpu::{GpuPlan, LaneProgram, Precision, Program, WeightLayout};
 use crate::device::cuda::{CudaGpu, opened};
 use crate::device::gpu::{DeviceMemory, DeviceSlice, Gpu};
 use crate::network::{Graph, Weights};
 
-use super::choices::Choices;
-use super::gemm::Blas;
-use super::kernels::Kernels;
-use super::lane::CudaLane;
-
-/// What all networks on one GPU share.
-pub(super) struct Library {
-    pub kernels: Kernels,
-    pub blas: Arc<Blas>,
-    pub choices: Choices,
-}
-
-/// See the module's text.
-pub(super) struct CudaNetwork {
-    pub gpu: Arc<CudaGpu>,
-    pub library: Arc<Library>,
-    pub plan: GpuPlan,
-    pub arrays: WeightLayout,
-    pub weights: Arc<dyn DeviceMemory>,
-}
+use super::lane::{CudaLane, CudaNetwork, Library};
 
 /// Lowers `graph` for `gpu` and copies its weights there.
 ///
@@ -52,16 +33,6 @@ pub fn lower(
         arrays,
         weights: memory,
     }))))
-}
-
-impl Library {
-    fn new(gpu: &CudaGpu) -> Result<Self, ComputeError> {
-        Ok(Library {
-            kernels: Kernels::load(gpu.context(), gpu.info().multiprocessors)?,
-            blas: Arc::new(Blas::new()?),
-            choices: Choices::default(),
-        })
-    }
 }
 
 /// Floats of page-locked memory that weights go through.
@@ -97,12 +68,5 @@ impl Program for SharedNetwork {
 
     fn weight_bytes(&self) -> u64 {
         self.0.arrays.bytes as u64
-    }
-}
-
-impl CudaNetwork {
-    /// The weights' memory.
-    pub fn weights(&self) -> DeviceSlice {
-        DeviceSlice::whole(Arc::clone(&self.weights))
     }
 }

@@ -5,11 +5,11 @@ use crate::compute::gpu::{GpuOp, GpuStep, StepArrays};
 use crate::network::{Conv2d, Pool};
 
 use super::kernels::{KernelName, Kernels, Launch};
-use super::operands::{LaneMemory, int};
 use super::params::{
     AnswerParams, EnterParams, FlattenParams, GroupedParams, Params, PointwiseParams,
     PoolingParams, RegionsParams, SoftmaxParams, WindowParams,
 };
+use super::work::{LaneMemory, int};
 
 /// The launch of a step for `rows` rows; none for dense convolutions.
 pub(super) fn launch(

@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use candle_core::cuda_backend::cudarc::driver::CudaStream;
 
-use crate::compute::ComputeError;
+use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::compute::error::ComputeError;
+use crate::compute::gpu::{LaneLayout, Precision, StepArrays};
 use crate::device::gpu::DeviceSlice;
+use crate::network::Activation;
 
 #[cfg(feature = "cudnn")]
 use super::dnn::{Dnn, DnnConvolution};
 use super::gemm::{Blas, Gemm};
 use super::kernels::Launch;
+use super::params::TailParams;
 
 /// One thing that is queued, ready to be queued again and again.
 pub(super) enum QueuedWork {
@@ -39,4 +43,59 @@ impl Queue {
             QueuedWork::Convolution(conv) => conv.queue(&self.dnn, &self.workspace),
         })
     }
+}
+
+/// A lane's memory and the network's weights.
+pub(super) struct LaneMemory {
+    pub lane: DeviceSlice,
+    pub layout: LaneLayout,
+    pub weights: DeviceSlice,
+    pub precision: Precision,
+}
+
+impl LaneMemory {
+    /// Address of a view's first value.
+    pub fn address(&self, view: &TensorView) -> u64 {
+        let range = match view.place {
+            ValuePlace::Slot(slot) => &self.layout.slots[slot],
+            ValuePlace::Shared | ValuePlace::Input => &self.layout.entry,
+        };
+        self.lane.address() + (range.start + view.first * self.precision.bytes()) as u64
+    }
+
+    /// Address of one of the network's arrays; 0 where there is none.
+    pub fn array(&self, offset: Option<usize>) -> u64 {
+        offset.map_or(0, |offset| self.weights.address() + offset as u64)
+    }
+
+    /// What happens to a step's values before they are written.
+    pub fn tail(
+        &self,
+        arrays: &StepArrays,
+        residual: Option<&TensorView>,
+        activation: Option<Activation>,
+    ) -> TailParams {
+        TailParams {
+            scale: self.array(arrays.scale),
+            bias: self.array(arrays.bias),
+            residual: residual.map_or(0, |view| self.address(view)),
+            residual_pitch: residual.map_or(0, |view| int(view.pitch)),
+            activation: match activation {
+                None => 0,
+                Some(Activation::Relu) => 1,
+                Some(Activation::Relu6) => 2,
+            },
+        }
+    }
+
+    /// A part of the lane's memory.
+    pub fn part(&self, range: &std::ops::Range<usize>) -> DeviceSlice {
+        self.lane.part(range.start, range.len())
+    }
+}
+
+/// Sizes fit the kernels' type: shapes are checked when a network is built, and a lane's
+/// rows when it is.
+pub(super) fn int(value: usize) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
 }

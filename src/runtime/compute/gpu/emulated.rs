@@ -11,9 +11,9 @@ use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::compute::kernels::softmax_row;
 use crate::network::{Activation, Conv2d, Graph, Pool, Weights};
 
+use super::layout::{StepArrays, WeightLayout};
 use super::plan::{GpuOp, GpuPlan, GpuStep};
-use super::precision::Precision;
-use super::weights::{StepArrays, WeightLayout};
+use super::program::Precision;
 
 /// See the module's text.
 #[derive(Clone, Debug)]

@@ -1,9 +1,176 @@
-//! Where everything of a lane lies in its one allocation.
+//! Where weights and lanes lie in a GPU's memory: weights folded and laid out as the steps
+//! read them, in one block of bytes; a lane in one allocation.
 
 use std::ops::Range;
 
-use super::plan::GpuPlan;
-use super::weights::ALIGNMENT;
+use half::{bf16, f16};
+
+use crate::compute::fold::{FoldedNorm, folded_bias, scale};
+use crate::network::{Conv2d, Graph, Weights};
+
+use super::plan::{GpuOp, GpuPlan, GpuStep};
+use super::program::Precision;
+
+/// Every array begins at a multiple of this many bytes, as the driver's own allocations.
+pub(in crate::compute) const ALIGNMENT: usize = 256;
+
+/// Where one step's arrays begin, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::compute) struct StepArrays {
+    /// Filters, in the plan's precision: dense as `[out][kernel][in]`, grouped and
+    /// depthwise as `[kernel][in of a group][out]`.
+    pub filters: Option<usize>,
+    /// A factor an output channel, float32, for steps without filters.
+    pub scale: Option<usize>,
+    /// Bias as float32, and as the plan's precision.
+    pub bias: Option<usize>,
+    pub narrow_bias: Option<usize>,
+}
+
+/// Where all arrays lie, and how many bytes they take.
+#[derive(Clone, Debug)]
+pub(in crate::compute) struct WeightLayout {
+    pub steps: Vec<StepArrays>,
+    pub bytes: usize,
+}
+
+impl WeightLayout {
+    /// Places the arrays of every step of `plan`, without reading any weights.
+    pub fn new(graph: &Graph, plan: &GpuPlan) -> Self {
+        let mut bytes = 0;
+        let mut take = |size: usize| {
+            let start = bytes;
+            bytes = (start + size).next_multiple_of(ALIGNMENT);
+            start
+        };
+        let narrow = plan.precision.bytes();
+        let steps = plan.steps.iter().map(|step| {
+            let Some(fused) = &step.weights else {
+                return StepArrays::default();
+            };
+            let channels = step.output.channels;
+            let filters = filter_values(step).map(|values| take(values * narrow));
+            let biased = fused.norm.is_some() || (filters.is_some() && has_bias(graph, step));
+            StepArrays {
+                filters,
+                scale: filters.is_none().then(|| take(4 * channels)),
+                bias: biased.then(|| take(4 * channels)),
+                narrow_bias: biased.then(|| take(narrow * channels)),
+            }
+        });
+        let steps = steps.collect();
+        WeightLayout { steps, bytes }
+    }
+
+    /// The bytes of all arrays.
+    pub fn fill(&self, graph: &Graph, weights: &Weights, plan: &GpuPlan) -> Vec<u8> {
+        let mut bytes = vec![0; self.bytes];
+        for (step, arrays) in plan.steps.iter().zip(&self.steps) {
+            if step.weights.is_some() {
+                fill_step(graph, weights, step, arrays, plan.precision, &mut bytes);
+                weights.release();
+            }
+        }
+        bytes
+    }
+}
+
+fn has_bias(graph: &Graph, step: &GpuStep) -> bool {
+    let node = step.weights.as_ref().and_then(|f| f.weights);
+    let name = |node: usize| format!("{}.bias", graph.nodes()[node].name);
+    node.is_some_and(|n| graph.parameters().iter().any(|p| p.name == name(n)))
+}
+
+/// Values of a step's filters, padded channels among them.
+fn filter_values(step: &GpuStep) -> Option<usize> {
+    let of = |conv: Conv2d, inputs: usize| conv.channels * conv.kernel.area() * inputs;
+    match step.op {
+        GpuOp::Dense(conv) => Some(of(conv, step.input.channels)),
+        GpuOp::Depthwise(conv) | GpuOp::Grouped(conv) => {
+            Some(of(conv, step.input.channels / conv.groups))
+        }
+        _ => None,
+    }
+}
+
+fn fill_step(
+    graph: &Graph,
+    weights: &Weights,
+    step: &GpuStep,
+    arrays: &StepArrays,
+    precision: Precision,
+    bytes: &mut [u8],
+) {
+    let Some(fused) = &step.weights else { return };
+    let channels = step.output.channels;
+    let norm = fused
+        .norm
+        .map(|node| FoldedNorm::read(graph, weights, node));
+    let raw = |suffix: &str| -> &[f32] {
+        let node = fused.weights.map(|n| &graph.nodes()[n].name);
+        node.map_or(&[], |name| weights.get(&format!("{name}.{suffix}")))
+    };
+    let factors = scale(fused, channels, norm.as_ref());
+    if let Some(at) = arrays.filters {
+        let filters = laid_out(step, raw("weight"), factors.as_deref());
+        write(&mut bytes[at..], &filters, precision);
+    }
+    if let Some(at) = arrays.scale {
+        let ones = vec![1.0; channels];
+        write(
+            &mut bytes[at..],
+            factors.as_deref().unwrap_or(&ones),
+            Precision::F32,
+        );
+    }
+    let bias = folded_bias(fused, raw("bias"), norm.as_ref());
+    if let Some(at) = arrays.bias {
+        write(&mut bytes[at..], &bias, Precision::F32);
+    }
+    if let Some(at) = arrays.narrow_bias {
+        write(&mut bytes[at..], &bias, precision);
+    }
+}
+
+/// Filters `[out][in][kernel]` as the step reads them, each output channel's times its
+/// factor.
+fn laid_out(step: &GpuStep, raw: &[f32], factors: Option<&[f32]>) -> Vec<f32> {
+    let (conv, grouped) = match step.op {
+        GpuOp::Dense(conv) => (conv, false),
+        GpuOp::Depthwise(conv) | GpuOp::Grouped(conv) => (conv, true),
+        _ => return Vec::new(),
+    };
+    let taps = conv.kernel.area();
+    let inputs = raw.len() / (conv.channels * taps).max(1);
+    // Where the samples' channels are padded, so are the filters'.
+    let padded = if grouped { inputs } else { step.input.channels };
+    let mut all = vec![0.0; conv.channels * taps * padded];
+    for out in 0..conv.channels {
+        let factor = factors.map_or(1.0, |f| f[out]);
+        for input in 0..inputs {
+            for tap in 0..taps {
+                let to = match grouped {
+                    true => (tap * inputs + input) * conv.channels + out,
+                    false => (out * taps + tap) * padded + input,
+                };
+                all[to] = raw[(out * inputs + input) * taps + tap] * factor;
+            }
+        }
+    }
+    all
+}
+
+/// Values as bytes of `precision`, rounded to nearest.
+pub(in crate::compute) fn write(to: &mut [u8], values: &[f32], precision: Precision) {
+    let each = precision.bytes();
+    for (to, &value) in to.chunks_exact_mut(each).zip(values) {
+        match precision {
+            Precision::F32 | Precision::Tf32 => to.copy_from_slice(&value.to_ne_bytes()),
+            Precision::Bf16 => to.copy_from_slice(&bf16::from_f32(value).to_ne_bytes()),
+            Precision::F16 => to.copy_from_slice(&f16::from_f32(value).to_ne_bytes()),
+        }
+    }
+}
 
 /// Ranges of bytes, each aligned as the driver's own allocations.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::compute::ComputeError;
+use crate::compute::error::ComputeError;
 use crate::device::gpu::Gpu;
 use crate::network::{Graph, Weights};
 
-use super::{Precision, Program};
+use super::program::{Precision, Program};
 
 /// Lowers `graph` for `gpu` and copies its weights there.
 ///

@@ -4,18 +4,14 @@ mod emulated;
 mod layout;
 mod lower;
 mod plan;
-mod precision;
 mod program;
-mod weights;
 
 pub use emulated::Emulated;
-pub(in crate::compute) use layout::LaneLayout;
+#[cfg(feature = "cuda")]
+pub(in crate::compute) use layout::StepArrays;
+pub(in crate::compute) use layout::{LaneLayout, WeightLayout};
 pub use lower::lower;
 pub(in crate::compute) use plan::GpuPlan;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use plan::{GpuOp, GpuStep};
-pub use precision::Precision;
-pub use program::{LaneProgram, Program};
-#[cfg(feature = "cuda")]
-pub(in crate::compute) use weights::StepArrays;
-pub(in crate::compute) use weights::WeightLayout;
+pub use program::{LaneProgram, Precision, Program};

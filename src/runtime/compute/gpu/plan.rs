@@ -10,7 +10,7 @@ use crate::compute::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use crate::compute::plan::turn;
 use crate::network::{Activation, Conv2d, Graph, Pool, Shape};
 
-use super::precision::Precision;
+use super::program::Precision;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq)]

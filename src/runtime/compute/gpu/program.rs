@@ -1,8 +1,12 @@
-//! A network lowered for a GPU, as serving uses it.
+//! A network lowered for a GPU, as serving uses it, and the numbers that it computes in.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::compute::ComputeError;
+use serde::{Deserialize, Serialize};
+
+use crate::compute::error::ComputeError;
 use crate::device::gpu::{DeviceSlice, Stream};
 
 /// A member's network on one GPU: its weights are there once, whatever the number of
@@ -34,4 +38,62 @@ pub trait LaneProgram: Send {
     /// Where the answers of the latest batch lie once it is done: `[rows, outputs]` of
     /// float32.
     fn answers(&self, rows: usize) -> DeviceSlice;
+}
+
+/// Numbers of weights and activations on a GPU. Sums are in float32 always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// Float32, multiplied exactly.
+    #[default]
+    F32,
+    /// Float32 whose products are of numbers rounded to 10 bits of mantissa.
+    Tf32,
+    /// 8 bits of exponent, 7 of mantissa.
+    Bf16,
+    /// 5 bits of exponent, 10 of mantissa: values beyond 65504 overflow.
+    F16,
+}
+
+impl Precision {
+    /// All of them.
+    pub const ALL: [Precision; 4] = [
+        Precision::F32,
+        Precision::Tf32,
+        Precision::Bf16,
+        Precision::F16,
+    ];
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => "f32",
+            Precision::Tf32 => "tf32",
+            Precision::Bf16 => "bf16",
+            Precision::F16 => "f16",
+        }
+    }
+
+    /// Bytes of a value.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Precision::F32 | Precision::Tf32 => 4,
+            Precision::Bf16 | Precision::F16 => 2,
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Precision {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Precision::ALL.into_iter().find(|p| p.name() == text);
+        found.ok_or_else(|| format!("expected f32, tf32, bf16 or f16, found `{text}`"))
+    }
 }

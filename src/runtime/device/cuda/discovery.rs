@@ -1,11 +1,11 @@
-//! Which GPUs the driver has.
+//! What the driver says of its GPUs.
 
 use std::sync::Arc;
 
 use candle_core::cuda_backend::cudarc::driver::sys::CUdevice_attribute as Attribute;
 use candle_core::cuda_backend::cudarc::driver::{CudaContext, result, sys};
 
-use crate::device::gpu::{FoundGpus, GpuError, GpuInfo};
+use crate::device::gpu::{GpuError, GpuInfo};
 
 use super::error::{EXPECTED, gpu_error};
 
@@ -16,30 +16,7 @@ const CAPABILITY: (u32, u32) = (8, 0);
 /// they are first used, and other processes may come.
 const SHARE: f64 = 0.92;
 
-/// All GPUs, and what is wrong with those that cannot be used.
-///
-/// # Errors
-/// There is no driver, or it is too old.
-pub fn find() -> Result<FoundGpus, GpuError> {
-    check_driver()?;
-    let mut found = FoundGpus::default();
-    for index in 0..count()? {
-        match look_at(index) {
-            Ok(info) => found.usable.push(info),
-            Err(error) => found.unusable.push((index, error)),
-        }
-    }
-    Ok(found)
-}
-
-fn look_at(index: usize) -> Result<GpuInfo, GpuError> {
-    // A context is made, since only it knows how much memory is free; the same one is
-    // used when the GPU is opened.
-    let gpu = super::gpu::open(index)?;
-    Ok(gpu.info().clone())
-}
-
-fn count() -> Result<usize, GpuError> {
+pub(super) fn count() -> Result<usize, GpuError> {
     let count = CudaContext::device_count().map_err(gpu_error)?;
     Ok(usize::try_from(count).unwrap_or(0))
 }

@@ -9,7 +9,7 @@ use candle_core::cuda_backend::cudarc::driver::sys::CUctx_flags;
 use candle_core::cuda_backend::cudarc::driver::{CudaContext, DriverError, sys};
 
 use crate::device::gpu::{
-    DeviceMemory, Gauges, Gpu, GpuError, GpuInfo, PinnedBlock, Stream, Usage,
+    DeviceMemory, FoundGpus, Gauges, Gpu, GpuError, GpuInfo, PinnedBlock, Stream, Usage,
 };
 use crate::lock::lock;
 
@@ -37,6 +37,29 @@ pub struct CudaGpu {
 /// A GPU stays open: what was chosen and loaded for it is kept, and a primary context that
 /// is given back while other threads still name it as theirs breaks them.
 static OPEN: Mutex<Vec<(usize, Arc<CudaGpu>)>> = Mutex::new(Vec::new());
+
+/// All GPUs, and what is wrong with those that cannot be used.
+///
+/// # Errors
+/// There is no driver, or it is too old.
+pub fn find() -> Result<FoundGpus, GpuError> {
+    discovery::check_driver()?;
+    let mut found = FoundGpus::default();
+    for index in 0..discovery::count()? {
+        match look_at(index) {
+            Ok(info) => found.usable.push(info),
+            Err(error) => found.unusable.push((index, error)),
+        }
+    }
+    Ok(found)
+}
+
+fn look_at(index: usize) -> Result<GpuInfo, GpuError> {
+    // A context is made, since only it knows how much memory is free; the same one is
+    // used when the GPU is opened.
+    let gpu = open(index)?;
+    Ok(gpu.info().clone())
+}
 
 /// Opens GPU number `index`; the same one every time, unless it was lost since.
 ///

@@ -25,8 +25,7 @@ mod memory;
 mod nvml;
 mod stream;
 
-pub use discovery::find;
-pub use gpu::{CudaGpu, open, opened};
+pub use gpu::{CudaGpu, find, open, opened};
 pub use stream::GpuStream;
 
 pub(crate) use error::gpu_error;

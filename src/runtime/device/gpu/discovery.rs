@@ -4,14 +4,7 @@ use std::sync::Arc;
 
 use super::driver::Gpu;
 use super::error::GpuError;
-use super::info::GpuInfo;
-
-/// The GPUs of this machine, and what is wrong with those that cannot be used.
-#[derive(Clone, Debug, Default)]
-pub struct FoundGpus {
-    pub usable: Vec<GpuInfo>,
-    pub unusable: Vec<(usize, GpuError)>,
-}
+use super::info::FoundGpus;
 
 /// Looks for GPUs.
 ///

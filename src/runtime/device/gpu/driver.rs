@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::error::GpuError;
-use super::info::{Gauges, GpuInfo};
+use super::gauges::Gauges;
+use super::info::GpuInfo;
 use super::pinned::{HostSlice, PinnedBlock};
 
 /// One GPU, opened. Everything here may be called from any thread.

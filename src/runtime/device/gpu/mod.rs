@@ -6,13 +6,13 @@
 mod discovery;
 mod driver;
 mod error;
+mod gauges;
 mod info;
 mod pinned;
-mod sampler;
 
-pub use discovery::{FoundGpus, find_gpus, look_at, open};
+pub use discovery::{find_gpus, look_at, open};
 pub use driver::{DeviceMemory, DeviceSlice, Event, Gpu, Stream, Usage};
 pub use error::GpuError;
-pub use info::{Gauges, GpuInfo, others_bytes};
+pub use gauges::{Gauges, Sampler, others_bytes};
+pub use info::{FoundGpus, GpuInfo};
 pub use pinned::{HostBuffer, HostSlice, PinnedBlock, PinnedMemory};
-pub use sampler::Sampler;

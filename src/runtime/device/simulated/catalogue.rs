@@ -1,10 +1,25 @@
-//! The profiles that come with the program, and those in files.
+//! Profiles that come with the program, and those in files: the law's numbers, each with
+//! where it comes from.
+//!
+//! ```toml
+//! name = "v100"
+//! class = "gpu"            # its workers run beside each other; "cpu": one at a time
+//! [memory]
+//! value = "16GiB"
+//! from = "assumed"         # datasheet, paper, fitted (the note says to what), assumed
+//! note = "the paper does not say which"
+//! ```
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::profile::DeviceProfile;
-use crate::reading;
+use serde::Deserialize;
+
+use crate::device::size::parse_bytes;
+use crate::{reading, words};
+
+use super::law::Law;
+use super::profile::{DeviceClass, DeviceProfile, Origin, OriginKind, ProfileError};
 
 const BUILT_IN: [(&str, &str); 4] = [
     ("v100", include_str!("../../../../assets/devices/v100.toml")),
@@ -45,4 +60,192 @@ fn read(name: &str) -> Result<String, String> {
         ));
     }
     reading::text(Path::new(name)).map_err(|e| format!("{name}: {e}"))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileFile {
+    name: String,
+    class: DeviceClass,
+    #[serde(default)]
+    about: String,
+    memory: Sourced<String>,
+    worker_memory: Sourced<String>,
+    units: Sourced<f64>,
+    rate: Sourced<f64>,
+    fuses: Sourced<bool>,
+    activation_bandwidth: Sourced<f64>,
+    weight_bandwidth: Sourced<f64>,
+    grain: Sourced<f64>,
+    launch: Sourced<f64>,
+    copy_bandwidth: Sourced<f64>,
+    copy_latency: Sourced<f64>,
+    price: Option<Sourced<f64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sourced<T> {
+    value: T,
+    from: OriginKind,
+    #[serde(default)]
+    note: String,
+}
+
+impl DeviceProfile {
+    /// Reads a profile's text.
+    ///
+    /// # Errors
+    /// The line or field that is wrong, and what was expected there.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let file: ProfileFile = toml::from_str(text).map_err(|e| syntax(text, &e))?;
+        let name = file.name.trim();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
+            return Err(ProfileError::Value {
+                field: "name",
+                expected: "1 to 32 letters, digits, `-`, `_` or `.`",
+                found: format!("`{name}`"),
+            });
+        }
+        let mut numbers = Numbers::default();
+        let law = Law {
+            units: numbers.whole("units", &file.units)?,
+            rate: numbers.positive("rate", &file.rate)?,
+            fuses: numbers.flag("fuses", &file.fuses)?,
+            activation_bandwidth: numbers
+                .positive("activation_bandwidth", &file.activation_bandwidth)?,
+            weight_bandwidth: numbers.positive("weight_bandwidth", &file.weight_bandwidth)?,
+            grain: numbers.seconds("grain", &file.grain)?,
+            launch: numbers.seconds("launch", &file.launch)?,
+            copy_bandwidth: numbers.positive("copy_bandwidth", &file.copy_bandwidth)?,
+            copy_latency: numbers.seconds("copy_latency", &file.copy_latency)?,
+        };
+        let memory_bytes = numbers.bytes("memory", &file.memory, 1)?;
+        let worker_bytes = numbers.bytes("worker_memory", &file.worker_memory, 0)?;
+        if worker_bytes >= memory_bytes {
+            return Err(ProfileError::Value {
+                field: "worker_memory",
+                expected: "less than memory",
+                found: format!("`{}`", file.worker_memory.value),
+            });
+        }
+        Ok(DeviceProfile {
+            name: name.to_owned(),
+            class: file.class,
+            about: file.about,
+            memory_bytes,
+            worker_bytes,
+            law,
+            price: match &file.price {
+                None => None,
+                Some(price) => Some(numbers.within("price", price, 0.0, 1e9, "0 or more")?),
+            },
+            origins: numbers.origins,
+        })
+    }
+}
+
+fn syntax(text: &str, error: &toml::de::Error) -> ProfileError {
+    let offset = error.span().map_or(0, |s| s.start).min(text.len());
+    ProfileError::Syntax {
+        line: 1 + text[..offset].matches('\n').count(),
+        message: words::plain(error.message()),
+    }
+}
+
+/// More memory than a pebibyte is taken for a mistake.
+const MOST_MEMORY: u64 = 1 << 50;
+
+/// Checks numbers and remembers their origins.
+#[derive(Default)]
+struct Numbers {
+    origins: Vec<Origin>,
+}
+
+impl Numbers {
+    fn within(
+        &mut self,
+        field: &'static str,
+        number: &Sourced<f64>,
+        least: f64,
+        most: f64,
+        expected: &'static str,
+    ) -> Result<f64, ProfileError> {
+        let value = number.value;
+        self.note(field, value.to_string(), number)?;
+        if (least..=most).contains(&value) {
+            return Ok(value);
+        }
+        Err(ProfileError::Value {
+            field,
+            expected,
+            found: words::number(value),
+        })
+    }
+
+    fn positive(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {
+        self.within(field, n, 1e6, 1e18, "a number a second, 1e6 to 1e18")
+    }
+
+    fn seconds(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<f64, ProfileError> {
+        self.within(field, n, 0.0, 1.0, "seconds, 0 to 1")
+    }
+
+    fn whole(&mut self, field: &'static str, n: &Sourced<f64>) -> Result<u32, ProfileError> {
+        let expected = "a whole number, 1 to 100000";
+        let value = self.within(field, n, 1.0, 100_000.0, expected)?;
+        match value.fract() == 0.0 {
+            true => Ok(value as u32),
+            false => Err(ProfileError::Value {
+                field,
+                expected,
+                found: value.to_string(),
+            }),
+        }
+    }
+
+    fn flag(&mut self, field: &'static str, n: &Sourced<bool>) -> Result<bool, ProfileError> {
+        self.note(field, n.value.to_string(), n)?;
+        Ok(n.value)
+    }
+
+    fn bytes(
+        &mut self,
+        field: &'static str,
+        size: &Sourced<String>,
+        least: u64,
+    ) -> Result<u64, ProfileError> {
+        self.note(field, size.value.clone(), size)?;
+        let text = size.value.trim();
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+        let bytes = match digits.parse() {
+            Ok(0) => Some(0),
+            _ => parse_bytes(text).ok(),
+        };
+        let sane = bytes.filter(|&b| (least..=MOST_MEMORY).contains(&b));
+        sane.ok_or(ProfileError::Value {
+            field,
+            expected: "a size such as 16GiB",
+            found: format!("`{}`", size.value),
+        })
+    }
+
+    fn note<T>(
+        &mut self,
+        field: &'static str,
+        value: String,
+        number: &Sourced<T>,
+    ) -> Result<(), ProfileError> {
+        if number.from == OriginKind::Fitted && number.note.trim().is_empty() {
+            return Err(ProfileError::NoNote { field });
+        }
+        self.origins.push(Origin {
+            field,
+            value,
+            from: number.from,
+            note: number.note.clone(),
+        });
+        Ok(())
+    }
 }

@@ -10,11 +10,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::compute::Units;
-use super::law::{Kernel, Law};
-
-/// A job's number, chosen by whoever submits it.
-pub type JobId = u64;
+use super::law::{JobId, Kernel, Law, Units, seconds};
 
 /// One batch, or one transfer where it has no operations.
 #[derive(Clone, Debug)]
@@ -233,9 +229,4 @@ impl CopyEngine {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Whole nanoseconds, at least one, so that time always moves on.
-pub(super) fn seconds(seconds: f64) -> u64 {
-    ((seconds * 1e9).ceil() as u64).max(1)
 }

@@ -1,12 +1,11 @@
 //! Devices that are not there: a profile, its law, and an executor that follows it.
 
 mod catalogue;
-mod compute;
 mod executor;
 mod law;
 mod profile;
 
 pub use catalogue::{built_in_profiles, find_profile};
-pub use executor::{DeviceJob, Executor, JobEvent, JobId};
-pub use law::{Kernel, Law, OpWork};
+pub use executor::{DeviceJob, Executor, JobEvent};
+pub use law::{JobId, Kernel, Law, OpWork};
 pub use profile::{DeviceClass, DeviceProfile, Origin, OriginKind, ProfileError};

@@ -1,8 +1,63 @@
-//! Threads that stay on their partition's cores (Linux; elsewhere they roam).
+//! The host: its cores and memory, and threads that stay on a partition's cores (Linux;
+//! elsewhere they roam).
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+
+/// The cores this process may use and the memory it may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    pub cores: Vec<usize>,
+    /// Memory for serving, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Share of the memory found that serving may book; the rest is for everything else.
+const MEMORY_SHARE: f64 = 0.8;
+
+/// Taken where the operating system does not say.
+const FALLBACK_MEMORY: u64 = 2 << 30;
+
+impl Host {
+    /// Asks the operating system; a control group's limit counts.
+    pub fn discover() -> Self {
+        let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
+        let total =
+            System::new_with_specifics(memory).map_or(FALLBACK_MEMORY, |system| {
+                match system.cgroup_limits() {
+                    Some(limits) if limits.total_memory > 0 => {
+                        limits.total_memory.min(system.total_memory())
+                    }
+                    _ => system.total_memory(),
+                }
+            });
+        Host {
+            cores: cores(),
+            memory_bytes: (total as f64 * MEMORY_SHARE) as u64,
+        }
+    }
+
+    /// The same host with at most `bytes` of memory.
+    #[must_use]
+    pub fn with_memory(self, bytes: u64) -> Self {
+        Host {
+            memory_bytes: self.memory_bytes.min(bytes),
+            ..self
+        }
+    }
+}
+
+fn cores() -> Vec<usize> {
+    let allowed = allowed_cores();
+    if !allowed.is_empty() {
+        return allowed;
+    }
+    let count = std::thread::available_parallelism().map_or(1, NonZero::get);
+    (0..count).collect()
+}
 
 /// Keeps the calling thread on `cores`; false where the system does not let it.
 #[cfg(target_os = "linux")]
@@ -42,7 +97,7 @@ pub fn yield_to_all_others() -> bool {
 const LOWEST: i32 = 19;
 
 #[cfg(target_os = "linux")]
-pub(super) fn allowed_cores() -> Vec<usize> {
+fn allowed_cores() -> Vec<usize> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
         return Vec::new();
     };
@@ -52,7 +107,7 @@ pub(super) fn allowed_cores() -> Vec<usize> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn allowed_cores() -> Vec<usize> {
+fn allowed_cores() -> Vec<usize> {
     Vec::new()
 }
 

@@ -4,13 +4,43 @@
 //! They are read at most once a second and only while somebody asks, so that a management library
 //! that hangs holds neither serving nor a screen up.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::lock::lock;
 
-use super::info::Gauges;
+/// How a GPU is doing, as far as the management library says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gauges {
+    /// Share of the last sampling period in which a kernel ran, 0 to 1.
+    pub busy: Option<f64>,
+    /// Degrees Celsius.
+    pub temperature: Option<u32>,
+    /// Watts.
+    pub power: Option<f64>,
+    /// Bytes in use, by everybody.
+    pub memory_used: Option<u64>,
+    /// Bytes that other processes use.
+    pub others_bytes: Option<u64>,
+}
+
+/// Bytes that processes other than `own` use, of processes with what they use where that
+/// is told; a process may be there twice. None where it cannot be known: something is not
+/// told, or `own` is not among them, so that nobody knows who is who (as in a container
+/// that counts processes differently).
+pub fn others_bytes(processes: &[(u32, Option<u64>)], own: u32) -> Option<u64> {
+    let mut by_process = BTreeMap::new();
+    for (process, bytes) in processes {
+        let most = by_process.entry(process).or_insert(0);
+        *most = (*bytes)?.max(*most);
+    }
+    by_process.remove(&own)?;
+    Some(by_process.values().sum())
+}
 
 /// Between two readings at least.
 const EVERY: Duration = Duration::from_secs(1);

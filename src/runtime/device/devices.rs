@@ -1,0 +1,284 @@
+//! The devices of a run, and their memory spaces.
+
+use std::sync::Arc;
+
+use super::device::{Device, DeviceKind, MemorySpace, SpaceId};
+use super::error::DeviceError;
+use super::gpu::{FoundGpus, GpuError, GpuInfo};
+use super::host::Host;
+use super::ledger::Ledger;
+use super::simulated::DeviceProfile;
+
+/// The devices of a run; no two share a core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Devices {
+    devices: Vec<Device>,
+    spaces: Vec<MemorySpace>,
+}
+
+/// At most so many partitions by default: beyond it each gets several cores, since
+/// every partition adds a copy of every worker's activations and a row to the matrix.
+const MOST_PARTITIONS: usize = 8;
+
+impl Devices {
+    /// One partition a core, or a few of several cores on a large machine.
+    pub fn default_of(host: &Host) -> Self {
+        Devices::default_with(host, &FoundGpus::default())
+    }
+
+    /// The same behind the GPUs that can be used.
+    pub fn default_with(host: &Host, gpus: &FoundGpus) -> Self {
+        let mut all = Devices::none();
+        for info in &gpus.usable {
+            // Whoever found them found each once.
+            let _ = all.push_gpu(info);
+        }
+        let size = host.cores.len().div_ceil(MOST_PARTITIONS).max(1);
+        // A name is a range of cores, so a partition never reaches over a gap.
+        let runs = host.cores.chunk_by(|a, b| a + 1 == *b);
+        for cores in runs.flat_map(|run| run.chunks(size)) {
+            all.push_partition(cpu_partition(cores), host);
+        }
+        all
+    }
+
+    /// What the machine has: GPUs that can be used, then partitions; and what an operator
+    /// should know of those that cannot. No driver at all is no news.
+    pub fn of_machine(host: &Host, gpus: Result<FoundGpus, GpuError>) -> (Self, Vec<String>) {
+        match gpus {
+            Ok(found) => {
+                let left_out = found.unusable.iter();
+                let notices =
+                    left_out.map(|(i, why)| format!("{} is left out: {why}", name_of(*i)));
+                (Devices::default_with(host, &found), notices.collect())
+            }
+            Err(GpuError::NotBuilt | GpuError::NoDriver(_)) => {
+                (Devices::default_of(host), Vec::new())
+            }
+            Err(why) => {
+                let notice = format!("GPUs are left out: {why}");
+                (Devices::default_of(host), vec![notice])
+            }
+        }
+    }
+
+    /// `count` simulated devices of one profile, named `sim:PROFILE:NUMBER`.
+    pub fn simulated(profile: &Arc<DeviceProfile>, count: usize) -> Self {
+        let mut devices = Devices::none();
+        for _ in 0..count {
+            devices.push_simulated(profile);
+        }
+        devices
+    }
+
+    /// No device.
+    pub(super) fn none() -> Self {
+        Devices {
+            devices: Vec::new(),
+            spaces: Vec::new(),
+        }
+    }
+
+    /// Adds a GPU with its memory.
+    pub(super) fn push_gpu(&mut self, info: &GpuInfo) -> Result<(), DeviceError> {
+        let name = name_of(info.index);
+        if self.devices.iter().any(|d| d.name == name) {
+            return Err(DeviceError::Twice(name));
+        }
+        self.spaces.push(MemorySpace {
+            name: name.clone(),
+            bytes: info.free_bytes,
+        });
+        self.devices.push(Device {
+            name,
+            kind: DeviceKind::Gpu {
+                info: Arc::new(info.clone()),
+            },
+            space: SpaceId(self.spaces.len() - 1),
+        });
+        Ok(())
+    }
+
+    /// Adds a partition; all of them share the host's memory.
+    pub(super) fn push_partition(&mut self, device: Device, host: &Host) {
+        let space = self.host_space().unwrap_or_else(|| {
+            self.spaces.push(MemorySpace {
+                name: "host".into(),
+                bytes: host.memory_bytes,
+            });
+            SpaceId(self.spaces.len() - 1)
+        });
+        self.devices.push(Device { space, ..device });
+    }
+
+    /// Adds a simulated device with memory of its own.
+    pub(super) fn push_simulated(&mut self, profile: &Arc<DeviceProfile>) {
+        let prefix = format!("sim:{}:", profile.name);
+        let before = self.devices.iter().filter(|d| d.name.starts_with(&prefix));
+        let name = format!("{prefix}{}", before.count());
+        self.spaces.push(MemorySpace {
+            name: name.clone(),
+            bytes: profile.memory_bytes,
+        });
+        self.devices.push(Device {
+            name,
+            kind: DeviceKind::Simulated {
+                profile: Arc::clone(profile),
+            },
+            space: SpaceId(self.spaces.len() - 1),
+        });
+    }
+
+    /// The devices in order: the rows of a matrix.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Device> {
+        self.devices.iter()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// Device number `index`.
+    pub fn get(&self, index: usize) -> &Device {
+        &self.devices[index]
+    }
+
+    /// Accelerators where there are any, else all: what members are put on first.
+    pub fn preferred(&self) -> Vec<usize> {
+        let fast = (0..self.count()).filter(|&d| self.devices[d].kind.is_accelerator());
+        let fast: Vec<usize> = fast.collect();
+        match fast.is_empty() {
+            true => (0..self.count()).collect(),
+            false => fast,
+        }
+    }
+
+    /// Device number `index` alone.
+    #[must_use]
+    pub fn alone(&self, index: usize) -> Self {
+        Devices {
+            devices: vec![self.devices[index].clone()],
+            spaces: self.spaces.clone(),
+        }
+    }
+
+    /// Memory that device number `index` can use, in bytes.
+    pub fn memory_bytes(&self, index: usize) -> u64 {
+        self.spaces[self.devices[index].space.0].bytes
+    }
+
+    /// The first device of the same memory space, where that is another one.
+    pub fn shares_memory_of(&self, index: usize) -> Option<usize> {
+        let space = self.devices[index].space;
+        let first = self.devices.iter().position(|device| device.space == space);
+        first.filter(|first| *first != index)
+    }
+
+    /// The memory spaces.
+    pub fn spaces(&self) -> &[MemorySpace] {
+        &self.spaces
+    }
+
+    /// The host's memory; `None` where no device uses it.
+    pub fn host_space(&self) -> Option<SpaceId> {
+        let mut host = self.devices.iter();
+        let host = host.find(|d| matches!(d.kind, DeviceKind::Cpu { .. }));
+        host.map(|d| d.space)
+    }
+
+    /// The same devices with what `ledger` books taken from their memory.
+    #[must_use]
+    pub fn beside(&self, ledger: &Ledger) -> Self {
+        let mut rest = self.clone();
+        for (index, device) in self.devices.iter().enumerate() {
+            let space = &mut rest.spaces[device.space.0];
+            space.bytes = self
+                .memory_bytes(index)
+                .saturating_sub(ledger.booked(index));
+        }
+        rest
+    }
+
+    /// The same devices with no more memory than `ledger` books.
+    #[must_use]
+    pub fn within(&self, ledger: &Ledger) -> Self {
+        let mut rest = self.clone();
+        for (index, device) in self.devices.iter().enumerate() {
+            rest.spaces[device.space.0].bytes = ledger.booked(index);
+        }
+        rest
+    }
+
+    /// The same devices where those in `lost` have no memory any more.
+    #[must_use]
+    pub fn without(&self, lost: &[usize]) -> Self {
+        let mut rest = self.clone();
+        for &device in lost {
+            let space = self.devices[device].space.0;
+            // Another device may use the same memory still.
+            let alone =
+                (0..self.count()).all(|d| lost.contains(&d) || self.devices[d].space.0 != space);
+            if alone {
+                rest.spaces[space].bytes = 0;
+            }
+        }
+        rest
+    }
+
+    /// The same devices as if all of their GPUs' memory were free.
+    #[must_use]
+    pub fn with_whole_gpus(&self) -> Self {
+        let mut whole = self.clone();
+        for device in &mut whole.devices {
+            if let DeviceKind::Gpu { info } = &mut device.kind {
+                let all = Arc::make_mut(info);
+                all.free_bytes = all.memory_bytes;
+                whole.spaces[device.space.0].bytes = all.memory_bytes;
+            }
+        }
+        whole
+    }
+
+    /// Whether every device is simulated, so that it can all happen in virtual time.
+    pub fn all_simulated(&self) -> bool {
+        self.devices.iter().all(|d| d.kind.profile().is_some())
+    }
+
+    /// Whether any device is a GPU of this machine.
+    pub fn has_gpu(&self) -> bool {
+        self.devices.iter().any(|d| d.kind.gpu().is_some())
+    }
+
+    /// Whether any device is simulated, so that answers mean nothing.
+    pub fn is_simulated(&self) -> bool {
+        self.devices.iter().any(|d| d.kind.profile().is_some())
+    }
+
+    /// Names in order.
+    pub fn names(&self) -> Vec<String> {
+        self.devices.iter().map(|d| d.name.clone()).collect()
+    }
+}
+
+/// What a device of that number is called.
+fn name_of(index: usize) -> String {
+    format!("cuda:{index}")
+}
+
+/// The partition of `cores`, which follow each other.
+pub(super) fn cpu_partition(cores: &[usize]) -> Device {
+    let (first, last) = (cores[0], cores[cores.len() - 1]);
+    let name = if first == last {
+        format!("cpu:{first}")
+    } else {
+        format!("cpu:{first}-{last}")
+    };
+    Device {
+        name,
+        kind: DeviceKind::Cpu {
+            cores: cores.to_vec(),
+        },
+        space: SpaceId(0),
+    }
+}
