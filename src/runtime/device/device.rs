@@ -76,7 +76,7 @@ impl DeviceKind {
     pub fn gpu(&self) -> Option<&Arc<GpuInfo>> {
         match self {
             DeviceKind::Gpu { info } => Some(info),
-            _ => None,
+            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => None,
         }
     }
 

@@ -4,10 +4,8 @@
 //! `compute` lowers it.
 
 pub mod builders;
-pub mod cost;
 pub mod file;
 mod graph;
-mod moments;
 mod op;
 mod parameters;
 mod shape;

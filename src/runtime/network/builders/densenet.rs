@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{classify, enter};
+use super::heads::{classify, enter};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
 
 /// A 3×3 stem of `2 × growth` channels, then dense blocks of pre-activated

@@ -1,24 +1,19 @@
 //! Named builders: families of networks made from a few parameters.
 
-mod convnet;
 mod densenet;
-mod perceptron;
+mod heads;
+mod plain;
 mod published;
-mod residual;
 mod resnet;
-mod skeleton;
 
-use super::graph::{Graph, GraphBuilder, GraphError, NodeId};
-use super::op::Op;
+use super::graph::{Graph, GraphError};
 use super::shape::Shape;
 use crate::words;
 
-pub use convnet::Convnet;
 pub use densenet::Densenet;
-pub use perceptron::Perceptron;
+pub use plain::{Convnet, Perceptron};
 pub use published::Published;
-pub use resnet::Resnet;
-pub use skeleton::ResnetSkeleton;
+pub use resnet::{Resnet, ResnetSkeleton};
 
 /// A builder with its parameters, as a manifest names it.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,63 +96,4 @@ fn unknown(name: &str) -> String {
         quoted(&FAMILIES),
         quoted(&published)
     )
-}
-
-/// Resizes the input to a square of side `upscale` where one is given.
-fn enter(builder: &mut GraphBuilder, upscale: Option<usize>) -> Result<NodeId, GraphError> {
-    match upscale {
-        None => Ok(NodeId::INPUT),
-        Some(side) => builder.add(
-            "upscale",
-            Op::Upscale {
-                height: side,
-                width: side,
-            },
-            &[NodeId::INPUT],
-        ),
-    }
-}
-
-/// Global average pool and the classifier named `name`; finishes the network.
-fn classify(
-    mut builder: GraphBuilder,
-    name: &str,
-    from: NodeId,
-    classes: usize,
-) -> Result<Graph, GraphError> {
-    let x = builder.add("avgpool", Op::GlobalAvgPool, &[from])?;
-    builder.add(name, linear(classes), &[x])?;
-    builder.build()
-}
-
-/// A fully connected layer with biases.
-fn linear(features: usize) -> Op {
-    Op::Linear {
-        features,
-        bias: true,
-    }
-}
-
-/// The head of the networks before global pooling: an average pool to `side × side`,
-/// two layers of 4096 and the classifier, named `classifier.` and their place there.
-fn dense_head(
-    mut builder: GraphBuilder,
-    from: NodeId,
-    side: usize,
-    places: [usize; 3],
-    classes: usize,
-) -> Result<Graph, GraphError> {
-    let pool = Op::AdaptiveAvgPool {
-        height: side,
-        width: side,
-    };
-    let x = builder.add("avgpool", pool, &[from])?;
-    let mut x = builder.add("flatten", Op::Flatten, &[x])?;
-    for place in &places[..2] {
-        x = builder.add(format!("classifier.{place}"), linear(4096), &[x])?;
-        x = builder.add(format!("classifier.{place}.relu"), Op::Relu, &[x])?;
-    }
-    let last = format!("classifier.{}", places[2]);
-    builder.add(last, linear(classes), &[x])?;
-    builder.build()
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::foreign::Foreign;
-use super::handful::Handful;
+use super::notes::Handful;
 
 /// Why weights do not belong to a network.
 #[derive(Debug, Error)]

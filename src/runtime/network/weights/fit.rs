@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ParameterValues;
 use super::error::{Mismatch, WeightsError};
-use super::handful::quoted;
 use super::naming::Naming;
 use super::notes::WeightsNote;
+use super::notes::quoted;
 use super::resolve::{Resolved, resolve};
 use super::source::ByteSource;
 use super::tensors::FileTensor;
-use super::values::{ValueType, read};
+use super::values::{ParameterValues, ValueType, read};
 use crate::network::graph::Graph;
 use crate::network::parameters::Parameter;
 

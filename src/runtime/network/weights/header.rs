@@ -11,7 +11,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::handful::{cut, quoted};
+use super::notes::{cut, quoted};
 
 /// The format's own bound on the header's bytes.
 const MAX_HEADER: usize = 100_000_000;

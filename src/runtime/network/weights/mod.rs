@@ -3,38 +3,31 @@
 mod error;
 mod fit;
 mod foreign;
-mod handful;
 mod header;
-mod map;
 mod naming;
 mod notes;
 mod resolve;
-mod shards;
 mod source;
 mod synthetic;
 mod tensors;
 mod values;
-mod wrappers;
 mod write;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::graph::Graph;
 use fit::fit;
-use map::Map;
-use shards::Shards;
-use source::ByteSource;
+use source::{ByteSource, Map};
 use synthetic::SyntheticRecipe;
-use tensors::of_file;
+use tensors::{Shards, is_index, of_file, open_shards};
+use values::ParameterValues;
 
 pub use error::{Mismatch, WeightsError};
 pub use foreign::Foreign;
-pub use handful::Handful;
 pub use naming::{Naming, Pattern};
-pub use notes::{Ignored, WeightsNote};
+pub use notes::{Handful, Ignored, WeightsNote};
 pub use synthetic::{Filling, fillings};
 
 /// Values of every parameter of one network, in float32, row-major.
@@ -47,14 +40,6 @@ pub struct Weights {
     maps: Vec<Arc<Map>>,
     /// What was done to the files' tensors.
     notes: Vec<WeightsNote>,
-}
-
-/// Where one parameter's values are.
-#[derive(Clone, Debug)]
-enum ParameterValues {
-    Owned(Vec<f32>),
-    /// Bytes of one of the mapped files, aligned for float32.
-    InPlace(usize, Range<usize>),
 }
 
 impl Weights {
@@ -74,9 +59,9 @@ impl Weights {
     /// As [`Weights::open`], or what `naming` says fits nothing.
     pub fn open_as(path: &Path, graph: &Graph, naming: &Naming) -> Result<Self, WeightsError> {
         let map = Map::open(path)?;
-        let (maps, tensors, mut notes) = if shards::is_index(map.bytes()) {
+        let (maps, tensors, mut notes) = if is_index(map.bytes()) {
             let folder = path.parent().unwrap_or(Path::new(""));
-            let Shards { maps, tensors } = shards::open(folder, map.bytes())?;
+            let Shards { maps, tensors } = open_shards(folder, map.bytes())?;
             map.check()?;
             let note = WeightsNote::Shards(maps.len());
             (maps, tensors, vec![note])

@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::WeightsError;
-use super::handful::{Handful, quoted};
 use super::header::TensorEntry;
-use super::naming::Naming;
-use super::notes::{Ignored, WeightsNote};
-use super::wrappers::{self, is_auxiliary, is_counter, rewritten};
+use super::naming::{Naming, is_auxiliary, is_counter, rewritten, wrapper_prefix};
+use super::notes::{Handful, Ignored, WeightsNote, quoted};
 
 /// A file's tensors, given out.
 #[derive(Debug, Default)]
@@ -93,7 +91,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
                 Some((_, name)) => self.wanted.contains(name.as_str()),
                 None => self.wanted.contains(rest),
             };
-            return Ok(wrappers::prefix(names(), is_wanted));
+            return Ok(wrapper_prefix(names(), is_wanted));
         };
         if names().any(|n| self.naming.without_prefix(n).is_some()) {
             return Ok(said.clone());

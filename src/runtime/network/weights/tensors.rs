@@ -1,11 +1,110 @@
-//! The tensors of one or more files.
+//! The tensors of one file, or of several with an index that says which tensor is in which
+//! (`model.safetensors.index.json`).
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use serde::Deserialize;
 
 use super::error::WeightsError;
 use super::foreign::Foreign;
-use super::header::{TensorEntry, entries, is_meant};
-use super::shards::is_index;
+use super::header::{MAX_TENSORS, TensorEntry, entries, is_meant};
+use super::notes::{cut, quoted};
+use super::source::Map;
+
+/// More files than this are taken for a mistake.
+const MAX_SHARDS: usize = 256;
+
+/// The index; what else it says is not needed.
+#[derive(Deserialize)]
+struct Index {
+    /// The file of each tensor.
+    weight_map: BTreeMap<String, String>,
+}
+
+/// The files that an index names, and the tensors in them.
+pub(super) struct Shards {
+    pub maps: Vec<Arc<Map>>,
+    pub tensors: BTreeMap<String, FileTensor>,
+}
+
+/// Whether a file could be an index: an object of JSON, and no safetensors with a header
+/// of 123 bytes, which begin with the same byte.
+pub(super) fn is_index(file: &[u8]) -> bool {
+    let json = file.trim_ascii_start().starts_with(b"{");
+    json && !file.iter().take(8).any(|byte| *byte == 0)
+}
+
+/// Opens the files that the index in `folder` names.
+///
+/// # Errors
+/// It is no index, a file cannot be read, or does not have what the index says.
+pub(super) fn open_shards(folder: &Path, index: &[u8]) -> Result<Shards, WeightsError> {
+    let index = parse(index)?;
+    let mut shards: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (tensor, file) in &index.weight_map {
+        shards.entry(file).or_default().push(tensor);
+    }
+    if shards.len() > MAX_SHARDS {
+        let found = shards.len();
+        let why = format!("expected {MAX_SHARDS} files at most, found {found}");
+        return Err(WeightsError::Index(why));
+    }
+    let (mut maps, mut tensors) = (Vec::new(), BTreeMap::new());
+    for (file, names) in shards {
+        let shard = |error| WeightsError::Shard {
+            file: quoted(file),
+            error: Box::new(error),
+        };
+        let path = folder.join(plain(file)?);
+        let map = Map::open(&path).map_err(shard)?;
+        let entries = entries(map.bytes()).map_err(|e| shard(WeightsError::Unreadable(e)))?;
+        tensors.extend(pick(maps.len(), entries, names).map_err(shard)?);
+        maps.push(Arc::new(map));
+    }
+    Ok(Shards { maps, tensors })
+}
+
+fn parse(index: &[u8]) -> Result<Index, WeightsError> {
+    let index: Index =
+        serde_json::from_slice(index).map_err(|e| WeightsError::Index(cut(&e.to_string())))?;
+    match index.weight_map.len() {
+        0..=MAX_TENSORS => Ok(index),
+        _ => Err(WeightsError::Index(format!(
+            "expected {MAX_TENSORS} tensors at most"
+        ))),
+    }
+}
+
+/// A file beside the index, nowhere else.
+fn plain(file: &str) -> Result<&Path, WeightsError> {
+    let path = Path::new(file);
+    let mut parts = path.components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(_)), None) => Ok(path),
+        _ => Err(WeightsError::Index(format!(
+            "expected files beside the index, found {}",
+            quoted(file)
+        ))),
+    }
+}
+
+/// The tensors that the index says are in this file.
+fn pick(
+    file: usize,
+    mut entries: BTreeMap<String, TensorEntry>,
+    names: Vec<&str>,
+) -> Result<Vec<(String, FileTensor)>, WeightsError> {
+    let picked = names.into_iter().map(|name| match entries.remove(name) {
+        Some(entry) => Ok((name.to_owned(), FileTensor { file, entry })),
+        None => Err(WeightsError::Unreadable(format!(
+            "tensor {} is missing, which the index says is here",
+            quoted(name)
+        ))),
+    });
+    picked.collect()
+}
 
 /// A tensor and which of the files it is in.
 #[derive(Clone, Debug)]

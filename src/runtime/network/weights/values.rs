@@ -1,11 +1,20 @@
 //! A tensor's values as float32, and whether they can be what they claim.
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 
-use super::ParameterValues;
 use super::header::TensorEntry;
 use super::source::ByteSource;
 use crate::network::parameters::{Parameter, ParameterRole};
+
+/// Where one parameter's values are.
+#[derive(Clone, Debug)]
+pub(super) enum ParameterValues {
+    Owned(Vec<f32>),
+    /// Bytes of one of the mapped files, aligned for float32.
+    InPlace(usize, Range<usize>),
+}
 
 /// Types whose values can be float32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

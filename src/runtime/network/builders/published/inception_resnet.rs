@@ -2,11 +2,9 @@
 //! of residual connections", figures 14 to 20, residuals scaled as in section 3.3);
 //! timm's names. Made for 299×299.
 
-use super::classify;
+use super::super::heads::classify;
 use super::inception::{Branch, chain, fork, same, shrink, smooth, valid};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Pool, Shape};
-
-type Built = Result<NodeId, GraphError>;
 
 const AVERAGE: Pool = Pool::new(3, 1).inside();
 
@@ -30,7 +28,7 @@ pub(super) fn build(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphE
     classify(b, "classif", x, classes)
 }
 
-fn stem(b: &mut GraphBuilder) -> Built {
+fn stem(b: &mut GraphBuilder) -> Result<NodeId, GraphError> {
     let layers = [
         ("conv2d_1a", valid(32, 3, 2)),
         ("conv2d_2a", valid(32, 3, 1)),
@@ -55,7 +53,7 @@ fn stem(b: &mut GraphBuilder) -> Built {
 }
 
 /// Figure 16.
-fn block_35(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn block_35(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 3] = [
         &[("branch0", same(32, 1))],
         &[("branch1.0", same(32, 1)), ("branch1.1", same(32, 3))],
@@ -70,7 +68,7 @@ fn block_35(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
 }
 
 /// Figure 7 with k, l, m, n = 256, 256, 384, 384: from 35×35 to 17×17.
-fn reduce_a(b: &mut GraphBuilder, x: NodeId) -> Built {
+fn reduce_a(b: &mut GraphBuilder, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 3] = [
         &[("branch0", valid(384, 3, 2))],
         &[
@@ -84,7 +82,7 @@ fn reduce_a(b: &mut GraphBuilder, x: NodeId) -> Built {
 }
 
 /// Figure 17.
-fn block_17(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn block_17(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 2] = [
         &[("branch0", same(192, 1))],
         &[
@@ -98,7 +96,7 @@ fn block_17(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
 }
 
 /// Figure 18: from 17×17 to 8×8.
-fn reduce_b(b: &mut GraphBuilder, x: NodeId) -> Built {
+fn reduce_b(b: &mut GraphBuilder, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 4] = [
         &[("branch0.0", same(256, 1)), ("branch0.1", valid(384, 3, 2))],
         &[("branch1.0", same(256, 1)), ("branch1.1", valid(288, 3, 2))],
@@ -113,7 +111,7 @@ fn reduce_b(b: &mut GraphBuilder, x: NodeId) -> Built {
 }
 
 /// Figure 19, without its ReLU.
-fn block_8(b: &mut GraphBuilder, name: &str, scale: f32, x: NodeId) -> Built {
+fn block_8(b: &mut GraphBuilder, name: &str, scale: f32, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 2] = [
         &[("branch0", same(192, 1))],
         &[
@@ -132,7 +130,7 @@ fn residual(
     branches: &[Branch<'_>],
     scale: f32,
     x: NodeId,
-) -> Built {
+) -> Result<NodeId, GraphError> {
     let Shape::Image { channels, .. } = b.shape(x) else {
         return Ok(x);
     };

@@ -5,11 +5,9 @@
 //! model turns ImageNet's normalisation into that first. A manifest asks for it with
 //! `transform_input`.
 
-use super::classify;
+use super::super::heads::classify;
 use super::inception::{chain, fork, same, shrink, smooth, valid};
 use crate::network::{Graph, GraphBuilder, GraphError, NodeId, Op, Pool};
-
-type Built = Result<NodeId, GraphError>;
 
 const AVERAGE: Pool = Pool::new(3, 1);
 
@@ -33,7 +31,7 @@ pub(super) fn build(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphE
     classify(b, "fc", x, classes)
 }
 
-fn stem(b: &mut GraphBuilder) -> Built {
+fn stem(b: &mut GraphBuilder) -> Result<NodeId, GraphError> {
     let layers = [
         ("Conv2d_1a_3x3", valid(32, 3, 2)),
         ("Conv2d_2a_3x3", valid(32, 3, 1)),
@@ -47,7 +45,12 @@ fn stem(b: &mut GraphBuilder) -> Built {
 }
 
 /// Figure 5, with a 5×5 branch kept.
-fn block_a(b: &mut GraphBuilder, name: &str, pooled: usize, x: NodeId) -> Built {
+fn block_a(
+    b: &mut GraphBuilder,
+    name: &str,
+    pooled: usize,
+    x: NodeId,
+) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 4] = [
         &[("branch1x1", same(64, 1))],
         &[("branch5x5_1", same(48, 1)), ("branch5x5_2", same(64, 5))],
@@ -62,7 +65,7 @@ fn block_a(b: &mut GraphBuilder, name: &str, pooled: usize, x: NodeId) -> Built 
 }
 
 /// Figure 10: from 35×35 to 17×17.
-fn reduce_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn reduce_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 3] = [
         &[("branch3x3", valid(384, 3, 2))],
         &[
@@ -76,7 +79,12 @@ fn reduce_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
 }
 
 /// Figure 6: 7×7 convolutions as 1×7 and 7×1.
-fn block_b(b: &mut GraphBuilder, name: &str, inner: usize, x: NodeId) -> Built {
+fn block_b(
+    b: &mut GraphBuilder,
+    name: &str,
+    inner: usize,
+    x: NodeId,
+) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 4] = [
         &[("branch1x1", same(192, 1))],
         &[
@@ -97,7 +105,7 @@ fn block_b(b: &mut GraphBuilder, name: &str, inner: usize, x: NodeId) -> Built {
 }
 
 /// From 17×17 to 8×8.
-fn reduce_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn reduce_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 3] = [
         &[
             ("branch3x3_1", same(192, 1)),
@@ -115,7 +123,7 @@ fn reduce_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
 }
 
 /// Figure 7: the last convolutions split into 1×3 and 3×1 side by side.
-fn block_c(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn block_c(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let single = chain(b, name, &[("branch1x1", same(320, 1))], x)?;
     let short = chain(b, name, &[("branch3x3_1", same(384, 1))], x)?;
     let long = [

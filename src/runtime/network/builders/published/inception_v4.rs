@@ -1,11 +1,9 @@
 //! Inception v4 (Szegedy et al., "Inception-v4, Inception-ResNet and the impact of
 //! residual connections", figures 3 to 9); timm's names. Made for 299×299.
 
-use super::classify;
+use super::super::heads::classify;
 use super::inception::{chain, fork, same, shrink, smooth, valid};
 use crate::network::{Graph, GraphBuilder, GraphError, NodeId, Op, Pool};
-
-type Built = Result<NodeId, GraphError>;
 
 const AVERAGE: Pool = Pool::new(3, 1).inside();
 
@@ -26,7 +24,7 @@ pub(super) fn build(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphE
 }
 
 /// Figure 3.
-fn stem(b: &mut GraphBuilder) -> Built {
+fn stem(b: &mut GraphBuilder) -> Result<NodeId, GraphError> {
     let first = [
         ("0", valid(32, 3, 2)),
         ("1", valid(32, 3, 1)),
@@ -50,7 +48,7 @@ fn stem(b: &mut GraphBuilder) -> Built {
 }
 
 /// Figure 4.
-fn block_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn block_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 4] = [
         &[("branch0", same(96, 1))],
         &[("branch1.0", same(64, 1)), ("branch1.1", same(96, 3))],
@@ -65,7 +63,7 @@ fn block_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
 }
 
 /// Figure 7 with k, l, m, n = 192, 224, 256, 384: from 35×35 to 17×17.
-fn reduce_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn reduce_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 3] = [
         &[("branch0", valid(384, 3, 2))],
         &[
@@ -79,7 +77,7 @@ fn reduce_a(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
 }
 
 /// Figure 5.
-fn block_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn block_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 4] = [
         &[("branch0", same(384, 1))],
         &[
@@ -100,7 +98,7 @@ fn block_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
 }
 
 /// Figure 8: from 17×17 to 8×8.
-fn reduce_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn reduce_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let branches: [&[_]; 3] = [
         &[("branch0.0", same(192, 1)), ("branch0.1", valid(192, 3, 2))],
         &[
@@ -115,7 +113,7 @@ fn reduce_b(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
 }
 
 /// Figure 6.
-fn block_c(b: &mut GraphBuilder, name: &str, x: NodeId) -> Built {
+fn block_c(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphError> {
     let single = chain(b, name, &[("branch0", same(256, 1))], x)?;
     let short = chain(b, name, &[("branch1_0", same(384, 1))], x)?;
     let long = [

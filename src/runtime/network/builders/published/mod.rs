@@ -1,20 +1,16 @@
 //! Networks as they were published, by name.
 
-mod alexnet;
-mod densenet;
+mod classic;
 mod inception;
 mod inception_resnet;
 mod inception_v3;
 mod inception_v4;
-mod mobilenet_v1;
-mod mobilenet_v2;
-mod resnet;
-mod vgg;
+mod mobilenet;
+mod residual;
 mod xception;
 
 use serde::{Deserialize, Serialize};
 
-use super::classify;
 use crate::network::{Graph, GraphBuilder, GraphError, Shape};
 
 /// A network that others know by this name. The weights' names are torchvision's
@@ -95,24 +91,24 @@ impl Published {
     pub(super) fn build(self, input: Shape, classes: usize) -> Result<Graph, GraphError> {
         let b = GraphBuilder::new(input);
         match self {
-            Published::Alexnet => alexnet::build(b, classes),
-            Published::Densenet121 => densenet::build(b, densenet::D121, classes),
-            Published::Densenet169 => densenet::build(b, densenet::D169, classes),
-            Published::Densenet201 => densenet::build(b, densenet::D201, classes),
+            Published::Alexnet => classic::alexnet(b, classes),
+            Published::Densenet121 => residual::densenet(b, residual::D121, classes),
+            Published::Densenet169 => residual::densenet(b, residual::D169, classes),
+            Published::Densenet201 => residual::densenet(b, residual::D201, classes),
             Published::InceptionResnetV2 => inception_resnet::build(b, classes),
             Published::InceptionV3 => inception_v3::build(b, classes),
             Published::InceptionV4 => inception_v4::build(b, classes),
-            Published::MobilenetV1 => mobilenet_v1::build(b, classes),
-            Published::MobilenetV2 => mobilenet_v2::build(b, classes),
-            Published::Resnet18 => resnet::build(b, resnet::R18, classes),
-            Published::Resnet34 => resnet::build(b, resnet::R34, classes),
-            Published::Resnet50 => resnet::build(b, resnet::R50, classes),
-            Published::Resnet101 => resnet::build(b, resnet::R101, classes),
-            Published::Resnet152 => resnet::build(b, resnet::R152, classes),
-            Published::Resnext50 => resnet::build(b, resnet::X50, classes),
-            Published::Resnext101 => resnet::build(b, resnet::X101, classes),
-            Published::Vgg16 => vgg::build(b, vgg::V16, classes),
-            Published::Vgg19 => vgg::build(b, vgg::V19, classes),
+            Published::MobilenetV1 => mobilenet::v1(b, classes),
+            Published::MobilenetV2 => mobilenet::v2(b, classes),
+            Published::Resnet18 => residual::resnet(b, residual::R18, classes),
+            Published::Resnet34 => residual::resnet(b, residual::R34, classes),
+            Published::Resnet50 => residual::resnet(b, residual::R50, classes),
+            Published::Resnet101 => residual::resnet(b, residual::R101, classes),
+            Published::Resnet152 => residual::resnet(b, residual::R152, classes),
+            Published::Resnext50 => residual::resnet(b, residual::X50, classes),
+            Published::Resnext101 => residual::resnet(b, residual::X101, classes),
+            Published::Vgg16 => classic::vgg(b, classic::V16, classes),
+            Published::Vgg19 => classic::vgg(b, classic::V19, classes),
             Published::Xception => xception::build(b, classes),
         }
     }

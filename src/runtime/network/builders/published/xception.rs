@@ -1,10 +1,8 @@
 //! Xception (Chollet, "Xception: deep learning with depthwise separable convolutions",
 //! figure 5); names and `eps` as in timm's `legacy_xception`. Made for 299×299.
 
-use super::classify;
+use super::super::heads::classify;
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
-
-type Built = Result<NodeId, GraphError>;
 
 /// Channels of the middle flow.
 const MIDDLE: usize = 728;
@@ -37,7 +35,7 @@ fn block(
     active: bool,
     stride: usize,
     input: NodeId,
-) -> Built {
+) -> Result<NodeId, GraphError> {
     // Layers are numbered through: ReLU, separable convolution, batch norm.
     let mut index = 0;
     let mut x = input;
@@ -59,7 +57,13 @@ fn block(
     b.add(format!("{name}.add"), Op::Add, &[x, shortcut])
 }
 
-fn shortcut(b: &mut GraphBuilder, name: &str, input: NodeId, x: NodeId, stride: usize) -> Built {
+fn shortcut(
+    b: &mut GraphBuilder,
+    name: &str,
+    input: NodeId,
+    x: NodeId,
+    stride: usize,
+) -> Result<NodeId, GraphError> {
     if b.shape(input) == b.shape(x) {
         return Ok(input);
     }
@@ -69,7 +73,13 @@ fn shortcut(b: &mut GraphBuilder, name: &str, input: NodeId, x: NodeId, stride: 
 }
 
 /// A 3×3 convolution of each channel, then a 1×1 convolution of all, then a norm.
-fn separable(b: &mut GraphBuilder, conv: &str, bn: &str, outputs: usize, from: NodeId) -> Built {
+fn separable(
+    b: &mut GraphBuilder,
+    conv: &str,
+    bn: &str,
+    outputs: usize,
+    from: NodeId,
+) -> Result<NodeId, GraphError> {
     let inputs = channels(b, from);
     let depthwise = Conv2d::new(inputs, 3).same().grouped(inputs);
     let x = b.add(format!("{conv}.conv1"), Op::Conv2d(depthwise), &[from])?;

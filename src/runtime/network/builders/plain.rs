@@ -1,10 +1,36 @@
-//! Plain convolutional networks in the manner of VGG with batch norm
-//! (Simonyan and Zisserman, "Very deep convolutional networks", section 2).
+//! Networks without shortcuts: the multi-layer perceptron, and plain convolutional networks
+//! in the manner of VGG with batch norm (Simonyan and Zisserman, "Very deep convolutional
+//! networks", section 2).
 
 use serde::{Deserialize, Serialize};
 
-use super::{classify, enter};
-use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, Norm, Op, Pool, Shape};
+use super::heads::{classify, enter, linear};
+use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
+
+/// Fully connected layers with ReLUs between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Perceptron {
+    /// Features of each hidden layer.
+    #[serde(default)]
+    pub hidden: Vec<usize>,
+}
+
+impl Perceptron {
+    pub(super) fn build(&self, input: Shape, classes: usize) -> Result<Graph, GraphError> {
+        let mut b = GraphBuilder::new(input);
+        let mut x = match input {
+            Shape::Image { .. } => b.add("flatten", Op::Flatten, &[NodeId::INPUT])?,
+            Shape::Vector { .. } => NodeId::INPUT,
+        };
+        for (i, &features) in self.hidden.iter().enumerate() {
+            x = b.add(format!("layers.{i}"), linear(features), &[x])?;
+            x = b.add(format!("layers.{i}.relu"), Op::Relu, &[x])?;
+        }
+        b.add("head", linear(classes), &[x])?;
+        b.build()
+    }
+}
 
 /// Stages of 3×3 convolutions, each stage but the last closed by a 2×2 max pool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
