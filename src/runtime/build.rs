@@ -7,6 +7,7 @@
 )]
 
 use std::env;
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     match compile() {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            for line in message.lines() {
+            for line in message.to_string().lines() {
                 println!("cargo::error={line}");
             }
             ExitCode::FAILURE
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
 }
 
 /// Writes `kernels.ptx` into the folder of what the build makes.
-fn compile() -> Result<(), String> {
+fn compile() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR").map_err(|e| format!("OUT_DIR: {e}"))?;
     let nvcc = nvcc()?;
     let mut command = Command::new(&nvcc);
@@ -62,14 +63,15 @@ fn compile() -> Result<(), String> {
     let said = String::from_utf8_lossy(&done.stderr);
     match done.status.success() {
         true => Ok(()),
-        false => Err(format!("{command:?}: {}\n{said}", done.status)),
+        false => Err(format!("{command:?}: {}\n{said}", done.status).into()),
     }
 }
 
 /// The compiler, where Candle's build looks for it too.
-fn nvcc() -> Result<PathBuf, String> {
+fn nvcc() -> Result<PathBuf, Box<dyn Error>> {
     if let Some(path) = env::var_os("NVCC").map(PathBuf::from) {
-        return found(&path).ok_or_else(|| format!("NVCC: there is no {}", path.display()));
+        let none = || format!("NVCC: there is no {}", path.display()).into();
+        return found(&path).ok_or_else(none);
     }
     let path = env::var_os("PATH").unwrap_or_default();
     let in_path = env::split_paths(&path).find_map(|folder| found(&folder.join("nvcc")));

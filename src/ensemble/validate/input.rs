@@ -194,6 +194,6 @@ fn shape(
     let dims = written.get_ref().iter().map(|&d| usize::try_from(d).ok());
     dims.collect::<Option<Vec<usize>>>()
         .ok_or_else(|| "no dimension may be negative".to_owned())
-        .and_then(Shape::try_from)
+        .and_then(|dims| Shape::try_from(dims).map_err(|e| e.to_string()))
         .map_err(|why| page.wrong(written.span().start, format!("{field}: {why}")))
 }

@@ -126,7 +126,7 @@ fn weights(
     read.map_err(|e| EnsembleError::File {
         file: files.display(name),
         reason: match e {
-            WeightsError::Io(why) => why,
+            WeightsError::Io(why) => why.to_string(),
             other => format!("member `{member}`: {other}"),
         },
     })
@@ -149,7 +149,7 @@ fn network(
             ));
         }
         None => Builder::from_table(spec)
-            .map_err(&fail)?
+            .map_err(|e| fail(e.to_string()))?
             .build(input, classes)
             .map_err(|e| fail(e.to_string()))?,
     };

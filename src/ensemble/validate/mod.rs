@@ -110,8 +110,8 @@ fn precision(source: &ManifestSource<'_>, manifest: &Manifest) -> Result<Precisi
     let Some(written) = &manifest.precision else {
         return Ok(Precision::default());
     };
-    let parsed = written.get_ref().parse();
-    parsed.map_err(|why: String| source.wrong(written.span().start, format!("precision: {why}")))
+    let parsed = written.get_ref().parse::<Precision>();
+    parsed.map_err(|why| source.wrong(written.span().start, format!("precision: {why}")))
 }
 
 /// Names of classes, each of one class: files may give labels by name.

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::gpu::GpuError;
+use super::simulated::FindProfileError;
 
 /// Why devices cannot be used as named.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -27,8 +28,22 @@ pub enum DeviceError {
     Twice(String),
     #[error("device `{device}`: {reason}")]
     Gpu { device: String, reason: GpuError },
+    /// The profile of a simulated device cannot be had.
     #[error("device `{device}`: {reason}")]
-    Profile { device: String, reason: String },
+    Profile {
+        /// The device's name.
+        device: String,
+        /// Why not.
+        reason: FindProfileError,
+    },
+    /// Two profiles that differ have one name.
+    #[error("device `{device}`: another profile is called `{profile}` too")]
+    ProfileTwice {
+        /// The device's name.
+        device: String,
+        /// The name of both profiles.
+        profile: String,
+    },
     #[error("device `{device}`: expected 1 to {most} of a kind, found {found}")]
     Count {
         device: String,

@@ -23,4 +23,4 @@ pub use devices::Devices;
 pub use error::DeviceError;
 pub use host::{Host, pin_current_thread, thread_pool, yield_to_all_others};
 pub use ledger::{Booking, Ledger, NoRoom};
-pub use size::{format_bytes, parse_bytes};
+pub use size::{SizeError, format_bytes, parse_bytes};

@@ -78,10 +78,9 @@ impl Devices {
             .filter(|p| p.name == profile.name)
             .any(|p| *p != profile);
         if is_another {
-            let reason = format!("another profile is called `{}` too", profile.name);
-            return Err(DeviceError::Profile {
+            return Err(DeviceError::ProfileTwice {
                 device: name.to_owned(),
-                reason,
+                profile: profile.name.clone(),
             });
         }
         for _ in 0..count {

@@ -1,5 +1,14 @@
 //! Bytes as people write them.
 
+use thiserror::Error;
+
+/// A text that is no size in bytes.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("expected a size such as 512MiB, found `{found}`")]
+pub struct SizeError {
+    found: String,
+}
+
 /// `1.5 GiB`, `640 KiB`, `12 B`.
 pub fn format_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -19,8 +28,8 @@ pub fn format_bytes(bytes: u64) -> String {
 /// `512MiB`, `2 GiB`, `1000000`; units are KiB, MiB, GiB, TiB (or K, M, G, T).
 ///
 /// # Errors
-/// Says what was expected.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
+/// [`SizeError`]: the text is no positive number, or the unit is another.
+pub fn parse_bytes(text: &str) -> Result<u64, SizeError> {
     let trimmed = text.trim();
     let split = trimmed
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
@@ -36,6 +45,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     };
     match number.parse::<f64>() {
         Ok(n) if factor > 0 && n > 0.0 => Ok((n * factor as f64) as u64),
-        _ => Err(format!("expected a size such as 512MiB, found `{text}`")),
+        _ => Err(SizeError {
+            found: text.to_owned(),
+        }),
     }
 }

@@ -16,7 +16,8 @@
 
 use serde::Deserialize;
 
-use super::graph::{Graph, GraphBuilder, GraphError, NodeId};
+use super::error::{GraphError, LayerFault};
+use super::graph::{Graph, GraphBuilder, NodeId};
 use super::op::Op;
 use super::shape::Shape;
 use super::window::{Conv2d, Pool, Sides};
@@ -71,7 +72,7 @@ enum LayerKind {
 }
 
 /// Why a layers file does not give a network, and where in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LayerError {
     /// Byte offset in the file's text.
     pub offset: usize,
@@ -111,22 +112,22 @@ fn add(builder: &mut GraphBuilder, layer: &WrittenLayer) -> Result<(), GraphErro
 
 fn find(builder: &GraphBuilder, layer: &WrittenLayer, name: &str) -> Result<NodeId, GraphError> {
     builder.find(name).ok_or_else(|| {
-        layer.error(format!(
-            "from: no layer `{name}` before this one (`input` is the sample)"
-        ))
+        layer.error(LayerFault::UnknownInput {
+            name: name.to_owned(),
+        })
     })
 }
 
 impl WrittenLayer {
-    fn error(&self, reason: String) -> GraphError {
+    fn error(&self, fault: LayerFault) -> GraphError {
         GraphError::Layer {
             layer: self.name.clone(),
-            reason,
+            fault,
         }
     }
 
-    fn need<T>(&self, field: &str, value: Option<T>) -> Result<T, GraphError> {
-        value.ok_or_else(|| self.error(format!("field `{field}` is missing")))
+    fn need<T>(&self, field: &'static str, value: Option<T>) -> Result<T, GraphError> {
+        value.ok_or_else(|| self.error(LayerFault::MissingField { field }))
     }
 
     fn operation(&self) -> Result<Op, GraphError> {
@@ -181,21 +182,23 @@ impl WrittenLayer {
         })
     }
 
-    fn square(&self, field: &str, sides: Sides) -> Result<usize, GraphError> {
+    fn square(&self, field: &'static str, sides: Sides) -> Result<usize, GraphError> {
         if sides.height == sides.width {
             return Ok(sides.height);
         }
-        Err(self.error(format!("{field}: a pool takes one number, found {sides}")))
+        Err(self.error(LayerFault::NotSquare {
+            field,
+            found: sides,
+        }))
     }
 
     /// A field that the operation does not know is a mistake, not a comment.
     fn refuse_strays(&self) -> Result<(), GraphError> {
-        let window = ["kernel", "stride", "padding"];
-        let known: &[&str] = match self.op {
+        let known: &'static [&'static str] = match self.op {
             LayerKind::Conv2d => &[
                 "channels", "kernel", "stride", "padding", "dilation", "groups", "bias",
             ],
-            LayerKind::MaxPool => &window,
+            LayerKind::MaxPool => &["kernel", "stride", "padding"],
             LayerKind::AvgPool => &["kernel", "stride", "padding", "count_include_pad"],
             LayerKind::Linear => &["features", "bias"],
             LayerKind::Upscale | LayerKind::AdaptiveAvgPool => &["height", "width"],
@@ -205,14 +208,7 @@ impl WrittenLayer {
         };
         match self.written().find(|field| !known.contains(field)) {
             None => Ok(()),
-            Some(field) => Err(self.error(format!(
-                "field `{field}` does not belong to this operation, expected {}",
-                if known.is_empty() {
-                    "none".to_owned()
-                } else {
-                    known.join(", ")
-                }
-            ))),
+            Some(field) => Err(self.error(LayerFault::StrayField { field, known })),
         }
     }
 

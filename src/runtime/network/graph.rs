@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use thiserror::Error;
 
+use super::error::GraphError;
 use super::op::{Activation, Op};
 use super::shape::Shape;
 use super::window::Conv2d;
@@ -44,27 +44,6 @@ pub struct Graph {
 
 /// More layers than this are taken for a mistake.
 pub const MAX_LAYERS: usize = 10_000;
-
-/// Why a graph cannot be built.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum GraphError {
-    #[error("layer `{layer}`: {reason}")]
-    Layer { layer: String, reason: String },
-    #[error("two layers are named `{0}`")]
-    DuplicateName(String),
-    #[error("layer `{layer}`: takes {expected} inputs, found {found}")]
-    Arity {
-        layer: String,
-        expected: String,
-        found: usize,
-    },
-    #[error("a network needs at least one layer")]
-    Empty,
-    #[error("a network has at most {MAX_LAYERS} layers")]
-    TooManyLayers,
-    #[error("the network answers {found} per sample where the ensemble has {expected} classes")]
-    Classes { expected: usize, found: Shape },
-}
 
 impl Graph {
     /// Shape of one input sample.
@@ -217,9 +196,9 @@ impl GraphBuilder {
         }
         check_arity(&name, &op, inputs.len())?;
         let shapes: Vec<Shape> = inputs.iter().map(|&id| self.graph.shape(id)).collect();
-        let shape = op.output(&shapes).map_err(|reason| GraphError::Layer {
+        let shape = op.output(&shapes).map_err(|fault| GraphError::Layer {
             layer: name.clone(),
-            reason,
+            fault: fault.into(),
         })?;
         let id = NodeId(self.graph.nodes.len() + 1);
         self.names.insert(name.clone(), id);
@@ -270,14 +249,10 @@ fn check_arity(layer: &str, op: &Op, found: usize) -> Result<(), GraphError> {
     if (least..=most).contains(&found) {
         return Ok(());
     }
-    let expected = if least == most {
-        least.to_string()
-    } else {
-        format!("at least {least}")
-    };
     Err(GraphError::Arity {
         layer: layer.to_owned(),
-        expected,
+        least,
+        most,
         found,
     })
 }

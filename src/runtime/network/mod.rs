@@ -4,6 +4,7 @@
 //! `compute` lowers it.
 
 pub mod builders;
+mod error;
 pub mod file;
 mod graph;
 mod op;
@@ -12,12 +13,13 @@ mod shape;
 mod weights;
 mod window;
 
-pub use graph::{Graph, GraphBuilder, GraphError, Node, NodeId, Norm};
+pub use error::{GraphError, LayerFault, OpError, ShapeError};
+pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
 pub use op::{Activation, Op};
 pub use parameters::{Parameter, ParameterRole};
 pub use shape::Shape;
 pub use weights::{
-    Filling, Foreign, Handful, Ignored, Mismatch, Naming, Pattern, Weights, WeightsError,
-    WeightsNote, fillings,
+    Filling, Foreign, Handful, HeaderError, Ignored, IndexError, Mismatch, Naming, NamingError,
+    Pattern, Weights, WeightsError, WeightsNote, fillings,
 };
 pub use window::{Conv2d, Pool, Sides};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error::OpError;
 use super::shape::Shape;
 use super::window::{Conv2d, Pool, positive, weights_are_reasonable};
 
@@ -86,19 +87,19 @@ impl Op {
     /// The shape of the answer, or why the operation cannot take `inputs`.
     ///
     /// `inputs` has the length that [`Op::arity`] allows.
-    pub fn output(&self, inputs: &[Shape]) -> Result<Shape, String> {
+    pub fn output(&self, inputs: &[Shape]) -> Result<Shape, OpError> {
         let first = inputs[0];
         let shape = match self {
             Op::Conv2d(conv) => conv.output(first)?,
             Op::MaxPool(pool) | Op::AvgPool(pool) => pool.output(first)?,
             Op::BatchNorm { eps } => {
                 if !(eps.is_finite() && *eps > 0.0) {
-                    return Err(format!("eps must be a positive number, found {eps}"));
+                    return Err(OpError::Eps { found: *eps });
                 }
                 first
             }
             Op::Scale { by } if !by.is_finite() => {
-                return Err(format!("by must be a finite number, found {by}"));
+                return Err(OpError::Factor { found: *by });
             }
             Op::Relu | Op::Relu6 | Op::Scale { .. } => first,
             Op::Softmax => Shape::vector(first.as_vector()?),
@@ -119,7 +120,7 @@ impl Op {
         if shape.is_reasonable() {
             Ok(shape)
         } else {
-            Err(format!("the answer would have the shape {shape}"))
+            Err(OpError::Unreasonable { answer: shape })
         }
     }
 }
@@ -133,15 +134,15 @@ impl From<Activation> for Op {
     }
 }
 
-fn same(a: Shape, b: Shape) -> Result<Shape, String> {
+fn same(a: Shape, b: Shape) -> Result<Shape, OpError> {
     if a == b {
         Ok(a)
     } else {
-        Err(format!("add takes two equal shapes, found {a} and {b}"))
+        Err(OpError::UnequalShapes(a, b))
     }
 }
 
-fn concat(inputs: &[Shape]) -> Result<Shape, String> {
+fn concat(inputs: &[Shape]) -> Result<Shape, OpError> {
     let mut all = inputs[0];
     for next in &inputs[1..] {
         all = match (all, *next) {
@@ -158,11 +159,7 @@ fn concat(inputs: &[Shape]) -> Result<Shape, String> {
                     width: w,
                 },
             ) if (height, width) == (h, w) => Shape::image(a + b, height, width),
-            (a, b) => {
-                return Err(format!(
-                    "concat takes images of one size or vectors, found {a} and {b}"
-                ));
-            }
+            (a, b) => return Err(OpError::NotConcatenable(a, b)),
         };
     }
     Ok(all)

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::{OpError, ShapeError};
+
 /// The shape of one sample, without the batch dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<usize>", into = "Vec<usize>")]
@@ -57,26 +59,22 @@ impl Shape {
     }
 
     /// Channels, height and width, or why the shape is no image.
-    pub(super) fn as_image(self) -> Result<(usize, usize, usize), String> {
+    pub(super) fn as_image(self) -> Result<(usize, usize, usize), OpError> {
         match self {
             Shape::Image {
                 channels,
                 height,
                 width,
             } => Ok((channels, height, width)),
-            Shape::Vector { features } => Err(format!(
-                "takes an image (channels, height, width), found a vector of {features}"
-            )),
+            Shape::Vector { features } => Err(OpError::NotAnImage { features }),
         }
     }
 
     /// Features, or why the shape is no vector.
-    pub(super) fn as_vector(self) -> Result<usize, String> {
+    pub(super) fn as_vector(self) -> Result<usize, OpError> {
         match self {
             Shape::Vector { features } => Ok(features),
-            Shape::Image { .. } => Err(format!(
-                "takes a vector, found an image {self}; put a flatten or global-avg-pool before it"
-            )),
+            Shape::Image { .. } => Err(OpError::NotAVector { found: self }),
         }
     }
 
@@ -103,27 +101,18 @@ impl From<Shape> for Vec<usize> {
 }
 
 impl TryFrom<Vec<usize>> for Shape {
-    type Error = String;
+    type Error = ShapeError;
 
     fn try_from(dims: Vec<usize>) -> Result<Self, Self::Error> {
         let shape = match dims[..] {
             [channels, height, width] => Shape::image(channels, height, width),
             [features] => Shape::vector(features),
-            _ => {
-                return Err(format!(
-                    "a shape has one dimension (features) or three (channels, height, width), \
-                     found {}",
-                    dims.len()
-                ));
-            }
+            _ => return Err(ShapeError::Dimensions { found: dims.len() }),
         };
         if shape.is_reasonable() {
             Ok(shape)
         } else {
-            Err(format!(
-                "each dimension of a shape is at least 1 and their product at most {MAX_ELEMENTS}, \
-                 found {dims:?}"
-            ))
+            Err(ShapeError::Unreasonable { found: dims })
         }
     }
 }

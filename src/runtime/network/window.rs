@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::OpError;
 use super::shape::Shape;
 
 /// Height and width of a kernel, or of the padding around an image; written as one
@@ -151,15 +152,16 @@ impl Conv2d {
         Conv2d { bias: true, ..self }
     }
 
-    pub(super) fn output(&self, input: Shape) -> Result<Shape, String> {
+    pub(super) fn output(&self, input: Shape) -> Result<Shape, OpError> {
         let (c, h, w) = input.as_image()?;
         positive("channels", self.channels)?;
         positive("groups", self.groups)?;
         if !c.is_multiple_of(self.groups) || !self.channels.is_multiple_of(self.groups) {
-            return Err(format!(
-                "groups ({}) must divide the input channels ({c}) and the channels ({})",
-                self.groups, self.channels
-            ));
+            return Err(OpError::Groups {
+                groups: self.groups,
+                inputs: c,
+                outputs: self.channels,
+            });
         }
         let (k, p) = (self.kernel, self.padding);
         let height = window(h, k.height, self.stride, p.height, self.dilation)?;
@@ -215,13 +217,13 @@ impl Pool {
         }
     }
 
-    pub(super) fn output(&self, input: Shape) -> Result<Shape, String> {
+    pub(super) fn output(&self, input: Shape) -> Result<Shape, OpError> {
         let (c, h, w) = input.as_image()?;
         if self.padding * 2 > self.kernel {
-            return Err(format!(
-                "padding ({}) is at most half the kernel ({})",
-                self.padding, self.kernel
-            ));
+            return Err(OpError::Padding {
+                padding: self.padding,
+                kernel: self.kernel,
+            });
         }
         let out = |side| window(side, self.kernel, self.stride, self.padding, 1);
         Ok(Shape::image(c, out(h)?, out(w)?))
@@ -234,7 +236,7 @@ fn window(
     stride: usize,
     padding: usize,
     dilation: usize,
-) -> Result<usize, String> {
+) -> Result<usize, OpError> {
     positive("kernel", kernel)?;
     positive("stride", stride)?;
     positive("dilation", dilation)?;
@@ -244,15 +246,18 @@ fn window(
     let padded = padding.checked_mul(2).and_then(|p| p.checked_add(side));
     match (reach, padded) {
         (Some(reach), Some(padded)) if reach <= padded => Ok((padded - reach) / stride + 1),
-        _ => Err(format!(
-            "a kernel of {kernel} (dilation {dilation}) does not fit a side of {side} with padding {padding}"
-        )),
+        _ => Err(OpError::Window {
+            kernel,
+            dilation,
+            side,
+            padding,
+        }),
     }
 }
 
-pub(super) fn positive(field: &str, value: usize) -> Result<(), String> {
+pub(super) fn positive(field: &'static str, value: usize) -> Result<(), OpError> {
     if value == 0 {
-        Err(format!("{field} must be at least 1, found 0"))
+        Err(OpError::Zero { field })
     } else {
         Ok(())
     }
@@ -261,11 +266,13 @@ pub(super) fn positive(field: &str, value: usize) -> Result<(), String> {
 /// More values than this in one tensor of weights is taken for a mistake.
 const MAX_WEIGHTS: usize = 1 << 32;
 
-pub(super) fn weights_are_reasonable(dims: &[usize]) -> Result<(), String> {
+pub(super) fn weights_are_reasonable(dims: &[usize]) -> Result<(), OpError> {
     let values = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
     match values {
         Some(values) if values <= MAX_WEIGHTS => Ok(()),
-        _ => Err(format!("its weights {dims:?} would be too many")),
+        _ => Err(OpError::TooManyWeights {
+            shape: dims.to_vec(),
+        }),
     }
 }
 

@@ -14,4 +14,4 @@ pub use lower::lower;
 pub(in crate::compute) use plan::GpuPlan;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use plan::{GpuOp, GpuStep};
-pub use program::{LaneProgram, Precision, Program};
+pub use program::{LaneProgram, Precision, PrecisionError, Program};

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::compute::error::ComputeError;
 use crate::device::gpu::{DeviceSlice, Stream};
@@ -90,10 +91,19 @@ impl fmt::Display for Precision {
 }
 
 impl FromStr for Precision {
-    type Err = String;
+    type Err = PrecisionError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, PrecisionError> {
         let found = Precision::ALL.into_iter().find(|p| p.name() == text);
-        found.ok_or_else(|| format!("expected f32, tf32, bf16 or f16, found `{text}`"))
+        found.ok_or_else(|| PrecisionError {
+            found: text.to_owned(),
+        })
     }
+}
+
+/// A text that names no [`Precision`].
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("expected f32, tf32, bf16 or f16, found `{found}`")]
+pub struct PrecisionError {
+    found: String,
 }

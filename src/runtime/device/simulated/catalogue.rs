@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use thiserror::Error;
 
 use crate::device::size::parse_bytes;
 use crate::{reading, words};
@@ -39,27 +40,59 @@ pub fn built_in_profiles() -> [&'static str; 4] {
 /// The built-in profile called `name`, or the one in the file of that name.
 ///
 /// # Errors
-/// There is none, or it is wrong: the file, the field and what was expected.
-pub fn find_profile(name: &str) -> Result<Arc<DeviceProfile>, String> {
-    let (file, text) = match BUILT_IN.iter().find(|(n, _)| *n == name) {
-        Some((_, text)) => (name.to_owned(), (*text).to_owned()),
-        None => (name.to_owned(), read(name)?),
+/// There is none, its file cannot be read, or it is wrong: the field and what was expected.
+pub fn find_profile(name: &str) -> Result<Arc<DeviceProfile>, FindProfileError> {
+    let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
+    let parsed = match built_in {
+        Some((_, text)) => DeviceProfile::parse(text),
+        None => DeviceProfile::parse(&read(name)?),
     };
-    let profile = DeviceProfile::parse(&text).map_err(|e| format!("{file}: {e}"))?;
-    Ok(Arc::new(profile))
+    parsed
+        .map(Arc::new)
+        .map_err(|error| FindProfileError::Wrong {
+            name: name.to_owned(),
+            error,
+        })
 }
 
-fn read(name: &str) -> Result<String, String> {
-    let there_are = built_in_profiles().join(", ");
-    if !Path::new(name)
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("toml"))
-    {
-        return Err(format!(
-            "no profile `{name}`: expected {there_are} or a .toml file"
-        ));
+fn read(name: &str) -> Result<String, FindProfileError> {
+    let extension = Path::new(name).extension();
+    if !extension.is_some_and(|e| e.eq_ignore_ascii_case("toml")) {
+        return Err(FindProfileError::Unknown {
+            name: name.to_owned(),
+        });
     }
-    reading::text(Path::new(name)).map_err(|e| format!("{name}: {e}"))
+    reading::text(Path::new(name)).map_err(|e| FindProfileError::Unreadable {
+        file: name.to_owned(),
+        why: e.to_string(),
+    })
+}
+
+/// Why there is no profile of a name.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FindProfileError {
+    /// The name is neither a built-in profile's nor a file's.
+    #[error("no profile `{name}`: expected {} or a .toml file", built_in_profiles().join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The file cannot be read.
+    #[error("{file}: {why}")]
+    Unreadable {
+        /// The file's name.
+        file: String,
+        /// The system's words.
+        why: String,
+    },
+    /// The text is no profile.
+    #[error("{name}: {error}")]
+    Wrong {
+        /// The profile's name, or its file's.
+        name: String,
+        /// What is wrong with it.
+        error: ProfileError,
+    },
 }
 
 #[derive(Deserialize)]

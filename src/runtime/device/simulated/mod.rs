@@ -5,7 +5,7 @@ mod executor;
 mod law;
 mod profile;
 
-pub use catalogue::{built_in_profiles, find_profile};
+pub use catalogue::{FindProfileError, built_in_profiles, find_profile};
 pub use executor::{DeviceJob, Executor, JobEvent};
 pub use law::{JobId, Kernel, Law, OpWork};
 pub use profile::{DeviceClass, DeviceProfile, Origin, OriginKind, ProfileError};

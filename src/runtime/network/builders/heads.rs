@@ -1,6 +1,7 @@
 //! Entries and heads that builders share.
 
-use crate::network::graph::{Graph, GraphBuilder, GraphError, NodeId};
+use crate::network::error::GraphError;
+use crate::network::graph::{Graph, GraphBuilder, NodeId};
 use crate::network::op::Op;
 
 /// Resizes the input to a square of side `upscale` where one is given.

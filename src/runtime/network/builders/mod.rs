@@ -6,13 +6,16 @@ mod plain;
 mod published;
 mod resnet;
 
-use super::graph::{Graph, GraphError};
+use thiserror::Error;
+
+use super::error::GraphError;
+use super::graph::Graph;
 use super::shape::Shape;
 use crate::words;
 
 pub use densenet::Densenet;
 pub use plain::{Convnet, Perceptron};
-pub use published::Published;
+pub use published::{Published, UnknownNetwork};
 pub use resnet::{Resnet, ResnetSkeleton};
 
 /// A builder with its parameters, as a manifest names it.
@@ -25,6 +28,31 @@ pub enum Builder {
     ResnetSkeleton(ResnetSkeleton),
     /// One without parameters, known by its own name.
     Published(Published),
+}
+
+/// Why a manifest's table names no network that can be built.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BuilderError {
+    /// The table does not say which builder.
+    #[error("builder: expected the name of a builder")]
+    NoName,
+    /// There is no builder of this name.
+    #[error("builder: unknown variant `{name}`, expected {}", known())]
+    Unknown {
+        /// The name that was given.
+        name: String,
+    },
+    /// A parameter is missing, unknown or of another kind: the parser's words.
+    #[error("{0}")]
+    Parameters(String),
+    /// A published network was given a parameter.
+    #[error("unknown field `{field}`: `{network}` is as it was published and takes no parameters")]
+    NoParameters {
+        /// The network's name.
+        network: String,
+        /// The parameter's name.
+        field: String,
+    },
 }
 
 /// Builders that take parameters.
@@ -41,11 +69,11 @@ impl Builder {
     ///
     /// # Errors
     /// Names the field that is wrong.
-    pub fn from_table(table: &toml::Table) -> Result<Self, String> {
+    pub fn from_table(table: &toml::Table) -> Result<Self, BuilderError> {
         let mut rest = table.clone();
         let name = match rest.remove("builder") {
             Some(toml::Value::String(name)) => name,
-            _ => return Err("builder: expected the name of a builder".into()),
+            _ => return Err(BuilderError::NoName),
         };
         let value = toml::Value::Table(rest);
         let read = match name.as_str() {
@@ -56,7 +84,7 @@ impl Builder {
             "resnet-skeleton" => value.try_into().map(Builder::ResnetSkeleton),
             _ => return published(&name, &value),
         };
-        read.map_err(|e| words::plain(&e.to_string()))
+        read.map_err(|e| BuilderError::Parameters(words::plain(&e.to_string())))
     }
 
     /// The network for samples of shape `input` and answers of `classes` logits.
@@ -75,24 +103,28 @@ impl Builder {
     }
 }
 
-fn published(name: &str, parameters: &toml::Value) -> Result<Builder, String> {
-    let network = Published::named(name).ok_or_else(|| unknown(name))?;
+fn published(name: &str, parameters: &toml::Value) -> Result<Builder, BuilderError> {
+    let unknown = || BuilderError::Unknown {
+        name: name.to_owned(),
+    };
+    let network = Published::named(name).ok_or_else(unknown)?;
     match parameters.as_table().and_then(|t| t.keys().next()) {
         None => Ok(Builder::Published(network)),
-        Some(field) => Err(format!(
-            "unknown field `{field}`: `{name}` is as it was published and takes no parameters"
-        )),
+        Some(field) => Err(BuilderError::NoParameters {
+            network: name.to_owned(),
+            field: field.clone(),
+        }),
     }
 }
 
-fn unknown(name: &str) -> String {
+fn known() -> String {
     let quoted = |names: &[&str]| {
         let all: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
         all.join(", ")
     };
     let published = Published::ALL.map(|(_, name)| name);
     format!(
-        "builder: unknown variant `{name}`, expected {} with parameters, or one of the published networks {}",
+        "{} with parameters, or one of the published networks {}",
         quoted(&FAMILIES),
         quoted(&published)
     )

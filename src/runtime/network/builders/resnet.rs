@@ -5,7 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::heads::{classify, enter};
-use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
+use crate::network::{
+    Conv2d, Graph, GraphBuilder, GraphError, LayerFault, NodeId, Norm, Op, Pool, Shape,
+};
 
 /// A 3×3 stem, then stages of basic blocks; each stage after the first halves the image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,11 +27,10 @@ impl Resnet {
         if self.channels.is_empty() || self.channels.len() != self.blocks.len() {
             return Err(GraphError::Layer {
                 layer: "resnet".into(),
-                reason: format!(
-                    "channels and blocks have one entry per stage, found {} and {}",
-                    self.channels.len(),
-                    self.blocks.len()
-                ),
+                fault: LayerFault::Stages {
+                    channels: self.channels.len(),
+                    blocks: self.blocks.len(),
+                },
             });
         }
         let mut b = GraphBuilder::new(input);
@@ -86,18 +87,16 @@ impl ResnetSkeleton {
     }
 
     fn check(&self) -> Result<(), GraphError> {
-        let wrong = |reason: String| GraphError::Layer {
+        let wrong = |fault| GraphError::Layer {
             layer: "resnet-skeleton".into(),
-            reason,
+            fault,
         };
-        let depth = self.depth;
+        let (depth, width) = (self.depth, self.width);
         if !(10..=132).contains(&depth) || !depth.is_multiple_of(2) {
-            let why = format!("depth: expected an even number from 10 to 132, found {depth}");
-            return Err(wrong(why));
+            return Err(wrong(LayerFault::Depth { found: depth }));
         }
-        if !(0.25..=4.0).contains(&self.width) {
-            let why = format!("width: expected 0.25 to 4, found {}", self.width);
-            return Err(wrong(why));
+        if !(0.25..=4.0).contains(&width) {
+            return Err(wrong(LayerFault::Width { found: width }));
         }
         Ok(())
     }

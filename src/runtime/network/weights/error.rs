@@ -1,39 +1,203 @@
 //! Why weights do not belong to a network.
 
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 
+use safetensors::SafeTensorError;
 use thiserror::Error;
 
 use super::foreign::Foreign;
-use super::notes::Handful;
+use super::header::{MAX_HEADER, MAX_TENSORS};
+use super::notes::{Handful, cut, quoted};
+use super::tensors::MAX_SHARDS;
 
 /// Why weights do not belong to a network.
 #[derive(Debug, Error)]
 pub enum WeightsError {
-    /// The file itself cannot be had.
-    #[error("{0}")]
-    Io(String),
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// The file is of another kind.
     #[error("{0}")]
     Foreign(Foreign),
+    /// The file is meant to be safetensors and is not whole.
     #[error("not a readable safetensors file: {0}")]
-    Unreadable(String),
+    Unreadable(HeaderError),
+    /// The file is meant to be an index of shards and is none.
     #[error("not a readable index of shards: {0}")]
-    Index(String),
-    #[error("shard {file}: {error}")]
+    Index(IndexError),
+    /// A file that an index names cannot be used.
+    #[error("shard {}: {error}", quoted(.file))]
     Shard {
+        /// The file's name in the index.
         file: String,
+        /// What is wrong with it.
         error: Box<WeightsError>,
     },
-    /// What was said about names has no sense for this file.
+    /// A [`Naming`](super::Naming) does not fit the file.
     #[error("{0}")]
-    Naming(String),
+    Naming(NamingError),
+    /// Tensors do not fit the network's parameters.
     #[error("does not fit the network: {0}")]
     Mismatch(Box<Mismatch>),
-    #[error("weights {0} changed since they were read")]
-    Changed(String),
+    /// The file was written to since it was opened.
+    #[error("weights {} changed since they were read", .0.display())]
+    Changed(PathBuf),
+    /// The file cannot be written.
     #[error("cannot be written: {0}")]
-    Unwritable(String),
+    Unwritable(SafeTensorError),
+}
+
+/// Why a file of safetensors cannot be read: its header contradicts itself or the file.
+#[derive(Debug, Error)]
+pub enum HeaderError {
+    /// The file is too short for the length of a header.
+    #[error("expected 8 bytes with the header's length, the file is shorter")]
+    NoLength,
+    /// The header claims to be longer than the format allows.
+    #[error("a header has {MAX_HEADER} bytes at most, found {claimed}")]
+    TooLong {
+        /// Bytes that it claims to have.
+        claimed: u64,
+    },
+    /// The file ends within its header.
+    #[error("a header of {length} bytes, the file ends before that")]
+    CutShort {
+        /// Bytes of the header.
+        length: usize,
+    },
+    /// The header is not the JSON that it should be.
+    #[error("{}", in_header(.0))]
+    Json(serde_json::Error),
+    /// A tensor ends behind the file.
+    #[error("tensor {}: ends at byte {end}, the file has {data}", quoted(.name))]
+    PastTheEnd {
+        /// The tensor.
+        name: String,
+        /// The byte at which it ends, counted from the end of the header.
+        end: usize,
+        /// Bytes of the file behind the header.
+        data: usize,
+    },
+    /// A tensor does not begin where the one before it ends.
+    #[error(
+        "tensor {}: expected to begin at byte {expected}, where the one before ends, found {found}",
+        quoted(.name)
+    )]
+    Gap {
+        /// The tensor.
+        name: String,
+        /// The byte at which the one before it ends.
+        expected: usize,
+        /// The byte at which it begins.
+        found: usize,
+    },
+    /// A tensor is of a type that the format does not have.
+    #[error("tensor {}: unknown type {}", quoted(.name), quoted(.dtype))]
+    Type {
+        /// The tensor.
+        name: String,
+        /// Its type.
+        dtype: String,
+    },
+    /// A tensor's shape does not come to a number of whole bytes.
+    #[error("tensor {}: shape {shape:?} is too large or splits a byte", quoted(.name))]
+    Size {
+        /// The tensor.
+        name: String,
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// A tensor has more or fewer bytes than its type and shape need.
+    #[error(
+        "tensor {}: its type and shape take {needed} bytes, its place is {found:?}",
+        quoted(.name)
+    )]
+    Place {
+        /// The tensor.
+        name: String,
+        /// Bytes that its type and shape need.
+        needed: usize,
+        /// Its first byte and the byte behind its last.
+        found: (usize, usize),
+    },
+    /// The file goes on behind its last tensor.
+    #[error("the tensors end at byte {end}, the file has {data}")]
+    Trailing {
+        /// The byte at which the last tensor ends.
+        end: usize,
+        /// Bytes of the file behind the header.
+        data: usize,
+    },
+    /// A shard lacks a tensor.
+    #[error("tensor {} is missing, which the index says is here", quoted(.name))]
+    NotInShard {
+        /// The tensor.
+        name: String,
+    },
+}
+
+fn in_header(error: &serde_json::Error) -> String {
+    cut(&format!("in the header: {error}"))
+}
+
+/// Why an index of shards cannot be followed.
+#[derive(Debug, Error)]
+pub enum IndexError {
+    /// It is not the JSON that it should be.
+    #[error("{}", cut(&.0.to_string()))]
+    Json(serde_json::Error),
+    /// It names more tensors than a network has.
+    #[error("expected {MAX_TENSORS} tensors at most")]
+    TooManyTensors,
+    /// It names more files than are taken for one network's.
+    #[error("expected {MAX_SHARDS} files at most, found {found}")]
+    TooManyFiles {
+        /// Files that it names.
+        found: usize,
+    },
+    /// It names a file that does not lie beside it.
+    #[error("expected files beside the index, found {}", quoted(.file))]
+    NotBeside {
+        /// The file's name.
+        file: String,
+    },
+}
+
+/// Why a [`Naming`](super::Naming) does not fit the names in a file.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NamingError {
+    /// No name has the prefix.
+    #[error("prefix: no tensor's name begins with {}, there are {there}", quoted(.prefix))]
+    Prefix {
+        /// The prefix.
+        prefix: String,
+        /// Names in the file.
+        there: Handful,
+    },
+    /// Two tensors become one parameter.
+    #[error("tensors {} and {} are both {}", quoted(.first), quoted(.second), quoted(.parameter))]
+    Twice {
+        /// One tensor.
+        first: String,
+        /// The other.
+        second: String,
+        /// The parameter that both become.
+        parameter: String,
+    },
+    /// A renaming that no name needs.
+    #[error("rename: no tensor is called {}", quoted(.name))]
+    Rename {
+        /// The name that is in no file.
+        name: String,
+    },
+    /// A pattern that no name matches.
+    #[error("ignore: no tensor is called {}", quoted(.pattern))]
+    Ignore {
+        /// The pattern's text.
+        pattern: String,
+    },
 }
 
 /// Everything that does not fit, by what is wrong with it.

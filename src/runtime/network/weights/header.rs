@@ -11,10 +11,11 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::notes::{cut, quoted};
+use super::error::HeaderError;
+use super::notes::quoted;
 
 /// The format's own bound on the header's bytes.
-const MAX_HEADER: usize = 100_000_000;
+pub(super) const MAX_HEADER: usize = 100_000_000;
 
 /// More tensors than this are taken for a mistake: a graph has 10 000 layers at most, a
 /// norm four tensors and its counter.
@@ -34,20 +35,17 @@ pub(super) struct TensorEntry {
 
 /// The tensors of a file by name: each has as many bytes as its type and shape need,
 /// inside of the file; together they leave no gap and share nothing.
-pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, String> {
-    let (length, rest) = file
-        .split_first_chunk::<8>()
-        .ok_or("expected 8 bytes with the header's length, the file is shorter")?;
+pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, HeaderError> {
+    let (length, rest) = file.split_first_chunk::<8>().ok_or(HeaderError::NoLength)?;
     let claimed = u64::from_le_bytes(*length);
     let length = usize::try_from(claimed)
         .ok()
         .filter(|&n| n <= MAX_HEADER)
-        .ok_or_else(|| format!("a header has {MAX_HEADER} bytes at most, found {claimed}"))?;
+        .ok_or(HeaderError::TooLong { claimed })?;
     let (header, data) = rest
         .split_at_checked(length)
-        .ok_or_else(|| format!("a header of {length} bytes, the file ends before that"))?;
-    let Listed(listed) =
-        serde_json::from_slice(header).map_err(|e| cut(&format!("in the header: {e}")))?;
+        .ok_or(HeaderError::CutShort { length })?;
+    let Listed(listed) = serde_json::from_slice(header).map_err(HeaderError::Json)?;
     check_places(&listed, data.len())?;
     let begin = 8 + length;
     let entries = listed.into_iter().map(|(name, tensor)| {
@@ -70,38 +68,16 @@ pub(super) fn is_meant(file: &[u8]) -> bool {
 }
 
 /// Where one tensor must end the next begins, the first at 0, the last ends the file.
-fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<(), String> {
+fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<(), HeaderError> {
     let mut all: Vec<_> = listed.iter().collect();
     all.sort_by_key(|(_, tensor)| tensor.data_offsets);
     let mut end = 0;
     for (name, tensor) in all {
-        let range = tensor.range();
-        let wrong = |why: String| format!("tensor {}: {why}", quoted(name));
-        if range.end > data {
-            let last = range.end;
-            return Err(wrong(format!("ends at byte {last}, the file has {data}")));
-        }
-        if range.start != end {
-            let start = range.start;
-            let why = format!(
-                "expected to begin at byte {end}, where the one before ends, found {start}"
-            );
-            return Err(wrong(why));
-        }
-        let needed = tensor.bytes().map_err(wrong)?;
-        if range.end.checked_sub(range.start) != Some(needed) {
-            let found = &tensor.data_offsets;
-            let why = format!("its type and shape take {needed} bytes, its place is {found:?}");
-            return Err(wrong(why));
-        }
-        end = range.end;
+        end = tensor.check(name, end, data)?;
     }
-    if end == data {
-        Ok(())
-    } else {
-        Err(format!(
-            "the tensors end at byte {end}, the file has {data}"
-        ))
+    match end == data {
+        true => Ok(()),
+        false => Err(HeaderError::Trailing { end, data }),
     }
 }
 
@@ -118,23 +94,47 @@ impl HeaderTensor {
         self.data_offsets.0..self.data_offsets.1
     }
 
-    /// What its type and shape take.
-    fn bytes(&self) -> Result<usize, String> {
-        let bits =
-            bits(&self.dtype).ok_or_else(|| format!("unknown type {}", quoted(&self.dtype)))?;
-        let all = self
-            .shape
-            .0
-            .iter()
-            .try_fold(1usize, |n, &d| n.checked_mul(d));
-        let bits = all.and_then(|n| n.checked_mul(bits));
-        match bits {
-            Some(bits) if bits.is_multiple_of(8) => Ok(bits / 8),
-            _ => Err(format!(
-                "shape {:?} is too large or splits a byte",
-                self.shape.0
-            )),
+    /// Checks that the tensor begins at byte `expected`, has as many bytes as its type and
+    /// shape need, and ends within `data` bytes; returns the byte at which it ends.
+    fn check(&self, name: &str, expected: usize, data: usize) -> Result<usize, HeaderError> {
+        let Range { start, end } = self.range();
+        let name = || name.to_owned();
+        if end > data {
+            let name = name();
+            return Err(HeaderError::PastTheEnd { name, end, data });
         }
+        if start != expected {
+            return Err(HeaderError::Gap {
+                name: name(),
+                expected,
+                found: start,
+            });
+        }
+        let bits = bits(&self.dtype).ok_or_else(|| HeaderError::Type {
+            name: name(),
+            dtype: self.dtype.clone(),
+        })?;
+        let needed = self.bytes(bits).ok_or_else(|| HeaderError::Size {
+            name: name(),
+            shape: self.shape.0.clone(),
+        })?;
+        if end.checked_sub(start) != Some(needed) {
+            return Err(HeaderError::Place {
+                name: name(),
+                needed,
+                found: self.data_offsets,
+            });
+        }
+        Ok(end)
+    }
+
+    /// Bytes of the tensor where a value has `bits`, or `None` if they are too many or not
+    /// whole.
+    fn bytes(&self, bits: usize) -> Option<usize> {
+        let mut dims = self.shape.0.iter();
+        let values = dims.try_fold(1usize, |n, &d| n.checked_mul(d))?;
+        let bits = values.checked_mul(bits)?;
+        bits.is_multiple_of(8).then_some(bits / 8)
     }
 }
 

@@ -24,7 +24,7 @@ use synthetic::SyntheticRecipe;
 use tensors::{Shards, is_index, of_file, open_shards};
 use values::ParameterValues;
 
-pub use error::{Mismatch, WeightsError};
+pub use error::{HeaderError, IndexError, Mismatch, NamingError, WeightsError};
 pub use foreign::Foreign;
 pub use naming::{Naming, Pattern};
 pub use notes::{Handful, Ignored, WeightsNote};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::WeightsError;
+use super::error::{NamingError, WeightsError};
 use super::header::TensorEntry;
 use super::naming::{Naming, is_auxiliary, is_counter, rewritten, wrapper_prefix};
 use super::notes::{Handful, Ignored, WeightsNote, quoted};
@@ -96,11 +96,10 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         if names().any(|n| self.naming.without_prefix(n).is_some()) {
             return Ok(said.clone());
         }
-        let there: Handful = names().collect();
-        let said = quoted(said);
-        Err(WeightsError::Naming(format!(
-            "prefix: no tensor's name begins with {said}, there are {there}"
-        )))
+        Err(WeightsError::Naming(NamingError::Prefix {
+            prefix: said.clone(),
+            there: names().collect(),
+        }))
     }
 
     fn place(
@@ -154,12 +153,11 @@ impl<'a, 'w> NameResolver<'a, 'w> {
     fn take(&mut self, name: &'a str, parameter: String) -> Result<(), WeightsError> {
         match self.found.tensors.insert(parameter.clone(), name) {
             None => Ok(()),
-            Some(other) => Err(WeightsError::Naming(format!(
-                "tensors {} and {} are both {}",
-                quoted(other),
-                quoted(name),
-                quoted(&parameter)
-            ))),
+            Some(other) => Err(WeightsError::Naming(NamingError::Twice {
+                first: other.to_owned(),
+                second: name.to_owned(),
+                parameter,
+            })),
         }
     }
 
@@ -167,16 +165,15 @@ impl<'a, 'w> NameResolver<'a, 'w> {
     fn check_use(&self) -> Result<(), WeightsError> {
         let mut keys = self.naming.rename.keys();
         if let Some(idle) = keys.find(|k| !self.used.contains(k.as_str())) {
-            let why = format!("rename: no tensor is called {}", quoted(idle));
-            return Err(WeightsError::Naming(why));
+            let name = idle.clone();
+            return Err(WeightsError::Naming(NamingError::Rename { name }));
         }
         let mut patterns = self.naming.ignore.iter().enumerate();
         match patterns.find(|(at, _)| !self.matched.contains(at)) {
             None => Ok(()),
-            Some((_, idle)) => Err(WeightsError::Naming(format!(
-                "ignore: no tensor is called {}",
-                quoted(idle.text())
-            ))),
+            Some((_, idle)) => Err(WeightsError::Naming(NamingError::Ignore {
+                pattern: idle.text().to_owned(),
+            })),
         }
     }
 

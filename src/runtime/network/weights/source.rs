@@ -50,14 +50,13 @@ impl Map {
         reason = "the system's interface to mapped files is unsafe"
     )]
     pub(super) fn open(path: &Path) -> Result<Self, WeightsError> {
-        let fail = |e: io::Error| WeightsError::Io(e.to_string());
-        let file = reading::open(path).map_err(fail)?;
-        let was = FileState::of(&file).map_err(fail)?;
+        let file = reading::open(path)?;
+        let was = FileState::of(&file)?;
         // SAFETY: the mapping is shared and read-only, and lives as long as `self`. That
         // the bytes stay as they are cannot be promised of a file; nothing but the sizes
         // checked against the graph depends on what they say, and the module's text says
         // what is done and what remains.
-        let map = unsafe { Mmap::map(&file) }.map_err(fail)?;
+        let map = unsafe { Mmap::map(&file) }?;
         let path = path.to_owned();
         let looked_at = AtomicUsize::new(0);
         Ok(Map {
@@ -88,7 +87,7 @@ impl Map {
     pub(super) fn check(&self) -> Result<(), WeightsError> {
         match FileState::of(&self.file) {
             Ok(now) if now == self.was => Ok(()),
-            _ => Err(WeightsError::Changed(self.path.display().to_string())),
+            _ => Err(WeightsError::Changed(self.path.clone())),
         }
     }
 

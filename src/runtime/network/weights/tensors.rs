@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::error::WeightsError;
+use super::error::{HeaderError, IndexError, WeightsError};
 use super::foreign::Foreign;
 use super::header::{MAX_TENSORS, TensorEntry, entries, is_meant};
-use super::notes::{cut, quoted};
 use super::source::Map;
 
 /// More files than this are taken for a mistake.
-const MAX_SHARDS: usize = 256;
+pub(super) const MAX_SHARDS: usize = 256;
 
 /// The index; what else it says is not needed.
 #[derive(Deserialize)]
@@ -48,13 +47,12 @@ pub(super) fn open_shards(folder: &Path, index: &[u8]) -> Result<Shards, Weights
     }
     if shards.len() > MAX_SHARDS {
         let found = shards.len();
-        let why = format!("expected {MAX_SHARDS} files at most, found {found}");
-        return Err(WeightsError::Index(why));
+        return Err(WeightsError::Index(IndexError::TooManyFiles { found }));
     }
     let (mut maps, mut tensors) = (Vec::new(), BTreeMap::new());
     for (file, names) in shards {
         let shard = |error| WeightsError::Shard {
-            file: quoted(file),
+            file: file.to_owned(),
             error: Box::new(error),
         };
         let path = folder.join(plain(file)?);
@@ -67,13 +65,12 @@ pub(super) fn open_shards(folder: &Path, index: &[u8]) -> Result<Shards, Weights
 }
 
 fn parse(index: &[u8]) -> Result<Index, WeightsError> {
-    let index: Index =
-        serde_json::from_slice(index).map_err(|e| WeightsError::Index(cut(&e.to_string())))?;
+    let index: Index = serde_json::from_slice(index)
+        .map_err(IndexError::Json)
+        .map_err(WeightsError::Index)?;
     match index.weight_map.len() {
         0..=MAX_TENSORS => Ok(index),
-        _ => Err(WeightsError::Index(format!(
-            "expected {MAX_TENSORS} tensors at most"
-        ))),
+        _ => Err(WeightsError::Index(IndexError::TooManyTensors)),
     }
 }
 
@@ -83,10 +80,9 @@ fn plain(file: &str) -> Result<&Path, WeightsError> {
     let mut parts = path.components();
     match (parts.next(), parts.next()) {
         (Some(Component::Normal(_)), None) => Ok(path),
-        _ => Err(WeightsError::Index(format!(
-            "expected files beside the index, found {}",
-            quoted(file)
-        ))),
+        _ => Err(WeightsError::Index(IndexError::NotBeside {
+            file: file.to_owned(),
+        })),
     }
 }
 
@@ -98,10 +94,9 @@ fn pick(
 ) -> Result<Vec<(String, FileTensor)>, WeightsError> {
     let picked = names.into_iter().map(|name| match entries.remove(name) {
         Some(entry) => Ok((name.to_owned(), FileTensor { file, entry })),
-        None => Err(WeightsError::Unreadable(format!(
-            "tensor {} is missing, which the index says is here",
-            quoted(name)
-        ))),
+        None => Err(WeightsError::Unreadable(HeaderError::NotInShard {
+            name: name.to_owned(),
+        })),
     });
     picked.collect()
 }

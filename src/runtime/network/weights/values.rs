@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use half::{bf16, f16};
+use thiserror::Error;
 
 use super::header::TensorEntry;
 use super::source::ByteSource;
@@ -76,7 +77,7 @@ pub(super) fn read(
     entry: &TensorEntry,
     kind: ValueType,
     parameter: &Parameter,
-) -> Result<ParameterValues, String> {
+) -> Result<ParameterValues, ValueFault> {
     let place = &entry.place;
     let in_place = kind == ValueType::F32 && source.is_readable_in_place(place);
     let mut owned = Vec::with_capacity(if in_place { 0 } else { parameter.elements() });
@@ -95,6 +96,31 @@ pub(super) fn read(
         true => ParameterValues::InPlace(file, place.clone()),
         false => ParameterValues::Owned(owned),
     })
+}
+
+/// Why a tensor's values cannot be those of its parameter: the first one, and how many.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub(super) enum ValueFault {
+    /// Values that are not finite in float32.
+    #[error(
+        "value {at} is not a finite number ({value} in float32), {count} of {elements} are not"
+    )]
+    NotFinite {
+        at: usize,
+        value: f32,
+        count: usize,
+        elements: usize,
+    },
+    /// Variances below 0.
+    #[error(
+        "value {at} is {value}: a running variance cannot be below 0, {count} of {elements} are"
+    )]
+    Negative {
+        at: usize,
+        value: f32,
+        count: usize,
+        elements: usize,
+    },
 }
 
 /// Counts values that cannot be.
@@ -153,19 +179,23 @@ impl Faults {
         }
     }
 
-    fn result(&self, elements: usize) -> Result<(), String> {
+    fn result(&self, elements: usize) -> Result<(), ValueFault> {
         if let Some((at, value)) = self.not_finite.first {
-            let count = self.not_finite.count;
-            return Err(format!(
-                "value {at} is not a finite number ({value} in float32), {count} of {elements} are not"
-            ));
+            return Err(ValueFault::NotFinite {
+                at,
+                value,
+                count: self.not_finite.count,
+                elements,
+            });
         }
         match self.negative.first {
             None => Ok(()),
-            Some((at, value)) => Err(format!(
-                "value {at} is {value}: a running variance cannot be below 0, {} of {elements} are",
-                self.negative.count
-            )),
+            Some((at, value)) => Err(ValueFault::Negative {
+                at,
+                value,
+                count: self.negative.count,
+                elements,
+            }),
         }
     }
 }

@@ -26,7 +26,7 @@ impl Weights {
             let shape = p.shape.clone();
             (p.name.as_str(), TensorBytes { shape, values })
         });
-        serialize_to_file(tensors, None, path).map_err(|e| WeightsError::Unwritable(e.to_string()))
+        serialize_to_file(tensors, None, path).map_err(WeightsError::Unwritable)
     }
 }
 

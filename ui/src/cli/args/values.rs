@@ -93,7 +93,7 @@ pub(super) fn parse_spare(text: &str) -> Result<u64, String> {
     if number == Ok(0.0) && parse_bytes(&format!("1{unit}")).is_ok() {
         return Ok(0);
     }
-    parse_bytes(text)
+    parse_bytes(text).map_err(|e| e.to_string())
 }
 
 pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
@@ -129,7 +129,7 @@ pub(super) fn parse_shape(text: &str) -> Result<Shape, String> {
     let dims = dims.ok_or_else(|| {
         format!("expected channels,height,width or features, as whole numbers, found `{text}`")
     })?;
-    Shape::try_from(dims)
+    Shape::try_from(dims).map_err(|e| e.to_string())
 }
 
 /// A precision; completions know the names.

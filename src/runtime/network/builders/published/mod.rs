@@ -10,6 +10,7 @@ mod residual;
 mod xception;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::network::{Graph, GraphBuilder, GraphError, Shape};
 
@@ -114,11 +115,18 @@ impl Published {
     }
 }
 
+/// No published network has this name.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("no published network is called `{name}`")]
+pub struct UnknownNetwork {
+    name: String,
+}
+
 impl TryFrom<String> for Published {
-    type Error = String;
+    type Error = UnknownNetwork;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
-        Published::named(&name).ok_or_else(|| format!("no published network is called `{name}`"))
+        Published::named(&name).ok_or(UnknownNetwork { name })
     }
 }
 

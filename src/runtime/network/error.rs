@@ -1,0 +1,229 @@
+//! Why a graph cannot be built: of a shape, of an operation, of a layer, of the whole.
+
+use thiserror::Error;
+
+use super::graph::MAX_LAYERS;
+use super::shape::{MAX_ELEMENTS, Shape};
+use super::window::Sides;
+
+/// Dimensions that are no shape of a sample.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ShapeError {
+    /// Neither one dimension nor three.
+    #[error(
+        "a shape has one dimension (features) or three (channels, height, width), found {found}"
+    )]
+    Dimensions {
+        /// How many were found.
+        found: usize,
+    },
+    /// No value at all, or more than a sample may have.
+    #[error(
+        "each dimension of a shape is at least 1 and their product at most {MAX_ELEMENTS}, \
+         found {found:?}"
+    )]
+    Unreasonable {
+        /// The dimensions.
+        found: Vec<usize>,
+    },
+}
+
+/// An operation does not take its inputs, or its own numbers make no sense.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum OpError {
+    /// It takes images.
+    #[error("takes an image (channels, height, width), found a vector of {features}")]
+    NotAnImage {
+        /// Features of the vector that was found.
+        features: usize,
+    },
+    /// It takes vectors.
+    #[error("takes a vector, found an image {found}; put a flatten or global-avg-pool before it")]
+    NotAVector {
+        /// The image that was found.
+        found: Shape,
+    },
+    /// A number that counts something is 0.
+    #[error("{field} must be at least 1, found 0")]
+    Zero {
+        /// The number's name.
+        field: &'static str,
+    },
+    /// A batch norm's `eps` is not a positive number.
+    #[error("eps must be a positive number, found {found}")]
+    Eps {
+        /// The value given.
+        found: f32,
+    },
+    /// A scale's factor is not finite.
+    #[error("by must be a finite number, found {found}")]
+    Factor {
+        /// The value given.
+        found: f32,
+    },
+    /// Groups that do not divide the channels on both sides.
+    #[error(
+        "groups ({groups}) must divide the input channels ({inputs}) and the channels ({outputs})"
+    )]
+    Groups {
+        /// Groups of the convolution.
+        groups: usize,
+        /// Channels of its input.
+        inputs: usize,
+        /// Channels of its answer.
+        outputs: usize,
+    },
+    /// A pool whose windows could lie in the padding alone.
+    #[error("padding ({padding}) is at most half the kernel ({kernel})")]
+    Padding {
+        /// Padding on every side.
+        padding: usize,
+        /// Side of the window.
+        kernel: usize,
+    },
+    /// A window larger than the padded image.
+    #[error(
+        "a kernel of {kernel} (dilation {dilation}) does not fit a side of {side} with padding {padding}"
+    )]
+    Window {
+        /// The window's length along the side.
+        kernel: usize,
+        /// Distance of the window's positions.
+        dilation: usize,
+        /// Length of the image's side.
+        side: usize,
+        /// Padding at both ends of the side.
+        padding: usize,
+    },
+    /// A tensor of weights with more values than is taken for a network's.
+    #[error("its weights {shape:?} would be too many")]
+    TooManyWeights {
+        /// The tensor's shape.
+        shape: Vec<usize>,
+    },
+    /// A sum of two shapes.
+    #[error("add takes two equal shapes, found {0} and {1}")]
+    UnequalShapes(Shape, Shape),
+    /// A concatenation of images of different sizes, or of images and vectors.
+    #[error("concat takes images of one size or vectors, found {0} and {1}")]
+    NotConcatenable(Shape, Shape),
+    /// An answer without a value, or with more than a sample may have.
+    #[error("the answer would have the shape {answer}")]
+    Unreasonable {
+        /// Shape of the answer.
+        answer: Shape,
+    },
+}
+
+/// Why a layer cannot be added to a network.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum LayerFault {
+    /// Its operation does not take its inputs.
+    #[error(transparent)]
+    Op(#[from] OpError),
+    /// It reads a layer that is not there.
+    #[error("from: no layer `{name}` before this one (`input` is the sample)")]
+    UnknownInput {
+        /// The name that was given.
+        name: String,
+    },
+    /// It lacks a field that its operation needs.
+    #[error("field `{field}` is missing")]
+    MissingField {
+        /// The field's name.
+        field: &'static str,
+    },
+    /// It has a field that its operation does not know.
+    #[error("field `{field}` does not belong to this operation, expected {}", listed(.known))]
+    StrayField {
+        /// The field's name.
+        field: &'static str,
+        /// The fields that the operation knows.
+        known: &'static [&'static str],
+    },
+    /// A pool whose window or padding is not square.
+    #[error("{field}: a pool takes one number, found {found}")]
+    NotSquare {
+        /// The field's name.
+        field: &'static str,
+        /// The sides that were given.
+        found: Sides,
+    },
+    /// Stages whose channels and blocks are not equally many.
+    #[error("channels and blocks have one entry per stage, found {channels} and {blocks}")]
+    Stages {
+        /// Entries of channels.
+        channels: usize,
+        /// Entries of blocks.
+        blocks: usize,
+    },
+    /// A depth that the family has not.
+    #[error("depth: expected an even number from 10 to 132, found {found}")]
+    Depth {
+        /// The depth given.
+        found: usize,
+    },
+    /// A width that the family has not.
+    #[error("width: expected 0.25 to 4, found {found}")]
+    Width {
+        /// The width given.
+        found: f64,
+    },
+}
+
+fn listed(known: &[&str]) -> String {
+    match known {
+        [] => "none".to_owned(),
+        _ => known.join(", "),
+    }
+}
+
+/// Why a graph cannot be built.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum GraphError {
+    /// A layer cannot be added.
+    #[error("layer `{layer}`: {fault}")]
+    Layer {
+        /// The layer's name, or the family's where a parameter of it is wrong.
+        layer: String,
+        /// What is wrong with it.
+        fault: LayerFault,
+    },
+    /// Two layers have one name.
+    #[error("two layers are named `{0}`")]
+    DuplicateName(String),
+    /// A layer has too few or too many inputs.
+    #[error("layer `{layer}`: takes {} inputs, found {found}", inputs(*.least, *.most))]
+    Arity {
+        /// The layer's name.
+        layer: String,
+        /// Inputs that its operation takes at least.
+        least: usize,
+        /// Inputs that its operation takes at most.
+        most: usize,
+        /// Inputs that it has.
+        found: usize,
+    },
+    /// There is no layer.
+    #[error("a network needs at least one layer")]
+    Empty,
+    /// There are more layers than [`MAX_LAYERS`].
+    #[error("a network has at most {MAX_LAYERS} layers")]
+    TooManyLayers,
+    /// The network's answer is not one row of the ensemble's classes.
+    #[error("the network answers {found} per sample where the ensemble has {expected} classes")]
+    Classes {
+        /// Classes of the ensemble.
+        expected: usize,
+        /// Shape of the network's answer.
+        found: Shape,
+    },
+}
+
+fn inputs(least: usize, most: usize) -> String {
+    if least == most {
+        least.to_string()
+    } else {
+        format!("at least {least}")
+    }
+}
