@@ -3,6 +3,8 @@
 //!
 //! The only crate with `unsafe`, in kernels, in CUDA and where weights are mapped.
 
+#![warn(unreachable_pub)]
+
 pub mod compute;
 pub mod device;
 pub mod lock;

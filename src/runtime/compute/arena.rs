@@ -34,7 +34,11 @@ const WORTH_WAKING: f64 = 2e6;
 impl Arena {
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
-    pub fn new(network: &Lowered, batch: usize, threads: usize) -> Result<Self, ComputeError> {
+    pub(super) fn new(
+        network: &Lowered,
+        batch: usize,
+        threads: usize,
+    ) -> Result<Self, ComputeError> {
         let together = network.plan().together(batch);
         let layout = network.plan().layout(together, threads);
         let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
@@ -55,7 +59,7 @@ impl Arena {
     ///
     /// # Errors
     /// The batch is larger than the arena, or a slice has another length.
-    pub fn run(
+    pub(super) fn run(
         &mut self,
         network: &Lowered,
         pool: Option<&ThreadPool>,

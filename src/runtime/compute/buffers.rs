@@ -19,12 +19,12 @@ pub(super) struct TensorView {
 }
 
 impl TensorView {
-    pub fn pixels(&self) -> usize {
+    pub(super) fn pixels(&self) -> usize {
         self.height * self.width
     }
 
     /// Floats of the whole slot that one sample takes.
-    pub fn sample_stride(&self) -> usize {
+    pub(super) fn sample_stride(&self) -> usize {
         self.pixels() * self.pitch
     }
 }
@@ -52,7 +52,7 @@ pub(super) struct ValueBuffers {
 }
 
 impl ValueBuffers {
-    pub fn new(graph: &Graph, steps: &[FusedStep]) -> Self {
+    pub(super) fn new(graph: &Graph, steps: &[FusedStep]) -> Self {
         let values = graph.nodes().len() + 2;
         let shapes = (0..values).map(|v| dims(graph, v)).collect();
         let homes = (0..values)
@@ -102,7 +102,7 @@ impl ValueBuffers {
             })
     }
 
-    pub fn view(&self, slots: &Slots, value: ValueId) -> TensorView {
+    pub(super) fn view(&self, slots: &Slots, value: ValueId) -> TensorView {
         let home = self.homes[value];
         let (height, width, channels) = self.shapes[value];
         TensorView {
@@ -119,7 +119,7 @@ impl ValueBuffers {
     }
 
     /// Floats of a value itself, wherever it lives.
-    pub fn own_floats(&self, value: ValueId) -> usize {
+    pub(super) fn own_floats(&self, value: ValueId) -> usize {
         let (h, w, c) = self.shapes[value];
         h * w * c
     }
@@ -172,7 +172,7 @@ pub(super) struct Slots {
 impl Slots {
     /// Values that die before step `cut` share no slot with others: the steps before it
     /// run in smaller chunks.
-    pub fn assign(
+    pub(super) fn assign(
         buffers: &ValueBuffers,
         steps: &[FusedStep],
         answer: ValueId,

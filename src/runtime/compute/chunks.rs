@@ -31,7 +31,7 @@ pub(super) struct Chunks {
 impl Chunks {
     /// Cuts where most is won: a step whose values would not stay in cache for a usual
     /// batch saves them, and reads its weights again for each sample.
-    pub fn new(graph: &Graph, buffers: &ValueBuffers, steps: &[FusedStep]) -> Self {
+    pub(super) fn new(graph: &Graph, buffers: &ValueBuffers, steps: &[FusedStep]) -> Self {
         let floats = |step: &FusedStep| -> usize {
             let values = step.reads().chain([step.output]);
             values.map(|v| buffers.own_floats(v)).sum()
@@ -54,12 +54,12 @@ impl Chunks {
     }
 
     /// Most samples that steps before the cut take at once, of batches up to `samples`.
-    pub fn most(&self, samples: usize) -> usize {
+    pub(super) fn most(&self, samples: usize) -> usize {
         samples.min(self.early)
     }
 
     /// Samples that steps before the cut take at once.
-    pub fn early(&self, samples: usize) -> usize {
+    pub(super) fn early(&self, samples: usize) -> usize {
         even(samples, self.early)
     }
 }

@@ -134,7 +134,7 @@ pub(super) struct FoldedNorm {
 }
 
 impl FoldedNorm {
-    pub fn read(graph: &Graph, weights: &Weights, node: usize) -> FoldedNorm {
+    pub(super) fn read(graph: &Graph, weights: &Weights, node: usize) -> FoldedNorm {
         let node = &graph.nodes()[node];
         let eps = match node.op {
             Op::BatchNorm { eps } => eps,

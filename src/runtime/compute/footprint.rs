@@ -113,7 +113,7 @@ struct GpuMemory {
 
 impl GpuMemory {
     /// Plans `graph` for `precision`.
-    pub fn new(graph: &Graph, precision: Precision) -> Self {
+    pub(crate) fn new(graph: &Graph, precision: Precision) -> Self {
         let plan = GpuPlan::new(graph, precision);
         GpuMemory {
             weight_bytes: WeightLayout::new(graph, &plan).bytes as u64,
@@ -123,7 +123,7 @@ impl GpuMemory {
 
     /// Memory of a worker of batch size `batch`: as one lane, or as the lanes 1, 1, 2, 4, …
     /// of `elastic`, whichever takes more.
-    pub fn at(&self, batch: usize) -> Footprint {
+    pub(crate) fn at(&self, batch: usize) -> Footprint {
         let doubled = std::iter::successors(Some(1), |s| Some(s * 2));
         let lanes = std::iter::once(1).chain(doubled.take_while(|s| s * 2 <= batch));
         let elastic: u64 = lanes.map(|rows| self.lane(rows)).sum();

@@ -48,7 +48,7 @@ pub(super) struct FusedStep {
 
 impl FusedStep {
     /// Every value the step reads.
-    pub fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
+    pub(super) fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.inputs.iter().copied().chain(self.residual)
     }
 

@@ -28,7 +28,7 @@ pub(super) struct ArenaPlan {
 
 impl ArenaPlan {
     /// Plans `graph` for kernels whose tiles are of `shape`.
-    pub fn new(graph: &Graph, shape: TileShape) -> Self {
+    pub(super) fn new(graph: &Graph, shape: TileShape) -> Self {
         let mut steps = fuse(graph);
         let entry = enter(graph, &mut steps);
         let answer = graph.nodes().len();
@@ -71,7 +71,7 @@ impl ArenaPlan {
     }
 
     /// Scratch that is enough for every step.
-    pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
+    pub(super) fn scratch(&self, samples: usize, threads: usize) -> Scratch {
         let (early, late) = self.steps.split_at(self.chunks.cut);
         let of = |samples| move |step: &PlannedStep| step.scratch(samples, threads);
         let early = early.iter().map(of(self.chunks.most(samples)));
@@ -80,7 +80,7 @@ impl ArenaPlan {
     }
 
     /// The layout of one allocation for up to `batch` samples run together on `threads`.
-    pub fn layout(&self, batch: usize, threads: usize) -> ArenaLayout {
+    pub(super) fn layout(&self, batch: usize, threads: usize) -> ArenaLayout {
         let scratch = self.scratch(batch, threads);
         let mut end = 0;
         let mut take = |floats: usize| {
@@ -105,7 +105,7 @@ impl ArenaPlan {
     }
 
     /// Floats of the slots for `samples` samples.
-    pub fn slot_floats(&self, slot: usize, samples: usize) -> usize {
+    pub(super) fn slot_floats(&self, slot: usize, samples: usize) -> usize {
         let samples = if self.early[slot] {
             self.chunks.most(samples)
         } else {
@@ -115,13 +115,13 @@ impl ArenaPlan {
     }
 
     /// Samples of a batch of `batch` that are run together.
-    pub fn together(&self, batch: usize) -> usize {
+    pub(super) fn together(&self, batch: usize) -> usize {
         let late = (0..self.slots.len()).filter(|&s| !self.early[s]);
         together(batch, late.map(|s| self.slots[s]).sum())
     }
 
     /// Floats of all weights once they are folded and laid out.
-    pub fn weight_floats(&self) -> usize {
+    pub(super) fn weight_floats(&self) -> usize {
         self.steps.iter().map(super::fold::floats).sum()
     }
 }

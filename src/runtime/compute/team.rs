@@ -26,7 +26,7 @@ const SPINS: usize = 2_000;
 
 impl PhaseBarrier {
     /// Begins a run of `phases` phases.
-    pub fn begin(&mut self, phases: usize) {
+    pub(super) fn begin(&mut self, phases: usize) {
         if self.phases.len() < phases {
             self.phases.resize_with(phases, PhaseCounters::default);
         }
@@ -39,7 +39,7 @@ impl PhaseBarrier {
 
     /// Runs what is left of phase `phase`'s `tasks`, and returns once all are done; false
     /// where another thread panicked.
-    pub fn run(&self, phase: usize, tasks: usize, mut task: impl FnMut(usize)) -> bool {
+    pub(super) fn run(&self, phase: usize, tasks: usize, mut task: impl FnMut(usize)) -> bool {
         let counters = &self.phases[phase];
         let alarm = PanicAlarm(&self.broken);
         loop {

@@ -43,7 +43,7 @@ pub struct Graph {
 }
 
 /// More layers than this are taken for a mistake.
-pub const MAX_LAYERS: usize = 10_000;
+pub(super) const MAX_LAYERS: usize = 10_000;
 
 impl Graph {
     /// Shape of one input sample.

@@ -21,7 +21,7 @@ pub enum Shape {
 }
 
 /// More values than this in one sample is taken for a mistake.
-pub const MAX_ELEMENTS: usize = 1 << 28;
+pub(super) const MAX_ELEMENTS: usize = 1 << 28;
 
 impl Shape {
     /// An image of `channels × height × width`.

@@ -55,7 +55,7 @@ impl Choices {
     ///
     /// # Errors
     /// No way works, or the GPU is lost.
-    pub fn way(&self, dense: &Dense<'_>) -> Result<DenseMethod, ComputeError> {
+    pub(super) fn way(&self, dense: &Dense<'_>) -> Result<DenseMethod, ComputeError> {
         let shape = shape(dense);
         if let Some(way) = lock(&self.known).get(&shape) {
             return Ok(*way);

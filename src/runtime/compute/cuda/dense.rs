@@ -51,7 +51,7 @@ pub(super) struct Dense<'a> {
 
 impl Dense<'_> {
     /// Every way that may work, likely ones first.
-    pub fn ways(&self) -> Vec<DenseMethod> {
+    pub(super) fn ways(&self) -> Vec<DenseMethod> {
         let mut ways: Vec<DenseMethod> = Vec::new();
         if self.is_product() {
             ways.extend((0..RANKS).map(DenseMethod::Product));
@@ -77,7 +77,7 @@ impl Dense<'_> {
     ///
     /// # Errors
     /// It is not possible for these operands.
-    pub fn works(&self, way: DenseMethod) -> Result<Vec<QueuedWork>, ComputeError> {
+    pub(super) fn works(&self, way: DenseMethod) -> Result<Vec<QueuedWork>, ComputeError> {
         match way {
             DenseMethod::Product(rank) => self.product(rank),
             #[cfg(feature = "cudnn")]

@@ -23,7 +23,7 @@ unsafe impl Send for Dnn {}
 
 impl Dnn {
     /// A handle that works on `stream`.
-    pub fn new(stream: &CudaStream) -> Result<Self, ComputeError> {
+    pub(super) fn new(stream: &CudaStream) -> Result<Self, ComputeError> {
         let dnn = Dnn(result::create_handle().map_err(refused)?);
         // SAFETY: both are alive; the lane drops the handle before the stream.
         unsafe { result::set_stream(dnn.0, stream.cu_stream().cast()) }.map_err(refused)?;
@@ -90,7 +90,7 @@ impl DnnConvolution {
     ///
     /// # Errors
     /// The library does not take it, or wants more than `workspace` bytes.
-    pub fn new(
+    pub(super) fn new(
         dnn: &Dnn,
         operands: Operands,
         algorithm: DnnAlgorithm,
@@ -136,7 +136,7 @@ impl DnnConvolution {
     }
 
     /// Queues it on the handle's stream.
-    pub fn queue(&self, dnn: &Dnn, workspace: &DeviceSlice) -> Result<(), ComputeError> {
+    pub(super) fn queue(&self, dnn: &Dnn, workspace: &DeviceSlice) -> Result<(), ComputeError> {
         let queued = match self.operands.ends {
             Some(ends) => self.queue_fused(dnn, workspace, ends),
             None => self.queue_alone(dnn, workspace),

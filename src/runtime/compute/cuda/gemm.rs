@@ -24,7 +24,7 @@ unsafe impl Send for Blas {}
 unsafe impl Sync for Blas {}
 
 impl Blas {
-    pub fn new() -> Result<Self, ComputeError> {
+    pub(super) fn new() -> Result<Self, ComputeError> {
         Ok(Blas(result::create_handle().map_err(refused)?))
     }
 }
@@ -77,7 +77,7 @@ unsafe impl Send for Task {}
 impl Gemm {
     /// The product by the algorithms that the library expects to be fastest, best first,
     /// at most `most`, none of which takes more than `workspace` bytes.
-    pub fn candidates(
+    pub(super) fn candidates(
         blas: &Blas,
         product: Product,
         workspace: usize,
@@ -98,7 +98,7 @@ impl Gemm {
     }
 
     /// Queues it.
-    pub fn queue(
+    pub(super) fn queue(
         &self,
         blas: &Blas,
         stream: &CudaStream,

@@ -36,7 +36,7 @@ unsafe impl Send for Captured {}
 
 impl Replay {
     /// Queues the batch.
-    pub fn run(&mut self, queue: &Queue, works: &[QueuedWork]) -> Result<(), ComputeError> {
+    pub(super) fn run(&mut self, queue: &Queue, works: &[QueuedWork]) -> Result<(), ComputeError> {
         match std::mem::replace(self, Replay::Steps) {
             Replay::Unknown => {
                 *self = Replay::Tried(QueueTrial::run(queue, works)?);
@@ -82,7 +82,7 @@ pub(super) struct QueueTrial {
 
 impl QueueTrial {
     /// Queues `works` and notes how long that takes.
-    pub fn run(queue: &Queue, works: &[QueuedWork]) -> Result<Self, ComputeError> {
+    pub(super) fn run(queue: &Queue, works: &[QueuedWork]) -> Result<Self, ComputeError> {
         let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);
         let mark = || queue.stream.record_event(flags).map_err(gpu_error);
         let (start, began) = (mark()?, Instant::now());
@@ -96,7 +96,7 @@ impl QueueTrial {
     }
 
     /// Whether queuing was a large part of it. Ask once it is done.
-    pub fn waits_for_the_host(&self) -> Result<bool, ComputeError> {
+    pub(super) fn waits_for_the_host(&self) -> Result<bool, ComputeError> {
         let ran = self.start.elapsed_ms(&self.end).map_err(gpu_error)?;
         Ok(self.queued.as_secs_f32() * 1e3 > SHARE * ran)
     }

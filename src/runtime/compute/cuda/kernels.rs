@@ -76,7 +76,10 @@ pub(super) struct Kernels {
 
 impl Kernels {
     /// Loads them into `context`.
-    pub fn load(context: &std::sync::Arc<CudaContext>, units: u32) -> Result<Self, ComputeError> {
+    pub(super) fn load(
+        context: &std::sync::Arc<CudaContext>,
+        units: u32,
+    ) -> Result<Self, ComputeError> {
         let module = context.load_module(Ptx::from_src(PTX)).map_err(gpu_error)?;
         let mut functions = HashMap::new();
         for (name, text) in KernelName::ALL {
@@ -92,7 +95,7 @@ impl Kernels {
     }
 
     /// A launch of `name` for `threads` threads' worth of work.
-    pub fn launch(
+    pub(super) fn launch(
         &self,
         name: KernelName,
         precision: Precision,
@@ -123,7 +126,7 @@ pub(super) struct Launch {
 
 impl Launch {
     /// Queues it; the context is the thread's own already.
-    pub fn queue(&self, stream: &CudaStream) -> Result<(), ComputeError> {
+    pub(super) fn queue(&self, stream: &CudaStream) -> Result<(), ComputeError> {
         // SAFETY: the kernel takes one structure of this kind (`params.h`), whose addresses
         // are of memory that lives until the stream is done with them.
         let queued = unsafe {

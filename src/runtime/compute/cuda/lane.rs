@@ -35,7 +35,7 @@ pub(super) struct CudaNetwork {
 }
 
 impl Library {
-    pub fn new(gpu: &CudaGpu) -> Result<Self, ComputeError> {
+    pub(super) fn new(gpu: &CudaGpu) -> Result<Self, ComputeError> {
         Ok(Library {
             kernels: Kernels::load(gpu.context(), gpu.info().multiprocessors)?,
             blas: Arc::new(Blas::new()?),
@@ -46,7 +46,7 @@ impl Library {
 
 impl CudaNetwork {
     /// The weights' memory.
-    pub fn weights(&self) -> DeviceSlice {
+    pub(super) fn weights(&self) -> DeviceSlice {
         DeviceSlice::whole(Arc::clone(&self.weights))
     }
 }
@@ -77,7 +77,7 @@ const KEPT: usize = 48;
 impl CudaLane {
     /// Memory and a stream for batches of up to `rows`; the ways of its convolutions are
     /// chosen now.
-    pub fn new(network: Arc<CudaNetwork>, rows: usize) -> Result<Self, ComputeError> {
+    pub(super) fn new(network: Arc<CudaNetwork>, rows: usize) -> Result<Self, ComputeError> {
         let gpu = &network.gpu;
         let layout = LaneLayout::new(&network.plan, rows);
         let lane = DeviceSlice::whole(gpu.allocate(layout.bytes)?);

@@ -175,7 +175,7 @@ pub(super) enum Params {
 
 impl Params {
     /// Where the structure lies, for the driver, which copies it at a launch.
-    pub fn pointer(&self) -> *mut c_void {
+    pub(super) fn pointer(&self) -> *mut c_void {
         let first = match self {
             Params::Place(p) => (&raw const **p).cast::<c_void>(),
             Params::Enter(p) => (&raw const *p).cast(),

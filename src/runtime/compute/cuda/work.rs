@@ -35,7 +35,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Queues everything in order.
-    pub fn all(&self, works: &[QueuedWork]) -> Result<(), ComputeError> {
+    pub(super) fn all(&self, works: &[QueuedWork]) -> Result<(), ComputeError> {
         works.iter().try_for_each(|work| match work {
             QueuedWork::Kernel(launch) => launch.queue(&self.stream),
             QueuedWork::Product(gemm) => gemm.queue(&self.blas, &self.stream, &self.workspace),
@@ -55,7 +55,7 @@ pub(super) struct LaneMemory {
 
 impl LaneMemory {
     /// Address of a view's first value.
-    pub fn address(&self, view: &TensorView) -> u64 {
+    pub(super) fn address(&self, view: &TensorView) -> u64 {
         let range = match view.place {
             ValuePlace::Slot(slot) => &self.layout.slots[slot],
             ValuePlace::Shared | ValuePlace::Input => &self.layout.entry,
@@ -64,12 +64,12 @@ impl LaneMemory {
     }
 
     /// Address of one of the network's arrays; 0 where there is none.
-    pub fn array(&self, offset: Option<usize>) -> u64 {
+    pub(super) fn array(&self, offset: Option<usize>) -> u64 {
         offset.map_or(0, |offset| self.weights.address() + offset as u64)
     }
 
     /// What happens to a step's values before they are written.
-    pub fn tail(
+    pub(super) fn tail(
         &self,
         arrays: &StepArrays,
         residual: Option<&TensorView>,
@@ -89,7 +89,7 @@ impl LaneMemory {
     }
 
     /// A part of the lane's memory.
-    pub fn part(&self, range: &std::ops::Range<usize>) -> DeviceSlice {
+    pub(super) fn part(&self, range: &std::ops::Range<usize>) -> DeviceSlice {
         self.lane.part(range.start, range.len())
     }
 }

@@ -36,7 +36,7 @@ pub(in crate::compute) struct WeightLayout {
 
 impl WeightLayout {
     /// Places the arrays of every step of `plan`, without reading any weights.
-    pub fn new(graph: &Graph, plan: &GpuPlan) -> Self {
+    pub(crate) fn new(graph: &Graph, plan: &GpuPlan) -> Self {
         let mut bytes = 0;
         let mut take = |size: usize| {
             let start = bytes;
@@ -63,7 +63,7 @@ impl WeightLayout {
     }
 
     /// The bytes of all arrays.
-    pub fn fill(&self, graph: &Graph, weights: &Weights, plan: &GpuPlan) -> Vec<u8> {
+    pub(crate) fn fill(&self, graph: &Graph, weights: &Weights, plan: &GpuPlan) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes];
         for (step, arrays) in plan.steps.iter().zip(&self.steps) {
             if step.weights.is_some() {
@@ -187,7 +187,7 @@ pub(in crate::compute) struct LaneLayout {
 
 impl LaneLayout {
     /// For batches of up to `rows`.
-    pub fn new(plan: &GpuPlan, rows: usize) -> Self {
+    pub(crate) fn new(plan: &GpuPlan, rows: usize) -> Self {
         let mut end = 0;
         let mut take = |bytes: usize| {
             let start = end;

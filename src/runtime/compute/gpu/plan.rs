@@ -76,7 +76,7 @@ pub(in crate::compute) const ENTRY: ValuePlace = ValuePlace::Shared;
 
 impl GpuPlan {
     /// Plans `graph` for `precision`.
-    pub fn new(graph: &Graph, precision: Precision) -> Self {
+    pub(crate) fn new(graph: &Graph, precision: Precision) -> Self {
         let mut fused = fuse(graph);
         turn(graph, &mut fused);
         let answer = graph.nodes().len();

@@ -21,17 +21,17 @@ impl Buffer {
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
-    pub fn zeroed(len: usize) -> Result<Self, ComputeError> {
+    pub(crate) fn zeroed(len: usize) -> Result<Self, ComputeError> {
         let values = untouched(len + LINE)?;
         let start = values.as_ptr().align_offset(4 * LINE).min(LINE);
         Ok(Buffer { values, start, len })
     }
 
-    pub fn values(&self) -> &[f32] {
+    pub(crate) fn values(&self) -> &[f32] {
         &self.values[self.start..][..self.len]
     }
 
-    pub fn values_mut(&mut self) -> &mut [f32] {
+    pub(crate) fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values[self.start..][..self.len]
     }
 }
@@ -69,7 +69,7 @@ pub(in crate::compute) struct ArenaLayout {
 
 impl ArenaLayout {
     /// Bytes of the allocation and of the offsets.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let offsets = self.own.len() * self.offsets * size_of::<usize>();
         (4 * (self.floats + LINE) + offsets) as u64
     }

@@ -39,7 +39,7 @@ pub(in crate::compute) struct Scratch {
 
 impl Scratch {
     /// Enough for both, one after the other.
-    pub fn or(self, other: Scratch) -> Scratch {
+    pub(crate) fn or(self, other: Scratch) -> Scratch {
         Scratch {
             own: self.own.max(other.own),
             shared: self.shared.max(other.shared),

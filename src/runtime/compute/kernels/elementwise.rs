@@ -16,7 +16,7 @@ pub(super) struct Epilogue<'a> {
 impl Epilogue<'_> {
     /// Adds bias and residual to pixel `pixel`, then applies the activation.
     #[inline(always)]
-    pub fn finish(&self, bias: &[f32], pixel: usize, row: &mut [f32]) {
+    pub(super) fn finish(&self, bias: &[f32], pixel: usize, row: &mut [f32]) {
         for (value, b) in row.iter_mut().zip(bias) {
             *value += b;
         }

@@ -32,7 +32,7 @@ unsafe impl Sync for BatchMemory<'_> {}
 
 impl<'a> BatchMemory<'a> {
     /// `buffer` has room for `layout`.
-    pub fn new(buffer: &'a mut Buffer, layout: &'a ArenaLayout, input: &'a [f32]) -> Self {
+    pub(crate) fn new(buffer: &'a mut Buffer, layout: &'a ArenaLayout, input: &'a [f32]) -> Self {
         let floats = buffer.values_mut();
         assert!(
             layout.floats <= floats.len(),
@@ -49,17 +49,17 @@ impl<'a> BatchMemory<'a> {
     }
 
     /// The same, to work on the samples from `first` on.
-    pub fn from(self, first: usize) -> Self {
+    pub(crate) fn from(self, first: usize) -> Self {
         BatchMemory { first, ..self }
     }
 
     /// Scratch of `thread`.
-    pub fn own(&self, thread: usize) -> Range<usize> {
+    pub(crate) fn own(&self, thread: usize) -> Range<usize> {
         self.layout.own[thread].clone()
     }
 
     /// Scratch of all threads.
-    pub fn shared(&self) -> Range<usize> {
+    pub(crate) fn shared(&self) -> Range<usize> {
         self.layout.shared.clone()
     }
 
@@ -89,7 +89,7 @@ impl<'a> BatchMemory<'a> {
     /// Where the floats of a view's slot begin, and the offset from there to the zeros.
     /// The arena begins with the zeros, so that offset wraps around; samples are outside of
     /// the arena and have none.
-    pub fn base(&self, view: TensorView) -> (*const f32, usize) {
+    pub(crate) fn base(&self, view: TensorView) -> (*const f32, usize) {
         match view.place {
             ValuePlace::Input => (self.samples(view).as_ptr(), 0),
             _ => {
@@ -100,7 +100,7 @@ impl<'a> BatchMemory<'a> {
     }
 
     /// Float `at` of all.
-    pub fn ptr(&self, at: usize) -> *mut f32 {
+    pub(crate) fn ptr(&self, at: usize) -> *mut f32 {
         self.start.wrapping_add(at)
     }
 
@@ -108,7 +108,7 @@ impl<'a> BatchMemory<'a> {
     ///
     /// # Safety
     /// Nobody writes to the view's slot while the source is used.
-    pub unsafe fn source(&self, view: TensorView) -> InputPixels<'a> {
+    pub(crate) unsafe fn source(&self, view: TensorView) -> InputPixels<'a> {
         let data = match view.place {
             ValuePlace::Input => self.samples(view),
             // SAFETY: the layout's ranges lie inside the buffer; nobody writes there.
@@ -121,7 +121,7 @@ impl<'a> BatchMemory<'a> {
     ///
     /// # Safety
     /// Nobody else reads or writes the view's channels of these pixels meanwhile.
-    pub unsafe fn part(&self, view: TensorView, pixels: Range<usize>) -> OutputPixels<'a> {
+    pub(crate) unsafe fn part(&self, view: TensorView, pixels: Range<usize>) -> OutputPixels<'a> {
         let range = self.range(view);
         let end = pixels.end * view.pitch;
         assert!(
@@ -141,7 +141,7 @@ impl<'a> BatchMemory<'a> {
     ///
     /// # Safety
     /// Nobody writes to them while the slice is used.
-    pub unsafe fn floats(&self, range: Range<usize>) -> &'a [f32] {
+    pub(crate) unsafe fn floats(&self, range: Range<usize>) -> &'a [f32] {
         assert!(range.end <= self.len && range.start <= range.end);
         // SAFETY: inside the buffer, by the assertion; unwritten, by the caller.
         unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) }
@@ -151,7 +151,7 @@ impl<'a> BatchMemory<'a> {
     ///
     /// # Safety
     /// Nobody else reads or writes them while the slice is used.
-    pub unsafe fn floats_mut(&self, range: Range<usize>) -> &'a mut [f32] {
+    pub(crate) unsafe fn floats_mut(&self, range: Range<usize>) -> &'a mut [f32] {
         assert!(range.end <= self.len && range.start <= range.end);
         // SAFETY: inside the buffer, by the assertion; unshared, by the caller.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
@@ -168,7 +168,7 @@ pub(in crate::compute) struct InputPixels<'a> {
 impl<'a> InputPixels<'a> {
     /// Channels of pixel `pixel`, counted over all samples.
     #[inline(always)]
-    pub fn pixel(&self, pixel: usize) -> &'a [f32] {
+    pub(crate) fn pixel(&self, pixel: usize) -> &'a [f32] {
         let at = pixel * self.view.pitch + self.view.first;
         &self.data[at..at + self.view.channels]
     }
@@ -177,7 +177,7 @@ impl<'a> InputPixels<'a> {
 impl InputPixels<'_> {
     /// Where the channels of pixel `pixel` begin.
     #[inline(always)]
-    pub fn ptr(&self, pixel: usize) -> *const f32 {
+    pub(crate) fn ptr(&self, pixel: usize) -> *const f32 {
         self.data[pixel * self.view.pitch + self.view.first..].as_ptr()
     }
 }
@@ -193,7 +193,7 @@ pub(in crate::compute) struct OutputPixels<'a> {
 impl OutputPixels<'_> {
     /// Channels of pixel `pixel`, one of [`OutputPixels::pixels`].
     #[inline(always)]
-    pub fn row(&mut self, pixel: usize) -> &mut [f32] {
+    pub(crate) fn row(&mut self, pixel: usize) -> &mut [f32] {
         let start = self.ptr(pixel);
         // SAFETY: the pixel lies inside the slot, and the part alone may write its channels;
         // `&mut self` hands out one row at a time.
@@ -202,14 +202,14 @@ impl OutputPixels<'_> {
 
     /// Where the channels of pixel `pixel`, one of [`OutputPixels::pixels`], begin.
     #[inline(always)]
-    pub fn ptr(&self, pixel: usize) -> *mut f32 {
+    pub(crate) fn ptr(&self, pixel: usize) -> *mut f32 {
         assert!(self.pixels.contains(&pixel));
         let at = pixel * self.view.pitch + self.view.first;
         // SAFETY: inside the slot, as was checked when the part was made.
         unsafe { self.start.add(at) }
     }
 
-    pub fn pitch(&self) -> usize {
+    pub(crate) fn pitch(&self) -> usize {
         self.view.pitch
     }
 }

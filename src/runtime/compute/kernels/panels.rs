@@ -16,7 +16,7 @@ pub(in crate::compute) struct TileShape {
 }
 
 impl TileShape {
-    pub fn of(family: Family) -> Self {
+    pub(crate) fn of(family: Family) -> Self {
         struct Shape;
         impl Vectorised for Shape {
             type Output = TileShape;
@@ -37,7 +37,7 @@ impl TileShape {
     }
 
     /// Tiles one vector wide, of at most `rows` rows.
-    pub fn narrow(self, rows: usize) -> Self {
+    pub(crate) fn narrow(self, rows: usize) -> Self {
         TileShape {
             vectors: 1,
             rows: [0, rows, 0, 0, 0],
@@ -46,12 +46,12 @@ impl TileShape {
     }
 
     /// Most rows of a tile that is `vectors` wide.
-    pub fn rows(&self, vectors: usize) -> usize {
+    pub(crate) fn rows(&self, vectors: usize) -> usize {
         self.rows[vectors]
     }
 
     /// Columns of the widest tile.
-    pub fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.lanes * self.vectors
     }
 }
@@ -77,21 +77,21 @@ pub(in crate::compute) struct WeightPanel {
 }
 
 impl Panels {
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.columns.div_ceil(self.shape.columns())
     }
 
     /// Floats of the whole matrix, with the columns that fill up the last vector.
-    pub fn floats(&self) -> usize {
+    pub(crate) fn floats(&self) -> usize {
         self.depth * self.padded_columns()
     }
 
     /// Columns with those that fill up the last vector.
-    pub fn padded_columns(&self) -> usize {
+    pub(crate) fn padded_columns(&self) -> usize {
         self.columns.next_multiple_of(self.shape.lanes)
     }
 
-    pub fn panel(&self, index: usize) -> WeightPanel {
+    pub(crate) fn panel(&self, index: usize) -> WeightPanel {
         let column = index * self.shape.columns();
         let columns = (self.columns - column).min(self.shape.columns());
         let vectors = columns.div_ceil(self.shape.lanes);
@@ -104,7 +104,11 @@ impl Panels {
     }
 
     /// Fills `packed` with the columns that `column` gives from their first line on.
-    pub fn pack<I: Iterator<Item = f32>>(&self, packed: &mut [f32], column: impl Fn(usize) -> I) {
+    pub(crate) fn pack<I: Iterator<Item = f32>>(
+        &self,
+        packed: &mut [f32],
+        column: impl Fn(usize) -> I,
+    ) {
         for panel in (0..self.count()).map(|i| self.panel(i)) {
             let width = panel.vectors * self.shape.lanes;
             let columns = width - self.shape.lanes + panel.last;
@@ -141,29 +145,29 @@ const READ: usize = 1 << 20;
 
 impl Filters<'_> {
     /// Input channels of a group.
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.raw.len() / (self.conv.channels * self.conv.kernel.area()).max(1)
     }
 
     /// Output channels of a group.
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.conv.channels / self.conv.groups
     }
 
     /// What output channel `out` is multiplied with.
-    pub fn factor(&self, out: usize) -> f32 {
+    pub(crate) fn factor(&self, out: usize) -> f32 {
         self.scale.map_or(1.0, |s| s[out])
     }
 
     /// The weights of output `out` (counted over all groups) for input `input` of its
     /// group: the kernel's lines after each other, not scaled.
-    pub fn kernel(&self, out: usize, input: usize) -> &[f32] {
+    pub(crate) fn kernel(&self, out: usize, input: usize) -> &[f32] {
         let area = self.conv.kernel.area();
         &self.raw[(out * self.inputs() + input) * area..][..area]
     }
 
     /// Fills the panels of all groups; a panel's lines are kernel positions, then inputs.
-    pub fn pack(&self, panels: Panels, packed: &mut [f32]) {
+    pub(crate) fn pack(&self, panels: Panels, packed: &mut [f32]) {
         let (inputs, area) = (self.inputs(), self.conv.kernel.area());
         let groups = packed.chunks_exact_mut(panels.floats().max(1));
         for (group, packed) in groups.enumerate() {
@@ -183,7 +187,7 @@ impl Filters<'_> {
 
     /// Fills the panels of narrow groups of `width`: a panel's lines are kernel positions,
     /// then the inputs of each column's own group.
-    pub fn pack_narrow(&self, width: usize, panels: Panels, packed: &mut [f32]) {
+    pub(crate) fn pack_narrow(&self, width: usize, panels: Panels, packed: &mut [f32]) {
         let area = self.conv.kernel.area();
         panels.pack(packed, |out| {
             let factor = self.factor(out);

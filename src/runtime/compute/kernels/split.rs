@@ -20,7 +20,7 @@ const GRAIN: usize = 4 * 1024;
 
 impl Split {
     /// Tasks of at least `grain` things each, for `threads`.
-    pub fn new(total: usize, grain: usize, threads: usize) -> Self {
+    pub(super) fn new(total: usize, grain: usize, threads: usize) -> Self {
         let most = if threads > 1 {
             threads * TASKS_A_THREAD
         } else {
@@ -33,19 +33,19 @@ impl Split {
     }
 
     /// Tasks of at most `most` things each.
-    pub fn at_most(total: usize, most: usize) -> Self {
+    pub(super) fn at_most(total: usize, most: usize) -> Self {
         Split {
             total,
             tasks: total.div_ceil(most.max(1)).max(1),
         }
     }
 
-    pub fn tasks(self) -> usize {
+    pub(super) fn tasks(self) -> usize {
         self.tasks
     }
 
     /// What task `task` has.
-    pub fn range(self, task: usize) -> Range<usize> {
+    pub(super) fn range(self, task: usize) -> Range<usize> {
         task * self.total / self.tasks..(task + 1) * self.total / self.tasks
     }
 }
@@ -78,7 +78,7 @@ const BLOCKS_A_THREAD: usize = 4;
 
 impl ProductBlocks {
     /// For `rows` that each bring `touched` floats into cache.
-    pub fn new(rows: usize, panels: usize, touched: usize, threads: usize) -> Self {
+    pub(super) fn new(rows: usize, panels: usize, touched: usize, threads: usize) -> Self {
         let mut most = most_rows(touched);
         if threads > 1 {
             let even = rows.div_ceil(threads * BLOCKS_A_THREAD);
@@ -97,12 +97,12 @@ impl ProductBlocks {
         }
     }
 
-    pub fn tasks(self) -> usize {
+    pub(super) fn tasks(self) -> usize {
         self.rows.tasks() * self.panels.tasks()
     }
 
     /// The rows and panels of block `task`.
-    pub fn of(self, task: usize) -> (Range<usize>, Range<usize>) {
+    pub(super) fn of(self, task: usize) -> (Range<usize>, Range<usize>) {
         let (row, column) = (task / self.panels.tasks(), task % self.panels.tasks());
         (self.rows.range(row), self.panels.range(column))
     }

@@ -32,7 +32,7 @@ pub(in crate::compute) enum StepMethod {
 
 impl StepMethod {
     /// Chooses the method for `kernel`; `entry` says that the input is channels-first.
-    pub fn new(
+    pub(crate) fn new(
         kernel: StepKernel,
         input: TensorView,
         output: TensorView,
@@ -53,7 +53,7 @@ impl StepMethod {
     }
 
     /// Floats of the step's weights as the method reads them.
-    pub fn weight_floats(&self) -> usize {
+    pub(crate) fn weight_floats(&self) -> usize {
         match self {
             StepMethod::Simple => 0,
             StepMethod::Convolution(c) => c.weight_floats(),
@@ -62,7 +62,7 @@ impl StepMethod {
     }
 
     /// The convolution it computes, or `None` if it computes none.
-    pub fn conv(&self) -> Option<Conv2d> {
+    pub(crate) fn conv(&self) -> Option<Conv2d> {
         match self {
             StepMethod::Simple => None,
             StepMethod::Convolution(c) => Some(c.conv),
@@ -71,7 +71,7 @@ impl StepMethod {
     }
 
     /// Lays weights out; `packed` has [`StepMethod::weight_floats`] zeros.
-    pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+    pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         match self {
             StepMethod::Simple => {}
             StepMethod::Convolution(c) => c.pack(filters, packed),
@@ -80,7 +80,7 @@ impl StepMethod {
     }
 
     /// Floats of zeros that the method reads for taps outside of an image.
-    pub fn zeros(&self) -> usize {
+    pub(crate) fn zeros(&self) -> usize {
         match self {
             StepMethod::Simple | StepMethod::Winograd(_) => 0,
             StepMethod::Convolution(c) => c.zeros(),
@@ -90,7 +90,7 @@ impl StepMethod {
 
 impl PlannedStep {
     /// Tasks of each phase; 0 where there is no such phase.
-    pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+    pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
         match &self.method {
             StepMethod::Convolution(c) => c.phases(samples, threads),
             StepMethod::Winograd(w) => w.phases(samples, threads),
@@ -99,7 +99,7 @@ impl PlannedStep {
     }
 
     /// Scratch for up to `samples` on up to `threads`.
-    pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
+    pub(crate) fn scratch(&self, samples: usize, threads: usize) -> Scratch {
         match &self.method {
             StepMethod::Convolution(c) => c.scratch(samples),
             StepMethod::Winograd(w) => w.scratch(samples, threads),
@@ -113,7 +113,7 @@ impl PlannedStep {
     /// The call is of this step; its family is available, its memory has room for
     /// `samples` and the step's scratch; the phases before are done, each task of this one
     /// runs once, and nothing else uses the memory.
-    pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+    pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         // SAFETY: handed on.
         unsafe {
             match &self.method {

@@ -25,7 +25,7 @@ pub(super) struct Base {
 
 impl Base {
     /// When `event`, recorded after this one, happened.
-    pub fn time_of(&self, event: &CudaEvent) -> Result<Instant, DriverError> {
+    pub(super) fn time_of(&self, event: &CudaEvent) -> Result<Instant, DriverError> {
         let after = self.event.elapsed_ms(event)?.max(0.0);
         Ok(self.at + Duration::from_secs_f64(f64::from(after) / 1e3))
     }
@@ -40,13 +40,13 @@ pub(super) struct GpuClock {
 
 impl GpuClock {
     /// On `stream`, which nobody else uses.
-    pub fn new(stream: Arc<CudaStream>) -> Result<Self, DriverError> {
+    pub(super) fn new(stream: Arc<CudaStream>) -> Result<Self, DriverError> {
         let base = Mutex::new(Arc::new(mark(&stream)?));
         Ok(GpuClock { stream, base })
     }
 
     /// The base for an event that is recorded next.
-    pub fn base(&self) -> Result<Arc<Base>, DriverError> {
+    pub(super) fn base(&self) -> Result<Arc<Base>, DriverError> {
         let mut base = lock(&self.base);
         if base.at.elapsed() > FRESH {
             *base = Arc::new(mark(&self.stream)?);

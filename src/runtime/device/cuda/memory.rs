@@ -33,7 +33,10 @@ unsafe impl Sync for DriverPool {}
 impl MemoryPool {
     /// Keeps freed memory mapped (by default it goes back at every synchronisation), and
     /// never lets one stream wait for another to reuse a block.
-    pub fn new(context: Arc<CudaContext>, stream: Arc<CudaStream>) -> Result<Self, DriverError> {
+    pub(super) fn new(
+        context: Arc<CudaContext>,
+        stream: Arc<CudaStream>,
+    ) -> Result<Self, DriverError> {
         // SAFETY: the device is that of a live context.
         let pool = unsafe { result::device::get_default_mem_pool(context.cu_device()) }?;
         set(pool, Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
@@ -47,7 +50,10 @@ impl MemoryPool {
     }
 
     /// Memory that every stream may use: it is there when this returns.
-    pub fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Arc<dyn DeviceMemory>, GpuError> {
+    pub(super) fn allocate(
+        self: &Arc<Self>,
+        bytes: usize,
+    ) -> Result<Arc<dyn DeviceMemory>, GpuError> {
         self.context.bind_to_thread().map_err(gpu_error)?;
         let wanted = bytes.max(1);
         let refused = |error| match gpu_error(error) {
@@ -67,7 +73,7 @@ impl MemoryPool {
     }
 
     /// What the driver says of the pool and of the device, once what was freed is free.
-    pub fn usage(&self) -> Result<Usage, GpuError> {
+    pub(super) fn usage(&self) -> Result<Usage, GpuError> {
         self.stream.synchronize().map_err(gpu_error)?;
         let (free, total) = self.context.mem_get_info().map_err(gpu_error)?;
         let of = |attribute| read(self.pool.0, attribute).map_err(gpu_error);

@@ -22,7 +22,7 @@ static LIBRARY: OnceLock<Option<Nvml>> = OnceLock::new();
 
 /// How the GPU at `bus_id` (`0000:3b:00.0`) is doing: read in a thread of its own, at most
 /// once a second.
-pub fn gauges(bus_id: &str) -> Gauges {
+pub(super) fn gauges(bus_id: &str) -> Gauges {
     sampler(bus_id).latest()
 }
 

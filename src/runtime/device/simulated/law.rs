@@ -109,7 +109,7 @@ struct Active {
 
 impl Units {
     /// Nothing under way.
-    pub fn new(units: u32) -> Self {
+    pub(super) fn new(units: u32) -> Self {
         Units {
             units,
             active: Vec::new(),
@@ -118,7 +118,7 @@ impl Units {
     }
 
     /// An operation is ready to run.
-    pub fn enter(&mut self, at: u64, job: JobId, kernel: Kernel) {
+    pub(super) fn enter(&mut self, at: u64, job: JobId, kernel: Kernel) {
         self.progress(at);
         self.active.push(Active {
             job,
@@ -131,12 +131,12 @@ impl Units {
     }
 
     /// When the next operation is done.
-    pub fn next_end(&self) -> Option<u64> {
+    pub(super) fn next_end(&self) -> Option<u64> {
         self.active.iter().map(|a| a.ends).min()
     }
 
     /// Takes out the operations that are done.
-    pub fn take_done(&mut self, at: u64) -> Vec<JobId> {
+    pub(super) fn take_done(&mut self, at: u64) -> Vec<JobId> {
         if self.next_end().is_none_or(|end| end > at) {
             return Vec::new();
         }

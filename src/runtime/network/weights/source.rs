@@ -130,7 +130,7 @@ const PIECE: usize = 4 << 20;
 
 impl<'a> ByteSource<'a> {
     /// A place in pieces.
-    pub fn pieces(self, place: &Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub(super) fn pieces(self, place: &Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let end = place.end;
         let starts = place.clone().step_by(PIECE);
         starts.map(move |start| self.look(start..end.min(start + PIECE)))
@@ -145,7 +145,7 @@ impl<'a> ByteSource<'a> {
 
     /// Whether float32 can be read where they are. A mapping begins at a page, so a place
     /// in it is as aligned as its offset.
-    pub fn is_readable_in_place(self, place: &Range<usize>) -> bool {
+    pub(super) fn is_readable_in_place(self, place: &Range<usize>) -> bool {
         let aligned = place.start.is_multiple_of(align_of::<f32>());
         matches!(self, ByteSource::Mapped(_)) && cfg!(target_endian = "little") && aligned
     }

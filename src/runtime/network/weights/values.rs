@@ -28,7 +28,7 @@ pub(super) enum ValueType {
 
 impl ValueType {
     /// The type that a header calls by this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         let all = [
             ValueType::F32,
             ValueType::F64,
@@ -39,7 +39,7 @@ impl ValueType {
     }
 
     /// What a header calls it.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             ValueType::F32 => "F32",
             ValueType::F64 => "F64",

@@ -42,7 +42,7 @@ const FEW_CHANNELS: usize = 16;
 
 impl Convolution {
     /// `entry` says that the input is channels-first.
-    pub fn new(
+    pub(crate) fn new(
         conv: Conv2d,
         input: TensorView,
         output: TensorView,
@@ -85,12 +85,12 @@ impl Convolution {
         self.narrow.map_or(self.conv.groups, |_| 1)
     }
 
-    pub fn weight_floats(&self) -> usize {
+    pub(crate) fn weight_floats(&self) -> usize {
         self.matrices() * self.panels.floats()
     }
 
     /// Lays weights out; `packed` has [`Convolution::weight_floats`] zeros.
-    pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+    pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         match self.narrow {
             None => filters.pack(self.panels, packed),
             Some(width) => filters.pack_narrow(width, self.panels, packed),
@@ -103,7 +103,7 @@ impl Convolution {
     }
 
     /// Floats of zeros that stand for a tap outside of the image, for every group.
-    pub fn zeros(&self) -> usize {
+    pub(crate) fn zeros(&self) -> usize {
         self.reads.depth.max(self.read.channels)
     }
 
@@ -113,7 +113,7 @@ impl Convolution {
         ProductBlocks::new(rows, panels, self.reads.touched(), threads)
     }
 
-    pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+    pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
         let product = self.blocks(samples, threads).tasks();
         if self.is_prepared() {
             let copies = copied_lines(self.read, samples, threads).tasks();
@@ -124,7 +124,7 @@ impl Convolution {
     }
 
     /// Enough for up to `samples`.
-    pub fn scratch(&self, samples: usize) -> Scratch {
+    pub(crate) fn scratch(&self, samples: usize) -> Scratch {
         let rows = samples * self.output.pixels();
         Scratch {
             own: 0,
@@ -139,7 +139,7 @@ impl Convolution {
 
     /// # Safety
     /// As [`PlannedStep::run`](super::step::PlannedStep::run).
-    pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+    pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         // SAFETY: handed on.
         unsafe {
             if self.is_prepared() && phase == 0 {

@@ -24,7 +24,7 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    pub fn new(conv: Conv2d, from: TensorView, to: TensorView, padded: bool) -> Self {
+    pub(super) fn new(conv: Conv2d, from: TensorView, to: TensorView, padded: bool) -> Self {
         let kernel = conv.kernel;
         let inside = padded || conv.padding.width == 0;
         let gapless = from.pitch == from.channels && conv.dilation == 1 && conv.groups == 1;
@@ -47,7 +47,7 @@ impl Reads {
     }
 
     /// Floats of input that another output pixel brings into cache.
-    pub fn touched(&self) -> usize {
+    pub(super) fn touched(&self) -> usize {
         let step = if self.conv.kernel.area() == 1 {
             1
         } else {
@@ -58,7 +58,7 @@ impl Reads {
 
     /// Writes the offsets of output pixels `rows` (counted over all samples), tap after
     /// tap, counted from the slot's start; `zeros` for what is outside of the image.
-    pub fn list(&self, rows: Range<usize>, zeros: usize, offsets: &mut Vec<usize>) {
+    pub(super) fn list(&self, rows: Range<usize>, zeros: usize, offsets: &mut Vec<usize>) {
         offsets.clear();
         let columns = if self.by_line {
             1

@@ -27,7 +27,7 @@ impl TileAxis {
     ///
     /// Rounding grows with points and taps. These keep a convolution within 1e-5 of its
     /// largest answer, 8 points for 5 taps on both sides would not (1e-4).
-    pub fn all(taps: usize) -> impl Iterator<Item = TileAxis> {
+    pub(super) fn all(taps: usize) -> impl Iterator<Item = TileAxis> {
         let points: &[usize] = match taps {
             1 => &[1],
             3 => &[4, 6, 8],
@@ -43,13 +43,13 @@ impl TileAxis {
     }
 
     /// Tiles along a side of `side` outputs.
-    pub fn tiles(self, side: usize) -> usize {
+    pub(super) fn tiles(self, side: usize) -> usize {
         side.div_ceil(self.outputs)
     }
 
     /// The filter's transform: a row of `taps` factors for each point. With the points
     /// p_i, row i is `p_i^j / Π(p_i - p_k)`, that of infinity the last tap.
-    pub fn filter(self) -> Vec<Vec<f64>> {
+    pub(super) fn filter(self) -> Vec<Vec<f64>> {
         if self.points == 1 {
             return vec![vec![1.0]];
         }

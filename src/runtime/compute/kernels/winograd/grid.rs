@@ -28,13 +28,13 @@ pub(super) struct Spot {
 impl Spot {
     /// The output pixel `(y, x)` of the tile, counted over all samples.
     #[inline(always)]
-    pub fn output(self, view: TensorView, y: usize, x: usize) -> usize {
+    pub(super) fn output(self, view: TensorView, y: usize, x: usize) -> usize {
         (self.sample * view.height + self.y + y) * view.width + self.x + x
     }
 }
 
 impl TileGrid {
-    pub fn new(
+    pub(super) fn new(
         sides: [TileAxis; 2],
         padding: [usize; 2],
         input: TensorView,
@@ -49,16 +49,16 @@ impl TileGrid {
     }
 
     /// Tiles of one sample.
-    pub fn tiles(&self) -> usize {
+    pub(super) fn tiles(&self) -> usize {
         self.tiles[0] * self.tiles[1]
     }
 
     /// Points of one tile.
-    pub fn points(&self) -> usize {
+    pub(super) fn points(&self) -> usize {
         self.sides[0].points * self.sides[1].points
     }
 
-    pub fn spot(&self, tile: usize) -> Spot {
+    pub(super) fn spot(&self, tile: usize) -> Spot {
         let (line, column) = (tile / self.tiles[1], tile % self.tiles[1]);
         Spot {
             sample: line / self.tiles[0],
@@ -69,14 +69,14 @@ impl TileGrid {
 
     /// Which of a tile's points along a side (0 for height, 1 for width) lie inside of
     /// the image, for the tile whose first output is at `at`: from, and up to.
-    pub fn inside(&self, side: usize, at: usize) -> [usize; 2] {
+    pub(super) fn inside(&self, side: usize, at: usize) -> [usize; 2] {
         let (padding, points) = (self.padding[side], self.sides[side].points);
         let end = (self.input[side] + padding).saturating_sub(at).min(points);
         [padding.saturating_sub(at).min(end), end]
     }
 
     /// The grid of one tile that lies in an image of its own, without padding.
-    pub fn alone(self) -> TileGrid {
+    pub(super) fn alone(self) -> TileGrid {
         TileGrid {
             padding: [0; 2],
             input: self.sides.map(|side| side.points),
@@ -87,7 +87,11 @@ impl TileGrid {
 
     /// The input pixels of the tile at `spot` that the image has: the number of each
     /// within the tile, and in the view, counted over all samples.
-    pub fn pixels(&self, view: TensorView, spot: Spot) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn pixels(
+        &self,
+        view: TensorView,
+        spot: Spot,
+    ) -> impl Iterator<Item = (usize, usize)> {
         let rows = self.inside(0, spot.y);
         let columns = self.inside(1, spot.x);
         let (first, points) = (self.first_pixel(view, spot), self.sides[1].points);
@@ -100,7 +104,7 @@ impl TileGrid {
 
     /// The input pixel under the first point, counted over all samples; it may lie outside
     /// of the image.
-    pub fn first_pixel(&self, view: TensorView, spot: Spot) -> isize {
+    pub(super) fn first_pixel(&self, view: TensorView, spot: Spot) -> isize {
         let y = spot.y as isize - self.padding[0] as isize;
         let x = spot.x as isize - self.padding[1] as isize;
         ((spot.sample * view.height) as isize + y) * view.width as isize + x

@@ -49,7 +49,7 @@ const LEAST_TILES: usize = 24;
 
 impl Winograd {
     /// Where the algorithm is expected to win; none where it cannot be used or does not.
-    pub fn new(
+    pub(crate) fn new(
         conv: Conv2d,
         input: TensorView,
         output: TensorView,
@@ -75,12 +75,12 @@ impl Winograd {
         self.grid.points() * self.panels.floats()
     }
 
-    pub fn weight_floats(&self) -> usize {
+    pub(crate) fn weight_floats(&self) -> usize {
         let taps = self.conv.kernel.area();
         self.transformed_floats() + Signs::count(self.input.channels, taps, self.conv.channels)
     }
 
-    pub fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+    pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         let (transformed, signs) = packed.split_at_mut(self.transformed_floats());
         filters::pack(filters, self.grid.sides, self.panels, transformed);
         Signs::pack(filters, bytemuck::cast_slice_mut(signs));
@@ -117,7 +117,7 @@ impl Winograd {
         (threads == 1 || tiles >= few_tiles(threads)).then_some(blocks)
     }
 
-    pub fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+    pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
         match self.blocks(samples, threads) {
             Some(blocks) => [blocks.tasks(), 0, 0],
             None => {
@@ -138,7 +138,7 @@ impl Winograd {
     }
 
     /// Enough for up to `samples` on up to `threads`, alone and together.
-    pub fn scratch(&self, samples: usize, threads: usize) -> Scratch {
+    pub(crate) fn scratch(&self, samples: usize, threads: usize) -> Scratch {
         let tiles = self.tiles(samples);
         let alone = tiles.min(self.most());
         let together = tiles.min(few_tiles(threads));
@@ -152,7 +152,7 @@ impl Winograd {
 
     /// # Safety
     /// As [`PlannedStep::run`](super::step::PlannedStep::run).
-    pub unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+    pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         let all = 0..self.grid.points() * self.panels.count();
         // SAFETY: handed on; blocks have scratch of their own, and tasks that work together
         // transform disjoint tiles or multiply into disjoint columns.

@@ -41,7 +41,7 @@ pub(super) struct Special {
 
 impl Special {
     /// Looks through all channels of the tile at `spot`.
-    pub fn of(grid: &TileGrid, input: InputPixels<'_>, spot: Spot) -> Self {
+    pub(super) fn of(grid: &TileGrid, input: InputPixels<'_>, spot: Spot) -> Self {
         let [rows, columns] = grid.sides;
         let mut special = Special {
             columns: columns.points,
@@ -77,7 +77,7 @@ impl Special {
 
     /// A power of two that brings the tile's values to where nothing overflows when they
     /// are divided by it.
-    pub fn factor(&self) -> f32 {
+    pub(super) fn factor(&self) -> f32 {
         match self.largest > LARGE {
             // The value without its fraction.
             true => f32::from_bits(self.largest.to_bits() & INFINITY).min(MOST),
@@ -92,7 +92,7 @@ impl Special {
     }
 
     /// Whether every output is NaN.
-    pub fn is_hopeless(&self, grid: &TileGrid) -> bool {
+    pub(super) fn is_hopeless(&self, grid: &TileGrid) -> bool {
         let [rows, columns] = grid.sides.map(|side| side.outputs);
         let mut all = (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x)));
         all.all(|(y, x)| self.window(y, x) & self.nan != 0)
@@ -100,7 +100,7 @@ impl Special {
 
     /// The tile's finite values over [`Special::factor`], zeros for the others and around
     /// the image: `rows · columns` pixels.
-    pub fn tamed(
+    pub(super) fn tamed(
         &self,
         grid: &TileGrid,
         input: InputPixels<'_>,
@@ -149,7 +149,12 @@ pub(super) struct Repair<'a> {
 }
 
 impl<'a> Repair<'a> {
-    pub fn of(grid: &TileGrid, input: InputPixels<'_>, spot: Spot, signs: Signs<'a>) -> Self {
+    pub(super) fn of(
+        grid: &TileGrid,
+        input: InputPixels<'_>,
+        spot: Spot,
+        signs: Signs<'a>,
+    ) -> Self {
         let special = Special::of(grid, input, spot);
         let mut infinities = Vec::new();
         if special.infinite != 0 && !special.is_hopeless(grid) {
@@ -171,7 +176,7 @@ impl<'a> Repair<'a> {
     }
 
     /// The outputs of a vector of `lanes` channels from `channel` on, `width` a line.
-    pub fn outputs(
+    pub(super) fn outputs(
         &self,
         outputs: &mut [[f32; MAX_LANES]],
         width: usize,
@@ -265,12 +270,12 @@ pub(super) struct Signs<'a> {
 
 impl Signs<'_> {
     /// Words for so many inputs, taps and outputs.
-    pub fn count(inputs: usize, taps: usize, outputs: usize) -> usize {
+    pub(super) fn count(inputs: usize, taps: usize, outputs: usize) -> usize {
         inputs * taps * outputs.div_ceil(WORD) * 2
     }
 
     /// Fills `words`.
-    pub fn pack(filters: Filters<'_>, words: &mut [u32]) {
+    pub(super) fn pack(filters: Filters<'_>, words: &mut [u32]) {
         let taps = filters.conv.kernel.area();
         let outputs = filters.conv.channels;
         for out in 0..outputs {
