@@ -49,7 +49,7 @@ fn main() -> Result<()> {
     let during = Client::run(&engine, quiz, || {
         for _ in 0..RELOADS {
             let next = random_neighbour(&engine, &mut random);
-            engine.reload(&next, |_| {})?;
+            engine.apply_setup(&engine.setup().with_matrix(next), &mut |_| {})?;
             // So that requests see each matrix, and the client more than one.
             thread::park_timeout(Duration::from_millis(10));
         }

@@ -31,7 +31,8 @@ pub fn run() -> Result<()> {
         let samples = bed.samples()?;
         for policy in POLICIES {
             let wait = Wait::millis(5);
-            engine.set_policy(PolicyKind::named(policy, wait).map_err(anyhow::Error::msg)?)?;
+            let named = PolicyKind::named(policy, wait).map_err(anyhow::Error::msg)?;
+            engine.apply_setup(&engine.setup().with_policy(named), &mut |_| {})?;
             CLIENTS.flood(&engine, &samples, TIME / 4)?;
             let (rate, spans) = watched(&engine, || CLIENTS.flood(&engine, &samples, TIME))?;
             let line = json!({

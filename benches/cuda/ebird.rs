@@ -111,7 +111,8 @@ impl Stage {
 
     /// Sets the policy; samples a second under steady load, the better number of clients.
     fn throughput(&self, policy: PolicyKind) -> Result<f64> {
-        self.engine.set_policy(policy)?;
+        let setup = self.engine.setup().with_policy(policy);
+        self.engine.apply_setup(&setup, &mut |_| {})?;
         let mut best: f64 = 0.0;
         for clients in CLIENTS {
             let flood = clients.flood(&self.engine, &self.samples, TIME)?;

@@ -49,7 +49,7 @@ fn alternate(bed: &Bed, overlapped: bool) -> Result<(Vec<f64>, Vec<f64>)> {
         false => PolicyKind::OptWait { wait },
     };
     let engine = bed.serve(&["cuda:0"], SIZE as i64)?;
-    engine.set_policy(policy)?;
+    engine.apply_setup(&engine.setup().with_policy(policy), &mut |_| {})?;
     let samples = bed.samples()?;
     let mut loops = Bare::new(bed, SIZE)?;
     let (mut ours, mut bare) = (Vec::new(), Vec::new());

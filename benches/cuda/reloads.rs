@@ -35,13 +35,13 @@ pub fn run(words: &[String]) -> Result<()> {
         reference: &reference(&engine, samples.values())?,
         tolerance: TOLERANCE,
     };
-    let first = engine.matrix();
+    let first = engine.setup();
     // Once before anything is counted: what is made at first use stays.
     reload(&engine, count / 10, 1)?;
-    engine.reload(&first, |_| {})?;
+    engine.apply_setup(&first, &mut |_| {})?;
     let before = bed.settled_bytes()?;
     let client = Client::run(&engine, quiz, || reload(&engine, count, 7))?;
-    engine.reload(&first, |_| {})?;
+    engine.apply_setup(&first, &mut |_| {})?;
     let after = bed.settled_bytes()?;
     let line = json!({
         "reloads": count,
@@ -63,7 +63,7 @@ fn reload(engine: &Engine, count: usize, seed: u64) -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for _ in 0..count {
         let next = random_neighbour(engine, &mut random);
-        engine.reload(&next, |_| {})?;
+        engine.apply_setup(&engine.setup().with_matrix(next), &mut |_| {})?;
         // So that requests see each matrix.
         thread::park_timeout(Duration::from_millis(10));
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::allocation::UndoHistory;
 use crate::metrics::Reading;
 use crate::serving::Setup;
+
+use super::judge::Baseline;
 
 /// What a probation compares, and what history remembers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,45 +63,47 @@ pub enum MarkKind {
 }
 
 /// Marks, setups that ran, and what can be brought back. All bounded.
-pub(crate) struct ChangeLog {
+#[derive(Clone, Debug)]
+pub(super) struct ChangeLog {
     marks: VecDeque<Mark>,
     ran: VecDeque<Ran>,
     /// When what runs began.
     since: Reading,
     /// Answers mean something, so that labels do.
     graded: bool,
-    pub undo: UndoHistory<Setup>,
 }
 
 const MOST_MARKS: usize = 64;
 const MOST_RAN: usize = 32;
 
 impl ChangeLog {
-    pub fn new(setup: Setup, since: Reading, graded: bool) -> Self {
+    /// Begins with what runs and what was done by now.
+    pub(super) fn new(setup: Setup, since: Reading, graded: bool) -> Self {
         let mut new = ChangeLog {
             marks: VecDeque::new(),
             ran: VecDeque::new(),
             since: Reading::default(),
             graded,
-            undo: UndoHistory::default(),
         };
         new.runs(setup, since, "start".into());
         new
     }
 
-    pub fn mark(&mut self, at: Duration, kind: MarkKind, text: String) {
+    /// Writes down that something changed.
+    pub(super) fn mark(&mut self, at: Duration, kind: MarkKind, text: String) {
         if self.marks.len() >= MOST_MARKS {
             self.marks.pop_front();
         }
         self.marks.push_back(Mark { at, kind, text });
     }
 
-    pub fn marks(&self) -> Vec<Mark> {
+    /// Returns what changed, oldest first.
+    pub(super) fn marks(&self) -> Vec<Mark> {
         self.marks.iter().cloned().collect()
     }
 
     /// Another setup runs from now on.
-    pub fn runs(&mut self, setup: Setup, now: Reading, why: String) {
+    pub(super) fn runs(&mut self, setup: Setup, now: Reading, why: String) {
         let did = self.measured(&now.since(&self.since));
         let mut number = 1;
         if let Some(last) = self.ran.back_mut() {
@@ -123,7 +126,7 @@ impl ChangeLog {
     }
 
     /// What ran, oldest first; the last one runs, and did what it did until `now`.
-    pub fn history(&self, now: &Reading) -> Vec<Ran> {
+    pub(super) fn history(&self, now: &Reading) -> Vec<Ran> {
         let mut ran: Vec<Ran> = self.ran.iter().cloned().collect();
         if let Some(last) = ran.last_mut() {
             last.did = self.measured(&now.since(&self.since));
@@ -132,20 +135,29 @@ impl ChangeLog {
     }
 
     /// When what runs began.
-    pub fn since(&self) -> &Reading {
+    pub(super) fn since(&self) -> &Reading {
         &self.since
     }
 
     /// The same without labels where those say nothing.
-    pub fn graded(&self, mut period: Reading) -> Reading {
+    pub(super) fn graded(&self, mut period: Reading) -> Reading {
         if !self.graded {
             (period.labelled, period.right) = (0, 0);
         }
         period
     }
 
+    /// The same of what was done before a change.
+    pub(super) fn graded_baseline(&self, before: Baseline) -> Baseline {
+        let pieces = before.pieces.into_iter();
+        Baseline {
+            whole: self.graded(before.whole),
+            pieces: pieces.map(|piece| self.graded(piece)).collect(),
+        }
+    }
+
     /// What happened in a time, as history remembers it.
-    pub fn measured(&self, period: &Reading) -> Measured {
+    pub(super) fn measured(&self, period: &Reading) -> Measured {
         let [p50, p90, p99] = period.latency.quantiles([0.5, 0.9, 0.99]);
         let answered = period.answered > 0;
         Measured {

@@ -1,14 +1,23 @@
 //! Changes of what runs: what is applied, undone, put on probation and remembered.
+//!
+//! [`ChangeMachine`] decides and has no clock, lock or thread; [`Changes`] drives it over an
+//! engine; [`Judge`] says whether what is on probation does worse than what ran before.
 
 mod change_log;
+mod driver;
+mod event;
 mod judge;
 mod limit;
+mod machine;
 mod probation;
+mod status;
 mod terms;
 
-pub(crate) use change_log::ChangeLog;
 pub use change_log::{Mark, MarkKind, Measured, Ran};
+pub use driver::{ChangeJournal, Changes};
+pub use event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
 pub use judge::{Baseline, Judge, JudgeVerdict};
-pub(crate) use probation::RunningProbation;
+pub use machine::ChangeMachine;
 pub use probation::{Probation, ProbationState};
+pub use status::{ChangeStatus, ReloadState, ReloadView};
 pub use terms::{Check, Limited, Terms};

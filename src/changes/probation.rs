@@ -39,7 +39,8 @@ pub enum ProbationState {
 }
 
 /// A probation and what it is measured from.
-pub(crate) struct RunningProbation {
+#[derive(Clone, Debug)]
+pub(super) struct RunningProbation {
     pub view: Probation,
     judge: Judge,
     /// What was done before it began to count.
@@ -57,7 +58,7 @@ const SELDOM: Duration = Duration::from_millis(250);
 
 impl RunningProbation {
     /// Begins now, where `before` is what ran before did.
-    pub fn new(
+    pub(super) fn new(
         terms: Terms,
         before: &Baseline,
         measured: Measured,
@@ -80,17 +81,18 @@ impl RunningProbation {
         }
     }
 
-    pub fn is_watching(&self) -> bool {
+    /// Whether it is not decided yet.
+    pub(super) fn is_watching(&self) -> bool {
         self.view.state == ProbationState::Watching
     }
 
     /// How long to wait before it is looked at again.
-    pub fn pause(&self) -> Duration {
+    pub(super) fn pause(&self) -> Duration {
         (self.view.terms.lasts / LOOKS).clamp(OFTEN, SELDOM)
     }
 
     /// Looks at what was done by now.
-    pub fn look(
+    pub(super) fn look(
         &mut self,
         now: &Reading,
         in_flight: usize,

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::{reading, words};
+use crate::reading;
+use crate::words;
 
 /// The files of one ensemble.
 #[derive(Clone, Debug)]

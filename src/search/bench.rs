@@ -7,7 +7,7 @@ use crate::allocation::Matrix;
 use crate::device::Devices;
 use crate::ensemble::{Ensemble, Samples};
 use crate::load::{Run, Until, saturate};
-use crate::serving::{Engine, EngineError, EngineOptions, PredictorFactory, ReloadError};
+use crate::serving::{ApplyError, Engine, EngineError, EngineOptions, PlanError, PredictorFactory};
 
 use super::control::Control;
 use super::error::{SearchError, Stopped};
@@ -63,9 +63,10 @@ impl BenchEvaluator {
             }
             return Ok(fits);
         };
-        match engine.reload(matrix, |_| {}) {
+        let setup = engine.setup().with_matrix(matrix.clone());
+        match engine.apply_setup(&setup, &mut |_| {}) {
             Ok(_) => Ok(true),
-            Err(ReloadError::DoesNotFit(_) | ReloadError::Worker(_)) => Ok(false),
+            Err(ApplyError::Plan(PlanError::DoesNotFit(_)) | ApplyError::Worker(_)) => Ok(false),
             Err(other) => Err(other.into()),
         }
     }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::allocation::{DoesNotFit, InvalidMatrix};
-use crate::serving::{EngineError, ReloadError};
+use crate::serving::{ApplyError, EngineError};
 
 /// The search was cancelled.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl From<EngineError> for SearchError {
     }
 }
 
-impl From<ReloadError> for SearchError {
-    fn from(error: ReloadError) -> Self {
+impl From<ApplyError> for SearchError {
+    fn from(error: ApplyError) -> Self {
         SearchError::Evaluation(error.to_string())
     }
 }

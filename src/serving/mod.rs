@@ -12,6 +12,8 @@ mod door;
 mod flaws;
 mod lanes;
 mod live;
+mod notice;
+mod plan;
 mod policy;
 mod pool;
 mod queue;
@@ -36,9 +38,13 @@ pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
     BuildError, DeviceCapabilities, DeviceVitals, DriverError, Engine, EngineError, EngineOptions,
-    Failure, FakeFactory, GpuRunner, Graded, Loss, LossReason, NetworkFactory, Observed, Outcome,
-    Panicked, Pending, PredictorFactory, Programs, ReloadError, Reply, Request, Reservation,
-    SPAN_BOUND, Settlements, Staged,
+    Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss, LossReason, NetworkFactory,
+    Observed, Outcome, Panicked, Pending, PredictorFactory, Programs, Reply, Request, Reservation,
+    ReserveError, SPAN_BOUND, Settlements, Staged,
+};
+pub use notice::LogLevel;
+pub use plan::{
+    ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, SettingChange,
 };
 pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;

@@ -44,7 +44,17 @@ impl Setup {
         }
     }
 
+    /// The same with another policy.
+    #[must_use]
+    pub fn with_policy(&self, policy: PolicyKind) -> Self {
+        Setup {
+            policy,
+            ..self.clone()
+        }
+    }
+
     /// The same with another matrix.
+    #[must_use]
     pub fn with_matrix(&self, matrix: Matrix) -> Self {
         Setup {
             matrix,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::allocation::Difference;
-use crate::changes::Terms;
+use crate::changes::{ChangeRefusal, Terms};
 use crate::load::LoadPattern;
 use crate::search::Method;
 use crate::serving::Setup;
@@ -93,3 +93,9 @@ pub struct Prediction {
 #[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
 #[error("{0}")]
 pub struct Refusal(pub String);
+
+impl From<ChangeRefusal> for Refusal {
+    fn from(refusal: ChangeRefusal) -> Self {
+        Refusal(refusal.to_string())
+    }
+}

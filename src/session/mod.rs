@@ -19,12 +19,12 @@ pub mod wire;
 
 pub use crate::changes::{
     Baseline, Check, Judge, JudgeVerdict, Limited, Mark, MarkKind, Measured, Probation,
-    ProbationState, Ran, Terms,
+    ProbationState, Ran, ReloadState, ReloadView, Terms,
 };
 pub use crate::load::LoadPattern;
 pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
-pub use crate::serving::Setup;
+pub use crate::serving::{LogLevel, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Refusal, Slowdown};
 pub use contribution::MemberContribution;
@@ -34,8 +34,8 @@ pub use live::LiveSession;
 pub use lost_requests::{Lost, LostRequests};
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
-    Accuracy, Counters, DeviceView, EntryView, Health, LoadView, LogEntry, LogLevel, MemberView,
-    Proposal, ReloadState, ReloadView, SearchState, SearchView, Snapshot, ThroughputView,
+    Accuracy, Counters, DeviceView, EntryView, Health, LoadView, LogEntry, MemberView, Proposal,
+    SearchState, SearchView, Snapshot, ThroughputView,
 };
 pub use target::Target;
 pub use watching::{Audience, Pace, Play, Playback, RecordingView};

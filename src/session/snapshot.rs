@@ -7,14 +7,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::{Cell, Matrix};
-use crate::changes::{Mark, Probation, Ran};
+use crate::changes::{Mark, Probation, Ran, ReloadView};
 use crate::compute::gpu::Precision;
 use crate::device::DeviceKind;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
 use crate::search::SearchProgress;
-use crate::serving::{Flaws, Setup};
+use crate::serving::{Flaws, LogLevel, Setup};
 
 use super::contribution::MemberContribution;
 use super::gpu_view::GpuView;
@@ -273,36 +273,10 @@ pub enum SearchState {
     Failed(String),
 }
 
-/// A reload, running or the last one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ReloadView {
-    /// Steps done and under way, in words.
-    pub steps: Vec<String>,
-    pub state: ReloadState,
-    pub elapsed: Duration,
-}
-
-/// Where a reload stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ReloadState {
-    Running,
-    Done,
-    /// Says why, and whether the old matrix serves.
-    Failed(String),
-}
-
 /// One line of the program's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
     pub at: Duration,
     pub level: LogLevel,
     pub text: String,
-}
-
-/// How grave a line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LogLevel {
-    Info,
-    Warn,
-    Error,
 }

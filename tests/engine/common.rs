@@ -6,8 +6,11 @@ use std::sync::Arc;
 use divisi::allocation::{Frame, Matrix};
 use divisi::device::gpu::GpuInfo;
 use divisi::device::{Devices, Host};
-use divisi::ensemble::{Ensemble, Files};
-use divisi::serving::{Engine, EngineOptions, FakeFactory, NetworkFactory, PredictorFactory};
+use divisi::ensemble::{Combination, Ensemble, Files, PolicyKind};
+use divisi::serving::{
+    ApplyError, Engine, EngineOptions, FakeFactory, NetworkFactory, Plan, PlanError,
+    PredictorFactory, Setup,
+};
 use divisi::session::{Command, LiveSession, Refusal, Session, Snapshot};
 
 use crate::wait::wait_for;
@@ -58,6 +61,27 @@ pub fn fakes(ensemble: &Ensemble) -> Arc<dyn PredictorFactory> {
     Arc::new(FakeFactory {
         classes: ensemble.classes,
     })
+}
+
+/// Moves an engine to `matrix` and changes nothing else.
+pub fn reload(engine: &Engine, matrix: &Matrix) -> Result<Plan, ApplyError> {
+    engine.apply_setup(&engine.setup().with_matrix(matrix.clone()), &mut |_| {})
+}
+
+/// Changes settings of what runs, at once.
+pub fn adjust(engine: &Engine, change: impl FnOnce(&mut Setup)) -> Result<(), PlanError> {
+    let mut setup = engine.setup();
+    change(&mut setup);
+    engine.adjust(&engine.plan(&setup)?);
+    Ok(())
+}
+
+pub fn set_policy(engine: &Engine, policy: PolicyKind) -> Result<(), PlanError> {
+    adjust(engine, |setup| setup.policy = policy)
+}
+
+pub fn set_combination(engine: &Engine, combination: Combination) -> Result<(), PlanError> {
+    adjust(engine, |setup| setup.combination = combination)
 }
 
 /// Applies `matrix` and changes nothing else.

@@ -10,7 +10,7 @@ use divisi::session::{
     Command, Health, LiveSession, LoadPattern, ReloadState, Session, Slowdown, Snapshot,
 };
 
-use crate::common::{apply, digits, everywhere, fakes, until};
+use crate::common::{apply, digits, everywhere, fakes, set_policy, until};
 
 /// A session with digits on `count` simulated devices; `spread` puts a worker of every
 /// member on each, else device 0 has them all.
@@ -45,7 +45,7 @@ fn a_simulated_device_answers_like_fake_members_and_says_that_it_is_simulated() 
     ] {
         let (engine, mut session) = session(1, true);
         let policy = policy.parse().expect("a policy");
-        engine.set_policy(policy).expect("powers of two");
+        set_policy(&engine, policy).expect("powers of two");
         let answer = engine
             .predict(Request::new(&[0.5; 64 * 37]))
             .expect("let in");

@@ -6,7 +6,7 @@ use divisi::ensemble::{Combination, Ensemble, RuleKind, label_of};
 use divisi::serving::{Detail, Engine, Failure, Flaw, FlawKind, Flaws, Request};
 use divisi::session::{LiveSession, LogLevel};
 
-use crate::common::{networks, start, until};
+use crate::common::{networks, set_combination, start, until};
 use crate::spoilt::{BAD, GOOD, Spoilt};
 
 fn spoilt() -> (Spoilt, Arc<Ensemble>) {
@@ -42,7 +42,7 @@ fn a_request_that_a_member_answers_with_nan_fails_and_names_it_under_every_rule(
     let (_folder, ensemble) = spoilt();
     let engine = engine(&ensemble);
     for rule in RuleKind::ALL {
-        engine.set_combination(by(&ensemble, rule)).expect("suits");
+        set_combination(&engine, by(&ensemble, rule)).expect("suits");
         let outcome = engine.predict(Request::new(&eleven())).expect("let in");
         let expected = Failure::NotFinite(vec![("spoilt".into(), 2)]);
         assert_eq!(outcome.clone(), Err(expected), "{rule:?}");
@@ -82,7 +82,7 @@ fn who_asks_is_told_which_rows_were_not_finite_and_has_no_class_for_them() {
     let (_folder, ensemble) = spoilt();
     let engine = engine(&ensemble);
     for rule in RuleKind::ALL {
-        engine.set_combination(by(&ensemble, rule)).expect("suits");
+        set_combination(&engine, by(&ensemble, rule)).expect("suits");
         let values = eleven();
         let request = Request::new(&values).detailed(Detail::Marked);
         let answer = engine.predict(request).expect("let in").expect("marked");
@@ -138,7 +138,7 @@ fn a_member_that_does_not_vote_spoils_nothing_and_is_counted() {
         let without = by(&ensemble, rule)
             .with_vote(1, false)
             .expect("one is left");
-        engine.set_combination(without).expect("suits");
+        set_combination(&engine, without).expect("suits");
         let outcome = engine.predict(Request::new(&BAD)).expect("let in");
         let answer = outcome.expect("answered");
         assert_eq!(answer.labels().next(), Some(Some(0)), "{rule:?}");
@@ -218,7 +218,7 @@ fn values_are_taken_as_they_are_and_only_by_rules_that_can() {
     let answer = engine.predict(Request::new(&[0.0, 3.0, -2.0, 0.0]));
     let answer = answer.expect("let in").expect("answered");
     assert_eq!(answer.rows().next(), Some(&[15.0, -10.0, 0.0][..]));
-    let refused = engine.set_combination(by(&ensemble, RuleKind::AverageLogits));
+    let refused = set_combination(&engine, by(&ensemble, RuleKind::AverageLogits));
     assert_eq!(
         refused.expect_err("no logits").to_string(),
         "combination: rule: `average-logits` needs probabilities of every member, and `sound` gives values"

@@ -9,6 +9,7 @@
 )]
 
 mod allocation;
+mod changes;
 mod combination;
 mod common;
 mod compute;
@@ -42,6 +43,7 @@ mod npy;
 mod owed;
 mod papers;
 mod papers_search;
+mod plans;
 mod pool;
 mod pool_memory;
 mod promises;

@@ -8,11 +8,11 @@ use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
 use divisi::ensemble::{BatchSize, CombinationRule};
 use divisi::serving::{
-    Engine, EngineOptions, Failure, NetworkFactory, PredictorFactory, ReloadError, Request,
-    Settlements,
+    ApplyError, Engine, EngineOptions, Failure, NetworkFactory, NoFallback, PlanError,
+    PredictorFactory, Request, ReserveError, Settlements,
 };
 
-use crate::common::{digits, everywhere, fakes, start, two_devices};
+use crate::common::{digits, everywhere, fakes, reload, set_combination, start, two_devices};
 use crate::wait::wait_until;
 
 /// A rule that panics when it folds, or when it finishes.
@@ -64,7 +64,7 @@ fn a_rule_that_panics_fails_its_requests_with_the_reason_and_nothing_else() {
                 };
                 assert!(why.contains(said), "{why}");
             }
-            engine.set_combination(by).expect("it was set before");
+            set_combination(&engine, by).expect("it was set before");
             let outcome = engine.predict(Request::new(&[0.5; 64 * 20]));
             assert_eq!(outcome.expect("let in").expect("answered").len(), 20);
         }
@@ -116,7 +116,7 @@ fn weights_leave_host_memory_with_the_last_worker_there() {
     // One of two workers leaves: the other shares the weights still.
     let cell = |device| Cell { device, member: 0 };
     let less = engine.matrix().with(cell(0), None).expect("valid");
-    engine.reload(&less, |_| {}).expect("reloads");
+    reload(&engine, &less).expect("reloads");
     assert_eq!(held(&factory), ensemble.members.len());
     drop(engine);
     assert_eq!(held(&factory), 0, "nobody is left");
@@ -133,23 +133,25 @@ fn who_measures_and_who_reloads_never_book_the_same_memory() {
     };
     let with = |size| running.with(cell, size).expect("valid");
     let (more, less) = (with(BatchSize::new(128)), with(None));
-    engine.plan_reload(&more).expect("it fits");
+    let setup = engine.setup().with_matrix(more.clone());
+    engine.plan(&setup).expect("it fits");
     let reserved = engine.reserve_rest(|| {}).expect("nobody reloads");
     let booked = engine.ledger(&running).expect("it runs").booked(0);
     let all = two_devices().memory_bytes(0);
     assert_eq!(reserved.free().memory_bytes(0), all - booked);
-    let refused = engine.reload(&more, |_| {});
-    assert!(matches!(refused, Err(ReloadError::Lent(_))), "{refused:?}");
+    let refused = reload(&engine, &more);
+    assert!(
+        matches!(refused, Err(ApplyError::Plan(PlanError::Lent(_)))),
+        "{refused:?}"
+    );
     assert!(matches!(
         engine.reserve_rest(|| {}).err(),
-        Some(ReloadError::Reserved)
+        Some(ReserveError::Reserved)
     ));
-    engine
-        .reload(&less, |_| {})
-        .expect("it needs no more than ran");
-    engine.reload(&running, |_| {}).expect("what ran fits");
+    reload(&engine, &less).expect("it needs no more than ran");
+    reload(&engine, &running).expect("what ran fits");
     drop(reserved);
-    engine.reload(&more, |_| {}).expect("all is free again");
+    reload(&engine, &more).expect("all is free again");
 }
 
 #[test]
@@ -171,10 +173,12 @@ fn who_measures_is_asked_to_leave_where_a_device_is_lost() {
         let mut fallback = running.clone();
         for member in 0..running.frame().members.len() {
             let cell = Cell { device: 0, member };
-            fallback = fallback.with(cell, None).map_err(|e| e.to_string())?;
+            fallback = fallback
+                .with(cell, None)
+                .map_err(|e| NoFallback(e.to_string()))?;
         }
         Ok(fallback)
     };
-    engine.lose_device(0, fallback, |_| {}).expect("moves");
+    engine.evacuate(0, &fallback, &mut |_| {}).expect("moves");
     measures.join().expect("it left");
 }

@@ -15,7 +15,9 @@ use divisi::serving::{
 };
 use rayon::ThreadPool;
 
-use crate::common::{digits, everywhere, fakes, frame, networks, start, two_devices};
+use crate::common::{
+    digits, everywhere, fakes, frame, networks, reload, set_policy, start, two_devices,
+};
 
 #[test]
 fn digits_are_read_rightly() {
@@ -213,7 +215,7 @@ fn a_panic_fails_its_batch_and_the_worker_is_restarted_until_it_is_retired() {
             BatchSize::new(16),
         )
         .expect("valid");
-    engine.reload(&next, |_| {}).expect("reloads");
+    reload(&engine, &next).expect("reloads");
     assert!(send().expect("the door is open").is_ok());
 }
 
@@ -256,8 +258,7 @@ fn a_new_worker_that_does_not_start_leaves_the_old_matrix_serving() {
         )
         .expect("valid");
     refuse.store(true, Ordering::Release);
-    let error = engine
-        .reload(&next, |_| {})
+    let error = reload(&engine, &next)
         .expect_err("it does not start")
         .to_string();
     assert_eq!(error, "a new worker did not start: told to refuse");
@@ -299,7 +300,7 @@ fn a_worker_that_does_not_drain_in_time_fails_its_batch_with_a_reason() {
             None,
         )
         .expect("valid");
-    engine.reload(&next, |_| {}).expect("reloads");
+    reload(&engine, &next).expect("reloads");
     let failure = stuck.wait().expect_err("its worker was taken away");
     assert!(
         failure.to_string().contains("did not finish in time"),
@@ -439,14 +440,14 @@ fn answers_are_the_same_under_every_policy_and_matrix_while_they_change() {
         PolicyKind::NoWait,
     ];
     for (turn, policy) in policies.into_iter().enumerate() {
-        engine.set_policy(policy).expect("powers of two");
+        set_policy(&engine, policy).expect("powers of two");
         let cell = Cell {
             device: turn % 2,
             member: turn,
         };
         let size = [None, BatchSize::new(64)][turn % 2];
         let next = engine.matrix().with(cell, size).expect("valid");
-        engine.reload(&next, |_| {}).expect("reloads");
+        reload(&engine, &next).expect("reloads");
         let got = answer(&engine);
         let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * b.abs().max(1e-2);
         assert!(got.iter().zip(&expected).all(near), "{policy}");

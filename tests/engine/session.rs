@@ -180,8 +180,9 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
     let engine = Arc::new(engine.expect("it fits"));
     assert!(
         !engine
-            .plan_reload(&new)
+            .plan(&engine.setup().with_matrix(new.clone()))
             .expect("it fits alone")
+            .reload()
             .early
             .is_empty()
     );

@@ -1,7 +1,7 @@
 //! The engine: workers for a matrix, requests in, answers out.
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -66,16 +66,6 @@ pub enum EngineError {
     /// The policy does not suit the ensemble's batch sizes.
     #[error("policy: {0}")]
     Policy(String),
-    /// The combination does not suit the ensemble.
-    #[error("combination: {0}")]
-    Combination(String),
-    #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
-    SegmentSize {
-        /// Samples asked for.
-        size: usize,
-        /// Samples that the pool holds.
-        most: usize,
-    },
     /// The system has no thread left.
     #[error("a thread could not be started: {0}")]
     Thread(String),
@@ -93,8 +83,10 @@ pub struct Engine {
     pub(super) options: EngineOptions,
     /// Memory that others measure in.
     pub(super) reserve: Reserve,
-    /// One reload at a time.
-    pub(super) reloading: Mutex<()>,
+    /// One change at a time.
+    pub(super) applying: Mutex<()>,
+    /// Plans made since the start.
+    pub(super) plans: AtomicU64,
     timer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -126,7 +118,8 @@ impl Engine {
             footprints,
             options,
             reserve: Reserve::default(),
-            reloading: Mutex::new(()),
+            applying: Mutex::new(()),
+            plans: AtomicU64::new(0),
             timer: Mutex::default(),
         };
         engine.start_workers(matrix)?;

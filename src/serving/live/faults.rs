@@ -3,59 +3,55 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::allocation::Matrix;
+use thiserror::Error;
+
 use crate::lock::lock;
-use crate::serving::reload::ReloadPlan;
 
 use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
 use super::engine::Engine;
 use super::losses::{Loss, LossListener};
-use super::reloader::ReloadError;
+
+/// Why a device cannot be lost, slowed or regained.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FaultError {
+    /// It is lost already.
+    #[error("`{0}` is gone")]
+    Lost(String),
+    /// It is not lost.
+    #[error("`{0}` is there")]
+    NotLost(String),
+    /// It is a device of this machine.
+    #[error("`{0}` is a device of this machine; only simulated ones disappear or grow slow")]
+    NotSimulated(String),
+    /// A GPU could not be opened again; names it and says why.
+    #[error("a new worker did not start: {0}")]
+    NotOpened(String),
+}
 
 impl Engine {
-    /// Lets a simulated device or a GPU disappear with everything on it, and moves to the
-    /// matrix that `fallback` returns for the one that ran. Batches it was running are
-    /// run by others; no request is lost by it, unless there is no refuge. Of a GPU that
-    /// was lost by itself ([`Engine::on_loss`]) only the workers are moved.
-    ///
-    /// # Errors
-    /// The device is a CPU partition or gone already, or there is no refuge: members that
-    /// had no other worker then have none, and the door is closed.
-    pub fn lose_device(
-        &self,
-        device: usize,
-        fallback: impl FnOnce(&Matrix) -> Result<Matrix, String>,
-        watch: impl FnMut(&str),
-    ) -> Result<ReloadPlan, ReloadError> {
-        let _one_at_a_time = lock(&self.reloading);
+    /// Looks whether a device may be lost now; true where it is lost already and waits to
+    /// be evacuated.
+    pub(super) fn begin_loss(&self, device: usize) -> Result<bool, FaultError> {
         let name = self.may_vanish(device)?;
-        let known = self.shared.losses.take(device);
-        if self.shared.core().is_lost(device) && !known {
-            return Err(ReloadError::Lost(name));
+        let awaited = self.shared.losses.take(device);
+        match self.shared.core().is_lost(device) && !awaited {
+            true => Err(FaultError::Lost(name)),
+            false => Ok(awaited),
         }
-        // Until the refuge is reached members may be without a worker.
-        self.shared.core().set_reloading(true);
-        if !known {
-            self.inject(device, DeviceFault::Lost)?;
-        }
-        // Its workers may need the memory that somebody measures in.
-        self.reserve.take_back(self.options.drain_limit);
-        let target = fallback(&self.matrix()).map_err(ReloadError::NoRefuge);
-        self.reach(target, watch)
     }
 
     /// Lets a lost device come back, empty; a GPU is opened again.
     ///
     /// # Errors
     /// It is not gone, or does not come back.
-    pub fn regain_device(&self, device: usize) -> Result<(), ReloadError> {
-        let _one_at_a_time = lock(&self.reloading);
+    pub fn regain_device(&self, device: usize) -> Result<(), FaultError> {
+        let _one_at_a_time = lock(&self.applying);
         let name = self.may_vanish(device)?;
         if !self.shared.core().is_lost(device) {
-            return Err(ReloadError::NotLost(name));
+            return Err(FaultError::NotLost(name));
         }
         let opened = self.shared.drivers[device].reopen();
-        opened.map_err(|reason| ReloadError::Worker(format!("`{name}`: {reason}")))?;
+        opened.map_err(|reason| FaultError::NotOpened(format!("`{name}`: {reason}")))?;
         self.shared.losses.take(device);
         self.shared.core().regain_device(device);
         self.shared
@@ -67,7 +63,7 @@ impl Engine {
     ///
     /// # Errors
     /// The device is a real one.
-    pub fn slow_device(&self, device: usize, factor: f64) -> Result<(), ReloadError> {
+    pub fn slow_device(&self, device: usize, factor: f64) -> Result<(), FaultError> {
         self.inject(device, DeviceFault::Slowed(factor))
     }
 
@@ -95,7 +91,7 @@ impl Engine {
     /// does must be quick. There is one listener; another replaces it.
     ///
     /// While there is one, the door stays open although members may be without workers,
-    /// until [`Engine::lose_device`] was called for the device: it must be, whatever comes
+    /// until [`Engine::evacuate`] was called for the device: it must be, whatever comes
     /// of it.
     pub fn on_loss(&self, tell: impl Fn(Loss) + Send + Sync + 'static) {
         let tell: LossListener = Arc::new(tell);
@@ -109,16 +105,16 @@ impl Engine {
         self.shared.drivers[device].loss()
     }
 
-    fn inject(&self, device: usize, fault: DeviceFault) -> Result<(), ReloadError> {
+    pub(super) fn inject(&self, device: usize, fault: DeviceFault) -> Result<(), FaultError> {
         let driver = Arc::clone(&self.shared.drivers[device]);
         let injected = driver.inject(&self.shared.host(), fault);
-        injected.map_err(|_| ReloadError::NotSimulated(self.name(device)))
+        injected.map_err(|_| FaultError::NotSimulated(self.name(device)))
     }
 
-    fn may_vanish(&self, device: usize) -> Result<String, ReloadError> {
+    fn may_vanish(&self, device: usize) -> Result<String, FaultError> {
         match self.capabilities(device).may_be_lost() {
             true => Ok(self.name(device)),
-            false => Err(ReloadError::NotSimulated(self.name(device))),
+            false => Err(FaultError::NotSimulated(self.name(device))),
         }
     }
 

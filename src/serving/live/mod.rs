@@ -1,6 +1,7 @@
 //! The core driven live: a driver a device, one thread for timers, the callers' for the rest.
 
 mod answers;
+mod apply;
 mod counters;
 mod drivers;
 mod engine;
@@ -13,10 +14,8 @@ mod member_sampler;
 mod panics;
 mod pending;
 mod promise;
-mod reloader;
 mod request;
 mod reserve;
-mod settings;
 mod state;
 mod telemetry;
 
@@ -24,12 +23,12 @@ pub use counters::Graded;
 pub use drivers::{DeviceCapabilities, DeviceVitals, DriverError, GpuRunner, LossReason};
 pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory, Programs};
+pub use faults::FaultError;
 pub use losses::Loss;
 pub use panics::Panicked;
 pub use pending::{Pending, Staged};
 pub use promise::{Failure, Outcome, Reply, Settlements};
-pub use reloader::ReloadError;
 pub use request::Request;
-pub use reserve::Reservation;
+pub use reserve::{Reservation, ReserveError};
 pub use state::SPAN_BOUND;
 pub use telemetry::Observed;

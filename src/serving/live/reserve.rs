@@ -4,11 +4,27 @@
 use std::sync::{Arc, Condvar, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
+use thiserror::Error;
+
+use crate::allocation::DoesNotFit;
 use crate::device::Devices;
 use crate::lock::lock;
 
 use super::engine::Engine;
-use super::reloader::ReloadError;
+
+/// Why memory cannot be reserved.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ReserveError {
+    /// What runs does not fit by itself.
+    #[error(transparent)]
+    DoesNotFit(#[from] DoesNotFit),
+    /// Somebody else has reserved it.
+    #[error("somebody else measures in the rest of the memory")]
+    Reserved,
+    /// What runs is being changed.
+    #[error("a reload is under way")]
+    UnderWay,
+}
 
 type Leave = Box<dyn Fn() + Send + Sync>;
 
@@ -83,17 +99,17 @@ impl Engine {
     pub fn reserve_rest(
         self: &Arc<Self>,
         leave: impl Fn() + Send + Sync + 'static,
-    ) -> Result<Reservation, ReloadError> {
-        let _no_reload = match self.reloading.try_lock() {
+    ) -> Result<Reservation, ReserveError> {
+        let _no_reload = match self.applying.try_lock() {
             Ok(alone) => alone,
             Err(TryLockError::Poisoned(alone)) => alone.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(ReloadError::UnderWay),
+            Err(TryLockError::WouldBlock) => return Err(ReserveError::UnderWay),
         };
         let booked = self.ledger(&self.matrix())?;
         let all = self.devices();
         let mut lent = lock(&self.reserve.lent);
         if lent.is_some() {
-            return Err(ReloadError::Reserved);
+            return Err(ReserveError::Reserved);
         }
         *lent = Some(Lent {
             left: all.within(&booked),

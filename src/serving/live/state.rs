@@ -58,6 +58,8 @@ pub(crate) struct EngineState {
 struct RuleInForce {
     combination: Combination,
     rule: Arc<dyn CombinationRule>,
+    /// The rule is a caller's and not the combination's.
+    own_rule: bool,
 }
 
 impl RuleInForce {
@@ -65,6 +67,7 @@ impl RuleInForce {
         RuleInForce {
             rule: combination.build(classes),
             combination,
+            own_rule: false,
         }
     }
 }
@@ -134,6 +137,13 @@ impl EngineState {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         in_force.rule = rule;
+        in_force.own_rule = true;
+    }
+
+    /// Whether requests are combined by a rule of a caller's.
+    pub(super) fn has_own_rule(&self) -> bool {
+        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        in_force.own_rule
     }
 
     /// Combines requests otherwise that are let in from now on.

@@ -9,7 +9,7 @@ use crate::search::propose_move;
 use crate::serving::{DoorState, Observed, WorkerStats};
 use crate::session::{GpuView, Health, MarkKind, Proposal, Refusal};
 
-use super::{LiveSession, reloads};
+use super::LiveSession;
 
 /// A worker whose batches take so many times what they take undisturbed suffers from
 /// others on its device, or from the device.
@@ -40,7 +40,7 @@ impl LiveSession {
         let regained = self.engine.regain_device(device);
         regained.map_err(|e| Refusal(e.to_string()))?;
         let name = &self.engine.devices().get(device).name;
-        self.reloads.mark(MarkKind::Device, format!("{name} back"));
+        self.changes.mark(MarkKind::Device, format!("{name} back"));
         Ok(())
     }
 
@@ -52,7 +52,7 @@ impl LiveSession {
         let name = &self.engine.devices().get(device).name;
         self.note(format!("`{name}` takes {factor} times as long"));
         let text = format!("{name} at {factor} times its time");
-        self.reloads.mark(MarkKind::Device, text);
+        self.changes.mark(MarkKind::Device, text);
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl LiveSession {
         let paces = paces(seen);
         let devices = self.engine.devices().without(&self.engine.lost_devices());
         let (costs, footprints) = (self.engine.costs(), self.engine.footprints());
-        let batching = Batching::from(&reloads::running(&self.engine));
+        let batching = Batching::from(&self.engine.setup());
         let relieved = |worker: &WorkerStats| {
             let cell = Cell {
                 device: worker.spec.device,

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::lock::lock;
 use crate::session::{LogEntry, LogLevel};
 
-use super::LOG_LINES;
+/// Older lines are forgotten.
+const LOG_LINES: usize = 500;
 
 /// The newest lines.
 #[derive(Debug)]

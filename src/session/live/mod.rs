@@ -1,21 +1,18 @@
 //! A session with the engine in this process.
 
-mod change;
 mod devices;
 mod gauges;
 mod load;
 mod log;
-mod loss;
 mod predict;
-mod reloads;
 mod searches;
 mod view;
-mod watch;
 
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::changes::{ChangeJournal, ChangeOrigin, Changes};
 use crate::ensemble::{Ensemble, Samples};
 use crate::load::LoadPattern;
 use crate::lock::lock;
@@ -32,7 +29,6 @@ use gauges::Readings;
 use load::Load;
 use log::Log;
 use predict::Forecast;
-use reloads::Reloads;
 use searches::Searches;
 
 /// Watches and steers an [`Engine`]. Dropping it ends searches and load; the engine
@@ -41,7 +37,7 @@ pub struct LiveSession {
     engine: Arc<Engine>,
     ensemble: Arc<Ensemble>,
     log: Arc<Log>,
-    reloads: Reloads,
+    changes: Changes,
     searches: Searches,
     forecast: Forecast,
     load: Arc<Mutex<Load>>,
@@ -78,7 +74,7 @@ impl LiveSession {
             ),
         );
         LiveSession {
-            reloads: Reloads::new(Arc::clone(&engine), Arc::clone(&log)),
+            changes: Changes::new(Arc::clone(&engine), journal(&log)),
             forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
             searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
             members: view::member_facts(&ensemble),
@@ -117,14 +113,14 @@ impl LiveSession {
     fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
         let text = pattern.to_string();
         lock(&self.load).start(pattern)?;
-        self.reloads.mark(MarkKind::Load, text);
+        self.changes.mark(MarkKind::Load, text);
         self.rest_load_while_measuring();
         Ok(())
     }
 
     fn stop_load(&mut self) {
         if lock(&self.load).stop() {
-            self.reloads.mark(MarkKind::Load, "load stopped".into());
+            self.changes.mark(MarkKind::Load, "load stopped".into());
         }
     }
 
@@ -153,16 +149,16 @@ impl LiveSession {
     }
 
     /// Where a setup that is applied comes from, for history.
-    fn origin(&self, setup: &Setup) -> &'static str {
+    fn origin(&self, setup: &Setup) -> ChangeOrigin {
         let best = self.searches.view().and_then(|s| s.progress.best);
         match best.is_some_and(|best| best == setup.matrix) {
-            true => "search",
-            false => "applied",
+            true => ChangeOrigin::Search,
+            false => ChangeOrigin::Applied,
         }
     }
 
     fn set_vote(&mut self, member: usize, votes: bool) -> Result<(), Refusal> {
-        let old = reloads::running(&self.engine);
+        let old = self.engine.setup();
         let combination = old.combination.with_vote(member, votes);
         let setup = Setup {
             combination: combination.map_err(Refusal)?,
@@ -170,7 +166,8 @@ impl LiveSession {
         };
         let name = &self.ensemble.members[member].name;
         let said = if votes { "votes" } else { "does not vote" };
-        self.reloads.adjust(&setup, format!("{name} {said}"))
+        let origin = ChangeOrigin::Vote(format!("{name} {said}"));
+        Ok(self.changes.adjust(&setup, origin)?)
     }
 
     fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
@@ -204,12 +201,13 @@ impl Session for LiveSession {
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
         match command {
             Command::Apply(setup, terms) => {
-                let why = self.origin(&setup);
-                self.reloads.apply(*setup, terms, why.into())
+                let origin = self.origin(&setup);
+                Ok(self.changes.apply(&setup, terms, origin)?)
             }
-            Command::EndProbation(keep) => self.reloads.end_probation(keep),
-            Command::Undo => self.reloads.undo(),
-            Command::Redo => self.reloads.redo(),
+            Command::EndProbation(true) => Ok(self.changes.keep()?),
+            Command::EndProbation(false) => Ok(self.changes.take_back()?),
+            Command::Undo => Ok(self.changes.undo()?),
+            Command::Redo => Ok(self.changes.redo()?),
             Command::SetVote(member, votes) => self.set_vote(member, votes),
             Command::SetTarget(target) => self.set_target(target),
             Command::SetMaxInf(device, most) => {
@@ -219,7 +217,7 @@ impl Session for LiveSession {
             }
             Command::LoseDevice(device) => {
                 self.device(device)?;
-                self.reloads.lose(device)
+                Ok(self.changes.lose(device)?)
             }
             Command::RegainDevice(device) => self.regain(device),
             Command::SlowDevice(device, factor) => self.slow(device, factor.get()),
@@ -255,27 +253,15 @@ impl Session for LiveSession {
     }
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
-        self.reloads.check(setup)?;
-        let matrix = &setup.matrix;
-        let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
-        let plan = self.engine.plan_reload(matrix).map_err(|e| refuse(&e))?;
-        let running = reloads::running(&self.engine);
-        let old = &running.matrix;
-        let before = self.engine.ledger(old).map_err(|e| refuse(&e))?;
-        let after = self.engine.ledger(matrix).map_err(|e| refuse(&e))?;
-        let names = &old.frame().members;
+        let plan = self.changes.plan(setup)?;
+        let names = &setup.matrix.frame().members;
+        let paused = plan.paused_members().into_iter();
         Ok(EditPreview {
-            memory: (0..self.engine.devices().count())
-                .map(|d| (before.booked(d), after.booked(d)))
-                .collect(),
-            paused_members: plan
-                .paused_members(old)
-                .into_iter()
-                .map(|m| names[m].clone())
-                .collect(),
-            settings: change::settings(&self.engine, &running, setup),
-            prediction: self.forecast.predict(&running, setup, &self.slowdown),
-            difference: plan.difference,
+            memory: plan.memory().to_vec(),
+            paused_members: paused.map(|member| names[member].clone()).collect(),
+            settings: plan.setting_words(),
+            prediction: self.forecast.predict(plan.from(), setup, &self.slowdown),
+            difference: plan.reload().difference.clone(),
         })
     }
 }
@@ -285,11 +271,13 @@ impl Drop for LiveSession {
         lock(&self.load).stop();
         self.searches.end();
         self.join_rest();
-        self.reloads.end();
+        self.changes.close();
         self.engine.shutdown();
     }
 }
 
-/// How long a finished reload or search stays on the screen is the console's choice;
-/// the log keeps this many lines.
-const LOG_LINES: usize = 500;
+/// Writes to the session's log.
+fn journal(log: &Arc<Log>) -> ChangeJournal {
+    let log = Arc::clone(log);
+    Box::new(move |at, level, text| log.add(at, level, text))
+}

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{Ensemble, MemberFigures};
 use crate::lock::lock;
-use crate::metrics::{Distribution, LatencyView};
-use crate::serving::{DeviceCapabilities, Discipline, Engine, Observed, WorkerId, WorkerStats};
+use crate::metrics::LatencyView;
+use crate::serving::{DeviceCapabilities, Discipline, Observed, WorkerId, WorkerStats};
 use crate::session::{
     Accuracy, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
     MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
@@ -40,7 +39,7 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
 impl LiveSession {
     pub(super) fn view(&mut self) -> Snapshot {
         // Before the rest: a change that is shown as done is then also in it.
-        let told = self.reloads.tell();
+        let told = self.changes.status();
         let load = lock(&self.load).view();
         let limit = self.target.map(|t| t.latency);
         let seen = self.engine.observe_against(limit);
@@ -246,11 +245,6 @@ fn entry(stats: &WorkerStats) -> EntryView {
         interfered: stats.slowdown.filter(|s| *s > INTERFERED),
         ..EntryView::default()
     }
-}
-
-/// The ensemble's latencies since the last reload or clearing.
-pub(super) fn latency(engine: &Engine, limit: Option<Duration>) -> Distribution {
-    engine.observe_against(limit).latency.since
 }
 
 fn throughput(seen: &Observed) -> ThroughputView {

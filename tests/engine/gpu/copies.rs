@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use divisi::serving::Request;
 
 use super::{Bed, SIZE, assert_same, rows};
+use crate::common::set_policy;
 use crate::wait::wait_until;
 
 /// Bytes of a sample of digits.
@@ -16,9 +17,7 @@ fn each_sample_is_copied_once_however_many_members_read_it() {
         let bed = Bed::new(&["cuda:0"]);
         // The pool on the GPU holds four times what the workers take.
         let engine = bed.try_start(&bed.matrix(&[0], 16)).expect("starts");
-        engine
-            .set_policy(policy.parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
         rows(&engine, bed.samples());
         let state = &bed.gpu().state;
         assert_eq!(state.copied_in.load(Ordering::Acquire), 300 * SAMPLE);
@@ -43,9 +42,7 @@ fn copying_goes_on_while_batches_compute() {
         let bed = Bed::new(&["cuda:0"]);
         let expected = bed.reference();
         let engine = bed.start();
-        engine
-            .set_policy(policy.parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
         let state = &bed.gpu().state;
         state.computing.close();
         let first = 0..SIZE as usize;
@@ -75,9 +72,7 @@ fn copying_goes_on_while_batches_compute() {
 fn parts_and_slots_are_given_back_when_requests_are_over() {
     let bed = Bed::new(&["cuda:0", "cpu:0"]);
     let engine = bed.start();
-    engine
-        .set_policy("elastic".parse().expect("a policy"))
-        .expect("powers of two");
+    set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
     // Lanes follow a policy when they are first used.
     rows(&engine, bed.samples());
     let state = &bed.gpu().state;
@@ -103,9 +98,7 @@ fn parts_and_slots_are_given_back_when_requests_are_over() {
 fn cancelled_while_it_is_copied_a_part_leaves_after_its_copy() {
     let bed = Bed::new(&["cuda:0"]);
     let engine = bed.start();
-    engine
-        .set_policy("elastic".parse().expect("a policy"))
-        .expect("powers of two");
+    set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
     rows(&engine, bed.samples());
     let state = &bed.gpu().state;
     wait_until("slots are free", || engine.pooled() == 0);
@@ -126,17 +119,13 @@ fn without_room_for_samples_lanes_copy_for_themselves() {
     let bed = Bed::new(&["cuda:0"]);
     let expected = bed.reference();
     let engine = bed.start();
-    engine
-        .set_policy("pipelined-opt-wait:0ms".parse().expect("a policy"))
+    set_policy(&engine, "pipelined-opt-wait:0ms".parse().expect("a policy"))
         .expect("powers of two");
     // Lanes have their own room for samples from before.
     let state = &bed.gpu().state;
-    engine
-        .set_policy("no-wait".parse().expect("a policy"))
-        .expect("powers of two");
+    set_policy(&engine, "no-wait".parse().expect("a policy")).expect("powers of two");
     assert_same(&rows(&engine, bed.samples()), &expected);
-    engine
-        .set_policy("pipelined-opt-wait:0ms".parse().expect("a policy"))
+    set_policy(&engine, "pipelined-opt-wait:0ms".parse().expect("a policy"))
         .expect("powers of two");
     state.limit.store(state.used(), Ordering::Release);
     assert_same(&rows(&engine, bed.samples()), &expected);
@@ -153,9 +142,7 @@ fn memory_that_cannot_be_locked_is_copied_twice() {
         let bed = Bed::new(&["cuda:0"]);
         let expected = bed.reference();
         let engine = bed.start();
-        engine
-            .set_policy(policy.parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
         bed.gpu().state.no_pinned.store(true, Ordering::Release);
         assert_same(&rows(&engine, bed.samples()), &expected);
     }

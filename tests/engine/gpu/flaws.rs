@@ -6,6 +6,7 @@ use divisi::ensemble::{Combination, RuleKind};
 use divisi::serving::{Detail, Failure, FlawKind, Request};
 
 use super::Bed;
+use crate::common::set_combination;
 use crate::spoilt::{BAD, GOOD, Spoilt};
 
 #[test]
@@ -20,7 +21,7 @@ fn nan_from_a_gpu_fails_its_request_and_names_the_member_under_every_rule() {
             rule,
             ..bed.ensemble.combination()
         };
-        engine.set_combination(combination).expect("suits");
+        set_combination(&engine, combination).expect("suits");
         let outcome = engine.predict(Request::new(&values)).expect("let in");
         let expected = Failure::NotFinite(vec![("spoilt".into(), 1)]);
         assert_eq!(outcome, Err(expected), "{rule:?}");

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, channel};
 
-use divisi::serving::{Engine, Failure, Loss, LossReason, Request};
+use divisi::serving::{Engine, Failure, Loss, LossReason, NoFallback, Request};
 
 use super::soft::{SoftGpu, lock};
 use super::{Bed, SIZE, assert_same, info, rows};
+use crate::common::{reload, set_policy};
 use crate::wait::wait_until;
 
 fn listen(engine: &Engine) -> Receiver<Loss> {
@@ -24,9 +25,7 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         // Nobody but the GPU serves until it is lost.
         let engine = bed.try_start(&bed.matrix(&[0], SIZE)).expect("starts");
         let losses = listen(&engine);
-        engine
-            .set_policy(policy.parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
         let state = &bed.gpu().state;
         state.computing.close();
         let pending = engine.submit(Request::new(bed.samples())).expect("let in");
@@ -42,7 +41,7 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         let more = engine.submit(Request::new(bed.samples())).expect("let in");
         let fallback = bed.matrix(&[1], SIZE);
         engine
-            .lose_device(0, |_| Ok(fallback.clone()), |_| {})
+            .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
             .expect("moves");
         assert_eq!(engine.matrix(), fallback);
         for pending in [pending, more] {
@@ -52,7 +51,7 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         }
         assert!(
             engine
-                .lose_device(0, |_| Err(String::new()), |_| {})
+                .evacuate(0, &|_| Err(NoFallback(String::new())), &mut |_| {})
                 .is_err()
         );
         wait_until("nothing is left there", || state.used() == 0);
@@ -73,7 +72,7 @@ fn a_lost_gpu_comes_back_empty_and_serves_again() {
     losses.recv().expect("it is told");
     let fallback = bed.matrix(&[1], SIZE);
     engine
-        .lose_device(0, |_| Ok(fallback.clone()), |_| {})
+        .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     pending.wait().expect("answered");
     // The same one again does not work.
@@ -85,9 +84,7 @@ fn a_lost_gpu_comes_back_empty_and_serves_again() {
         (engine.lost_devices(), engine.loss_reason(0)),
         (vec![], None)
     );
-    engine
-        .reload(&bed.matrix(&[0], SIZE), |_| {})
-        .expect("reloads");
+    reload(&engine, &bed.matrix(&[0], SIZE)).expect("reloads");
     assert_same(&rows(&engine, bed.samples()), &expected);
     assert!(bed.gpu().state.launched.load(Ordering::Acquire) > 0);
     assert!(engine.take_notices().len() == 2);
@@ -106,7 +103,7 @@ fn without_a_refuge_the_door_closes_with_a_reason() {
     });
     state.lose();
     losses.recv().expect("it is told");
-    let none = engine.lose_device(0, |_| Err("no room".into()), |_| {});
+    let none = engine.evacuate(0, &|_| Err(NoFallback("no room".into())), &mut |_| {});
     assert_eq!(none.expect_err("none").to_string(), "no room");
     assert!(matches!(pending.wait(), Err(Failure::Worker(_))));
     assert!(engine.submit(Request::new(bed.samples())).is_err());
@@ -124,7 +121,7 @@ fn where_nobody_listens_members_without_workers_close_the_door_at_once() {
     losses.recv().expect("it is told");
     let fallback = bed.matrix(&[1], SIZE);
     engine
-        .lose_device(0, |_| Ok(fallback.clone()), |_| {})
+        .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     assert_same(&rows(&engine, bed.samples()), &bed.reference());
 }
@@ -135,12 +132,12 @@ fn lost_while_a_worker_is_built_there_the_reload_fails_and_what_remains_serves()
     let engine = bed.try_start(&bed.matrix(&[1], SIZE)).expect("starts");
     let losses = listen(&engine);
     bed.gpu().state.lose();
-    let failed = engine.reload(&bed.matrix(&[0, 1], SIZE), |_| {});
+    let failed = reload(&engine, &bed.matrix(&[0, 1], SIZE));
     assert!(failed.is_err());
     losses.recv().expect("it is told");
     let same = bed.matrix(&[1], SIZE);
     engine
-        .lose_device(0, |_| Ok(same.clone()), |_| {})
+        .evacuate(0, &|_| Ok(same.clone()), &mut |_| {})
         .expect("stays");
     assert_same(&rows(&engine, bed.samples()), &bed.reference());
 }
@@ -157,7 +154,7 @@ fn a_gpu_can_be_taken_away_by_wish_and_hanging_ones_give_their_batches_back() {
     });
     let fallback = bed.matrix(&[1], SIZE);
     engine
-        .lose_device(0, |_| Ok(fallback.clone()), |_| {})
+        .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     let answer = pending.wait().expect("answered");
     let found: Vec<Vec<f32>> = answer.rows().map(<[f32]>::to_vec).collect();

@@ -13,6 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Bed, SIZE, assert_same, rows};
+use crate::common::{reload, set_policy};
 use crate::wait::{wait_for, wait_until};
 
 const RELOADS: usize = 200;
@@ -50,11 +51,9 @@ fn two_hundred_random_reloads_lose_nothing_answer_nothing_twice_and_leak_nothing
         let mut random = ChaCha8Rng::seed_from_u64(7);
         for round in 0..RELOADS {
             let policy = ["no-wait", "elastic", "pipelined-opt-wait:1ms"][round / 20 % 3];
-            engine
-                .set_policy(policy.parse().expect("a policy"))
-                .expect("powers of two");
+            set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
             let next = neighbour(&engine, &mut random);
-            engine.reload(&next, |_| {}).expect("reloads");
+            reload(&engine, &next).expect("reloads");
             let so_far = answered.load(Ordering::Acquire);
             wait_until("answers come", || answered.load(Ordering::Acquire) > so_far);
         }
@@ -70,7 +69,7 @@ fn two_hundred_random_reloads_lose_nothing_answer_nothing_twice_and_leak_nothing
     assert_eq!(answered.load(Ordering::Acquire), sent, "doubled");
     assert_eq!(different.load(Ordering::Acquire), 0, "different");
     let elsewhere = bed.matrix(&[1, 2], SIZE);
-    engine.reload(&elsewhere, |_| {}).expect("reloads");
+    reload(&engine, &elsewhere).expect("reloads");
     let state = &bed.gpu().state;
     wait_until("nothing is leaked", || state.used() == 0);
     assert!(engine.take_notices().is_empty());
@@ -115,16 +114,14 @@ fn where_there_is_no_memory_a_reload_fails_and_the_old_matrix_serves() {
     let engine = bed.try_start(&old).expect("starts");
     let state = &bed.gpu().state;
     state.limit.store(5000, Ordering::Release);
-    let error = engine.reload(&bed.matrix(&[0, 1], SIZE), |_| {}).err();
+    let error = reload(&engine, &bed.matrix(&[0, 1], SIZE)).err();
     let text = error.expect("fails").to_string();
     assert!(text.contains("not enough memory"), "{text}");
     assert_eq!(engine.matrix(), old);
     assert_same(&rows(&engine, bed.samples()), &expected);
     wait_until("nothing is left there", || state.used() == 0);
     state.limit.store(1 << 30, Ordering::Release);
-    engine
-        .reload(&bed.matrix(&[0, 1], SIZE), |_| {})
-        .expect("reloads");
+    reload(&engine, &bed.matrix(&[0, 1], SIZE)).expect("reloads");
     assert_same(&rows(&engine, bed.samples()), &expected);
 }
 
@@ -133,9 +130,7 @@ fn shut_down_or_dropped_an_engine_leaves_nothing_on_the_gpu() {
     for policy in ["no-wait", "elastic"] {
         let bed = Bed::new(&["cuda:0", "cpu:0"]);
         let engine = bed.start();
-        engine
-            .set_policy(policy.parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
         let pending = engine.submit(Request::new(bed.samples())).expect("let in");
         engine.shutdown();
         assert_eq!(pending.wait().expect("answered").len(), 300);

@@ -6,6 +6,7 @@ use divisi::serving::Request;
 
 use super::programs::WEIGHTS;
 use super::{Bed, assert_same, rows};
+use crate::common::{reload, set_policy};
 use crate::normalisation::{images, plainly};
 use crate::wait::wait_until;
 
@@ -24,9 +25,7 @@ fn answers_are_those_of_partitions_under_every_policy_and_change_of_policy() {
     let expected = bed.reference();
     let engine = bed.start();
     for policy in POLICIES.iter().chain(POLICIES.iter().rev()) {
-        engine
-            .set_policy(policy.parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
         assert_same(&rows(&engine, bed.samples()), &expected);
         for first in 0..20 {
             let sample = &bed.samples()[64 * first..64 * (first + 3)];
@@ -43,9 +42,7 @@ fn channels_are_normalised_for_gpus_too() {
     let engine = bed.start();
     let samples = bed.ensemble.calibration.clone().expect("made up");
     for policy in ["no-wait", "elastic"] {
-        engine
-            .set_policy(policy.parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
         assert_same(&rows(&engine, samples.values()), &expected);
     }
 }
@@ -61,9 +58,7 @@ fn policies_change_while_samples_are_under_way_and_nothing_is_lost() {
         let sample = &bed.samples()[64 * first..64 * (first + 40)];
         let request = engine.submit(Request::new(sample)).expect("let in");
         pending.push((first, request));
-        engine
-            .set_policy(POLICIES[round % 6].parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, POLICIES[round % 6].parse().expect("a policy")).expect("powers of two");
     }
     for (first, request) in pending {
         let answer = request.wait().expect("answered");
@@ -79,9 +74,7 @@ fn gpus_and_partitions_answer_together() {
     let expected = bed.reference();
     let engine = bed.start();
     for policy in POLICIES {
-        engine
-            .set_policy(policy.parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, policy.parse().expect("a policy")).expect("powers of two");
         for _ in 0..4 {
             assert_same(&rows(&engine, bed.samples()), &expected);
         }
@@ -94,19 +87,13 @@ fn weights_are_there_once_whatever_the_lanes_and_leave_with_the_last_worker() {
     let members = bed.ensemble.members.len();
     let engine = bed.start();
     assert_eq!(bed.factory.made.load(Ordering::Acquire), members);
-    engine
-        .set_policy("elastic".parse().expect("a policy"))
-        .expect("powers of two");
+    set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
     rows(&engine, bed.samples());
     // Bigger workers are built beside the old ones and share their weights.
-    engine
-        .reload(&bed.matrix(&[0, 1], 16), |_| {})
-        .expect("reloads");
+    reload(&engine, &bed.matrix(&[0, 1], 16)).expect("reloads");
     assert_eq!(bed.factory.made.load(Ordering::Acquire), members);
     let used = bed.gpu().state.used();
-    engine
-        .reload(&bed.matrix(&[1], 16), |_| {})
-        .expect("reloads");
+    reload(&engine, &bed.matrix(&[1], 16)).expect("reloads");
     let state = &bed.gpu().state;
     wait_until("all memory comes back", || state.used() == 0);
     assert!(used >= (members * WEIGHTS) as u64);
@@ -117,9 +104,7 @@ fn weights_are_there_once_whatever_the_lanes_and_leave_with_the_last_worker() {
 fn a_gpu_is_never_busier_than_all_of_the_time_although_lanes_overlap() {
     let bed = Bed::new(&["cuda:0"]);
     let engine = bed.start();
-    engine
-        .set_policy("elastic".parse().expect("a policy"))
-        .expect("powers of two");
+    set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
     let mut spans = Vec::new();
     for _ in 0..10 {
         rows(&engine, bed.samples());

@@ -16,7 +16,7 @@ use divisi::session::{
 
 use super::soft::{SoftGpu, lock};
 use super::{Bed, SIZE, assert_same, info, rows};
-use crate::common::{fakes, frame};
+use crate::common::{fakes, frame, reload};
 use crate::wait::wait_until;
 
 /// A session over an engine whose members are on `devices` of the bed.
@@ -185,7 +185,7 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_comes_back() {
     let footprints = engine.footprints();
     let frame = frame(&bed.ensemble, &bed.devices);
     let back = worst_fit(&frame, &bed.devices, footprints).expect("fits");
-    engine.reload(&back, |_| {}).expect("reloads");
+    reload(&engine, &back).expect("reloads");
     assert_same(&rows(&engine, bed.samples()), &bed.reference());
 }
 

@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::soft::{SoftGpu, lock};
 use super::{Bed, SIZE, info};
+use crate::common::{reload, set_combination, set_policy};
 use crate::promises::Panics;
 use crate::wait::{wait_for, wait_until};
 
@@ -110,12 +111,12 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
             let policies = ["no-wait", "elastic", "pipelined-opt-wait:1ms", "elastic:6"];
             let policy = policies[random.random_range(0..policies.len())];
             let policy = policy.parse().expect("a policy");
-            engine.set_policy(policy).expect("powers of two");
+            set_policy(&engine, policy).expect("powers of two");
         }
         6 => {
             let by = engine.combination();
             engine.combine_with(std::sync::Arc::new(Panics { folding: true }));
-            engine.set_combination(by).expect("it was set before");
+            set_combination(&engine, by).expect("it was set before");
         }
         7 => lose_and_regain(bed, engine),
         _ => {
@@ -124,7 +125,7 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
             let size = [SIZE, 16][random.random_range(0..2)];
             let matrix = bed.matrix(devices, size);
             // A worker that panics meanwhile is no reason to fail.
-            engine.reload(&matrix, |_| {}).expect("reloads");
+            reload(&engine, &matrix).expect("reloads");
         }
     }
 }
@@ -133,10 +134,10 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
 fn lose_and_regain(bed: &Bed, engine: &Engine) {
     let fallback = bed.matrix(&[1, 2], SIZE);
     engine
-        .lose_device(0, |_| Ok(fallback.clone()), |_| {})
+        .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
     engine.regain_device(0).expect("another one is there");
     let all = bed.matrix(&[0, 1, 2], SIZE);
-    engine.reload(&all, |_| {}).expect("reloads");
+    reload(&engine, &all).expect("reloads");
 }

@@ -4,6 +4,7 @@ use divisi::serving::{Failure, Request};
 
 use super::soft::lock;
 use super::{Bed, SIZE, assert_same, rows};
+use crate::common::set_policy;
 
 #[test]
 fn a_batch_that_fails_or_panics_fails_alone_and_its_worker_is_built_again() {
@@ -11,9 +12,7 @@ fn a_batch_that_fails_or_panics_fails_alone_and_its_worker_is_built_again() {
         let bed = Bed::new(&["cuda:0"]);
         let expected = bed.reference();
         let engine = bed.start();
-        engine
-            .set_policy("elastic".parse().expect("a policy"))
-            .expect("powers of two");
+        set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
         *lock(&bed.factory.trouble) = Some((0, panics));
         let pending = engine.submit(Request::new(&bed.samples()[..64]));
         let Err(Failure::Worker(why)) = pending.expect("let in").wait() else {
@@ -33,9 +32,7 @@ fn lanes_that_cannot_be_made_fail_their_batch_and_the_door_stays_open() {
     let engine = bed.try_start(&matrix).expect("starts");
     let state = &bed.gpu().state;
     *lock(&state.refusal) = Some(divisi::device::gpu::GpuError::OutOfMemory(1));
-    engine
-        .set_policy("elastic".parse().expect("a policy"))
-        .expect("powers of two");
+    set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
     for _ in 0..10 {
         let answered = engine.predict(Request::new(bed.samples())).expect("let in");
         assert!(answered.is_ok() || lock(&state.refusal).is_none());

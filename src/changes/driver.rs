@@ -1,0 +1,381 @@
+//! Makes changes of what an engine runs: drives the machine by the engine's clock, and does
+//! what takes time in a thread of its own, whether or not a console looks.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::allocation::Matrix;
+use crate::lock::lock;
+use crate::metrics::Reading;
+use crate::search::evacuate;
+use crate::serving::{ApplyError, ApplyStep, Engine, LogLevel, Loss, NoFallback, Plan, Setup};
+
+use super::change_log::MarkKind;
+use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
+use super::judge::Baseline;
+use super::machine::ChangeMachine;
+use super::status::ChangeStatus;
+use super::terms::Terms;
+
+/// Takes lines for the log: when, how grave, what.
+pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
+
+/// Applies setups one after another and remembers what ran. [`Changes::close`] ends it.
+pub struct Changes {
+    driver: Arc<Driver>,
+    /// Not there before the first change, unless GPUs may be lost.
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the callers and the thread share.
+struct Driver {
+    engine: Arc<Engine>,
+    journal: ChangeJournal,
+    machine: Mutex<ChangeMachine>,
+    inbox: Arc<Inbox>,
+}
+
+/// What the thread has to do. Losses come here and not to the machine, since they are told
+/// while locks of the engine are held.
+#[derive(Default)]
+struct Inbox {
+    mail: Mutex<Mail>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Mail {
+    losses: VecDeque<Loss>,
+    work: Option<ChangeWork>,
+    look_at: Option<Duration>,
+    /// Nothing more comes.
+    is_over: bool,
+}
+
+enum Job {
+    Loss(Loss),
+    Work(ChangeWork),
+    Look,
+}
+
+impl Changes {
+    /// Changes what `engine` runs, from now on alone. Where it has GPUs, those that are
+    /// lost are evacuated. Lines for the log go to `journal`.
+    pub fn new(engine: Arc<Engine>, journal: ChangeJournal) -> Self {
+        let graded = engine.answers_are_real();
+        let machine = ChangeMachine::new(engine.setup(), engine.reading(), graded);
+        let driver = Driver {
+            machine: Mutex::new(machine),
+            inbox: Arc::default(),
+            engine,
+            journal,
+        };
+        let mut changes = Changes {
+            driver: Arc::new(driver),
+            thread: None,
+        };
+        changes.listen();
+        changes
+    }
+
+    /// Works out what applying a setup would change.
+    ///
+    /// # Errors
+    /// It cannot be applied.
+    pub fn plan(&self, setup: &Setup) -> Result<Plan, ChangeRefusal> {
+        Ok(self.driver.engine.plan(setup)?)
+    }
+
+    /// Applies a setup in the background; with terms, on probation.
+    ///
+    /// # Errors
+    /// It cannot be applied, it runs already, or another change is under way.
+    pub fn apply(
+        &mut self,
+        setup: &Setup,
+        terms: Option<Terms>,
+        origin: ChangeOrigin,
+    ) -> Result<(), ChangeRefusal> {
+        if let Some(terms) = &terms {
+            terms.check().map_err(ChangeRefusal::Terms)?;
+        }
+        let plan = Box::new(self.plan(setup)?);
+        self.start_thread()?;
+        self.driver.step(ChangeEvent::Requested {
+            plan,
+            terms,
+            origin,
+        })
+    }
+
+    /// Brings back what ran before the last change.
+    ///
+    /// # Errors
+    /// Nothing did, or it cannot come back now.
+    pub fn undo(&mut self) -> Result<(), ChangeRefusal> {
+        let before = lock(&self.driver.machine).before()?.clone();
+        self.apply(&before, None, ChangeOrigin::Undo)
+    }
+
+    /// Brings back what the last undo took back.
+    ///
+    /// # Errors
+    /// Nothing was undone, or it cannot come back now.
+    pub fn redo(&mut self) -> Result<(), ChangeRefusal> {
+        let after = lock(&self.driver.machine).after()?.clone();
+        self.apply(&after, None, ChangeOrigin::Redo)
+    }
+
+    /// Sets the settings of a setup at once; workers stay as they are.
+    ///
+    /// # Errors
+    /// It cannot be applied, or another change is under way.
+    pub fn adjust(&self, setup: &Setup, origin: ChangeOrigin) -> Result<(), ChangeRefusal> {
+        self.driver.step(ChangeEvent::Adjusted {
+            plan: Box::new(self.plan(setup)?),
+            reading: Box::new(self.driver.engine.reading()),
+            origin,
+        })
+    }
+
+    /// Lets a simulated device disappear and evacuates it.
+    ///
+    /// # Errors
+    /// It is a device of this machine or lost already, or another change is under way.
+    pub fn lose(&mut self, device: usize) -> Result<(), ChangeRefusal> {
+        let engine = &self.driver.engine;
+        if !engine.capabilities(device).faults_on_demand {
+            return Err(ChangeRefusal::NotSimulated);
+        }
+        if engine.lost_devices().contains(&device) {
+            return Err(ChangeRefusal::LostAlready);
+        }
+        self.start_thread()?;
+        self.driver.step(ChangeEvent::LoseRequested(device))
+    }
+
+    /// Ends the probation: what was applied stays.
+    ///
+    /// # Errors
+    /// Nothing is on probation.
+    pub fn keep(&self) -> Result<(), ChangeRefusal> {
+        self.driver.step(ChangeEvent::Kept)
+    }
+
+    /// Ends the probation: what was applied goes.
+    ///
+    /// # Errors
+    /// Nothing is on probation, or what ran before cannot come back now.
+    pub fn take_back(&mut self) -> Result<(), ChangeRefusal> {
+        let fallback = lock(&self.driver.machine).fallback()?.clone();
+        let plan = Box::new(self.plan(&fallback)?);
+        self.start_thread()?;
+        self.driver.step(ChangeEvent::TakenBack(plan))
+    }
+
+    /// Leaves a mark in history.
+    pub fn mark(&self, kind: MarkKind, text: String) {
+        // A mark is never refused.
+        let marked = self.driver.step(ChangeEvent::Marked(kind, text));
+        debug_assert!(marked.is_ok());
+    }
+
+    /// Returns all that is shown of changes.
+    pub fn status(&self) -> ChangeStatus {
+        let reading = self.driver.engine.reading();
+        lock(&self.driver.machine).status(&reading)
+    }
+
+    fn listen(&mut self) {
+        let engine = &self.driver.engine;
+        let mut devices = 0..engine.devices().count();
+        if !devices.any(|device| engine.capabilities(device).may_fail) {
+            return;
+        }
+        if let Err(error) = self.start_thread() {
+            let text = format!("GPUs that are lost will not be evacuated: {error}");
+            self.driver.log(LogLevel::Warn, text);
+            return;
+        }
+        let inbox = Arc::clone(&self.driver.inbox);
+        let tell = move |loss| inbox.put(|mail| mail.losses.push_back(loss));
+        self.driver.engine.on_loss(tell);
+    }
+
+    fn start_thread(&mut self) -> Result<(), ChangeRefusal> {
+        if self.thread.is_none() {
+            let driver = Arc::clone(&self.driver);
+            let thread = thread::Builder::new()
+                .name("changes".into())
+                .spawn(move || driver.run());
+            self.thread = Some(thread.map_err(|e| ChangeRefusal::NoThread(e.to_string()))?);
+        }
+        Ok(())
+    }
+}
+
+impl Changes {
+    /// Waits for the change under way; nothing is changed or watched any more.
+    pub fn close(&mut self) {
+        let closed = self.driver.step(ChangeEvent::Closed);
+        debug_assert!(closed.is_ok());
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        self.driver.engine.on_loss(|_| {});
+        self.driver.inbox.put(|mail| mail.is_over = true);
+        // It catches its own panics.
+        let _ = thread.join();
+    }
+}
+
+impl Inbox {
+    fn put(&self, change: impl FnOnce(&mut Mail)) {
+        change(&mut lock(&self.mail));
+        self.came.notify_all();
+    }
+
+    /// Waits for something to do; `None` once nothing more comes.
+    fn next(&self, engine: &Engine) -> Option<Job> {
+        let mut mail = lock(&self.mail);
+        loop {
+            if let Some(loss) = mail.losses.pop_front() {
+                return Some(Job::Loss(loss));
+            }
+            if let Some(work) = mail.work.take() {
+                return Some(Job::Work(work));
+            }
+            if mail.is_over {
+                return None;
+            }
+            let wait = mail.look_at.map(|at| at.saturating_sub(engine.now()));
+            mail = match wait {
+                Some(Duration::ZERO) => {
+                    mail.look_at = None;
+                    return Some(Job::Look);
+                }
+                Some(wait) => {
+                    let waited = self.came.wait_timeout(mail, wait);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => {
+                    let waited = self.came.wait(mail);
+                    waited.unwrap_or_else(PoisonError::into_inner)
+                }
+            };
+        }
+    }
+}
+
+impl Driver {
+    fn run(&self) {
+        while let Some(job) = self.inbox.next(&self.engine) {
+            let event = match job {
+                Job::Work(work) => {
+                    self.work(work);
+                    continue;
+                }
+                Job::Loss(loss) => ChangeEvent::DeviceLost {
+                    device: loss.device,
+                    reason: loss.reason.to_string(),
+                },
+                Job::Look => ChangeEvent::Looked {
+                    reading: Box::new(self.engine.reading()),
+                    in_flight: self.engine.in_flight(),
+                },
+            };
+            self.tell(event);
+        }
+    }
+
+    /// Tells the machine of something that it never refuses.
+    fn tell(&self, event: ChangeEvent) {
+        let told = self.step(event);
+        debug_assert!(told.is_ok());
+    }
+
+    /// Steps the machine and does what is quick before anybody sees its state.
+    fn step(&self, event: ChangeEvent) -> Result<(), ChangeRefusal> {
+        let mut machine = lock(&self.machine);
+        for action in machine.step(self.engine.now(), event)? {
+            match action {
+                ChangeAction::Log(level, text) => self.log(level, text),
+                ChangeAction::ClearLatencies => drop(self.engine.clear_latency()),
+                ChangeAction::SetSettings(plan) => self.engine.adjust(&plan),
+                ChangeAction::Run(work) => self.inbox.put(|mail| mail.work = Some(work)),
+                ChangeAction::LookAt(at) => self.inbox.put(|mail| mail.look_at = Some(at)),
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&self, level: LogLevel, text: String) {
+        (self.journal)(self.engine.now(), level, text);
+    }
+
+    fn work(&self, work: ChangeWork) {
+        self.tell(ChangeEvent::Began {
+            baseline: self.baseline().map(Box::new),
+            latency: Box::new(self.engine.observe().latency.since),
+        });
+        let made = catch_unwind(AssertUnwindSafe(|| self.make(work)));
+        let made = made.unwrap_or_else(|panic| Err(ApplyError::Panicked(in_words(&*panic))));
+        self.tell(ChangeEvent::Ended {
+            result: made.map(Box::new),
+            reading: Box::new(self.engine.reading()),
+        });
+    }
+
+    fn make(&self, work: ChangeWork) -> Result<Plan, ApplyError> {
+        let engine = &self.engine;
+        let watch: &mut dyn FnMut(ApplyStep) = &mut |step| self.tell(ChangeEvent::Stepped(step));
+        match work {
+            ChangeWork::Apply(plan) => engine.apply(*plan, watch),
+            ChangeWork::ApplySetup(setup) => engine.apply_setup(&setup, watch),
+            ChangeWork::Evacuate(device) => {
+                engine.evacuate(device, &|running| self.fallback(running), watch)
+            }
+            ChangeWork::Abandon(device) => {
+                let ending = |_: &Matrix| Err(NoFallback("the system is shutting down".into()));
+                engine.evacuate(device, &ending, watch)
+            }
+        }
+    }
+
+    /// Where the workers of lost devices go.
+    fn fallback(&self, running: &Matrix) -> Result<Matrix, NoFallback> {
+        let (devices, lost) = (self.engine.devices(), self.engine.lost_devices());
+        let moved = evacuate(running, &lost, devices, self.engine.footprints());
+        moved.map_err(|error| NoFallback(error.to_string()))
+    }
+
+    /// Returns what was done lately, where what comes is on probation: over a time as long
+    /// as the terms ask for, or since what runs began.
+    fn baseline(&self) -> Option<Baseline> {
+        let (terms, start) = {
+            let machine = lock(&self.machine);
+            let (terms, since) = machine.baseline_wanted()?;
+            (terms, since.clone())
+        };
+        let engine = &self.engine;
+        let now = engine.reading();
+        let window = engine.reading_before(now.at.saturating_sub(terms.lasts));
+        let from = window.filter(|w| w.at > start.at).unwrap_or(start);
+        let mut kept: Vec<Reading> = engine.readings_between(from.at, now.at);
+        kept.insert(0, from.clone());
+        let pieces = kept.windows(2).map(|pair| pair[1].since(&pair[0]));
+        Some(Baseline {
+            pieces: pieces.collect(),
+            whole: now.since(&from),
+        })
+    }
+}
+
+fn in_words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without words".into())
+}

@@ -1,0 +1,176 @@
+//! What happens to changes of what runs, and what is to be done about it.
+
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::metrics::{Distribution, Reading};
+use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, PlanError, Setup};
+
+use super::change_log::MarkKind;
+use super::judge::Baseline;
+use super::terms::Terms;
+
+/// Where a change comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeOrigin {
+    /// An operator applied a setup.
+    Applied,
+    /// An operator applied what a search found.
+    Search,
+    /// What ran before comes back.
+    Undo,
+    /// What was undone comes back.
+    Redo,
+    /// What ran before something on probation comes back; says why.
+    RolledBack(String),
+    /// Workers move away from a lost device.
+    Evacuation,
+    /// A member votes or no longer votes; says which.
+    Vote(String),
+}
+
+impl fmt::Display for ChangeOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChangeOrigin::Applied => f.write_str("applied"),
+            ChangeOrigin::Search => f.write_str("search"),
+            ChangeOrigin::Undo => f.write_str("undo"),
+            ChangeOrigin::Redo => f.write_str("redo"),
+            ChangeOrigin::RolledBack(why) => write!(f, "rolled back: {why}"),
+            ChangeOrigin::Evacuation => f.write_str("evacuation"),
+            ChangeOrigin::Vote(text) => f.write_str(text),
+        }
+    }
+}
+
+/// What happens, or is asked for.
+#[derive(Clone, Debug)]
+pub enum ChangeEvent {
+    /// A plan is to be applied, on probation where there are terms.
+    Requested {
+        /// What is to change.
+        plan: Box<Plan>,
+        /// What it is held to.
+        terms: Option<Terms>,
+        /// Where it comes from.
+        origin: ChangeOrigin,
+    },
+    /// The settings of a plan are to be set at once; workers stay as they are.
+    Adjusted {
+        /// What is to change.
+        plan: Box<Plan>,
+        /// Where it comes from.
+        origin: ChangeOrigin,
+        /// What was done by now.
+        reading: Box<Reading>,
+    },
+    /// What is on probation is to stay.
+    Kept,
+    /// What is on probation is to go: the plan of going back.
+    TakenBack(Box<Plan>),
+    /// An operator lets a device disappear.
+    LoseRequested(usize),
+    /// A device stopped working; its workers are to be moved.
+    DeviceLost {
+        /// Its number among the devices.
+        device: usize,
+        /// What its driver said.
+        reason: String,
+    },
+    /// Something else changed how serving goes.
+    Marked(MarkKind, String),
+    /// The work that was to be run begins.
+    Began {
+        /// What ran until now did lately, where what comes is on probation.
+        baseline: Option<Box<Baseline>>,
+        /// Latencies until now.
+        latency: Box<Distribution>,
+    },
+    /// The work made a step.
+    Stepped(ApplyStep),
+    /// The work is over.
+    Ended {
+        /// The plan that was carried out, or why none was.
+        result: Result<Box<Plan>, ApplyError>,
+        /// What was done by now.
+        reading: Box<Reading>,
+    },
+    /// It is time to look at what is on probation.
+    Looked {
+        /// What was done by now.
+        reading: Box<Reading>,
+        /// Requests that are not answered yet.
+        in_flight: usize,
+    },
+    /// Nothing more is to change once what is under way is over.
+    Closed,
+}
+
+/// What is to be done, in this order. All but [`ChangeAction::Run`] is quick, and is done
+/// before anybody sees the state that follows.
+#[derive(Clone, Debug)]
+pub enum ChangeAction {
+    /// Write a line to the log.
+    Log(LogLevel, String),
+    /// Forget latencies so far.
+    ClearLatencies,
+    /// Set the settings of a plan at once.
+    SetSettings(Box<Plan>),
+    /// Run this in the background, and tell how it begins, goes and ends.
+    Run(ChangeWork),
+    /// Look at what is on probation at this time after the engine's start.
+    LookAt(Duration),
+}
+
+/// What takes time.
+#[derive(Clone, Debug)]
+pub enum ChangeWork {
+    /// Apply a plan, unless it is stale.
+    Apply(Box<Plan>),
+    /// Plan and apply a setup.
+    ApplySetup(Box<Setup>),
+    /// Move the workers of a lost device elsewhere.
+    Evacuate(usize),
+    /// Take a lost device's workers away: nothing is started any more.
+    Abandon(usize),
+}
+
+/// Why a change is not begun.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ChangeRefusal {
+    /// The very same setup runs.
+    #[error("this already runs")]
+    Nothing,
+    /// Another change is under way.
+    #[error("a reload is under way")]
+    UnderWay,
+    /// What is on probation cannot be taken back while another change is under way.
+    #[error("a change is under way")]
+    NotNow,
+    /// Nothing is on probation.
+    #[error("nothing is on probation")]
+    NoProbation,
+    /// Nothing ran before.
+    #[error("nothing ran before this")]
+    NoUndo,
+    /// Nothing was undone.
+    #[error("nothing was undone")]
+    NoRedo,
+    /// A device of this machine does not disappear by an operator's wish.
+    #[error("only simulated devices disappear by wish")]
+    NotSimulated,
+    /// The device is lost already.
+    #[error("it is gone already")]
+    LostAlready,
+    /// The terms cannot be judged by; says which part is wrong.
+    #[error("{0}")]
+    Terms(String),
+    /// It cannot be applied.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The thread that makes changes was not started; says why.
+    #[error("{0}")]
+    NoThread(String),
+}

@@ -1,0 +1,511 @@
+//! Changes of what runs as one state machine: one at a time, on probation where that was
+//! asked for, remembered and undone, with the evacuation of lost devices in between.
+//!
+//! It has no clock, lock or thread. Whoever drives it tells it the time and what happens,
+//! and does what it returns.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::allocation::{Frame, UndoHistory};
+use crate::metrics::{Distribution, Reading};
+use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, SettingChange, Setup};
+
+use super::change_log::{ChangeLog, MarkKind};
+use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
+use super::judge::{Baseline, JudgeVerdict};
+use super::probation::{ProbationState, RunningProbation};
+use super::status::{ChangeStatus, ReloadState, ReloadView};
+use super::terms::Terms;
+
+type Actions = Vec<ChangeAction>;
+
+/// The state of all changes of what runs.
+#[derive(Debug)]
+pub struct ChangeMachine {
+    frame: Arc<Frame>,
+    under_way: Option<UnderWay>,
+    /// Devices that were lost meanwhile, and what their drivers said.
+    lost: VecDeque<(usize, String)>,
+    is_closing: bool,
+    shown: Option<ReloadView>,
+    latency_before: Option<Distribution>,
+    log: ChangeLog,
+    undo: UndoHistory<Setup>,
+    probation: Option<RunningProbation>,
+}
+
+/// A change that is being made.
+#[derive(Debug)]
+struct UnderWay {
+    origin: ChangeOrigin,
+    terms: Option<Terms>,
+    /// To be planned once more where the plan is stale.
+    again: Option<Box<Setup>>,
+    began: Duration,
+    baseline: Option<Box<Baseline>>,
+    latency: Option<Box<Distribution>>,
+}
+
+impl UnderWay {
+    fn new(now: Duration, origin: ChangeOrigin) -> Self {
+        UnderWay {
+            origin,
+            terms: None,
+            again: None,
+            began: now,
+            baseline: None,
+            latency: None,
+        }
+    }
+}
+
+const TAKEN_BACK: &str = "an operator took it back";
+
+impl ChangeMachine {
+    /// Begins with what runs and what was done by now. Labels count only where answers are
+    /// `graded`.
+    pub fn new(running: Setup, now: Reading, graded: bool) -> Self {
+        ChangeMachine {
+            frame: Arc::clone(running.matrix.frame()),
+            under_way: None,
+            lost: VecDeque::new(),
+            is_closing: false,
+            shown: None,
+            latency_before: None,
+            log: ChangeLog::new(running, now, graded),
+            undo: UndoHistory::default(),
+            probation: None,
+        }
+    }
+
+    /// Takes what happens at `now` and returns what is to be done about it.
+    ///
+    /// # Errors
+    /// What was asked for is not begun, and nothing is otherwise than before.
+    pub fn step(&mut self, now: Duration, event: ChangeEvent) -> Result<Actions, ChangeRefusal> {
+        match event {
+            ChangeEvent::Requested {
+                plan,
+                terms,
+                origin,
+            } => self.requested(now, plan, terms, origin),
+            ChangeEvent::Adjusted {
+                plan,
+                origin,
+                reading,
+            } => self.adjusted(plan, &origin, *reading),
+            ChangeEvent::Kept => self.kept(),
+            ChangeEvent::TakenBack(plan) => self.taken_back(now, plan),
+            ChangeEvent::LoseRequested(device) => self.lose_requested(now, device),
+            ChangeEvent::DeviceLost { device, reason } => {
+                self.lost.push_back((device, reason));
+                Ok(self.next_loss(now))
+            }
+            ChangeEvent::Marked(kind, text) => {
+                self.log.mark(now, kind, text);
+                Ok(Actions::new())
+            }
+            ChangeEvent::Began { baseline, latency } => Ok(self.began(now, baseline, latency)),
+            ChangeEvent::Stepped(step) => Ok(self.stepped(now, &step)),
+            ChangeEvent::Ended { result, reading } => Ok(self.ended(now, result, *reading)),
+            ChangeEvent::Looked { reading, in_flight } => Ok(self.looked(now, &reading, in_flight)),
+            ChangeEvent::Closed => {
+                self.is_closing = true;
+                Ok(Actions::new())
+            }
+        }
+    }
+
+    /// Whether it was closed and nothing is under way any more.
+    pub fn is_over(&self) -> bool {
+        self.is_closing && self.under_way.is_none() && self.lost.is_empty()
+    }
+
+    /// Returns what ran before the last change.
+    ///
+    /// # Errors
+    /// Nothing did.
+    pub fn before(&self) -> Result<&Setup, ChangeRefusal> {
+        self.undo.before().ok_or(ChangeRefusal::NoUndo)
+    }
+
+    /// Returns what the last undo took back.
+    ///
+    /// # Errors
+    /// Nothing was undone.
+    pub fn after(&self) -> Result<&Setup, ChangeRefusal> {
+        self.undo.after().ok_or(ChangeRefusal::NoRedo)
+    }
+
+    /// Returns what comes back where what is on probation goes.
+    ///
+    /// # Errors
+    /// A change is under way, or nothing is on probation.
+    pub fn fallback(&self) -> Result<&Setup, ChangeRefusal> {
+        if self.under_way.is_some() {
+            return Err(ChangeRefusal::NotNow);
+        }
+        let watched = self.probation.as_ref().filter(|p| p.is_watching());
+        watched.map_or(Err(ChangeRefusal::NoProbation), |p| Ok(&p.view.fallback))
+    }
+
+    /// Returns the terms of the change under way, if it has any, and what had been done
+    /// when what runs began.
+    pub fn baseline_wanted(&self) -> Option<(Terms, &Reading)> {
+        let terms = self.under_way.as_ref()?.terms?;
+        Some((terms, self.log.since()))
+    }
+
+    /// Returns all that is shown, with what was done by `now`.
+    pub fn status(&self, now: &Reading) -> ChangeStatus {
+        ChangeStatus {
+            reload: self.shown.clone(),
+            latency_before: self.latency_before.clone(),
+            can_undo: self.undo.before().is_some(),
+            can_redo: self.undo.after().is_some(),
+            marks: self.log.marks(),
+            history: self.log.history(now),
+            probation: self.probation.as_ref().map(|p| p.view.clone()),
+        }
+    }
+
+    fn requested(
+        &mut self,
+        now: Duration,
+        plan: Box<Plan>,
+        terms: Option<Terms>,
+        origin: ChangeOrigin,
+    ) -> Result<Actions, ChangeRefusal> {
+        if plan.is_empty() {
+            return Err(ChangeRefusal::Nothing);
+        }
+        self.check_free()?;
+        // It was planned before this: something else may have come between.
+        let due = match origin {
+            ChangeOrigin::Undo => self.undo.before() == Some(plan.to()),
+            ChangeOrigin::Redo => self.undo.after() == Some(plan.to()),
+            _ => true,
+        };
+        if !due {
+            return Err(ChangeRefusal::UnderWay);
+        }
+        let mut actions = self.make_way(&origin.to_string());
+        let change = UnderWay {
+            terms,
+            again: Some(Box::new(plan.to().clone())),
+            ..UnderWay::new(now, origin)
+        };
+        actions.push(self.begin(change, ChangeWork::Apply(plan)));
+        Ok(actions)
+    }
+
+    fn adjusted(
+        &mut self,
+        plan: Box<Plan>,
+        origin: &ChangeOrigin,
+        reading: Reading,
+    ) -> Result<Actions, ChangeRefusal> {
+        if plan.from() == plan.to() {
+            return Ok(Actions::new());
+        }
+        self.check_free()?;
+        let mut actions = self.make_way(&origin.to_string());
+        let text = plan.setting_words().join(", ");
+        self.remember(&plan, reading, origin);
+        actions.push(ChangeAction::SetSettings(plan));
+        actions.push(ChangeAction::Log(LogLevel::Info, text));
+        Ok(actions)
+    }
+
+    fn kept(&mut self) -> Result<Actions, ChangeRefusal> {
+        match self.end_probation(ProbationState::Kept) {
+            true => Ok(info("probation ended: what was applied stays".into())),
+            false => Err(ChangeRefusal::NoProbation),
+        }
+    }
+
+    fn taken_back(&mut self, now: Duration, plan: Box<Plan>) -> Result<Actions, ChangeRefusal> {
+        if self.fallback()? != plan.to() {
+            return Err(ChangeRefusal::NotNow);
+        }
+        if plan.is_empty() {
+            return Err(ChangeRefusal::Nothing);
+        }
+        self.end_probation(ProbationState::Failed(TAKEN_BACK.into()));
+        let change = UnderWay {
+            again: Some(Box::new(plan.to().clone())),
+            ..UnderWay::new(now, ChangeOrigin::RolledBack(TAKEN_BACK.into()))
+        };
+        Ok(vec![self.begin(change, ChangeWork::Apply(plan))])
+    }
+
+    fn lose_requested(&mut self, now: Duration, device: usize) -> Result<Actions, ChangeRefusal> {
+        self.check_free()?;
+        let text = format!("{} lost", self.frame.devices[device]);
+        let mut actions = self.make_way(&text);
+        self.log.mark(now, MarkKind::Device, text);
+        let change = UnderWay::new(now, ChangeOrigin::Evacuation);
+        actions.push(self.begin(change, ChangeWork::Evacuate(device)));
+        Ok(actions)
+    }
+
+    /// Evacuates the device that was lost first, unless something else is under way.
+    fn next_loss(&mut self, now: Duration) -> Actions {
+        if self.under_way.is_some() {
+            return Actions::new();
+        }
+        let Some((device, reason)) = self.lost.pop_front() else {
+            return Actions::new();
+        };
+        let text = format!("{} lost: {reason}", self.frame.devices[device]);
+        let mut actions = self.interrupt_probation(&text);
+        self.log.mark(now, MarkKind::Device, text);
+        let work = match self.is_closing {
+            true => ChangeWork::Abandon(device),
+            false => ChangeWork::Evacuate(device),
+        };
+        let change = UnderWay::new(now, ChangeOrigin::Evacuation);
+        actions.push(self.begin(change, work));
+        actions
+    }
+
+    fn check_free(&self) -> Result<(), ChangeRefusal> {
+        match self.under_way.is_some() || self.is_closing {
+            true => Err(ChangeRefusal::UnderWay),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the probation of the last change: another one comes.
+    fn make_way(&mut self, why: &str) -> Actions {
+        let actions = self.interrupt_probation(why);
+        if actions.is_empty() {
+            self.probation = None;
+        }
+        actions
+    }
+
+    fn interrupt_probation(&mut self, why: &str) -> Actions {
+        match self.end_probation(ProbationState::Kept) {
+            true => info(format!(
+                "probation ended before its time ({why}): what was on it was kept"
+            )),
+            false => Actions::new(),
+        }
+    }
+
+    fn end_probation(&mut self, state: ProbationState) -> bool {
+        let watched = self.probation.as_mut().filter(|p| p.is_watching());
+        let ended = watched.map(|p| p.view.state = state);
+        ended.is_some()
+    }
+
+    fn begin(&mut self, change: UnderWay, work: ChangeWork) -> ChangeAction {
+        self.under_way = Some(change);
+        self.shown = Some(ReloadView {
+            steps: Vec::new(),
+            state: ReloadState::Running,
+            elapsed: Duration::ZERO,
+        });
+        ChangeAction::Run(work)
+    }
+
+    fn began(
+        &mut self,
+        now: Duration,
+        baseline: Option<Box<Baseline>>,
+        latency: Box<Distribution>,
+    ) -> Actions {
+        if let Some(change) = &mut self.under_way {
+            change.began = now;
+            change.baseline = baseline;
+            change.latency = Some(latency);
+        }
+        Actions::new()
+    }
+
+    fn stepped(&mut self, now: Duration, step: &ApplyStep) -> Actions {
+        if let (Some(change), Some(shown)) = (&self.under_way, &mut self.shown) {
+            shown.steps.extend(step.words(&self.frame));
+            shown.elapsed = now.saturating_sub(change.began);
+        }
+        Actions::new()
+    }
+
+    fn ended(
+        &mut self,
+        now: Duration,
+        result: Result<Box<Plan>, ApplyError>,
+        reading: Reading,
+    ) -> Actions {
+        let Some(mut change) = self.under_way.take() else {
+            return Actions::new();
+        };
+        let again = change.again.take();
+        if let (Err(ApplyError::Stale), Some(setup)) = (&result, again) {
+            self.under_way = Some(change);
+            return vec![ChangeAction::Run(ChangeWork::ApplySetup(setup))];
+        }
+        let took = now.saturating_sub(change.began);
+        let (state, mut actions) = match result {
+            Ok(plan) => (
+                ReloadState::Done,
+                self.succeeded(now, change, &plan, reading),
+            ),
+            Err(error) => failed(&error, &change.origin),
+        };
+        if let Some(shown) = &mut self.shown {
+            shown.state = state;
+            shown.elapsed = took;
+        }
+        actions.extend(self.next_loss(now));
+        if !self.is_closing {
+            actions.extend(self.next_look(now));
+        }
+        actions
+    }
+
+    fn succeeded(
+        &mut self,
+        now: Duration,
+        change: UnderWay,
+        plan: &Plan,
+        reading: Reading,
+    ) -> Actions {
+        let mut actions = Actions::new();
+        if plan.changes_pace() {
+            actions.push(ChangeAction::ClearLatencies);
+            let latency = change.latency.filter(|l| l.summary.count > 0);
+            self.latency_before = latency.map(|l| *l);
+        }
+        self.remember(plan, reading, &change.origin);
+        if let (Some(terms), Some(before)) = (change.terms, change.baseline) {
+            let before = self.log.graded_baseline(*before);
+            let measured = self.log.measured(&before.whole);
+            let fallback = plan.from().clone();
+            let probation = RunningProbation::new(terms, &before, measured, fallback, now);
+            self.probation = Some(probation);
+        }
+        let took = now.saturating_sub(change.began);
+        actions.extend(info(done(plan, took)));
+        actions
+    }
+
+    fn next_look(&self, now: Duration) -> Option<ChangeAction> {
+        let watched = self.probation.as_ref().filter(|p| p.is_watching())?;
+        Some(ChangeAction::LookAt(now.saturating_add(watched.pause())))
+    }
+
+    fn looked(&mut self, now: Duration, reading: &Reading, in_flight: usize) -> Actions {
+        if self.under_way.is_some() || self.is_closing {
+            return Actions::new();
+        }
+        let watched = self.probation.as_mut().filter(|p| p.is_watching());
+        let Some(watched) = watched else {
+            return Actions::new();
+        };
+        match watched.look(reading, in_flight, &self.log) {
+            JudgeVerdict::Watching => self.next_look(now).into_iter().collect(),
+            JudgeVerdict::Passed(remark) => {
+                watched.view.state = ProbationState::Passed;
+                let remark = remark.map(|r| format!(", though {r}")).unwrap_or_default();
+                info(format!("probation passed{remark}"))
+            }
+            JudgeVerdict::Failed(why) => {
+                watched.view.state = ProbationState::Failed(why.clone());
+                let fallback = Box::new(watched.view.fallback.clone());
+                self.roll_back(now, why, fallback)
+            }
+        }
+    }
+
+    fn roll_back(&mut self, now: Duration, why: String, fallback: Box<Setup>) -> Actions {
+        let text = format!("probation failed: {why}; what ran before comes back");
+        let change = UnderWay::new(now, ChangeOrigin::RolledBack(why));
+        vec![
+            ChangeAction::Log(LogLevel::Warn, text),
+            self.begin(change, ChangeWork::ApplySetup(fallback)),
+        ]
+    }
+
+    /// Writes down that another setup runs since a reading was taken.
+    fn remember(&mut self, plan: &Plan, reading: Reading, origin: &ChangeOrigin) {
+        let (old, new) = (plan.from(), plan.to());
+        // Bringing retired workers back is no other setup.
+        if old == new {
+            return;
+        }
+        for (kind, text) in marks(plan, origin) {
+            self.log.mark(reading.at, kind, text);
+        }
+        match origin {
+            ChangeOrigin::Redo => self.undo.went_forth(old.clone()),
+            ChangeOrigin::Undo => self.undo.went_back(old.clone()),
+            ChangeOrigin::RolledBack(_) if self.undo.before() == Some(new) => {
+                self.undo.went_back(old.clone());
+            }
+            _ => self.undo.replaced(old.clone()),
+        }
+        self.log.runs(new.clone(), reading, origin.to_string());
+    }
+}
+
+fn info(text: String) -> Actions {
+    vec![ChangeAction::Log(LogLevel::Info, text)]
+}
+
+fn done(plan: &Plan, took: Duration) -> String {
+    let mut said = plan.setting_words();
+    if !plan.reload().is_empty() || said.is_empty() {
+        said.insert(0, changed_entries(plan));
+    }
+    let millis = took.as_secs_f64() * 1e3;
+    format!("reload: {} in {millis:.1} ms", said.join(", "))
+}
+
+fn changed_entries(plan: &Plan) -> String {
+    match plan.reload().difference.changed().count() {
+        1 => "1 entry changed".into(),
+        changed => format!("{changed} entries changed"),
+    }
+}
+
+fn failed(error: &ApplyError, origin: &ChangeOrigin) -> (ReloadState, Actions) {
+    // After a loss nothing can be said of what ran before.
+    let why = match origin {
+        ChangeOrigin::Evacuation => error.to_string(),
+        _ => format!("{error}; the old matrix serves"),
+    };
+    let text = format!("reload failed: {why}");
+    let log = ChangeAction::Log(LogLevel::Error, text);
+    (ReloadState::Failed(why), vec![log])
+}
+
+fn marks(plan: &Plan, origin: &ChangeOrigin) -> Vec<(MarkKind, String)> {
+    if matches!(origin, ChangeOrigin::RolledBack(_)) {
+        return vec![(MarkKind::Rollback, origin.to_string())];
+    }
+    let mut marks = Vec::new();
+    if plan.from().matrix != plan.to().matrix {
+        marks.push((MarkKind::Reload, changed_entries(plan)));
+    }
+    let members = &plan.to().matrix.frame().members;
+    for change in plan.settings() {
+        match change {
+            SettingChange::Policy(old, new) => {
+                marks.push((MarkKind::Policy, format!("{old} → {new}")));
+            }
+            SettingChange::Combination(..) => {
+                let words = change.words(members).into_iter();
+                marks.extend(words.map(|said| (MarkKind::Combination, said)));
+            }
+            SettingChange::Segment(..) => {
+                let words = change.words(members).into_iter();
+                marks.extend(words.map(|said| (MarkKind::Policy, said)));
+            }
+        }
+    }
+    marks
+}

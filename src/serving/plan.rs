@@ -1,0 +1,323 @@
+//! What applying a setup would change, worked out before anything moves.
+
+use thiserror::Error;
+
+use crate::allocation::{Cell, DoesNotFit, Footprints, Frame};
+use crate::device::Devices;
+use crate::ensemble::{BatchSize, Combination, Ensemble, PolicyKind};
+
+use super::reload::{ReloadAction, ReloadPlan};
+use super::setup::Setup;
+
+/// A setting that differs between two setups: its old and its new value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingChange {
+    /// The batching policy.
+    Policy(PolicyKind, PolicyKind),
+    /// How members are combined.
+    Combination(Box<Combination>, Box<Combination>),
+    /// Samples in a segment.
+    Segment(usize, usize),
+}
+
+impl SettingChange {
+    /// Returns what differs between two setups beside the matrix.
+    pub fn between(old: &Setup, new: &Setup) -> Vec<Self> {
+        let policy = old.policy != new.policy;
+        let combination = old.combination != new.combination;
+        let segment = old.segment_size != new.segment_size;
+        let changes = [
+            policy.then_some(Self::Policy(old.policy, new.policy)),
+            combination.then(|| Self::combination(old, new)),
+            segment.then_some(Self::Segment(old.segment_size, new.segment_size)),
+        ];
+        changes.into_iter().flatten().collect()
+    }
+
+    fn combination(old: &Setup, new: &Setup) -> Self {
+        let boxed = |setup: &Setup| Box::new(setup.combination.clone());
+        Self::Combination(boxed(old), boxed(new))
+    }
+
+    /// Whether batches form otherwise, so that latencies measured before do not tell those
+    /// to come.
+    pub fn changes_pace(&self) -> bool {
+        !matches!(self, SettingChange::Combination(..))
+    }
+
+    /// Returns the change in words, where `members` are the members' names: `policy:
+    /// no-wait → elastic`. A change of the combination may take several.
+    pub fn words(&self, members: &[String]) -> Vec<String> {
+        match self {
+            SettingChange::Policy(old, new) => vec![format!("policy: {old} → {new}")],
+            SettingChange::Combination(old, new) => old.changes(new, members),
+            SettingChange::Segment(old, new) => vec![format!("segment size: {old} → {new}")],
+        }
+    }
+}
+
+/// All that a plan is worked out from. A plan holds for as long as none of it changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanBasis {
+    /// What runs.
+    pub setup: Setup,
+    /// A rule of a caller's own combines requests, in place of the setup's.
+    pub own_rule: bool,
+    /// Devices that are lost.
+    pub lost: Vec<usize>,
+    /// Entries of the matrix whose worker was retired.
+    pub retired: Vec<Cell>,
+    /// The devices with the memory that may be booked, where the rest of it is lent.
+    pub left: Option<Devices>,
+}
+
+/// What never changes while an engine runs, and setups are checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanLimits<'a> {
+    /// What is served.
+    pub ensemble: &'a Ensemble,
+    /// What it is served on.
+    pub devices: &'a Devices,
+    /// What each worker books.
+    pub footprints: &'a Footprints,
+    /// Samples that the pool holds.
+    pub most_segment: usize,
+}
+
+/// Why a setup cannot be applied.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PlanError {
+    /// The matrix has other rows or columns than the one that runs.
+    #[error("the matrix is for other devices or members than those that run")]
+    OtherFrame,
+    /// The matrix has a worker on a device that is lost.
+    #[error("`{0}` is gone")]
+    DeviceLost(String),
+    /// A device has too little memory.
+    #[error(transparent)]
+    DoesNotFit(#[from] DoesNotFit),
+    /// It would fit if a search did not measure in the rest of the memory.
+    #[error("a search measures in the rest of the memory; cancel it or wait for its end: {0}")]
+    Lent(DoesNotFit),
+    /// The policy does not suit the batch sizes.
+    #[error("policy: {0}")]
+    Policy(String),
+    /// The combination does not suit the members.
+    #[error("combination: {0}")]
+    Combination(String),
+    /// The pool holds no segment of this size.
+    #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
+    SegmentSize {
+        /// What was asked for.
+        size: usize,
+        /// What the pool holds.
+        most: usize,
+    },
+}
+
+/// What applying a setup would change: workers, settings, memory. It was checked, so that
+/// only a worker that does not start can keep it from being applied.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    basis: PlanBasis,
+    to: Setup,
+    reload: ReloadPlan,
+    settings: Vec<SettingChange>,
+    memory: Vec<(u64, u64)>,
+}
+
+impl Plan {
+    /// Works out what applying `to` changes of what runs.
+    ///
+    /// # Errors
+    /// It cannot be applied.
+    pub fn new(basis: PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Self, PlanError> {
+        let reload = reload(&basis, to, limits)?;
+        check_settings(to, limits)?;
+        let memory = memory(&basis.setup, to, limits)?;
+        let mut settings = SettingChange::between(&basis.setup, to);
+        if basis.own_rule && basis.setup.combination == to.combination {
+            // The setup's own rule takes the place of the caller's.
+            settings.push(SettingChange::combination(&basis.setup, to));
+        }
+        Ok(Plan {
+            to: to.clone(),
+            basis,
+            reload,
+            settings,
+            memory,
+        })
+    }
+
+    /// Whether nothing changed since it was made, where this is what it would be made from
+    /// now.
+    pub fn is_of(&self, basis: &PlanBasis) -> bool {
+        self.basis == *basis
+    }
+
+    /// Returns what ran when it was planned.
+    pub fn from(&self) -> &Setup {
+        &self.basis.setup
+    }
+
+    /// Returns what is to run.
+    pub fn to(&self) -> &Setup {
+        &self.to
+    }
+
+    /// Returns the workers that come and go.
+    pub fn reload(&self) -> &ReloadPlan {
+        &self.reload
+    }
+
+    /// Returns what differs beside the matrix.
+    pub fn settings(&self) -> &[SettingChange] {
+        &self.settings
+    }
+
+    /// Returns the bytes booked in each device's memory, now and after.
+    pub fn memory(&self) -> &[(u64, u64)] {
+        &self.memory
+    }
+
+    /// Returns the members that have no worker for a moment, so that their requests wait.
+    pub fn paused_members(&self) -> Vec<usize> {
+        self.reload.paused_members(&self.from().matrix)
+    }
+
+    /// Returns what differs beside the matrix, in words.
+    pub fn setting_words(&self) -> Vec<String> {
+        let members = &self.to.matrix.frame().members;
+        let changes = self.settings.iter();
+        changes.flat_map(|change| change.words(members)).collect()
+    }
+
+    /// Whether the very same setup runs, with all its workers.
+    pub fn is_empty(&self) -> bool {
+        self.reload.is_empty() && self.basis.setup == self.to
+    }
+
+    /// Whether latencies measured before do not tell those to come.
+    pub fn changes_pace(&self) -> bool {
+        self.from().matrix != self.to.matrix
+            || self.settings.iter().any(SettingChange::changes_pace)
+    }
+}
+
+fn reload(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<ReloadPlan, PlanError> {
+    let (old, new) = (&basis.setup.matrix, &to.matrix);
+    if old.frame() != new.frame() {
+        return Err(PlanError::OtherFrame);
+    }
+    let (devices, footprints) = (limits.devices, limits.footprints);
+    let lost = |cell: &Cell| basis.lost.contains(&cell.device);
+    if let Some((cell, _)) = new.workers().find(|(cell, _)| lost(cell)) {
+        return Err(PlanError::DeviceLost(devices.get(cell.device).name.clone()));
+    }
+    let mut plan = match &basis.left {
+        None => ReloadPlan::new(old, new, footprints, devices)?,
+        Some(left) => {
+            // What would not fit without the search either is reported as such.
+            footprints.book(new, devices)?;
+            ReloadPlan::new(old, new, footprints, left).map_err(PlanError::Lent)?
+        }
+    };
+    plan.revive(&basis.retired);
+    Ok(plan)
+}
+
+fn check_settings(to: &Setup, limits: &PlanLimits<'_>) -> Result<(), PlanError> {
+    let (ensemble, most) = (limits.ensemble, limits.most_segment);
+    let policy = to.policy.check(&ensemble.batch_sizes);
+    policy.map_err(|e| PlanError::Policy(e.to_string()))?;
+    let combination = ensemble.check_combination(&to.combination);
+    combination.map_err(|e| PlanError::Combination(e.to_string()))?;
+    match to.segment_size {
+        size if (1..=most).contains(&size) => Ok(()),
+        size => Err(PlanError::SegmentSize { size, most }),
+    }
+}
+
+fn memory(old: &Setup, new: &Setup, limits: &PlanLimits<'_>) -> Result<Vec<(u64, u64)>, PlanError> {
+    let book = |setup: &Setup| limits.footprints.book(&setup.matrix, limits.devices);
+    let (before, after) = (book(old)?, book(new)?);
+    let devices = 0..limits.devices.count();
+    Ok(devices
+        .map(|d| (before.booked(d), after.booked(d)))
+        .collect())
+}
+
+/// What is done while a plan is applied.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ApplyStep {
+    /// The worker at a place finishes what it has and goes.
+    Drain(Cell),
+    /// A worker is built.
+    Start(Cell, BatchSize),
+    /// The workers that were built serve from now on.
+    Serve,
+    /// The workers that were built are dropped: one of them did not start.
+    Discard,
+    /// A worker that had to make room is built again.
+    Restore(Cell, BatchSize),
+    /// A setting has its new value.
+    Set(SettingChange),
+}
+
+impl ApplyStep {
+    pub(crate) fn of(action: &ReloadAction) -> Option<Self> {
+        match *action {
+            ReloadAction::Drain(cell) => Some(ApplyStep::Drain(cell)),
+            ReloadAction::Build(cell, size) => Some(ApplyStep::Start(cell, size)),
+            ReloadAction::Activate => Some(ApplyStep::Serve),
+            ReloadAction::Discard => Some(ApplyStep::Discard),
+            ReloadAction::Restore(cell, size) => Some(ApplyStep::Restore(cell, size)),
+            ReloadAction::Done | ReloadAction::Failed(_) => None,
+        }
+    }
+
+    /// Returns the step in words: `start cpu:0 × mlp at 8`. A change of the combination may
+    /// take several.
+    pub fn words(&self, frame: &Frame) -> Vec<String> {
+        let place = |cell: &Cell| {
+            let (device, member) = (&frame.devices[cell.device], &frame.members[cell.member]);
+            format!("{device} × {member}")
+        };
+        match self {
+            ApplyStep::Drain(cell) => vec![format!("drain {}", place(cell))],
+            ApplyStep::Start(cell, size) => vec![format!("start {} at {size}", place(cell))],
+            ApplyStep::Serve => vec!["new workers serve".into()],
+            ApplyStep::Discard => vec!["drop what was started".into()],
+            ApplyStep::Restore(cell, size) => vec![format!("restore {} at {size}", place(cell))],
+            ApplyStep::Set(change) => change.words(&frame.members),
+        }
+    }
+}
+
+/// There is no matrix for the devices that remain; says why.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct NoFallback(pub String);
+
+/// Why a plan was not applied. What ran before serves, unless a device was lost.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ApplyError {
+    /// What runs, the devices or their memory changed since the plan was made.
+    #[error("what runs changed since this was planned")]
+    Stale,
+    /// It cannot be applied to what runs by now.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A worker did not start.
+    #[error("a new worker did not start: {0}")]
+    Worker(String),
+    /// A lost device cannot be evacuated.
+    #[error(transparent)]
+    NoFallback(#[from] NoFallback),
+    /// The device cannot be lost, or is lost already.
+    #[error(transparent)]
+    Device(#[from] super::FaultError),
+    /// The code that applies it panicked; says with what.
+    #[error("the change broke off: {0}")]
+    Panicked(String),
+}

@@ -1,0 +1,848 @@
+//! Changes of what runs in virtual time: the machine alone, without engine or thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::allocation::{Cell, Footprints, Matrix};
+use divisi::changes::{
+    Baseline, ChangeAction, ChangeEvent, ChangeMachine, ChangeOrigin, ChangeRefusal, ChangeStatus,
+    ChangeWork, MarkKind, ProbationState, ReloadState, Terms,
+};
+use divisi::device::Devices;
+use divisi::ensemble::{BatchSize, Ensemble, PolicyKind};
+use divisi::metrics::{Distribution, LatencySummary, Reading};
+use divisi::serving::{
+    ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, Setup,
+};
+use proptest::prelude::*;
+
+use crate::common::{digits, everywhere, two_devices};
+
+/// What plans are made with, and a setup that runs.
+struct Bed {
+    ensemble: Arc<Ensemble>,
+    devices: Devices,
+    footprints: Footprints,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let (ensemble, devices) = (digits(), two_devices());
+        Bed {
+            footprints: Footprints::of(&ensemble, &devices),
+            ensemble,
+            devices,
+        }
+    }
+
+    fn first(&self) -> Setup {
+        Setup {
+            matrix: everywhere(&self.ensemble, &self.devices),
+            policy: PolicyKind::NoWait,
+            combination: self.ensemble.combination(),
+            segment_size: 32,
+        }
+    }
+
+    fn plan(&self, from: &Setup, to: &Setup, retired: Vec<Cell>) -> Result<Plan, PlanError> {
+        let basis = PlanBasis {
+            setup: from.clone(),
+            own_rule: false,
+            lost: Vec::new(),
+            retired,
+            left: None,
+        };
+        let limits = PlanLimits {
+            ensemble: &self.ensemble,
+            devices: &self.devices,
+            footprints: &self.footprints,
+            most_segment: 1024,
+        };
+        Plan::new(basis, to, &limits)
+    }
+}
+
+/// Drives a machine as an engine would, in no time at all.
+struct Drive {
+    bed: Bed,
+    machine: ChangeMachine,
+    running: Setup,
+    reading: Reading,
+    work: Option<ChangeWork>,
+    look_at: Option<Duration>,
+    log: Vec<String>,
+    cleared: usize,
+    plans: usize,
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Drive {
+    fn new() -> Self {
+        let bed = Bed::new();
+        let running = bed.first();
+        Drive {
+            machine: ChangeMachine::new(running.clone(), Reading::default(), true),
+            bed,
+            running,
+            reading: Reading::default(),
+            work: None,
+            look_at: None,
+            log: Vec::new(),
+            cleared: 0,
+            plans: 0,
+        }
+    }
+
+    /// Time goes by and requests are answered, `late` of a hundred in 50 ms.
+    fn serve(&mut self, seconds: u32, late: u64) {
+        let answered = 1000 * u64::from(seconds);
+        let slow = answered * late / 100;
+        self.reading.at += SECOND * seconds;
+        self.reading.answered += answered;
+        self.reading.latency.record(5_000, answered - slow);
+        self.reading.latency.record(50_000, slow);
+    }
+
+    fn step(&mut self, event: ChangeEvent) -> Result<(), ChangeRefusal> {
+        for action in self.machine.step(self.reading.at, event)? {
+            match action {
+                ChangeAction::Log(_, text) => self.log.push(text),
+                ChangeAction::ClearLatencies => self.cleared += 1,
+                ChangeAction::SetSettings(plan) => self.running = plan.to().clone(),
+                ChangeAction::Run(work) => assert!(self.work.replace(work).is_none(), "one work"),
+                ChangeAction::LookAt(at) => self.look_at = Some(at),
+            }
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, to: &Setup) -> Box<Plan> {
+        self.plans += 1;
+        let plan = self.bed.plan(&self.running, to, Vec::new());
+        Box::new(plan.expect("it can be applied"))
+    }
+
+    fn request(
+        &mut self,
+        to: &Setup,
+        terms: Option<Terms>,
+        origin: ChangeOrigin,
+    ) -> Result<(), ChangeRefusal> {
+        let plan = self.plan(to);
+        self.step(ChangeEvent::Requested {
+            plan,
+            terms,
+            origin,
+        })
+    }
+
+    fn vote(&mut self, member: usize, votes: bool) -> Result<(), ChangeRefusal> {
+        let combination = self.running.combination.with_vote(member, votes);
+        let to = Setup {
+            combination: combination.expect("somebody votes"),
+            ..self.running.clone()
+        };
+        let plan = self.plan(&to);
+        self.step(ChangeEvent::Adjusted {
+            plan,
+            origin: ChangeOrigin::Vote("mlp votes".into()),
+            reading: Box::new(self.reading.clone()),
+        })
+    }
+
+    fn lost(&mut self, device: usize) {
+        let reason = "fell off the bus".into();
+        let told = self.step(ChangeEvent::DeviceLost { device, reason });
+        told.expect("never refused");
+    }
+
+    fn begin(&mut self) {
+        let whole = self.reading.clone();
+        let wanted = self.machine.baseline_wanted().is_some();
+        let baseline = wanted.then(|| {
+            Box::new(Baseline {
+                whole,
+                pieces: Vec::new(),
+            })
+        });
+        let latency = Distribution {
+            summary: LatencySummary {
+                count: 7,
+                ..LatencySummary::default()
+            },
+            ..Distribution::default()
+        };
+        let latency = Box::new(latency);
+        let began = self.step(ChangeEvent::Began { baseline, latency });
+        began.expect("never refused");
+    }
+
+    fn end(&mut self, result: Result<Box<Plan>, ApplyError>) {
+        if let Ok(plan) = &result {
+            self.running = plan.to().clone();
+        }
+        let reading = Box::new(self.reading.clone());
+        let ended = self.step(ChangeEvent::Ended { result, reading });
+        ended.expect("never refused");
+    }
+
+    /// Carries the work out; says what it was.
+    fn finish(&mut self) -> ChangeWork {
+        let work = self.work.take().expect("something is to be done");
+        self.begin();
+        let result = match &work {
+            ChangeWork::Apply(plan) => Ok(plan.clone()),
+            ChangeWork::ApplySetup(setup) => Ok(self.plan(setup)),
+            ChangeWork::Evacuate(device) => {
+                let moved = without(&self.running.matrix, *device);
+                let to = self.running.with_matrix(moved);
+                Ok(self.plan(&to))
+            }
+            ChangeWork::Abandon(_) => Err(NoFallback("shutting down".into()).into()),
+        };
+        self.end(result);
+        work
+    }
+
+    fn apply(&mut self, to: &Setup, terms: Option<Terms>) {
+        let begun = self.request(to, terms, ChangeOrigin::Applied);
+        begun.expect("nothing else is under way");
+        self.finish();
+    }
+
+    /// Looks when it is due, and says whether it was.
+    fn look(&mut self) -> bool {
+        let due = self.look_at.is_some_and(|at| at <= self.reading.at);
+        if due {
+            self.look_at = None;
+            let looked = self.step(ChangeEvent::Looked {
+                reading: Box::new(self.reading.clone()),
+                in_flight: 0,
+            });
+            looked.expect("never refused");
+        }
+        due
+    }
+
+    fn status(&self) -> ChangeStatus {
+        self.machine.status(&self.reading)
+    }
+
+    fn probation(&self) -> Option<ProbationState> {
+        self.status().probation.map(|p| p.state)
+    }
+
+    fn origins(&self) -> Vec<String> {
+        let history = self.status().history.into_iter();
+        history.map(|ran| ran.why).collect()
+    }
+}
+
+fn without(matrix: &Matrix, device: usize) -> Matrix {
+    let cells = matrix.cells().filter(|cell| cell.device == device);
+    cells.fold(matrix.clone(), |matrix, cell| {
+        matrix.with(cell, None).expect("the other device serves")
+    })
+}
+
+fn resized(setup: &Setup, size: u32) -> Setup {
+    let cell = Cell {
+        device: 0,
+        member: 2,
+    };
+    setup.with_matrix(
+        setup
+            .matrix
+            .with(cell, BatchSize::new(size))
+            .expect("valid"),
+    )
+}
+
+fn terms(seconds: u64) -> Option<Terms> {
+    Some(Terms {
+        lasts: Duration::from_secs(seconds),
+        p99: Some(2.0),
+        failures: Some(0.01),
+        accuracy: None,
+    })
+}
+
+#[test]
+fn a_change_is_shown_logged_marked_and_remembered() {
+    let mut drive = Drive::new();
+    let old = drive.running.clone();
+    let new = Setup {
+        policy: "opt-wait:5ms".parse().expect("a policy"),
+        ..resized(&old, 64)
+    };
+    let begun = drive.request(&new, None, ChangeOrigin::Search);
+    begun.expect("nothing else is under way");
+    let shown = drive.status().reload.expect("at once");
+    assert_eq!((shown.state, shown.steps.len()), (ReloadState::Running, 0));
+    let work = drive.work.take().expect("to be done");
+    let ChangeWork::Apply(plan) = work else {
+        panic!("{work:?}")
+    };
+    drive.begin();
+    drive.reading.at += SECOND;
+    let set = ApplyStep::Set(plan.settings()[0].clone());
+    for step in [ApplyStep::Serve, set] {
+        drive
+            .step(ChangeEvent::Stepped(step))
+            .expect("never refused");
+    }
+    let shown = drive.status().reload.expect("one is under way");
+    assert_eq!(
+        shown.steps,
+        ["new workers serve", "policy: no-wait → opt-wait:5ms"]
+    );
+    assert_eq!(shown.elapsed, SECOND);
+    drive.reading.at += SECOND;
+    drive.end(Ok(plan));
+    let seen = drive.status();
+    let shown = seen.reload.clone().expect("the last one");
+    assert_eq!(
+        (shown.state, shown.elapsed),
+        (ReloadState::Done, 2 * SECOND)
+    );
+    assert_eq!(
+        drive.log,
+        ["reload: 1 entry changed, policy: no-wait → opt-wait:5ms in 2000.0 ms"]
+    );
+    let marks: Vec<_> = seen
+        .marks
+        .iter()
+        .map(|m| (m.kind, m.text.as_str()))
+        .collect();
+    assert_eq!(
+        marks,
+        [
+            (MarkKind::Reload, "1 entry changed"),
+            (MarkKind::Policy, "no-wait → opt-wait:5ms"),
+        ]
+    );
+    assert_eq!(drive.origins(), ["start", "search"]);
+    assert_eq!((seen.can_undo, seen.can_redo), (true, false));
+    assert_eq!(drive.cleared, 1);
+    assert_eq!(seen.latency_before.map(|l| l.summary.count), Some(7));
+    assert_eq!(drive.plans, 1, "planned once");
+}
+
+#[test]
+fn another_combination_leaves_latencies_alone() {
+    let mut drive = Drive::new();
+    let mut new = drive.running.clone();
+    new.combination.voting[1] = false;
+    drive.apply(&new, None);
+    assert_eq!(drive.cleared, 0);
+    assert_eq!(drive.status().latency_before, None);
+}
+
+#[test]
+fn what_runs_already_is_refused() {
+    let mut drive = Drive::new();
+    let same = drive.running.clone();
+    let refused = drive.request(&same, None, ChangeOrigin::Applied);
+    assert_eq!(refused, Err(ChangeRefusal::Nothing));
+    assert_eq!(drive.status().reload, None);
+}
+
+#[test]
+fn one_change_at_a_time() {
+    let mut drive = Drive::new();
+    let (old, new) = (drive.running.clone(), resized(&drive.running, 64));
+    drive.apply(&new, terms(60));
+    drive
+        .request(&resized(&new, 128), None, ChangeOrigin::Applied)
+        .expect("it ends the probation");
+    let under_way = Err(ChangeRefusal::UnderWay);
+    let before = drive.status();
+    assert_eq!(drive.request(&old, None, ChangeOrigin::Undo), under_way);
+    assert_eq!(
+        drive.request(&old, terms(1), ChangeOrigin::Applied),
+        under_way
+    );
+    assert_eq!(drive.vote(0, false), under_way);
+    assert_eq!(drive.step(ChangeEvent::LoseRequested(0)), under_way);
+    assert_eq!(drive.machine.fallback(), Err(ChangeRefusal::NotNow));
+    let back = drive.plan(&old);
+    let refused = drive.step(ChangeEvent::TakenBack(back));
+    assert_eq!(refused, Err(ChangeRefusal::NotNow));
+    assert_eq!(
+        drive.step(ChangeEvent::Kept),
+        Err(ChangeRefusal::NoProbation)
+    );
+    assert_eq!(drive.status(), before, "nothing is otherwise");
+    drive.finish();
+    assert_eq!(drive.origins(), ["start", "applied", "applied"]);
+}
+
+#[test]
+fn a_device_lost_meanwhile_is_evacuated_next_and_what_is_on_probation_stays() {
+    let mut drive = Drive::new();
+    let new = resized(&drive.running, 64);
+    let begun = drive.request(&new, terms(60), ChangeOrigin::Applied);
+    begun.expect("nothing else is under way");
+    drive.lost(1);
+    let work = drive.finish();
+    assert!(matches!(work, ChangeWork::Apply(_)), "what was under way");
+    assert_eq!(drive.probation(), Some(ProbationState::Kept));
+    assert_eq!(drive.look_at, None, "nothing is watched");
+    let shown = drive.status().reload.expect("the evacuation");
+    assert_eq!(shown.state, ReloadState::Running);
+    let work = drive.finish();
+    assert!(matches!(work, ChangeWork::Evacuate(1)), "{work:?}");
+    let name = &drive.running.matrix.frame().devices[1];
+    let said = format!("{name} lost: fell off the bus");
+    assert!(drive.log[0].starts_with("reload: 1 entry changed"));
+    assert_eq!(
+        drive.log[1],
+        format!("probation ended before its time ({said}): what was on it was kept")
+    );
+    assert!(drive.log[2].starts_with("reload: 6 entries changed"));
+    let marks = drive.status().marks;
+    assert!(
+        marks
+            .iter()
+            .any(|m| m.kind == MarkKind::Device && m.text == said)
+    );
+    assert_eq!(drive.origins(), ["start", "applied", "evacuation"]);
+}
+
+#[test]
+fn devices_that_are_lost_together_are_evacuated_one_after_another() {
+    let mut drive = Drive::new();
+    drive.lost(1);
+    drive.lost(0);
+    let first = drive.work.take().expect("the first at once");
+    assert!(matches!(first, ChangeWork::Evacuate(1)), "{first:?}");
+    drive.begin();
+    drive.end(Err(NoFallback("no room".into()).into()));
+    let second = drive.work.take().expect("then the other");
+    assert!(matches!(second, ChangeWork::Evacuate(0)), "{second:?}");
+    drive.begin();
+    let error = PlanError::OtherFrame;
+    drive.end(Err(error.clone().into()));
+    let shown = drive.status().reload.expect("the last one");
+    // Nothing can be said of what ran before.
+    assert_eq!(shown.state, ReloadState::Failed(error.to_string()));
+    assert_eq!(
+        drive.log,
+        [
+            "reload failed: no room".into(),
+            format!("reload failed: {error}")
+        ]
+    );
+}
+
+#[test]
+fn work_that_panics_is_a_change_that_failed() {
+    let mut drive = Drive::new();
+    let new = resized(&drive.running, 64);
+    let begun = drive.request(&new, terms(60), ChangeOrigin::Applied);
+    begun.expect("nothing else is under way");
+    drive.work.take().expect("to be done");
+    drive.begin();
+    drive.end(Err(ApplyError::Panicked("index out of bounds".into())));
+    let seen = drive.status();
+    let why = "the change broke off: index out of bounds; the old matrix serves";
+    let state = seen.reload.map(|r| r.state);
+    assert_eq!(state, Some(ReloadState::Failed(why.into())));
+    assert_eq!((seen.probation, seen.can_undo), (None, false));
+    drive.apply(&new, None);
+    assert_eq!(drive.origins(), ["start", "applied"], "others go on");
+}
+
+#[test]
+fn closing_waits_for_what_is_under_way_and_abandons_what_is_lost_then() {
+    let mut drive = Drive::new();
+    let new = resized(&drive.running, 64);
+    let begun = drive.request(&new, terms(60), ChangeOrigin::Applied);
+    begun.expect("nothing else is under way");
+    drive.step(ChangeEvent::Closed).expect("never refused");
+    assert!(!drive.machine.is_over(), "a change is under way");
+    drive.lost(1);
+    drive.finish();
+    assert!(!drive.machine.is_over(), "a device was lost");
+    let work = drive.finish();
+    assert!(matches!(work, ChangeWork::Abandon(1)), "{work:?}");
+    assert!(drive.machine.is_over());
+    assert_eq!(drive.look_at, None);
+    let last = drive.log.last().map(String::as_str);
+    assert_eq!(last, Some("reload failed: shutting down"));
+    let more = resized(&new, 128);
+    let refused = drive.request(&more, None, ChangeOrigin::Applied);
+    assert_eq!(refused, Err(ChangeRefusal::UnderWay));
+    drive.lost(0);
+    assert!(!drive.machine.is_over(), "the door has to close");
+    drive.finish();
+    assert!(drive.machine.is_over());
+}
+
+#[test]
+fn what_ran_comes_back_step_by_step_and_forth_again() {
+    let mut drive = Drive::new();
+    let first = drive.running.clone();
+    let (second, third) = (resized(&first, 64), resized(&first, 128));
+    assert_eq!(drive.machine.before(), Err(ChangeRefusal::NoUndo));
+    assert_eq!(drive.machine.after(), Err(ChangeRefusal::NoRedo));
+    drive.apply(&second, None);
+    drive.apply(&third, None);
+    for expected in [&second, &first] {
+        let before = drive.machine.before().expect("something ran").clone();
+        assert_eq!(before, *expected);
+        drive
+            .request(&before, None, ChangeOrigin::Undo)
+            .expect("goes");
+        drive.finish();
+    }
+    assert_eq!(drive.machine.before(), Err(ChangeRefusal::NoUndo));
+    for expected in [&second, &third] {
+        let after = drive.machine.after().expect("it was undone").clone();
+        assert_eq!(after, *expected);
+        drive
+            .request(&after, None, ChangeOrigin::Redo)
+            .expect("goes");
+        drive.finish();
+    }
+    let origins = drive.origins();
+    assert_eq!(origins[1..3], ["applied", "applied"]);
+    assert_eq!(origins[3..], ["undo", "undo", "redo", "redo"]);
+    let numbers: Vec<u64> = drive.status().history.iter().map(|r| r.number).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
+    drive.apply(&first, None);
+    assert_eq!(drive.machine.after(), Err(ChangeRefusal::NoRedo));
+}
+
+#[test]
+fn an_undo_that_was_planned_before_another_change_is_refused() {
+    let mut drive = Drive::new();
+    let first = drive.running.clone();
+    let (second, third) = (resized(&first, 64), resized(&first, 128));
+    drive.apply(&second, None);
+    let plan = drive.plan(&first);
+    drive.apply(&third, None);
+    let refused = drive.step(ChangeEvent::Requested {
+        plan,
+        terms: None,
+        origin: ChangeOrigin::Undo,
+    });
+    assert_eq!(refused, Err(ChangeRefusal::UnderWay));
+    assert_eq!(drive.machine.before(), Ok(&second));
+}
+
+#[test]
+fn what_does_as_well_passes_its_probation() {
+    let mut drive = Drive::new();
+    drive.serve(60, 0);
+    drive.apply(&resized(&drive.running, 64), terms(60));
+    assert_eq!(drive.probation(), Some(ProbationState::Watching));
+    let mut looks = 0;
+    while drive.probation() == Some(ProbationState::Watching) {
+        drive.serve(1, 0);
+        looks += u32::from(drive.look());
+        assert!(looks < 100, "it ends");
+    }
+    assert_eq!(drive.probation(), Some(ProbationState::Passed));
+    assert!(drive.log[1].starts_with("probation passed"));
+    assert_eq!((drive.work.is_some(), drive.look_at), (false, None));
+    assert_eq!(
+        drive.step(ChangeEvent::Kept),
+        Err(ChangeRefusal::NoProbation)
+    );
+}
+
+#[test]
+fn what_does_worse_goes_by_itself_and_can_be_had_again() {
+    let mut drive = Drive::new();
+    let old = drive.running.clone();
+    let new = resized(&old, 64);
+    drive.serve(60, 0);
+    drive.apply(&new, terms(60));
+    while drive.work.is_none() {
+        drive.serve(1, 50);
+        drive.look();
+        assert!(drive.reading.at < 120 * SECOND, "it is seen at once");
+    }
+    let Some(ProbationState::Failed(why)) = drive.probation() else {
+        panic!("it does worse")
+    };
+    assert!(why.starts_with("p99"), "{why}");
+    let refused = drive.vote(0, false);
+    assert_eq!(refused, Err(ChangeRefusal::UnderWay), "it is going back");
+    let work = drive.finish();
+    assert!(matches!(work, ChangeWork::ApplySetup(_)), "{work:?}");
+    assert_eq!(drive.running, old);
+    assert_eq!(
+        drive.log[1],
+        format!("probation failed: {why}; what ran before comes back")
+    );
+    let seen = drive.status();
+    assert_eq!((seen.can_undo, seen.can_redo), (false, true));
+    let mark = seen.marks.last().expect("one");
+    assert_eq!(mark.kind, MarkKind::Rollback);
+    assert_eq!(mark.text, format!("rolled back: {why}"));
+    assert_eq!(drive.machine.after(), Ok(&new));
+    // The view of the probation stays until something else is changed.
+    assert!(matches!(
+        seen.probation.map(|p| p.state),
+        Some(ProbationState::Failed(_))
+    ));
+}
+
+#[test]
+fn an_operator_keeps_what_is_on_probation_or_takes_it_back() {
+    let mut drive = Drive::new();
+    let old = drive.running.clone();
+    let new = resized(&old, 64);
+    drive.apply(&new, terms(60));
+    drive.step(ChangeEvent::Kept).expect("it is watched");
+    assert_eq!(drive.probation(), Some(ProbationState::Kept));
+    assert_eq!(drive.log[1], "probation ended: what was applied stays");
+    assert_eq!(drive.machine.fallback(), Err(ChangeRefusal::NoProbation));
+    drive.apply(&old, terms(60));
+    let back = drive.machine.fallback().expect("it is watched").clone();
+    assert_eq!(back, new);
+    let plan = drive.plan(&back);
+    drive.step(ChangeEvent::TakenBack(plan)).expect("it goes");
+    drive.finish();
+    assert_eq!(drive.running, new);
+    assert_eq!(
+        drive.probation(),
+        Some(ProbationState::Failed("an operator took it back".into()))
+    );
+    let last = drive.origins().pop();
+    assert_eq!(
+        last.as_deref(),
+        Some("rolled back: an operator took it back")
+    );
+}
+
+#[test]
+fn a_stale_plan_is_planned_once_more_and_not_again() {
+    let mut drive = Drive::new();
+    let new = resized(&drive.running, 64);
+    let begun = drive.request(&new, None, ChangeOrigin::Applied);
+    begun.expect("nothing else is under way");
+    drive.work.take().expect("to be done");
+    drive.begin();
+    drive.end(Err(ApplyError::Stale));
+    let shown = drive.status().reload.map(|r| r.state);
+    assert_eq!(shown, Some(ReloadState::Running));
+    let work = drive.work.take().expect("once more");
+    assert!(matches!(&work, ChangeWork::ApplySetup(setup) if **setup == new));
+    drive.begin();
+    drive.end(Err(ApplyError::Stale));
+    let shown = drive.status().reload.map(|r| r.state);
+    assert!(matches!(shown, Some(ReloadState::Failed(_))), "{shown:?}");
+    assert!(drive.work.is_none());
+}
+
+#[test]
+fn a_vote_ends_a_probation_and_moves_no_worker() {
+    let mut drive = Drive::new();
+    drive.apply(&resized(&drive.running, 64), terms(60));
+    drive.vote(0, true).expect("it votes already");
+    assert_eq!(drive.probation(), Some(ProbationState::Watching));
+    drive.vote(0, false).expect("nothing is under way");
+    assert_eq!(drive.probation(), Some(ProbationState::Kept));
+    assert!(drive.work.is_none());
+    assert!(!drive.running.combination.voting[0]);
+    assert_eq!(
+        drive.log[1],
+        "probation ended before its time (mlp votes): what was on it was kept"
+    );
+    assert!(
+        drive.log[2].ends_with("no longer votes"),
+        "{}",
+        drive.log[2]
+    );
+    assert_eq!(drive.origins(), ["start", "applied", "mlp votes"]);
+    assert!(drive.status().can_undo);
+}
+
+#[test]
+fn a_vote_does_not_bring_a_retired_worker_back() {
+    let mut drive = Drive::new();
+    let retired = drive.running.matrix.workers().next().expect("one").0;
+    let mut to = drive.running.clone();
+    to.combination.voting[0] = false;
+    let plan = drive.bed.plan(&drive.running, &to, vec![retired]);
+    let plan = Box::new(plan.expect("it can be applied"));
+    assert!(!plan.reload().is_empty(), "applied, it would start");
+    let reading = Box::new(drive.reading.clone());
+    let origin = ChangeOrigin::Vote("mlp votes".into());
+    let adjusted = drive.step(ChangeEvent::Adjusted {
+        plan,
+        origin,
+        reading,
+    });
+    adjusted.expect("nothing is under way");
+    assert!(drive.work.is_none());
+}
+
+#[test]
+fn an_operators_loss_forgets_a_probation_that_is_over() {
+    let mut drive = Drive::new();
+    drive.apply(&resized(&drive.running, 64), terms(1));
+    drive.serve(2, 0);
+    drive.look();
+    assert_eq!(drive.probation(), Some(ProbationState::Passed));
+    drive.step(ChangeEvent::LoseRequested(1)).expect("free");
+    assert_eq!(drive.probation(), None);
+    let work = drive.finish();
+    assert!(matches!(work, ChangeWork::Evacuate(1)), "{work:?}");
+}
+
+#[test]
+fn looks_at_nothing_change_nothing() {
+    let mut drive = Drive::new();
+    let before = drive.status();
+    let reading = Box::new(drive.reading.clone());
+    let looked = drive.step(ChangeEvent::Looked {
+        reading,
+        in_flight: 3,
+    });
+    looked.expect("never refused");
+    drive.begin();
+    drive
+        .step(ChangeEvent::Stepped(ApplyStep::Serve))
+        .expect("never refused");
+    drive.end(Err(ApplyError::Stale));
+    assert_eq!(drive.status(), before);
+}
+
+/// What may happen, in any order.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Apply(u32, bool),
+    Vote(bool),
+    Undo,
+    Redo,
+    Keep,
+    TakeBack,
+    Lose(usize),
+    Lost(usize),
+    Finish,
+    Fail,
+    Stale,
+    Serve(u64),
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let size = prop::sample::select(vec![16u32, 32, 64, 128]);
+    let deed = prop_oneof![
+        4 => (size, any::<bool>()).prop_map(|(size, terms)| Deed::Apply(size, terms)),
+        2 => any::<bool>().prop_map(Deed::Vote),
+        2 => Just(Deed::Undo),
+        2 => Just(Deed::Redo),
+        1 => Just(Deed::Keep),
+        1 => Just(Deed::TakeBack),
+        1 => (0usize..2).prop_map(Deed::Lose),
+        1 => (0usize..2).prop_map(Deed::Lost),
+        8 => Just(Deed::Finish),
+        1 => Just(Deed::Fail),
+        1 => Just(Deed::Stale),
+        4 => (0u64..2).prop_map(|late| Deed::Serve(50 * late)),
+    ];
+    prop::collection::vec(deed, 1..60)
+}
+
+impl Drive {
+    fn fail(&mut self, error: ApplyError) {
+        if self.work.take().is_some() {
+            self.begin();
+            self.end(Err(error));
+        }
+    }
+
+    /// Does it; what is refused must change nothing.
+    fn attempt(&mut self, deed: Deed) {
+        let before = self.status();
+        let done = match deed {
+            Deed::Apply(size, on_probation) => {
+                let to = resized(&self.running, size);
+                let terms = terms(5).filter(|_| on_probation);
+                self.request(&to, terms, ChangeOrigin::Applied)
+            }
+            Deed::Vote(votes) => self.vote(0, votes),
+            Deed::Undo => match self.machine.before().cloned() {
+                Ok(before) => self.request(&before, None, ChangeOrigin::Undo),
+                Err(refusal) => Err(refusal),
+            },
+            Deed::Redo => match self.machine.after().cloned() {
+                Ok(after) => self.request(&after, None, ChangeOrigin::Redo),
+                Err(refusal) => Err(refusal),
+            },
+            Deed::Keep => self.step(ChangeEvent::Kept),
+            Deed::TakeBack => match self.machine.fallback().cloned() {
+                Ok(fallback) => {
+                    let plan = self.plan(&fallback);
+                    self.step(ChangeEvent::TakenBack(plan))
+                }
+                Err(refusal) => Err(refusal),
+            },
+            Deed::Lose(device) => self.step(ChangeEvent::LoseRequested(device)),
+            Deed::Lost(device) => {
+                self.lost(device);
+                return;
+            }
+            Deed::Finish => {
+                if self.work.is_some() {
+                    self.finish();
+                }
+                return;
+            }
+            Deed::Fail => return self.fail(ApplyError::Worker("told to refuse".into())),
+            Deed::Stale => return self.fail(ApplyError::Stale),
+            Deed::Serve(late) => {
+                self.serve(1, late);
+                self.look();
+                return;
+            }
+        };
+        if done.is_err() {
+            assert_eq!(self.status(), before, "{deed:?} was refused");
+        }
+    }
+}
+
+/// What must hold whatever happens.
+fn check(drive: &Drive) {
+    let seen = drive.status();
+    let running = seen.reload.as_ref().map(|r| r.state.clone()) == Some(ReloadState::Running);
+    assert_eq!(
+        running,
+        drive.work.is_some(),
+        "work is under way, or nothing is"
+    );
+    let watching = drive.probation() == Some(ProbationState::Watching);
+    assert!(!(watching && running), "what is changed is not judged");
+    assert!(!watching || drive.look_at.is_some(), "somebody looks");
+    let last = seen.history.last().expect("something runs");
+    assert_eq!(last.setup, drive.running);
+    assert!(last.until.is_none());
+    assert!(seen.history.len() <= 32 && seen.marks.len() <= 64);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn whatever_happens_what_is_shown_is_what_runs(deeds in deeds()) {
+        let mut drive = Drive::new();
+        // An empty matrix cannot be: the first evacuation leaves one device.
+        let mut evacuated = false;
+        for deed in deeds {
+            if matches!(deed, Deed::Lose(_) | Deed::Lost(_)) {
+                if evacuated {
+                    continue;
+                }
+                evacuated = true;
+            }
+            drive.attempt(deed);
+            check(&drive);
+        }
+    }
+}
