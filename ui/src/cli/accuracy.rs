@@ -1,5 +1,7 @@
-//! `divisi accuracy`: each member's and the ensemble's under each rule, in one pass: a
-//! member runs each sample once, and all rules combine the same answers.
+//! `divisi accuracy`: the accuracy of each member, and of the ensemble under each rule.
+//!
+//! One pass is enough: a member runs each sample once, and all rules combine the same
+//! answers.
 
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ struct AccuracyReport {
 struct AccuracyRow {
     name: String,
     accuracy: f64,
-    /// Samples without an answer, which are not right: NaN or infinities.
+    /// Samples without an answer (NaN or infinities), which count as wrong.
     #[serde(skip_serializing_if = "is_zero")]
     unanswered: usize,
 }
@@ -37,7 +39,7 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-pub fn run(args: &AccuracyArgs) -> Result<()> {
+pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
     let opened = open(&args.target)?;
     if opened.ensemble.is_synthetic() {
         bail!(
@@ -88,7 +90,7 @@ fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<AccuracyCount> {
     Ok(grades)
 }
 
-/// Right and missing answers of somebody.
+/// Counts right and missing answers.
 #[derive(Clone, Copy, Default)]
 struct GradeCount {
     right: usize,
@@ -110,14 +112,14 @@ impl GradeCount {
     }
 }
 
-/// A rule, built, with how it does.
+/// A combination rule with its counts.
 struct GradedRule {
     kind: RuleKind,
     rule: Arc<dyn CombinationRule>,
     grade: GradeCount,
 }
 
-/// How everybody does so far.
+/// The counts of all members and rules so far.
 struct AccuracyCount {
     classes: usize,
     members: Vec<GradeCount>,
@@ -126,7 +128,7 @@ struct AccuracyCount {
 }
 
 impl AccuracyCount {
-    /// Of all members, and of the rules that suit what those give.
+    /// Starts counting for all members, and for the rules that suit their outputs.
     fn new(ensemble: &Ensemble) -> Self {
         let members = ensemble.members.len();
         let by = |kind| Combination {
@@ -149,7 +151,7 @@ impl AccuracyCount {
         }
     }
 
-    /// Grades the answers to the samples from `first` on.
+    /// Counts the answers to the samples from `first` on.
     fn add(&mut self, samples: &Samples, first: usize, answer: &Answer) {
         let label = |i: usize| samples.label(first + i);
         for (member, grade) in self.members.iter_mut().enumerate() {
@@ -185,7 +187,7 @@ impl AccuracyCount {
     }
 }
 
-/// What a rule makes of the members' rows, as serving does.
+/// Combines the rows of the members by a rule, as serving does.
 fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, classes: usize) -> Answer {
     let part = Part::new(answer.len());
     for member in 0..members {

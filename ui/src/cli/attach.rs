@@ -12,7 +12,7 @@ use super::start::{self, DisplayMode};
 use crate::console::Options;
 use crate::console::demo::{DemoStage, Wanted};
 
-pub fn attach(args: &AttachArgs) -> Result<()> {
+pub(crate) fn attach(args: &AttachArgs) -> Result<()> {
     let path = server_path(args.name.as_deref())?;
     let way = start::way(args.linear)?;
     let session = join(&path, args.read_only)?;
@@ -20,14 +20,14 @@ pub fn attach(args: &AttachArgs) -> Result<()> {
     start::show(Box::new(session), options, way, None)
 }
 
-pub fn replay(args: &ReplayArgs) -> Result<()> {
+pub(crate) fn replay(args: &ReplayArgs) -> Result<()> {
     let opened = ReplaySession::open(&args.file);
     let session = opened.with_context(|| args.file.display().to_string())?;
     let options = start::options(false, !args.no_mouse);
     start::show(Box::new(session), options, start::way(args.linear)?, None)
 }
 
-pub fn demo(args: &DemoArgs) -> Result<()> {
+pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
     if start::way(false)? == DisplayMode::Lines {
         bail!("the demonstration needs a terminal that can draw a screen");
     }
@@ -52,8 +52,8 @@ pub fn demo(args: &DemoArgs) -> Result<()> {
     start::show(Box::new(session), options, DisplayMode::Screen, None)
 }
 
-/// A session with the server at `path`.
-pub fn join(path: &std::path::Path, read_only: bool) -> Result<RemoteSession> {
+/// Joins the server at `path`.
+pub(crate) fn join(path: &std::path::Path, read_only: bool) -> Result<RemoteSession> {
     let viewer = Viewer {
         name: viewer_name(),
         read_only,
@@ -61,13 +61,13 @@ pub fn join(path: &std::path::Path, read_only: bool) -> Result<RemoteSession> {
     RemoteSession::join(path, viewer).with_context(|| path.display().to_string())
 }
 
-/// The socket of the server called so, if one runs.
-pub fn running(name: &str) -> Option<PathBuf> {
+/// Returns the socket of the server called `name`, or `None` if none runs.
+pub(crate) fn running(name: &str) -> Option<PathBuf> {
     let path = path_of(name).ok()?;
     remote::knock(&path).is_ok().then_some(path)
 }
 
-pub fn server_path(name: Option<&str>) -> Result<PathBuf> {
+pub(crate) fn server_path(name: Option<&str>) -> Result<PathBuf> {
     if let Some(name) = name {
         path_of(name)?;
         return running(name).with_context(|| no_such(name));
@@ -91,7 +91,7 @@ fn no_such(name: &str) -> String {
     }
 }
 
-/// `user@terminal`, as others are shown it.
+/// Returns `user@terminal`, the name that other viewers see.
 fn viewer_name() -> String {
     let user = std::env::var("USER").unwrap_or_else(|_| "somebody".into());
     let terminal = std::fs::read_link("/proc/self/fd/0").ok();

@@ -24,11 +24,11 @@ use super::serve::log_to_stderr;
 use super::signals;
 use super::start::OwnSession;
 
-/// The variable that names a child's parent to it.
+/// The environment variable that tells a child the process id of its parent.
 const OF: &str = "DIVISI_CONSOLE_OF";
 
-/// The thin parent, where this process is such a child; its death ends this process.
-pub fn parent() -> Option<Pid> {
+/// Returns the thin parent if this process is its child, and ends with it.
+pub(crate) fn parent() -> Option<Pid> {
     let told = std::env::var(OF).ok()?.parse::<i32>().ok()?;
     let parent = getppid().filter(|pid| pid.as_raw_nonzero().get() == told)?;
     #[cfg(target_os = "linux")]
@@ -36,9 +36,9 @@ pub fn parent() -> Option<Pid> {
     Some(parent)
 }
 
-/// Runs this program again as a child and gives its exit code; none where that cannot
-/// be, and the console has to run here.
-pub fn run_in_child() -> Option<i32> {
+/// Runs this program again as a child and returns its exit code, or `None` if no child can
+/// be started, and the console has to run here.
+pub(crate) fn run_in_child() -> Option<i32> {
     let program = std::env::current_exe().ok()?;
     let child = Arc::new(Mutex::new(None));
     // Whoever gets a signal before there is a child waits for it.
@@ -55,8 +55,8 @@ pub fn run_in_child() -> Option<i32> {
     Some(wait(pid))
 }
 
-/// Waits for the child's end without waking up. Where it was stopped, this stops too,
-/// so that the shell has its prompt.
+/// Blocks until the child ends. If the child is stopped, this process stops too, so that
+/// the shell has its prompt.
 fn wait(child: Pid) -> i32 {
     loop {
         match waitpid(Some(child), WaitOptions::UNTRACED) {
@@ -77,7 +77,7 @@ fn code(status: WaitStatus) -> i32 {
     status.exit_status().or_else(signal).unwrap_or(1)
 }
 
-/// Passes signals on to the child from a thread of its own; returns once it listens.
+/// Passes signals on to the child from a separate thread; returns once it listens.
 fn pass_signals_on(child: &Arc<Mutex<Option<Pid>>>) -> Option<()> {
     let (ready, listening) = sync_channel(1);
     let child = Arc::clone(child);
@@ -117,9 +117,9 @@ async fn listen(child: &Mutex<Option<Pid>>, ready: &SyncSender<()>) -> std::io::
     }
 }
 
-/// Serves `session` at `door` in the background until it is stopped. `parent` waits for
-/// this process, where there is one.
-pub fn go_on(session: OwnSession, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
+/// Serves `session` at `door` in the background until it is stopped. `parent` is the
+/// process that waits for this one.
+pub(crate) fn go_on(session: OwnSession, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
     let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     signals::on_stop(hub.stopper());
@@ -133,7 +133,7 @@ pub fn go_on(session: OwnSession, door: BoundSocket, parent: Option<Pid>) -> Res
     Ok(())
 }
 
-/// Leaves terminal and parent, which gives the shell its prompt.
+/// Leaves the terminal and the parent, so that the shell has its prompt.
 fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(None)?;
@@ -156,7 +156,7 @@ fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
     Ok(())
 }
 
-/// Where its log goes, if it can be written anywhere.
+/// Opens the server's log file, or returns `None` if there is no place for it.
 fn log_file(name: &str) -> Option<File> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));

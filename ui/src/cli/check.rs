@@ -1,4 +1,4 @@
-//! `divisi check`: validate and describe.
+//! `divisi check`: validates an ensemble and describes it.
 
 use std::collections::BTreeMap;
 
@@ -24,39 +24,38 @@ struct CheckReport {
     synthetic: bool,
     members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
-    /// In which numbers GPUs compute, where there are any.
+    /// The precision of the GPUs, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Precision>,
-    /// Rows are devices; what worst-fit decreasing gives.
+    /// The matrix of worst-fit decreasing; rows are devices.
     matrix: Option<Vec<Vec<usize>>>,
-    /// Why nothing fits, where nothing does.
+    /// The reason why no matrix fits, if none does.
     problem: Option<String>,
 }
 
 #[derive(Serialize)]
 struct MemberSummary {
     name: String,
-    /// What its network takes of a sample.
+    /// The shape that its network takes.
     input: Vec<usize>,
-    /// What each value is multiplied by and what is added then: once for all channels, or
-    /// once for each.
+    /// The factor and the offset of each value: one pair for all channels, or one for each.
     normalisation: Vec<Affine>,
-    /// What was done to the file's tensors to make them the network's.
+    /// The changes to the file's tensors that made them the network's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     weights: Vec<String>,
     parameters: u64,
     flops: u64,
-    /// By batch size, on the first device.
+    /// Bytes by batch size, on the first device.
     bytes: BTreeMap<usize, u64>,
-    /// The same on the first device of every other kind, where there are several.
+    /// Bytes on the first device of every other kind, if there are several kinds.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     bytes_on: BTreeMap<String, BTreeMap<usize, u64>>,
     synthetic: bool,
-    /// The largest batch size that fits each device when the member is alone there.
+    /// The largest batch size that fits each device if the member is alone there.
     fits: Vec<Option<usize>>,
 }
 
-pub fn run(args: &CheckArgs) -> Result<()> {
+pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     let opened = open(&args.target)?;
     let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
@@ -82,7 +81,7 @@ pub fn run(args: &CheckArgs) -> Result<()> {
     }
 }
 
-/// Bytes of a lone worker of a member on a device, by batch size.
+/// Returns the bytes of a lone worker of a member on a device, by batch size.
 fn bytes_on(
     opened: &OpenedEnsemble,
     footprints: &Footprints,
@@ -96,8 +95,8 @@ fn bytes_on(
         .collect()
 }
 
-/// The first device of every kind but the first device's: there members take other
-/// bytes.
+/// Returns the first device of every kind but that of device 0, where members take other
+/// amounts of memory.
 fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = usize> + '_ {
     let kind = |d: usize| &opened.devices.get(d).kind;
     (1..opened.devices.count())
@@ -217,10 +216,10 @@ fn members_table(report: &CheckReport) -> String {
     text + &remarks(report)
 }
 
-/// As many channels are shown; of more it is only said that they differ.
+/// The most channels that are shown one by one.
 const SHOWN: usize = 4;
 
-/// What was done to weights, and how channels are normalised that are not all alike.
+/// Remarks on changed weights, and on channels that are normalised differently.
 fn remarks(report: &CheckReport) -> String {
     let mut text = String::new();
     for member in &report.members {

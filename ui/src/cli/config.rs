@@ -1,4 +1,4 @@
-//! `divisi config`: default files, what is in force, what is wrong, schemas.
+//! `divisi config`: writes default files, shows the configuration, checks it, prints schemas.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::config::{
 };
 use crate::console::commands::Keymap;
 
-pub fn run(args: &ConfigArgs) -> Result<()> {
+pub(crate) fn run(args: &ConfigArgs) -> Result<()> {
     match &args.action {
         ConfigAction::Init { force } => init(&folder()?, *force),
         ConfigAction::Path => print(&folder()?.path.display().to_string()),
@@ -28,7 +28,7 @@ fn folder() -> Result<ConfigFolder> {
     found.context("no folder of configuration: set DIVISI_CONFIG_DIR or HOME")
 }
 
-/// Writes the default files; the theme's is an example that changes nothing by itself.
+/// Writes the default files. The theme is an example that changes nothing by itself.
 fn init(folder: &ConfigFolder, force: bool) -> Result<()> {
     let themes = folder.file(THEMES);
     fs::create_dir_all(&themes).with_context(|| themes.display().to_string())?;
@@ -67,7 +67,7 @@ fn show(part: ConfigPart) -> Result<()> {
     }
 }
 
-/// All files are read; the first thing that is wrong is said.
+/// Reads all files; the first error is returned.
 fn check() -> Result<()> {
     let folder = folder()?;
     if !folder.path.is_dir() {

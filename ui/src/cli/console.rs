@@ -14,7 +14,7 @@ use super::background;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
 
-pub fn run(args: &CommandLine) -> Result<()> {
+pub(crate) fn run(args: &CommandLine) -> Result<()> {
     let way = start::way(args.linear)?;
     let parent = background::parent();
     let screen = way == DisplayMode::Screen;
@@ -49,14 +49,14 @@ pub fn run(args: &CommandLine) -> Result<()> {
     }
 }
 
-/// What goes on after the console: a door to serve at, and the session.
+/// The part that outlives the console: a socket to serve at, and the session.
 type KeptServing = Arc<Mutex<(Option<BoundSocket>, Option<OwnSession>)>>;
 
-/// The session, which is handed over where that was asked for; otherwise it says what
-/// it waits for once the screen is gone.
+/// The session of the console. At the end it is handed over if that was asked for;
+/// otherwise it is shut down, and a message says what is still under way.
 struct ConsoleSession {
     session: Option<OwnSession>,
-    /// The console may offer to hand it over.
+    /// Whether the console may offer to hand it over.
     may_stay: bool,
     kept: KeptServing,
 }
@@ -67,7 +67,7 @@ impl ConsoleSession {
         self.session.as_mut().ok_or_else(gone)
     }
 
-    /// Opens the door now, so that whatever is wrong with it is said in the console.
+    /// Opens the socket now, so that the console shows any error.
     fn keep(&mut self) -> Result<(), Refusal> {
         let own = self.own()?;
         let wanted = own.snapshot().ensemble;
@@ -83,11 +83,11 @@ impl ConsoleSession {
     }
 }
 
-/// So many servers of one ensemble find a name.
+/// The most servers of one ensemble that get a name.
 const SERVERS: u32 = 99;
 
-/// A door under the ensemble's name, or with a number behind it where that is taken:
-/// nobody may be there who could give another name.
+/// Opens a socket under the ensemble's name. If that is taken, a number is appended: there
+/// may be nobody to ask for another name.
 fn free_door(ensemble: &str) -> Result<BoundSocket, PlaceError> {
     let mut found = BoundSocket::open(&start::server_name(ensemble));
     for number in 2..=SERVERS {

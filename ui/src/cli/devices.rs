@@ -1,5 +1,5 @@
-//! `divisi devices`: what this machine has, and the profiles of simulated devices with
-//! where their numbers come from.
+//! `divisi devices`: the devices of this machine, and the profiles of simulated devices with
+//! the origin of their numbers.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ struct DevicesReport {
     profiles: Vec<Arc<DeviceProfile>>,
 }
 
-pub fn run(args: &DevicesArgs) -> Result<()> {
+pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
     match args.name.as_deref() {
         None => all(args.format),
         Some(name) if name.starts_with("cuda") => gpus(name, args.format),
@@ -40,7 +40,7 @@ fn all(format: OutputFormat) -> Result<()> {
     print(&format!("{}\n\n{}", machine.text(), lines.join("\n")))
 }
 
-/// The GPUs that `name` stands for.
+/// Reports the GPUs that `name` stands for.
 fn gpus(name: &str, format: OutputFormat) -> Result<()> {
     let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
     let infos = devices.iter().filter_map(|d| d.kind.gpu());
@@ -63,8 +63,8 @@ fn find(name: &str) -> Result<Arc<DeviceProfile>> {
     find_profile(bare(name)).map_err(|why| anyhow!("{why}"))
 }
 
-/// A profile's name as it is without the prefix that makes a device of it.
-pub fn bare(name: &str) -> &str {
+/// Returns the name of a profile without the prefix `sim:`.
+pub(crate) fn bare(name: &str) -> &str {
     name.strip_prefix("sim:").unwrap_or(name)
 }
 
@@ -85,36 +85,36 @@ fn whole(profile: &DeviceProfile) -> String {
     text
 }
 
-/// All of it.
+/// The cores, the memory and the GPUs of this machine.
 #[derive(Debug, Serialize)]
-pub struct MachineReport {
+pub(crate) struct MachineReport {
     cores: Vec<usize>,
     /// Bytes of the host's memory that serving may book.
     memory_bytes: u64,
     gpus: Vec<GpuRow>,
-    /// Why there are no GPUs to be found.
+    /// The reason why no GPU was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_gpus: Option<String>,
-    /// What is computed on where no devices are named.
+    /// The devices that are used if none are named.
     default: Vec<String>,
 }
 
-/// One GPU.
+/// A GPU in a report.
 #[derive(Debug, Serialize)]
-pub struct GpuRow {
+pub(crate) struct GpuRow {
     name: String,
     #[serde(flatten)]
     info: Option<GpuInfo>,
     #[serde(flatten)]
     gauges: Gauges,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
 impl MachineReport {
-    /// Looks around; GPUs are opened to ask how they are doing.
-    pub fn look(host: &Host, found: Result<FoundGpus, GpuError>) -> Self {
+    /// Collects the report. GPUs are opened to read their gauges.
+    pub(crate) fn look(host: &Host, found: Result<FoundGpus, GpuError>) -> Self {
         let (default, _) = Devices::of_machine(host, found.clone());
         let (found, no_gpus) = match found {
             Ok(found) => (found, None),
@@ -129,8 +129,8 @@ impl MachineReport {
         }
     }
 
-    /// As lines.
-    pub fn text(&self) -> String {
+    /// Returns the report as lines.
+    pub(crate) fn text(&self) -> String {
         let cores = self.cores.len();
         let s = if cores == 1 { "" } else { "s" };
         let memory = format_bytes(self.memory_bytes);
@@ -142,7 +142,7 @@ impl MachineReport {
     }
 }
 
-/// GPUs in the order of their numbers.
+/// Returns the GPUs in the order of their indices.
 fn rows(found: FoundGpus) -> Vec<GpuRow> {
     let usable = found.usable.into_iter();
     let usable = usable.map(|info| (info.index, GpuRow::usable(info)));
@@ -154,8 +154,8 @@ fn rows(found: FoundGpus) -> Vec<GpuRow> {
 }
 
 impl GpuRow {
-    /// One that can be used, unless it cannot be opened just now.
-    pub fn usable(info: GpuInfo) -> Self {
+    /// Makes the row of a usable GPU. It has a problem if it cannot be opened now.
+    pub(crate) fn usable(info: GpuInfo) -> Self {
         let opened = gpu::open(info.index);
         GpuRow {
             name: format!("cuda:{}", info.index),
@@ -174,8 +174,8 @@ impl GpuRow {
         }
     }
 
-    /// As a line.
-    pub fn line(&self) -> String {
+    /// Returns the row as a line.
+    pub(crate) fn line(&self) -> String {
         let free = self.info.as_ref().map(|i| format_bytes(i.free_bytes));
         let free = free.unwrap_or_default();
         let mut said: Vec<String> = self.info.iter().flat_map(facts).collect();
@@ -185,7 +185,7 @@ impl GpuRow {
     }
 }
 
-/// What it is.
+/// The properties of a GPU.
 fn facts(info: &GpuInfo) -> Vec<String> {
     vec![
         info.name.clone(),
@@ -196,7 +196,7 @@ fn facts(info: &GpuInfo) -> Vec<String> {
     ]
 }
 
-/// How it is doing.
+/// The gauges of a GPU.
 fn doing(gauges: &Gauges) -> Vec<String> {
     let busy = gauges.busy.map(|b| format!("{:.0} % busy", b * 100.0));
     let warm = gauges.temperature.map(|t| format!("{t} °C"));

@@ -1,5 +1,5 @@
-//! A session that panics after a while, so that tests see what a panic leaves behind.
-//! Only in builds with debug assertions.
+//! A session that panics after a while, so that tests see the state after a panic. Only in
+//! builds with debug assertions.
 
 use std::thread;
 use std::time::Duration;
@@ -8,24 +8,24 @@ use clap::ValueEnum;
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
-/// Which thread panics.
+/// The thread that panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PanicPlace {
+pub(crate) enum PanicPlace {
     Console,
     Other,
 }
 
-/// The look at which it happens: the first one with a screen.
+/// The snapshot at which it panics: the first one with a screen.
 const LOOKS: u32 = 2;
 
-pub struct PanickingSession {
+pub(crate) struct PanickingSession {
     session: Box<dyn Session>,
     panics: PanicPlace,
     left: u32,
 }
 
 impl PanickingSession {
-    pub fn new(session: Box<dyn Session>, panics: PanicPlace) -> Self {
+    pub(crate) fn new(session: Box<dyn Session>, panics: PanicPlace) -> Self {
         PanickingSession {
             session,
             panics,

@@ -6,12 +6,12 @@ use super::report::print;
 use crate::config;
 use crate::console::commands::{BINDINGS, Binding, Keymap, Scope};
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     print(&table(&config::load()?.keys))
 }
 
-/// The table as text: keys, name, what it does.
-pub fn table(keys: &Keymap) -> String {
+/// Returns the table as text: keys, name, help.
+pub(crate) fn table(keys: &Keymap) -> String {
     let mut text = String::new();
     for entry in BINDINGS {
         let labels = labels(entry, keys);
@@ -21,14 +21,14 @@ pub fn table(keys: &Keymap) -> String {
     text
 }
 
-/// The keys as files write them.
-pub fn labels(entry: &Binding, keys: &Keymap) -> String {
+/// Returns the keys of a command as files write them.
+pub(crate) fn labels(entry: &Binding, keys: &Keymap) -> String {
     let keys = keys.of(entry).iter().map(ToString::to_string);
     keys.collect::<Vec<_>>().join(" ")
 }
 
-/// Where its keys work, if not everywhere.
-pub fn place(entry: &Binding) -> String {
+/// Returns where the keys of a command work, or nothing if they work everywhere.
+pub(crate) fn place(entry: &Binding) -> String {
     match entry.scope {
         Scope::Edit => "editing: ".into(),
         Scope::In(panel) => format!("in {}: ", panel.name()),
@@ -38,8 +38,8 @@ pub fn place(entry: &Binding) -> String {
     }
 }
 
-/// Where those keys work, as a heading; `entry` is any of them.
-pub fn heading(entry: &Binding) -> String {
+/// Returns where the keys of a command work, as a heading.
+pub(crate) fn heading(entry: &Binding) -> String {
     match entry.scope {
         Scope::Edit => "While the allocation is edited".into(),
         Scope::In(panel) => {

@@ -14,8 +14,8 @@ use super::keys;
 use crate::config::{CONFIG, KEYS};
 use crate::console::commands::{BINDINGS, Keymap};
 
-/// What the program reads from its environment.
-pub const ENVIRONMENT: [(&str, &str); 10] = [
+/// The environment variables that the program reads.
+pub(crate) const ENVIRONMENT: [(&str, &str); 10] = [
     (
         "DIVISI_CONFIG_DIR",
         "The folder of configuration, instead of $XDG_CONFIG_HOME/divisi.",
@@ -56,7 +56,7 @@ pub const ENVIRONMENT: [(&str, &str); 10] = [
 ];
 
 /// The files of configuration, in their folder.
-pub const FILES: [(&str, &str); 3] = [
+pub(crate) const FILES: [(&str, &str); 3] = [
     (CONFIG, "Options; divisi config init writes one."),
     (KEYS, "Keys of the console."),
     (
@@ -66,18 +66,18 @@ pub const FILES: [(&str, &str); 3] = [
 ];
 
 /// The program's exit codes.
-pub const CODES: [(&str, &str); 3] = [
+pub(crate) const CODES: [(&str, &str); 3] = [
     ("0", "Done."),
     ("1", "Failed; standard error says why."),
     ("2", "Misuse."),
 ];
 
 /// Returns the usual path of a file of configuration.
-pub fn path_of(file: &str) -> String {
+pub(crate) fn path_of(file: &str) -> String {
     format!("$XDG_CONFIG_HOME/divisi/{file}")
 }
 
-pub fn manual(folder: Option<&Path>) -> Result<()> {
+pub(crate) fn manual(folder: Option<&Path>) -> Result<()> {
     let mut command = CommandLine::command().name("divisi");
     command.build();
     let Some(folder) = folder else {
@@ -90,7 +90,7 @@ pub fn manual(folder: Option<&Path>) -> Result<()> {
     pages(folder, "divisi", &command)
 }
 
-/// A page for each command below, and for those below them.
+/// Writes a page for each subcommand, recursively.
 fn pages(folder: &Path, prefix: &str, command: &Command) -> Result<()> {
     for below in command
         .get_subcommands()
@@ -110,7 +110,8 @@ fn write(folder: &Path, name: &str, page: &[u8]) -> Result<()> {
     fs::write(&path, page).with_context(|| path.display().to_string())
 }
 
-/// The program's own page: also the console's keys, files, environment, exit codes.
+/// Returns the page of the program, with the console's keys, the environment, the files and
+/// the exit codes.
 fn main_page(command: &Command) -> Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
@@ -151,7 +152,7 @@ fn other_sections() -> String {
         + &section("EXIT STATUS", "", codes.into_iter())
 }
 
-/// A section of names with what they are.
+/// Formats a section of names with their descriptions.
 fn section(name: &str, text: &str, entries: impl Iterator<Item = (String, String)>) -> String {
     let mut page = format!(".SH \"{name}\"\n");
     if !text.is_empty() {
@@ -163,7 +164,7 @@ fn section(name: &str, text: &str, entries: impl Iterator<Item = (String, String
     page
 }
 
-/// Text that roff takes as it is.
+/// Escapes text for roff.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     // A dot or quote at the start of a line would be a command.
@@ -173,7 +174,7 @@ fn escaped(text: &str) -> String {
     }
 }
 
-pub fn completions(shell: Shell) -> Result<()> {
+pub(crate) fn completions(shell: Shell) -> Result<()> {
     // Into memory first: the generator cannot tell that its reader has gone.
     let mut script = Vec::new();
     generate(shell, &mut CommandLine::command(), "divisi", &mut script);

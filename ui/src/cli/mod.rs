@@ -1,6 +1,8 @@
-//! The command line: one file a command.
+//! The command line. Each command has a file or a folder.
 //!
 //! Exit codes: 0 done, 1 failed, 2 misuse.
+
+#![warn(missing_docs, unreachable_pub)]
 
 mod accuracy;
 mod allocate;
@@ -37,7 +39,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use divisi::compute::Family;
 
-pub use args::{CliCommand, CommandLine};
+use args::{CliCommand, CommandLine};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -86,7 +88,7 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
     }
 }
 
-/// A reader that has seen enough (`| head`) is no failure.
+/// Returns whether the reader closed the pipe early (`| head`), which is no failure.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()

@@ -1,4 +1,4 @@
-//! From what was said on the command line to an ensemble, devices, a matrix, an engine.
+//! Opens what the command line names: an ensemble, its devices, a matrix, an engine.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,23 +16,23 @@ use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
 use super::args::{SampleFiles, ServingTarget};
 
-/// What commands start from.
-pub struct OpenedEnsemble {
+/// An ensemble and the devices that serve it.
+pub(crate) struct OpenedEnsemble {
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     pub frame: Arc<Frame>,
-    /// What an operator should know: GPUs that are there and cannot be used.
+    /// Remarks for the operator: GPUs that exist and cannot be used.
     pub notices: Vec<String>,
 }
 
 /// Reads the ensemble and finds its devices.
-pub fn open(target: &ServingTarget) -> Result<OpenedEnsemble> {
+pub(crate) fn open(target: &ServingTarget) -> Result<OpenedEnsemble> {
     let ensemble = Ensemble::read(&files(&target.ensemble))?;
     with_devices(ensemble, target)
 }
 
-/// An ensemble that batches by `policy`, where one is given.
-pub fn with_policy(path: &Path, policy: Option<PolicyKind>) -> Result<Ensemble> {
+/// Reads the ensemble at `path`; `policy` replaces its batching policy.
+pub(crate) fn with_policy(path: &Path, policy: Option<PolicyKind>) -> Result<Ensemble> {
     let mut ensemble = Ensemble::read(&files(path))?;
     if let Some(policy) = policy {
         let fits = policy.check(&ensemble.batch_sizes);
@@ -42,15 +42,15 @@ pub fn with_policy(path: &Path, policy: Option<PolicyKind>) -> Result<Ensemble> 
     Ok(ensemble)
 }
 
-/// The same for an ensemble changed by the command line.
-pub fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
+/// Finds the devices of an ensemble and prints the notices on standard error.
+pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
     let opened = quietly(ensemble, target)?;
     say(&opened.notices);
     Ok(opened)
 }
 
-/// The same for who shows the notices itself.
-pub fn open_quietly(target: &ServingTarget) -> Result<OpenedEnsemble> {
+/// Reads the ensemble and finds its devices, and leaves the notices to the caller.
+pub(crate) fn open_quietly(target: &ServingTarget) -> Result<OpenedEnsemble> {
     quietly(Ensemble::read(&files(&target.ensemble))?, target)
 }
 
@@ -77,15 +77,15 @@ fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsem
     })
 }
 
-/// Says on standard error what an operator should know; a console logs it instead.
+/// Prints notices on standard error.
 fn say(notices: &[String]) {
     for notice in notices {
         let _ = writeln!(io::stderr(), "divisi: {notice}");
     }
 }
 
-/// A path, or a built-in ensemble where no such path exists.
-pub fn files(path: &Path) -> Files {
+/// Returns the files at `path`, or those of the built-in ensemble of that name.
+pub(crate) fn files(path: &Path) -> Files {
     let name = path.to_str().unwrap_or_default();
     match built_in(name) {
         Some(files) if !path.exists() => files,
@@ -93,7 +93,7 @@ pub fn files(path: &Path) -> Files {
     }
 }
 
-/// Samples or labels; a name that says that they are neither is not opened.
+/// Reads a file of samples or labels. The name is checked before the file is opened.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let named = Samples::check_name(&path.to_string_lossy());
     named.with_context(|| path.display().to_string())?;
@@ -101,8 +101,8 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 impl OpenedEnsemble {
-    /// An ensemble on devices.
-    pub fn new(ensemble: Ensemble, devices: Devices) -> Self {
+    /// Puts an ensemble on devices, without notices.
+    pub(crate) fn new(ensemble: Ensemble, devices: Devices) -> Self {
         OpenedEnsemble {
             frame: Frame::of(&ensemble, &devices),
             ensemble: Arc::new(ensemble),
@@ -111,8 +111,8 @@ impl OpenedEnsemble {
         }
     }
 
-    /// The matrix in `file`, or worst-fit decreasing's.
-    pub fn matrix(&self, file: Option<&Path>) -> Result<Matrix> {
+    /// Returns the matrix in `file`, or the one of worst-fit decreasing.
+    pub(crate) fn matrix(&self, file: Option<&Path>) -> Result<Matrix> {
         let Some(path) = file else {
             let footprints = Footprints::of(&self.ensemble, &self.devices);
             return Ok(worst_fit(&self.frame, &self.devices, &footprints)?);
@@ -123,25 +123,29 @@ impl OpenedEnsemble {
             .with_context(|| path.display().to_string())
     }
 
-    /// The number of the device called `name`.
-    pub fn device(&self, name: &str) -> Result<usize> {
+    /// Returns the index of the device called `name`.
+    pub(crate) fn device(&self, name: &str) -> Result<usize> {
         let names = self.devices.names();
         let found = names.iter().position(|n| n == name);
         found.with_context(|| format!("no device `{name}`: expected one of {}", names.join(", ")))
     }
 
-    /// In which numbers GPUs compute, where there are any.
-    pub fn precision(&self) -> Option<Precision> {
+    /// Returns the precision of the GPUs, or `None` if there are none.
+    pub(crate) fn precision(&self) -> Option<Precision> {
         self.devices.has_gpu().then_some(self.ensemble.precision)
     }
 
-    /// The ensemble's own networks.
-    pub fn networks(&self) -> Arc<dyn PredictorFactory> {
+    /// Returns the factory of the ensemble's networks.
+    pub(crate) fn networks(&self) -> Arc<dyn PredictorFactory> {
         Arc::new(NetworkFactory::new(Arc::clone(&self.ensemble)))
     }
 
-    /// An engine that serves by `matrix`.
-    pub fn start(&self, matrix: &Matrix, factory: Arc<dyn PredictorFactory>) -> Result<Engine> {
+    /// Starts an engine that serves by `matrix`.
+    pub(crate) fn start(
+        &self,
+        matrix: &Matrix,
+        factory: Arc<dyn PredictorFactory>,
+    ) -> Result<Engine> {
         Ok(Engine::start(
             Arc::clone(&self.ensemble),
             self.devices.clone(),
@@ -151,8 +155,8 @@ impl OpenedEnsemble {
         )?)
     }
 
-    /// The manifest's samples.
-    pub fn calibration(&self) -> Result<Arc<Samples>> {
+    /// Returns the calibration samples that the manifest names.
+    pub(crate) fn calibration(&self) -> Result<Arc<Samples>> {
         self.ensemble.calibration.clone().with_context(|| {
             format!(
                 "ensemble `{}` names no calibration samples; add a [calibration] table to its manifest",
@@ -161,8 +165,8 @@ impl OpenedEnsemble {
         })
     }
 
-    /// Samples of the ensemble's shape from a file, with labels of another.
-    pub fn read_samples(&self, path: &Path, files: &SampleFiles) -> Result<Samples> {
+    /// Reads samples of the ensemble's shape, and their labels if `files` names them.
+    pub(crate) fn read_samples(&self, path: &Path, files: &SampleFiles) -> Result<Samples> {
         let of_ensemble = self.ensemble.sample_form();
         let form = SampleForm {
             layout: files.layout.unwrap_or(of_ensemble.layout),
@@ -190,7 +194,7 @@ macro_rules! embedded {
     };
 }
 
-/// An ensemble's name and its files with their bytes.
+/// The name of an ensemble, and its files with their bytes.
 type EmbeddedEnsemble = (&'static str, &'static [(&'static str, &'static [u8])]);
 
 static SAMPLES: &[EmbeddedEnsemble] = &[
@@ -212,7 +216,7 @@ static SAMPLES: &[EmbeddedEnsemble] = &[
     embedded!["cif36": "ensemble.toml"],
 ];
 
-/// The built-in ensemble called `name`.
+/// Returns the built-in ensemble called `name`.
 fn built_in(name: &str) -> Option<Files> {
     let sample = SAMPLES.iter().find(|(known, _)| *known == name);
     sample.map(|(name, files)| Files::Embedded { name, files })

@@ -1,7 +1,7 @@
 //! `divisi __pick`: the desktop's own file dialog, in a process of its own.
 //!
-//! The dialog speaks to the session bus. Where that goes away the library ends the
-//! process, and where nobody answers it waits for ever: neither may happen to a console.
+//! The dialog speaks to the session bus. If the bus goes away, the library ends the process;
+//! if nobody answers, it waits for ever. Neither may happen to a console.
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -13,8 +13,8 @@ use rfd::FileDialog;
 
 use super::args::PickArgs;
 
-/// Writes the path that was chosen; nothing where the dialog was left.
-pub fn run(args: &PickArgs) -> Result<()> {
+/// Prints the chosen path, or nothing if the dialog was cancelled.
+pub(crate) fn run(args: &PickArgs) -> Result<()> {
     if args.save == args.open {
         bail!("expected --save or --open");
     }
@@ -37,7 +37,7 @@ pub fn run(args: &PickArgs) -> Result<()> {
     }
 }
 
-/// What the library last said went wrong: it gives no errors, only `None`.
+/// The last error that the library logged: it returns no errors, only `None`.
 static TROUBLE: Mutex<Option<String>> = Mutex::new(None);
 static LISTENER: ErrorListener = ErrorListener;
 

@@ -1,4 +1,4 @@
-//! `divisi picture`: the console without a terminal, its screen as files.
+//! `divisi picture`: runs the console without a terminal and writes its screen to files.
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +14,10 @@ use super::start;
 use crate::config;
 use crate::console::{Colours, Console, ConsoleEvent, TerminalLook, picture};
 
-/// Between looks at the session, as on a screen.
+/// Time between two snapshots of the session, as on a screen.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub fn run(args: &PictureArgs) -> Result<()> {
+pub(crate) fn run(args: &PictureArgs) -> Result<()> {
     for path in &args.out {
         ending(path)?;
     }
@@ -59,7 +59,7 @@ fn ending(path: &Path) -> Result<&str> {
     }
 }
 
-/// A console on an engine that serves, as `divisi` starts it.
+/// Starts an engine and a console on it, as `divisi` does.
 fn serving(args: &PictureArgs) -> Result<Console> {
     let look = TerminalLook {
         colours: Colours::True,
@@ -81,7 +81,7 @@ fn serving(args: &PictureArgs) -> Result<Console> {
     Ok(console)
 }
 
-/// Lets it serve for a while and sees all that happens.
+/// Lets the engine serve for `pause` and refreshes the console meanwhile.
 fn watch(console: &mut Console, pause: Duration) {
     let began = Instant::now();
     loop {

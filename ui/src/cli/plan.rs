@@ -1,4 +1,4 @@
-//! `divisi plan`: which hardware a goal would need.
+//! `divisi plan`: finds the devices that a goal needs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ struct FleetReport {
     most: usize,
     /// The cheapest offer that meets the goal.
     answer: Option<OfferRow>,
-    /// Where there is none: what comes closest.
+    /// The offer that comes closest, if none meets the goal.
     closest: Option<OfferRow>,
-    /// What of the goal no set of devices can give, by bounds.
+    /// The parts of the goal that no set of devices can reach, by bounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lacks: Vec<String>,
     /// Offers that no other beats in cost, throughput and latency at once.
@@ -49,14 +49,14 @@ struct FleetReport {
 
 #[derive(Serialize)]
 struct OfferRow {
-    /// How many of each kind.
+    /// The number of devices of each kind.
     devices: BTreeMap<String, usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     price_per_hour: Option<f64>,
     samples_per_s: f64,
-    /// Its relative standard error; null where it is predicted.
+    /// Relative standard error; null if the throughput is predicted.
     samples_per_s_error: Option<f64>,
-    /// At the rate asked; none where it does not keep up.
+    /// Latencies at the rate asked for; null if the devices do not keep up.
     p50_us: Option<u64>,
     p99_us: Option<u64>,
     device_names: Vec<String>,
@@ -64,7 +64,7 @@ struct OfferRow {
     matrix: Vec<Vec<usize>>,
 }
 
-pub fn run(args: &PlanArgs) -> Result<()> {
+pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let output = args.output.as_deref().map(OutputFile::at).transpose()?;
     let ensemble = Arc::new(with_policy(&args.ensemble, args.policy)?);
     let order = order(args, ensemble)?;
@@ -90,7 +90,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes the answer's matrix, where there is one and it is wanted.
+/// Writes the matrix of the answer, if there is one and a file was named.
 fn write(output: Option<&OutputFile>, order: &PlanOrder, planned: &Planned) -> Result<()> {
     let (Some(output), Some(answer)) = (output, &planned.answer) else {
         return Ok(());
@@ -120,7 +120,7 @@ fn order(args: &PlanArgs, ensemble: Arc<Ensemble>) -> Result<PlanOrder> {
     })
 }
 
-/// Plans in a thread of its own and says how far it is.
+/// Plans in its own thread and shows its progress.
 fn watched(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchError> {
     let far = || {
         let (tried, ruled_out) = control.progress().fleets;

@@ -1,22 +1,22 @@
-//! Progress on standard error for whatever takes longer than two seconds.
+//! Progress on standard error for work that takes longer than two seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Says how far something is: in place on a terminal, else now and then a line.
-pub struct ProgressLine {
+/// A line of progress: rewritten in place on a terminal, else repeated now and then.
+pub(crate) struct ProgressLine {
     started: Instant,
     said: Option<Instant>,
     terminal: bool,
 }
 
 const QUIET: Duration = Duration::from_secs(2);
-/// How often to look whether watched work is done.
+/// Time between two checks whether watched work is done.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl ProgressLine {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         ProgressLine {
             started: Instant::now(),
             said: None,
@@ -24,9 +24,11 @@ impl ProgressLine {
         }
     }
 
-    /// Does `work` in a thread of its own and says how `far` it is; none where it
-    /// panicked.
-    pub fn watch<T: Send>(work: impl FnOnce() -> T + Send, far: impl Fn() -> String) -> Option<T> {
+    /// Runs `work` in its own thread and shows how `far` it is. Returns `None` if it panicked.
+    pub(crate) fn watch<T: Send>(
+        work: impl FnOnce() -> T + Send,
+        far: impl Fn() -> String,
+    ) -> Option<T> {
         let mut progress = ProgressLine::new();
         thread::scope(|scope| {
             let working = scope.spawn(work);
@@ -38,8 +40,8 @@ impl ProgressLine {
         })
     }
 
-    /// Says `text` if it is time to.
-    pub fn say(&mut self, text: impl FnOnce() -> String) {
+    /// Shows `text` if enough time has passed.
+    pub(crate) fn say(&mut self, text: impl FnOnce() -> String) {
         let pause = Duration::from_millis(if self.terminal { 200 } else { 5000 });
         let early = self.started.elapsed() < QUIET;
         if early || self.said.is_some_and(|at| at.elapsed() < pause) {

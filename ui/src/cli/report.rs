@@ -1,4 +1,4 @@
-//! What several commands report the same way.
+//! Parts of reports that several commands share.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use serde::Serialize;
 
 /// A device in a report.
 #[derive(Debug, Serialize)]
-pub struct DeviceRow {
+pub(crate) struct DeviceRow {
     pub name: String,
     pub kind: &'static str,
     /// Bytes that serving may book.
     pub memory_bytes: u64,
-    /// What it is, where it is a GPU.
+    /// The properties of the GPU, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Arc<GpuInfo>>,
 }
 
-/// All devices of a run.
-pub fn device_rows(devices: &Devices) -> Vec<DeviceRow> {
+/// Returns the rows of all devices.
+pub(crate) fn device_rows(devices: &Devices) -> Vec<DeviceRow> {
     let rows = devices.iter().enumerate().map(|(i, device)| DeviceRow {
         name: device.name.clone(),
         kind: device.kind.name(),
@@ -34,19 +34,19 @@ pub fn device_rows(devices: &Devices) -> Vec<DeviceRow> {
 }
 
 /// Writes a report as JSON to standard output.
-pub fn print_json(report: &impl Serialize) -> Result<()> {
+pub(crate) fn print_json(report: &impl Serialize) -> Result<()> {
     print(&serde_json::to_string_pretty(report)?)
 }
 
 /// Writes a text and a line end to standard output.
-pub fn print(text: &str) -> Result<()> {
+pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", text.trim_end())?;
     Ok(out.flush()?)
 }
 
-/// A matrix as a table.
-pub fn matrix_table(matrix: &Matrix) -> String {
+/// Returns a matrix as a table.
+pub(crate) fn matrix_table(matrix: &Matrix) -> String {
     let frame = matrix.frame();
     let first = frame.devices.iter().map(|d| d.chars().count()).max();
     let first = first.unwrap_or(0);
@@ -72,17 +72,17 @@ pub fn matrix_table(matrix: &Matrix) -> String {
     text
 }
 
-/// A member, and for how many samples it answered what it should not.
+/// A member with flawed answers, and for how many samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FlawedMember {
+pub(crate) struct FlawedMember {
     pub member: String,
     #[serde(flatten)]
     pub flaws: Flaws,
 }
 
 impl FlawedMember {
-    /// Those of `names` that have any of `flaws`.
-    pub fn of(names: &[String], flaws: &[Flaws]) -> Vec<Self> {
+    /// Returns the members that have flaws; `flaws` is in the order of `names`.
+    pub(crate) fn of(names: &[String], flaws: &[Flaws]) -> Vec<Self> {
         let all = names.iter().zip(flaws);
         let some = all.filter(|(_, flaws)| !flaws.is_none());
         some.map(|(member, flaws)| FlawedMember {
@@ -97,13 +97,17 @@ impl FlawedMember {
     }
 }
 
-/// A line each, with a line end before it.
-pub fn flawed_lines(flawed: &[FlawedMember]) -> String {
+/// Returns a line for each member, each after a line end.
+pub(crate) fn flawed_lines(flawed: &[FlawedMember]) -> String {
     flawed.iter().map(|f| format!("\n{}", f.words())).collect()
 }
 
-/// Fails where there are any: whatever was reported is not what it says.
-pub fn refuse_flawed(flawed: &[FlawedMember], unanswered: usize, samples: usize) -> Result<()> {
+/// Fails if any member is flawed: the figures reported are then not to be trusted.
+pub(crate) fn refuse_flawed(
+    flawed: &[FlawedMember],
+    unanswered: usize,
+    samples: usize,
+) -> Result<()> {
     if flawed.is_empty() {
         return Ok(());
     }

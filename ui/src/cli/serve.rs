@@ -12,7 +12,7 @@ use super::report::print;
 use super::signals;
 use super::start;
 
-pub fn run(args: &ServeArgs) -> Result<()> {
+pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let mut session = start::session(&args.target, matrix, args.load.clone(), record)?;
     let name = match &args.name {
@@ -35,8 +35,8 @@ fn say(text: &str) {
     let _ = writeln!(io::stderr(), "divisi: {text}");
 }
 
-/// Log lines on standard error, with the seconds since the start.
-pub fn log_to_stderr() -> LogSink {
+/// Returns a sink that prints log lines on standard error, with the seconds since the start.
+pub(crate) fn log_to_stderr() -> LogSink {
     Box::new(|line| {
         let level = format!("{:?}", line.level).to_lowercase();
         let at = line.at.as_secs_f64();
@@ -46,8 +46,8 @@ pub fn log_to_stderr() -> LogSink {
     })
 }
 
-/// Lists servers, a line each.
-pub fn list() -> Result<()> {
+/// Prints the names of the servers, a line each.
+pub(crate) fn list() -> Result<()> {
     let names = names()?;
     match names.is_empty() {
         true => print("no server runs; `divisi serve ENSEMBLE` starts one"),
@@ -55,7 +55,7 @@ pub fn list() -> Result<()> {
     }
 }
 
-pub fn stop(args: &StopArgs) -> Result<()> {
+pub(crate) fn stop(args: &StopArgs) -> Result<()> {
     let path = attach::server_path(Some(&args.name))?;
     remote::stop(&path).with_context(|| format!("stopping `{}`", args.name))?;
     print(&format!("stopped `{}`", args.name))

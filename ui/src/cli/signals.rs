@@ -1,4 +1,4 @@
-//! Signals that end a command: it stops in order instead of being cut off.
+//! Signals that end a command: it stops in an orderly way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Signals that come within this of the first came along with it.
-pub const TOGETHER: Duration = Duration::from_millis(500);
+/// Signals within this time of the first one count as the same request.
+pub(crate) const TOGETHER: Duration = Duration::from_millis(500);
 
-/// A flag that is set at SIGINT, SIGTERM or SIGHUP.
-pub fn stop_flag() -> Arc<AtomicBool> {
+/// Returns a flag that SIGINT, SIGTERM or SIGHUP sets.
+pub(crate) fn stop_flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     on_end(move || set.store(true, Ordering::Release));
     flag
 }
 
-/// Calls `stop` at SIGINT, SIGTERM or SIGHUP.
-pub fn on_end(stop: impl FnOnce() + Send + 'static) {
+/// Calls `stop` on SIGINT, SIGTERM or SIGHUP.
+pub(crate) fn on_end(stop: impl FnOnce() + Send + 'static) {
     on(true, stop);
 }
 
-/// Calls `stop` at SIGINT or SIGTERM: whoever has no terminal is not hung up on. What
-/// comes within [`TOGETHER`] was sent along with the hang-up, to the console before.
-pub fn on_stop(stop: impl FnOnce() + Send + 'static) {
+/// Calls `stop` on SIGINT or SIGTERM: a process without a terminal gets no hang-up. Signals
+/// within [`TOGETHER`] of the start are ignored: they belonged to the hang-up of the console.
+pub(crate) fn on_stop(stop: impl FnOnce() + Send + 'static) {
     on(false, stop);
 }
 

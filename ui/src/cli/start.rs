@@ -1,4 +1,4 @@
-//! From the command line to a session that serves, and a console on a session.
+//! Starts a session that serves, and a console on a session.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -15,11 +15,11 @@ use super::args::{ServingTarget, StartLoad};
 use super::open::open_quietly;
 use crate::console::{self, Options};
 
-/// A live session that can be recorded.
-pub type OwnSession = Recorder<LiveSession>;
+/// The live session of this process, which can be recorded.
+pub(crate) type OwnSession = Recorder<LiveSession>;
 
-/// Serves the ensemble, with the load to begin with.
-pub fn session(
+/// Serves the ensemble and starts the initial load.
+pub(crate) fn session(
     target: &ServingTarget,
     matrix: Option<&Path>,
     load: StartLoad,
@@ -49,18 +49,18 @@ pub fn session(
 
 /// How a session is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DisplayMode {
+pub(crate) enum DisplayMode {
     Screen,
     /// Changes as lines, for screen readers and logs.
     Lines,
 }
 
-/// A screen where there is a terminal that can draw one, lines where they are wanted or
-/// the terminal can nothing else.
+/// Returns `Screen` on a terminal that can draw one, and `Lines` if `linear` asks for them
+/// or the terminal can do nothing else.
 ///
 /// # Errors
-/// There is no terminal; says what to run instead.
-pub fn way(linear: bool) -> Result<DisplayMode> {
+/// There is no terminal; the error names commands that need none.
+pub(crate) fn way(linear: bool) -> Result<DisplayMode> {
     let terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     match (linear || (dumb && terminal), terminal) {
@@ -74,8 +74,8 @@ pub fn way(linear: bool) -> Result<DisplayMode> {
     }
 }
 
-/// A console as it is opened.
-pub fn options(read_only: bool, mouse: bool) -> Options {
+/// Returns the options that a console starts with.
+pub(crate) fn options(read_only: bool, mouse: bool) -> Options {
     Options {
         read_only,
         mouse,
@@ -85,8 +85,9 @@ pub fn options(read_only: bool, mouse: bool) -> Options {
     }
 }
 
-/// Shows a session until the user leaves; as lines, at most one summary every `every`.
-pub fn show(
+/// Shows a session until the user leaves. As lines, there is at most one summary each
+/// `every`.
+pub(crate) fn show(
     session: Box<dyn Session>,
     options: Options,
     way: DisplayMode,
@@ -105,13 +106,13 @@ pub fn show(
     }
 }
 
-/// What a server of the ensemble is called: its name, as far as that can be one.
-pub fn server_name(ensemble: &str) -> ServerName {
+/// Returns the server name of an ensemble: its own name, as far as that is a valid one.
+pub(crate) fn server_name(ensemble: &str) -> ServerName {
     ServerName::like(ensemble)
 }
 
-/// The same for another server of the ensemble: `digits-2`.
-pub fn numbered_name(ensemble: &str, number: u32) -> ServerName {
+/// Returns the name of another server of the ensemble, such as `digits-2`.
+pub(crate) fn numbered_name(ensemble: &str, number: u32) -> ServerName {
     // What is too long for a name is cut, and the number must not be.
     let short: String = ensemble.chars().take(48).collect();
     ServerName::like(&format!("{short}-{number}"))

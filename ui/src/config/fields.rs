@@ -1,4 +1,4 @@
-//! The options of `config.toml`: one table says all there is to say about each.
+//! The options of `config.toml`, as one table.
 
 use std::time::Duration;
 
@@ -10,31 +10,35 @@ use super::source::{ConfigError, ConfigSource, unknown};
 use super::values::{ConfigValue, ExpectedValue};
 use crate::console::PanelLayout;
 
-/// Which signs are drawn.
+/// The characters that the console draws with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Glyphs {
-    /// As the locale says.
+    /// Unicode where the locale is UTF-8.
     #[default]
     Auto,
+    /// Unicode.
     Unicode,
+    /// ASCII alone.
     Ascii,
 }
 
-/// What becomes of the engine when the terminal goes away.
+/// What the engine does when the terminal goes away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HangUp {
-    /// It answers what is under way and ends.
+    /// It answers the requests under way and ends.
     #[default]
     Stop,
-    /// It goes on serving; `divisi attach` joins it.
+    /// It serves on; `divisi attach` joins it.
     Background,
 }
 
-/// How reports are written where the command line does not say.
+/// The format of reports if the command line names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportFormat {
     #[default]
+    /// Plain text.
     Text,
+    /// JSON.
     Json,
 }
 
@@ -43,20 +47,23 @@ pub enum ReportFormat {
 pub struct Config {
     /// `auto`, or a theme's name.
     pub theme: String,
+    /// The characters to draw with.
     pub glyphs: Glyphs,
-    /// The console takes the mouse.
+    /// Whether the console takes the mouse.
     pub mouse: bool,
-    /// Frames a second at most.
+    /// The most frames a second.
     pub frames: u32,
-    /// The layout at the start; empty for the first.
+    /// The name of the first layout; empty for the first one of the list.
     pub layout: String,
+    /// What happens when the terminal goes away.
     pub hang_up: HangUp,
+    /// The format of reports.
     pub format: ReportFormat,
-    /// Between summaries in linear mode.
+    /// The time between summaries in linear mode.
     pub every: Duration,
-    /// Whatever is applied goes on probation: its terms are asked for first.
+    /// Whether every setup is applied on probation, after its terms were asked for.
     pub on_probation: bool,
-    /// What a probation asks where nothing else is typed.
+    /// The terms of a probation if no others are typed.
     pub terms: Terms,
     /// The user's own layouts (`[[layouts]]`).
     pub layouts: Vec<PanelLayout>,
@@ -87,13 +94,13 @@ impl Default for Config {
 
 /// One option.
 #[derive(Debug)]
-pub struct ConfigField {
-    /// Its table.
+pub(crate) struct ConfigField {
+    /// The table that it belongs to.
     pub section: &'static str,
     pub key: &'static str,
     pub help: &'static str,
     pub expects: ExpectedValue,
-    /// What a configuration has there.
+    /// Returns its value in a configuration.
     pub get: fn(&Config) -> ConfigValue,
     set: fn(&mut Config, ConfigValue),
 }
@@ -125,14 +132,14 @@ fn flag(value: &ConfigValue) -> bool {
     *value == ConfigValue::Flag(true)
 }
 
-/// A limit of 0 does not matter.
+/// Reads a limit, where 0 stands for none.
 fn limit(value: &ConfigValue) -> Option<f64> {
     Some(number(value)).filter(|n| *n > 0.0)
 }
 
 /// Every option, in the order of the default file.
 #[rustfmt::skip]
-pub static FIELDS: &[ConfigField] = &[
+pub(crate) static FIELDS: &[ConfigField] = &[
     ConfigField { section: "console", key: "theme", help: "How things look. auto: light where the terminal says that it is, else dark.", expects: ExpectedValue::Theme, get: |c| ConfigValue::Text(c.theme.clone()), set: |c, v| c.theme = text(v) },
     ConfigField { section: "console", key: "glyphs", help: "Which signs are drawn. auto: Unicode where the locale is UTF-8.", expects: ExpectedValue::Words(&["auto", "unicode", "ascii"]), get: |c| ConfigValue::Text(glyphs_name(c.glyphs).into()), set: |c, v| c.glyphs = glyphs(&text(v)) },
     ConfigField { section: "console", key: "mouse", help: "Take the mouse; without it text can be selected (the key m changes it).", expects: ExpectedValue::Flag, get: |c| ConfigValue::Flag(c.mouse), set: |c, v| c.mouse = flag(&v) },
@@ -192,18 +199,18 @@ fn format_name(format: ReportFormat) -> &'static str {
     }
 }
 
-/// The tables of the file, each once, in order.
-pub fn sections() -> Vec<&'static str> {
+/// Returns the tables of the file, each once, in their order.
+pub(crate) fn sections() -> Vec<&'static str> {
     let mut sections: Vec<&str> = FIELDS.iter().map(|f| f.section).collect();
     sections.dedup();
     sections
 }
 
 impl Config {
-    /// Reads `config.toml`; what it does not say stays as it is by default.
+    /// Reads `config.toml`; options that it leaves out keep their defaults.
     ///
     /// # Errors
-    /// What is wrong, with line, column and key.
+    /// The first error in the file, with line, column and key.
     pub fn read(page: &ConfigSource<'_>, themes: &[String]) -> Result<Self, ConfigError> {
         let mut config = Config::default();
         for (name, table) in page.tables()? {
@@ -214,11 +221,11 @@ impl Config {
             }
             if !sections().contains(&section) {
                 let known = sections().into_iter().chain([LAYOUTS]);
-                return Err(page.wrong(name.span(), section, unknown(section, known)));
+                return Err(page.error(name.span(), section, unknown(section, known)));
             }
             let Some(entries) = table.get_ref().as_table() else {
                 let what = format!("expected a table: [{section}]");
-                return Err(page.wrong(table.span(), section, what));
+                return Err(page.error(table.span(), section, what));
             };
             config.read_section(page, section, entries, themes)?;
         }
@@ -238,10 +245,10 @@ impl Config {
             let full = format!("{section}.{key}");
             let Some(field) = fields().find(|f| f.key == key) else {
                 let what = unknown(key, fields().map(|f| f.key).collect::<Vec<_>>().into_iter());
-                return Err(page.wrong(name.span(), &full, what));
+                return Err(page.error(name.span(), &full, what));
             };
             let read = field.expects.read(value.get_ref(), themes);
-            let read = read.map_err(|what| page.wrong(value.span(), &full, what))?;
+            let read = read.map_err(|what| page.error(value.span(), &full, what))?;
             (field.set)(self, read);
         }
         Ok(())
@@ -250,12 +257,12 @@ impl Config {
 
 const LAYOUTS: &str = "layouts";
 
-/// The user's layouts.
+/// Reads the user's layouts.
 fn layouts(
     page: &ConfigSource<'_>,
     span: std::ops::Range<usize>,
 ) -> Result<Vec<PanelLayout>, ConfigError> {
-    let wrong = |what: &str| page.wrong(span.clone(), LAYOUTS, what);
+    let wrong = |what: &str| page.error(span.clone(), LAYOUTS, what);
     let whole: toml::Table =
         toml::from_str(page.text).map_err(|e| wrong(&words::plain(e.message())))?;
     let list = whole.get(LAYOUTS).cloned();

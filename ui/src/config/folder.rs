@@ -1,4 +1,4 @@
-//! Where configuration lies.
+//! The folder of configuration, and the files in it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,23 +9,24 @@ use divisi::reading;
 
 use super::source::ConfigError;
 
-/// The options' file.
-pub const CONFIG: &str = "config.toml";
-/// The keys' file.
-pub const KEYS: &str = "keys.toml";
+/// The file of options.
+pub(crate) const CONFIG: &str = "config.toml";
+/// The file of keys.
+pub(crate) const KEYS: &str = "keys.toml";
 /// The folder of layouts.
-pub const LAYOUTS: &str = "layouts";
+pub(crate) const LAYOUTS: &str = "layouts";
 /// The folder of themes.
-pub const THEMES: &str = "themes";
+pub(crate) const THEMES: &str = "themes";
 
-/// The folder of configuration; it may not exist.
+/// The folder of configuration, which need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFolder {
+    /// Its path.
     pub path: PathBuf,
 }
 
 impl ConfigFolder {
-    /// The one asked for, else `DIVISI_CONFIG_DIR`, else the user's own.
+    /// Returns the folder asked for, else `DIVISI_CONFIG_DIR`, else the user's own.
     pub fn choose(asked: Option<&Path>) -> Option<Self> {
         let named = std::env::var_os("DIVISI_CONFIG_DIR").filter(|d| !d.is_empty());
         let path = match (asked, named) {
@@ -38,25 +39,25 @@ impl ConfigFolder {
         path.map(|path| ConfigFolder { path })
     }
 
-    /// A file in it.
+    /// Returns the path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The text of a file; nothing where it is not there.
+    /// Reads a file, or returns `None` if it does not exist.
     ///
     /// # Errors
-    /// It is there and cannot be read.
+    /// The file exists and cannot be read.
     pub fn text(&self, name: &str) -> Result<Option<String>, ConfigError> {
         read(&self.file(name))
     }
 
-    /// The themes' files, by name.
+    /// Returns the files of themes, by name.
     pub fn themes(&self) -> Vec<(String, PathBuf)> {
         self.files(THEMES)
     }
 
-    /// The layouts' files, by name.
+    /// Returns the files of layouts, by name.
     pub fn layouts(&self) -> Vec<(String, PathBuf)> {
         self.files(LAYOUTS)
     }
@@ -76,16 +77,11 @@ fn named(path: PathBuf) -> Option<(String, PathBuf)> {
     right.then_some((name, path))
 }
 
-/// The text of a file; nothing where it is not there.
-pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+/// Reads a file, or returns `None` if it does not exist.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     match reading::text(path) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(ConfigError {
-            path: path.to_owned(),
-            place: None,
-            key: String::new(),
-            what: e.to_string(),
-        }),
+        Err(e) => Err(ConfigError::unreadable(path, &e)),
     }
 }

@@ -8,15 +8,15 @@ use toml::de::DeValue;
 use super::source::{ConfigError, ConfigSource, unknown};
 use crate::console::commands::{BINDINGS, Binding, Key, Keymap, Scope, named};
 
-/// The table of keys while nothing is edited, and wherever one works.
-pub const MAIN: &str = "keys";
-/// The table of keys while the allocation is edited.
-pub const EDIT: &str = "edit";
+/// The table of keys that work while nothing is edited, or always.
+pub(crate) const MAIN: &str = "keys";
+/// The table of keys that work while the allocation is edited.
+pub(crate) const EDIT: &str = "edit";
 
-/// Reads the file; commands it does not name keep their keys.
+/// Reads the file; commands that it leaves out keep their keys.
 ///
 /// # Errors
-/// What is wrong, with line, column and key.
+/// The first error in the file, with line, column and key.
 pub fn read(page: &ConfigSource<'_>) -> Result<Keymap, ConfigError> {
     let mut keymap = Keymap::default();
     let mut places = vec![None; BINDINGS.len()];
@@ -24,11 +24,11 @@ pub fn read(page: &ConfigSource<'_>) -> Result<Keymap, ConfigError> {
         let section = name.get_ref().as_ref();
         if ![MAIN, EDIT].contains(&section) {
             let what = unknown(section, [MAIN, EDIT].into_iter());
-            return Err(page.wrong(name.span(), section, what));
+            return Err(page.error(name.span(), section, what));
         }
         let Some(entries) = table.get_ref().as_table() else {
             let what = format!("expected a table: [{section}]");
-            return Err(page.wrong(table.span(), section, what));
+            return Err(page.error(table.span(), section, what));
         };
         for (name, value) in entries {
             let key = name.get_ref().as_ref();
@@ -53,10 +53,10 @@ fn checked(
     let stated = places.get(clash.binding).cloned().flatten();
     let stated = stated.or_else(|| places.iter().flatten().last().cloned());
     let (key, span) = stated.unwrap_or_default();
-    Err(page.wrong(span, &key, clash.to_string()))
+    Err(page.error(span, &key, clash.to_string()))
 }
 
-/// The place in the table of the command called so.
+/// Returns the index of the command called `key` in the table.
 fn place(
     page: &ConfigSource<'_>,
     section: &str,
@@ -71,11 +71,11 @@ fn place(
             .iter()
             .filter(|e| (e.scope == Scope::Edit) == editing);
         let what = unknown(key, here.map(Binding::name));
-        page.wrong(span, &format!("{section}.{key}"), what)
+        page.error(span, &format!("{section}.{key}"), what)
     })
 }
 
-/// A key, or a list of them.
+/// Reads a key or a list of keys.
 fn keys(
     page: &ConfigSource<'_>,
     key: &str,
@@ -85,7 +85,7 @@ fn keys(
         let text = value.get_ref().as_str();
         let text = text.ok_or("expected a key in quotes, or a list of them");
         let parsed = text.map_err(String::from).and_then(str::parse::<Key>);
-        parsed.map_err(|what| page.wrong(value.span(), key, what))
+        parsed.map_err(|what| page.error(value.span(), key, what))
     };
     match value.get_ref().as_array() {
         Some(list) => list.iter().map(one).collect(),

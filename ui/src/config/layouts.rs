@@ -1,20 +1,23 @@
-//! Layouts of the user's own, a file each: what the console saves.
+//! The user's layouts, a file each, as the console saves them.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use divisi::words;
+use thiserror::Error;
 
 use super::folder::{ConfigFolder, LAYOUTS, read};
 use super::settings::folder;
 use super::source::{ConfigError, ConfigSource};
 use crate::console::PanelLayout;
+use crate::replace::replace_file;
 
-/// Those in the folder, by name.
+/// Reads the layouts in the folder, by name.
 ///
 /// # Errors
-/// What is wrong with one, with its file.
-pub fn all(folder: &ConfigFolder) -> Result<Vec<PanelLayout>, ConfigError> {
+/// The first error in a layout, with its file.
+pub(crate) fn all(folder: &ConfigFolder) -> Result<Vec<PanelLayout>, ConfigError> {
     let files = folder.layouts().into_iter();
     let layouts = files.map(|(name, path)| {
         Ok(PanelLayout {
@@ -29,7 +32,7 @@ fn one(path: &Path) -> Result<PanelLayout, ConfigError> {
     let text = read(path)?.unwrap_or_default();
     let page = ConfigSource { path, text: &text };
     let wrong = |span: Option<std::ops::Range<usize>>, what: &str| {
-        page.wrong(span.unwrap_or(0..0), "layout", what)
+        page.error(span.unwrap_or(0..0), "layout", what)
     };
     let layout: PanelLayout =
         toml::from_str(&text).map_err(|e| wrong(e.span(), &words::plain(e.message())))?;
@@ -39,15 +42,44 @@ fn one(path: &Path) -> Result<PanelLayout, ConfigError> {
     Ok(layout)
 }
 
-/// Keeps a layout, in place of one of the same name; gives where it is.
+/// Why a layout could not be saved.
+#[derive(Debug, Error)]
+pub(crate) enum SaveError {
+    /// There is no folder of configuration.
+    #[error("there is no folder of configuration to save it in")]
+    NoFolder,
+    /// The layout cannot be written as TOML.
+    #[error("cannot write {}: {error}", .path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// The layout's fault.
+        error: toml::ser::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {}: {error}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+}
+
+/// Saves a layout, in place of one of the same name, and returns its file.
 ///
 /// # Errors
 /// There is no folder of configuration, or the file cannot be written.
-pub fn save_layout(layout: &PanelLayout) -> Result<PathBuf, String> {
-    let folder = folder().ok_or("there is no folder of configuration to save it in")?;
-    let path = folder.file(LAYOUTS).join(format!("{}.toml", layout.name));
-    let wrong = |e: &dyn std::fmt::Display| format!("cannot write {}: {e}", path.display());
-    let text = toml::to_string(layout).map_err(|e| wrong(&e))?;
-    fs::create_dir_all(folder.file(LAYOUTS)).map_err(|e| wrong(&e))?;
-    crate::console::files::write(&path, text.as_bytes(), true)
+pub(crate) fn save_layout(layout: &PanelLayout) -> Result<PathBuf, SaveError> {
+    let folder = folder().ok_or(SaveError::NoFolder)?.file(LAYOUTS);
+    let path = folder.join(format!("{}.toml", layout.name));
+    let text = match toml::to_string(layout) {
+        Ok(text) => text,
+        Err(error) => return Err(SaveError::Text { path, error }),
+    };
+    let written = fs::create_dir_all(&folder).and_then(|()| replace_file(&path, text.as_bytes()));
+    match written {
+        Ok(()) => Ok(path),
+        Err(error) => Err(SaveError::File { path, error }),
+    }
 }

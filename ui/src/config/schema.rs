@@ -11,7 +11,7 @@ use crate::console::commands::{BINDINGS, Binding, Scope};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// The schema of a file: `config`, `keys` or `theme`.
+/// Returns the schema of a file: `config`, `keys` or `theme`.
 pub fn schema(file: &str) -> Option<Json> {
     match file {
         "config" => Some(config()),

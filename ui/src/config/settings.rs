@@ -1,31 +1,33 @@
-//! All that was configured, ready to be used.
+//! The whole configuration, ready to be used.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::fields::{Config, Glyphs};
 use super::folder::{CONFIG, ConfigFolder, KEYS};
-use super::source::{ConfigError, ConfigSource};
+use super::source::{ConfigError, ConfigProblem, ConfigSource};
 use super::{keys, layouts, themes};
 use crate::console::commands::Keymap;
 use crate::console::{Styles, TerminalLook, Theme};
 
-/// What the console goes by.
+/// The configuration of a console.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// The options.
     pub config: Config,
+    /// The keys.
     pub keys: Keymap,
-    /// The theme in force.
+    /// The current theme.
     pub theme: Theme,
-    /// All that can be chosen.
+    /// All themes that can be chosen.
     pub themes: Vec<Theme>,
-    /// The theme on this terminal.
+    /// The styles of the theme on this terminal.
     pub styles: Styles,
-    /// What the terminal says that it can show.
+    /// The abilities of the terminal.
     terminal: TerminalLook,
 }
 
-/// What the command line says about configuration.
+/// The options of the command line that concern configuration.
 #[derive(Debug, Default)]
 struct AskedConfig {
     folder: Option<PathBuf>,
@@ -34,27 +36,27 @@ struct AskedConfig {
 
 static ASKED: OnceLock<AskedConfig> = OnceLock::new();
 
-/// Takes what the command line says, once a process: another folder, another theme.
-pub fn begin(folder: Option<&Path>, theme: Option<&str>) {
+/// Sets the folder and the theme that the command line names, once a process.
+pub(crate) fn begin(folder: Option<&Path>, theme: Option<&str>) {
     let asked = AskedConfig {
         folder: folder.map(Path::to_owned),
         theme: theme.map(str::to_owned),
     };
-    // Whoever came first has said it.
+    // Only the first call counts.
     let _ = ASKED.set(asked);
 }
 
-/// The folder in force.
-pub fn folder() -> Option<ConfigFolder> {
+/// Returns the folder of configuration.
+pub(crate) fn folder() -> Option<ConfigFolder> {
     let asked = ASKED.get().and_then(|a| a.folder.as_deref());
     ConfigFolder::choose(asked)
 }
 
-/// Reads what is configured, for this process's terminal.
+/// Reads the configuration for this process's terminal.
 ///
 /// # Errors
-/// What is wrong, with file, line, column and key.
-pub fn load() -> Result<Settings, ConfigError> {
+/// The first error in a file, with its file, line, column and key.
+pub(crate) fn load() -> Result<Settings, ConfigError> {
     let folder = folder();
     let mut settings = Settings::read(folder.as_ref())?;
     if let Some(name) = ASKED.get().and_then(|a| a.theme.as_deref()) {
@@ -72,10 +74,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the files of a folder; what is not there is as by default.
+    /// Reads the files of a folder; missing ones count as the default files.
     ///
     /// # Errors
-    /// What is wrong, with file, line, column and key.
+    /// The first error in a file, with its file, line, column and key.
     pub fn read(folder: Option<&ConfigFolder>) -> Result<Self, ConfigError> {
         let themes = themes::all(folder)?;
         let names: Vec<String> = themes.iter().map(|t| t.name.clone()).collect();
@@ -105,7 +107,7 @@ impl Settings {
         }
     }
 
-    /// The same on a terminal with these abilities.
+    /// Returns the settings for a terminal with these abilities.
     #[must_use]
     pub fn seen_with(mut self, look: TerminalLook) -> Self {
         self.terminal = look;
@@ -113,7 +115,7 @@ impl Settings {
         self
     }
 
-    /// What the terminal shows, where the options do not say otherwise.
+    /// Returns the abilities of the terminal, as far as the options do not overrule them.
     pub fn look(&self) -> TerminalLook {
         let ascii = match self.config.glyphs {
             Glyphs::Auto => self.terminal.ascii,
@@ -126,26 +128,29 @@ impl Settings {
         }
     }
 
-    /// Takes another theme.
+    /// Changes to another theme.
     pub fn wear(&mut self, theme: Theme) {
         self.styles = theme.styles(self.look());
         self.theme = theme;
     }
 
-    /// Takes the theme called so.
+    /// Changes to the theme called `name`.
     ///
     /// # Errors
-    /// There is none; says which there are.
+    /// There is no such theme.
     pub fn choose(&mut self, name: &str) -> Result<(), ConfigError> {
         let found = self.themes.iter().find(|t| t.name == name).cloned();
-        let names: Vec<&str> = self.themes.iter().map(|t| t.name.as_str()).collect();
+        let names: Vec<String> = self.themes.iter().map(|t| t.name.clone()).collect();
         let theme = match name {
             "auto" => chosen(name, &self.themes),
             _ => found.ok_or_else(|| ConfigError {
                 path: PathBuf::from("--theme"),
                 place: None,
                 key: String::new(),
-                what: format!("expected auto, {}, found `{name}`", names.join(", ")),
+                problem: ConfigProblem::UnknownTheme {
+                    found: name.to_owned(),
+                    known: names,
+                },
             })?,
         };
         self.wear(theme);
@@ -169,7 +174,7 @@ fn with_page<T>(
     read(&page).map(Some)
 }
 
-/// The theme called so; `auto` is light where the terminal says that it is.
+/// Returns the theme called `name`; `auto` is light if the terminal says that it is.
 fn chosen(name: &str, themes: &[Theme]) -> Theme {
     let light = std::env::var("COLORFGBG").is_ok_and(|hint| is_light(&hint));
     let name = match (name, light) {
@@ -181,7 +186,7 @@ fn chosen(name: &str, themes: &[Theme]) -> Theme {
     found.cloned().unwrap_or_else(|| Theme::plain(name))
 }
 
-/// `COLORFGBG` as terminals set it: `15;0` on dark, `0;15` on light.
+/// Reads `COLORFGBG` as terminals set it: `15;0` on dark, `0;15` on light.
 fn is_light(hint: &str) -> bool {
     let behind = hint.rsplit(';').next().unwrap_or_default();
     matches!(behind, "7" | "15")

@@ -1,33 +1,106 @@
-//! A configuration file's text, and what is wrong with it where.
+//! The text of a configuration file, and errors with their place in it.
 
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use thiserror::Error;
 use toml::de::DeTable;
 
-/// A file's text.
+use super::values::UnexpectedValue;
+
+/// The text of a file.
 #[derive(Clone, Debug)]
 pub struct ConfigSource<'a> {
+    /// Where the file lies.
     pub path: &'a Path,
+    /// Its contents.
     pub text: &'a str,
 }
 
-/// What is wrong, and where.
+/// An error in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
+    /// The file, or the option of the command line.
     pub path: PathBuf,
-    /// Counted from 1; none where the file as a whole is meant.
+    /// Line and column, from 1; `None` if the file as a whole is meant.
     pub place: Option<(usize, usize)>,
-    /// The key with its table before it: `console.theme`.
+    /// The key after its table: `console.theme`.
     pub key: String,
-    pub what: String,
+    /// What is wrong there.
+    pub problem: ConfigProblem,
+}
+
+/// What is wrong in a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigProblem {
+    /// The file exists and cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The text is no TOML, or not of the expected form.
+    #[error("{0}")]
+    Syntax(String),
+    /// A table or a key that is not known.
+    #[error("no such key{}", suggestion(.nearest.as_deref(), .known))]
+    UnknownKey {
+        /// The known name that was probably meant.
+        nearest: Option<String>,
+        /// All known names.
+        known: Vec<String>,
+    },
+    /// Another value where a table belongs.
+    #[error("expected a table: [{0}]")]
+    NotATable(String),
+    /// A value that its option cannot take.
+    #[error(transparent)]
+    Value(#[from] UnexpectedValue),
+    /// A theme that does not exist.
+    #[error("expected auto, {}, found `{found}`", .known.join(", "))]
+    UnknownTheme {
+        /// The name asked for.
+        found: String,
+        /// The names of all themes.
+        known: Vec<String>,
+    },
+    /// Anything else, as its parser or its check says it.
+    #[error("{0}")]
+    Refused(String),
+}
+
+fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
+    match nearest {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => format!(": expected one of {}", known.join(", ")),
+    }
+}
+
+impl From<&str> for ConfigProblem {
+    fn from(text: &str) -> Self {
+        ConfigProblem::Refused(text.to_owned())
+    }
+}
+
+impl From<String> for ConfigProblem {
+    fn from(text: String) -> Self {
+        ConfigProblem::Refused(text)
+    }
 }
 
 impl std::error::Error for ConfigError {}
 
 impl ConfigError {
-    /// The same in one line of a screen: the file without its folder.
+    /// Makes the error of a file that exists and cannot be read.
+    pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        ConfigError {
+            path: path.to_owned(),
+            place: None,
+            key: String::new(),
+            problem: ConfigProblem::Unreadable(error.to_string()),
+        }
+    }
+
+    /// Returns the error for one line of a screen: the file is named without its folder.
     pub fn brief(&self) -> String {
         let name = self.path.file_name().map(PathBuf::from);
         let path = name.unwrap_or_else(|| self.path.clone());
@@ -48,26 +121,31 @@ impl fmt::Display for ConfigError {
         if !self.key.is_empty() {
             write!(f, ": {}", self.key)?;
         }
-        write!(f, ": {}", self.what)
+        write!(f, ": {}", self.problem)
     }
 }
 
 impl<'a> ConfigSource<'a> {
-    /// Its tables.
+    /// Parses the text into tables.
     ///
     /// # Errors
-    /// It is no TOML; says where.
+    /// The text is no TOML.
     pub fn tables(&self) -> Result<DeTable<'a>, ConfigError> {
         let parsed = DeTable::parse(self.text);
         let tables = parsed.map_err(|e| {
-            let what = e.message().replace('\n', ", ");
-            self.wrong(e.span().unwrap_or(0..0), "", what)
+            let what = ConfigProblem::Syntax(e.message().replace('\n', ", "));
+            self.error(e.span().unwrap_or(0..0), "", what)
         })?;
         Ok(tables.into_inner())
     }
 
-    /// Something wrong at a part of the text.
-    pub fn wrong(&self, span: Range<usize>, key: &str, what: impl Into<String>) -> ConfigError {
+    /// Makes an error at a part of the text.
+    pub fn error(
+        &self,
+        span: Range<usize>,
+        key: &str,
+        problem: impl Into<ConfigProblem>,
+    ) -> ConfigError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -75,29 +153,29 @@ impl<'a> ConfigSource<'a> {
             path: self.path.to_owned(),
             place: Some((line, before[start..].chars().count() + 1)),
             key: key.to_owned(),
-            what: what.into(),
+            problem: problem.into(),
         }
     }
 }
 
-/// The known name that was probably meant.
-pub fn nearest<'k>(found: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+/// Returns the known name that was probably meant.
+pub(crate) fn nearest<'k>(found: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let near = known.min_by_key(|k| distance(found, k));
     near.filter(|k| distance(found, k) <= (k.len() / 3).max(2))
 }
 
-/// That a key is not known, and which known one is nearest.
-pub fn unknown<'k>(found: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
-    match nearest(found, known.clone()) {
-        Some(near) => format!("no such key; did you mean `{near}`?"),
-        None => {
-            let all: Vec<&str> = known.collect();
-            format!("no such key: expected one of {}", all.join(", "))
-        }
+/// Returns the problem of a key that is not among `known`.
+pub(super) fn unknown<'k>(
+    found: &str,
+    known: impl Iterator<Item = &'k str> + Clone,
+) -> ConfigProblem {
+    ConfigProblem::UnknownKey {
+        nearest: nearest(found, known.clone()).map(str::to_owned),
+        known: known.map(str::to_owned).collect(),
     }
 }
 
-/// Signs to insert, leave out or change (Levenshtein).
+/// Returns how many characters to insert, remove or replace (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,4 +1,4 @@
-//! Default files with comments, made from the tables that files are read by.
+//! Default files with comments, made from the tables that files are checked against.
 
 use super::fields::{Config, FIELDS, sections};
 use super::keys::{EDIT, MAIN};
@@ -6,15 +6,15 @@ use super::themes::BUILT_IN;
 use crate::console::commands::{BINDINGS, Binding, KEY_NAMES, Keymap, Scope};
 use crate::console::{Colour, Role, Theme};
 
-/// The names of the built-in themes.
-pub fn theme_names() -> Vec<String> {
+/// Returns the names of the built-in themes.
+pub(crate) fn theme_names() -> Vec<String> {
     BUILT_IN
         .iter()
         .map(|(name, _)| (*name).to_owned())
         .collect()
 }
 
-/// `config.toml` with every option as `config` has it.
+/// Returns `config.toml` with every option as in `config`.
 pub fn config_file(config: &Config) -> String {
     let mut text = String::from(
         "# Divisi: options. A running console takes changes at once.\n\
@@ -32,7 +32,7 @@ pub fn config_file(config: &Config) -> String {
     text
 }
 
-/// `keys.toml` with every command and the keys that `keymap` gives it.
+/// Returns `keys.toml` with every command and its keys in `keymap`.
 pub fn keys_file(keymap: &Keymap) -> String {
     let mut text = format!(
         "# Divisi: keys. NAME = \"KEY\" or [\"KEY\", …]; an empty list takes a command's keys away.\n\
@@ -67,7 +67,7 @@ fn line(entry: &Binding, keymap: &Keymap) -> String {
     format!("# {help}\n{} = [{}]\n", entry.name(), keys.join(", "))
 }
 
-/// A theme's file with what every role is for: a built-in one, to begin with.
+/// Returns the file of a built-in theme, with a comment for each role.
 pub fn theme_file(name: &str) -> Option<String> {
     let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
     let mut commented = String::new();
@@ -83,8 +83,8 @@ pub fn theme_file(name: &str) -> Option<String> {
     Some(commented)
 }
 
-/// A theme as its file would have it.
-pub fn theme_text(theme: &Theme) -> String {
+/// Returns a theme as its file would have it.
+pub(crate) fn theme_text(theme: &Theme) -> String {
     let hex = |rgb| Colour::Rgb(rgb).to_string();
     let mut text = format!(
         "# {}\nbackground = \"{}\"\nground = \"{}\"\nink = \"{}\"\n\n[roles]\n",

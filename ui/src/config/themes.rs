@@ -1,4 +1,4 @@
-//! Theme files, and the themes that are built in (files themselves).
+//! Files of themes, and the built-in themes, which are files themselves.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::folder::{self, ConfigFolder};
 use super::source::{ConfigError, ConfigSource, unknown};
 use crate::console::{Colour, Paint, Rgb, Role, Theme};
 
-/// The themes that are always there, as files.
+/// The built-in themes, as files.
 pub const BUILT_IN: [(&str, &str); 3] = [
     ("dark", include_str!("themes/dark.toml")),
     ("light", include_str!("themes/light.toml")),
@@ -19,19 +19,19 @@ pub const BUILT_IN: [(&str, &str); 3] = [
 
 const KEYS: [&str; 5] = ["base", "background", "ground", "ink", "roles"];
 
-/// A built-in theme.
+/// Returns a built-in theme.
 pub fn built_in(name: &str) -> Option<Theme> {
     let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
     let path = Path::new(name);
     read(&ConfigSource { path, text }, name).ok()
 }
 
-/// All themes that can be chosen: the built-in ones and the user's files, which may
-/// replace them.
+/// Returns all themes that can be chosen: the built-in ones and the user's, which may replace
+/// them.
 ///
 /// # Errors
-/// What is wrong in a file.
-pub fn all(folder: Option<&ConfigFolder>) -> Result<Vec<Theme>, ConfigError> {
+/// The first error in a file.
+pub(crate) fn all(folder: Option<&ConfigFolder>) -> Result<Vec<Theme>, ConfigError> {
     let mut themes: Vec<Theme> = BUILT_IN.iter().filter_map(|(n, _)| built_in(n)).collect();
     for (name, path) in folder.map(ConfigFolder::themes).unwrap_or_default() {
         let text = folder::read(&path)?.unwrap_or_default();
@@ -43,10 +43,11 @@ pub fn all(folder: Option<&ConfigFolder>) -> Result<Vec<Theme>, ConfigError> {
     Ok(themes)
 }
 
-/// Reads a theme; what it does not say is its base's (dark's, where it names none).
+/// Reads a theme. What it leaves out is taken from its base, which is dark unless it names
+/// one.
 ///
 /// # Errors
-/// What is wrong, with line, column and key.
+/// The first error in the file, with line, column and key.
 pub fn read(page: &ConfigSource<'_>, name: &str) -> Result<Theme, ConfigError> {
     let tables = page.tables()?;
     let mut theme = base(page, tables.get("base"), name)?;
@@ -59,7 +60,7 @@ pub fn read(page: &ConfigSource<'_>, name: &str) -> Result<Theme, ConfigError> {
             "ground" => theme.ground = rgb(page, key, value)?,
             "ink" => theme.ink = rgb(page, key, value)?,
             "roles" => roles(page, &mut theme, value)?,
-            _ => return Err(page.wrong(span, key, unknown(key, KEYS.into_iter()))),
+            _ => return Err(page.error(span, key, unknown(key, KEYS.into_iter()))),
         }
     }
     Ok(theme)
@@ -78,7 +79,7 @@ fn base(
     let found = value.get_ref().as_str().and_then(built_in);
     found.ok_or_else(|| {
         let what = "expected dark, light or high-contrast";
-        page.wrong(value.span(), "base", what)
+        page.error(value.span(), "base", what)
     })
 }
 
@@ -88,7 +89,7 @@ fn roles(
     value: &Spanned<DeValue<'_>>,
 ) -> Result<(), ConfigError> {
     let Some(table) = value.get_ref().as_table() else {
-        return Err(page.wrong(value.span(), "roles", "expected a table: [roles]"));
+        return Err(page.error(value.span(), "roles", "expected a table: [roles]"));
     };
     for (key, value) in table {
         let full = format!("roles.{}", key.get_ref());
@@ -102,7 +103,7 @@ fn role(page: &ConfigSource<'_>, name: &str, span: Range<usize>) -> Result<Role,
     let found = Role::ALL.iter().find(|(_, known, _)| *known == name);
     found.map(|(role, ..)| *role).ok_or_else(|| {
         let known = Role::ALL.iter().map(|(_, name, _)| *name);
-        page.wrong(span, &format!("roles.{name}"), unknown(name, known))
+        page.error(span, &format!("roles.{name}"), unknown(name, known))
     })
 }
 
@@ -114,7 +115,7 @@ fn text<T: std::str::FromStr<Err = String>>(
     let found = value.get_ref().as_str();
     let found = found.ok_or("expected a text in quotes, such as \"#56a5e0 bold\"");
     let parsed = found.map_err(String::from).and_then(str::parse);
-    parsed.map_err(|what| page.wrong(value.span(), key, what))
+    parsed.map_err(|what| page.error(value.span(), key, what))
 }
 
 fn rgb(
@@ -126,5 +127,5 @@ fn rgb(
     let what = "expected a colour that is known, such as #rrggbb";
     colour
         .rgb()
-        .ok_or_else(|| page.wrong(value.span(), key, what))
+        .ok_or_else(|| page.error(value.span(), key, what))
 }

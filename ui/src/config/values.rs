@@ -1,22 +1,33 @@
-//! Values of options: what is expected, and what was found.
+//! The values of options, and what each option expects.
 
 use std::fmt;
 use std::time::Duration;
 
+use thiserror::Error;
 use toml::de::DeValue;
 
-/// A value as files have it.
+/// A value of an option.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ConfigValue {
+pub(crate) enum ConfigValue {
     Text(String),
     Number(f64),
     Flag(bool),
     Time(Duration),
 }
 
-/// What an option can be.
+/// A value that its option cannot take.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("expected {expected}, found {found}")]
+pub struct UnexpectedValue {
+    /// The values that the option takes, in words.
+    pub expected: String,
+    /// The value found, as the file has it.
+    pub found: String,
+}
+
+/// The values that an option can take.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ExpectedValue {
+pub(crate) enum ExpectedValue {
     /// One of these words.
     Words(&'static [&'static str]),
     /// The name of a theme, built in or in a file.
@@ -33,12 +44,19 @@ pub enum ExpectedValue {
 }
 
 impl ExpectedValue {
-    /// The value, where it is what is expected.
+    /// Reads a value.
     ///
     /// # Errors
-    /// What was expected and what was found.
-    pub fn read(self, found: &DeValue<'_>, themes: &[String]) -> Result<ConfigValue, String> {
-        let wrong = || format!("expected {}, found {}", self.words(themes), shown(found));
+    /// The value is not of the expected kind, or out of bounds.
+    pub(crate) fn read(
+        self,
+        found: &DeValue<'_>,
+        themes: &[String],
+    ) -> Result<ConfigValue, UnexpectedValue> {
+        let wrong = || UnexpectedValue {
+            expected: self.words(themes),
+            found: shown(found),
+        };
         self.take(found, themes).ok_or_else(wrong)
     }
 
@@ -68,8 +86,8 @@ impl ExpectedValue {
         }
     }
 
-    /// In words, for errors and default files.
-    pub fn words(self, themes: &[String]) -> String {
+    /// Describes the values, for errors and default files.
+    pub(crate) fn words(self, themes: &[String]) -> String {
         match self {
             ExpectedValue::Words(words) => either(words),
             ExpectedValue::Theme => {
@@ -107,7 +125,7 @@ fn number(found: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// A value as an error shows it.
+/// Formats a value for an error.
 fn shown(found: &DeValue<'_>) -> String {
     match found {
         DeValue::String(text) => format!("`{text}`"),
@@ -118,11 +136,11 @@ fn shown(found: &DeValue<'_>) -> String {
     }
 }
 
-/// A length of time: `30s`, `500ms`, `2min`.
+/// Parses a length of time: `30s`, `500ms`, `2min`.
 ///
 /// # Errors
-/// It is no such text.
-pub fn time(text: &str) -> Result<Duration, String> {
+/// The text is not a number with a unit of time.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = text[..text.len() - unit.len()].parse::<f64>().ok();
@@ -140,7 +158,7 @@ pub fn time(text: &str) -> Result<Duration, String> {
 }
 
 impl fmt::Display for ConfigValue {
-    /// As files have it.
+    /// Formats the value as files have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ConfigValue::Text(text) => write!(f, "{text:?}"),

@@ -1,4 +1,4 @@
-//! Changes of the files, told while the console runs.
+//! Watches the files of configuration while the console runs.
 
 use std::time::Duration;
 
@@ -8,23 +8,24 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, sleep_until};
 
 use super::settings::{Settings, folder, load};
+use super::source::ConfigError;
 
-/// Editors write a file in several steps; after the last one this long is waited.
+/// Editors write a file in several steps: it is read this long after the last one.
 const SETTLING: Duration = Duration::from_millis(200);
 
-/// Watches the folder, not its files: editors save by renaming.
-pub struct ConfigWatch {
+/// Watches the folder rather than its files, since editors save by renaming.
+pub(crate) struct ConfigWatch {
     changes: Receiver<()>,
-    /// When all is read again: waiting may be given up and begun anew.
+    /// When the files are read again. It is kept here, since waiting may be cancelled and resumed.
     due: Option<Instant>,
-    /// Stops when it is dropped.
+    /// Watches until it is dropped.
     _watcher: Option<RecommendedWatcher>,
 }
 
 impl ConfigWatch {
-    /// Watches the folder of configuration; where there is none, or it cannot be
-    /// watched, nothing is ever told.
-    pub fn begin() -> Self {
+    /// Watches the folder of configuration. If there is none, or it cannot be watched, no change
+    /// is ever reported.
+    pub(crate) fn begin() -> Self {
         // One place: that something changed is said once, however often it did.
         let (told, changes) = channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -44,7 +45,7 @@ impl ConfigWatch {
         }
     }
 
-    /// Waits for a change; gives when it will have settled.
+    /// Waits for a change and returns when it will have settled.
     async fn told(&mut self) -> Instant {
         if self.changes.recv().await.is_none() {
             // Nobody watches.
@@ -53,8 +54,11 @@ impl ConfigWatch {
         *self.due.insert(Instant::now() + SETTLING)
     }
 
-    /// Waits for a change and reads all again: what is configured now, or what is wrong.
-    pub async fn changed(&mut self) -> Result<Box<Settings>, String> {
+    /// Waits for a change and reads all files again.
+    ///
+    /// # Errors
+    /// The first error in a file.
+    pub(crate) async fn changed(&mut self) -> Result<Box<Settings>, ConfigError> {
         let due = match self.due {
             Some(due) => due,
             None => self.told().await,
@@ -62,11 +66,12 @@ impl ConfigWatch {
         sleep_until(due).await;
         self.due = None;
         while self.changes.try_recv().is_ok() {}
-        load().map(Box::new).map_err(|wrong| wrong.brief())
+        load().map(Box::new)
     }
 }
 
-/// Reading a file is no change, or reading it again would tell of itself.
+/// Returns whether an event changes a file. Reading does not: else each reading would cause
+/// the next.
 fn changes_something(kind: &EventKind) -> bool {
     let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
     !kind.is_access() || *kind == closed

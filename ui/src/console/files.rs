@@ -10,6 +10,7 @@ use divisi::reading;
 use super::effect::{ConsoleEvent, Effect};
 use super::native;
 use crate::config;
+use crate::replace::replace_file;
 
 /// Names tried before giving up.
 const MOST: usize = 10_000;
@@ -49,7 +50,9 @@ pub struct FolderItem {
 /// The effect, where it is about something else.
 pub fn perform(effect: Effect) -> Result<ConsoleEvent, Effect> {
     match effect {
-        Effect::SaveLayout(layout) => Ok(ConsoleEvent::Wrote(config::save_layout(&layout))),
+        Effect::SaveLayout(layout) => Ok(ConsoleEvent::Wrote(
+            config::save_layout(&layout).map_err(|e| e.to_string()),
+        )),
         Effect::Look(path) => Ok(ConsoleEvent::Looked(look(&path))),
         Effect::Read(path) => {
             let text = read(&path);
@@ -131,10 +134,7 @@ pub fn read(path: &Path) -> Result<String, String> {
 pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, String> {
     let wrong = |e: io::Error| format!("cannot write {}: {e}", path.display());
     if replace {
-        // Beside it first: a full disk must not cost the file that was there.
-        let beside = path.with_added_extension("new");
-        fs::write(&beside, bytes).map_err(wrong)?;
-        fs::rename(&beside, path).map_err(wrong)?;
+        replace_file(path, bytes).map_err(wrong)?;
         return Ok(path.to_owned());
     }
     for number in 1..=MOST {

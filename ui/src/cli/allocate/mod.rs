@@ -1,4 +1,4 @@
-//! `divisi allocate`: find a matrix.
+//! `divisi allocate`: searches an allocation matrix.
 
 mod report;
 
@@ -18,7 +18,7 @@ use divisi::search::{
 };
 use report::{LatencyRow, Repetitions, SearchReport, text};
 
-pub fn run(args: &AllocateArgs) -> Result<()> {
+pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.output.as_deref().map(OutputFile::at).transpose()?;
     let ensemble = with_policy(&args.target.ensemble, args.policy)?;
     let opened = with_devices(ensemble, &args.target)?;
@@ -132,7 +132,7 @@ fn search(
     })
 }
 
-/// A search with what it came to.
+/// A finished search and its result.
 struct SearchRun {
     job: SearchJob,
     found: SearchResult,
@@ -142,7 +142,7 @@ struct SearchRun {
 }
 
 impl SearchRun {
-    /// Nothing is better than what meets the goal, but what meets it and does more.
+    /// Returns whether this result has a higher score and meets the goal.
     fn is_better(&self, other: &SearchRun) -> bool {
         self.found.score > other.found.score && self.found.shortfall.is_none()
     }
@@ -236,7 +236,7 @@ fn method(args: &AllocateArgs, opened: &OpenedEnsemble, seed: u64) -> Method {
     }
 }
 
-/// Runs the search in a thread of its own and says how far it is.
+/// Runs the search in its own thread and shows its progress.
 fn watched(
     job: &SearchJob,
     control: &Arc<Control>,

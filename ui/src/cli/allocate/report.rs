@@ -1,4 +1,4 @@
-//! What a search reports, as text and as JSON.
+//! The report of a search, as text and as JSON.
 
 use divisi::allocation::Matrix;
 use divisi::compute::gpu::Precision;
@@ -9,52 +9,52 @@ use serde::Serialize;
 use crate::cli::report::{DeviceRow, matrix_table};
 
 #[derive(Serialize)]
-pub struct SearchReport {
+pub(crate) struct SearchReport {
     pub ensemble: String,
     pub algorithm: &'static str,
     pub evaluator: &'static str,
     pub policy: String,
-    /// What the search was for, and what of it could not be had.
+    /// The goal of the search; `shortfall` is the part of it that was not reached.
     pub goal: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<String>,
     pub devices: Vec<DeviceRow>,
-    /// In which numbers GPUs compute, where there are any.
+    /// The precision of the GPUs, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
     pub members: Vec<String>,
     pub matrix: Vec<Vec<usize>>,
     pub score: f64,
-    /// Relative standard error of the score: 0 where it is exact, null where it is
-    /// predicted or of one run.
+    /// Relative standard error of the score: 0 if it is exact, null if it is predicted or comes
+    /// from one run.
     pub score_error: Option<f64>,
     pub start_score: f64,
     pub start_error: Option<f64>,
-    /// Where both come from: `exact`, `predicted`, `one run`, `± 0.8 %`.
+    /// The certainty of both scores: `exact`, `predicted`, `one run`, `± 0.8 %`.
     pub score_doubt: String,
     pub start_doubt: String,
-    /// What was found against the start, run in turn with it.
+    /// The comparison of the best matrix with the start, run in turn with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<Comparison>,
-    /// Of a brief run, by the model.
+    /// The throughput of a brief run, by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<f64>,
-    /// In the long run: simulated where every device is, else by the model.
+    /// The throughput in the long run: simulated if every device is, else by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<f64>,
-    /// Its relative standard error; null where it is predicted.
+    /// Relative standard error of `steady`; null if it is predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady_error: Option<f64>,
-    /// What no matrix exceeds in the long run under this policy, by the model.
+    /// The throughput that no matrix exceeds in the long run under this policy, by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
-    /// The share of the bound that `steady` lacks; there is none where it exceeds that.
+    /// The share by which `steady` stays below the bound; absent if it exceeds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<f64>,
-    /// The share by which `steady` exceeds the bound: what that rests on does not hold.
+    /// The share by which `steady` exceeds the bound, whose assumptions then do not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub above_bound: Option<f64>,
-    /// Under load, in virtual time.
+    /// Latencies under load, in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<LatencyRow>,
     pub evaluations: usize,
@@ -62,7 +62,7 @@ pub struct SearchReport {
     pub coverage: f64,
     pub elapsed_s: f64,
     pub seed: u64,
-    /// Members profiled for this search; 0 where all were known.
+    /// The number of profiles measured for this search; 0 if all were known.
     pub profiled: usize,
     pub simulated: bool,
     pub synthetic: bool,
@@ -74,15 +74,15 @@ pub struct SearchReport {
 
 /// Latencies under Poisson arrivals, in microseconds.
 #[derive(Serialize)]
-pub struct LatencyRow {
+pub(crate) struct LatencyRow {
     pub rate: f64,
     pub p50: u64,
     pub p99: u64,
 }
 
-/// Scores of all repetitions.
+/// The scores of all repetitions.
 #[derive(Serialize)]
-pub struct Repetitions {
+pub(crate) struct Repetitions {
     pub scores: Vec<f64>,
     pub median: f64,
     /// Relative standard deviation.
@@ -93,7 +93,7 @@ pub struct Repetitions {
 const LOW_COVERAGE: f64 = 0.2;
 
 impl LatencyRow {
-    pub fn of(latency: LoadedLatency) -> Self {
+    pub(crate) fn of(latency: LoadedLatency) -> Self {
         LatencyRow {
             rate: latency.rate,
             p50: latency.p50.as_micros() as u64,
@@ -103,7 +103,7 @@ impl LatencyRow {
 }
 
 impl Repetitions {
-    pub fn of(scores: Vec<f64>) -> Self {
+    pub(crate) fn of(scores: Vec<f64>) -> Self {
         Repetitions {
             median: stats::median(&scores),
             spread: stats::rsd(&scores),
@@ -112,8 +112,8 @@ impl Repetitions {
     }
 }
 
-/// The report as people read it.
-pub fn text(report: &SearchReport, matrix: &Matrix) -> String {
+/// Returns the report as text.
+pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
     let mut text = format!(
         "{}\n\n{}\n{} evaluations in {} iterations, {:.1} s, seed {}, neighbours covered {:.0} %",
         matrix_table(matrix),
@@ -163,7 +163,7 @@ pub fn text(report: &SearchReport, matrix: &Matrix) -> String {
     text
 }
 
-/// The score with how sure it is, and what it gains on worst-fit's.
+/// Returns the score with its certainty, and its gain over worst-fit decreasing.
 fn score_line(report: &SearchReport) -> String {
     let score = format!("{:.0} samples/s ({})", report.score, report.score_doubt);
     let start = format!(
@@ -185,7 +185,7 @@ fn score_line(report: &SearchReport) -> String {
     }
 }
 
-/// Said of the best of many looks that were not taken again.
+/// A remark on a cancelled search: the best of many noisy scores is too good.
 fn unconfirmed(report: &SearchReport) -> &'static str {
     let noisy = !matches!(report.score_error, Some(0.0) | None);
     match report.cancelled && noisy {
@@ -194,7 +194,7 @@ fn unconfirmed(report: &SearchReport) -> &'static str {
     }
 }
 
-/// The pace in the long run against what no matrix exceeds under the policy.
+/// Returns the throughput in the long run beside the bound, if both are known.
 fn bound_line(report: &SearchReport) -> Option<String> {
     let (steady, bound) = report.steady.zip(report.bound)?;
     let policy = &report.policy;

@@ -1,5 +1,4 @@
-//! What can be said on the command line: commands here, what each takes in the files
-//! beside.
+//! The command line: its commands here, the arguments of each in the files beside.
 
 mod networks;
 mod program;
@@ -15,17 +14,17 @@ use clap::{Parser, Subcommand};
 use crate::config::time;
 use values::parse_start_load;
 
-pub use networks::{
+pub(crate) use networks::{
     NetworkBenchArgs, NetworkChoice, NetworkCommand, NetworkListArgs, NetworkRunArgs,
     NetworkShowArgs, NetworkWeightsArgs, PlaceChoice, WeightsChoice,
 };
-pub use program::{ConfigAction, ConfigArgs, ConfigPart, DocsArgs, DocsPart, PickArgs};
-pub use reports::{
+pub(crate) use program::{ConfigAction, ConfigArgs, ConfigPart, DocsArgs, DocsPart, PickArgs};
+pub(crate) use reports::{
     AccuracyArgs, AllocateArgs, BenchArgs, CheckArgs, DevicesArgs, PlanArgs, PredictArgs,
     SampleFiles,
 };
-pub use values::{OutputFormat, ServingTarget, StartLoad};
-pub use watching::{
+pub(crate) use values::{OutputFormat, ServingTarget, StartLoad};
+pub(crate) use watching::{
     AttachArgs, DemoArgs, KeyStep, PictureArgs, ReplayArgs, ReportArgs, ScreenSize, ServeArgs,
     SnapshotFormat, StopArgs,
 };
@@ -39,7 +38,7 @@ pub use watching::{
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi my_ensemble/ --devices cuda,cpu:0-3 --precision bf16\n  divisi allocate digits --output best.toml"
 )]
-pub struct CommandLine {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub command: Option<CliCommand>,
     #[command(flatten)]
@@ -80,7 +79,7 @@ pub struct CommandLine {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum CliCommand {
+pub(crate) enum CliCommand {
     /// Validate an ensemble and describe it: members, costs, what fits where
     #[command(after_help = "Example:\n  divisi check sample_ensembles/digits --format json")]
     Check(CheckArgs),
@@ -100,7 +99,7 @@ pub enum CliCommand {
     /// Measure how fast a matrix serves
     #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
     Bench(BenchArgs),
-    /// What this machine has to compute on, and profiles of simulated devices
+    /// List the devices of this machine, and profiles of simulated devices
     #[command(
         after_help = "Example:\n  divisi devices\n  divisi devices cuda:0\n  divisi devices v100"
     )]

@@ -1,4 +1,4 @@
-//! `divisi network`: one network alone.
+//! The arguments of `divisi network`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use super::values::{
     OutputFormat, at_least_one, parse_family, parse_precision, parse_seconds, parse_shape,
 };
 
-/// What can be done with one network.
+/// The subcommands of `divisi network`.
 #[derive(Clone, Debug, Subcommand)]
-pub enum NetworkCommand {
+pub(crate) enum NetworkCommand {
     /// List the published networks with what they cost
     List(NetworkListArgs),
     /// Describe a network: its layers, costs, memory, and how synthetic weights are made
@@ -39,9 +39,9 @@ pub enum NetworkCommand {
     Weights(NetworkWeightsArgs),
 }
 
-/// Which network, for which samples.
+/// The network, and the samples that it is built for.
 #[derive(Clone, Debug, clap::Args)]
-pub struct NetworkChoice {
+pub(crate) struct NetworkChoice {
     /// A published network (`divisi network list`), or a .toml file of layers
     #[arg(value_name = "NAME")]
     pub name: String,
@@ -54,9 +54,9 @@ pub struct NetworkChoice {
     pub classes: usize,
 }
 
-/// Where a network's weights come from.
+/// The origin of a network's weights.
 #[derive(Clone, Debug, clap::Args)]
-pub struct WeightsChoice {
+pub(crate) struct WeightsChoice {
     /// A safetensors file of torchvision's (else timm's) names (default: synthetic
     /// weights)
     #[arg(long, value_name = "FILE")]
@@ -71,9 +71,9 @@ pub struct WeightsChoice {
     pub seed: u64,
 }
 
-/// On which cores by which kernels, or on which GPU.
+/// The cores and kernels, or the GPU, that a network runs on.
 #[derive(Clone, Debug, clap::Args)]
-pub struct PlaceChoice {
+pub(crate) struct PlaceChoice {
     /// Threads, each pinned to one of the first cores this process may use (default: all)
     #[arg(long, value_name = "T", value_parser = at_least_one)]
     pub threads: Option<usize>,
@@ -89,13 +89,13 @@ pub struct PlaceChoice {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct NetworkListArgs {
+pub(crate) struct NetworkListArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: OutputFormat,
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct NetworkShowArgs {
+pub(crate) struct NetworkShowArgs {
     #[command(flatten)]
     pub network: NetworkChoice,
     /// Seed of synthetic weights
@@ -106,7 +106,7 @@ pub struct NetworkShowArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct NetworkRunArgs {
+pub(crate) struct NetworkRunArgs {
     #[command(flatten)]
     pub network: NetworkChoice,
     #[command(flatten)]
@@ -127,7 +127,7 @@ pub struct NetworkRunArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct NetworkBenchArgs {
+pub(crate) struct NetworkBenchArgs {
     #[command(flatten)]
     pub network: NetworkChoice,
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub struct NetworkBenchArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct NetworkWeightsArgs {
+pub(crate) struct NetworkWeightsArgs {
     #[command(flatten)]
     pub network: NetworkChoice,
     /// Seed of synthetic weights

@@ -1,4 +1,5 @@
-//! The program about itself: its configuration, its documentation, the file dialog.
+//! The arguments of commands about the program: configuration, documentation, the file
+//! dialog.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,13 +7,13 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct ConfigArgs {
+pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     pub action: ConfigAction,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub enum ConfigAction {
+pub(crate) enum ConfigAction {
     /// Write commented files with what is so by default; files that are there stay
     Init {
         /// Replace files that are there
@@ -21,7 +22,7 @@ pub enum ConfigAction {
     },
     /// The folder of configuration
     Path,
-    /// What is in force
+    /// Show what is in force
     Show {
         #[arg(value_enum, default_value_t = ConfigPart::Config)]
         part: ConfigPart,
@@ -37,7 +38,7 @@ pub enum ConfigAction {
 
 /// A file of configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ConfigPart {
+pub(crate) enum ConfigPart {
     Config,
     Keys,
     Theme,
@@ -45,7 +46,7 @@ pub enum ConfigPart {
 
 impl ConfigPart {
     /// Returns the name of the file without its ending.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             ConfigPart::Config => "config",
             ConfigPart::Keys => "keys",
@@ -55,7 +56,7 @@ impl ConfigPart {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct DocsArgs {
+pub(crate) struct DocsArgs {
     /// The part to print as Markdown
     #[arg(value_enum, value_name = "PART", required_unless_present = "renew")]
     pub part: Option<DocsPart>,
@@ -66,7 +67,7 @@ pub struct DocsArgs {
 
 /// A part of the documentation that the program writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DocsPart {
+pub(crate) enum DocsPart {
     /// The commands of the program with their options
     Commands,
     /// The keys of the console, as they are by default
@@ -81,9 +82,9 @@ pub enum DocsPart {
     Environment,
 }
 
-/// Which dialog.
+/// The arguments of the file dialog.
 #[derive(Debug, clap::Args)]
-pub struct PickArgs {
+pub(crate) struct PickArgs {
     /// Choose where to write
     #[arg(long, conflicts_with = "open")]
     pub save: bool,
@@ -92,6 +93,6 @@ pub struct PickArgs {
     pub open: bool,
     /// Where to begin
     pub folder: PathBuf,
-    /// What it is called to begin with
+    /// The name to begin with
     pub name: OsString,
 }

@@ -1,4 +1,4 @@
-//! Commands that report once.
+//! The arguments of commands that report once.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::values::{
 };
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub target: ServingTarget,
     #[arg(long, value_enum, default_value_t)]
@@ -20,7 +20,7 @@ pub struct CheckArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct DevicesArgs {
+pub(crate) struct DevicesArgs {
     /// One alone: a GPU (cuda:0), a built-in profile, or a .toml file of yours, with or
     /// without `sim:` (default: cores, GPUs and all that are built in)
     #[arg(value_name = "NAME")]
@@ -29,9 +29,9 @@ pub struct DevicesArgs {
     pub format: OutputFormat,
 }
 
-/// What belongs to a file of samples.
+/// The options of a file of samples.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct SampleFiles {
+pub(crate) struct SampleFiles {
     /// Labels of the samples, where their file has none: an .npy of whole numbers or
     /// class names, or a .csv with a column `label`
     #[arg(long, value_name = "FILE", requires = "input")]
@@ -42,7 +42,7 @@ pub struct SampleFiles {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct PredictArgs {
+pub(crate) struct PredictArgs {
     #[command(flatten)]
     pub target: ServingTarget,
     /// Samples: a .csv with a header (a last column `label` is compared with), or .npy
@@ -50,7 +50,7 @@ pub struct PredictArgs {
     pub input: PathBuf,
     #[command(flatten)]
     pub files: SampleFiles,
-    /// What each member answers too
+    /// Also answer for each member
     #[arg(long)]
     pub members: bool,
     /// Where answers go, as the name ends: .csv, .json or .npy, there [samples, classes]
@@ -66,7 +66,7 @@ pub struct PredictArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct AccuracyArgs {
+pub(crate) struct AccuracyArgs {
     #[command(flatten)]
     pub target: ServingTarget,
     /// Labelled samples (default: the manifest's calibration samples)
@@ -79,7 +79,7 @@ pub struct AccuracyArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct AllocateArgs {
+pub(crate) struct AllocateArgs {
     #[command(flatten)]
     pub target: ServingTarget,
     /// worst-fit, best-batch, greedy (the paper's) or local (moves of one and two
@@ -117,14 +117,14 @@ pub struct AllocateArgs {
     /// Memory that is to stay free on every device, such as 1GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
     pub spare_memory: Option<u64>,
-    /// What runs and simulations batch by: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS],
+    /// The batching policy of runs and simulations: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS],
     /// static[:MS], segment[:MS] or elastic[:MAXINF] (default: the manifest's)
     #[arg(long, value_name = "P")]
     pub policy: Option<PolicyKind>,
     /// Seed of what is drawn at random
     #[arg(long, default_value_t = 1, value_name = "S")]
     pub seed: u64,
-    /// Repeat with the next seeds and give median and spread
+    /// Repeat with the next seeds and report median and spread
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = at_least_one)]
     pub repeat: usize,
     /// Write the best matrix to this file
@@ -138,7 +138,7 @@ pub struct AllocateArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub target: ServingTarget,
     /// The matrix to run (default: worst-fit decreasing)
@@ -147,7 +147,7 @@ pub struct BenchArgs {
     /// Samples in each run
     #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
     pub samples: usize,
-    /// Runs; the median is given
+    /// Runs; the median is reported
     #[arg(long, default_value_t = 5, value_name = "R", value_parser = at_least_one)]
     pub runs: usize,
     /// no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or
@@ -177,7 +177,7 @@ pub struct BenchArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// An ensemble's folder or manifest, or a built-in one
     #[arg(value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
@@ -202,7 +202,7 @@ pub struct PlanArgs {
     /// Memory that is to stay free on every device, such as 1GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
     pub spare_memory: Option<u64>,
-    /// What simulations batch by, as for `allocate` (default: the manifest's)
+    /// The batching policy of simulations, as for `allocate` (default: the manifest's)
     #[arg(long, value_name = "P")]
     pub policy: Option<PolicyKind>,
     /// Search beyond the answer, for a longer list of what could be had

@@ -1,4 +1,4 @@
-//! What several commands take: values with their parsers, and groups of options.
+//! Values that several commands take, with their parsers, and groups of options.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -13,23 +13,23 @@ use divisi::device::parse_bytes;
 use divisi::load::LoadPattern;
 use divisi::network::Shape;
 
-/// The load a console begins with.
+/// The load that a console or a server starts with.
 #[derive(Clone, Debug)]
-pub enum StartLoad {
+pub(crate) enum StartLoad {
     None,
     Pattern(LoadPattern),
 }
 
-pub fn parse_start_load(text: &str) -> Result<StartLoad, String> {
+pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, String> {
     match text {
         "none" => Ok(StartLoad::None),
         text => text.parse().map(StartLoad::Pattern),
     }
 }
 
-/// What to serve and on what.
+/// The ensemble to serve, and the devices to serve it on.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ServingTarget {
+pub(crate) struct ServingTarget {
     /// An ensemble's folder or manifest, or a built-in one: digits, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
@@ -46,17 +46,17 @@ pub struct ServingTarget {
     pub memory: Option<u64>,
 }
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
+pub(crate) enum OutputFormat {
     #[default]
     Text,
     Json,
 }
 
-/// A device's bound on the samples it has alive.
+/// The most samples that may be alive on a device.
 #[derive(Clone, Debug)]
-pub struct MaxInf {
+pub(crate) struct MaxInf {
     pub device: String,
     pub samples: NonZeroU32,
 }
@@ -85,7 +85,7 @@ pub(super) fn parse_millis(text: &str) -> Result<Duration, String> {
     millis.ok_or_else(|| format!("expected milliseconds, 0.001 to 3600000, found `{text}`"))
 }
 
-/// A size, or none at all.
+/// Parses a size of memory, which may be 0.
 pub(super) fn parse_spare(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -132,13 +132,13 @@ pub(super) fn parse_shape(text: &str) -> Result<Shape, String> {
     Shape::try_from(dims).map_err(|e| e.to_string())
 }
 
-/// A precision; completions know the names.
+/// Parses a precision, with its names for completions.
 pub(super) fn parse_precision() -> impl TypedValueParser<Value = Precision> {
     let names = Precision::ALL.map(Precision::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Precision>())
 }
 
-/// Kernels that this processor can run.
+/// Parses a family of kernels that this processor can run.
 pub(super) fn parse_family(text: &str) -> Result<Family, String> {
     let known = Family::ALL.map(|(_, name)| name).join(", ");
     match Family::named(text) {

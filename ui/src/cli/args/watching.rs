@@ -1,4 +1,5 @@
-//! Consoles, servers, recordings, pictures and the demonstration.
+//! The arguments of commands around consoles: servers, recordings, pictures, the
+//! demonstration.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,7 +14,7 @@ use crate::console::commands::Key;
 use crate::console::demo::DemoStage;
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub target: ServingTarget,
     /// Start with the matrix in this file instead of worst-fit decreasing
@@ -22,7 +23,7 @@ pub struct ServeArgs {
     /// Load to begin with, as for the console
     #[arg(long, value_name = "PATTERN", default_value = "none", value_parser = parse_start_load)]
     pub load: StartLoad,
-    /// What others call it (default: the ensemble's name)
+    /// The server's name (default: the ensemble's name)
     #[arg(long, value_name = "NAME")]
     pub name: Option<ServerName>,
     /// Record all that is shown to a new FILE
@@ -31,7 +32,7 @@ pub struct ServeArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct AttachArgs {
+pub(crate) struct AttachArgs {
     /// A server's name, or its socket's path (default: the only one that runs)
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
@@ -47,14 +48,14 @@ pub struct AttachArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct StopArgs {
+pub(crate) struct StopArgs {
     /// A server's name, or its socket's path
     #[arg(value_name = "NAME")]
     pub name: String,
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// A recording
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -67,7 +68,7 @@ pub struct ReplayArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// A recording, a server that runs, or an ensemble, which is served for a moment
     #[command(flatten)]
     pub target: ServingTarget,
@@ -85,16 +86,16 @@ pub struct ReportArgs {
     pub format: Option<SnapshotFormat>,
 }
 
-/// How a report of what the console shows is written.
+/// The format of a report of what the console shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SnapshotFormat {
+pub(crate) enum SnapshotFormat {
     Text,
     Json,
     Csv,
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// digits (this machine's devices) or simulated (imn12 on 16 simulated GPUs)
     #[arg(long, value_name = "STAGE", default_value = "digits")]
     pub on: DemoStage,
@@ -107,7 +108,7 @@ pub struct DemoArgs {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub struct PictureArgs {
+pub(crate) struct PictureArgs {
     #[command(flatten)]
     pub target: ServingTarget,
     /// Start with the matrix in this file instead of worst-fit decreasing
@@ -122,7 +123,7 @@ pub struct PictureArgs {
     /// Serve so long before keys are typed
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time)]
     pub after: Duration,
-    /// What is typed, split by spaces: keys by their names, and pauses as wait:2s
+    /// Keys to type, split by spaces: keys by their names, and pauses as wait:2s
     #[arg(long, value_name = "KEYS", default_value = "", value_parser = parse_steps)]
     pub keys: KeySteps,
     /// How things look: dark, light, high-contrast or a file in themes/
@@ -138,7 +139,7 @@ pub struct PictureArgs {
 
 /// Columns and rows.
 #[derive(Clone, Copy, Debug)]
-pub struct ScreenSize(pub u16, pub u16);
+pub(crate) struct ScreenSize(pub u16, pub u16);
 
 impl FromStr for ScreenSize {
     type Err = String;
@@ -152,12 +153,12 @@ impl FromStr for ScreenSize {
     }
 }
 
-/// Keys and pauses, one after the other.
+/// Keys and pauses in their order.
 #[derive(Clone, Debug, Default)]
-pub struct KeySteps(pub Vec<KeyStep>);
+pub(crate) struct KeySteps(pub Vec<KeyStep>);
 
 #[derive(Clone, Copy, Debug)]
-pub enum KeyStep {
+pub(crate) enum KeyStep {
     Press(Key),
     Wait(Duration),
 }

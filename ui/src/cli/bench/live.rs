@@ -1,4 +1,4 @@
-//! Real workers, real time.
+//! Measures real workers in real time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::cli::progress::ProgressLine;
 use crate::cli::report::FlawedMember;
 
 /// Serves by `matrix` and measures.
-pub fn measure(
+pub(crate) fn measure(
     args: &BenchArgs,
     opened: &OpenedEnsemble,
     matrix: &Matrix,
@@ -53,7 +53,7 @@ pub fn measure(
     Ok(BenchReport::new(args, opened, matrix, figures))
 }
 
-/// Samples and seconds of each whole run, after one that is not counted.
+/// Returns the samples and the seconds of each whole run, after one that is not counted.
 fn runs(
     args: &BenchArgs,
     opened: &OpenedEnsemble,
@@ -122,7 +122,7 @@ fn saturating(
     Ok((run.samples, run.elapsed.as_secs_f64()))
 }
 
-/// What the constants of fake members combine to under the ensemble's rule.
+/// Returns the row that the constants of fake members combine to under the ensemble's rule.
 fn expected(ensemble: &Ensemble) -> Vec<f32> {
     let rule = ensemble.combination().build(ensemble.classes);
     let mut state = vec![0.0; rule.state_width()];

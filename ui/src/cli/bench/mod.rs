@@ -1,7 +1,7 @@
-//! `divisi bench`: how fast a matrix serves.
+//! `divisi bench`: measures how fast a matrix serves.
 //!
-//! Devices of this machine serve for real; where all are simulated, virtual time
-//! passes instead, unless real time is asked for.
+//! Devices of this machine serve in real time. If all devices are simulated, the run is in
+//! virtual time, unless real time is asked for.
 
 mod live;
 mod report;
@@ -21,7 +21,7 @@ use super::report::{print, print_json, refuse_flawed};
 use super::signals;
 use report::{BenchFigures, BenchReport, text};
 
-pub fn run(args: &BenchArgs) -> Result<()> {
+pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let mut ensemble = Ensemble::read(&files(&args.target.ensemble))?;
     ensemble.policy = args.policy.unwrap_or(ensemble.policy);
     ensemble.segment_size = args.segment.unwrap_or(ensemble.segment_size);
@@ -55,7 +55,7 @@ fn measure(
     live::measure(args, opened, matrix, stopped)
 }
 
-/// Runs `matrix` in virtual time.
+/// Measures in virtual time. One run is enough, since it repeats exactly.
 fn measure_simulated(
     args: &BenchArgs,
     opened: &OpenedEnsemble,

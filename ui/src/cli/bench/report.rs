@@ -1,4 +1,4 @@
-//! What a benchmark reports.
+//! The report of a benchmark.
 
 use divisi::allocation::Matrix;
 use divisi::compute::gpu::Precision;
@@ -11,32 +11,31 @@ use crate::cli::args::BenchArgs;
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::report::{DeviceRow, FlawedMember, device_rows, flawed_lines, matrix_table};
 
-/// A benchmark's result, as JSON has it.
+/// The result of a benchmark, as JSON has it.
 #[derive(Serialize)]
-pub struct BenchReport {
+pub(crate) struct BenchReport {
     ensemble: String,
-    /// Samples to send in a run, and those that were answered.
+    /// Samples to send in a run; `answered` of them were answered.
     samples: usize,
     answered: usize,
     pub runs: usize,
     elapsed_s: f64,
     samples_per_s: f64,
     rsd: f64,
-    /// Relative standard error of the median of the runs: 0 in virtual time, null of one
-    /// run.
+    /// Relative standard error of the median of the runs: 0 in virtual time, null for one run.
     error: Option<f64>,
     latency_us: LatencySummary,
-    /// When they begin.
+    /// The moment that latencies are measured from.
     latency_counts: &'static str,
-    /// Mean microseconds that a request spent where.
+    /// Mean microseconds that a request spent in each stage.
     latency_split_us: SplitMeans,
     workers: usize,
     refused: u64,
     dropped: u64,
-    /// Members whose answers were not what they should be.
+    /// Members with flawed answers.
     pub flawed: Vec<FlawedMember>,
     devices: Vec<DeviceRow>,
-    /// In which numbers GPUs compute, where there are any.
+    /// The precision of the GPUs, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Precision>,
     members: Vec<String>,
@@ -45,19 +44,19 @@ pub struct BenchReport {
     segment: usize,
     load: String,
     seed: u64,
-    /// Any device is simulated.
+    /// Whether any device is simulated.
     simulated: bool,
     virtual_time: bool,
     fake: bool,
     synthetic: bool,
 }
 
-/// Where everything is asked at once.
+/// The same where all samples are sent at once.
 const SENDING: &str = "from each sending";
 
-/// What was measured.
-pub struct BenchFigures {
-    /// Samples answered and seconds of each run.
+/// The measurements of a benchmark.
+pub(crate) struct BenchFigures {
+    /// The samples answered and the seconds of each run.
     pub runs: Vec<(usize, f64)>,
     pub latency: LatencySummary,
     pub split: SplitMeans,
@@ -68,8 +67,8 @@ pub struct BenchFigures {
 }
 
 impl BenchReport {
-    /// The figures with what they were measured of.
-    pub fn new(
+    /// Makes the report of the figures.
+    pub(crate) fn new(
         args: &BenchArgs,
         opened: &OpenedEnsemble,
         matrix: &Matrix,
@@ -118,8 +117,8 @@ impl BenchReport {
     }
 }
 
-/// The report as people read it.
-pub fn text(report: &BenchReport, matrix: &Matrix) -> String {
+/// Returns the report as text.
+pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
     let l = &report.latency_us;
     let measured = match report.virtual_time {
         true => format!("exact: {} samples in virtual time", report.answered),

@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use super::args::{DocsArgs, DocsPart};
 use super::report::print;
 
-pub fn run(args: &DocsArgs) -> Result<()> {
+pub(crate) fn run(args: &DocsArgs) -> Result<()> {
     args.renew.iter().try_for_each(|path| renew(path))?;
     args.part.map_or(Ok(()), |part| print(&generated(part)))
 }
@@ -50,7 +50,7 @@ fn renew(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns `text` with its generated parts as they are now.
+/// Returns `text` with its generated parts replaced by those of today.
 fn renewed(text: &str) -> Result<String> {
     let mut renewed = String::with_capacity(text.len());
     let mut left = text;

@@ -11,7 +11,7 @@ use crate::console::Role;
 use crate::console::commands::{BINDINGS, Binding, Keymap, LINES};
 
 /// The program's commands, a section each.
-pub fn commands() -> String {
+pub(crate) fn commands() -> String {
     let mut program = CommandLine::command().name("divisi");
     program.build();
     let mut text = String::new();
@@ -23,11 +23,13 @@ pub fn commands() -> String {
 fn describe(text: &mut String, command: &Command, level: &str) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let _ = writeln!(text, "{level} `{name}`\n");
-    for about in [command.get_long_about().or_else(|| command.get_about())]
-        .into_iter()
-        .flatten()
+    let about = command.get_long_about().or_else(|| command.get_about());
+    for paragraph in about
+        .map(ToString::to_string)
+        .unwrap_or_default()
+        .split("\n\n")
     {
-        let _ = writeln!(text, "{}\n", plain(&about.to_string()));
+        let _ = writeln!(text, "{}\n", plain(paragraph));
     }
     let usage = command.clone().render_usage();
     let _ = writeln!(text, "```text\n{usage}\n```\n");
@@ -62,36 +64,32 @@ fn signature(arg: &Arg) -> String {
     format!("`{}`", arg.to_string().replace("...", "…"))
 }
 
+/// The help of an argument, its values and its default.
 fn meaning(arg: &Arg) -> String {
-    let help = arg
-        .get_help()
-        .map(|help| plain(&help.to_string()))
-        .unwrap_or_default();
-    let defaults: Vec<_> = arg
-        .get_default_values()
-        .iter()
-        .map(|v| v.to_string_lossy())
-        .collect();
-    let shown = arg.get_action().takes_values() && !arg.is_hide_default_value_set();
-    let default = match defaults.join(", ") {
-        text if shown && !text.is_empty() => format!(" (default: `{text}`)"),
+    let help = arg.get_help().map(|help| plain(&help.to_string()));
+    let help = help.unwrap_or_default();
+    if !arg.get_action().takes_values() {
+        return help;
+    }
+    let values = arg.get_possible_values();
+    let names = values.iter().filter(|value| !value.is_hide_set());
+    let names: Vec<&str> = names.map(|value| value.get_name()).collect();
+    // Some helps name the values themselves.
+    let one_of = match names.first() {
+        Some(first) if !help.contains(first) => format!(" {}", names.join(", ")),
         _ => String::new(),
     };
-    let values = arg.get_possible_values();
-    let names: Vec<&str> = values
-        .iter()
-        .filter(|v| !v.is_hide_set())
-        .map(|v| v.get_name())
-        .collect();
-    let one_of = match names.is_empty() || !shown {
-        true => String::new(),
-        false => format!(" One of: {}.", names.join(", ")),
+    let defaults = arg.get_default_values().iter();
+    let defaults: Vec<_> = defaults.map(|value| value.to_string_lossy()).collect();
+    let default = match defaults.join(", ") {
+        text if text.is_empty() => String::new(),
+        text => format!(" (default: `{text}`)"),
     };
-    format!("{help}{default}{one_of}").trim().to_owned()
+    format!("{help}{one_of}{default}").trim().to_owned()
 }
 
 /// The keys of the console, a table for each place where they work.
-pub fn keys() -> String {
+pub(crate) fn keys() -> String {
     let keymap = Keymap::default();
     let mut places: Vec<String> = Vec::new();
     for heading in BINDINGS.iter().map(keys::heading) {
@@ -117,7 +115,7 @@ fn key_row(entry: &Binding, keymap: &Keymap) -> [String; 3] {
 }
 
 /// The commands of linear mode.
-pub fn lines() -> String {
+pub(crate) fn lines() -> String {
     let rows = LINES.iter().map(|form| {
         let line = format!("{} {}", form.command.name, form.takes);
         [format!("`{}`", line.trim_end()), plain(form.help)]
@@ -126,7 +124,7 @@ pub fn lines() -> String {
 }
 
 /// The options of `config.toml`.
-pub fn config() -> String {
+pub(crate) fn config() -> String {
     let defaults = Config::default();
     let rows = FIELDS.iter().map(|field| {
         let expects = field.expects.words(&config::theme_names());
@@ -141,7 +139,7 @@ pub fn config() -> String {
 }
 
 /// The roles of a theme.
-pub fn roles() -> String {
+pub(crate) fn roles() -> String {
     let rows = Role::ALL.iter();
     table(
         ["role", ""],
@@ -150,7 +148,7 @@ pub fn roles() -> String {
 }
 
 /// Environment variables, files and exit codes.
-pub fn environment() -> String {
+pub(crate) fn environment() -> String {
     let rows = |of: &[(&str, &str)]| {
         let rows = of
             .iter()
@@ -173,7 +171,7 @@ fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String
     text
 }
 
-/// Text in which Markdown sees nothing but what is code.
+/// Escapes text for Markdown, except for what is code.
 fn plain(text: &str) -> String {
     let mut code = false;
     let escaped = text.chars().map(|c| {

@@ -27,24 +27,24 @@ struct NetworkBenchReport {
     kernels: String,
     synthetic: bool,
     samples_per_s: f64,
-    /// The median.
+    /// The median of the batches.
     ms_per_batch: f64,
     batches: usize,
-    /// Thousand million operations a second, counted as the direct algorithm.
+    /// 10⁹ operations a second, counted as the direct algorithm does.
     gflops: f64,
-    /// From the weights (file or seed) to the first sample's answer.
+    /// The time from the weights (file or seed) to the answer to the first sample.
     load_s: f64,
-    /// Weights and activations, as the plan has them.
+    /// Planned memory of weights and activations.
     planned_bytes: u64,
-    /// The most memory resident over what was before loading; null where the system
-    /// does not say.
+    /// The peak of resident memory above that before loading; null if the system does not
+    /// report it.
     peak_bytes: Option<u64>,
 }
 
-/// Batches that are measured at least, however long they take.
+/// The fewest batches that are measured, however long they take.
 const LEAST_BATCHES: usize = 3;
 
-pub fn run(args: &NetworkBenchArgs) -> Result<()> {
+pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     let stopped = stop_flag();
     let place = NetworkPlace::new(&args.place)?;
     let chosen = ChosenNetwork::new(&args.network)?;
@@ -85,7 +85,7 @@ pub fn run(args: &NetworkBenchArgs) -> Result<()> {
     )
 }
 
-/// Seconds of each batch, after one that is not counted.
+/// Returns the seconds of each batch, after one that is not counted.
 fn measure(
     mut batch: impl FnMut() -> Result<()>,
     duration: Duration,
@@ -134,17 +134,17 @@ fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
     print(&text)
 }
 
-/// Bytes resident now.
+/// Returns the bytes of memory that are resident now.
 fn resident_bytes() -> Option<u64> {
     status("VmRSS:")
 }
 
-/// The most bytes that were ever resident.
+/// Returns the peak of resident bytes.
 fn peak_bytes() -> Option<u64> {
     status("VmHWM:")
 }
 
-/// A line of `/proc/self/status` (Linux): its number is in KiB.
+/// Reads a field of `/proc/self/status` (Linux), which is in KiB.
 fn status(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;

@@ -1,4 +1,4 @@
-//! From what was said on the command line to a graph and weights.
+//! The network that the command line names: its graph and its weights.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use divisi::{reading, words};
 use crate::cli::args::{NetworkChoice, WeightsChoice};
 
 /// The remark of every report on weights that nobody trained.
-pub const SYNTHETIC: &str = "synthetic weights";
+pub(crate) const SYNTHETIC: &str = "synthetic weights";
 
 /// A network and its name in reports.
-pub struct ChosenNetwork {
+pub(crate) struct ChosenNetwork {
     pub name: String,
     pub graph: Graph,
 }
 
 impl ChosenNetwork {
     /// Builds the network.
-    pub fn new(choice: &NetworkChoice) -> Result<Self> {
+    pub(crate) fn new(choice: &NetworkChoice) -> Result<Self> {
         if choice.name.ends_with(".toml") {
             let shape = choice.shape.unwrap_or(Shape::image(3, 224, 224));
             return Ok(ChosenNetwork {
@@ -38,8 +38,8 @@ impl ChosenNetwork {
         })
     }
 
-    /// Reads or makes up its weights.
-    pub fn weights(&self, choice: &WeightsChoice) -> Result<Weights> {
+    /// Reads its weights from the file, or generates them from the seed.
+    pub(crate) fn weights(&self, choice: &WeightsChoice) -> Result<Weights> {
         let Some(path) = &choice.weights else {
             return Ok(Weights::synthetic(&self.graph, choice.seed));
         };

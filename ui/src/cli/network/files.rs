@@ -30,7 +30,7 @@ struct LogitsReport {
     output: String,
 }
 
-pub fn logits(args: &NetworkRunArgs) -> Result<()> {
+pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::at(&args.output)?;
     let chosen = ChosenNetwork::new(&args.network)?;
     let samples = samples(args, &chosen.graph)?;
@@ -105,7 +105,7 @@ struct WeightsReport {
     output: String,
 }
 
-pub fn weights(args: &NetworkWeightsArgs) -> Result<()> {
+pub(crate) fn weights(args: &NetworkWeightsArgs) -> Result<()> {
     OutputFile::at(&args.output)?;
     let chosen = ChosenNetwork::new(&args.network)?;
     let weights = Weights::synthetic(&chosen.graph, args.seed);

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::args::NetworkCommand;
 
-pub fn run(command: &NetworkCommand) -> Result<()> {
+pub(crate) fn run(command: &NetworkCommand) -> Result<()> {
     match command {
         NetworkCommand::List(args) => show::list(args),
         NetworkCommand::Show(args) => show::show(args),

@@ -1,4 +1,4 @@
-//! What one network runs on: cores of this machine, or one of its GPUs.
+//! The hardware that one network runs on: cores of this machine, or one of its GPUs.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use divisi::serving::GpuRunner;
 
 use crate::cli::args::PlaceChoice;
 
-/// Rows of samples to rows of logits, at most a batch of them.
-pub type NetworkRunner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
+/// Maps the rows of at most a batch of samples to rows of logits.
+pub(crate) type NetworkRunner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
 
-/// What a network runs on.
-pub enum NetworkPlace {
-    /// The first cores this process may use, and their kernels.
+/// The hardware that a network runs on.
+pub(crate) enum NetworkPlace {
+    /// The first cores that this process may use, and their kernels.
     Cores(Vec<usize>, Family),
     Gpu {
         name: String,
@@ -30,40 +30,40 @@ pub enum NetworkPlace {
 }
 
 impl NetworkPlace {
-    /// The first cores, as many as are asked for, or the GPU that is.
-    pub fn new(choice: &PlaceChoice) -> Result<Self> {
+    /// Chooses the first cores, as many as asked for, or the GPU that is named.
+    pub(crate) fn new(choice: &PlaceChoice) -> Result<Self> {
         match &choice.device {
             Some(name) => gpu(name, choice.precision.unwrap_or_default()),
             None => cores(choice),
         }
     }
 
-    /// Threads a batch is split over.
-    pub fn threads(&self) -> usize {
+    /// Returns the number of threads that a batch is split over.
+    pub(crate) fn threads(&self) -> usize {
         match self {
             NetworkPlace::Cores(cores, _) => cores.len(),
             NetworkPlace::Gpu { .. } => 1,
         }
     }
 
-    /// As reports name it.
-    pub fn device(&self) -> &str {
+    /// Returns its name in reports.
+    pub(crate) fn device(&self) -> &str {
         match self {
             NetworkPlace::Cores(..) => "cpu",
             NetworkPlace::Gpu { name, .. } => name,
         }
     }
 
-    /// Whose kernels run there: a processor's, or a GPU's in a precision.
-    pub fn kernels(&self) -> String {
+    /// Returns the kernels that run there: a family of the processor's, or the GPU's precision.
+    pub(crate) fn kernels(&self) -> String {
         match self {
             NetworkPlace::Cores(_, family) => family.to_string(),
             NetworkPlace::Gpu { precision, .. } => format!("cuda {precision}"),
         }
     }
 
-    /// Memory that is planned for batches of up to `batch`.
-    pub fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
+    /// Returns the memory that is planned for batches of up to `batch` samples.
+    pub(crate) fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
         let model = match self {
             NetworkPlace::Cores(..) => FootprintModel::new(graph),
             NetworkPlace::Gpu { precision, .. } => FootprintModel::of_gpu(graph, *precision),
@@ -71,8 +71,13 @@ impl NetworkPlace {
         model.at(batch, self.threads())
     }
 
-    /// Lowers the network, and gives what answers batches of up to `batch`.
-    pub fn runner(&self, graph: &Graph, weights: &Weights, batch: usize) -> Result<NetworkRunner> {
+    /// Lowers the network and returns a runner for batches of up to `batch` samples.
+    pub(crate) fn runner(
+        &self,
+        graph: &Graph,
+        weights: &Weights,
+        batch: usize,
+    ) -> Result<NetworkRunner> {
         weights.check()?;
         let made = match self {
             NetworkPlace::Cores(cores, family) => {
@@ -124,7 +129,7 @@ fn gpu(name: &str, precision: Precision) -> Result<NetworkPlace> {
     })
 }
 
-/// One core is the caller's thread, which is pinned to it.
+/// A single core is used by the caller's thread, which is pinned to it.
 fn on_cores(cores: &[usize], lowered: Arc<Lowered>, batch: usize) -> Result<NetworkRunner> {
     let (inputs, outputs) = (lowered.inputs(), lowered.outputs());
     let input = host_rows(batch, inputs)?;
@@ -142,7 +147,7 @@ fn on_cores(cores: &[usize], lowered: Arc<Lowered>, batch: usize) -> Result<Netw
     }))
 }
 
-/// Copies in and out are part of it.
+/// A run includes the copies to and from the GPU.
 fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> NetworkRunner {
     Box::new(move |samples| {
         let rows = samples.len() / inputs;

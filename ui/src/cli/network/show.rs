@@ -15,7 +15,7 @@ use super::chosen::{ChosenNetwork, SYNTHETIC};
 use crate::cli::args::{NetworkListArgs, NetworkShowArgs, OutputFormat};
 use crate::cli::report::{print, print_json};
 
-/// A network in the list, at 1000 classes.
+/// A network in the list, with 1000 classes.
 #[derive(Serialize)]
 struct NetworkRow {
     name: &'static str,
@@ -25,7 +25,7 @@ struct NetworkRow {
     input: Shape,
 }
 
-pub fn list(args: &NetworkListArgs) -> Result<()> {
+pub(crate) fn list(args: &NetworkListArgs) -> Result<()> {
     let rows: Vec<NetworkRow> = Published::ALL
         .into_iter()
         .map(|(network, _)| row(network))
@@ -66,7 +66,7 @@ fn list_text(rows: &[NetworkRow]) -> String {
     text + "\n\nGFLOPs are of one sample; a multiplication and its addition count as two."
 }
 
-/// Batch sizes that memory is told for.
+/// The batch sizes that the report shows memory for.
 const BATCHES: [usize; 4] = [1, 8, 32, 128];
 
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ struct NetworkReport<'a> {
     weight_bytes: u64,
     /// Weights and activations on one thread, by batch size.
     planned_bytes: BTreeMap<usize, u64>,
-    /// The recipes in `tensors` are of synthetic weights.
+    /// Always true: the recipes in `tensors` are those of synthetic weights.
     synthetic: bool,
     seed: u64,
     tensors: Vec<TensorRow>,
@@ -110,7 +110,7 @@ enum TensorRecipe {
     },
 }
 
-pub fn show(args: &NetworkShowArgs) -> Result<()> {
+pub(crate) fn show(args: &NetworkShowArgs) -> Result<()> {
     let ChosenNetwork { name, graph } = ChosenNetwork::new(&args.network)?;
     let report = NetworkReport {
         network: &name,

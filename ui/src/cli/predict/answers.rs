@@ -1,4 +1,4 @@
-//! Answers as they come in: scores a class for each sample, and each member's.
+//! Collects answers: scores for each class of each sample, of the ensemble and its members.
 
 use divisi::ensemble::{Ensemble, label_of};
 use divisi::serving::{Answer, Flaws};
@@ -6,21 +6,21 @@ use divisi::serving::{Answer, Flaws};
 use crate::cli::report::FlawedMember;
 
 /// All answers so far.
-pub struct PredictedAnswers {
+pub(crate) struct PredictedAnswers {
     pub classes: usize,
-    /// One name a class where there are any.
+    /// The names of the classes, if the ensemble has any.
     pub labels: Option<Vec<String>>,
     /// The ensemble's scores, `[samples, classes]`.
     scores: Vec<f32>,
-    /// Each member's rows, where they were asked for, as the scores.
+    /// The name and the rows of each member, if they were asked for.
     members: Vec<(String, Vec<f32>)>,
     names: Vec<String>,
     flaws: Vec<Flaws>,
 }
 
 impl PredictedAnswers {
-    /// None yet.
-    pub fn new(ensemble: &Ensemble, with_members: bool) -> Self {
+    /// Starts without answers.
+    pub(crate) fn new(ensemble: &Ensemble, with_members: bool) -> Self {
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
         PredictedAnswers {
@@ -33,8 +33,8 @@ impl PredictedAnswers {
         }
     }
 
-    /// Takes the answer to the samples that follow.
-    pub fn add(&mut self, answer: &Answer) {
+    /// Adds the answer to the next samples.
+    pub(crate) fn add(&mut self, answer: &Answer) {
         answer
             .rows()
             .for_each(|row| self.scores.extend_from_slice(row));
@@ -47,45 +47,45 @@ impl PredictedAnswers {
         }
     }
 
-    /// Samples answered.
-    pub fn len(&self) -> usize {
+    /// Returns the number of samples that were answered.
+    pub(crate) fn len(&self) -> usize {
         self.scores.len() / self.classes
     }
 
-    /// The ensemble's scores of each sample.
-    pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
+    /// Returns the scores of the ensemble for each sample.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[f32]> {
         self.scores.chunks_exact(self.classes)
     }
 
-    /// Its class of each sample, where there is one.
-    pub fn found(&self) -> impl Iterator<Item = Option<usize>> {
+    /// Returns the class of each sample, or `None` if it has no answer.
+    pub(crate) fn found(&self) -> impl Iterator<Item = Option<usize>> {
         self.rows().map(label_of)
     }
 
-    /// What each member answered, by name, where that was asked for.
-    pub fn members(&self) -> impl Iterator<Item = (&str, &[f32])> {
+    /// Returns the name and the rows of each member, if they were asked for.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &[f32])> {
         self.members
             .iter()
             .map(|(name, rows)| (name.as_str(), &rows[..]))
     }
 
-    /// What member number `member` answered to a sample.
-    pub fn member_row(&self, member: usize, sample: usize) -> &[f32] {
+    /// Returns the row of a member for a sample.
+    pub(crate) fn member_row(&self, member: usize, sample: usize) -> &[f32] {
         &self.members[member].1[sample * self.classes..][..self.classes]
     }
 
-    /// Samples for which the ensemble has no answer.
-    pub fn unanswered(&self) -> usize {
+    /// Returns the number of samples without an answer of the ensemble.
+    pub(crate) fn unanswered(&self) -> usize {
         self.found().filter(Option::is_none).count()
     }
 
-    /// Members whose rows were not what they should be.
-    pub fn flawed(&self) -> Vec<FlawedMember> {
+    /// Returns the members with flawed rows.
+    pub(crate) fn flawed(&self) -> Vec<FlawedMember> {
         FlawedMember::of(&self.names, &self.flaws)
     }
 
-    /// The scores of members, where they were asked for, and then the ensemble's.
-    pub fn values(&self) -> impl Iterator<Item = &f32> {
+    /// Returns the scores of the members, if they were asked for, then those of the ensemble.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &f32> {
         let members = self.members.iter().flat_map(|(_, rows)| rows);
         members.chain(&self.scores)
     }

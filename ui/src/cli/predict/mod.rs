@@ -16,7 +16,7 @@ use super::signals::stop_flag;
 use answers::PredictedAnswers;
 use report::{AnswersReport, FileFormat, RunFacts, csv, summary};
 
-pub fn run(args: &PredictArgs) -> Result<()> {
+pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let output = args.output.as_deref().map(|path| {
         let output = OutputFile::at(path)?;
         Ok::<_, anyhow::Error>((FileFormat::of(path, &output)?, output))

@@ -14,19 +14,19 @@ use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::OutputFile;
 use crate::cli::report::{FlawedMember, flawed_lines};
 
-/// Answers as JSON has them.
+/// The answers in JSON.
 #[derive(Serialize)]
-pub struct AnswersReport<'a> {
+pub(crate) struct AnswersReport<'a> {
     ensemble: String,
     samples: usize,
     elapsed_s: f64,
-    /// Where labels are known and no weights are made up.
+    /// The accuracy, if labels are known and no weights are synthetic.
     accuracy: Option<f64>,
     synthetic: bool,
-    /// Any device is simulated: answers are constants.
+    /// Whether a device is simulated: its answers are constants.
     pub simulated: bool,
     pub output: Option<String>,
-    /// Samples without an answer: a member gave NaN or infinities.
+    /// Samples without an answer: a member answered NaN or infinities.
     unanswered: usize,
     flawed: Vec<FlawedMember>,
     pub answers: Vec<AnswerRow<'a>>,
@@ -34,7 +34,7 @@ pub struct AnswersReport<'a> {
 
 /// The answer to a sample; NaN and infinities are `null`.
 #[derive(Serialize)]
-pub struct AnswerRow<'a> {
+pub(crate) struct AnswerRow<'a> {
     class: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<&'a str>,
@@ -43,7 +43,7 @@ pub struct AnswerRow<'a> {
     members: Vec<MemberAnswer<'a>>,
 }
 
-/// What a member answered to a sample.
+/// The answer of a member to a sample.
 #[derive(Serialize)]
 struct MemberAnswer<'a> {
     name: &'a str,
@@ -51,8 +51,8 @@ struct MemberAnswer<'a> {
     scores: &'a [f32],
 }
 
-/// What a report says beside the answers.
-pub struct RunFacts {
+/// The facts about a run that a report contains beside the answers.
+pub(crate) struct RunFacts {
     ensemble: String,
     elapsed: Duration,
     synthetic: bool,
@@ -61,8 +61,8 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    /// Of a run that took `elapsed`.
-    pub fn of(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
+    /// Collects the facts about a run that took `elapsed`.
+    pub(crate) fn of(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
         RunFacts {
             ensemble: opened.ensemble.name.clone(),
             elapsed,
@@ -74,8 +74,8 @@ impl RunFacts {
 }
 
 impl<'a> AnswersReport<'a> {
-    /// All of it.
-    pub fn new(answers: &'a PredictedAnswers, facts: RunFacts) -> Self {
+    /// Makes the report.
+    pub(crate) fn new(answers: &'a PredictedAnswers, facts: RunFacts) -> Self {
         let means_something = !facts.synthetic && !facts.simulated;
         let labels = facts.labels.as_ref().filter(|_| means_something);
         AnswersReport {
@@ -93,7 +93,7 @@ impl<'a> AnswersReport<'a> {
     }
 }
 
-/// The share that is right; a sample without an answer is not.
+/// Returns the share of right answers; a sample without an answer counts as wrong.
 fn accuracy(answers: &PredictedAnswers, labels: &[usize]) -> f64 {
     let pairs = answers.found().zip(labels);
     let right = pairs.filter(|(found, label)| *found == Some(**label));
@@ -123,8 +123,8 @@ fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
     rows.collect()
 }
 
-/// What came of it, on a line; members that were not as they should be on others.
-pub fn summary(report: &AnswersReport<'_>) -> String {
+/// Returns a summary on one line, then a line for each flawed member.
+pub(crate) fn summary(report: &AnswersReport<'_>) -> String {
     let mut text = format!("{} samples in {:.2} s", report.samples, report.elapsed_s);
     if let Some(accuracy) = report.accuracy {
         let _ = write!(text, ", accuracy {:.2} %", 100.0 * accuracy);
@@ -138,9 +138,9 @@ pub fn summary(report: &AnswersReport<'_>) -> String {
     text + &flawed_lines(&report.flawed)
 }
 
-/// A row a sample: its class (nothing where there is none) and its scores, then the same
-/// of each member that was asked for.
-pub fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
+/// Returns a CSV row for each sample: its class (empty if there is none) and its scores, then
+/// the same of each member that was asked for.
+pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     let mut text = String::from("sample,class");
     for class in 0..answers.classes {
         let _ = write!(text, ",score_{class}");
@@ -176,7 +176,7 @@ fn write_row(text: &mut String, scores: &[f32]) {
     }
 }
 
-/// A name as a field of CSV.
+/// Quotes a name as a field of CSV, if needed.
 fn quoted(name: &str) -> String {
     match name.contains([',', '"', '\n']) {
         true => format!("\"{}\"", name.replace('"', "\"\"")),
@@ -184,17 +184,17 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// What a file of answers is.
+/// The format of a file of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileFormat {
+pub(crate) enum FileFormat {
     Csv,
     Json,
     Npy,
 }
 
 impl FileFormat {
-    /// By the end of its name; a device or a pipe, whose name says nothing, takes CSV.
-    pub fn of(path: &Path, output: &OutputFile) -> Result<Self> {
+    /// Returns the format by the extension of `path`; a device or a pipe gets CSV.
+    pub(crate) fn of(path: &Path, output: &OutputFile) -> Result<Self> {
         let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         Ok(match end.as_deref() {
             Some("csv") => FileFormat::Csv,
@@ -208,8 +208,12 @@ impl FileFormat {
         })
     }
 
-    /// The whole file.
-    pub fn bytes(self, answers: &PredictedAnswers, report: &AnswersReport<'_>) -> Result<Vec<u8>> {
+    /// Returns the contents of the file.
+    pub(crate) fn bytes(
+        self,
+        answers: &PredictedAnswers,
+        report: &AnswersReport<'_>,
+    ) -> Result<Vec<u8>> {
         Ok(match self {
             FileFormat::Csv => csv(answers, report.simulated).into_bytes(),
             FileFormat::Json => {
@@ -222,7 +226,8 @@ impl FileFormat {
     }
 }
 
-/// `[samples, classes]`; with members `[members + 1, samples, classes]`, the ensemble last.
+/// Returns scores as `.npy` of shape `[samples, classes]`; with members
+/// `[members + 1, samples, classes]`, the ensemble last.
 fn scores(answers: &PredictedAnswers) -> Vec<u8> {
     let (samples, classes) = (answers.len(), answers.classes);
     let values = answers.values().copied();

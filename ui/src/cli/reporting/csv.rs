@@ -27,8 +27,8 @@ const HEAD: [&str; 19] = [
 
 type CsvRow = [String; HEAD.len()];
 
-/// All of it.
-pub fn csv(shown: &Snapshot) -> Result<String> {
+/// Returns the whole report.
+pub(crate) fn csv(shown: &Snapshot) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(HEAD)?;
     for row in rows(shown) {
@@ -100,7 +100,8 @@ fn share(of: f64) -> String {
     format!("{of:.4}")
 }
 
-/// Since the last reload, and lately; nothing where nothing was measured.
+/// Writes the latencies since the last reload and of the last seconds. Cells without a
+/// measurement stay empty.
 fn latency(row: &mut CsvRow, view: &LatencyView) {
     let (since, now) = (&view.since.summary, &view.now.summary);
     if since.count > 0 {

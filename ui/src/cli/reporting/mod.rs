@@ -1,4 +1,5 @@
-//! `divisi report`: once what the console shows, from wherever it is to be had.
+//! `divisi report`: prints once what the console shows, of a recording, a server or an
+//! ensemble.
 
 mod csv;
 mod text;
@@ -22,10 +23,10 @@ use super::signals;
 use super::start;
 use crate::config;
 
-/// Between looks at an ensemble that is served for a report.
+/// Time between two snapshots of an ensemble that is served for a report.
 const LOOK: Duration = Duration::from_millis(100);
 
-pub fn run(args: &ReportArgs) -> Result<()> {
+pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     // What is wrong with it is said before anything starts.
     let format = match args.format {
         Some(format) => format,
@@ -46,7 +47,7 @@ fn configured() -> Result<SnapshotFormat> {
     })
 }
 
-/// A recording's end, a server's state, or what a run of an ensemble comes to.
+/// Returns the end of a recording, the state of a server, or the result of a run.
 fn shown(args: &ReportArgs) -> Result<Snapshot> {
     let target = &args.target.ensemble;
     if target.is_file() && RecordingReader::is_one(target) {
@@ -63,7 +64,8 @@ fn shown(args: &ReportArgs) -> Result<Snapshot> {
     serve(args)
 }
 
-/// Refuses what is no ensemble's file, nor a recording: reading a pipe would wait for ever.
+/// Refuses a file that is neither a manifest nor a recording: reading a pipe would wait for
+/// ever.
 fn manifest_like(target: &Path) -> Result<()> {
     if target.is_dir() || !target.exists() {
         return Ok(());

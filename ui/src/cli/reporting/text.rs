@@ -9,8 +9,8 @@ use crate::cli::report::matrix_table;
 use crate::console::{Condition, gpu_words, lint_texts, load_words, measured_window};
 use crate::linear::words;
 
-/// All of it.
-pub fn text(shown: &Snapshot) -> String {
+/// Returns the whole report.
+pub(crate) fn text(shown: &Snapshot) -> String {
     let parts = [
         head(shown),
         section("allocation (batch sizes)", &matrix_table(&shown.matrix)),
@@ -73,7 +73,8 @@ fn devices(shown: &Snapshot) -> String {
     table(&head, rows)
 }
 
-/// MiB at the first device of a memory space, its name at the others.
+/// Returns MiB for the first device of a memory space, and that device's name for the
+/// others.
 fn memory(shown: &Snapshot, device: &DeviceView, bytes: u64) -> String {
     let other = device.shares_memory_of.and_then(|of| shown.devices.get(of));
     match other {
@@ -82,7 +83,7 @@ fn memory(shown: &Snapshot, device: &DeviceView, bytes: u64) -> String {
     }
 }
 
-/// What drivers say, and why devices are gone.
+/// The gauges of GPUs, and the reasons for lost devices.
 fn gpus(shown: &Snapshot) -> String {
     let said = shown.devices.iter().filter_map(|d| {
         let gpu = d.gpu.as_ref()?;
@@ -119,7 +120,7 @@ fn members(shown: &Snapshot) -> String {
     table(&head, rows)
 }
 
-/// When latencies begin.
+/// The title of the latencies: where they are measured from.
 fn latency_title(shown: &Snapshot) -> String {
     match &shown.load.pattern {
         Some(pattern) => format!("latency ({})", pattern.measured_from()),
@@ -194,7 +195,7 @@ fn counters(shown: &Snapshot) -> String {
     table(&head, [row.map(|n| n.to_string()).to_vec()])
 }
 
-/// What should not be overlooked, the gravest first: the same as a console says.
+/// The remarks of the console, the gravest first.
 fn notes(shown: &Snapshot) -> String {
     let found = lint_texts(shown).into_iter();
     let mut notes: Vec<String> = found
@@ -213,7 +214,7 @@ fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
-/// Marked where too few requests tell.
+/// Formats a percentile in milliseconds, with `~` if too few requests support it.
 fn millis(summary: &LatencySummary, share: f64, micros: u64) -> String {
     match summary.is_enough_for(share) {
         _ if summary.count == 0 => "-".into(),
@@ -222,7 +223,7 @@ fn millis(summary: &LatencySummary, share: f64, micros: u64) -> String {
     }
 }
 
-/// Names to the left, numbers to the right.
+/// Formats a table: the first column is aligned to the left, the others to the right.
 fn table<const N: usize>(head: &[&str; N], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut all = vec![head.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>()];
     all.extend(rows);
