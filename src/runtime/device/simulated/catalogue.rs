@@ -49,7 +49,7 @@ pub fn find_profile(name: &str) -> Result<Arc<DeviceProfile>, FindProfileError> 
     };
     parsed
         .map(Arc::new)
-        .map_err(|error| FindProfileError::Wrong {
+        .map_err(|error| FindProfileError::Invalid {
             name: name.to_owned(),
             error,
         })
@@ -87,7 +87,7 @@ pub enum FindProfileError {
     },
     /// The text is no profile.
     #[error("{name}: {error}")]
-    Wrong {
+    Invalid {
         /// The profile's name, or its file's.
         name: String,
         /// What is wrong with it.
