@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::session::Audience;
-use divisi_console::console::commands::BINDINGS;
+use divisi_console::commands::BINDINGS;
 use divisi_console::linear::Watcher;
 
 use crate::fake::{Bench, PLAIN, snapshot};
@@ -63,11 +63,7 @@ fn while_another_edits_no_command_that_changes_anything_is_offered() {
     assert!(bench.sent().is_empty());
     bench.show(|s| s.audience = attached(None, false));
     bench.keys("l");
-    assert_eq!(
-        bench.console.model().dialogs.len(),
-        1,
-        "whoever asks first edits"
-    );
+    assert_eq!(bench.console.dialogs().len(), 1, "whoever asks first edits");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a demonstration says of its scenes is what was measured in them.
 
 use divisi::allocation::Matrix;
-use divisi_console::console::demo::{DemoStage, Wanted};
+use divisi_console::console::{DemoStage, Wanted};
 
 use crate::demo::{demo, pass, play_with};
 use crate::fake::{Bench, PLAIN};

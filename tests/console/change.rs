@@ -468,7 +468,7 @@ fn history_can_be_looked_at_read_only() {
     for key in "VNTOKB".chars() {
         bench.press(KeyCode::Char(key));
         assert!(bench.text().contains("✗ read-only"), "{key}");
-        assert!(bench.console.model().dialogs.is_empty());
+        assert!(bench.console.dialogs().is_empty());
     }
     assert!(bench.sent().is_empty());
 }

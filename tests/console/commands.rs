@@ -1,7 +1,7 @@
 //! The list of all commands with their keys, places, titles and help texts: none is lost
 //! or renamed unseen.
 
-use divisi_console::console::commands::{BINDINGS, LINES, Scope};
+use divisi_console::commands::{BINDINGS, LINES, Scope};
 
 use crate::fake::{Bench, PLAIN};
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crossterm::event::KeyCode;
+use divisi_console::commands::{BINDINGS, Keymap};
 use divisi_console::config::{
     Config, ConfigFolder, ConfigSource, Settings, config_file, keys_file, read_keys, schema,
     theme_file,
 };
-use divisi_console::console::commands::{BINDINGS, Keymap};
 use divisi_console::console::{ConsoleEvent, Effect};
 
 use crate::fake::Bench;
@@ -119,11 +119,11 @@ fn keys_can_be_changed() {
         .console
         .handle(ConsoleEvent::Configured(Ok(Box::new(settings))));
     bench.keys("?");
-    assert!(bench.console.model().dialogs.is_empty());
+    assert!(bench.console.dialogs().is_empty());
     bench.press(KeyCode::Esc);
     assert!(bench.text().contains("F1 help"), "{}", bench.text());
     bench.press(KeyCode::F(1));
-    assert_eq!(bench.console.model().dialogs.len(), 1);
+    assert_eq!(bench.console.dialogs().len(), 1);
     bench.keys("freeze");
     assert!(bench.text().contains("Ctrl-f Alt-f"), "{}", bench.text());
     bench.press(KeyCode::Esc);

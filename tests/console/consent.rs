@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::session::{Command, Proposal};
+use divisi_console::commands::{BINDINGS, Binding, Key, Keymap, Scope};
 use divisi_console::config::{HangUp, Settings};
-use divisi_console::console::commands::{BINDINGS, Binding, Key, Keymap, Scope};
 use divisi_console::console::{ConsoleEvent, Effect};
 
 use crate::fake::{Bench, better, search};
@@ -81,7 +81,7 @@ fn harmless(effects: &[Effect]) -> bool {
 
 /// The kind of the dialog on top.
 fn top(bench: &Bench) -> Option<String> {
-    let dialog = format!("{:?}", bench.console.model().dialogs.last()?);
+    let dialog = format!("{:?}", bench.console.dialogs().last()?);
     dialog.split(['(', ' ']).next().map(str::to_owned)
 }
 

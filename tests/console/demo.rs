@@ -8,7 +8,7 @@ use divisi::allocation::{Frame, Matrix};
 use divisi::ensemble::PolicyKind;
 use divisi::session::{Command, LoadPattern, SearchState, Snapshot};
 use divisi_console::console::Effect;
-use divisi_console::console::demo::{DemoStage, Wanted};
+use divisi_console::console::{DemoStage, Wanted};
 
 use crate::fake::{Bench, PLAIN, many, search};
 
@@ -70,10 +70,7 @@ fn the_first_scene_sets_up_what_it_shows_and_ends_with_figures() {
     let mut bench = demo(120, 40, false);
     assert!(bench.text().contains("One worker alone"));
     assert!(matches!(bench.sent()[..], [Command::Apply(..)]));
-    assert!(
-        bench.console.model().dialogs.is_empty(),
-        "nothing is hidden"
-    );
+    assert!(bench.console.dialogs().is_empty(), "nothing is hidden");
     play(&mut bench);
     let shown = bench.desk.shown.lock().unwrap().clone();
     let rows = shown.matrix.rows();

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use crossterm::event::KeyCode;
 use divisi::ensemble::{PolicyKind, Wait};
 use divisi::session::{Command, LoadPattern, Slowdown};
-use divisi_console::console::commands::BINDINGS;
+use divisi_console::commands::BINDINGS;
 
 use crate::fake::{Bench, PLAIN};
 use crate::simulated::{bench, crowd, interfered, lost, v100s};
@@ -178,7 +178,7 @@ fn read_only_leaves_devices_alone() {
     for key in "DRSiM".chars() {
         bench.press(KeyCode::Char(key));
         assert!(bench.text().contains("✗ read-only"), "{key}");
-        assert!(bench.console.model().dialogs.is_empty());
+        assert!(bench.console.dialogs().is_empty());
     }
     assert!(bench.sent().is_empty());
 }

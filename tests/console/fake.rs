@@ -12,7 +12,7 @@ use divisi::search::{Doubt, SearchProgress};
 use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
-use divisi_console::console::demo::Wanted;
+use divisi_console::console::Wanted;
 use divisi_console::console::{
     Colours, Console, ConsoleEvent, Effect, Options, PanelLayout, TerminalLook,
 };

@@ -8,8 +8,9 @@ use std::time::Duration;
 use crossterm::event::KeyCode;
 use divisi::ensemble::{PolicyKind, Wait};
 use divisi::session::{Setup, SetupFile};
-use divisi_console::console::native::{FilePick, Native, has_desktop};
-use divisi_console::console::{ConsoleEvent, Effect, files};
+use divisi_console::console::native::Native;
+use divisi_console::console::{ConsoleEvent, Effect, for_files};
+use divisi_console::files::{self, FilePick, has_desktop};
 
 use crate::fake::{Bench, better, snapshot};
 
@@ -39,7 +40,7 @@ impl Drop for Place {
 fn settle(bench: &mut Bench, effects: Vec<Effect>) -> Vec<Effect> {
     let (mut wanted, mut left) = (effects, Vec::new());
     while let Some(effect) = wanted.pop() {
-        match files::perform(effect) {
+        match for_files(effect) {
             Ok(event) => wanted.extend(bench.console.handle(event)),
             Err(other) => left.push(other),
         }
@@ -115,7 +116,7 @@ fn a_file_is_replaced_only_when_asked() {
     press(&mut bench, KeyCode::Enter);
     keys(&mut bench, "y");
     assert!(kept().contains("ensemble = \"digits\""));
-    assert!(bench.console.model().dialogs.is_empty());
+    assert!(bench.console.dialogs().is_empty());
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn a_file_that_cannot_be_written_leaves_the_picker_open() {
         .console
         .handle(ConsoleEvent::Wrote(Err("cannot write x: full".into())));
     assert!(bench.text().contains("✗ cannot write x: full"));
-    assert!(!bench.console.model().dialogs.is_empty());
+    assert!(!bench.console.dialogs().is_empty());
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn a_wrong_file_says_what_was_expected_and_stays_in_the_picker() {
             "{name}: {}",
             bench.text()
         );
-        assert!(!bench.console.model().dialogs.is_empty());
+        assert!(!bench.console.dialogs().is_empty());
         assert!(bench.console.model().edit.is_none());
     }
 }

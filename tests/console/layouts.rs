@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
-use divisi_console::console::model::Panel;
+use divisi_console::console::Panel;
 use divisi_console::console::{ConsoleEvent, Effect, LayoutRow, PanelLayout};
 
 use crate::fake::Bench;

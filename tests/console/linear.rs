@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use divisi::session::*;
+use divisi_console::commands::LINES;
 use divisi_console::config::Config;
-use divisi_console::console::commands::LINES;
 use divisi_console::linear::{LineDesk, Watcher};
 
 use crate::fake::{Bench, FakeSession, applied, better, matrix, search, snapshot};

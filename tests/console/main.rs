@@ -37,6 +37,7 @@ mod fake;
 mod figures;
 mod files;
 mod gpus;
+mod layers;
 mod layouts;
 mod linear;
 mod looks;

@@ -16,11 +16,11 @@ fn where_nothing_is_typed_it_is_ignored_with_a_word() {
         let mut bench = Bench::new(120, 40);
         bench.show(|s| s.can_undo = true);
         bench.keys(keys);
-        let before = format!("{:?}", bench.console.model().dialogs);
+        let before = format!("{:?}", bench.console.dialogs());
         assert!(bench.paste(HOSTILE).is_empty(), "{keys}");
         assert!(bench.sent().is_empty(), "{keys}");
         assert!(bench.text().contains(NOTICE), "{keys}: {}", bench.text());
-        assert_eq!(format!("{:?}", bench.console.model().dialogs), before);
+        assert_eq!(format!("{:?}", bench.console.dialogs()), before);
     }
 }
 

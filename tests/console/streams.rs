@@ -293,7 +293,7 @@ fn rows_are_filtered_by_what_is_typed() {
     bench.keys("3/res");
     assert!(bench.text().contains("rows with / res"));
     // Letters are text now, not commands.
-    assert!(bench.sent().is_empty() && bench.console.model().dialogs.is_empty());
+    assert!(bench.sent().is_empty() && bench.console.dialogs().is_empty());
     assert_eq!(rows(&bench), ["cpu:0 res-m/32", "cpu:1 res-s/16"]);
     bench.press(KeyCode::Enter);
     assert!(bench.text().contains("/res"));

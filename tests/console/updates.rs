@@ -7,7 +7,7 @@ use divisi::allocation::Cell;
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::search::{Bounds, EvaluatorKind, Goal, Objective};
 use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState, Setup};
-use divisi_console::console::model::Panel;
+use divisi_console::console::Panel;
 use divisi_console::console::{Colours, ConsoleEvent, Effect, TerminalLook, colours};
 use ratatui::style::{Color, Modifier};
 
@@ -79,7 +79,7 @@ fn escape_goes_back_one_level() {
     let mut bench = Bench::new(80, 24);
     bench.keys("e+a");
     bench.press(KeyCode::Esc);
-    assert!(bench.console.model().dialogs.is_empty());
+    assert!(bench.console.dialogs().is_empty());
     assert!(bench.console.model().edit.is_some());
     bench.press(KeyCode::Esc);
     bench.keys("y");
@@ -120,7 +120,7 @@ fn read_only_refuses_every_change() {
             "{key}: {}",
             bench.text()
         );
-        assert!(bench.console.model().dialogs.is_empty());
+        assert!(bench.console.dialogs().is_empty());
     }
     assert!(bench.sent().is_empty());
 }

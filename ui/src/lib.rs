@@ -1,13 +1,38 @@
 //! The console and command line of Divisi.
 //!
-//! `cli` is what is said on the command line, `console` the screen, `linear` the same
-//! as lines, `config` what can be configured. They ask the engine library and hold none
-//! of its decisions.
+//! They ask the engine library and hold none of its decisions. The rooms, from the bottom
+//! up, each of which uses only those below it (`tests/console/layers.rs` holds that):
+//!
+//! - `text`: numbers and states of the engine in words
+//! - `look`: colours, themes, what is painted with them, the screen as a file
+//! - `replace`, `files`: files and folders of the user
+//! - `layout`: the panels there are, and how they share the screen
+//! - `commands`: the table of commands, their keys and lines, when they can be done
+//! - `config`: what can be configured
+//! - `view`: what is looked at: the timeline, a staged setup, whose figures
+//! - `model`: all that is drawn, what happens to it and what it wants done
+//! - `panels`: the parts of the screen
+//! - `dialogs`: what lies over them
+//! - `actions`: what each command does, on the screen and as a line
+//! - `demo`: the demonstration's scenes and their player
+//! - `console`, the screen, and `linear`, the same as lines
+//! - `cli`: the command line
 
 #![forbid(unsafe_code)]
 
+mod actions;
 pub mod cli;
+pub mod commands;
 pub mod config;
 pub mod console;
+mod demo;
+mod dialogs;
+pub mod files;
+mod layout;
 pub mod linear;
+mod look;
+mod model;
+mod panels;
 mod replace;
+mod text;
+mod view;

@@ -9,8 +9,8 @@ use divisi::session::replay::ReplaySession;
 
 use super::args::{AttachArgs, DemoArgs, ReplayArgs, ServingTarget, StartLoad};
 use super::start::{self, DisplayMode};
-use crate::console::Options;
-use crate::console::demo::{DemoStage, Wanted};
+use crate::model::Options;
+use crate::model::{DemoStage, Wanted};
 
 pub(crate) fn attach(args: &AttachArgs) -> Result<()> {
     let path = server_path(args.name.as_deref())?;

@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use super::args::{ConfigAction, ConfigArgs, ConfigPart};
 use super::keys::table;
 use super::report::{print, print_json};
+use crate::commands::Keymap;
 use crate::config::{
     self, CONFIG, Config, ConfigFolder, KEYS, Settings, THEMES, config_file, keys_file, theme_file,
 };
-use crate::console::commands::Keymap;
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<()> {
     match &args.action {

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::report::print;
+use crate::commands::{BINDINGS, Binding, Keymap, Scope};
 use crate::config;
-use crate::console::commands::{BINDINGS, Binding, Keymap, Scope};
 
 pub(crate) fn run() -> Result<()> {
     print(&table(&config::load()?.keys))

@@ -11,8 +11,8 @@ use clap_mangen::Man;
 
 use super::args::CommandLine;
 use super::keys;
+use crate::commands::{BINDINGS, Keymap};
 use crate::config::{CONFIG, KEYS};
-use crate::console::commands::{BINDINGS, Keymap};
 
 /// The environment variables that the program reads.
 pub(crate) const ENVIRONMENT: [(&str, &str); 10] = [

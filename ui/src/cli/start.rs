@@ -13,7 +13,8 @@ use divisi::session::{Command, LiveSession, Session};
 
 use super::args::{ServingTarget, StartLoad};
 use super::open::open_quietly;
-use crate::console::{self, Options};
+use crate::console;
+use crate::model::Options;
 
 /// The live session of this process, which can be recorded.
 pub(crate) type OwnSession = Recorder<LiveSession>;

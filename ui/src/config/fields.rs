@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 use super::source::{ConfigError, ConfigSource, unknown};
 use super::values::{ConfigValue, ExpectedValue};
-use crate::console::PanelLayout;
+use crate::layout::PanelLayout;
 
 /// The characters that the console draws with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

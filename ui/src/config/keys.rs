@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::source::{ConfigError, ConfigSource, unknown};
-use crate::console::commands::{BINDINGS, Binding, Key, Keymap, Scope, named};
+use crate::commands::{BINDINGS, Binding, Key, Keymap, Scope, named};
 
 /// The table of keys that work while nothing is edited, or always.
 pub(crate) const MAIN: &str = "keys";

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::folder::{ConfigFolder, LAYOUTS, read};
 use super::settings::folder;
 use super::source::{ConfigError, ConfigSource};
-use crate::console::PanelLayout;
+use crate::layout::PanelLayout;
 use crate::replace::replace_file;
 
 /// Reads the layouts in the folder, by name.

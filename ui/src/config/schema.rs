@@ -6,8 +6,8 @@ use super::fields::{Config, ConfigField, FIELDS, sections};
 use super::keys::{EDIT, MAIN};
 use super::themes::BUILT_IN;
 use super::values::{ConfigValue, ExpectedValue};
-use crate::console::Role;
-use crate::console::commands::{BINDINGS, Binding, Scope};
+use crate::commands::{BINDINGS, Binding, Scope};
+use crate::look::Role;
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 

@@ -7,8 +7,8 @@ use super::fields::{Config, Glyphs};
 use super::folder::{CONFIG, ConfigFolder, KEYS};
 use super::source::{ConfigError, ConfigProblem, ConfigSource};
 use super::{keys, layouts, themes};
-use crate::console::commands::Keymap;
-use crate::console::{Styles, TerminalLook, Theme};
+use crate::commands::Keymap;
+use crate::look::{Styles, TerminalLook, Theme};
 
 /// The configuration of a console.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,7 @@ impl Settings {
     fn of(config: Config, keys: Keymap, themes: Vec<Theme>) -> Self {
         let theme = chosen(&config.theme, &themes);
         let terminal = TerminalLook {
-            colours: crate::console::Colours::True,
+            colours: crate::look::Colours::True,
             ascii: false,
         };
         Settings {

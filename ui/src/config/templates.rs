@@ -3,8 +3,9 @@
 use super::fields::{Config, FIELDS, sections};
 use super::keys::{EDIT, MAIN};
 use super::themes::BUILT_IN;
-use crate::console::commands::{BINDINGS, Binding, KEY_NAMES, Keymap, Scope};
-use crate::console::{Colour, Role, Theme};
+use crate::commands::KEY_NAMES;
+use crate::commands::{BINDINGS, Binding, Keymap, Scope};
+use crate::look::{Colour, Role, Theme};
 
 /// Returns the names of the built-in themes.
 pub(crate) fn theme_names() -> Vec<String> {

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use super::folder::{self, ConfigFolder};
 use super::source::{ConfigError, ConfigSource, unknown};
-use crate::console::{Colour, Paint, Rgb, Role, Theme};
+use crate::look::{Colour, Paint, Rgb, Role, Theme};
 
 /// The built-in themes, as files.
 pub const BUILT_IN: [(&str, &str); 3] = [

@@ -14,16 +14,15 @@ use rustix::process::{self, Signal as Kill};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, sleep_until, timeout};
 
-use super::Options;
 use super::burst;
 use super::core::Console;
-use super::effect::{ConsoleEvent, Effect};
-use super::files;
 use super::native::Native;
 use super::pace::{Due, Pace};
+use super::perform;
 use super::terminal::TerminalScreen;
-use super::theme::TerminalLook;
 use crate::config;
+use crate::look::TerminalLook;
+use crate::model::{ConsoleEvent, Effect, Options};
 
 /// Text that is pasted comes as keys that are less than this apart; nobody types so fast.
 const TOGETHER: Duration = Duration::from_millis(10);
@@ -243,7 +242,7 @@ impl App {
         self.pace.touched(Instant::now());
         let mut effects = VecDeque::from(self.console.handle(event));
         while let Some(effect) = effects.pop_front() {
-            match files::perform(effect) {
+            match perform::for_files(effect) {
                 Ok(answer) => effects.extend(self.console.handle(answer)),
                 Err(Effect::Quit) => return Ok(LoopStep::Leave),
                 Err(Effect::Suspend) => return Ok(LoopStep::Suspend),

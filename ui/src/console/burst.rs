@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crossterm::event::{Event as Input, KeyCode, KeyEventKind, KeyModifiers};
 
-use super::effect::ConsoleEvent;
+use crate::model::ConsoleEvent;
 
 /// So many signs at once are no typing, even over a slow connection.
 const MANY: usize = 12;

@@ -1,7 +1,7 @@
 //! Whether a key may answer a question: it is another one than the key that asked, and
 //! it was pressed once the question was there to be read.
 
-use super::commands::Key;
+use crate::commands::Key;
 
 /// How the dialog on top came there.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,48 +3,54 @@
 use divisi::session::{Session, Snapshot};
 use ratatui::buffer::Buffer;
 
-use super::demo::Demo;
-use super::effect::{self, ConsoleEvent, Effect, SessionNews};
-use super::model::Model;
-use super::theme::TerminalLook;
+use super::state::ConsoleState;
 use super::update::update;
-use super::{Options, panels};
+use super::{draw, flow, perform};
 use crate::config::Settings;
+use crate::dialogs::Dialog;
+use crate::look::TerminalLook;
+use crate::model::{ConsoleEvent, DemoState, Effect, Model, Options, SessionNews};
 
 /// A console on some session, drawn wherever the caller wants.
 pub struct Console {
     session: Box<dyn Session>,
-    model: Model,
+    state: ConsoleState,
 }
 
 impl Console {
     /// A console that shows the session as of now.
     pub fn new(mut session: Box<dyn Session>, options: &Options, look: TerminalLook) -> Self {
-        let model = Model::new(session.snapshot(), options, look);
-        Console { session, model }
+        let state = ConsoleState::new(session.snapshot(), options, look);
+        Console { session, state }
     }
 
     /// Takes what is configured, at the start.
     pub fn configure(&mut self, settings: Settings) {
-        self.model.configure(settings);
+        self.state.model.configure(settings);
     }
 
     /// What is drawn.
     pub fn model(&self) -> &Model {
-        &self.model
+        &self.state.model
+    }
+
+    /// What lies over the panels, the last on top.
+    pub fn dialogs(&self) -> &[Dialog] {
+        &self.state.dialogs
     }
 
     /// Takes the event in and does what it asks of the session; what it asks of the
     /// terminal is given back.
     pub fn handle(&mut self, event: ConsoleEvent) -> Vec<Effect> {
         let mut left = Vec::new();
-        let mut wanted = update(&mut self.model, event);
+        let mut wanted = update(&mut self.state, event);
         // An answer of the session may want something in turn.
         while !wanted.is_empty() {
             let mut next = Vec::new();
             for effect in wanted {
-                match effect::perform(effect, self.session.as_mut()) {
-                    Ok(answer) => next.extend(update(&mut self.model, answer)),
+                match perform::for_session(effect, self.session.as_mut()) {
+                    Ok(answer) => next.extend(update(&mut self.state, answer)),
+                    Err(Effect::Picture) => left.extend(draw::pictures(&self.state)),
                     Err(effect) => left.push(effect),
                 }
             }
@@ -55,7 +61,7 @@ impl Console {
 
     /// What was drawn has come to the screen: only what is seen can be answered.
     pub fn seen(&mut self) {
-        self.model.consent.see();
+        self.state.consent.see();
     }
 
     /// Asks the session for news; whether the picture may differ now.
@@ -63,18 +69,18 @@ impl Console {
         let mut spans = Vec::new();
         let lost = self.session.drain_spans(&mut spans);
         let mut snapshot = self.session.snapshot();
-        rest(&mut self.model.snapshot, &snapshot);
-        let now = std::mem::replace(&mut snapshot.now, self.model.snapshot.now);
-        let same = snapshot == self.model.snapshot && lost == self.model.lost_spans;
+        rest(&mut self.state.model.snapshot, &snapshot);
+        let now = std::mem::replace(&mut snapshot.now, self.state.model.snapshot.now);
+        let same = snapshot == self.state.model.snapshot && lost == self.state.model.lost_spans;
         snapshot.now = now;
-        let differs = self.model.flows_until(snapshot.now, !spans.is_empty());
-        let stood = self.model.demo.as_ref().map(Demo::stands);
+        let differs = flow::differs(&self.state.model, snapshot.now, !spans.is_empty());
+        let stood = self.state.model.demo.as_ref().map(DemoState::stands);
         self.handle(ConsoleEvent::News(Box::new(SessionNews {
             snapshot,
             spans,
             lost,
         })));
-        !same || differs || stood != self.model.demo.as_ref().map(Demo::stands)
+        !same || differs || stood != self.state.model.demo.as_ref().map(DemoState::stands)
     }
 
     /// Asks the session for spans and the time alone, which come with every frame;
@@ -83,16 +89,16 @@ impl Console {
         let mut spans = Vec::new();
         let lost = self.session.drain_spans(&mut spans);
         let now = self.session.now();
-        let differs = self.model.flows_until(now, !spans.is_empty())
-            || lost != self.model.lost_spans
-            || now < self.model.snapshot.now;
+        let differs = flow::differs(&self.state.model, now, !spans.is_empty())
+            || lost != self.state.model.lost_spans
+            || now < self.state.model.snapshot.now;
         self.handle(ConsoleEvent::Spans { now, spans, lost });
         differs
     }
 
     /// Draws the whole screen.
     pub fn draw(&self, buffer: &mut Buffer) {
-        panels::draw(&self.model, buffer);
+        draw::draw(&self.state, buffer);
     }
 }
 

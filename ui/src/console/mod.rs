@@ -1,70 +1,33 @@
-//! The terminal console: events change a model, the model is drawn.
+//! The terminal console: events change a state, the state is drawn.
 //!
-//! `update` takes events into the [`model::Model`] and says what is to be done
-//! (`effect`); `panels` and `dialogs` draw it without a lock, a clock or I/O. Only
-//! `app` and `terminal` know time and the terminal. Every command is in one table,
-//! [`commands::BINDINGS`].
+//! `update` takes events into a [`state::ConsoleState`] and returns the effects that are
+//! wanted; `draw` draws it without a lock, a clock or I/O. Only `app` and `terminal` know
+//! time and the terminal.
 
-pub(crate) mod actions;
+mod answers;
 mod app;
-mod braille;
 mod burst;
-mod change;
-mod checks;
-pub mod commands;
-mod condition;
 mod consent;
 mod core;
-pub mod demo;
-mod dialogs;
-mod edit;
-mod effect;
-pub mod files;
-pub mod format;
-mod layout;
-mod load;
-pub mod model;
+mod draw;
+mod flow;
 pub mod native;
 mod pace;
-mod painter;
-mod panels;
-pub mod picture;
+mod perform;
 mod reports;
-mod scope;
-mod severity;
-mod streams;
+mod stack;
+mod state;
 mod terminal;
-mod theme;
-mod timeline;
 mod update;
-mod what_if;
-mod window;
 
 pub use app::run;
-pub use checks::long as check_words;
-pub use condition::Condition;
 pub use core::Console;
-pub use effect::{ConsoleEvent, Effect};
-pub use layout::{LayoutRow, PanelLayout};
-pub use load::words as load_words;
-pub use panels::{gpu_words, lint_texts};
-pub use severity::Severity;
-pub use theme::{
-    Colour, Colours, Paint, Rgb, Role, Styles, TerminalLook, Theme, colours, contrast,
-};
-pub use window::measured as measured_window;
+pub use perform::for_files;
 
-/// How the console starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// No command may change what the engine does.
-    pub read_only: bool,
-    /// Take the mouse at the start.
-    pub mouse: bool,
-    /// The program's name in the header.
-    pub title: String,
-    /// A user's layouts, beside the built-in ones.
-    pub layouts: Vec<PanelLayout>,
-    /// Begin with a demonstration.
-    pub demo: Option<demo::Wanted>,
-}
+pub use crate::layout::{LayoutRow, Panel, PanelLayout};
+pub use crate::look::{
+    Colour, Colours, Paint, Rgb, Role, Styles, TerminalLook, Theme, colours, contrast, picture,
+};
+pub use crate::model::{ConsoleEvent, DemoStage, Effect, Options, Wanted};
+pub use crate::panels::lint_texts;
+pub use crate::text::{Severity, format};

@@ -11,37 +11,8 @@ use std::process::{Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
-use super::effect::ConsoleEvent;
-
-/// What is to be chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePick {
-    /// Where to write; otherwise, what to read.
-    pub save: bool,
-    /// Where to begin.
-    pub folder: PathBuf,
-    /// What it is called to begin with.
-    pub name: String,
-}
-
-/// Whether there is a desktop that can show a dialog to whoever sits here.
-pub fn is_offered() -> bool {
-    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let socket = runtime.is_some_and(|r| r.join("bus").exists());
-    has_desktop(
-        |name| env::var_os(name).is_some_and(|v| !v.is_empty()),
-        socket,
-    )
-}
-
-/// The same from which variables are set and whether the session bus has its socket at
-/// the usual place. A dialog over ssh would open on a screen far away.
-pub fn has_desktop(set: impl Fn(&str) -> bool, socket: bool) -> bool {
-    let far = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].into_iter();
-    let screen = set("DISPLAY") || set("WAYLAND_DISPLAY");
-    let bus = set("DBUS_SESSION_BUS_ADDRESS") || socket;
-    screen && bus && !far.into_iter().any(set)
-}
+use crate::files::FilePick;
+use crate::model::ConsoleEvent;
 
 type PendingPick = Pin<Box<dyn Future<Output = ConsoleEvent> + Send>>;
 

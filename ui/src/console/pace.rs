@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::model::Model;
+use super::flow;
+use crate::model::Model;
 
 /// Between looks at everything else while something happens.
 const LOOK: Duration = Duration::from_millis(100);
@@ -68,7 +69,7 @@ impl Pace {
         }
         self.frame = Duration::from_secs(1) / model.settings.config.frames.max(1);
         let calm = now.saturating_duration_since(self.changed) >= CALM;
-        let wait = match model.flow() {
+        let wait = match flow::column_time(model) {
             _ if calm => IDLE,
             Some(cell) => cell.min(LOOK).max(self.frame),
             None => LOOK.max(self.frame),

@@ -5,80 +5,92 @@ use std::time::Duration;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use divisi::session::{Command, EditPreview, Play, ReloadState, Setup, Snapshot};
+use divisi::session::{Command, EditPreview, Play, ReloadState, ReloadView, Setup, Snapshot};
 use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
-use super::actions;
-use super::change;
-use super::commands::Key;
-use super::demo;
-use super::dialogs::{self, Dialog};
-use super::effect::{ConsoleEvent, Effect, SessionNews};
-use super::format;
-use super::layout;
-use super::model::{Model, Panel};
-use super::timeline::Timeline;
+use super::state::ConsoleState;
+use super::{answers, stack};
+use crate::actions;
+use crate::commands::Key;
+use crate::dialogs::{self, Dialog, ReloadSteps};
+use crate::layout::Panel;
+use crate::model::{ConsoleEvent, Effect, Model, SessionNews};
+use crate::text::format;
+use crate::view::SetupEdit;
+use crate::view::timeline::Timeline;
+use crate::{demo, panels};
 
 /// Time that goes back by less has not been set back.
 const SET_BACK: Duration = Duration::from_millis(100);
 
-/// Takes one event into the model.
-pub fn update(model: &mut Model, event: ConsoleEvent) -> Vec<Effect> {
-    let before = dialogs::top(model);
-    let mut effects = take(model, event);
-    effects.extend(change::question(model));
-    if dialogs::top(model) != before {
-        model.consent.ask();
+/// Takes one event into the state.
+pub fn update(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
+    let before = state.top();
+    let mut effects = take(state, event);
+    effects.extend(state.play_if_begun());
+    effects.extend(question(&mut state.model));
+    if state.top() != before {
+        state.consent.ask();
     }
     effects
 }
 
-fn take(model: &mut Model, event: ConsoleEvent) -> Vec<Effect> {
+/// Asks about what is staged now, where that has not been done.
+fn question(model: &mut Model) -> Option<Effect> {
+    let setup = model.edit.as_mut().and_then(SetupEdit::question)?;
+    Some(Effect::Preview(Box::new(setup)))
+}
+
+fn take(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
+    let model = &mut state.model;
     match event {
-        ConsoleEvent::Key(key) if key.kind != KeyEventKind::Release => return on_key(model, &key),
+        ConsoleEvent::Key(key) if key.kind != KeyEventKind::Release => {
+            return on_key(state, &key);
+        }
         ConsoleEvent::Key(_) => {}
-        ConsoleEvent::Paste(text) => on_paste(model, &text),
+        ConsoleEvent::Paste(text) => on_paste(state, &text),
         ConsoleEvent::HungUp => return actions::hung_up(model),
-        ConsoleEvent::Mouse(mouse) => on_mouse(model, &mouse),
+        ConsoleEvent::Mouse(mouse) => on_mouse(state, &mouse),
         ConsoleEvent::Resize(width, height) => model.area = Rect::new(0, 0, width, height),
         ConsoleEvent::Spans { now, spans, lost } => on_spans(model, now, spans, lost),
         ConsoleEvent::News(news) => {
-            let mut effects = on_news(model, *news);
-            effects.extend(demo::on_news(model));
+            let mut effects = on_news(state, *news);
+            effects.extend(state.play());
             return effects;
         }
-        ConsoleEvent::Previewed(about, preview) => on_preview(model, &about, &preview),
+        ConsoleEvent::Previewed(about, preview) => on_preview(state, &about, &preview),
         ConsoleEvent::Arranged(about, arranged) => actions::arranged(model, &about, arranged),
         // Whoever goes on is told; the console leaves.
         ConsoleEvent::Accepted(Command::KeepServing) => return vec![Effect::Quit],
-        ConsoleEvent::Accepted(command) => on_accepted(model, &command),
+        ConsoleEvent::Accepted(command) => on_accepted(state, &command),
         ConsoleEvent::Refused(reason) => {
             model.say(reason.as_str(), true);
             demo::refused(model, &reason);
         }
         ConsoleEvent::Configured(settings) => actions::configured(model, settings),
-        ConsoleEvent::Wrote(wrote) => actions::wrote(model, wrote),
-        ConsoleEvent::Looked(looked) => return actions::looked(model, looked),
-        ConsoleEvent::Read(path, text) => return actions::read(model, &path, text),
-        ConsoleEvent::Picked(picked) => return actions::picked(model, picked),
+        ConsoleEvent::Wrote(wrote) => answers::wrote(state, wrote),
+        ConsoleEvent::Looked(looked) => return answers::looked(state, looked),
+        ConsoleEvent::Read(path, text) => return answers::read(state, &path, text),
+        ConsoleEvent::Picked(picked) => return answers::picked(state, picked),
     }
     Vec::new()
 }
 
-fn on_key(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
-    model.message = None;
-    model.consent.press(Key::of(key));
+fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Vec<Effect> {
+    state.model.message = None;
+    state.consent.press(Key::of(key));
     // These two mean the same whatever lies on top.
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Char('c') if control => return actions::interrupt(model),
+        KeyCode::Char('c') if control => return interrupt(state),
         KeyCode::Char('z') if control => return vec![Effect::Suspend],
         _ => {}
     }
-    if let Some(effects) = dialogs::on_key(model, key) {
+    if let Some(effects) = stack::on_key(state, key) {
         return effects;
     }
+    let model = &mut state.model;
     if actions::streams::on_key(model, key) {
         return Vec::new();
     }
@@ -87,21 +99,34 @@ fn on_key(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
         return Vec::new();
     }
     match model.settings.keys.find(key, model.key_context()) {
-        Some(binding) => actions::run(model, binding),
+        Some(binding) => state.run(binding),
         None => back_out(model, key),
     }
 }
 
-/// Text goes where text can be typed, and is never taken for keys.
-fn on_paste(model: &mut Model, text: &str) {
-    let line = dialogs::one_line(text);
-    let taken = match model.dialogs.last_mut() {
-        Some(dialog) => dialog.on_paste(&line),
-        None => actions::streams::on_paste(model, &line),
+/// `Ctrl-C`: asks as `q` does, whatever lies on top, and never answers.
+fn interrupt(state: &mut ConsoleState) -> Vec<Effect> {
+    let asked = state.dialogs.last().and_then(|d| d.body().leaves_by());
+    let Some(key) = asked else {
+        let leave = actions::quit(&mut state.model);
+        return state.follow(leave);
     };
-    model.message = None;
+    let text = format!("Ctrl-C does not answer: {key} leaves, Esc stays");
+    state.model.say(text, true);
+    Vec::new()
+}
+
+/// Text goes where text can be typed, and is never taken for keys.
+fn on_paste(state: &mut ConsoleState, text: &str) {
+    let line = dialogs::one_line(text);
+    let taken = match state.dialogs.last_mut() {
+        Some(dialog) => dialog.body_mut().on_paste(&line),
+        None => actions::streams::on_paste(&mut state.model, &line),
+    };
+    state.model.message = None;
     if !taken {
-        model.say("pasted text is not taken for keys: nothing was done", true);
+        let text = "pasted text is not taken for keys: nothing was done";
+        state.model.say(text, true);
     }
 }
 
@@ -119,11 +144,13 @@ fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
+fn on_mouse(state: &mut ConsoleState, mouse: &MouseEvent) {
+    let free = state.dialogs.is_empty();
+    let model = &mut state.model;
     let at = Position::new(mouse.column, mouse.row);
-    let screen = layout::arrange(model.area, model);
+    let screen = panels::arrange(model.area, model);
     let hit = screen.and_then(|s| s.panels.into_iter().find(|(_, r)| r.contains(at)));
-    let (Some((panel, place)), true) = (hit, model.dialogs.is_empty()) else {
+    let (Some((panel, place)), true) = (hit, free) else {
         return;
     };
     let streams = panel == Panel::Streams && model.edit.is_none();
@@ -141,37 +168,43 @@ fn on_mouse(model: &mut Model, mouse: &MouseEvent) {
     }
 }
 
-fn on_preview(model: &mut Model, about: &Setup, preview: &Result<EditPreview, String>) {
-    if let Some(edit) = &mut model.edit {
+fn on_preview(state: &mut ConsoleState, about: &Setup, preview: &Result<EditPreview, String>) {
+    if let Some(edit) = &mut state.model.edit {
         edit.answered(about, preview);
     }
-    dialogs::previewed(model, about, preview);
+    // Whatever asked about this setup is told, and nobody else.
+    for dialog in &mut state.dialogs {
+        dialog.body_mut().previewed(about, preview);
+    }
 }
 
-fn on_news(model: &mut Model, news: SessionNews) -> Vec<Effect> {
+fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
+    let model = &mut state.model;
     on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
-    if before.matrix.frame() != model.snapshot.matrix.frame() {
-        on_frame(model);
-    }
     let reload = model.snapshot.reload.clone();
-    if let Some(reload) = reload.filter(|r| Some(r) != before.reload.as_ref()) {
-        on_reload(model, &reload);
+    let otherwise = serves_otherwise(&before, &model.snapshot);
+    if before.matrix.frame() != model.snapshot.matrix.frame() {
+        on_frame(state);
     }
-    match serves_otherwise(&before, &model.snapshot) {
-        true => ask_again(model),
+    if let Some(reload) = reload.filter(|r| Some(r) != before.reload.as_ref()) {
+        on_reload(state, &reload);
+    }
+    match otherwise {
+        true => ask_again(state),
         false => Vec::new(),
     }
 }
 
 /// Other devices or members than before, as of another server: what was staged or is
 /// being compared is about places that are no more.
-fn on_frame(model: &mut Model) {
+fn on_frame(state: &mut ConsoleState) {
+    state.dialogs.retain(|d| !d.body().is_of_frame());
+    let model = &mut state.model;
     let frame = model.snapshot.matrix.frame();
     let cursor = &mut model.cursor;
     cursor.device = cursor.device.min(frame.devices.len().saturating_sub(1));
     cursor.member = cursor.member.min(frame.members.len().saturating_sub(1));
-    model.dialogs.retain(|d| !d.is_of_frame());
     if model.edit.take().is_some() {
         model.say("other devices or members: what was staged is dropped", true);
     }
@@ -185,15 +218,13 @@ fn serves_otherwise(before: &Snapshot, now: &Snapshot) -> bool {
 }
 
 /// What was said of setups was against something that no longer runs.
-fn ask_again(model: &mut Model) -> Vec<Effect> {
-    if let Some(edit) = &mut model.edit {
+fn ask_again(state: &mut ConsoleState) -> Vec<Effect> {
+    if let Some(edit) = &mut state.model.edit {
         edit.ask_again();
     }
-    let compared = model.dialogs.iter().filter_map(|d| match d {
-        Dialog::Compare(compare) => Some(compare.setup.clone()),
-        _ => None,
-    });
-    compared.map(|s| Effect::Preview(Box::new(s))).collect()
+    let compared = state.dialogs.iter().filter_map(|d| d.body().compared());
+    let previews = compared.map(|setup| Effect::Preview(Box::new(setup.clone())));
+    previews.collect()
 }
 
 fn on_spans(model: &mut Model, now: Duration, spans: Vec<Span>, lost: u64) {
@@ -208,25 +239,22 @@ fn on_spans(model: &mut Model, now: Duration, spans: Vec<Span>, lost: u64) {
     model.timeline.extend(spans);
 }
 
-fn on_reload(model: &mut Model, reload: &divisi::session::ReloadView) {
+fn on_reload(state: &mut ConsoleState, reload: &ReloadView) {
     match &reload.state {
         ReloadState::Running => {}
         ReloadState::Done => {
-            model
-                .dialogs
-                .retain(|d| !matches!(d, Dialog::Reload { .. }));
-            model.say(
-                format!("reload done in {}", format::duration(reload.elapsed)),
-                false,
-            );
+            state.dialogs.retain(|d| !matches!(d, Dialog::Reload(_)));
+            let text = format!("reload done in {}", format::duration(reload.elapsed));
+            state.model.say(text, false);
         }
         ReloadState::Failed(reason) => {
-            model.say(format!("reload failed: {reason}"), true);
+            state.model.say(format!("reload failed: {reason}"), true);
         }
     }
 }
 
-fn on_accepted(model: &mut Model, command: &Command) {
+fn on_accepted(state: &mut ConsoleState, command: &Command) {
+    let model = &mut state.model;
     if matches!(command, Command::Play(Play::Seek(_))) {
         // The recording gives what came before that moment once more.
         model.timeline = Timeline::default();
@@ -236,7 +264,7 @@ fn on_accepted(model: &mut Model, command: &Command) {
         model.edit = None;
         model.change.terms = terms.unwrap_or(model.change.terms);
         let over = |d: &Dialog| matches!(d, Dialog::Compare(_) | Dialog::History(_));
-        model.dialogs.retain(|d| !over(d));
+        state.dialogs.retain(|d| !over(d));
     }
     let reloads = matches!(
         command,
@@ -248,7 +276,7 @@ fn on_accepted(model: &mut Model, command: &Command) {
     );
     if reloads && !is_of_demo(model, command) {
         let before = model.snapshot.reload.clone();
-        model.dialogs.push(Dialog::Reload { before });
+        state.dialogs.push(Dialog::Reload(ReloadSteps { before }));
     }
     match command {
         Command::ClearLatency => model.cleared = model.snapshot.now,
@@ -269,6 +297,6 @@ fn on_accepted(model: &mut Model, command: &Command) {
 /// Whether the demonstration asked for this: its steps show in the footer, and a dialog
 /// would hide what is to be seen.
 fn is_of_demo(model: &Model, command: &Command) -> bool {
-    let asked = model.demo.as_ref().is_some_and(demo::Demo::has_asked);
+    let asked = model.demo.as_ref().is_some_and(|demo| demo.asked);
     asked && matches!(command, Command::Apply(..))
 }

@@ -3,7 +3,8 @@
 use divisi::allocation::Matrix;
 use divisi::session::{Session, Terms};
 
-use crate::console::actions::{self, LineFront};
+use crate::actions;
+use crate::actions::LineFront;
 
 /// What a line came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 mod desk;
 mod run;
 mod watch;
-pub mod words;
 
 pub use desk::{LineAnswer, LineDesk};
 pub use run::run;

@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::desk::LineDesk;
 use super::watch::Watcher;
 use crate::config::{HangUp, Settings};
-use crate::console::Options;
+use crate::model::Options;
 
 /// Between looks at the session: twice a second.
 const LOOK: Duration = Duration::from_millis(500);

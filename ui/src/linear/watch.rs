@@ -7,8 +7,9 @@ use divisi::session::{
     LogEntry, Probation, ProbationState, ReloadState, SearchState, SearchView, Snapshot,
 };
 
-use super::words;
-use crate::console::{Condition, Severity, format, lint_texts};
+use crate::panels::lint_texts;
+use crate::text::status as words;
+use crate::text::{Condition, Severity, format};
 
 /// What was said so far.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use clap::ValueEnum;
 use divisi::session::remote::ServerName;
 
 use super::values::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
+use crate::commands::Key;
 use crate::config::time;
-use crate::console::commands::Key;
-use crate::console::demo::DemoStage;
+use crate::model::DemoStage;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServeArgs {

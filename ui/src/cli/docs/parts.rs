@@ -6,9 +6,9 @@ use clap::{Arg, Command, CommandFactory};
 
 use crate::cli::args::CommandLine;
 use crate::cli::{keys, man};
+use crate::commands::{BINDINGS, Binding, Keymap, LINES};
 use crate::config::{self, Config, FIELDS};
 use crate::console::Role;
-use crate::console::commands::{BINDINGS, Binding, Keymap, LINES};
 
 /// The program's commands, a section each.
 pub(crate) fn commands() -> String {

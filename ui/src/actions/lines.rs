@@ -1,0 +1,334 @@
+//! What commands do as lines: words in, lines out.
+
+use divisi::allocation::{Cell, InvalidMatrix, Matrix, WorkerChange};
+use divisi::ensemble::PolicyKind;
+use divisi::session::{Command, EditPreview, Session, Setup, Slowdown, Snapshot, Terms};
+use thiserror::Error;
+
+use super::arguments::{
+    self, Argument, NamedDevice, NamedMember, OnOff, RecordTo, SampleBound, WishedLoad,
+    WrittenEntry,
+};
+use super::requests;
+use crate::commands::{LINES, LineForm};
+use crate::config::nearest;
+use crate::text::format;
+use crate::text::status as words;
+
+/// What lines act on: the session, and what was staged by lines before.
+pub struct LineFront<'a> {
+    /// The session.
+    pub session: &'a mut dyn Session,
+    /// What it shows.
+    pub shown: &'a Snapshot,
+    /// The matrix that is staged.
+    pub staged: &'a mut Option<Matrix>,
+    /// What `apply probation` asks.
+    pub terms: Terms,
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// The program is to end.
+    pub leave: bool,
+}
+
+/// Why a line was not done.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum LineError {
+    /// No command is called so.
+    #[error("no command `{name}`{} (help lists all)", meant(.near))]
+    Unknown {
+        /// What was said.
+        name: String,
+        /// What was probably meant.
+        near: Option<&'static str>,
+    },
+    /// Nothing may be changed; holds the command.
+    #[error("read-only: cannot {0}")]
+    ReadOnly(&'static str),
+    /// Too few words or too many.
+    #[error("{}", usage(.name, .takes))]
+    Words {
+        /// The command.
+        name: &'static str,
+        /// What comes after it.
+        takes: &'static str,
+    },
+    /// A word says nothing that was expected; holds what was.
+    #[error("{0}")]
+    Argument(String),
+    /// The staged matrix would not be valid.
+    #[error(transparent)]
+    Matrix(#[from] InvalidMatrix),
+    /// There is nothing to compare or apply.
+    #[error("nothing is staged: set DEVICE MEMBER SIZE stages")]
+    NothingStaged,
+    /// No search has found a matrix.
+    #[error("no search has found a matrix yet")]
+    NothingFound,
+    /// No worker is interfered with.
+    #[error("nothing is proposed")]
+    NothingProposed,
+    /// The session refused it; holds its words.
+    #[error("{0}")]
+    Refused(String),
+}
+
+fn meant(near: &Option<&str>) -> String {
+    near.map_or(String::new(), |n| format!("; did you mean `{n}`?"))
+}
+
+fn usage(name: &str, takes: &str) -> String {
+    format!("expected: {name} {takes}").trim_end().to_owned()
+}
+
+impl LineError {
+    /// No command is called `name`.
+    pub(super) fn unknown(name: &str) -> Self {
+        LineError::Unknown {
+            name: name.to_owned(),
+            near: nearest(name, LINES.iter().map(|l| l.command.name)),
+        }
+    }
+}
+
+/// The words after a command's name.
+#[derive(Clone, Copy)]
+pub struct LineWords<'a> {
+    form: &'static LineForm,
+    words: &'a [&'a str],
+}
+
+impl<'a> LineWords<'a> {
+    /// The words after the name of a command of this form.
+    pub(super) fn new(form: &'static LineForm, words: &'a [&'a str]) -> Self {
+        LineWords { form, words }
+    }
+
+    fn wrong(&self) -> LineError {
+        LineError::Words {
+            name: self.form.command.name,
+            takes: self.form.takes,
+        }
+    }
+
+    /// So many words, neither more nor fewer.
+    fn exactly<const N: usize>(&self) -> Result<[&'a str; N], LineError> {
+        self.words.try_into().map_err(|_| self.wrong())
+    }
+
+    fn none(&self) -> Result<(), LineError> {
+        self.exactly::<0>().map(drop)
+    }
+
+    fn one<A: Argument>(&self, shown: &Snapshot) -> Result<A, LineError> {
+        let [word] = self.exactly()?;
+        read(word, shown)
+    }
+
+    /// A number of words in these bounds.
+    fn between(&self, least: usize, most: usize) -> Result<&'a [&'a str], LineError> {
+        let right = (least..=most).contains(&self.words.len());
+        if right {
+            Ok(self.words)
+        } else {
+            Err(self.wrong())
+        }
+    }
+}
+
+fn read<A: Argument>(word: &str, shown: &Snapshot) -> Result<A, LineError> {
+    A::read(word, shown).map_err(LineError::Argument)
+}
+
+type Said = Result<Vec<String>, LineError>;
+
+impl LineFront<'_> {
+    /// Asks the session.
+    fn send(&mut self, command: Command) -> Said {
+        let sent = self.session.command(command);
+        sent.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
+        Ok(vec!["taken".into()])
+    }
+
+    /// What is staged, with the settings that run.
+    fn setup(&self) -> Result<Setup, LineError> {
+        let staged = self.staged.clone().ok_or(LineError::NothingStaged)?;
+        Ok(self.shown.setup().with_matrix(staged))
+    }
+}
+
+/// A command that takes no words and asks the session for something.
+pub(super) fn plain(front: &mut LineFront<'_>, words: LineWords<'_>, command: Command) -> Said {
+    words.none()?;
+    front.send(command)
+}
+
+pub(super) fn help(_: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    let lines = LINES.iter().map(|line| {
+        let name = format!("{} {}", line.command.name, line.takes);
+        format!("{}: {}", name.trim_end(), line.help)
+    });
+    Ok(lines.collect())
+}
+
+pub(super) fn status(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    Ok(words::status(front.shown))
+}
+
+pub(super) fn quit(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    front.leave = true;
+    Ok(Vec::new())
+}
+
+pub(super) fn set(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let [device, member, size] = words.exactly()?;
+    let shown = front.shown;
+    let NamedDevice(device) = read(device, shown)?;
+    let NamedMember(member) = read(member, shown)?;
+    let WrittenEntry(size) = read(size, shown)?;
+    let cell = Cell { device, member };
+    let staged = front.staged.as_ref().unwrap_or(&shown.matrix);
+    *front.staged = Some(staged.with(cell, size)?);
+    let size = size.map_or("no worker".into(), |s| format!("batches of {s}"));
+    Ok(vec![format!(
+        "staged: {}: {size}",
+        words::cell(shown, cell)
+    )])
+}
+
+pub(super) fn unstage(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    *front.staged = None;
+    Ok(vec!["nothing is staged".into()])
+}
+
+pub(super) fn apply(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let terms = match words.words {
+        [] => None,
+        ["probation"] => Some(front.terms),
+        _ => return Err(words.wrong()),
+    };
+    let setup = front.setup()?;
+    let said = front.send(requests::apply(setup, terms))?;
+    // Only what the session has taken is staged no longer.
+    *front.staged = None;
+    Ok(said)
+}
+
+pub(super) fn apply_best(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    let best = requests::best(front.shown).cloned();
+    let best = best.ok_or(LineError::NothingFound)?;
+    front.send(requests::matrix(front.shown, best))
+}
+
+pub(super) fn apply_proposal(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    let proposal = front.shown.proposal.as_ref();
+    let matrix = proposal.ok_or(LineError::NothingProposed)?.matrix.clone();
+    front.send(requests::matrix(front.shown, matrix))
+}
+
+pub(super) fn search(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let order = arguments::search(words.between(0, 2)?).map_err(LineError::Argument)?;
+    front.send(Command::StartSearch(order))
+}
+
+pub(super) fn load(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let WishedLoad(pattern) = words.one(front.shown)?;
+    front.send(requests::load(pattern))
+}
+
+pub(super) fn policy(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let policy: PolicyKind = words.one(front.shown)?;
+    front.send(requests::policy(front.shown, policy))
+}
+
+pub(super) fn target(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let target = arguments::target(words.between(1, 2)?).map_err(LineError::Argument)?;
+    front.send(Command::SetTarget(target))
+}
+
+pub(super) fn vote(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let [member, vote] = words.exactly()?;
+    let OnOff(votes) = read(vote, front.shown)?;
+    let NamedMember(member) = read(member, front.shown)?;
+    front.send(Command::SetVote(member, votes))
+}
+
+pub(super) fn record(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let RecordTo(path) = words.one(front.shown)?;
+    front.send(path.map_or(Command::StopRecording, Command::StartRecording))
+}
+
+pub(super) fn lose_device(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let NamedDevice(device) = words.one(front.shown)?;
+    front.send(Command::LoseDevice(device))
+}
+
+pub(super) fn regain_device(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let NamedDevice(device) = words.one(front.shown)?;
+    front.send(Command::RegainDevice(device))
+}
+
+pub(super) fn slow_device(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let [device, factor] = words.exactly()?;
+    let NamedDevice(device) = read(device, front.shown)?;
+    let factor: Slowdown = read(factor, front.shown)?;
+    front.send(Command::SlowDevice(device, factor))
+}
+
+pub(super) fn max_inf(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let [device, samples] = words.exactly()?;
+    let NamedDevice(device) = read(device, front.shown)?;
+    let SampleBound(most) = read(samples, front.shown)?;
+    front.send(Command::SetMaxInf(device, most))
+}
+
+pub(super) fn compare(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    let setup = front.setup()?;
+    let preview = front.session.preview(&setup);
+    let preview = preview.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
+    let shown = front.shown;
+    let mut lines: Vec<String> = changes(shown, &preview).collect();
+    if lines.is_empty() {
+        lines.push("nothing changes".into());
+    }
+    lines.extend(preview.settings.iter().cloned());
+    lines.extend(memory(shown, &preview));
+    let paused = preview.paused_members.iter();
+    lines.extend(paused.map(|m| format!("{m} waits for a moment")));
+    let prediction = &preview.prediction;
+    if let (Some(before), Some(after)) = (prediction.before, prediction.after) {
+        let gain = format::gain(before, after).unwrap_or_default();
+        let (before, after) = (before.round(), after.round());
+        lines.push(format!("predicted: {before} to {after} samples/s, {gain}"));
+    }
+    Ok(lines)
+}
+
+fn changes<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {
+    let changed = preview.difference.changed();
+    changed.map(|entry| {
+        let place = words::cell(shown, entry.cell);
+        match entry.change {
+            WorkerChange::Keep(size) => format!("keep {place}, batch {size}"),
+            WorkerChange::Start(size) => format!("start {place}, batch {size}"),
+            WorkerChange::Stop(size) => format!("stop {place}, batch {size}"),
+            WorkerChange::Resize { from, to } => format!("change {place}, batch {from} to {to}"),
+        }
+    })
+}
+
+fn memory<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {
+    let pairs = shown.devices.iter().zip(&preview.memory);
+    let differ = pairs.filter(|(_, (now, after))| now != after);
+    differ.map(|(device, (now, after))| {
+        let (now, after) = (format::bytes(*now), format::bytes(*after));
+        format!("{}: memory {now} to {after}", device.name)
+    })
+}

@@ -1,0 +1,79 @@
+//! What commands do: on the screen to the model, as a line to the session.
+//!
+//! [`table`] pairs every command with its two functions. Those of the screen take what
+//! they are done to from the cursor or ask in a dialog; those of lines read it from words
+//! ([`arguments`]). What both, and the demonstration, ask of the session is made in
+//! [`requests`].
+
+mod arguments;
+mod demo;
+mod devices;
+mod edit;
+mod files;
+mod follow_up;
+mod lines;
+mod looks;
+mod panels;
+pub mod requests;
+mod search;
+mod session;
+mod stage;
+pub mod streams;
+mod table;
+
+pub use edit::arranged;
+pub use follow_up::FollowUp;
+pub use lines::{LineError, LineFront};
+pub use looks::configured;
+pub use panels::{leave_alone, look_at, scroll};
+pub use session::{hung_up, quit};
+pub use stage::{ask, bring_back, stage};
+
+use divisi::session::Command;
+
+use crate::commands::{Binding, CommandInfo, LineForm, NotNow};
+use crate::model::{Effect, Model};
+
+/// Does a command of the screen, or says why it cannot be done.
+pub fn run(model: &mut Model, binding: &Binding) -> FollowUp {
+    if let Err(reason) = model.check(binding) {
+        model.say(reason.to_string(), true);
+        return FollowUp::default();
+    }
+    match table::screen(binding.command) {
+        Some(does) => does(model),
+        None => FollowUp::default(),
+    }
+}
+
+/// Asks the session for what a command came to, as a demonstration gives it.
+///
+/// # Errors
+/// Why the command cannot be done now.
+pub fn give(
+    model: &Model,
+    command: &'static CommandInfo,
+    asked: Command,
+) -> Result<Effect, NotNow> {
+    command.check(command.name, &model.state())?;
+    Ok(Effect::Send(asked))
+}
+
+/// Does what a line says; returns what to answer.
+///
+/// # Errors
+/// No command is called so, its words are not as expected, or it was refused.
+pub fn say(front: &mut LineFront<'_>, line: &str) -> Result<Vec<String>, LineError> {
+    let words: Vec<&str> = line.trim_start_matches(':').split_whitespace().collect();
+    let Some(first) = words.first() else {
+        return Ok(Vec::new());
+    };
+    let (form, taken) = LineForm::named(&words).ok_or_else(|| LineError::unknown(first))?;
+    if form.command.changes && front.read_only {
+        return Err(LineError::ReadOnly(form.command.name));
+    }
+    let Some(does) = table::line(form.command) else {
+        return Ok(Vec::new());
+    };
+    does(front, lines::LineWords::new(form, &words[taken..]))
+}

@@ -1,0 +1,145 @@
+//! Moving among panels, layouts and scopes, and what a member's vote does.
+
+use divisi::session::Command;
+use ratatui::layout::{Position, Rect};
+
+use super::follow_up::FollowUp;
+use super::streams;
+use crate::dialogs::{Dialog, PanelList};
+use crate::layout::Panel;
+use crate::model::Model;
+use crate::panels::cell_at;
+use crate::view::Whose;
+
+/// Focuses a panel.
+pub fn focus(model: &mut Model, panel: Panel) {
+    model.focus = panel;
+}
+
+/// Focuses the panel `step` places on.
+pub fn next(model: &mut Model, step: isize) {
+    model.focus = model.neighbour(step);
+}
+
+/// Shows the focused panel over the whole screen, and back.
+pub fn expand(model: &mut Model) {
+    model.expanded = !model.expanded;
+}
+
+/// Shows the next layout.
+pub fn next_layout(model: &mut Model) {
+    model.arrangement.next();
+    model.expanded = false;
+    model.settle();
+    model.say(format!("layout {}", model.arrangement.name()), false);
+}
+
+/// Lists the panels, to be hidden or shown.
+pub fn list() -> FollowUp {
+    Dialog::Panels(PanelList::default()).into()
+}
+
+/// Where one panel has the whole screen, all come back; whether that was so.
+pub fn leave_alone(model: &mut Model) -> bool {
+    let alone = model.expanded || !model.arrangement.shows(model.focus);
+    model.expanded = false;
+    model.settle();
+    alone
+}
+
+/// A click: the panel has the focus, and in the matrix the entry has the cursor.
+pub fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position) {
+    if model.edit.is_none() {
+        model.focus = panel;
+    }
+    if panel == Panel::Allocation
+        && let Some(cell) = cell_at(model, area, at)
+    {
+        model.cursor = cell;
+        if let Some(edit) = &mut model.edit {
+            edit.settle();
+        }
+    }
+}
+
+/// Takes the member under the cursor out of the vote, or back.
+pub fn vote(model: &Model) -> FollowUp {
+    let member = model.cursor.member;
+    let voting = &model.snapshot.combination.voting;
+    let votes = voting.get(member).copied().unwrap_or(true);
+    Command::SetVote(member, !votes).into()
+}
+
+/// The latency panel shows the next level: ensemble, member, worker.
+pub fn deeper_latency(model: &mut Model) {
+    let (cursor, shown) = (model.cursor, &model.snapshot);
+    let whose = &mut model.scopes.latency;
+    *whose = whose.there(shown).deeper(cursor, shown);
+}
+
+/// The throughput panel shows the next level: rates are counted for members, not for
+/// workers.
+pub fn deeper_throughput(model: &mut Model) {
+    let (cursor, shown) = (model.cursor, &model.snapshot);
+    let whose = &mut model.scopes.throughput;
+    *whose = match whose.there(shown).deeper(cursor, shown) {
+        Whose::Worker(_) => Whose::Ensemble,
+        deeper => deeper,
+    };
+}
+
+/// The panel shows the next of the same level.
+fn step(model: &mut Model, panel: Panel, step: isize) {
+    let shown = &model.snapshot;
+    let whose = match panel {
+        Panel::Latency => &mut model.scopes.latency,
+        _ => &mut model.scopes.throughput,
+    };
+    *whose = whose.there(shown).step(step, shown);
+}
+
+/// Moves in the focused panel, up and down or sideways.
+pub fn shift(model: &mut Model, step: isize, sideways: bool) {
+    match model.focus {
+        Panel::Streams if sideways && model.edit.is_none() => {
+            streams::pan(model, step as f64 / 4.0);
+        }
+        panel @ (Panel::Latency | Panel::Throughput) => self::step(model, panel, step),
+        panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
+        Panel::Allocation => walk(model, step, sideways),
+        Panel::Search | Panel::Streams | Panel::Log | Panel::Members => {}
+    }
+}
+
+/// Moves the view of one panel by `step` rows.
+pub fn scroll(model: &mut Model, panel: Panel, step: isize) {
+    match panel {
+        Panel::Allocation => walk(model, step, false),
+        Panel::Streams => streams::choose(model, step),
+        Panel::Members => walk(model, step, true),
+        Panel::Search => scroll_search(model, step),
+        Panel::Latency | Panel::Throughput => self::step(model, panel, step),
+        Panel::Log => {
+            model.log_back = streams::moved(model.log_back, -step, model.snapshot.log.len())
+        }
+    }
+}
+
+fn walk(model: &mut Model, step: isize, sideways: bool) {
+    let frame = model.snapshot.matrix.frame();
+    let cursor = &mut model.cursor;
+    match sideways {
+        true => cursor.member = streams::moved(cursor.member, step, frame.members.len()),
+        false => cursor.device = streams::moved(cursor.device, step, frame.devices.len()),
+    }
+    if let Some(edit) = &mut model.edit {
+        edit.settle();
+    }
+}
+
+/// Older steps of the search, or newer ones.
+fn scroll_search(model: &mut Model, step: isize) {
+    let search = model.snapshot.search.as_ref();
+    let steps = search.map_or(0, |s| s.progress.accepted.len());
+    model.search_back = streams::moved(model.search_back, -step, steps);
+}

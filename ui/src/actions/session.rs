@@ -1,0 +1,126 @@
+//! What commands do to the session itself: recorded, shared, played, left.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use divisi::session::{Command, Pace, Play, Playback};
+
+use super::follow_up::FollowUp;
+use crate::config::HangUp;
+use crate::dialogs::{Confirm, Dialog, LeaveDialog, Then};
+use crate::model::{Effect, Model};
+
+/// A step back or forward is so long at least.
+const STEP: Duration = Duration::from_secs(5);
+/// And such a part of the recording.
+const PART: u32 = 20;
+/// Slowest and fastest.
+const SPEEDS: (f64, f64) = (1.0 / 64.0, 64.0);
+const LEAVE_DEMO: &str = "End the demonstration and leave the program? Esc alone ends the \
+     demonstration and stays in the console.";
+const LEAVE_STAGED: &str = "Staged changes are not applied. Leave without them?";
+
+/// Stops the program until the shell continues it.
+pub fn suspend() -> FollowUp {
+    Effect::Suspend.into()
+}
+
+/// Takes the right to edit, or lets others have it.
+pub fn take_editing(model: &Model) -> FollowUp {
+    let audience = &model.snapshot.audience;
+    let has = audience.you_edit && audience.editor.is_some();
+    Command::TakeEditing(!has).into()
+}
+
+/// Records to a new file, or ends that.
+pub fn record(model: &Model) -> FollowUp {
+    let shown = &model.snapshot;
+    let command = match &shown.recording {
+        Some(recording) if recording.failed.is_none() => Command::StopRecording,
+        _ => Command::StartRecording(file_name(&shown.ensemble)),
+    };
+    command.into()
+}
+
+/// In the folder that the session runs in; where there is one, a number is added.
+fn file_name(ensemble: &str) -> PathBuf {
+    let plain = |c: char| if c == '/' || c.is_control() { '-' } else { c };
+    let name: String = ensemble.chars().map(plain).collect();
+    PathBuf::from(format!("{name}.divisi"))
+}
+
+/// Plays the recording otherwise.
+pub fn play(model: &Model, other: fn(&Playback) -> Play) -> FollowUp {
+    match &model.snapshot.playback {
+        Some(playback) => Command::Play(other(playback)).into(),
+        None => FollowUp::default(),
+    }
+}
+
+/// Holds the recording, or lets it go on.
+pub fn pause_or_go_on(playback: &Playback) -> Play {
+    Play::Pause(!playback.paused)
+}
+
+/// Half as fast.
+pub fn slower(playback: &Playback) -> Play {
+    Play::Speed(Pace::nearest((playback.speed / 2.0).max(SPEEDS.0)))
+}
+
+/// Twice as fast.
+pub fn faster(playback: &Playback) -> Play {
+    Play::Speed(Pace::nearest((playback.speed * 2.0).min(SPEEDS.1)))
+}
+
+/// A step back.
+pub fn back(playback: &Playback) -> Play {
+    Play::Seek(playback.position.saturating_sub(step(playback)))
+}
+
+/// A step forward.
+pub fn forward(playback: &Playback) -> Play {
+    Play::Seek(playback.position.saturating_add(step(playback)))
+}
+
+fn step(playback: &Playback) -> Duration {
+    STEP.max(playback.length / PART)
+}
+
+/// Leaves, or asks where something would be lost: what this console serves, what is
+/// staged, or a demonstration.
+pub fn quit(model: &mut Model) -> FollowUp {
+    if model.demo.is_some() {
+        return ends("quit", LEAVE_DEMO);
+    }
+    if serves(model) {
+        let leave = LeaveDialog {
+            may_stay: model.snapshot.audience.may_stay,
+            staged: model.has_staged(),
+        };
+        return Dialog::Leave(leave).into();
+    }
+    if model.has_staged() {
+        return ends("quit", LEAVE_STAGED);
+    }
+    Effect::Quit.into()
+}
+
+/// A question whose `y` ends the program.
+fn ends(title: &'static str, text: &str) -> FollowUp {
+    Dialog::Confirm(Confirm::new(title, text, Then::Quit)).into()
+}
+
+/// The engine is this console's own: it ends with it, unless it is handed over.
+fn serves(model: &Model) -> bool {
+    let shown = &model.snapshot;
+    !shown.audience.attached && shown.playback.is_none()
+}
+
+/// Nobody can be asked any more: the options have said what becomes of the engine.
+pub fn hung_up(model: &Model) -> Vec<Effect> {
+    let goes_on = model.settings.config.hang_up == HangUp::Background && serves(model);
+    match goes_on {
+        true => vec![Effect::Send(Command::KeepServing)],
+        false => vec![Effect::Quit],
+    }
+}

@@ -1,0 +1,134 @@
+//! Staged, compared, applied: whatever changes how an ensemble is served goes this way.
+
+use divisi::allocation::Matrix;
+use divisi::session::{Command, Setup};
+
+use super::follow_up::FollowUp;
+use crate::dialogs::{Compare, Confirm, Dialog, Form, HistoryDialog, Then, Voters};
+use crate::model::{Effect, Model, Setting};
+
+/// Asks for the batching policy.
+pub fn policy(model: &Model) -> FollowUp {
+    Dialog::Form(Form::policy(model.setup().policy)).into()
+}
+
+/// Asks for the samples in a segment.
+pub fn segment_size(model: &Model) -> FollowUp {
+    Dialog::Form(Form::segment_size(model.setup().segment_size)).into()
+}
+
+/// Asks for the service objective.
+pub fn target(model: &Model) -> FollowUp {
+    Dialog::Form(Form::target(model.snapshot.target)).into()
+}
+
+/// Asks for the load.
+pub fn load(model: &Model) -> FollowUp {
+    Dialog::Form(Form::load(model.snapshot.load.pattern.as_ref())).into()
+}
+
+/// Asks for the rule, the weights and who votes.
+pub fn combination(model: &Model) -> FollowUp {
+    let setup = model.setup();
+    let names = &setup.matrix.frame().members;
+    Dialog::Voters(Voters::new(&setup.combination, names)).into()
+}
+
+/// Shows what ran before.
+pub fn history() -> FollowUp {
+    Dialog::History(HistoryDialog::default()).into()
+}
+
+/// Stages a setting with the rest; where nothing is being edited it is compared at once.
+pub fn stage(model: &mut Model, setting: Setting) -> FollowUp {
+    let before = model.setup();
+    let setup = setting.of(&before);
+    if setup == before {
+        model.say("that is how it is already", false);
+        return FollowUp::default();
+    }
+    match &mut model.edit {
+        Some(edit) => {
+            edit.stage(setup);
+            model.say("staged: a compares and applies", false);
+            FollowUp::default()
+        }
+        None => ask("change settings", setup),
+    }
+}
+
+/// Shows what `setup` would change, to be applied from there.
+pub fn ask(title: impl Into<String>, setup: Setup) -> FollowUp {
+    let compare = Compare::new(title, setup.clone());
+    FollowUp {
+        dialog: Some(Dialog::Compare(Box::new(compare))),
+        effects: vec![Effect::Preview(Box::new(setup))],
+    }
+}
+
+/// The same of a matrix, the settings as they are.
+pub fn ask_matrix(model: &Model, title: &'static str, matrix: Matrix) -> FollowUp {
+    ask(title, model.snapshot.setup().with_matrix(matrix))
+}
+
+/// Compares what is staged with what runs.
+pub fn compare(model: &mut Model) -> FollowUp {
+    // The same matrix brings retired workers back.
+    let retired = model.snapshot.entries.iter().any(|e| e.retired);
+    if !model.has_staged() && !retired {
+        model.say("nothing is staged: all is as it runs", false);
+        return FollowUp::default();
+    }
+    ask("apply staged changes", model.setup())
+}
+
+/// Compares a setup that ran with what runs; where something is being edited it is staged
+/// too.
+pub fn bring_back(model: &mut Model, number: u64, setup: Setup) -> FollowUp {
+    if model.read_only {
+        model.say("read-only: cannot bring back what ran", true);
+        return FollowUp::default();
+    }
+    if setup == model.snapshot.setup() {
+        model.say(format!("number {number} is what runs"), false);
+        return FollowUp::default();
+    }
+    if let Some(edit) = &mut model.edit {
+        edit.stage(setup.clone());
+    }
+    ask(format!("bring back number {number}"), setup)
+}
+
+/// A question that `y` answers with a command to the session.
+fn asked_first(title: &'static str, text: &str, command: Command) -> FollowUp {
+    let confirm = Confirm::new(title, text, Then::Send(command));
+    Dialog::Confirm(confirm).into()
+}
+
+/// Asks whether to undo.
+pub fn undo() -> FollowUp {
+    let text = "Bring back what ran before the last change, matrix and settings?";
+    asked_first("undo", text, Command::Undo)
+}
+
+/// Asks whether to redo.
+pub fn redo() -> FollowUp {
+    let text = "Run again what the last undo took back?";
+    asked_first("redo", text, Command::Redo)
+}
+
+/// Asks whether to keep what is on probation.
+pub fn keep() -> FollowUp {
+    let text = "Keep what was applied, without watching it any longer?";
+    asked_first(
+        "keep what is on probation",
+        text,
+        Command::EndProbation(true),
+    )
+}
+
+/// Asks whether to roll back what is on probation.
+pub fn roll_back() -> FollowUp {
+    let text = "Roll back what is on probation? What ran before it comes back.";
+    asked_first("roll back", text, Command::EndProbation(false))
+}

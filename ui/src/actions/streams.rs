@@ -1,0 +1,311 @@
+//! Moving through the streams: time, rows, spans.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use divisi::trace::{Span, SpanKind, TraceNames, chrome};
+use ratatui::layout::Rect;
+
+use crate::dialogs;
+use crate::layout::Panel;
+use crate::model::{Effect, Model};
+use crate::panels::{StreamRow, StreamsView, stream_keys, streams_on_screen};
+use crate::view::timeline::TimelineRows;
+use crate::view::{SpanReading, ZOOMS};
+
+/// Keys while the filter is typed; whether it took the key.
+pub fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
+    let streams = &mut model.streams;
+    if !streams.typing || model.focus != Panel::Streams {
+        return false;
+    }
+    match key.code {
+        KeyCode::Esc => {
+            streams.filter.clear();
+            streams.typing = false;
+        }
+        KeyCode::Enter => streams.typing = false,
+        KeyCode::Backspace => drop(streams.filter.pop()),
+        KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+            streams.filter.push(c);
+        }
+        _ => {}
+    }
+    streams.scroll = 0;
+    true
+}
+
+/// Pasted text joins the filter of the rows while it is typed; whether it did.
+pub fn on_paste(model: &mut Model, line: &str) -> bool {
+    let typing = model.streams.typing && model.focus == Panel::Streams;
+    typing && dialogs::pasted(&mut model.streams.filter, line)
+}
+
+/// `Esc`: what was chosen last is let go; false where nothing was.
+pub fn back(model: &mut Model) -> bool {
+    let streams = &mut model.streams;
+    if streams.reading.is_some() {
+        // The picture goes on with the next one.
+        streams.reading = None;
+    } else if !streams.filter.is_empty() {
+        streams.filter.clear();
+    } else {
+        return false;
+    }
+    true
+}
+
+/// Holds the picture, or lets it go on.
+pub fn freeze(model: &mut Model) {
+    match model.streams.frozen {
+        Some(_) => go_live(model),
+        None => model.streams.frozen = Some(model.snapshot.now),
+    }
+}
+
+/// The picture goes on with time.
+pub fn go_live(model: &mut Model) {
+    model.streams.frozen = None;
+    model.streams.reading = None;
+}
+
+/// More or less time; a held picture keeps the moment under the pointer or the cursor,
+/// else the one in the middle.
+pub fn zoom(model: &mut Model, by: isize, pointed: Option<Duration>) {
+    let before = model.streams.length();
+    let zoom = model.streams.zoom.saturating_add_signed(by);
+    model.streams.zoom = zoom.min(ZOOMS.len() - 1);
+    let (Some(end), after) = (model.streams.frozen, model.streams.length()) else {
+        return;
+    };
+    let anchor = pointed.or_else(|| read_at(model, end, before));
+    let anchor = anchor.unwrap_or(end.saturating_sub(before / 2));
+    let right = end.saturating_sub(anchor).as_secs_f64() / before.as_secs_f64();
+    hold(model, anchor + after.mul_f64(right));
+}
+
+/// The middle of what is seen of the span that is read out.
+fn read_at(model: &Model, end: Duration, length: Duration) -> Option<Duration> {
+    let span = &model.streams.reading.as_ref()?.span;
+    let (from, until) = (
+        span.start.max(end.saturating_sub(length)),
+        span.end.min(end),
+    );
+    (from <= until).then(|| from + (until - from) / 2)
+}
+
+/// Holds the picture with its right edge at a moment that there is.
+fn hold(model: &mut Model, end: Duration) {
+    let earliest = model.timeline.earliest().unwrap_or_default();
+    let least = (earliest + model.streams.length()).min(model.snapshot.now);
+    model.streams.frozen = Some(end.clamp(least, model.snapshot.now));
+}
+
+/// So many pictures back or forward; looking back holds the picture.
+pub fn pan(model: &mut Model, pictures: f64) {
+    let step = model.streams.length().mul_f64(pictures.abs());
+    let end = match (model.streams.frozen, pictures < 0.0) {
+        (None, false) => return,
+        (None, true) => model.snapshot.now.saturating_sub(step),
+        (Some(at), true) => at.saturating_sub(step),
+        (Some(at), false) => at + step,
+    };
+    hold(model, end);
+}
+
+/// Shows the oldest that is remembered.
+pub fn oldest(model: &mut Model) {
+    hold(model, Duration::ZERO);
+}
+
+/// Begins to type which rows are shown.
+pub fn filter(model: &mut Model) {
+    model.streams.typing = true;
+}
+
+/// Sorts the rows otherwise.
+pub fn sort(model: &mut Model) {
+    model.streams.order = model.streams.order.next();
+    model.streams.scroll = 0;
+    model.say(format!("rows {}", model.streams.order.words()), false);
+}
+
+/// Chooses the next row or the one before, and reads out what it did at that time.
+pub fn choose(model: &mut Model, step: isize) {
+    let Some((_, view)) = streams_on_screen(model) else {
+        return;
+    };
+    let rows = stream_keys(&view);
+    let first = view.first.min(rows.len().saturating_sub(1));
+    let at = match (view.selected(model), step < 0) {
+        (Some(at), _) => moved(at, step, rows.len()),
+        (None, false) => first,
+        (None, true) => (first + view.room).min(rows.len()).saturating_sub(1),
+    };
+    model.streams.selected = rows.get(at).copied();
+    show_row(model, &view, at);
+    if let (Some(reading), Some(row)) = (&model.streams.reading, view.plan.rows.get(at)) {
+        let before = reading.span.start + Duration::from_nanos(1);
+        let found = last_before(model, &view.plan.places, row, before);
+        read(model, found);
+    }
+}
+
+fn show_row(model: &mut Model, view: &StreamsView, at: usize) {
+    let least = (at + 1).saturating_sub(view.room);
+    model.streams.scroll = view.first.clamp(least, at.max(least));
+}
+
+/// The span after or before the one that is read out, in the chosen row.
+pub fn step(model: &mut Model, on: bool) {
+    let Some((_, view)) = streams_on_screen(model) else {
+        return;
+    };
+    let at = view.selected(model).unwrap_or(view.first);
+    let Some(row) = view.plan.rows.get(at) else {
+        return;
+    };
+    model.streams.selected = Some(row.key());
+    show_row(model, &view, at);
+    let shows = |span: &Span| shows(&view.plan.places, row, span);
+    let found = match &model.streams.reading {
+        Some(reading) if on => model.timeline.next(reading.number, shows),
+        Some(reading) => model.timeline.previous(reading.number, shows),
+        None => {
+            let end = model.streams.end(model.snapshot.now);
+            last_before(model, &view.plan.places, row, end)
+        }
+    };
+    if found.is_none() && model.streams.reading.is_none() {
+        model.say("no span in this row yet", false);
+    }
+    read(model, found);
+}
+
+fn shows(places: &TimelineRows, row: &StreamRow, span: &Span) -> bool {
+    match *row {
+        StreamRow::Lane { at, .. } => places.lane_of(span) == Some(at),
+        StreamRow::Sum { at, .. } => places.sum_of(span) == Some(at),
+    }
+}
+
+fn last_before(
+    model: &Model,
+    places: &TimelineRows,
+    row: &StreamRow,
+    before: Duration,
+) -> Option<(u64, Span)> {
+    let wanted = |span: &Span| span.start < before && shows(places, row, span);
+    model.timeline.previous(u64::MAX, wanted)
+}
+
+/// Reads a span out, and moves the picture so that it shows.
+fn read(model: &mut Model, found: Option<(u64, Span)>) {
+    let Some((number, span)) = found else {
+        return;
+    };
+    let steps = model.timeline.batch_of(number, &span);
+    model.streams.reading = Some(SpanReading {
+        number,
+        span,
+        steps,
+    });
+    let (length, end) = (
+        model.streams.length(),
+        model.streams.end(model.snapshot.now),
+    );
+    let shown = span.start < end && span.end > end.saturating_sub(length);
+    match shown {
+        true => model.streams.frozen = Some(end),
+        false => hold(
+            model,
+            span.start + (span.end - span.start).min(length) / 2 + length / 2,
+        ),
+    }
+}
+
+/// The mouse over the panel; whether that was for the streams to know.
+pub fn on_mouse(model: &mut Model, place: Rect, mouse: &MouseEvent) -> bool {
+    let Some((_, view)) = streams_on_screen(model) else {
+        return false;
+    };
+    let (x, y) = (mouse.column - place.x, mouse.row - place.y);
+    let keys = KeyModifiers::CONTROL | KeyModifiers::SHIFT;
+    let zooms = mouse.modifiers.intersects(keys) || y + 1 == place.height;
+    let pointed = view.cell_at(x).map(|c| view.window.start_of(c));
+    match mouse.kind {
+        MouseEventKind::ScrollUp if zooms => zoom(model, -1, pointed),
+        MouseEventKind::ScrollDown if zooms => zoom(model, 1, pointed),
+        MouseEventKind::ScrollUp => scroll(model, &view, -1),
+        MouseEventKind::ScrollDown => scroll(model, &view, 1),
+        MouseEventKind::Down(MouseButton::Left) => click(model, &view, x, y),
+        _ => return false,
+    }
+    true
+}
+
+fn scroll(model: &mut Model, view: &StreamsView, step: isize) {
+    model.streams.scroll = moved(model.streams.scroll, step, view.plan.rows.len());
+}
+
+fn click(model: &mut Model, view: &StreamsView, x: u16, y: u16) {
+    let Some(row) = view.row_at(y) else {
+        return;
+    };
+    model.streams.selected = Some(row.key());
+    let Some(cell) = view.cell_at(x) else {
+        return;
+    };
+    let (from, until) = (view.window.start_of(cell), view.window.start_of(cell + 1));
+    let here = model.timeline.within(from, until);
+    let here = here.filter(|(_, s)| shows(&view.plan.places, row, s));
+    let found = here.max_by_key(|(_, s)| weight(s, from, until));
+    read(model, found);
+}
+
+/// Work before waiting, then what has more of the time.
+fn weight(span: &Span, from: Duration, until: Duration) -> (bool, Duration) {
+    let part = span.end.min(until).saturating_sub(span.start.max(from));
+    (span.kind != SpanKind::Wait && !part.is_zero(), part)
+}
+
+/// What is in view, or all that is remembered, as a file for trace viewers.
+pub fn export(model: &mut Model) -> Vec<Effect> {
+    let (from, until) = match model.streams.frozen {
+        Some(end) => (end.saturating_sub(model.streams.length()), end),
+        None => (Duration::ZERO, Duration::MAX),
+    };
+    let mut spans = model.timeline.within(from, until).peekable();
+    if spans.peek().is_none() {
+        drop(spans);
+        model.say("no span to export: start a load with l", true);
+        return Vec::new();
+    }
+    let names = TraceNames {
+        devices: model
+            .snapshot
+            .devices
+            .iter()
+            .map(|d| d.name.as_str())
+            .collect(),
+        members: model
+            .snapshot
+            .members
+            .iter()
+            .map(|m| m.name.as_str())
+            .collect(),
+    };
+    let bytes = chrome(spans.map(|(_, span)| span), &names);
+    let path = PathBuf::from(format!("{}-trace.json", model.snapshot.ensemble));
+    vec![Effect::Write {
+        path,
+        bytes,
+        replace: false,
+    }]
+}
+
+/// The place `step` on among so many.
+pub(super) fn moved(at: usize, step: isize, count: usize) -> usize {
+    at.saturating_add_signed(step).min(count.saturating_sub(1))
+}

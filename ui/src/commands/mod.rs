@@ -1,0 +1,248 @@
+//! The one table of commands: what each is called, its keys, its form as a line, and when
+//! it can be done.
+//!
+//! Keys, palette, help, footer, linear mode, the check of a user's keys, `divisi keys`, the
+//! manual page and the demonstration read it. What a command does is said above this room,
+//! in `actions`, where the compiler holds that none is left out.
+
+mod conditions;
+mod key;
+mod keymap;
+mod table;
+
+pub use conditions::{NotNow, ShownState};
+pub use key::{EXPECTED as KEY_NAMES, Key};
+pub use keymap::{Clash, Keymap};
+pub use table::*;
+
+use divisi::allocation::Cell;
+use divisi::session::{DeviceView, Snapshot};
+
+use crate::layout::Panel;
+
+/// A command: what its keys, its line and its other forms share.
+#[derive(Debug)]
+pub struct CommandInfo {
+    /// The written name in key maps, the palette and linear mode: `apply-best`.
+    pub name: &'static str,
+    /// Changes what the engine does: refused when read-only.
+    pub changes: bool,
+    /// Whether the state allows it, whatever it is done to.
+    when: fn(&ShownState<'_>) -> Result<(), NotNow>,
+    subject: Subject,
+}
+
+/// What a command is done to, and whether that can be done to it.
+#[derive(Debug)]
+enum Subject {
+    /// Nothing that has a place in the matrix.
+    Whole,
+    /// A member, by its column.
+    Member(fn(&Snapshot, usize) -> Result<(), NotNow>),
+    /// A device.
+    Device(fn(&DeviceView) -> Result<(), NotNow>),
+}
+
+const fn command(name: &'static str) -> CommandInfo {
+    CommandInfo {
+        name,
+        changes: false,
+        when: |_| Ok(()),
+        subject: Subject::Whole,
+    }
+}
+
+impl CommandInfo {
+    const fn changing(self) -> Self {
+        CommandInfo {
+            changes: true,
+            ..self
+        }
+    }
+
+    const fn when(self, when: fn(&ShownState<'_>) -> Result<(), NotNow>) -> Self {
+        CommandInfo { when, ..self }
+    }
+
+    const fn to_member(self, check: fn(&Snapshot, usize) -> Result<(), NotNow>) -> Self {
+        let subject = Subject::Member(check);
+        CommandInfo { subject, ..self }
+    }
+
+    const fn to_device(self, check: fn(&DeviceView) -> Result<(), NotNow>) -> Self {
+        let subject = Subject::Device(check);
+        CommandInfo { subject, ..self }
+    }
+
+    /// Whether the state allows it, whatever it is done to.
+    ///
+    /// # Errors
+    /// Why it does not, naming what cannot be done by `title`.
+    pub fn check(&self, title: &'static str, state: &ShownState<'_>) -> Result<(), NotNow> {
+        if self.changes {
+            state.check_rights(title)?;
+        }
+        (self.when)(state)
+    }
+
+    /// Whether it can be done to what is at a place of the matrix.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check_at(&self, shown: &Snapshot, at: Cell) -> Result<(), NotNow> {
+        match (&self.subject, shown.devices.get(at.device)) {
+            (Subject::Member(check), _) => check(shown, at.member),
+            (Subject::Device(check), Some(device)) => check(device),
+            (Subject::Whole, _) | (Subject::Device(_), None) => Ok(()),
+        }
+    }
+}
+
+impl PartialEq for CommandInfo {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for CommandInfo {}
+
+/// Where a command can be reached by its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everywhere.
+    Always,
+    /// While nothing is being edited.
+    Main,
+    /// While this panel has the focus.
+    In(Panel),
+    /// While the matrix is being edited.
+    Edit,
+    /// While a recording is played.
+    Replay,
+    /// During a demonstration.
+    Demo,
+}
+
+/// What decides which keys work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyContext {
+    /// The matrix is being edited.
+    pub editing: bool,
+    /// The panel that has the focus.
+    pub focus: Panel,
+    /// A recording is played.
+    pub playing: bool,
+    /// A demonstration is shown.
+    pub demonstrating: bool,
+}
+
+impl Scope {
+    /// Returns whether its keys mean something now.
+    pub fn is_reachable(self, now: KeyContext) -> bool {
+        match self {
+            Scope::In(panel) => !now.editing && now.focus == panel,
+            other => other.is_offered(now),
+        }
+    }
+
+    /// Returns whether the palette offers its commands now.
+    pub fn is_offered(self, now: KeyContext) -> bool {
+        match self {
+            Scope::Always => true,
+            Scope::Main | Scope::In(_) => !now.editing,
+            Scope::Edit => now.editing,
+            Scope::Replay => !now.editing && now.playing,
+            Scope::Demo => !now.editing && now.demonstrating,
+        }
+    }
+}
+
+/// The keys of a command in one place, and what it is called there.
+#[derive(Debug)]
+pub struct Binding {
+    /// The command.
+    pub command: &'static CommandInfo,
+    /// Where its keys work.
+    pub scope: Scope,
+    /// Its keys, the one to show first.
+    pub keys: &'static [Key],
+    /// One word for the footer; empty: not shown there.
+    pub footer: &'static str,
+    /// Its name in the palette and the help.
+    pub title: &'static str,
+    /// A sentence about what it does.
+    pub help: &'static str,
+}
+
+impl Binding {
+    /// The written name of its command.
+    pub fn name(&self) -> &'static str {
+        self.command.name
+    }
+
+    /// All its keys, as the help writes them.
+    pub fn key_labels(&self, keys: &Keymap) -> String {
+        let labels: Vec<String> = keys.of(self).iter().map(|k| k.label()).collect();
+        labels.join(" ")
+    }
+
+    /// The key to show first; empty where it has none.
+    pub fn key_label(&self, keys: &Keymap) -> String {
+        keys.of(self).first().map_or(String::new(), |k| k.label())
+    }
+
+    /// Returns whether every word of `query` is somewhere in it.
+    pub fn matches(&self, query: &str, keys: &Keymap) -> bool {
+        let (name, keys) = (self.name(), self.key_labels(keys));
+        let text = format!("{} {name} {} {keys}", self.title, self.help).to_lowercase();
+        query
+            .to_lowercase()
+            .split_whitespace()
+            .all(|word| text.contains(word))
+    }
+
+    /// Whether the state allows it, whatever it is done to.
+    ///
+    /// # Errors
+    /// Why it does not, naming the command as it is called here.
+    pub fn check(&self, state: &ShownState<'_>) -> Result<(), NotNow> {
+        self.command.check(self.title, state)
+    }
+}
+
+/// The form of a command as a line.
+#[derive(Debug)]
+pub struct LineForm {
+    /// The command.
+    pub command: &'static CommandInfo,
+    /// What comes after the name.
+    pub takes: &'static str,
+    /// What may be said in place of the name.
+    pub also: &'static [&'static str],
+    /// A sentence about what it does.
+    pub help: &'static str,
+}
+
+impl LineForm {
+    /// Finds the form that the first words of a line name, and how many words that takes;
+    /// of several the longest.
+    pub fn named(words: &[&str]) -> Option<(&'static Self, usize)> {
+        let forms = LINES.iter().flat_map(|form| {
+            let names = [form.command.name].into_iter();
+            names
+                .chain(form.also.iter().copied())
+                .map(move |n| (form, n))
+        });
+        let said = forms.filter_map(|(form, name)| {
+            let name: Vec<&str> = name.split(' ').collect();
+            words.starts_with(&name).then_some((form, name.len()))
+        });
+        said.max_by_key(|(_, taken)| *taken)
+    }
+}
+
+/// Finds the keys of the command called `name` outside of editing, or else in it.
+pub fn named(name: &str, editing: bool) -> Option<&'static Binding> {
+    let right = |b: &&Binding| b.name() == name && (b.scope == Scope::Edit) == editing;
+    BINDINGS.iter().find(right)
+}

@@ -1,0 +1,92 @@
+//! What files and the desktop answered.
+
+use std::path::{Path, PathBuf};
+
+use divisi::session::{Setup, SetupFile};
+
+use super::state::ConsoleState;
+use crate::actions;
+use crate::dialogs::Dialog;
+use crate::files::FolderListing;
+use crate::layout::Panel;
+use crate::model::{Effect, Model};
+use crate::view::SetupEdit;
+
+/// What is at the path that the picker asked about.
+pub fn looked(state: &mut ConsoleState, looked: Result<FolderListing, String>) -> Vec<Effect> {
+    let Some(picker) = state.picker() else {
+        return Vec::new();
+    };
+    let effect = picker.looked(looked);
+    let (folder, hidden) = (picker.folder().cloned(), picker.shows_hidden());
+    let change = &mut state.model.change;
+    change.folder = folder.unwrap_or_else(|| change.folder.clone());
+    change.hidden = hidden;
+    effect.into_iter().collect()
+}
+
+/// The desktop's dialog has ended.
+pub fn picked(state: &mut ConsoleState, picked: Result<Option<PathBuf>, String>) -> Vec<Effect> {
+    let picker = state.picker();
+    picker.and_then(|p| p.picked(picked)).into_iter().collect()
+}
+
+/// A file was read: what it says is staged and compared, and never applied at once.
+pub fn read(state: &mut ConsoleState, path: &Path, text: Result<String, String>) -> Vec<Effect> {
+    let setup = text.and_then(|text| {
+        let setup = parsed(&state.model, &text);
+        setup.map_err(|e| format!("{}: {e}", path.display()))
+    });
+    match setup {
+        Ok(setup) => opened(state, path, setup),
+        Err(why) => {
+            fail(state, why);
+            Vec::new()
+        }
+    }
+}
+
+fn parsed(model: &Model, text: &str) -> Result<Setup, String> {
+    let file = SetupFile::parse(text).map_err(|e| e.to_string())?;
+    // What the file does not say stays as it is staged.
+    let setup = file.setup_for(&model.snapshot.ensemble, &model.setup());
+    setup.map_err(|e| e.to_string())
+}
+
+fn opened(state: &mut ConsoleState, path: &Path, setup: Setup) -> Vec<Effect> {
+    close(state);
+    let model = &mut state.model;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if setup == model.snapshot.setup() && model.edit.is_none() {
+        model.say(format!("{name} is what runs"), false);
+        return Vec::new();
+    }
+    let running = model.snapshot.setup();
+    let edit = model.edit.get_or_insert_with(|| SetupEdit::new(running));
+    edit.stage(setup.clone());
+    model.focus = Panel::Allocation;
+    state.follow(actions::ask(format!("apply {name}"), setup))
+}
+
+/// A file was written, by the picker or somebody else.
+pub fn wrote(state: &mut ConsoleState, wrote: Result<PathBuf, String>) {
+    match wrote {
+        Ok(path) => {
+            close(state);
+            state.model.say(format!("wrote {}", path.display()), false);
+        }
+        Err(why) => fail(state, why),
+    }
+}
+
+fn close(state: &mut ConsoleState) {
+    state.dialogs.retain(|d| !matches!(d, Dialog::Picker(_)));
+}
+
+/// Said where the file was chosen, or over the footer.
+fn fail(state: &mut ConsoleState, why: String) {
+    match state.picker() {
+        Some(picker) => picker.fail(why),
+        None => state.model.say(why, true),
+    }
+}

@@ -1,0 +1,138 @@
+//! What a setup would change against the running one, to be applied by `y`, or on
+//! probation by `g`.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use divisi::session::{Command, EditPreview, Setup};
+
+use super::{DialogBody, DialogReply};
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::panels::what_if;
+use crate::panels::what_if::StyledLine;
+use crate::text::format;
+
+/// A comparison on the screen.
+#[derive(Clone, Debug)]
+pub struct Compare {
+    title: String,
+    /// What is compared, whatever is staged or found meanwhile.
+    pub setup: Setup,
+    scroll: usize,
+    /// What the session says of it, once it has.
+    pub preview: Option<Result<EditPreview, String>>,
+}
+
+impl Compare {
+    /// A comparison of `setup`.
+    pub fn new(title: impl Into<String>, setup: Setup) -> Self {
+        Compare {
+            title: title.into(),
+            setup,
+            scroll: 0,
+            preview: None,
+        }
+    }
+
+    fn draw_keys(&self, inside: &mut Painter<'_>, scrolls: bool) {
+        let y = inside.height().saturating_sub(1);
+        let mut x = 1;
+        if matches!(self.preview, Some(Ok(_))) {
+            let keys = [
+                ("y", Role::Accent),
+                (" apply  ", Role::Dim),
+                ("g", Role::Accent),
+                (" guarded  ", Role::Dim),
+            ];
+            x = inside.pieces(x, y, &keys);
+        }
+        x = inside.pieces(x, y, &[("Esc", Role::Accent), (" back", Role::Dim)]);
+        if scrolls {
+            inside.pieces(x + 2, y, &[("↑ ↓", Role::Accent)]);
+        }
+    }
+
+    fn lines(&self, model: &Model, width: u16) -> Vec<StyledLine> {
+        match &self.preview {
+            None => vec![vec![("comparing …".to_owned(), Role::Dim)]],
+            Some(Err(reason)) => {
+                let wrapped = format::wrap(&format!("✗ cannot be applied: {reason}"), width);
+                wrapped.into_iter().map(|l| vec![(l, Role::Bad)]).collect()
+            }
+            Some(Ok(preview)) => self.preview_lines(preview, model, width),
+        }
+    }
+
+    fn preview_lines(&self, preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
+        let mut lines = vec![what_if::counts(preview, width)];
+        lines.push(what_if::prediction(preview, width));
+        lines.push(Vec::new());
+        let mut changes = what_if::changes(preview, &self.setup.matrix, width);
+        changes.extend(what_if::settings(preview, width));
+        if changes.is_empty() {
+            changes.push(vec![("nothing changes".to_owned(), Role::Dim)]);
+        }
+        lines.append(&mut changes);
+        lines.push(Vec::new());
+        lines.extend(what_if::memory(preview, model, width));
+        lines.push(Vec::new());
+        let (text, role) = what_if::pauses(preview);
+        let wrapped = format::wrap(&text, width);
+        lines.extend(wrapped.into_iter().map(|l| vec![(l, role)]));
+        lines
+    }
+}
+
+impl DialogBody for Compare {
+    /// `y` applies what can be applied, `g` asks for the terms of a probation first.
+    fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
+        let possible = matches!(self.preview, Some(Ok(_)));
+        match key.code {
+            KeyCode::Esc | KeyCode::Char('n' | 'q') => return DialogReply::Close,
+            KeyCode::Char('y') if possible => {
+                return DialogReply::Send(Command::Apply(Box::new(self.setup.clone()), None));
+            }
+            KeyCode::Char('g') if possible => return DialogReply::Guard,
+            KeyCode::Down | KeyCode::Char('j') => self.scroll += 1,
+            KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            _ => {}
+        }
+        DialogReply::Stay
+    }
+
+    /// Draws it in the middle.
+    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
+        let width = pen.width().saturating_sub(2).min(76);
+        let lines = self.lines(model, width.saturating_sub(4));
+        let height = (lines.len() as u16).saturating_add(4).min(pen.height());
+        let mut window = pen.centred(width, height);
+        let mut inside = window.framed(&self.title, true);
+        let room = inside.height().saturating_sub(2);
+        let most = lines.len().saturating_sub(usize::from(room));
+        for (y, line) in lines
+            .iter()
+            .skip(self.scroll.min(most))
+            .take(usize::from(room))
+            .enumerate()
+        {
+            let mut x = 1;
+            for (text, role) in line {
+                x = inside.text(x, y as u16, text, *role);
+            }
+        }
+        self.draw_keys(&mut inside, most > 0);
+    }
+
+    fn is_of_frame(&self) -> bool {
+        true
+    }
+
+    fn compared(&self) -> Option<&Setup> {
+        Some(&self.setup)
+    }
+
+    fn previewed(&mut self, about: &Setup, preview: &Result<EditPreview, String>) {
+        if self.setup == *about {
+            self.preview = Some(preview.clone());
+        }
+    }
+}

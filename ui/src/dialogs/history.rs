@@ -1,0 +1,223 @@
+//! What ran when and how it did; any of it can be brought back.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use divisi::allocation::Difference;
+use divisi::session::{Ran, Setup, Snapshot};
+
+use super::{DialogBody, DialogReply};
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::panels::what_if;
+use crate::panels::what_if::StyledLine;
+use crate::text::format;
+
+/// The list, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryDialog {
+    /// The number of the chosen one: others may come while it is looked at. None is the
+    /// newest.
+    chosen: Option<u64>,
+}
+
+impl HistoryDialog {
+    fn choose(&mut self, shown: &Snapshot, step: isize) {
+        let at = self.at(shown).map_or(0, |(at, _)| at);
+        let last = shown.history.len().saturating_sub(1);
+        let next = at.saturating_add_signed(step).min(last);
+        self.chosen = shown.history.iter().rev().nth(next).map(|r| r.number);
+    }
+
+    /// The chosen one and its place from the newest.
+    fn at<'a>(&self, shown: &'a Snapshot) -> Option<(usize, &'a Ran)> {
+        let newest = || shown.history.iter().rev().enumerate();
+        let chosen = newest().find(|(_, r)| Some(r.number) == self.chosen);
+        chosen.or_else(|| newest().next())
+    }
+
+    /// Of the chosen one against what runs.
+    fn difference(&self, model: &Model, width: u16) -> Vec<StyledLine> {
+        let Some((_, ran)) = self.at(&model.snapshot) else {
+            return Vec::new();
+        };
+        let running = &model.snapshot;
+        let matrices = Difference::between(&running.matrix, &ran.setup.matrix);
+        let changed = matrices.changed();
+        let mut lines: Vec<StyledLine> = changed
+            .map(|c| what_if::change(c, &ran.setup.matrix, width))
+            .collect();
+        lines.extend(settings(running, &ran.setup).map(|t| vec![(t, Role::Warn)]));
+        let what = match lines.is_empty() {
+            true => "it is what runs",
+            false => "bringing it back would change",
+        };
+        // All of why, which the list may have cut.
+        let head = format!("{} · {} · {what}", ran.number, ran.why);
+        let head = format::wrap(&head, width).into_iter();
+        lines.splice(0..0, head.map(|l| vec![(l, Role::Dim)]));
+        lines
+    }
+}
+
+impl DialogBody for HistoryDialog {
+    /// Arrows choose, `Enter` compares with what runs.
+    fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply {
+        let shown = &model.snapshot;
+        match key.code {
+            KeyCode::Esc | KeyCode::Char('q' | 'Y') => return DialogReply::Close,
+            KeyCode::Up | KeyCode::Char('k') => self.choose(shown, -1),
+            KeyCode::Down | KeyCode::Char('j') => self.choose(shown, 1),
+            KeyCode::PageUp => self.choose(shown, -10),
+            KeyCode::PageDown => self.choose(shown, 10),
+            KeyCode::Enter => {
+                let ran = self.at(shown).map(|(_, ran)| ran);
+                return ran.map_or(DialogReply::Stay, |ran| DialogReply::BringBack {
+                    number: ran.number,
+                    setup: Box::new(ran.setup.clone()),
+                });
+            }
+            _ => {}
+        }
+        DialogReply::Stay
+    }
+
+    /// Draws it over most of the screen.
+    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
+        let width = pen.width().saturating_sub(2).min(100);
+        let difference = self.difference(model, width.saturating_sub(4));
+        let rows = model.snapshot.history.len().max(1) as u16;
+        let below = (difference.len() as u16 + 1).min(pen.height() / 2);
+        let height = rows.saturating_add(below + 5).min(pen.height());
+        let mut window = pen.centred(width, height);
+        let mut inside = window.framed("history", true);
+        let Some((at, _)) = self.at(&model.snapshot) else {
+            inside.text(1, 0, "nothing has run yet", Role::Dim);
+            return keys(&mut inside);
+        };
+        let columns = HistoryColumns::of(inside.width());
+        columns.head(&mut inside);
+        let room = usize::from(inside.height().saturating_sub(below + 3)).max(1);
+        let first = (at + 1).saturating_sub(room);
+        let ran = model.snapshot.history.iter().rev().enumerate();
+        for (y, (i, ran)) in ran.skip(first).take(room).enumerate() {
+            columns.row(&mut inside, y as u16 + 1, ran, i == at, model);
+        }
+        let under = inside.height().saturating_sub(below + 1);
+        for (y, line) in difference.iter().take(usize::from(below)).enumerate() {
+            let mut x = 1;
+            for (text, role) in line {
+                x = inside.text(x, under + y as u16, text, *role);
+            }
+        }
+        keys(&mut inside);
+    }
+}
+
+/// What differs beside the matrix, in words.
+fn settings(running: &Snapshot, setup: &Setup) -> impl Iterator<Item = String> {
+    let policy = (running.policy != setup.policy)
+        .then(|| format!("~ policy: {} → {}", running.policy, setup.policy));
+    let segment = (running.segment_size != setup.segment_size).then(|| {
+        let (now, then) = (running.segment_size, setup.segment_size);
+        format!("~ segment size: {now} → {then}")
+    });
+    let (now, then) = (&running.combination, &setup.combination);
+    let rule = (now.rule != then.rule)
+        .then(|| format!("~ rule: {} → {}", now.rule.name(), then.rule.name()));
+    let weights = (now.weights != then.weights).then(|| "~ other weights".to_owned());
+    let heated = now.temperatures != then.temperatures;
+    let heated = heated.then(|| "~ other temperatures".to_owned());
+    let votes = (now.voting != then.voting).then(|| "~ other members vote".to_owned());
+    [policy, segment, rule, weights, heated, votes]
+        .into_iter()
+        .flatten()
+}
+
+fn keys(inside: &mut Painter<'_>) {
+    let keys = [
+        ("Enter", Role::Accent),
+        (" bring back  ", Role::Dim),
+        ("Esc", Role::Accent),
+        (" back  ", Role::Dim),
+        ("↑ ↓", Role::Accent),
+        (" choose", Role::Dim),
+    ];
+    inside.pieces(1, inside.height().saturating_sub(1), &keys);
+}
+
+/// What there is room for, and how wide `why` is.
+struct HistoryColumns {
+    /// p50, failures and accuracy too.
+    all: bool,
+    why: u16,
+}
+
+impl HistoryColumns {
+    fn of(width: u16) -> Self {
+        let all = width >= 70;
+        // The numbers at both sides take the rest.
+        let taken = if all { 59 } else { 24 };
+        let why = width.saturating_sub(taken);
+        HistoryColumns { all, why }
+    }
+
+    fn head(&self, inside: &mut Painter<'_>) {
+        let text = match self.all {
+            true => format!(" {:>3} {:>8} {:>8}  why", "#", "since", "lasted"),
+            false => format!(" {:>2} {:>6}  why", "#", "since"),
+        };
+        let numbers = match self.all {
+            true => "  smp/s   p50   p99  failed  right",
+            false => " smp/s  p99",
+        };
+        let x = inside.text(0, 0, &text, Role::Dim) - 3 + self.why;
+        inside.text(x, 0, numbers, Role::Dim);
+    }
+
+    fn row(&self, inside: &mut Painter<'_>, y: u16, ran: &Ran, chosen: bool, model: &Model) {
+        let sign = if chosen { "▸" } else { " " };
+        let x = inside.text(0, y, sign, Role::Accent);
+        let running = ran.until.is_none();
+        let role = if running { Role::Strong } else { Role::Text };
+        let x = inside.text(x, y, &self.times(ran, model), role);
+        let why = format::fit(&ran.why, self.why);
+        inside.text(x, y, &why, role);
+        inside.text(x + self.why, y, &self.numbers(ran), role);
+        if chosen {
+            inside.restyle(1, y, inside.width().saturating_sub(2), Role::Cursor);
+        }
+    }
+
+    fn times(&self, ran: &Ran, model: &Model) -> String {
+        let lasted = ran
+            .until
+            .unwrap_or(model.snapshot.now)
+            .saturating_sub(ran.from);
+        let (from, lasted) = (clock(ran.from), clock(lasted));
+        match self.all {
+            true => format!("{:>3} {from:>8} {lasted:>8}  ", ran.number),
+            false => format!("{:>2} {from:>6}  ", ran.number),
+        }
+    }
+
+    fn numbers(&self, ran: &Ran) -> String {
+        let did = &ran.did;
+        let time = |micros: Option<u64>| micros.map_or("–".to_owned(), format::millis);
+        let rate = format::short(did.samples_per_s);
+        let right = did.accuracy.map_or("–".to_owned(), format::percent);
+        let (p50, p99) = (time(did.p50), time(did.p99));
+        match self.all {
+            true => format!("{rate:>7}{p50:>6}{p99:>6}{:>8}{right:>7}", did.failed),
+            false => format!("{rate:>6}{p99:>5}"),
+        }
+    }
+}
+
+/// Time since the start: `0:42`, `1:05:09`.
+fn clock(time: std::time::Duration) -> String {
+    let all = time.as_secs();
+    let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}

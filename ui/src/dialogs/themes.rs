@@ -1,0 +1,93 @@
+//! The choice of a theme, which is worn while it is looked at.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::{DialogBody, DialogReply};
+use crate::config::Settings;
+use crate::look::{Painter, Role, Theme};
+use crate::model::Model;
+
+/// What each theme shows of itself.
+const SAMPLE: [(&str, Role); 6] = [
+    ("text ", Role::Text),
+    ("accent ", Role::Accent),
+    ("dim ", Role::Dim),
+    ("good ", Role::Good),
+    ("warn ", Role::Warn),
+    ("bad", Role::Bad),
+];
+
+/// The choice's state.
+#[derive(Clone, Debug)]
+pub struct Themes {
+    chosen: usize,
+    /// What comes back on `Esc`.
+    before: Theme,
+}
+
+impl Themes {
+    /// Begins with the theme in force.
+    pub fn new(settings: &Settings) -> Self {
+        let at = settings.themes.iter().position(|t| *t == settings.theme);
+        Themes {
+            chosen: at.unwrap_or(0),
+            before: settings.theme.clone(),
+        }
+    }
+
+    fn choose(&mut self, model: &mut Model, step: isize) {
+        let last = model.settings.themes.len().saturating_sub(1);
+        self.chosen = self.chosen.saturating_add_signed(step).min(last);
+        if let Some(theme) = model.settings.themes.get(self.chosen).cloned() {
+            model.settings.wear(theme);
+        }
+    }
+}
+
+impl DialogBody for Themes {
+    /// Arrows choose and show, `Enter` keeps, `Esc` brings back what was.
+    fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply {
+        match key.code {
+            KeyCode::Esc | KeyCode::Char('q') => {
+                model.settings.wear(self.before.clone());
+                return DialogReply::Close;
+            }
+            KeyCode::Enter => {
+                let name = model.settings.theme.name.clone();
+                let text = format!("theme {name}; to keep it: theme = \"{name}\" in config.toml");
+                model.say(text, false);
+                return DialogReply::Close;
+            }
+            KeyCode::Up | KeyCode::Char('k') => self.choose(model, -1),
+            KeyCode::Down | KeyCode::Char('j') => self.choose(model, 1),
+            _ => {}
+        }
+        DialogReply::Stay
+    }
+
+    /// Draws it in the middle.
+    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
+        let themes = &model.settings.themes;
+        let width = pen.width().saturating_sub(2).min(48);
+        let mut window = pen.centred(width, themes.len() as u16 + 6);
+        let mut inside = window.framed("theme", true);
+        for (i, theme) in themes.iter().enumerate() {
+            let (sign, role) = match i == self.chosen {
+                true => ("●", Role::Strong),
+                false => ("○", Role::Text),
+            };
+            let pieces = [(sign, Role::Accent), (" ", role), (&theme.name, role)];
+            inside.pieces(1, i as u16, &pieces);
+        }
+        inside.pieces(1, themes.len() as u16 + 1, &SAMPLE);
+        let keys = [
+            ("↑ ↓", Role::Accent),
+            (" choose   ", Role::Dim),
+            ("Enter", Role::Accent),
+            (" take   ", Role::Dim),
+            ("Esc", Role::Accent),
+            (" back", Role::Dim),
+        ];
+        inside.pieces(1, inside.height().saturating_sub(1), &keys);
+    }
+}

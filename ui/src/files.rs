@@ -1,0 +1,164 @@
+//! Files and folders of the user: listed, read, written.
+
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use divisi::reading;
+
+use crate::replace::replace_file;
+
+/// Names tried before giving up.
+const MOST: usize = 10_000;
+/// Files of a folder that are listed; who has more types the name.
+const MOST_LISTED: usize = 5_000;
+
+/// A folder's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderListing {
+    /// Its whole path.
+    pub path: PathBuf,
+    /// Folders first, then by name; hidden ones too.
+    pub items: Vec<FolderItem>,
+    /// Files that are not listed since there are too many.
+    pub left_out: usize,
+    /// The file in it that was asked about, where it was no folder, and whether it is
+    /// there.
+    pub about: Option<(String, bool)>,
+    /// The desktop has a dialog of its own.
+    pub desktop: bool,
+}
+
+/// One file of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderItem {
+    /// Its name.
+    pub name: String,
+    /// It is a folder.
+    pub folder: bool,
+    /// Its size; none where that cannot be told.
+    pub bytes: Option<u64>,
+}
+
+/// What is at `path`; `~` is the home folder. Of a file, or what is not there yet, the
+/// folder that it is in.
+///
+/// # Errors
+/// Neither it nor its folder can be read: the path and why.
+pub fn look(path: &Path) -> Result<FolderListing, String> {
+    let path = at_home(path);
+    let whole = std::path::absolute(&path).unwrap_or(path);
+    if whole.is_dir() {
+        return list(&whole, None);
+    }
+    let (Some(folder), Some(name)) = (whole.parent(), whole.file_name()) else {
+        return Err(format!("expected a file, found {}", whole.display()));
+    };
+    let about = (name.to_string_lossy().into_owned(), whole.exists());
+    list(folder, Some(about))
+}
+
+fn at_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+fn list(path: &Path, about: Option<(String, bool)>) -> Result<FolderListing, String> {
+    let wrong = |e: io::Error| format!("cannot read {}: {e}", path.display());
+    // `a/../b` and links, as a person would name it.
+    let path = path.canonicalize().map_err(wrong)?;
+    let mut all = fs::read_dir(&path).map_err(wrong)?;
+    let mut items: Vec<FolderItem> = all.by_ref().flatten().take(MOST_LISTED).map(item).collect();
+    items.sort_by(|a, b| (!a.folder, &a.name).cmp(&(!b.folder, &b.name)));
+    Ok(FolderListing {
+        path,
+        items,
+        left_out: all.count(),
+        about,
+        desktop: has_dialog(),
+    })
+}
+
+fn item(entry: fs::DirEntry) -> FolderItem {
+    // Through a link: who opens it opens what it leads to.
+    let facts = fs::metadata(entry.path()).ok();
+    FolderItem {
+        name: entry.file_name().to_string_lossy().into_owned(),
+        folder: facts.as_ref().is_some_and(fs::Metadata::is_dir),
+        bytes: facts.filter(fs::Metadata::is_file).map(|f| f.len()),
+    }
+}
+
+/// A file's text.
+///
+/// # Errors
+/// It cannot be read, or is no text of a reasonable size: the path and why.
+pub fn read(path: &Path) -> Result<String, String> {
+    reading::text(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+/// Writes a file and gives where it is. Without `replace` one that is there stays, and
+/// the new one is called `name-2`, `name-3`, ….
+///
+/// # Errors
+/// It cannot be written: the path and why.
+pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, String> {
+    let wrong = |e: io::Error| format!("cannot write {}: {e}", path.display());
+    if replace {
+        replace_file(path, bytes).map_err(wrong)?;
+        return Ok(path.to_owned());
+    }
+    for number in 1..=MOST {
+        let name = numbered(path, number);
+        match OpenOptions::new().write(true).create_new(true).open(&name) {
+            Ok(mut file) => return file.write_all(bytes).map(|()| name).map_err(wrong),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(wrong(e)),
+        }
+    }
+    Err(format!("cannot write {}: too many like it", path.display()))
+}
+
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path
+        .extension()
+        .map(|e| format!(".{}", e.to_string_lossy()));
+    match number {
+        1 => path.to_owned(),
+        n => path.with_file_name(format!("{stem}-{n}{}", ending.unwrap_or_default())),
+    }
+}
+
+/// What is to be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePick {
+    /// Where to write; otherwise, what to read.
+    pub save: bool,
+    /// Where to begin.
+    pub folder: PathBuf,
+    /// What it is called to begin with.
+    pub name: String,
+}
+
+/// Whether there is a desktop that can show a dialog to whoever sits here.
+fn has_dialog() -> bool {
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let socket = runtime.is_some_and(|r| r.join("bus").exists());
+    has_desktop(
+        |name| env::var_os(name).is_some_and(|v| !v.is_empty()),
+        socket,
+    )
+}
+
+/// The same from which variables are set and whether the session bus has its socket at
+/// the usual place. A dialog over ssh would open on a screen far away.
+pub fn has_desktop(set: impl Fn(&str) -> bool, socket: bool) -> bool {
+    let far = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].into_iter();
+    let screen = set("DISPLAY") || set("WAYLAND_DISPLAY");
+    let bus = set("DBUS_SESSION_BUS_ADDRESS") || socket;
+    screen && bus && !far.into_iter().any(set)
+}

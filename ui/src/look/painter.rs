@@ -1,0 +1,210 @@
+//! Drawing that cannot leave its area: every call is clipped, whatever the size.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::Role;
+use super::styles::Styles;
+use crate::text::format;
+
+/// The eight heights of a bar in one cell, and none.
+pub const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+
+/// An area of the screen; places count from its upper left corner.
+pub struct Painter<'a> {
+    buffer: &'a mut Buffer,
+    area: Rect,
+    styles: &'a Styles,
+}
+
+impl<'a> Painter<'a> {
+    /// A pen for the part of `area` that is on the screen.
+    pub fn new(buffer: &'a mut Buffer, area: Rect, styles: &'a Styles) -> Self {
+        let area = area.intersection(*buffer.area());
+        Painter {
+            buffer,
+            area,
+            styles,
+        }
+    }
+
+    /// Columns.
+    pub fn width(&self) -> u16 {
+        self.area.width
+    }
+
+    /// Rows.
+    pub fn height(&self) -> u16 {
+        self.area.height
+    }
+
+    /// A pen for a part, given in this pen's places.
+    pub fn part(&mut self, x: u16, y: u16, width: u16, height: u16) -> Painter<'_> {
+        let part = Rect {
+            x: self.area.x.saturating_add(x),
+            y: self.area.y.saturating_add(y),
+            width,
+            height,
+        };
+        let area = part.intersection(self.area);
+        Painter::new(self.buffer, area, self.styles)
+    }
+
+    /// A pen for a part in the middle of this one, emptied.
+    pub fn centred(&mut self, width: u16, height: u16) -> Painter<'_> {
+        let (width, height) = (width.min(self.width()), height.min(self.height()));
+        let x = (self.width() - width) / 2;
+        let y = (self.height() - height) / 2;
+        let mut part = self.part(x, y, width, height);
+        part.erase();
+        part
+    }
+
+    /// Writes text, cut at the right edge; gives the column after it.
+    pub fn text(&mut self, x: u16, y: u16, text: &str, role: Role) -> u16 {
+        let after = x.saturating_add(format::width(text));
+        if x >= self.area.width || y >= self.area.height {
+            return after;
+        }
+        let room = self.area.width - x;
+        let style = self.styles.of(role);
+        let (x, y) = (self.area.x + x, self.area.y + y);
+        self.buffer
+            .set_stringn(x, y, text, usize::from(room), style);
+        after
+    }
+
+    /// Writes one sign of one column: what fills pictures, without measuring text.
+    pub fn sign(&mut self, x: u16, y: u16, sign: &str, role: Role) {
+        if x >= self.area.width || y >= self.area.height {
+            return;
+        }
+        let place = (self.area.x + x, self.area.y + y);
+        if let Some(cell) = self.buffer.cell_mut(place) {
+            // Nothing is left of what it covers.
+            cell.reset();
+            cell.set_symbol(sign).set_style(self.styles.of(role));
+        }
+    }
+
+    /// Writes text that ends before column `end`.
+    pub fn text_right(&mut self, end: u16, y: u16, text: &str, role: Role) {
+        self.text(end.saturating_sub(format::width(text)), y, text, role);
+    }
+
+    /// Writes pieces one after the other; gives the column after the last.
+    pub fn pieces(&mut self, mut x: u16, y: u16, pieces: &[(&str, Role)]) -> u16 {
+        for (text, role) in pieces {
+            x = self.text(x, y, text, *role);
+        }
+        x
+    }
+
+    /// Gives cells of one row another style, leaving their text.
+    pub fn restyle(&mut self, x: u16, y: u16, width: u16, role: Role) {
+        let style = self.styles.of(role);
+        let area = self.part(x, y, width, 1).area;
+        self.buffer.set_style(area, style);
+    }
+
+    /// Empties the area.
+    pub fn erase(&mut self) {
+        for position in self.area.positions() {
+            if let Some(cell) = self.buffer.cell_mut(position) {
+                cell.reset();
+            }
+        }
+    }
+
+    /// Puts the same sign into `width` cells of a row.
+    pub fn run(&mut self, x: u16, y: u16, width: u16, sign: &str, role: Role) {
+        for x in x..x.saturating_add(width).min(self.area.width) {
+            self.sign(x, y, sign, role);
+        }
+    }
+
+    /// Only the characters of ASCII are shown.
+    pub fn is_ascii(&self) -> bool {
+        self.styles.ascii
+    }
+
+    /// A title, what is noted beside it, and a rule over the rest of the first row.
+    pub fn ruled(&mut self, title: &str, note: &str, focused: bool) {
+        let end = self.width().saturating_sub(1);
+        let (sign, rule, name) = match focused {
+            true => ("━", Role::Focus, Role::Focus),
+            false => ("─", Role::Border, Role::Strong),
+        };
+        let title = format::fit(title, end.saturating_sub(2));
+        let mut x = self.text(1, 0, &title, name);
+        if !note.is_empty() {
+            x = self.pieces(x, 0, &[(" · ", Role::Dim), (note, Role::Dim)]);
+        }
+        x += 1;
+        self.run(x, 0, end.saturating_sub(x), sign, rule);
+    }
+
+    /// Draws a frame with a title and gives the pen for what is inside.
+    pub fn framed(&mut self, title: &str, focused: bool) -> Painter<'_> {
+        let (w, h) = (self.width(), self.height());
+        if w < 2 || h < 2 {
+            return self.part(0, 0, 0, 0);
+        }
+        let role = if focused { Role::Focus } else { Role::Border };
+        for (y, left, right) in [(0, "╭", "╮"), (h - 1, "╰", "╯")] {
+            self.sign(0, y, left, role);
+            self.run(1, y, w - 2, "─", role);
+            self.sign(w - 1, y, right, role);
+        }
+        for y in 1..h - 1 {
+            self.sign(0, y, "│", role);
+            self.sign(w - 1, y, "│", role);
+        }
+        self.title(title, focused);
+        self.part(1, 1, w - 2, h - 2)
+    }
+
+    fn title(&mut self, title: &str, focused: bool) {
+        let title = format!(" {} ", format::fit(title, self.width().saturating_sub(6)));
+        let role = if focused { Role::Focus } else { Role::Text };
+        self.text(2, 0, &title, role);
+    }
+
+    /// A bar of `share` (0 to 1) over `width` columns, the rest dotted.
+    pub fn meter(&mut self, x: u16, y: u16, width: u16, share: f64, role: Role) {
+        let full = (share.clamp(0.0, 1.0) * f64::from(width)).round() as u16;
+        self.run(x, y, full, "█", role);
+        self.run(x + full, y, width.saturating_sub(full), "░", Role::Dim);
+    }
+
+    /// A column standing on the row `bottom`, `share` (0 to 1) of `height` rows tall.
+    pub fn column(&mut self, x: u16, bottom: u16, height: u16, share: f64, role: Role) {
+        let share = if share.is_finite() {
+            share.clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        let mut eighths = (share * f64::from(height) * 8.0).round() as usize;
+        // What is there but small still shows.
+        if share > 0.0 {
+            eighths = eighths.max(1);
+        }
+        for row in 0..height {
+            let here = eighths.saturating_sub(usize::from(row) * 8).min(8);
+            if here == 0 || row > bottom {
+                return;
+            }
+            self.sign(x, bottom - row, EIGHTHS[here], role);
+        }
+    }
+}
+
+/// One cell's bar for a share of one.
+pub fn bar(share: f64) -> &'static str {
+    let share = if share.is_finite() {
+        share.clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    EIGHTHS[(share * 8.0).round() as usize]
+}

@@ -1,0 +1,103 @@
+//! What an update wants done outside of the model.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use divisi::session::{Arranged, Arrangement, Command, EditPreview, Setup, Snapshot};
+use divisi::trace::Span;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use crate::config::Settings;
+use crate::files::{FilePick, FolderListing};
+use crate::layout::PanelLayout;
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum ConsoleEvent {
+    /// A key went down or repeats.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The mouse did something.
+    Mouse(MouseEvent),
+    /// The terminal went away.
+    HungUp,
+    /// The screen has another size: columns, rows.
+    Resize(u16, u16),
+    /// News from the session.
+    News(Box<SessionNews>),
+    /// Spans and the time alone: what comes with every frame.
+    Spans {
+        /// The session's time.
+        now: Duration,
+        /// Spans since the last look.
+        spans: Vec<Span>,
+        /// Spans lost since the start.
+        lost: u64,
+    },
+    /// What a preview says of the setup that it was asked about, or why there is none.
+    Previewed(Box<Setup>, Result<EditPreview, String>),
+    /// What an arrangement makes of the setup that it was asked about, or why it cannot.
+    Arranged(Box<Setup>, Result<Arranged, String>),
+    /// The session took the command.
+    Accepted(Command),
+    /// The session refused a command; says why.
+    Refused(String),
+    /// A file was written, or why not.
+    Wrote(Result<PathBuf, String>),
+    /// What is configured from now on, or what is wrong with it.
+    Configured(Result<Box<Settings>, String>),
+    /// What is at a path: a folder's files, or a file's place.
+    Looked(Result<FolderListing, String>),
+    /// A file's text, or why it cannot be read.
+    Read(PathBuf, Result<String, String>),
+    /// What was chosen in the desktop's own dialog, if anything, or why it cannot ask.
+    Picked(Result<Option<PathBuf>, String>),
+}
+
+/// What the session showed.
+#[derive(Clone, Debug)]
+pub struct SessionNews {
+    /// Its state.
+    pub snapshot: Snapshot,
+    /// Spans since the last news.
+    pub spans: Vec<Span>,
+    /// Spans lost since the start.
+    pub lost: u64,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send a command to the session.
+    Send(Command),
+    /// Ask the session what a setup would change.
+    Preview(Box<Setup>),
+    /// Ask the session for several changes of a setup's matrix at once, where they fit.
+    Arrange(Box<Setup>, Arrangement),
+    /// See what is at a path.
+    Look(PathBuf),
+    /// Read a file.
+    Read(PathBuf),
+    /// Let the desktop's own dialog choose a file.
+    Pick(FilePick),
+    /// End that dialog.
+    StopPick,
+    /// Write a file; where it must not replace one, a free name beside it is taken.
+    Write {
+        path: PathBuf,
+        bytes: Vec<u8>,
+        replace: bool,
+    },
+    /// Keep a layout among the user's own.
+    SaveLayout(PanelLayout),
+    /// Take the mouse, or let it go.
+    Mouse(bool),
+    /// Give the terminal back until the program is continued.
+    Suspend,
+    /// Write the screen to files, as it is.
+    Picture,
+    /// Leave.
+    Quit,
+}

@@ -1,0 +1,240 @@
+//! All that is drawn, what happens to it and what it wants done.
+
+mod change;
+mod demo;
+mod effect;
+mod estimate;
+mod figures;
+
+pub use change::{Remembered, Setting};
+pub use demo::{DemoStage, DemoState, Wanted};
+pub use effect::{ConsoleEvent, Effect, SessionNews};
+pub use estimate::{APART, Comparison, CounterLook};
+pub use figures::{Figure, FigureNote, rate};
+
+use std::time::Duration;
+
+use divisi::allocation::{Cell, Matrix};
+use divisi::session::{SearchState, Setup, Snapshot};
+use ratatui::layout::Rect;
+
+use crate::commands::{Binding, KeyContext, NotNow, ShownState};
+use crate::config::Settings;
+use crate::layout::{Panel, PanelArrangement, PanelLayout};
+use crate::look::TerminalLook;
+use crate::text::measured_window;
+use crate::view::timeline::Timeline;
+use crate::view::{Scopes, SetupEdit, Streams};
+
+/// How the console starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// No command may change what the engine does.
+    pub read_only: bool,
+    /// Take the mouse at the start.
+    pub mouse: bool,
+    /// The program's name in the header.
+    pub title: String,
+    /// A user's layouts, beside the built-in ones.
+    pub layouts: Vec<PanelLayout>,
+    /// Begin with a demonstration.
+    pub demo: Option<Wanted>,
+}
+
+/// A line over the footer, there until the next key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FooterMessage {
+    /// What to say.
+    pub text: String,
+    /// Something was refused or failed.
+    pub bad: bool,
+}
+
+/// The console's whole state.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// What the session said last.
+    pub snapshot: Snapshot,
+    /// Spans lost since the start.
+    pub lost_spans: u64,
+    /// When this console last had latencies forgotten.
+    pub cleared: Duration,
+    /// The latest spans.
+    pub timeline: Timeline,
+    /// The screen's size.
+    pub area: Rect,
+    /// Who listens to movements.
+    pub focus: Panel,
+    /// The focused panel has the whole screen.
+    pub expanded: bool,
+    /// The layouts, and the one that is shown.
+    pub arrangement: PanelArrangement,
+    /// Whose latencies and rates are shown.
+    pub scopes: Scopes,
+    /// Steps of the search scrolled back.
+    pub search_back: usize,
+    /// The entry that is looked at.
+    pub cursor: Cell,
+    /// The view of the timeline.
+    pub streams: Streams,
+    /// Lines of the log scrolled back.
+    pub log_back: usize,
+    /// Staged changes, while editing.
+    pub edit: Option<SetupEdit>,
+    /// What was last said in dialogs of change.
+    pub change: Remembered,
+    /// The demonstration under way.
+    pub demo: Option<DemoState>,
+    /// A line over the footer.
+    pub message: Option<FooterMessage>,
+    /// No command may change anything.
+    pub read_only: bool,
+    /// The mouse is ours.
+    pub mouse: bool,
+    /// The program's name in the header.
+    pub title: String,
+    /// What the terminal can show.
+    pub look: TerminalLook,
+    /// What can be configured: keys, theme, options.
+    pub settings: Settings,
+}
+
+impl Model {
+    /// The state at the start.
+    pub fn new(snapshot: Snapshot, options: &Options, look: TerminalLook) -> Self {
+        Model {
+            snapshot,
+            lost_spans: 0,
+            cleared: Duration::ZERO,
+            timeline: Timeline::default(),
+            area: Rect::default(),
+            focus: Panel::Allocation,
+            expanded: false,
+            arrangement: PanelArrangement::new(&options.layouts),
+            scopes: Scopes::default(),
+            search_back: 0,
+            cursor: Cell {
+                device: 0,
+                member: 0,
+            },
+            streams: Streams::default(),
+            log_back: 0,
+            edit: None,
+            change: Remembered::default(),
+            demo: None,
+            message: None,
+            read_only: options.read_only,
+            mouse: options.mouse,
+            title: options.title.clone(),
+            look,
+            settings: Settings::default().seen_with(look),
+        }
+    }
+
+    /// Takes what is configured.
+    pub fn configure(&mut self, settings: Settings) {
+        self.look = settings.look();
+        let (before, now) = (&self.settings.config, &settings.config);
+        if before.layouts != now.layouts {
+            self.arrangement.take(&now.layouts);
+        }
+        if before.layout != now.layout {
+            self.arrangement.choose(&now.layout);
+        }
+        // What was typed since goes before what the file said all along.
+        if before.terms != now.terms {
+            self.change.terms = now.terms;
+        }
+        self.settings = settings;
+    }
+
+    /// Says something over the footer.
+    pub fn say(&mut self, text: impl Into<String>, bad: bool) {
+        let text = text.into();
+        self.message = Some(FooterMessage { text, bad });
+    }
+
+    /// What decides which keys work.
+    pub fn key_context(&self) -> KeyContext {
+        KeyContext {
+            editing: self.edit.is_some(),
+            focus: self.focus,
+            playing: self.snapshot.playback.is_some(),
+            demonstrating: self.demo.is_some(),
+        }
+    }
+
+    /// What decides whether a command can be done, whatever it is done to.
+    pub fn state(&self) -> ShownState<'_> {
+        ShownState {
+            snapshot: &self.snapshot,
+            read_only: self.read_only,
+        }
+    }
+
+    /// Whether a command can be done now to what is under the cursor.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check(&self, binding: &Binding) -> Result<(), NotNow> {
+        binding.check(&self.state())?;
+        binding.command.check_at(&self.snapshot, self.cursor)
+    }
+
+    /// Whether its keys mean something now.
+    pub fn reaches(&self, binding: &Binding) -> bool {
+        binding.scope.is_reachable(self.key_context())
+    }
+
+    /// Over how long the latencies of now are.
+    pub fn window(&self) -> Duration {
+        measured_window(&self.snapshot, self.cleared)
+    }
+
+    /// A search runs or is paused.
+    pub fn searching(&self) -> bool {
+        let state = self.snapshot.search.as_ref().map(|s| &s.state);
+        matches!(state, Some(SearchState::Running | SearchState::Paused))
+    }
+
+    /// The matrix to draw: the staged one while editing.
+    pub fn matrix(&self) -> &Matrix {
+        self.edit
+            .as_ref()
+            .map_or(&self.snapshot.matrix, |e| e.staged())
+    }
+
+    /// Staged changes would be lost.
+    pub fn has_staged(&self) -> bool {
+        let changed = |e: &SetupEdit| *e.setup() != self.snapshot.setup();
+        self.edit.as_ref().is_some_and(changed)
+    }
+
+    /// What is staged, or what runs where nothing is being edited.
+    pub fn setup(&self) -> Setup {
+        let staged = self.edit.as_ref().map(|e| e.setup().clone());
+        staged.unwrap_or_else(|| self.snapshot.setup())
+    }
+
+    /// Lets a focus that has lost its place go to the first panel that has one.
+    pub fn settle(&mut self) {
+        if !self.arrangement.shows(self.focus) {
+            self.focus = self.neighbour(1);
+        }
+    }
+
+    /// Returns the panel `step` places on among those shown, round and round.
+    pub fn neighbour(&self, step: isize) -> Panel {
+        let shown = self.arrangement.panels();
+        let beside = |p: &Panel| match step > 0 {
+            true => p.index() > self.focus.index(),
+            false => p.index() < self.focus.index(),
+        };
+        let (first, last) = (shown.first(), shown.last());
+        let next = match step > 0 {
+            true => shown.iter().find(|p| beside(p)).or(first),
+            false => shown.iter().rfind(|p| beside(p)).or(last),
+        };
+        next.copied().unwrap_or(self.focus)
+    }
+}

@@ -1,0 +1,100 @@
+//! What a device is like, at the right of its row: how busy, how full, or gone.
+
+use divisi::session::DeviceView;
+
+use super::columns::{MatrixColumns, Side};
+use crate::look::{Painter, Role};
+use crate::text::format;
+
+/// The names of the columns.
+pub fn names(inside: &mut Painter<'_>, y: u16, columns: MatrixColumns) {
+    let x = columns.side_start();
+    match columns.side {
+        Side::Narrow => inside.text(x, y, " busy  mem", Role::Dim),
+        Side::Middle => inside.text(x, y, "  busy copy  mem", Role::Dim),
+        Side::Wide => {
+            inside.text_right(x + 20, y, "copy", Role::Dim);
+            inside.text_right(x + 31, y, "memory", Role::Dim);
+            inside.text_right(x + 41, y, "of", Role::Dim);
+            inside.text(x + 2, y, "busy", Role::Dim)
+        }
+    };
+}
+
+/// One device.
+pub fn draw(inside: &mut Painter<'_>, y: u16, view: &DeviceView, columns: MatrixColumns) {
+    let x = columns.side_start();
+    match columns.side {
+        _ if view.lost => lost(inside, y, x),
+        Side::Narrow | Side::Middle => narrow(inside, y, view, x, columns.side),
+        Side::Wide => wide(inside, y, view, x + 2),
+    }
+}
+
+fn lost(inside: &mut Painter<'_>, y: u16, x: u16) {
+    inside.text(x + 1, y, "✗ lost", Role::Bad);
+}
+
+fn memory_share(view: &DeviceView) -> f64 {
+    match view.memory_bytes {
+        0 => 0.0,
+        size => view.memory_booked as f64 / size as f64,
+    }
+}
+
+fn busy_role(view: &DeviceView) -> Role {
+    if view.busy > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    }
+}
+
+/// Copying that takes longer than computing holds the device up.
+fn copy_role(view: &DeviceView) -> Role {
+    if view.copying > view.busy && view.copying > 0.05 {
+        Role::Warn
+    } else {
+        Role::Text
+    }
+}
+
+fn memory_role(view: &DeviceView) -> Role {
+    if memory_share(view) > 0.95 {
+        Role::Warn
+    } else {
+        Role::Text
+    }
+}
+
+fn narrow(inside: &mut Painter<'_>, y: u16, view: &DeviceView, x: u16, side: Side) {
+    let x = x + u16::from(side == Side::Middle);
+    let mut x = inside.text(x + 1, y, &format::percent(view.busy), busy_role(view));
+    if side == Side::Middle {
+        x = inside.text(x + 1, y, &format::percent(view.copying), copy_role(view));
+    }
+    // Told once, at the first device of the space.
+    match view.shares_memory_of {
+        None => inside.text(
+            x + 1,
+            y,
+            &format::percent(memory_share(view)),
+            memory_role(view),
+        ),
+        Some(_) => inside.text(x + 1, y, "   ″", Role::Dim),
+    };
+}
+
+fn wide(inside: &mut Painter<'_>, y: u16, view: &DeviceView, x: u16) {
+    inside.meter(x, y, 8, view.busy, Role::Accent);
+    inside.text(x + 9, y, &format::percent(view.busy), busy_role(view));
+    inside.text(x + 14, y, &format::percent(view.copying), copy_role(view));
+    if view.shares_memory_of.is_some() {
+        inside.text_right(x + 29, y, "″", Role::Dim);
+        inside.text_right(x + 39, y, "shared", Role::Dim);
+        return;
+    }
+    let booked = format::bytes(view.memory_booked);
+    inside.text_right(x + 29, y, &booked, memory_role(view));
+    inside.text_right(x + 39, y, &format::bytes(view.memory_bytes), Role::Dim);
+}

@@ -1,0 +1,249 @@
+//! Under the matrix: queues and rates of members, then what there is to say.
+
+use divisi::ensemble::PolicyKind;
+use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, ReloadState};
+
+use super::columns::MatrixColumns;
+use super::{entry, staged};
+use crate::commands::APPLY_PROPOSAL;
+use crate::layout::Panel;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::panels::{header, keys, lints, proposal};
+use crate::text::{Severity, checks, format, gpu};
+
+type StyledLine = (String, Role);
+
+/// Under the matrix, as far as there is room: queues and rates of members, then words.
+pub fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: MatrixColumns) {
+    if let Some(edit) = &model.edit {
+        return staged::draw(inside, y, model, edit, columns);
+    }
+    let mut words = words(model);
+    let room = inside.height().saturating_sub(y);
+    let urgent = words.iter().filter(|w| urgent(w)).count() as u16;
+    if room >= 2 + urgent.min(1) || urgent == 0 {
+        member_rows(inside, y, model, columns);
+        y += 2;
+        if inside.height().saturating_sub(y) >= 5 {
+            growth(inside, y, model, columns);
+            y += 1;
+        }
+    }
+    let left = inside.height().saturating_sub(y);
+    if left > words.len() as u16 {
+        y += 1;
+    } else if left < words.len() as u16 {
+        words.sort_by_key(|w| !self::urgent(w));
+    }
+    let room = inside.width().saturating_sub(1);
+    for (i, (text, role)) in words.iter().enumerate() {
+        inside.text(0, y + i as u16, &cut(text, room), *role);
+    }
+}
+
+/// A lint that is too long loses words before it loses its keys.
+fn cut(text: &str, room: u16) -> String {
+    let (head, keys) = match text.rsplit_once(" · ") {
+        Some((head, keys)) if text.starts_with(['!', '·']) => (head, keys),
+        _ => return format::fit(text, room),
+    };
+    let taken = format::width(keys).saturating_add(3);
+    match format::width(text) <= room || taken.saturating_add(12) > room {
+        true => format::fit(text, room),
+        false => format!("{} · {keys}", format::fit(head, room - taken)),
+    }
+}
+
+/// Queues and rates, on two lines.
+pub fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
+    member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
+    member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
+}
+
+fn member_row(
+    inside: &mut Painter<'_>,
+    y: u16,
+    name: &str,
+    model: &Model,
+    columns: MatrixColumns,
+    value: impl Fn(&MemberView) -> f64,
+) {
+    inside.text(0, y, name, Role::Dim);
+    for member in columns.members() {
+        if let Some(view) = model.snapshot.members.get(member) {
+            let text = format::short(value(view));
+            inside.text_right(columns.end(member) - 1, y, &text, Role::Dim);
+        }
+    }
+}
+
+/// Samples a second that queues grow by.
+fn growth(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
+    inside.text(0, y, "grows", Role::Dim);
+    for member in columns.members() {
+        if let Some(view) = model.snapshot.members.get(member) {
+            let sign = match view.growth {
+                g if g >= 0.5 => "+",
+                g if g <= -0.5 => "−",
+                _ => "",
+            };
+            let text = format!("{sign}{}", format::short(view.growth.abs()));
+            let role = match lints::grows(view) {
+                true => Role::Warn,
+                false => Role::Dim,
+            };
+            inside.text_right(columns.end(member) - 1, y, &text, role);
+        }
+    }
+}
+
+/// Whether something under the matrix should not be overlooked.
+pub fn is_urgent(model: &Model) -> bool {
+    words(model).iter().any(urgent)
+}
+
+fn urgent(line: &StyledLine) -> bool {
+    line.1 != Role::Dim
+}
+
+fn words(model: &Model) -> Vec<StyledLine> {
+    if model.edit.is_some() {
+        return Vec::new();
+    }
+    let lints = lints::lints(model).into_iter();
+    let lints = lints.map(|(grave, l)| (grave, format!("{} {l}", grave.sign())));
+    let (faults, others): (Vec<_>, Vec<_>) = lints.partition(|(g, _)| *g == Severity::Fault);
+    let line = |(grave, text): (Severity, String)| (text, Role::from(grave));
+    let mut words: Vec<StyledLine> = faults.into_iter().map(line).collect();
+    words.extend(reload(model));
+    words.extend(model.snapshot.devices.iter().filter_map(loss));
+    words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
+    // The header says this as well, so it may go where there is no room for all.
+    let watched = header::watching(model);
+    words.extend(watched.map(|text| (format!("› {text}"), Role::Warn)));
+    let proposed = proposal::words(&model.snapshot);
+    let key = keys::label(model, &APPLY_PROPOSAL);
+    words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
+    if model.focus == Panel::Allocation {
+        words.extend(details(model).map(|text| (text, Role::Dim)));
+    }
+    words.extend(others.into_iter().map(line));
+    words
+}
+
+/// Value, limit and what was before of what is on probation.
+fn checked(model: &Model) -> impl Iterator<Item = String> {
+    let watched = model.snapshot.probation.as_ref();
+    let watched = watched.filter(|p| p.state == ProbationState::Watching);
+    watched
+        .into_iter()
+        .flat_map(|p| &p.checks)
+        .map(checks::missing_first)
+}
+
+fn reload(model: &Model) -> Option<(String, Role)> {
+    let reload = model.snapshot.reload.as_ref()?;
+    match &reload.state {
+        ReloadState::Done => None,
+        ReloadState::Running => {
+            let step = reload.steps.last().map_or("", String::as_str);
+            let time = format::duration(reload.elapsed);
+            Some((format!("› reload {time}: {step}"), Role::Accent))
+        }
+        ReloadState::Failed(why) => Some((format!("✗ reload failed: {why}"), Role::Bad)),
+    }
+}
+
+/// Why a device is gone, where its driver said so.
+fn loss(view: &DeviceView) -> Option<StyledLine> {
+    let why = view.loss.as_ref()?;
+    Some((format!("✗ {}: {why}", view.name), Role::Bad))
+}
+
+/// The entry under the cursor, then its device where there is more to say of it.
+fn details(model: &Model) -> impl Iterator<Item = String> {
+    let device = model.snapshot.devices.get(model.cursor.device);
+    let device = device.and_then(|d| device_detail(d, model));
+    std::iter::once(entry_detail(model)).chain(device)
+}
+
+fn entry_detail(model: &Model) -> String {
+    let cell = model.cursor;
+    let frame = model.snapshot.matrix.frame();
+    let device = frame.devices.get(cell.device).map_or("", String::as_str);
+    let member = frame.members.get(cell.member).map_or("", String::as_str);
+    let Some(size) = model.snapshot.matrix.get(cell) else {
+        return format!("{device} × {member}: no worker");
+    };
+    let Some(view) = entry::view(model, cell) else {
+        return String::new();
+    };
+    let slower = view.interfered.map(format::times);
+    let slower = slower.map_or(String::new(), |s| format!(" · {s} its profile's time"));
+    let restarts = match view.restarts {
+        0 => String::new(),
+        n => format!(" · {n} restarts"),
+    };
+    format!(
+        "{device} × {member}: batch {size}{slower} · load {} · filled {} · {} wait · \
+         copies {} · {} batches{restarts}",
+        format::percent(view.load).trim(),
+        measured(view.fill, view),
+        format::grouped(view.waiting as u64),
+        measured(view.copying, view),
+        format::grouped(view.batches)
+    )
+}
+
+/// A share of what its batches of now were; where there were none, none was measured.
+fn measured(share: f64, view: &EntryView) -> String {
+    match view.fill > 0.0 {
+        true => format::percent(share).trim().to_owned(),
+        false => "–".to_owned(),
+    }
+}
+
+/// Of a device that is simulated, a GPU, lost, slowed or limited.
+fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
+    let mut parts = Vec::new();
+    if view.has_faults_on_demand() {
+        parts.push(view.kind.clone());
+    }
+    if view.lost {
+        parts.push("lost: its members are served elsewhere".to_owned());
+    }
+    if view.slowdown != 1.0 {
+        parts.push(format!(
+            "told to take {} as long",
+            format::times(view.slowdown)
+        ));
+    }
+    let doing = view.gpu.as_ref().filter(|_| !view.lost);
+    parts.extend(doing.into_iter().flat_map(gpu::words));
+    parts.extend(alive(view, model));
+    (!parts.is_empty()).then(|| format!("{}: {}", view.name, parts.join(" · ")))
+}
+
+/// Samples in execution, of how many at most where elastic batching bounds them.
+fn alive(view: &DeviceView, model: &Model) -> Option<String> {
+    let set = view.max_inf.map(|n| n.get());
+    match (model.snapshot.policy, set) {
+        (PolicyKind::Elastic { max_inf }, set) => {
+            let most = set.or(max_inf.map(|n| n.get()));
+            let most = most.unwrap_or_else(|| batch_sizes(model));
+            Some(format!("{} of {most} samples alive (MaxInf)", view.alive))
+        }
+        (_, Some(most)) => Some(format!("MaxInf {most} once elastic")),
+        (_, None) if view.side_by_side => Some(format!("{} samples alive", view.alive)),
+        _ => None,
+    }
+}
+
+/// What the batch sizes on the device under the cursor add up to.
+fn batch_sizes(model: &Model) -> u32 {
+    let workers = model.snapshot.matrix.workers();
+    let here = workers.filter(|w| w.0.device == model.cursor.device);
+    here.map(|w| u32::try_from(w.1.get()).unwrap_or(u32::MAX))
+        .sum()
+}

@@ -1,0 +1,179 @@
+//! Where things are on the screen, for any size.
+
+use ratatui::layout::Rect;
+
+use super::streams::{self, StreamsView};
+use super::{allocation, demo_bar};
+use crate::layout::{LayoutRow, Panel, SizeShare, share};
+use crate::model::Model;
+
+/// The least that shows the essentials.
+pub const LEAST: (u16, u16) = (40, 12);
+
+/// Areas of one frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScreenAreas {
+    /// One or two lines at the top.
+    pub header: Rect,
+    /// The panels that are shown.
+    pub panels: Vec<(Panel, Rect)>,
+    /// One line of percentiles, where there is no room for the panel.
+    pub latency: Option<Rect>,
+    /// Messages and keys.
+    pub footer: Rect,
+}
+
+/// The areas, unless the screen is too small for anything.
+pub fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
+    let area = demo_bar::above(area, model);
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        return None;
+    }
+    let roomy = area.width >= 76 && area.height >= 20;
+    let header = if roomy { 2 } else { 1 };
+    let (header, rest) = cut_top(area, header);
+    let (body, footer) = cut_bottom(rest, 1);
+    let (body, latency) = match roomy {
+        true => (body, None),
+        false => {
+            let (body, line) = cut_bottom(body, 1);
+            (body, Some(line))
+        }
+    };
+    let panels = match roomy && !is_alone(model) {
+        true => grid(body, model),
+        false => vec![(shown_alone(model), body)],
+    };
+    Some(ScreenAreas {
+        header,
+        panels,
+        latency,
+        footer,
+    })
+}
+
+/// Returns where the streams are on the screen, and what of them is seen.
+pub fn streams_on_screen(model: &Model) -> Option<(Rect, StreamsView)> {
+    let screen = arrange(model.area, model)?;
+    let place = screen.panels.iter().find(|p| p.0 == Panel::Streams)?.1;
+    Some((place, StreamsView::new(model, place.width, place.height)))
+}
+
+/// One panel has the whole screen: by wish, or because the layout has no place for it.
+fn is_alone(model: &Model) -> bool {
+    model.expanded || !model.arrangement.shows(shown_alone(model))
+}
+
+fn shown_alone(model: &Model) -> Panel {
+    match model.edit {
+        Some(_) => Panel::Allocation,
+        None => model.focus,
+    }
+}
+
+/// The layout's rows, each with its panels side by side.
+fn grid(body: Rect, model: &Model) -> Vec<(Panel, Rect)> {
+    let rows = rows(model);
+    let parts: Vec<SizeShare> = rows.iter().map(|r| height(r, model, body.height)).collect();
+    let mut rest = body;
+    let mut panels = Vec::with_capacity(Panel::ALL.len());
+    for (row, height) in rows.iter().zip(share(body.height, &parts)) {
+        let (here, below) = cut_top(rest, height);
+        columns(here, row, &mut panels);
+        rest = below;
+    }
+    panels
+}
+
+/// Editing has the whole width: errors and changes need it.
+fn rows(model: &Model) -> Vec<LayoutRow> {
+    let mut rows = model.arrangement.rows();
+    let edits = |row: &&mut LayoutRow| row.panels.iter().any(|p| p.0 == Panel::Allocation);
+    if model.edit.is_some()
+        && let Some(row) = rows.iter_mut().find(edits)
+    {
+        row.panels = vec![(Panel::Allocation, 1)];
+    }
+    rows
+}
+
+fn columns(row: Rect, wanted: &LayoutRow, panels: &mut Vec<(Panel, Rect)>) {
+    let part = |(panel, weight): &(Panel, u16)| SizeShare {
+        weight: *weight,
+        least: least_width(*panel).min(row.width / wanted.panels.len() as u16),
+        most: u16::MAX,
+    };
+    let parts: Vec<SizeShare> = wanted.panels.iter().map(part).collect();
+    let mut rest = row;
+    for ((panel, _), width) in wanted.panels.iter().zip(share(row.width, &parts)) {
+        let (here, beside) = cut_left(rest, width);
+        panels.push((*panel, here));
+        rest = beside;
+    }
+}
+
+fn least_width(panel: Panel) -> u16 {
+    match panel {
+        Panel::Allocation | Panel::Streams => 44,
+        Panel::Search => 28,
+        _ => 24,
+    }
+}
+
+/// A row is as high as the highest of its panels needs.
+fn height(row: &LayoutRow, model: &Model, body: u16) -> SizeShare {
+    let of = |panel: &(Panel, u16)| bounds(panel.0, model, body);
+    let bounds = row.panels.iter().map(of);
+    let (least, most) = bounds.fold((3, 0), |all, b| (all.0.max(b.0), all.1.max(b.1)));
+    SizeShare {
+        weight: row.height,
+        least,
+        most,
+    }
+}
+
+/// Rows that a panel is useless without, and those it can use.
+fn bounds(panel: Panel, model: &Model, body: u16) -> (u16, u16) {
+    let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+    let members = count(model.snapshot.members.len());
+    match panel {
+        Panel::Allocation => {
+            let devices = count(model.snapshot.devices.len());
+            let least = devices.saturating_add(7).clamp(7, (body * 2 / 5).max(7));
+            (least, allocation::rows_needed(model).max(least))
+        }
+        Panel::Streams => {
+            let rows = count(streams::rows_needed(model)).saturating_add(2);
+            (rows.clamp(6, (body * 2 / 5).max(6)), rows.max(6))
+        }
+        Panel::Members => (6, members.saturating_add(7).max(6)),
+        Panel::Search => (7, body),
+        _ => (6, body),
+    }
+}
+
+fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
+    let height = height.min(area.height);
+    let top = Rect { height, ..area };
+    let rest = Rect {
+        y: area.y.saturating_add(height),
+        height: area.height - height,
+        ..area
+    };
+    (top, rest)
+}
+
+fn cut_bottom(area: Rect, height: u16) -> (Rect, Rect) {
+    cut_top(area, area.height.saturating_sub(height))
+}
+
+fn cut_left(area: Rect, width: u16) -> (Rect, Rect) {
+    let width = width.min(area.width);
+    let left = Rect { width, ..area };
+    let rest = Rect {
+        x: area.x.saturating_add(width),
+        width: area.width - width,
+        ..area
+    };
+    (left, rest)
+}

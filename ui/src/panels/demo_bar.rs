@@ -1,0 +1,126 @@
+//! Captions and figures under the panels.
+
+use ratatui::layout::Rect;
+
+use crate::look::{Painter, Role};
+use crate::model::{DemoState, Figure, FigureNote, Model};
+use crate::text::format;
+
+/// Rows of a caption.
+const CAPTION: u16 = 2;
+
+/// Rows of the bar: a title, the caption, figures.
+fn rows(area: Rect) -> u16 {
+    let figures = match area.height {
+        0..=17 => 0,
+        18..=29 => 1,
+        _ => 2,
+    };
+    1 + CAPTION + figures
+}
+
+/// Returns what is left for everything else.
+pub fn above(area: Rect, model: &Model) -> Rect {
+    let height = match model.demo {
+        Some(_) => area.height.saturating_sub(rows(area)),
+        None => area.height,
+    };
+    Rect { height, ..area }
+}
+
+/// Draws it at the bottom of the screen.
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+    let Some(demo) = &model.demo else {
+        return;
+    };
+    let (width, rows) = (pen.width(), rows(model.area));
+    let mut bar = pen.part(0, pen.height().saturating_sub(rows), width, rows);
+    bar.erase();
+    title(&mut bar, demo);
+    caption(&mut bar, demo);
+    let from = 1 + CAPTION;
+    for (row, figure) in compared(demo, rows - from).into_iter().enumerate() {
+        figures(&mut bar, from + row as u16, demo, figure);
+    }
+}
+
+fn title(bar: &mut Painter<'_>, demo: &DemoState) {
+    let line = "━".repeat(usize::from(bar.width()));
+    bar.text(0, 0, &line, Role::Accent);
+    let place = format!(" {}/{} ", demo.scene() + 1, demo.scenes());
+    bar.pieces(
+        1,
+        0,
+        &[
+            (&place, Role::Dim),
+            (demo.title(), Role::Focus),
+            (" ", Role::Text),
+        ],
+    );
+    let state = match (demo.ended, demo.watched) {
+        _ if demo.trouble.is_some() => " ✗ n goes on ".to_owned(),
+        (Some(_), _) if demo.is_last() => " ■ the end: Esc leaves, b back ".to_owned(),
+        (Some(_), _) => " ■ n next, r again ".to_owned(),
+        (None, Some((done, all))) => format!(" ▶ {done}/{all} answered "),
+        (None, None) => " ▶ ".to_owned(),
+    };
+    bar.text_right(bar.width().saturating_sub(2), 0, &state, Role::Accent);
+}
+
+fn caption(bar: &mut Painter<'_>, demo: &DemoState) {
+    let (text, role) = match &demo.trouble {
+        Some(why) => (format!("✗ cannot be shown here: {why}"), Role::Bad),
+        None => (demo.caption.clone(), Role::Strong),
+    };
+    let lines = format::wrap(&text, bar.width().saturating_sub(4));
+    for (row, line) in lines.iter().take(usize::from(CAPTION)).enumerate() {
+        bar.text(2, 1 + row as u16, line, role);
+    }
+}
+
+/// The kinds of figures last taken, no more than there is room for.
+fn compared(demo: &DemoState, most: u16) -> Vec<Figure> {
+    let mut kinds: Vec<Figure> = Vec::new();
+    for note in demo
+        .notes
+        .iter()
+        .rev()
+        .filter(|n| n.stands_by(demo.scene()))
+    {
+        if !kinds.contains(&note.figure) {
+            kinds.push(note.figure);
+        }
+    }
+    kinds.truncate(usize::from(most));
+    kinds
+}
+
+/// One kind side by side, as many of the last as there is room for.
+fn figures(bar: &mut Painter<'_>, y: u16, demo: &DemoState, figure: Figure) {
+    let stands = |n: &&FigureNote| n.figure == figure && n.stands_by(demo.scene());
+    let notes = demo.notes.iter().filter(stands);
+    let all: Vec<(String, bool)> = notes
+        .map(|n| {
+            let text = format!("{} {}", n.name, n.text());
+            (text, n.scene == demo.scene())
+        })
+        .collect();
+    let mut room = bar
+        .width()
+        .saturating_sub(format::width(figure.title()) + 6);
+    let fits = |(text, _): &&(String, bool)| {
+        let needed = format::width(text) + 3;
+        let fits = needed <= room;
+        room = room.saturating_sub(needed);
+        fits
+    };
+    let shown: Vec<_> = all.iter().rev().take_while(fits).collect();
+    let mut x = bar.text(2, y, figure.title(), Role::Dim) + 3;
+    for (text, of_this_scene) in shown.into_iter().rev() {
+        let role = match of_this_scene {
+            true => Role::Strong,
+            false => Role::Text,
+        };
+        x = bar.text(x, y, text, role) + 3;
+    }
+}

@@ -1,0 +1,256 @@
+//! What serves, how it goes, and what is not as it should be.
+
+mod signs;
+
+pub use signs::watching;
+
+use std::time::Duration;
+
+use divisi::session::{Lost, Snapshot};
+
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::{Condition, Severity, format, load_words};
+
+pub type HeaderPiece = (String, Role);
+
+/// Pieces that are shown together or not at all.
+type HeaderGroup = Vec<HeaderPiece>;
+
+/// Draws one or two lines, as much as fits.
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+    let width = pen.width();
+    if pen.height() < 2 {
+        let mut groups = alone([identity(model, false), simulated(model)]);
+        groups.extend(alone([health(model), rate(model)]));
+        groups.extend(beside(model, 0));
+        return line(pen, 0, &groups);
+    }
+    line(pen, 0, &first(model, width));
+    let mut second = beside(model, width);
+    second.extend(alone(settings(model)));
+    line(pen, 1, &second);
+}
+
+/// A group each.
+fn alone(pieces: impl IntoIterator<Item = HeaderPiece>) -> Vec<HeaderGroup> {
+    pieces.into_iter().map(|piece| vec![piece]).collect()
+}
+
+/// What goes first where the first line has no room for all: the program's name, then
+/// what a panel says as well.
+const GOES: [usize; 2] = [0, 4];
+
+/// What serves and how it goes. Latencies go last: half of them would be no figure.
+fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
+    let name = (model.title.clone(), Role::Focus);
+    let mut groups = alone([
+        name,
+        identity(model, width >= 96),
+        simulated(model),
+        health(model),
+        rate(model),
+    ]);
+    groups.push(latency(model));
+    groups.extend(alone(waiting(&model.snapshot)));
+    for place in GOES {
+        if taken(&groups) > width + 1 {
+            groups[place].clear();
+        }
+    }
+    groups
+}
+
+/// What goes on beside serving: what is being lost, who may change things, what is on
+/// probation or recorded, what should not be overlooked.
+fn beside(model: &Model, width: u16) -> Vec<HeaderGroup> {
+    let (mut pieces, others) = troubles(model);
+    pieces.extend(signs::access(model));
+    let before = taken(&alone(pieces.iter().cloned()));
+    pieces.extend(signs::signs(model, (width + 1).saturating_sub(before)));
+    pieces.extend(others);
+    alone(pieces)
+}
+
+/// Columns that they take, each with those that are between it and the one before.
+fn taken(groups: &[HeaderGroup]) -> u16 {
+    let there = groups.iter().filter(|g| wide(g) > 0);
+    there.map(|g| wide(g) + 2).sum()
+}
+
+fn wide(group: &HeaderGroup) -> u16 {
+    group.iter().map(|piece| format::width(&piece.0)).sum()
+}
+
+/// Groups that do not fit are left out, from the last; what is wrong is cut instead.
+fn line(pen: &mut Painter<'_>, y: u16, groups: &[HeaderGroup]) {
+    let mut x = 1;
+    for group in groups.iter().filter(|g| wide(g) > 0) {
+        let room = pen.width().saturating_sub(x);
+        let bad = group.iter().any(|piece| piece.1 == Role::Bad);
+        let needed = x == 1 || (bad && room >= 12);
+        if wide(group) > room && !needed {
+            continue;
+        }
+        for (text, role) in group {
+            let text = format::fit(text, pen.width().saturating_sub(x));
+            x = pen.text(x, y, &text, *role);
+        }
+        x += 2;
+    }
+}
+
+fn identity(model: &Model, long: bool) -> HeaderPiece {
+    let shown = &model.snapshot;
+    let text = match long {
+        true => format!(
+            "{} · {} members · {} devices",
+            shown.ensemble,
+            shown.members.len(),
+            shown.devices.len()
+        ),
+        false => shown.ensemble.to_string(),
+    };
+    (text, Role::Strong)
+}
+
+/// Answers of simulated devices mean nothing, whatever else the screen says.
+fn simulated(model: &Model) -> HeaderPiece {
+    let text = if model.snapshot.simulated {
+        "SIMULATED"
+    } else {
+        ""
+    };
+    (text.to_owned(), Role::Warn)
+}
+
+fn health(model: &Model) -> HeaderPiece {
+    let now = Condition::of(&model.snapshot);
+    match (now, now.severity()) {
+        (Condition::Starting, _) => ("○ starting".to_owned(), Role::Warn),
+        (_, None) => (format!("● {}", now.short()), Role::Good),
+        (_, Some(grave)) => (
+            format!("{} {}", grave.sign(), now.short()),
+            Role::from(grave),
+        ),
+    }
+}
+
+fn rate(model: &Model) -> HeaderPiece {
+    let samples = model.snapshot.throughput.samples_per_s.max(0.0).round() as u64;
+    (
+        format!("{:>6} samples/s", format::grouped(samples)),
+        Role::Strong,
+    )
+}
+
+/// Of the last seconds, whose number is said; marked where too few requests tell.
+fn latency(model: &Model) -> HeaderGroup {
+    let latency = &model.snapshot.latency.now.summary;
+    let value = |share: f64, micros| match latency.is_enough_for(share) {
+        _ if latency.count == 0 => ("–".to_owned(), Role::Dim),
+        true => (format::millis(micros), Role::Text),
+        false => (format!("~{}", format::millis(micros)), Role::Dim),
+    };
+    let ((p50, role), (p99, slow)) = (value(0.5, latency.p50), value(0.99, latency.p99));
+    vec![
+        (format!("{}  ", format::seconds(model.window())), Role::Dim),
+        (format!("p50 {p50:>4}  "), role),
+        (format!("p99 {p99:>4} ms"), slow),
+    ]
+}
+
+/// Waiting that no answer shows yet is not waited for this long.
+const SHOWS: Duration = Duration::from_millis(100);
+
+/// A request that has waited longer than any that was answered lately took.
+fn waiting(shown: &Snapshot) -> Option<HeaderPiece> {
+    let oldest = shown.oldest_waiting.filter(|oldest| *oldest >= SHOWS)?;
+    let longest = Duration::from_micros(shown.latency.now.summary.max);
+    (oldest > longest).then(|| {
+        (
+            format!("oldest waits {}", format::duration(oldest)),
+            Role::Warn,
+        )
+    })
+}
+
+fn settings(model: &Model) -> Vec<HeaderPiece> {
+    let shown = &model.snapshot;
+    let load = match load_words(&shown.load) {
+        Some(load) if shown.load.resting => format!("load {load} rests while the search measures"),
+        Some(load) => format!("load {load}"),
+        None => "no load".to_owned(),
+    };
+    let accuracy = shown.accuracy.filter(|a| a.answered > 0).map(|a| {
+        format!(
+            "accuracy {:.1} % so far",
+            100.0 * a.right as f64 / a.answered as f64
+        )
+    });
+    vec![
+        (format!("policy {}", shown.policy), Role::Text),
+        (precision(model), Role::Text),
+        (load, Role::Text),
+        (layout(model), Role::Dim),
+        (accuracy.unwrap_or_default(), Role::Text),
+        (
+            format!("{} answered", format::grouped(shown.counters.answered)),
+            Role::Dim,
+        ),
+    ]
+}
+
+/// In which numbers GPUs compute, where there are any.
+fn precision(model: &Model) -> String {
+    let precision = model.snapshot.precision;
+    precision.map_or_else(String::new, |p| p.to_string())
+}
+
+/// Which layout is shown, where it is not the first.
+fn layout(model: &Model) -> String {
+    let first = model.arrangement.layouts().first();
+    match first.is_some_and(|l| l.name == model.arrangement.name()) {
+        true => String::new(),
+        false => format!("layout {}", model.arrangement.name()),
+    }
+}
+
+/// What should not be overlooked: requests that are being lost, then made-up weights and
+/// other counters that are not zero.
+fn troubles(model: &Model) -> (Vec<HeaderPiece>, Vec<HeaderPiece>) {
+    let shown = &model.snapshot;
+    let lately = &shown.lately;
+    let mut pieces = Vec::new();
+    if shown.synthetic {
+        pieces.push(("synthetic weights".to_owned(), Role::Warn));
+    }
+    let counters = [
+        ("refused", shown.counters.refused, grave(&lately.refused)),
+        ("failed", shown.counters.failed, grave(&lately.failed)),
+        ("cancelled", shown.counters.cancelled, Severity::Warning),
+        ("restarts", shown.counters.worker_restarts, Severity::Fault),
+        ("spans lost", model.lost_spans, Severity::Warning),
+    ];
+    // Said once for all of them, where there is room.
+    let mut since = if model.area.width >= 96 {
+        " so far"
+    } else {
+        ""
+    };
+    for (name, count, severity) in counters.into_iter().filter(|c| c.1 > 0) {
+        let count = format::short(count as f64);
+        pieces.push((format!("{name} {count}{since}"), Role::from(severity)));
+        since = "";
+    }
+    let lost = |p: &HeaderPiece| p.1 == Role::from(Severity::Fault);
+    pieces.into_iter().partition(lost)
+}
+
+/// What is being lost is a fault; what was lost before is to be looked at.
+fn grave(lost: &Lost) -> Severity {
+    match lost.requests {
+        0 => Severity::Warning,
+        _ => Severity::Fault,
+    }
+}

@@ -1,0 +1,174 @@
+//! What goes on beside serving: a probation, a recording, a playback, who else watches.
+
+use std::time::Duration;
+
+use divisi::session::{Probation, ProbationState, Terms};
+
+use super::HeaderPiece;
+use crate::commands::TAKE_EDITING;
+use crate::look::Role;
+use crate::model::Model;
+use crate::panels::keys;
+use crate::text::{Severity, checks, format};
+
+/// How a probation ended is said for so long after its time; the log has it for good.
+const SAID: Duration = Duration::from_secs(10);
+
+/// Who may change things. What may be done here comes before what comes and goes.
+pub fn access(model: &Model) -> Vec<HeaderPiece> {
+    let read_only = model.read_only;
+    let read_only = read_only.then(|| ("read-only".to_owned(), Role::Warn));
+    read_only.into_iter().chain(audience(model)).collect()
+}
+
+/// All that goes on in `room` columns, the weightier first.
+pub fn signs(model: &Model, room: u16) -> Vec<HeaderPiece> {
+    let mut signs: Vec<HeaderPiece> = playback(model).into_iter().collect();
+    let watched = [false, true].map(|brief| watched(model, brief));
+    let taken =
+        |pieces: &[HeaderPiece]| pieces.iter().map(|p| format::width(&p.0) + 2).sum::<u16>();
+    let fits = watched.iter().find(|form| taken(form) <= room);
+    signs.extend(fits.unwrap_or(&watched[1]).iter().cloned());
+    signs.extend(recording(model));
+    signs
+}
+
+/// A probation and how its limits stand while it runs.
+fn watched(model: &Model, brief: bool) -> Vec<HeaderPiece> {
+    let check = if brief { checks::brief } else { checks::short };
+    let watched = model.snapshot.probation.as_ref();
+    let watched = watched.filter(|p| p.state == ProbationState::Watching);
+    let checks = watched.into_iter().flat_map(|p| &p.checks);
+    let checks = checks.map(|c| (check(c), Role::Warn));
+    probation(model, brief).into_iter().chain(checks).collect()
+}
+
+/// `on probation, 12 s left: p99 ≤ ×1.2`, or how it ended.
+fn probation(model: &Model, brief: bool) -> Option<HeaderPiece> {
+    let probation = model.snapshot.probation.as_ref()?;
+    let recent = model.snapshot.now < ends(probation).saturating_add(SAID);
+    match &probation.state {
+        ProbationState::Watching if brief && !probation.checks.is_empty() => {
+            let left = format::seconds(left(model, probation));
+            Some((format!("probation {left:>4}"), Role::Warn))
+        }
+        ProbationState::Watching => watching(model).map(|text| (text, Role::Warn)),
+        ProbationState::Failed(_) if recent => {
+            let grave = Severity::Warning;
+            Some((format!("{} rolled back", grave.sign()), Role::from(grave)))
+        }
+        ProbationState::Passed if recent => Some(("✓ probation passed".to_owned(), Role::Good)),
+        ProbationState::Failed(_) | ProbationState::Passed | ProbationState::Kept => None,
+    }
+}
+
+fn ends(probation: &Probation) -> Duration {
+    probation.since.saturating_add(probation.terms.lasts)
+}
+
+fn left(model: &Model, probation: &Probation) -> Duration {
+    ends(probation).saturating_sub(model.snapshot.now)
+}
+
+/// While it runs: `on probation, 12 s left: p99 ≤ ×1.2`.
+pub fn watching(model: &Model) -> Option<String> {
+    let probation = model.snapshot.probation.as_ref();
+    let probation = probation.filter(|p| p.state == ProbationState::Watching)?;
+    let left = format::seconds(left(model, probation));
+    let left = format!("on probation, {left:>4} left");
+    // Where there is nothing to compare with, what is asked is all there is to say.
+    Some(match probation.checks.as_slice() {
+        [] => format!("{left}: {}", limits(&probation.terms).join(", ")),
+        _ => left,
+    })
+}
+
+/// What must not get worse, in signs.
+fn limits(terms: &Terms) -> Vec<String> {
+    let points = |share: f64| format!("{:.1}", share * 100.0);
+    let p99 = terms.p99.map(|f| format!("p99 ≤ {}", times(f)));
+    let failures = terms
+        .failures
+        .map(|f| format!("failures ≤ +{} points", points(f)));
+    let accuracy = terms
+        .accuracy
+        .map(|a| format!("accuracy ≥ −{} points", points(a)));
+    [p99, failures, accuracy].into_iter().flatten().collect()
+}
+
+/// With a second digit where there is one: `×1.25`.
+fn times(factor: f64) -> String {
+    let text = format!("{factor:.2}");
+    format!("×{}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn recording(model: &Model) -> Option<HeaderPiece> {
+    let recording = model.snapshot.recording.as_ref()?;
+    let name = recording.path.file_name().unwrap_or_default();
+    let name = format::fit_name(&name.to_string_lossy(), 24);
+    Some(match &recording.failed {
+        Some(why) => (format!("✗ recording ended: {why}"), Role::Bad),
+        None => (
+            format!("● REC {name} {:>8}", format::bytes(recording.bytes)),
+            // It goes on as it should.
+            Role::Accent,
+        ),
+    })
+}
+
+/// `▶ 12.3 of 60.0 s ×2`.
+fn playback(model: &Model) -> Option<HeaderPiece> {
+    let played = model.snapshot.playback.as_ref()?;
+    let sign = if played.paused { "‖" } else { "▶" };
+    let text = format!(
+        "{sign} {} / {} {}",
+        clock(played.position),
+        clock(played.length),
+        times(played.speed)
+    );
+    Some((text, Role::Accent))
+}
+
+/// Minutes and seconds of a fixed width: ` 1:02.5`.
+fn clock(time: Duration) -> String {
+    let tenths = time.as_millis() / 100;
+    format!(
+        "{:>2}:{:02}.{}",
+        tenths / 600,
+        tenths / 10 % 60,
+        tenths % 10
+    )
+}
+
+/// Who may change things where several watch, or where the engine is not ours.
+fn audience(model: &Model) -> Option<HeaderPiece> {
+    let audience = &model.snapshot.audience;
+    if !audience.attached && audience.viewers < 2 {
+        return None;
+    }
+    let here = if audience.attached {
+        "attached · "
+    } else {
+        ""
+    };
+    let edits = match (&audience.editor, audience.you_edit) {
+        (None, _) => nobody_edits(model),
+        (Some(_), true) => "you edit".to_owned(),
+        (Some(editor), false) => format!("{editor} edits"),
+    };
+    let watch = match audience.viewers {
+        0 | 1 => String::new(),
+        n => format!("{n} watch · "),
+    };
+    Some((format!("{here}{watch}{edits}"), Role::Accent))
+}
+
+/// Whoever asks first edits: which key asks.
+fn nobody_edits(model: &Model) -> String {
+    let key = keys::label(model, &TAKE_EDITING);
+    let may = model.snapshot.audience.attached && !model.read_only && !key.is_empty();
+    match may {
+        true => format!("nobody edits, {key} to edit"),
+        false => "nobody edits".to_owned(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Bars over a logarithmic axis.
+
+use std::ops::Range;
+
+use divisi::metrics::Bucket;
+use divisi::session::{Distribution, Target};
+
+use super::marks;
+use crate::look::{Painter, Role};
+
+/// The axis: logarithms of microseconds to columns.
+#[derive(Clone, Copy)]
+pub struct LatencyAxis {
+    low: f64,
+    high: f64,
+    width: u16,
+}
+
+impl LatencyAxis {
+    /// Over both distributions and the target, in `width` columns.
+    pub fn new(
+        now: &Distribution,
+        before: Option<&Distribution>,
+        target: Option<Target>,
+        width: u16,
+    ) -> Option<Self> {
+        let buckets = || {
+            now.buckets
+                .iter()
+                .chain(before.iter().flat_map(|b| &b.buckets))
+        };
+        let goal = target.map(|t| t.latency.as_micros() as u64);
+        let edges = || buckets().flat_map(|b| [b.from, b.micros]);
+        let micros = || edges().chain(goal).map(|m| m.max(1) as f64);
+        buckets().next()?;
+        let low = micros().fold(f64::INFINITY, f64::min);
+        let high = micros().fold(low, f64::max);
+        // A single value still gets an axis around it.
+        let (low, high) = (low / 1.2, (high * 1.1).max(low * 2.0));
+        Some(LatencyAxis { low, high, width })
+    }
+
+    /// The place of so many microseconds, in columns.
+    fn place(self, micros: f64) -> f64 {
+        let share = (micros / self.low).ln() / (self.high / self.low).ln();
+        share * f64::from(self.width)
+    }
+
+    /// The columns of a bar. Bars that meet share none, and a narrow one still has one.
+    fn columns(self, bar: &Bucket) -> Range<u16> {
+        let round = |micros: u64| {
+            let place = self.place(micros.max(1) as f64).round();
+            place.clamp(0.0, f64::from(self.width)) as u16
+        };
+        let from = round(bar.from).min(self.width.saturating_sub(1));
+        from..round(bar.micros).max(from + 1)
+    }
+
+    /// The column of so many microseconds, where it is on the axis.
+    pub fn column(self, micros: f64) -> Option<u16> {
+        let column = self.place(micros);
+        (column >= 0.0 && column < f64::from(self.width)).then_some(column as u16)
+    }
+
+    /// The same, or the end that is nearer.
+    pub fn nearest(self, micros: f64) -> u16 {
+        let end = if micros < self.low {
+            0
+        } else {
+            self.width.saturating_sub(1)
+        };
+        self.column(micros).unwrap_or(end)
+    }
+}
+
+/// One histogram.
+pub struct HistogramBars<'a> {
+    pub view: &'a Distribution,
+    pub axis: LatencyAxis,
+    pub target: Option<Target>,
+    /// What is written in its corner.
+    pub name: &'a str,
+}
+
+impl HistogramBars<'_> {
+    /// Draws bars, percentiles and the axis, as far as there is room.
+    pub fn draw(&self, area: &mut Painter<'_>) {
+        let rows = area.height();
+        let marked = rows >= 4;
+        let height = rows.saturating_sub(1 + u16::from(marked));
+        if height == 0 {
+            return;
+        }
+        self.columns(area, height);
+        self.goal(area, height);
+        area.text(1, 0, self.name, Role::Dim);
+        if marked {
+            marks::draw(area, height, self.axis, &self.view.summary);
+        }
+        marks::ticks(area, rows - 1, self.axis);
+    }
+
+    fn columns(&self, area: &mut Painter<'_>, height: u16) {
+        let buckets = &self.view.buckets;
+        let most = buckets.iter().map(|b| b.count).max().unwrap_or(1).max(1);
+        let mut columns = vec![(0, Role::Accent); usize::from(self.axis.width)];
+        for bar in buckets {
+            for x in self.axis.columns(bar).map(usize::from) {
+                if let Some(column) = columns.get_mut(x).filter(|c| c.0 <= bar.count) {
+                    *column = (bar.count, self.role(bar));
+                }
+            }
+        }
+        for (x, (count, role)) in (0..).zip(columns) {
+            let share = count as f64 / most as f64;
+            area.column(1 + x, height - 1, height, share, role);
+        }
+    }
+
+    /// The slowest hundredth stands out.
+    fn role(&self, bar: &Bucket) -> Role {
+        match bar.from >= self.view.summary.p99 {
+            true => Role::Warn,
+            false => Role::Accent,
+        }
+    }
+
+    /// A line at the target, through the bars too.
+    fn goal(&self, area: &mut Painter<'_>, height: u16) {
+        let Some(target) = self.target else {
+            return;
+        };
+        let micros = target.latency.as_micros() as f64;
+        let Some(x) = self.axis.column(micros) else {
+            return;
+        };
+        for y in 0..height {
+            area.sign(1 + x, y, "┆", Role::Strong);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Percentiles in fixed columns: lately, since the last reload, before it, and the change;
+//! then the target and what waits.
+
+use divisi::metrics::LatencySummary;
+use divisi::session::{Distribution, LatencyView};
+
+use super::objective;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+
+/// Columns for the names of the rows.
+const LABEL: u16 = 6;
+const NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// The shares that lie below them; the longest is there from the first on.
+const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
+
+type PercentileText = (String, Role);
+
+/// Draws it; gives how many rows it took.
+pub fn draw(
+    inside: &mut Painter<'_>,
+    view: &LatencyView,
+    before: Option<&Distribution>,
+    model: &Model,
+) -> u16 {
+    let grid = PercentileTable::new(inside.width());
+    grid.row(inside, 0, "", &NAMES.map(|n| (n.to_owned(), Role::Dim)));
+    let lately = format::seconds(model.window());
+    let values = |summary, role| values(summary, role, grid.column);
+    grid.row(inside, 1, &lately, &values(&view.now.summary, Role::Strong));
+    let mut y = 2;
+    let mut next = |inside: &mut Painter<'_>, name: &str, values: &[PercentileText; 5]| {
+        grid.row(inside, y, name, values);
+        y += 1;
+    };
+    if inside.height() >= 6 {
+        next(inside, "since", &values(&view.since.summary, Role::Text));
+    }
+    if let Some(before) = before {
+        next(inside, "before", &values(&before.summary, Role::Dim));
+        if inside.height() >= 11 {
+            let changes = changes(&before.summary, &view.since.summary);
+            next(inside, "change", &changes);
+        }
+    }
+    match model.snapshot.target {
+        Some(target) if inside.height() > y + 2 => {
+            objective::draw(inside, y, target, view, before);
+            y + 1
+        }
+        _ => y,
+    }
+}
+
+/// Columns of numbers, all of one width; the last is left out where there is no room.
+struct PercentileTable {
+    label: u16,
+    column: u16,
+    shown: usize,
+}
+
+impl PercentileTable {
+    fn new(width: u16) -> Self {
+        let label = if width < 34 { 3 } else { LABEL };
+        let room = width.saturating_sub(label);
+        let shown = if room < 30 { 4 } else { 5 };
+        let column = (room / shown as u16).clamp(5, 9);
+        PercentileTable {
+            label,
+            column,
+            shown,
+        }
+    }
+
+    fn row(&self, inside: &mut Painter<'_>, y: u16, name: &str, values: &[PercentileText; 5]) {
+        let name = match self.label < LABEL {
+            true => short(name),
+            false => name.to_owned(),
+        };
+        inside.text(0, y, &name, Role::Dim);
+        for (i, (value, role)) in values.iter().take(self.shown).enumerate() {
+            // The name of p99.9 is as wide as the narrowest column.
+            let wider = u16::from(self.column == 5 && i == 3);
+            let end = self.label + self.column * (i as u16 + 1) + wider;
+            inside.text_right(end, y, value, *role);
+        }
+    }
+}
+
+fn short(name: &str) -> String {
+    match name {
+        "since" => "all".to_owned(),
+        "before" => "was".to_owned(),
+        "change" => "±".to_owned(),
+        name => name.replace(' ', ""),
+    }
+}
+
+/// Those of which too few requests tell are dim and marked.
+fn values(summary: &LatencySummary, role: Role, column: u16) -> [PercentileText; 5] {
+    let micros = micros(summary);
+    std::array::from_fn(|i| match summary.is_enough_for(SHARES[i]) {
+        _ if summary.count == 0 => ("–".to_owned(), Role::Dim),
+        true => (value(micros[i], column), role),
+        false => (format!("~{}", value(micros[i], column)), Role::Dim),
+    })
+}
+
+/// Milliseconds, or seconds where those would not fit in a column: none that could be
+/// taken for the name of a row.
+fn value(micros: u64, column: u16) -> String {
+    let seconds = micros as f64 / 1e6;
+    match micros {
+        long if long >= 99_950_000 => format!("{seconds:.0} s"),
+        long if long >= 10_000_000 && column >= 8 => format!("{seconds:.1} s"),
+        long if long >= 10_000_000 => format!("{seconds:.0}s"),
+        short => format::millis(short),
+    }
+}
+
+fn micros(summary: &LatencySummary) -> [u64; 5] {
+    let s = summary;
+    [s.p50, s.p90, s.p99, s.p999, s.max]
+}
+
+fn changes(before: &LatencySummary, now: &LatencySummary) -> [PercentileText; 5] {
+    let enough = |i: usize| [before, now].iter().all(|s| s.is_enough_for(SHARES[i]));
+    let (before, now) = (micros(before), micros(now));
+    std::array::from_fn(|i| {
+        let gain = format::gain(before[i] as f64, now[i] as f64);
+        match gain.map(|g| g.replace(' ', "").replace('-', "−")) {
+            None => ("–".to_owned(), Role::Dim),
+            Some(gain) if enough(i) => (gain, Role::Text),
+            Some(gain) => (format!("~{gain}"), Role::Dim),
+        }
+    })
+}

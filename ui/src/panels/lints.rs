@@ -1,0 +1,292 @@
+//! What is worth acting on, and which key shows it or changes it.
+
+use divisi::allocation::Cell;
+use divisi::session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};
+
+use super::keys::{self, Hint};
+use crate::commands as c;
+use crate::model::Model;
+use crate::text::Severity::{Fault, Information, Warning};
+use crate::text::lost_words;
+use crate::text::{Severity, format};
+
+/// Under this share a device counts as idle.
+const IDLE: f64 = 0.5;
+/// Under this share a batch counts as not filled.
+const UNFILLED: f64 = 0.5;
+/// On a device with time to spare, small batches are right: they wait for nothing.
+const PRESSED: f64 = 0.7;
+/// Fewer batches say nothing yet.
+const ENOUGH: u64 = 20;
+/// Queues this long matter, in samples.
+const LONG: usize = 32;
+
+/// What is wrong, and the keys that show or change it.
+type Lint = (String, &'static [Hint]);
+
+const EDIT: Hint = (&c::EDIT, "edit");
+const SEARCH: Hint = (&c::SEARCH, "search");
+const STREAMS: Hint = (&c::FOCUS_STREAMS, "streams");
+const LATENCY: Hint = (&c::FOCUS_LATENCY, "latency");
+const THROUGHPUT: Hint = (&c::FOCUS_THROUGHPUT, "throughput");
+const MEMBERS: Hint = (&c::FOCUS_MEMBERS, "members");
+const LOG: Hint = (&c::FOCUS_LOG, "log");
+const POLICY: Hint = (&c::POLICY, "policy");
+const LOAD: Hint = (&c::LOAD, "load");
+
+/// Sentences with their keys, the gravest first; of what depends on requests, none while
+/// nothing is asked of the ensemble.
+pub fn lints(model: &Model) -> Vec<(Severity, String)> {
+    let say = |(text, hints): Lint| match keys::words(model, hints) {
+        none if none.is_empty() => text,
+        keys => format!("{text} · {keys}"),
+    };
+    let found = found(&model.snapshot).into_iter();
+    found.map(|(grave, lint)| (grave, say(lint))).collect()
+}
+
+/// The same without keys, where there is no screen.
+pub fn texts(shown: &Snapshot) -> Vec<(Severity, String)> {
+    let found = found(shown).into_iter();
+    found.map(|(grave, (text, _))| (grave, text)).collect()
+}
+
+fn found(shown: &Snapshot) -> Vec<(Severity, Lint)> {
+    let mut found = Vec::new();
+    let mut add = |grave, lints: Vec<Lint>| found.extend(lints.into_iter().map(|l| (grave, l)));
+    // What happened long ago is no fault now.
+    let spoils = match shown.lately.failed.requests {
+        0 => Warning,
+        _ => Fault,
+    };
+    add(spoils, not_finite(shown).collect());
+    add(Fault, lost(shown).collect());
+    add(Fault, retired(shown).collect());
+    add(Warning, failed(shown).into_iter().collect());
+    if shown.throughput.samples_per_s >= 1.0 {
+        add(Warning, missed(shown).into_iter().collect());
+        add(Warning, interfered(shown).collect());
+        add(Warning, growing(shown).collect());
+        add(Warning, holding_up(shown).into_iter().collect());
+        add(Warning, copying(shown).collect());
+        add(Warning, unfilled(shown).collect());
+        add(Warning, idle(shown));
+    }
+    add(Warning, not_probabilities(shown).collect());
+    if shown.throughput.samples_per_s >= 1.0 {
+        // While nobody is pressed, idle time is no fault.
+        add(Information, unpressed(shown).into_iter().collect());
+    }
+    found
+}
+
+/// Members that answered NaN or infinities: requests with them fail where those vote.
+fn not_finite(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let members = shown.members.iter();
+    let spoilt = members.filter(|m| m.flaws.not_finite > 0);
+    spoilt.map(|m| {
+        let count = format::short(m.flaws.not_finite as f64);
+        let text = format!(
+            "{} answered NaN or infinities, {count} samples so far",
+            m.name
+        );
+        (text, &[LOG, MEMBERS][..])
+    })
+}
+
+/// Members that are declared to give probabilities and do not.
+fn not_probabilities(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let members = shown.members.iter();
+    let wrong = members.filter(|m| m.flaws.not_probabilities > 0);
+    wrong.map(|m| {
+        let text = format!("{} answers what are no probabilities", m.name);
+        (text, &[LOG, MEMBERS][..])
+    })
+}
+
+/// Requests that are turned away or given up.
+fn lost(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let lately = &shown.lately;
+    let over = lately.over.as_secs_f64().max(1.0);
+    let words =
+        move |what: &str, lost: &Lost| format!("requests {what}: {}", lost_words(lost, over));
+    let refused = (lately.refused.requests > 0)
+        .then(|| (words("refused", &lately.refused), &[LOAD, SEARCH][..]));
+    let failed =
+        (lately.failed.requests > 0).then(|| (words("failed", &lately.failed), &[LOG, EDIT][..]));
+    refused.into_iter().chain(failed)
+}
+
+/// Workers with their place in words.
+fn workers(shown: &Snapshot) -> impl Iterator<Item = (&DeviceView, &MemberView, &EntryView)> + '_ {
+    let cells = shown.matrix.cells().zip(&shown.entries);
+    cells.filter_map(|(Cell { device, member }, entry)| {
+        let (device, member) = (shown.devices.get(device)?, shown.members.get(member)?);
+        Some((device, member, entry))
+    })
+}
+
+/// Workers that panicked too often; applying any matrix starts them again.
+fn retired(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let retired = workers(shown).filter(|w| w.2.retired);
+    retired.map(|(device, member, _)| {
+        let text = format!("{} × {}: its worker is retired", device.name, member.name);
+        (text, &[LOG, EDIT][..])
+    })
+}
+
+/// What was applied did worse than stated.
+fn failed(shown: &Snapshot) -> Option<Lint> {
+    match &shown.probation.as_ref()?.state {
+        ProbationState::Failed(why) => Some((format!("rolled back: {why}"), &[LOG, LATENCY])),
+        _ => None,
+    }
+}
+
+/// More requests than the target allows took longer.
+fn missed(shown: &Snapshot) -> Option<Lint> {
+    let (target, missed) = (shown.target?, shown.latency.now.missed?);
+    let allowed = 1.0 - target.share;
+    (missed > allowed + 1e-9).then(|| {
+        let text = format!(
+            "{} of requests miss the target of {} ms; {} may",
+            format::permille(missed).trim(),
+            format::millis(target.latency.as_micros() as u64),
+            format::permille(allowed).trim()
+        );
+        (text, &[LATENCY, SEARCH][..])
+    })
+}
+
+/// Workers that suffer from others on their device, or from the device.
+fn interfered(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    workers(shown).filter_map(|(device, member, entry)| {
+        let slower = format::times(entry.interfered?);
+        let text = format!(
+            "{} × {} takes {slower} its profile's time",
+            device.name, member.name
+        );
+        Some((text, &[STREAMS, EDIT][..]))
+    })
+}
+
+/// Whether a member's queue grows so fast that it matters: by a tenth of what it serves.
+pub fn grows(member: &MemberView) -> bool {
+    member.queued > LONG && member.growth > (member.samples_per_s * 0.1).max(1.0)
+}
+
+fn growing(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let growing = shown.members.iter().filter(|m| grows(m));
+    growing.map(|m| {
+        let text = format!(
+            "{}'s queue grows by {} samples a second, {} wait",
+            m.name,
+            format::short(m.growth),
+            format::grouped(m.queued as u64)
+        );
+        (text, &[THROUGHPUT, LOAD, EDIT][..])
+    })
+}
+
+/// One member's queue is longer than all the others' together.
+fn holding_up(shown: &Snapshot) -> Option<Lint> {
+    let member = shown.members.iter().max_by_key(|m| m.queued)?;
+    let all: usize = shown.members.iter().map(|m| m.queued).sum();
+    let alone = shown.members.len() > 1 && member.queued > LONG && member.queued * 2 > all;
+    alone.then(|| {
+        let text = format!(
+            "{} holds everyone up: {} samples wait for it",
+            member.name,
+            format::grouped(member.queued as u64)
+        );
+        (text, &[STREAMS, EDIT, SEARCH][..])
+    })
+}
+
+/// Copying takes longer than computing; a device whose workers all do is said once.
+fn copying(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let slow = |d: &DeviceView| !d.lost && d.copying > d.busy && d.copying > 0.05;
+    let devices = shown.devices.iter().filter(move |d| slow(d)).map(|d| {
+        let (copies, computes) = (d.copying * 100.0, d.busy * 100.0);
+        let text = format!(
+            "{} copies {copies:.0} % of the time and computes {computes:.0} %",
+            d.name
+        );
+        (text, &[STREAMS, EDIT][..])
+    });
+    let rest = workers(shown).filter(move |w| !slow(w.0));
+    let rest = rest.filter(|w| w.2.copying > 1.0 && w.2.batches >= ENOUGH);
+    let entries = rest.map(|(device, member, entry)| {
+        let text = format!(
+            "{} × {} copies {} as long as it computes",
+            device.name,
+            member.name,
+            format::times(entry.copying)
+        );
+        (text, &[STREAMS, EDIT][..])
+    });
+    devices.chain(entries)
+}
+
+/// Devices that idle although others are pressed, or have nothing to do at all.
+fn idle(shown: &Snapshot) -> Vec<Lint> {
+    let there = || shown.devices.iter().filter(|d| !d.lost);
+    let works = there().any(|d| d.busy > 0.0);
+    let (most, what) = match is_pressed(shown) {
+        true => (IDLE, "devices idle more than half the time"),
+        // A device that nothing is given is worth a look though nobody is pressed.
+        false => (f64::MIN_POSITIVE, "devices compute nothing"),
+    };
+    let idle: Vec<&DeviceView> = there().filter(|d| works && d.busy < most).collect();
+    let hints = &[EDIT, SEARCH][..];
+    match idle.as_slice() {
+        few if few.len() <= 2 => few.iter().map(|d| (idle_words(d), hints)).collect(),
+        many => {
+            let text = format!("{} of {} {what}", many.len(), there().count());
+            vec![(text, hints)]
+        }
+    }
+}
+
+/// Some device or queue has more than it can do.
+fn is_pressed(shown: &Snapshot) -> bool {
+    let mut there = shown.devices.iter().filter(|d| !d.lost);
+    there.any(|d| d.busy > PRESSED) || shown.members.iter().any(grows)
+}
+
+/// Nobody is pressed: all of them together have room for more.
+fn unpressed(shown: &Snapshot) -> Option<Lint> {
+    let there: Vec<&DeviceView> = shown.devices.iter().filter(|d| !d.lost).collect();
+    let busiest = there.iter().map(|d| d.busy).fold(0.0, f64::max);
+    (!there.is_empty() && !is_pressed(shown) && busiest < IDLE).then(|| {
+        let share = (1.0 - busiest) * 100.0;
+        let text = format!("every device idle {share:.0} % of the time or more");
+        (text, &[LOAD][..])
+    })
+}
+
+fn idle_words(device: &DeviceView) -> String {
+    let share = (1.0 - device.busy) * 100.0;
+    format!("{} idle {share:.0} % of the time", device.name)
+}
+
+fn unfilled(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
+    let sizes = shown.matrix.cells().map(|c| shown.matrix.get(c));
+    workers(shown)
+        .zip(sizes)
+        .filter_map(|((device, member, entry), size)| {
+            let size = size?;
+            let poor = size.get() > 1
+                && entry.batches >= ENOUGH
+                && entry.fill > 0.0
+                && entry.fill < UNFILLED;
+            (poor && device.busy > PRESSED).then(|| {
+                let fill = entry.fill * 100.0;
+                let text = format!(
+                    "{} × {}: batches of {size} are {fill:.0} % full",
+                    device.name, member.name
+                );
+                (text, &[POLICY, EDIT][..])
+            })
+        })
+}

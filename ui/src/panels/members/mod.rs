@@ -1,0 +1,159 @@
+//! What each member brings to the ensemble, and whether it votes.
+
+mod columns;
+
+use divisi::session::MemberView;
+
+use super::frame::headed;
+use super::keys;
+use crate::commands::{LOAD, VOTE};
+use crate::layout::Panel;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+use columns::{MemberColumn, fitting};
+
+/// Draws the panel.
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+    let mut inside = headed(pen, Panel::Members, &note(model), model);
+    let members = &model.snapshot.members;
+    let label = label(model, inside.width());
+    let columns = fitting(model, inside.width().saturating_sub(label + SIGNS));
+    heads(&mut inside, label, &columns);
+    let under = u16::from(inside.height() > 3);
+    let room = usize::from(inside.height().saturating_sub(1 + under));
+    let shown = room.min(members.len());
+    let first = (model.cursor.member + 1).saturating_sub(shown.max(1));
+    for (row, at) in (first..members.len()).take(shown).enumerate() {
+        member(&mut inside, row as u16 + 1, at, model, label, &columns);
+    }
+    words(&mut inside, shown as u16 + 1, model);
+}
+
+/// Columns for the signs before a name.
+const SIGNS: u16 = 3;
+
+fn note(model: &Model) -> String {
+    let weighed = model.snapshot.members.iter();
+    let weighed = weighed.filter_map(|m| m.standing).map(|s| s.weighed).max();
+    let rule = model.snapshot.combination.rule.name();
+    match weighed {
+        Some(n) => format!("{rule} · {} answers weighed", format::grouped(n)),
+        None => rule.to_owned(),
+    }
+}
+
+/// Columns for names.
+fn label(model: &Model, width: u16) -> u16 {
+    let names = model
+        .snapshot
+        .members
+        .iter()
+        .map(|m| format::width(&m.name));
+    names.max().unwrap_or(0).clamp(6, (width / 3).max(6))
+}
+
+fn heads(inside: &mut Painter<'_>, label: u16, columns: &[MemberColumn]) {
+    inside.text(SIGNS, 0, "member", Role::Dim);
+    let mut end = SIGNS + label;
+    for column in columns {
+        end += column.width;
+        inside.text_right(end, 0, column.name, Role::Dim);
+    }
+}
+
+fn member(
+    inside: &mut Painter<'_>,
+    y: u16,
+    at: usize,
+    model: &Model,
+    label: u16,
+    columns: &[MemberColumn],
+) {
+    let Some(view) = model.snapshot.members.get(at) else {
+        return;
+    };
+    let votes = votes(model, at);
+    let (sign, role) = match votes {
+        true => ("✓", Role::Good),
+        false => ("✗", Role::Warn),
+    };
+    inside.text(1, y, sign, role);
+    let role = if votes { Role::Text } else { Role::Dim };
+    inside.text(SIGNS, y, &format::fit_name(&view.name, label), role);
+    let mut end = SIGNS + label;
+    for column in columns {
+        end += column.width;
+        let (text, role) = (column.value)(view);
+        inside.text_right(end, y, &text, role);
+    }
+    if model.focus == Panel::Members && model.cursor.member == at {
+        inside.text(0, y, "▸", Role::Accent);
+        inside.restyle(SIGNS, y, label, Role::Cursor);
+    }
+}
+
+fn votes(model: &Model, member: usize) -> bool {
+    let voting = &model.snapshot.combination.voting;
+    voting.get(member).copied().unwrap_or(true)
+}
+
+/// Under the table: what leaving the member out would change, or what is missing.
+fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
+    let room = inside.height().saturating_sub(y);
+    let gap = u16::from(room > 1);
+    let view = model.snapshot.members.get(model.cursor.member);
+    let text = match view.filter(|v| v.standing.is_some()) {
+        Some(view) => sentence(view, votes(model, model.cursor.member)),
+        None => missing(model),
+    };
+    let width = inside.width().saturating_sub(1);
+    let lines = format::wrap(&text, width);
+    let lines = lines.iter().take(usize::from(room.saturating_sub(gap)));
+    let mut at = y + gap;
+    for line in lines {
+        inside.text(1, at, line, Role::Dim);
+        at += 1;
+    }
+    if at + 1 < inside.height() {
+        let word = match votes(model, model.cursor.member) {
+            true => "take it out of the vote",
+            false => "let it vote again",
+        };
+        keys::draw(inside, 1, at + 1, model, &[(&VOTE, word)]);
+    }
+}
+
+fn missing(model: &Model) -> String {
+    let weighed = model.snapshot.members.iter().any(|m| m.standing.is_some());
+    let made_up = model.snapshot.simulated || model.snapshot.synthetic;
+    match weighed {
+        _ if made_up => {
+            "answers of simulated devices or made-up weights say nothing of members".into()
+        }
+        true => "too few of its answers were weighed so far".to_owned(),
+        false => format!(
+            "no answers weighed yet: they are compared while requests are served · {} load",
+            keys::label(model, &LOAD)
+        ),
+    }
+}
+
+/// What the member under the cursor is worth, in words.
+fn sentence(view: &MemberView, votes: bool) -> String {
+    let standing = view.standing.unwrap_or_default();
+    let verb = match votes {
+        true => "without its vote",
+        false => "with its vote",
+    };
+    let accuracy = standing.accuracy_change.map_or(String::new(), |change| {
+        format!(", accuracy {} points", format::points(change).trim())
+    });
+    format!(
+        "{}: {verb} {} of answers would be another class{accuracy}; it takes {} of the \
+         members' device time",
+        view.name,
+        format::permille(standing.flips).trim(),
+        format::permille(standing.cost).trim(),
+    )
+}

@@ -1,0 +1,44 @@
+//! The parts of the screen: pure functions of the model.
+
+mod allocation;
+mod areas;
+mod demo_bar;
+mod footer;
+mod frame;
+mod header;
+mod keys;
+mod latency;
+mod lints;
+mod log;
+mod members;
+mod proposal;
+mod search;
+mod streams;
+mod throughput;
+pub mod what_if;
+
+pub use allocation::cell_at;
+pub use areas::{LEAST, ScreenAreas, arrange, streams_on_screen};
+pub use demo_bar::draw as draw_demo_bar;
+pub use footer::{draw as draw_footer, rows as footer_rows};
+pub use header::draw as draw_header;
+pub use latency::draw_line as draw_latency_line;
+pub use lints::texts as lint_texts;
+pub use streams::{StreamRow, StreamsView, keys as stream_keys};
+
+use crate::layout::Panel;
+use crate::look::Painter;
+use crate::model::Model;
+
+/// Draws one panel.
+pub fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
+    match panel {
+        Panel::Allocation => allocation::draw(pen, model),
+        Panel::Search => search::draw(pen, model),
+        Panel::Streams => streams::draw(pen, model),
+        Panel::Latency => latency::draw(pen, model),
+        Panel::Throughput => throughput::draw(pen, model),
+        Panel::Log => log::draw(pen, model),
+        Panel::Members => members::draw(pen, model),
+    }
+}

@@ -1,0 +1,192 @@
+//! This iteration's neighbours over the matrix: which change would help where.
+
+use divisi::allocation::Cell;
+use divisi::ensemble::BatchSize;
+use divisi::search::{Accepted, Tried};
+use divisi::session::SearchView;
+
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+
+/// Gains that have the darkest shade.
+const DEEP: f64 = 0.10;
+
+/// The best score of each entry's neighbours, against the matrix they are neighbours of.
+pub struct Heat {
+    best: Vec<Option<Tried>>,
+    members: usize,
+    /// The score that gains are counted from.
+    from: f64,
+}
+
+impl Heat {
+    /// None while nothing was tried in this iteration.
+    pub fn new(search: &SearchView, model: &Model) -> Option<Self> {
+        let frame = model.snapshot.matrix.frame();
+        let (devices, members) = (frame.devices.len(), frame.members.len());
+        let from = current(search)?;
+        let mut best: Vec<Option<Tried>> = vec![None; devices * members];
+        for tried in &search.progress.tried {
+            let Cell { device, member } = tried.cell;
+            if device >= devices || member >= members {
+                continue;
+            }
+            match best.get_mut(device * members + member) {
+                Some(held) if held.is_none_or(|h| h.score < tried.score) => *held = Some(*tried),
+                _ => {}
+            }
+        }
+        let any = best.iter().any(Option::is_some);
+        any.then_some(Heat {
+            best,
+            members,
+            from,
+        })
+    }
+
+    /// The change that helps most, in words: `cpu:1 × res-m 0 → 16 (+9 %)`.
+    pub fn best(&self, model: &Model) -> Option<String> {
+        let tried = self.best.iter().flatten();
+        let best = tried.max_by(|a, b| a.score.total_cmp(&b.score))?;
+        let gain = format::gain(self.from, best.score)?;
+        let steps = &model.snapshot.search.as_ref()?.progress.accepted;
+        let before = set_before(steps, best.cell).unwrap_or_else(|| running(model, best.cell));
+        let size = |size: Option<BatchSize>| size.map_or(0, BatchSize::get);
+        let (before, after) = (size(before), size(best.to));
+        let place = place(model, best.cell);
+        Some(format!("{place} {before} → {after} ({gain})"))
+    }
+
+    /// Rows that it takes.
+    pub fn rows(&self) -> u16 {
+        let devices = self.best.len() / self.members.max(1);
+        u16::try_from(devices).unwrap_or(u16::MAX).saturating_add(1)
+    }
+
+    /// Draws a row a device as far as there is room; gives how many it took.
+    pub fn draw(&self, inside: &mut Painter<'_>, model: &Model) -> u16 {
+        let rows = self.rows().min(inside.height());
+        let grid = HeatGrid::new(model, inside.width(), self.members);
+        grid.names(inside, model);
+        let first = (model.cursor.device + 2).saturating_sub(usize::from(rows));
+        for row in 1..rows {
+            let device = first + usize::from(row) - 1;
+            self.device(inside, row, device, model, &grid);
+        }
+        rows
+    }
+
+    fn device(
+        &self,
+        inside: &mut Painter<'_>,
+        y: u16,
+        device: usize,
+        model: &Model,
+        grid: &HeatGrid,
+    ) {
+        let Some(view) = model.snapshot.devices.get(device) else {
+            return;
+        };
+        let name = format::device_name(&view.name, true);
+        let name = format::fit_name(name, grid.label.saturating_sub(1));
+        inside.text(0, y, &name, Role::Text);
+        for place in 0..grid.shown {
+            let member = grid.first + place;
+            let end = grid.label + grid.cell * (place as u16 + 1);
+            let tried = self.best.get(device * self.members + member);
+            match tried.copied().flatten() {
+                None => inside.sign(end - 1, y, "·", Role::Dim),
+                Some(tried) => self.cell(inside, end, y, tried.score, grid.cell),
+            }
+        }
+    }
+
+    /// Sign and shade; in percent where there is room.
+    fn cell(&self, inside: &mut Painter<'_>, end: u16, y: u16, score: f64, width: u16) {
+        let gain = score / self.from - 1.0;
+        let shade = match gain.abs() / DEEP {
+            s if s < 0.1 => "░",
+            s if s < 0.4 => "▒",
+            s if s < 1.0 => "▓",
+            _ => "█",
+        };
+        let (sign, role) = match gain {
+            g if g > 0.0005 => ("+", Role::Good),
+            g if g < -0.0005 => ("−", Role::Warn),
+            _ => ("=", Role::Dim),
+        };
+        if width < 5 {
+            inside.sign(end.saturating_sub(2), y, sign, role);
+        } else {
+            let percent = (gain.abs() * 100.0).round().min(99.0);
+            inside.text_right(end - 1, y, &format!("{sign}{percent:.0}"), role);
+        }
+        inside.sign(end - 1, y, shade, role);
+    }
+}
+
+/// Where the members' columns are.
+struct HeatGrid {
+    label: u16,
+    cell: u16,
+    first: usize,
+    shown: usize,
+}
+
+impl HeatGrid {
+    fn new(model: &Model, width: u16, members: usize) -> Self {
+        let devices = model.snapshot.devices.iter();
+        let names = devices.map(|d| format::width(format::device_name(&d.name, true)));
+        let label = (names.max().unwrap_or(5) + 1).clamp(6, (width / 4).max(6));
+        let room = width.saturating_sub(label);
+        let members = members.max(1);
+        let cell = (room / members as u16).clamp(3, 9);
+        let shown = usize::from(room / cell).clamp(1, members);
+        let first = (model.cursor.member + 1).saturating_sub(shown);
+        HeatGrid {
+            label,
+            cell,
+            first,
+            shown,
+        }
+    }
+
+    fn names(&self, inside: &mut Painter<'_>, model: &Model) {
+        inside.text(0, 0, "gain %", Role::Dim);
+        let members = model.snapshot.members.iter().skip(self.first);
+        for (place, member) in members.take(self.shown).enumerate() {
+            let end = self.label + self.cell * (place as u16 + 1);
+            let name = format::fit_name(&member.name, self.cell - 1);
+            inside.text_right(end, 0, &name, Role::Dim);
+        }
+    }
+}
+
+/// The score of the matrix whose neighbours are tried.
+fn current(search: &SearchView) -> Option<f64> {
+    let seen = &search.progress;
+    let last = seen.accepted.last().map(|a| a.score);
+    let score = last.or(seen.history.last().copied()).or(seen.start_score);
+    score.filter(|s| *s > 0.0)
+}
+
+/// What the search's own steps last set there.
+fn set_before(steps: &[Accepted], cell: Cell) -> Option<Option<BatchSize>> {
+    let changes = steps.iter().rev().flat_map(|s| s.changes.iter().rev());
+    let mut here = changes.filter(|c| c.0 == cell);
+    here.next().map(|c| c.1)
+}
+
+fn running(model: &Model, cell: Cell) -> Option<BatchSize> {
+    let mut workers = model.snapshot.matrix.workers();
+    workers.find(|w| w.0 == cell).map(|w| w.1)
+}
+
+/// `cpu:1 × res-m`.
+pub fn place(model: &Model, cell: Cell) -> String {
+    let frame = model.snapshot.matrix.frame();
+    let device = frame.devices.get(cell.device).map_or("", String::as_str);
+    let member = frame.members.get(cell.member).map_or("", String::as_str);
+    format!("{device} × {member}")
+}

@@ -1,0 +1,185 @@
+//! The live timeline: a row a lane, and rows for whole devices and their copies.
+
+mod axis;
+mod order;
+mod readout;
+mod rows;
+mod scale;
+mod signs;
+mod view;
+
+use super::frame::framed;
+use crate::layout::Panel;
+use crate::look::{EIGHTHS, Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+use crate::view::timeline::{Canvas, RowKey, RowSum};
+use crate::view::{RowOrder, SpanReading};
+use rows::RowPlan;
+pub use rows::StreamRow;
+pub use view::StreamsView;
+
+/// Draws the panel.
+pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+    let view = StreamsView::new(model, pen.width(), pen.height());
+    let note = note(model, &view, signs::note_room(pen.width()));
+    let mut inside = framed(pen, Panel::Streams, &note, model);
+    let picture = model.timeline.picture(&view.plan.places, view.window);
+    let rows = view.plan.rows.iter().zip(&view.names).skip(view.first);
+    for (y, (row, name)) in rows.take(view.room).enumerate() {
+        draw_row(&mut inside, y as u16, name, row, &picture, &view);
+        draw_choice(&mut inside, y as u16, row, &view, model);
+    }
+    foot(&mut inside, &view, model);
+    signs::draw_legend(pen, format::width(&note) + 16);
+    axis::draw(pen, &view, model);
+}
+
+/// The rows that show everything, for the panel's height.
+pub fn rows_needed(model: &Model) -> usize {
+    let reading = if model.streams.reading.is_some() {
+        2
+    } else {
+        0
+    };
+    let typing = usize::from(model.streams.typing);
+    RowPlan::new(model, usize::MAX).rows.len() + reading + typing
+}
+
+/// How much time, then what else there is room to say.
+fn note(model: &Model, view: &StreamsView, width: u16) -> String {
+    let streams = &model.streams;
+    let mut note = scale::round(streams.length());
+    let many = |n: u64| format::short(n as f64);
+    let counted = |n: u64, what: &str| (n > 0).then(|| format!("{} {what}", many(n)));
+    let rows = view.plan.rows.len();
+    let parts = [
+        streams.frozen.map(|_| "FROZEN".to_owned()),
+        counted(model.lost_spans, "spans lost"),
+        (streams.order != RowOrder::Device).then(|| streams.order.words().to_owned()),
+        (!streams.filter.is_empty()).then(|| format!("/{}", streams.filter)),
+        (rows > view.room).then(|| format!("{} of {rows} rows", view.room)),
+        model.timeline.whole_since().map(|since| {
+            let gone = many(model.timeline.crowded_out());
+            let kept = model.snapshot.now.saturating_sub(since);
+            format!("last {:.0} s kept, {gone} spans gone", kept.as_secs_f64())
+        }),
+        view.plan.folded.then(|| "[ ] other device".to_owned()),
+    ];
+    for part in parts.into_iter().flatten() {
+        if format::width(&note) + format::width(&part) + 3 <= width {
+            note = format!("{note} · {part}");
+        }
+    }
+    note
+}
+
+fn draw_row(
+    inside: &mut Painter<'_>,
+    y: u16,
+    name: &str,
+    row: &StreamRow,
+    picture: &Canvas,
+    view: &StreamsView,
+) {
+    match *row {
+        StreamRow::Lane { at, .. } => {
+            inside.text(0, y, name, Role::Text);
+            draw_lane(inside, y, at, picture, view);
+        }
+        StreamRow::Sum { at, sum, .. } => {
+            inside.text(0, y, name, Role::Dim);
+            for x in 0..view.window.cells {
+                let share = picture.share(at, x);
+                draw_share(inside, view.label + x as u16, y, share, sum);
+            }
+        }
+    }
+}
+
+fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view: &StreamsView) {
+    let ascii = inside.is_ascii();
+    for x in 0..view.window.cells {
+        let mark = picture.mark(at, x);
+        let Some((sign, role)) = signs::of_mark(mark, ascii) else {
+            continue;
+        };
+        let column = view.label + x as u16;
+        match mark.digit {
+            Some(digit) => inside.sign(column, y, digit.encode_utf8(&mut [0; 4]), Role::Strong),
+            None => inside.sign(column, y, sign, role),
+        }
+    }
+}
+
+/// As high as the share of the time; copies are short, and show all the same.
+fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, sum: RowSum) {
+    if share <= 0.0 {
+        return;
+    }
+    let role = match sum {
+        RowSum::Compute => Role::Dim,
+        RowSum::ToDevice => Role::Copy,
+        RowSum::FromDevice => Role::CopyOut,
+    };
+    let eighths = (share.min(1.0) * 8.0).round().max(1.0) as usize;
+    inside.sign(x, y, EIGHTHS[eighths], role);
+}
+
+/// The chosen row's name stands out, and on it the span that is read out.
+fn draw_choice(
+    inside: &mut Painter<'_>,
+    y: u16,
+    row: &StreamRow,
+    view: &StreamsView,
+    model: &Model,
+) {
+    let streams = &model.streams;
+    if streams.selected != Some(row.key()) {
+        return;
+    }
+    inside.restyle(0, y, view.label.saturating_sub(1), Role::Cursor);
+    if let Some((first, last)) = streams.reading.as_ref().and_then(|r| cells(r, view)) {
+        let x = view.label + first as u16;
+        inside.restyle(x, y, (last - first) as u16 + 1, Role::Cursor);
+    }
+}
+
+/// The first and last cell of the span that is read out.
+fn cells(reading: &SpanReading, view: &StreamsView) -> Option<(usize, usize)> {
+    let (span, window) = (&reading.span, view.window);
+    if span.start >= window.until() || span.end < window.from() {
+        return None;
+    }
+    let first = window.cell_of(span.start).unwrap_or(0);
+    // An end at a cell's start leaves that cell alone.
+    let end = span.end.saturating_sub(std::time::Duration::from_nanos(1));
+    let last = window.cell_of(end.max(span.start));
+    Some((first, last.unwrap_or(window.cells - 1)))
+}
+
+/// What is read out, and the filter while it is typed.
+fn foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
+    let typed = u16::from(model.streams.typing).min(view.foot);
+    let y = inside.height().saturating_sub(view.foot);
+    if let Some(reading) = &model.streams.reading {
+        let width = inside.width();
+        readout::draw(
+            &mut inside.part(0, y, width, view.foot - typed),
+            model,
+            reading,
+        );
+    }
+    if typed > 0 {
+        let y = inside.height().saturating_sub(1);
+        let x = inside.text(0, y, "rows with / ", Role::Dim);
+        let x = inside.text(x, y, &model.streams.filter, Role::Strong);
+        let x = inside.text(x, y, "▏", Role::Accent);
+        inside.text(x + 2, y, "Enter keeps them, Esc shows all rows", Role::Dim);
+    }
+}
+
+/// The rows in their order, as they are on the screen.
+pub fn keys(view: &StreamsView) -> Vec<RowKey> {
+    view.plan.rows.iter().map(StreamRow::key).collect()
+}

@@ -1,0 +1,209 @@
+//! Which rows the panel has: workers or their lanes, and sums of devices.
+//!
+//! Devices that run one batch at a time have a row a worker. Where lanes run side by
+//! side there is a row a lane, then the whole device, then its copies (as Ebird's
+//! figure 10). What does not fit is folded: the device of the cursor comes first with
+//! all its rows, those that do not fit have their sums only.
+
+use divisi::ensemble::BatchSize;
+use divisi::serving::lane_sizes;
+
+use crate::model::Model;
+use crate::text::format;
+use crate::view::timeline::{RowKey, RowSum, TimelineRows};
+
+use super::order;
+
+/// One row of the panel, and where the raster has it.
+#[derive(Clone, Copy, Debug)]
+pub enum StreamRow {
+    /// A worker's lane, or a worker that has no others.
+    Lane {
+        device: usize,
+        member: usize,
+        /// The largest batch that it takes.
+        size: usize,
+        /// One of several that run side by side.
+        side_by_side: bool,
+        /// Counted from the smallest.
+        lane: usize,
+        at: usize,
+    },
+    /// A whole device.
+    Sum {
+        device: usize,
+        sum: RowSum,
+        at: usize,
+    },
+}
+
+impl StreamRow {
+    /// What it shows, wherever it stands.
+    pub fn key(&self) -> RowKey {
+        match *self {
+            StreamRow::Lane {
+                device,
+                member,
+                lane,
+                ..
+            } => RowKey::Lane {
+                device,
+                member,
+                lane,
+            },
+            StreamRow::Sum { device, sum, .. } => RowKey::Sum { device, sum },
+        }
+    }
+}
+
+/// All rows in their order.
+#[derive(Debug, Default)]
+pub struct RowPlan {
+    pub rows: Vec<StreamRow>,
+    pub places: TimelineRows,
+    /// Devices are folded that would have all their rows under the cursor.
+    pub folded: bool,
+}
+
+/// How much of a device is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LaneDetail {
+    /// Lanes, and sums where there are several.
+    All,
+    /// Workers without sums.
+    Workers,
+    /// The sum where lanes run side by side, else workers.
+    Folded,
+}
+
+impl RowPlan {
+    /// The rows for a panel with room for `room` of them.
+    pub fn new(model: &Model, room: usize) -> Self {
+        let devices = 0..model.snapshot.devices.len();
+        let mut all = RowPlan::of(model, devices.clone().map(|d| (d, LaneDetail::All)));
+        if order::arranged(model) {
+            order::arrange(model, &mut all.rows);
+            return all;
+        }
+        if all.rows.len() <= room {
+            return all;
+        }
+        if !model.snapshot.devices.iter().any(|d| d.side_by_side) {
+            return RowPlan::of(model, devices.map(|d| (d, LaneDetail::Workers)));
+        }
+        RowPlan::folded(model, room)
+    }
+
+    /// The device of the cursor first, then the others, with all their rows as long as
+    /// those leave a row for each that is still to come.
+    fn folded(model: &Model, room: usize) -> Self {
+        let cursor = model.cursor.device;
+        let others = (0..model.snapshot.devices.len()).filter(|d| *d != cursor);
+        let mut plan = RowPlan::of(model, std::iter::once((cursor, LaneDetail::All)));
+        let mut left = others.clone().count();
+        for device in others {
+            left -= 1;
+            let open = RowPlan::of(model, std::iter::once((device, LaneDetail::All)));
+            let fits = plan.rows.len() + open.rows.len() + left <= room;
+            let detail = if fits {
+                LaneDetail::All
+            } else {
+                LaneDetail::Folded
+            };
+            plan.folded |= !fits;
+            plan.device(model, device, detail);
+        }
+        plan
+    }
+
+    fn of(model: &Model, devices: impl Iterator<Item = (usize, LaneDetail)>) -> Self {
+        let shown = &model.snapshot;
+        let mut plan = RowPlan {
+            places: TimelineRows::new(shown.devices.len(), shown.members.len()),
+            ..RowPlan::default()
+        };
+        for (device, detail) in devices {
+            plan.device(model, device, detail);
+        }
+        plan
+    }
+
+    fn device(&mut self, model: &Model, device: usize, detail: LaneDetail) {
+        let Some(view) = model.snapshot.devices.get(device) else {
+            return;
+        };
+        let before = self.rows.len();
+        if detail != LaneDetail::Folded || !view.side_by_side {
+            let workers = model.snapshot.matrix.workers();
+            for (cell, size) in workers.filter(|w| w.0.device == device) {
+                self.worker(model, device, cell.member, size);
+            }
+        }
+        let several = self.rows.len() > before + 1;
+        match (detail, view.side_by_side) {
+            (LaneDetail::All, true) => self.sums(
+                device,
+                &[RowSum::Compute, RowSum::ToDevice, RowSum::FromDevice],
+            ),
+            (LaneDetail::Folded, true) => self.sums(device, &[RowSum::Compute]),
+            (LaneDetail::All, false) if several => self.sums(device, &[RowSum::Compute]),
+            _ => {}
+        }
+    }
+
+    fn worker(&mut self, model: &Model, device: usize, member: usize, size: BatchSize) {
+        let side_by_side = model.snapshot.devices[device].side_by_side;
+        let lanes = lane_sizes(model.snapshot.policy, size, side_by_side);
+        let first = self.places.worker(device, member, lanes.len());
+        let rows = lanes
+            .iter()
+            .enumerate()
+            .map(|(lane, size)| StreamRow::Lane {
+                device,
+                member,
+                size: *size,
+                side_by_side: lanes.len() > 1,
+                lane,
+                at: first + lane,
+            });
+        self.rows.extend(rows);
+    }
+
+    fn sums(&mut self, device: usize, sums: &[RowSum]) {
+        for &sum in sums {
+            let at = self.places.sum(device, sum);
+            self.rows.push(StreamRow::Sum { device, sum, at });
+        }
+    }
+}
+
+/// The row's name. `short` leaves out what all simulated devices' names begin with.
+pub fn label(model: &Model, row: &StreamRow, short: bool) -> String {
+    let device = |index: usize| {
+        let view = model.snapshot.devices.get(index);
+        format::device_name(view.map_or("", |d| d.name.as_str()), short)
+    };
+    match *row {
+        StreamRow::Sum { device: d, sum, .. } => format!("{} {}", device(d), sum_name(sum)),
+        StreamRow::Lane {
+            device: d,
+            member,
+            size,
+            side_by_side,
+            ..
+        } => {
+            let member = model.snapshot.members.get(member);
+            let member = member.map_or("", |m| m.name.as_str());
+            let sign = if side_by_side { '·' } else { '/' };
+            format!("{} {member}{sign}{size}", device(d))
+        }
+    }
+}
+
+fn sum_name(sum: RowSum) -> &'static str {
+    match sum {
+        RowSum::Compute => "all",
+        RowSum::ToDevice => "HtoD",
+        RowSum::FromDevice => "DtoH",
+    }
+}

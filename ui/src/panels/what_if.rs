@@ -1,0 +1,215 @@
+//! What a setup would change, in words: for the comparison and under a matrix that is
+//! being edited.
+
+use divisi::allocation::{EntryChange, Matrix, WorkerChange};
+use divisi::session::{DeviceView, EditPreview};
+
+use crate::look::Role;
+use crate::model::Model;
+use crate::text::format;
+
+/// Pieces of a line.
+pub type StyledLine = Vec<(String, Role)>;
+
+/// Below this many columns lines say the same in fewer words.
+const NARROW: u16 = 60;
+
+/// Workers kept, started, stopped and resized.
+pub fn counts(preview: &EditPreview, width: u16) -> StyledLine {
+    let of = |test: fn(&WorkerChange) -> bool| {
+        let entries = preview.difference.entries.iter();
+        entries.filter(|e| test(&e.change)).count()
+    };
+    let kept = of(|c| matches!(c, WorkerChange::Keep(_)));
+    let started = of(|c| matches!(c, WorkerChange::Start(_)));
+    let stopped = of(|c| matches!(c, WorkerChange::Stop(_)));
+    let resized = of(|c| matches!(c, WorkerChange::Resize { .. }));
+    let text = match width < NARROW {
+        true => format!("workers ={kept} +{started} −{stopped} ~{resized}"),
+        false => format!(
+            "workers  = {kept} kept   + {started} started   − {stopped} stopped   ~ {resized} resized"
+        ),
+    };
+    vec![(text, Role::Strong)]
+}
+
+/// Samples a second before and after, and where that comes from or why it is not known.
+pub fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
+    let said = &preview.prediction;
+    let (word, unit) = match width < NARROW {
+        true => ("", ""),
+        false => ("predicted  ", " samples/s"),
+    };
+    let source = |text: &str| match text {
+        "" => String::new(),
+        text => format!("   {text}"),
+    };
+    let Some(after) = said.after else {
+        let text = match said.source.as_str() {
+            "" => "no prediction".to_owned(),
+            why => format!("no prediction: {why}"),
+        };
+        return vec![(format::fit(&text, width), Role::Dim)];
+    };
+    let number = |n: f64| format::grouped(n.max(0.0).round() as u64);
+    let before = said.before.map_or("?".to_owned(), number);
+    let gain = said.before.and_then(|b| format::gain(b, after));
+    let role = match said.before {
+        Some(before) if after < before * 0.995 => Role::Bad,
+        Some(before) if after > before * 1.005 => Role::Good,
+        _ => Role::Text,
+    };
+    vec![
+        (format!("{word}{before} → "), Role::Text),
+        (number(after), Role::Strong),
+        (unit.to_owned(), Role::Dim),
+        (gain.map_or(String::new(), |g| format!("  {g}")), role),
+        (source(&said.source), Role::Dim),
+    ]
+}
+
+/// What changes beside the matrix.
+pub fn settings(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
+    let wrapped = preview.settings.iter().flat_map(|s| {
+        let lines = format::wrap(&format!("~ {s}"), width);
+        lines.into_iter().map(|l| vec![(l, Role::Warn)])
+    });
+    wrapped.collect()
+}
+
+/// The changed entries of `matrix`.
+pub fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec<StyledLine> {
+    let changed = preview.difference.changed();
+    changed.map(|c| change(c, matrix, width)).collect()
+}
+
+/// One changed entry.
+pub fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
+    let frame = matrix.frame();
+    let (sign, word, what, role) = match entry.change {
+        WorkerChange::Keep(size) => ("=", "keep", format!("{size}"), Role::Dim),
+        WorkerChange::Start(size) => ("+", "start", format!("batch {size}"), Role::Good),
+        WorkerChange::Stop(size) => ("−", "stop", format!("batch {size}"), Role::Bad),
+        WorkerChange::Resize { from, to } => {
+            ("~", "resize", format!("batch {from} → {to}"), Role::Warn)
+        }
+    };
+    let (device, member) = (entry.cell.device, entry.cell.member);
+    let device = frame.devices.get(device).map_or("", String::as_str);
+    let member = frame.members.get(member).map_or("", String::as_str);
+    let (first, second) = match width < NARROW {
+        true => {
+            let names = format!("{} × {} ", format::fit_name(device, 8), member);
+            (format!("{sign} "), format::fit(&names, 22))
+        }
+        false => {
+            let (device, member) = (format::fit_name(device, 10), format::fit_name(member, 16));
+            let pad = usize::from(10 - format::width(&device).min(10));
+            let tail = usize::from(17 - format::width(&member).min(16));
+            let names = format!("{device}{:pad$} × {member}{:tail$}", "", "");
+            (format!("{sign} {word:<7}"), names)
+        }
+    };
+    vec![(first, role), (second, Role::Text), (what, Role::Strong)]
+}
+
+/// Booked bytes now and after of each memory space, by its first device.
+fn spaces<'a>(
+    preview: &'a EditPreview,
+    model: &'a Model,
+) -> impl Iterator<Item = (&'a DeviceView, &'a u64, &'a u64)> {
+    let devices = model.snapshot.devices.iter().zip(&preview.memory);
+    let first = devices.filter(|(device, _)| device.shares_memory_of.is_none());
+    first.map(|(device, (now, after))| (device, now, after))
+}
+
+/// Booked bytes now and after, a line a memory space.
+pub fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
+    let each = if width < NARROW { 9 } else { 11 };
+    let head = format!(
+        "{:<10}{:>each$}{:>each$}{:>each$}",
+        "memory", "now", "after", "of"
+    );
+    let mut lines = vec![vec![(head, Role::Dim)]];
+    for (device, now, after) in spaces(preview, model) {
+        let role = match after {
+            a if *a > device.memory_bytes => Role::Bad,
+            a if *a != *now => Role::Strong,
+            _ => Role::Text,
+        };
+        let name = format::fit_name(&device.name, 9);
+        let [now, after, size] = [*now, *after, device.memory_bytes].map(format::bytes);
+        lines.push(vec![
+            (format!("{name:<10}{now:>each$}"), Role::Text),
+            (format!("{after:>each$}"), role),
+            (format!("{size:>each$}"), Role::Dim),
+        ]);
+    }
+    lines
+}
+
+/// Which members' requests wait for a moment.
+pub fn pauses(preview: &EditPreview) -> (String, Role) {
+    match preview.paused_members.as_slice() {
+        [] => (
+            "✓ new workers are ready before old ones drain: nothing pauses".to_owned(),
+            Role::Good,
+        ),
+        members => (
+            format!(
+                "! both do not fit in memory: requests wait for a moment for {}",
+                members.join(", ")
+            ),
+            Role::Warn,
+        ),
+    }
+}
+
+/// The same in the few lines that there are under the matrix.
+pub fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
+    let mut lines = vec![
+        prediction(preview, width),
+        brief_memory(preview, model, width),
+    ];
+    let mut workers = counts(preview, width);
+    if !preview.paused_members.is_empty() {
+        let text = format!("   ! pauses {}", preview.paused_members.join(", "));
+        workers.push((text, Role::Warn));
+    }
+    lines.push(workers);
+    lines.extend(settings(preview, width));
+    lines
+}
+
+/// `812 MiB → 930 MiB`, or by how much where that would say the same twice.
+fn from_to(now: u64, after: u64) -> String {
+    let [from, to, by] = [now, after, now.abs_diff(after)].map(format::bytes);
+    match (from == to, after > now) {
+        (false, _) => format!("{from} → {to}"),
+        (true, true) => format!("{from} +{by}"),
+        (true, false) => format!("{from} −{by}"),
+    }
+}
+
+/// Only devices whose memory changes.
+fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> StyledLine {
+    let mut line = vec![("memory".to_owned(), Role::Dim)];
+    let mut used = 6;
+    for (device, now, after) in spaces(preview, model) {
+        if now == after {
+            continue;
+        }
+        let text = format!("  {} {}", device.name, from_to(*now, *after));
+        used += format::width(&text);
+        if used + 2 > width {
+            line.push((" …".to_owned(), Role::Dim));
+            break;
+        }
+        let full = *after > device.memory_bytes;
+        line.push((text, if full { Role::Bad } else { Role::Text }));
+    }
+    if line.len() == 1 {
+        line.push(("  as it is".to_owned(), Role::Dim));
+    }
+    line
+}

@@ -1,0 +1,160 @@
+//! Snapshots in words.
+
+use std::time::Duration;
+
+use divisi::allocation::Cell;
+use divisi::session::{DeviceView, ProbationState, Snapshot};
+
+use super::{Condition, Severity, checks, format, gpu, load_words, measured_window};
+
+/// How it goes, on one line.
+pub fn summary(shown: &Snapshot) -> String {
+    let rate = shown.throughput.samples_per_s.round().max(0.0) as u64;
+    let requests = shown.throughput.requests_per_s.round().max(0.0) as u64;
+    let mut text = format!("{rate} samples/s, {requests} requests/s");
+    text += &latencies(shown);
+    for (name, count) in counters(shown) {
+        if count > 0 {
+            text += &format!("; {count} {name}");
+        }
+    }
+    text
+}
+
+/// Of the last seconds; a percentile that too few requests tell is marked.
+fn latencies(shown: &Snapshot) -> String {
+    let latency = &shown.latency.now.summary;
+    let value = |share: f64, micros: u64| {
+        let mark = if latency.is_enough_for(share) {
+            ""
+        } else {
+            "~"
+        };
+        format!("{mark}{} ms", format::millis(micros))
+    };
+    let mut text = String::new();
+    if latency.count > 0 {
+        let (p50, p99) = (value(0.5, latency.p50), value(0.99, latency.p99));
+        let window = format::seconds(measured_window(shown, Duration::ZERO));
+        text += &format!("; p50 {p50}, p99 {p99} in {window}");
+    }
+    let longest = Duration::from_micros(latency.max);
+    if let Some(oldest) = shown.oldest_waiting.filter(|oldest| *oldest > longest) {
+        text += &format!("; the oldest request waits {}", format::duration(oldest));
+    }
+    text
+}
+
+/// How the limits of what is on probation stand while it runs.
+pub fn probation(shown: &Snapshot) -> Vec<String> {
+    let watched = shown.probation.as_ref();
+    let watched = watched.filter(|p| p.state == ProbationState::Watching);
+    let checks = watched.into_iter().flat_map(|p| &p.checks);
+    checks
+        .map(|c| format!("probation: {}", checks::long(c)))
+        .collect()
+}
+
+fn memory(shown: &Snapshot, device: &DeviceView) -> String {
+    let other = device.shares_memory_of.and_then(|of| shown.devices.get(of));
+    match other {
+        Some(other) => format!("memory shared with {}", other.name),
+        None => format!(
+            "memory {} of {}",
+            format::bytes(device.memory_booked),
+            format::bytes(device.memory_bytes)
+        ),
+    }
+}
+
+/// What was not answered.
+pub fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
+    let counters = &shown.counters;
+    [
+        ("refused", counters.refused),
+        ("failed", counters.failed),
+        ("cancelled", counters.cancelled),
+        ("worker restarts", counters.worker_restarts),
+    ]
+}
+
+/// How serving goes, in words.
+pub fn condition(now: Condition<'_>) -> String {
+    match now.severity() {
+        None | Some(Severity::Information) => now.text(),
+        Some(grave) => graded(grave, &now.text()),
+    }
+}
+
+/// What it is about, behind the word for how grave it is.
+pub fn graded(severity: Severity, text: &str) -> String {
+    match severity {
+        Severity::Information => format!("look: {text}"),
+        grave => format!("{}: {text}", grave.word()),
+    }
+}
+
+/// A place in the matrix: `cpu:0 × mlp`.
+pub fn cell(shown: &Snapshot, cell: Cell) -> String {
+    let frame = shown.matrix.frame();
+    let device = frame.devices.get(cell.device).map_or("?", String::as_str);
+    let member = frame.members.get(cell.member).map_or("?", String::as_str);
+    format!("{device} × {member}")
+}
+
+fn precision(shown: &Snapshot) -> String {
+    let precision = shown.precision;
+    precision.map_or_else(String::new, |p| format!("; GPUs compute in {p}"))
+}
+
+/// Whether a device is lost, and why.
+fn lost(device: &DeviceView) -> String {
+    match (device.lost, &device.loss) {
+        (false, _) => String::new(),
+        (true, None) => "lost, ".into(),
+        (true, Some(why)) => format!("lost ({why}), "),
+    }
+}
+
+/// All there is to say, a line each: what runs, devices, members, load.
+pub fn status(shown: &Snapshot) -> Vec<String> {
+    let simulated = if shown.simulated { ", simulated" } else { "" };
+    let load = load_words(&shown.load).unwrap_or_else(|| "none".into());
+    let mut lines = vec![
+        format!(
+            "{}: {}{simulated}; {}",
+            shown.ensemble,
+            condition(Condition::of(shown)),
+            summary(shown)
+        ),
+        format!("policy {}; load {load}{}", shown.policy, precision(shown)),
+    ];
+    lines.extend(probation(shown));
+    for (i, device) in shown.devices.iter().enumerate() {
+        let workers = shown.matrix.workers().filter(|(c, _)| c.device == i);
+        let workers = workers.map(|(c, size)| format!("{} {size}", shown.members[c.member].name));
+        let workers: Vec<String> = workers.collect();
+        lines.push(format!(
+            "{}: {}busy {}, {}; {}",
+            device.name,
+            lost(device),
+            format::percent(device.busy).trim(),
+            memory(shown, device),
+            if workers.is_empty() {
+                "no workers".into()
+            } else {
+                workers.join(", ")
+            }
+        ));
+        let gpu = device.gpu.as_ref().filter(|_| !device.lost);
+        lines.extend(gpu.map(|gpu| format!("{}: {}", device.name, gpu::words(gpu).join(", "))));
+    }
+    for member in &shown.members {
+        let rate = member.samples_per_s.round().max(0.0) as u64;
+        lines.push(format!(
+            "{}: {rate} samples/s, {} wait",
+            member.name, member.queued
+        ));
+    }
+    lines
+}
