@@ -1,4 +1,4 @@
-//! One device: what it is, and the memory space that it uses.
+//! One device: its kind, and the memory space that it uses.
 
 use std::sync::Arc;
 
@@ -7,33 +7,43 @@ use serde::Serialize;
 use super::gpu::GpuInfo;
 use super::simulated::{DeviceClass, DeviceProfile};
 
-/// Something workers compute on.
+/// A device that workers compute on: a row of the allocation matrix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Device {
-    /// As the user names it: `cpu:0`, `cpu:0-1`, `cuda:0`.
+    /// The name that users give it: `cpu:0`, `cpu:0-1`, `cuda:0`, `sim:v100:0`.
     pub name: String,
+    /// The kind of device.
     pub kind: DeviceKind,
     /// The memory space its workers use.
     pub space: SpaceId,
 }
 
-/// What a device is.
+/// The kind of a device, with the properties of its kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum DeviceKind {
     /// A set of cores of this machine.
-    Cpu { cores: Vec<usize> },
+    Cpu {
+        /// Numbers of the cores, ascending without a gap.
+        cores: Vec<usize>,
+    },
     /// An NVIDIA GPU of this machine.
-    Gpu { info: Arc<GpuInfo> },
-    /// A device that is not there, with the profile it follows.
-    Simulated { profile: Arc<DeviceProfile> },
+    Gpu {
+        /// The GPU as it was found.
+        info: Arc<GpuInfo>,
+    },
+    /// A simulated device, which takes time by a law and computes nothing.
+    Simulated {
+        /// The profile that it follows.
+        profile: Arc<DeviceProfile>,
+    },
 }
 
 impl DeviceKind {
     /// The name of simulated devices in reports.
     pub const SIMULATED: &str = "simulated";
 
-    /// Its name in reports.
+    /// Returns the name of the kind in reports.
     pub fn name(&self) -> &'static str {
         match self {
             DeviceKind::Cpu { .. } => "cpu",
@@ -42,7 +52,7 @@ impl DeviceKind {
         }
     }
 
-    /// Threads that a batch is split over.
+    /// Returns the number of threads that a batch is split over.
     pub fn threads(&self) -> usize {
         match self {
             DeviceKind::Cpu { cores } => cores.len(),
@@ -50,7 +60,7 @@ impl DeviceKind {
         }
     }
 
-    /// Whether worst-fit decreasing prefers it (the paper, algorithm 1: GPUs first).
+    /// Whether worst-fit decreasing prefers the device (the paper, algorithm 1: GPUs first).
     pub fn is_accelerator(&self) -> bool {
         match self {
             DeviceKind::Cpu { .. } => false,
@@ -59,12 +69,12 @@ impl DeviceKind {
         }
     }
 
-    /// Whether its lanes run side by side; else one batch runs at a time.
+    /// Whether lanes run side by side on the device; else one batch runs at a time.
     pub fn is_concurrent(&self) -> bool {
         self.is_accelerator()
     }
 
-    /// The profile it follows, where it is simulated.
+    /// Returns the profile that the device follows, or `None` if it is not simulated.
     pub fn profile(&self) -> Option<&Arc<DeviceProfile>> {
         match self {
             DeviceKind::Cpu { .. } | DeviceKind::Gpu { .. } => None,
@@ -72,7 +82,7 @@ impl DeviceKind {
         }
     }
 
-    /// What it is, where it is a GPU of this machine.
+    /// Returns the description of the GPU, or `None` if the device is no GPU of this machine.
     pub fn gpu(&self) -> Option<&Arc<GpuInfo>> {
         match self {
             DeviceKind::Gpu { info } => Some(info),
@@ -80,7 +90,7 @@ impl DeviceKind {
         }
     }
 
-    /// Whether a batch takes the same time and memory on both.
+    /// Whether a batch takes the same time and memory on both devices.
     pub fn is_like(&self, other: &DeviceKind) -> bool {
         match (self, other) {
             (DeviceKind::Cpu { .. }, DeviceKind::Cpu { .. }) => self.threads() == other.threads(),
@@ -90,19 +100,21 @@ impl DeviceKind {
         }
     }
 
-    /// Bytes that every worker takes beside its network.
+    /// Returns the bytes that every worker takes beside its network.
     pub fn worker_bytes(&self) -> u64 {
         self.profile().map_or(0, |p| p.worker_bytes)
     }
 }
 
-/// Which memory space: an index into [`Devices::spaces`].
+/// A memory space, as an index into [`Devices::spaces`](super::Devices::spaces).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct SpaceId(pub usize);
 
-/// Where bytes live.
+/// A memory that workers book bytes of: the host's, a GPU's or a simulated device's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemorySpace {
+    /// `host`, or the name of its only device.
     pub name: String,
+    /// Bytes that serving may book.
     pub bytes: u64,
 }

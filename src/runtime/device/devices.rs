@@ -16,17 +16,18 @@ pub struct Devices {
     spaces: Vec<MemorySpace>,
 }
 
-/// At most so many partitions by default: beyond it each gets several cores, since
-/// every partition adds a copy of every worker's activations and a row to the matrix.
+/// The most partitions by default. On machines with more cores a partition gets several,
+/// since every partition adds a copy of every worker's activations and a row to the matrix.
 const MOST_PARTITIONS: usize = 8;
 
 impl Devices {
-    /// One partition a core, or a few of several cores on a large machine.
+    /// Returns one partition for each core, or a few of several cores on a large machine.
     pub fn default_of(host: &Host) -> Self {
         Devices::default_with(host, &FoundGpus::default())
     }
 
-    /// The same behind the GPUs that can be used.
+    /// Returns the GPUs that can be used, followed by the partitions of
+    /// [`Devices::default_of`].
     pub fn default_with(host: &Host, gpus: &FoundGpus) -> Self {
         let mut all = Devices::none();
         for info in &gpus.usable {
@@ -42,8 +43,9 @@ impl Devices {
         all
     }
 
-    /// What the machine has: GPUs that can be used, then partitions; and what an operator
-    /// should know of those that cannot. No driver at all is no news.
+    /// Returns the devices of this machine, GPUs that can be used before partitions, and a
+    /// notice for each GPU that cannot be used. A machine without a driver, or a build
+    /// without support for GPUs, makes no notice.
     pub fn of_machine(host: &Host, gpus: Result<FoundGpus, GpuError>) -> (Self, Vec<String>) {
         match gpus {
             Ok(found) => {
@@ -62,7 +64,7 @@ impl Devices {
         }
     }
 
-    /// `count` simulated devices of one profile, named `sim:PROFILE:NUMBER`.
+    /// Returns `count` simulated devices of one profile, named `sim:PROFILE:NUMBER`.
     pub fn simulated(profile: &Arc<DeviceProfile>, count: usize) -> Self {
         let mut devices = Devices::none();
         for _ in 0..count {
@@ -71,7 +73,7 @@ impl Devices {
         devices
     }
 
-    /// No device.
+    /// Returns an empty list of devices.
     pub(super) fn none() -> Self {
         Devices {
             devices: Vec::new(),
@@ -79,7 +81,7 @@ impl Devices {
         }
     }
 
-    /// Adds a GPU with its memory.
+    /// Adds a GPU, whose memory is a space of its own.
     pub(super) fn push_gpu(&mut self, info: &GpuInfo) -> Result<(), DeviceError> {
         let name = name_of(info.index);
         if self.devices.iter().any(|d| d.name == name) {
@@ -129,22 +131,23 @@ impl Devices {
         });
     }
 
-    /// The devices in order: the rows of a matrix.
+    /// Iterates over the devices in order: the rows of a matrix.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Device> {
         self.devices.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of devices.
     pub fn count(&self) -> usize {
         self.devices.len()
     }
 
-    /// Device number `index`.
+    /// Returns device number `index`.
     pub fn get(&self, index: usize) -> &Device {
         &self.devices[index]
     }
 
-    /// Accelerators where there are any, else all: what members are put on first.
+    /// Returns the devices that members are placed on first: the accelerators if there are
+    /// any, else all devices.
     pub fn preferred(&self) -> Vec<usize> {
         let fast = (0..self.count()).filter(|&d| self.devices[d].kind.is_accelerator());
         let fast: Vec<usize> = fast.collect();
@@ -154,7 +157,7 @@ impl Devices {
         }
     }
 
-    /// Device number `index` alone.
+    /// Returns device number `index` alone.
     #[must_use]
     pub fn alone(&self, index: usize) -> Self {
         Devices {
@@ -163,31 +166,32 @@ impl Devices {
         }
     }
 
-    /// Memory that device number `index` can use, in bytes.
+    /// Returns the bytes of memory that device number `index` can use.
     pub fn memory_bytes(&self, index: usize) -> u64 {
         self.spaces[self.devices[index].space.0].bytes
     }
 
-    /// The first device of the same memory space, where that is another one.
+    /// Returns the first device of the same memory space, or `None` if that is device
+    /// `index` itself.
     pub fn shares_memory_of(&self, index: usize) -> Option<usize> {
         let space = self.devices[index].space;
         let first = self.devices.iter().position(|device| device.space == space);
         first.filter(|first| *first != index)
     }
 
-    /// The memory spaces.
+    /// Returns the memory spaces.
     pub fn spaces(&self) -> &[MemorySpace] {
         &self.spaces
     }
 
-    /// The host's memory; `None` where no device uses it.
+    /// Returns the host's memory space, or `None` if no device uses it.
     pub fn host_space(&self) -> Option<SpaceId> {
         let mut host = self.devices.iter();
         let host = host.find(|d| matches!(d.kind, DeviceKind::Cpu { .. }));
         host.map(|d| d.space)
     }
 
-    /// The same devices with what `ledger` books taken from their memory.
+    /// Returns the devices with the bytes that `ledger` books taken from their memory.
     #[must_use]
     pub fn beside(&self, ledger: &Ledger) -> Self {
         let mut rest = self.clone();
@@ -200,7 +204,7 @@ impl Devices {
         rest
     }
 
-    /// The same devices with no more memory than `ledger` books.
+    /// Returns the devices with no more memory than `ledger` books.
     #[must_use]
     pub fn within(&self, ledger: &Ledger) -> Self {
         let mut rest = self.clone();
@@ -210,7 +214,7 @@ impl Devices {
         rest
     }
 
-    /// The same devices where those in `lost` have no memory any more.
+    /// Returns the devices where those in `lost` have no memory any more.
     #[must_use]
     pub fn without(&self, lost: &[usize]) -> Self {
         let mut rest = self.clone();
@@ -226,7 +230,7 @@ impl Devices {
         rest
     }
 
-    /// The same devices as if all of their GPUs' memory were free.
+    /// Returns the devices as if all of their GPUs' memory were free.
     #[must_use]
     pub fn with_whole_gpus(&self) -> Self {
         let mut whole = self.clone();
@@ -240,7 +244,7 @@ impl Devices {
         whole
     }
 
-    /// Whether every device is simulated, so that it can all happen in virtual time.
+    /// Whether every device is simulated, so that serving can run in virtual time.
     pub fn all_simulated(&self) -> bool {
         self.devices.iter().all(|d| d.kind.profile().is_some())
     }
@@ -250,23 +254,23 @@ impl Devices {
         self.devices.iter().any(|d| d.kind.gpu().is_some())
     }
 
-    /// Whether any device is simulated, so that answers mean nothing.
+    /// Whether any device is simulated, so that answers carry no meaning.
     pub fn is_simulated(&self) -> bool {
         self.devices.iter().any(|d| d.kind.profile().is_some())
     }
 
-    /// Names in order.
+    /// Returns the names of the devices in order.
     pub fn names(&self) -> Vec<String> {
         self.devices.iter().map(|d| d.name.clone()).collect()
     }
 }
 
-/// What a device of that number is called.
+/// Returns the name of GPU number `index`.
 fn name_of(index: usize) -> String {
     format!("cuda:{index}")
 }
 
-/// The partition of `cores`, which follow each other.
+/// Returns the partition of `cores`, which are consecutive.
 pub(super) fn cpu_partition(cores: &[usize]) -> Device {
     let (first, last) = (cores[0], cores[cores.len() - 1]);
     let name = if first == last {

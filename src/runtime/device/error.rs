@@ -1,42 +1,58 @@
-//! Why devices cannot be used as named.
+//! Reasons why devices cannot be used as named.
 
 use thiserror::Error;
 
 use super::gpu::GpuError;
 use super::simulated::FindProfileError;
 
-/// Why devices cannot be used as named.
+/// The reason why devices cannot be used as named.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DeviceError {
+    /// A text that is no device's name.
     #[error(
         "device `{0}`: expected cpu:CORE or cpu:FIRST-LAST (cores of this machine), cuda:NUMBER, cuda:FIRST-LAST or cuda (its GPUs), or sim:PROFILE or sim:PROFILE*COUNT"
     )]
     Syntax(String),
+    /// A core that this process may not use.
     #[error("device `{device}`: core {core} is not among this process's cores ({available})")]
     NoSuchCore {
+        /// The device's name.
         device: String,
+        /// The core.
         core: usize,
+        /// The cores that the process may use, separated by commas.
         available: String,
     },
+    /// Two partitions that share a core.
     #[error("devices `{first}` and `{second}` overlap: both use core {core}")]
     Overlap {
+        /// The partition that was named first.
         first: String,
+        /// The other partition.
         second: String,
+        /// The first core that both use.
         core: usize,
     },
+    /// A GPU that is named twice.
     #[error("device `{0}` is named twice")]
     Twice(String),
+    /// A GPU that cannot be used.
     #[error("device `{device}`: {reason}")]
-    Gpu { device: String, reason: GpuError },
-    /// The profile of a simulated device cannot be had.
+    Gpu {
+        /// The device's name.
+        device: String,
+        /// The driver's reason.
+        reason: GpuError,
+    },
+    /// A simulated device whose profile cannot be had.
     #[error("device `{device}`: {reason}")]
     Profile {
         /// The device's name.
         device: String,
-        /// Why not.
+        /// The reason.
         reason: FindProfileError,
     },
-    /// Two profiles that differ have one name.
+    /// Two different profiles of one name.
     #[error("device `{device}`: another profile is called `{profile}` too")]
     ProfileTwice {
         /// The device's name.
@@ -44,12 +60,17 @@ pub enum DeviceError {
         /// The name of both profiles.
         profile: String,
     },
+    /// A number of simulated devices that is none, or too large.
     #[error("device `{device}`: expected 1 to {most} of a kind, found {found}")]
     Count {
+        /// The device's name.
         device: String,
+        /// The number that was given.
         found: String,
+        /// How many devices there may be still.
         most: usize,
     },
+    /// No device at all.
     #[error("expected at least one device")]
     None,
 }

@@ -7,22 +7,24 @@ use std::sync::Arc;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// The cores this process may use and the memory it may take.
+/// The host: the cores that this process may use and the memory that it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
+    /// Numbers of the cores, ascending.
     pub cores: Vec<usize>,
     /// Memory for serving, in bytes.
     pub memory_bytes: u64,
 }
 
-/// Share of the memory found that serving may book; the rest is for everything else.
+/// Share of the memory found that serving may book; the rest is left to everything else.
 const MEMORY_SHARE: f64 = 0.8;
 
-/// Taken where the operating system does not say.
+/// Bytes assumed if the operating system does not report any.
 const FALLBACK_MEMORY: u64 = 2 << 30;
 
 impl Host {
-    /// Asks the operating system; a control group's limit counts.
+    /// Asks the operating system for cores and memory, and respects the limit of a control
+    /// group.
     pub fn discover() -> Self {
         let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
         let total =
@@ -40,7 +42,7 @@ impl Host {
         }
     }
 
-    /// The same host with at most `bytes` of memory.
+    /// Returns the host with at most `bytes` of memory.
     #[must_use]
     pub fn with_memory(self, bytes: u64) -> Self {
         Host {
@@ -59,7 +61,7 @@ fn cores() -> Vec<usize> {
     (0..count).collect()
 }
 
-/// Keeps the calling thread on `cores`; false where the system does not let it.
+/// Keeps the calling thread on `cores`. Returns `false` if the system refuses.
 #[cfg(target_os = "linux")]
 pub fn pin_current_thread(cores: &[usize]) -> bool {
     let mut set = rustix::thread::CpuSet::new();
@@ -72,27 +74,29 @@ pub fn pin_current_thread(cores: &[usize]) -> bool {
     rustix::thread::sched_setaffinity(None, &set).is_ok()
 }
 
-/// Keeps the calling thread on `cores`; false where the system does not let it.
+/// Keeps the calling thread on `cores`. Returns `false`, since this system has no such call.
 #[cfg(not(target_os = "linux"))]
 pub fn pin_current_thread(_cores: &[usize]) -> bool {
     false
 }
 
-/// Lets every other thread go first from now on; false where the system does not. It
-/// cannot be taken back: only for threads that do nothing else afterwards.
+/// Gives the calling thread the lowest priority. Returns `false` if the system refuses.
+///
+/// This cannot be undone, so it is only for threads that do nothing else afterwards.
 #[cfg(target_os = "linux")]
 pub fn yield_to_all_others() -> bool {
     // On Linux this is the calling thread's own, not the whole process's.
     rustix::process::setpriority_process(None, LOWEST).is_ok()
 }
 
-/// Lets every other thread go first from now on; false where the system does not.
+/// Gives the calling thread the lowest priority. Returns `false`, since this system has no
+/// such call.
 #[cfg(not(target_os = "linux"))]
 pub fn yield_to_all_others() -> bool {
     false
 }
 
-/// The least urgent that a thread can be.
+/// The lowest priority of a thread, as a nice value.
 #[cfg(target_os = "linux")]
 const LOWEST: i32 = 19;
 
@@ -111,11 +115,11 @@ fn allowed_cores() -> Vec<usize> {
     Vec::new()
 }
 
-/// A pool with one thread a core, pinned; none for a single core, whose work the
-/// worker's own thread does.
+/// Returns a pool with one pinned thread for each core, or `None` for a single core, whose
+/// work the worker's own thread does.
 ///
 /// # Errors
-/// The system gives no more threads.
+/// The system cannot start the threads.
 pub fn thread_pool(cores: &[usize]) -> Result<Option<Arc<ThreadPool>>, ThreadPoolBuildError> {
     if cores.len() < 2 {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The memory ledger: what is booked in each memory space, and for whom.
+//! The memory ledger: the bytes booked in each memory space, and the workers they are for.
 
 use std::collections::HashMap;
 
@@ -7,39 +7,46 @@ use thiserror::Error;
 use super::device::SpaceId;
 use super::devices::Devices;
 
-/// What one worker books: its member's weights (shared in its memory space) and its
-/// own activations.
+/// The memory that one worker books: its member's weights, which are shared in a memory
+/// space, and its own activations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Booking {
+    /// Number of the worker's device.
     pub device: usize,
+    /// Number of its member.
     pub member: usize,
+    /// Bytes of the member's weights.
     pub weight_bytes: u64,
+    /// Bytes of the worker's activations.
     pub activation_bytes: u64,
-    /// FLOPs a sample, to spread members over devices of one memory space.
+    /// FLOPs of a sample, to spread members over devices of one memory space.
     pub flops: u64,
 }
 
-/// A booking does not fit.
+/// A booking does not fit into its memory space.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{needed} bytes needed where {free} bytes are free")]
 pub struct NoRoom {
+    /// Bytes that the booking would add.
     pub needed: u64,
+    /// Bytes that are free.
     pub free: u64,
 }
 
-/// Bookings of the sample pool and of all workers. Weights are booked once per (member, memory space).
+/// The bookings of the sample pool and of all workers. Weights are booked once for each
+/// member and memory space.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     space_of: Vec<SpaceId>,
     capacity: Vec<u64>,
     booked: Vec<u64>,
-    /// Workers that share a member's weights in a space.
+    /// How many workers share a member's weights in a space.
     sharers: HashMap<(usize, SpaceId), usize>,
     flops: Vec<u64>,
 }
 
 impl Ledger {
-    /// An empty ledger for `devices`.
+    /// Creates an empty ledger for `devices`.
     pub fn new(devices: &Devices) -> Self {
         Ledger {
             space_of: devices.iter().map(|d| d.space).collect(),
@@ -50,7 +57,7 @@ impl Ledger {
         }
     }
 
-    /// Bytes that `booking` would add now.
+    /// Returns the bytes that `booking` would add now.
     pub fn needed(&self, booking: &Booking) -> u64 {
         let space = self.space_of[booking.device];
         match self.sharers.get(&(booking.member, space)) {
@@ -62,7 +69,7 @@ impl Ledger {
     /// Books a worker.
     ///
     /// # Errors
-    /// [`NoRoom`], and nothing is booked.
+    /// [`NoRoom`] if the worker does not fit; nothing is booked then.
     pub fn book(&mut self, booking: &Booking) -> Result<(), NoRoom> {
         let space = self.space_of[booking.device];
         let (needed, free) = (self.needed(booking), self.free(booking.device));
@@ -75,10 +82,11 @@ impl Ledger {
         Ok(())
     }
 
-    /// Books bytes of a memory space that belong to no worker, for good.
+    /// Books bytes of a memory space for something other than workers. They are not given
+    /// back.
     ///
     /// # Errors
-    /// [`NoRoom`], and nothing is booked.
+    /// [`NoRoom`] if the bytes do not fit; nothing is booked then.
     pub fn reserve(&mut self, space: SpaceId, bytes: u64) -> Result<(), NoRoom> {
         let free = self.capacity[space.0] - self.booked[space.0];
         if bytes > free {
@@ -91,7 +99,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes back a worker's booking; the last sharer takes the weights along.
+    /// Takes back a worker's booking. The weights go with the last worker that shares them.
     pub fn release(&mut self, booking: &Booking) {
         let space = self.space_of[booking.device];
         let key = (booking.member, space);
@@ -108,18 +116,18 @@ impl Ledger {
         *flops = flops.saturating_sub(booking.flops);
     }
 
-    /// Free bytes in the memory space of a device.
+    /// Returns the free bytes in the memory space of a device.
     pub fn free(&self, device: usize) -> u64 {
         let space = self.space_of[device].0;
         self.capacity[space] - self.booked[space]
     }
 
-    /// Booked bytes in the memory space of a device.
+    /// Returns the booked bytes in the memory space of a device.
     pub fn booked(&self, device: usize) -> u64 {
         self.booked[self.space_of[device].0]
     }
 
-    /// FLOPs a sample booked on a device.
+    /// Returns the FLOPs of a sample, summed over the workers booked on a device.
     pub fn flops(&self, device: usize) -> u64 {
         self.flops[device]
     }

@@ -1,5 +1,5 @@
-//! What there is to compute on: CPU partitions, GPUs and simulated devices, their memory,
-//! and its ledger.
+//! Devices: CPU partitions, GPUs and simulated devices, their memory spaces, and the ledger
+//! that books memory in them.
 
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code, reason = "the driver's interface")]

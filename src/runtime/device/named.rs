@@ -1,4 +1,4 @@
-//! Devices as people name them: `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*16`.
+//! Devices by the names that users give them: `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*16`.
 //!
 //! No GPU is touched that is not named; by default all are looked at.
 
@@ -10,15 +10,15 @@ use super::host::Host;
 use super::simulated::find_profile;
 
 impl Devices {
-    /// More devices than this are taken for a mistake.
+    /// The most simulated devices of a name; a larger number is taken for a mistake.
     pub const MOST: usize = 1024;
 
-    /// The devices named, `cpu:0`, `cpu:2-3`, `cuda:0`, `sim:v100*4`; names may hold
-    /// several, split by commas. No GPU is touched that is not named.
+    /// Returns the devices of `names`, such as `cpu:0`, `cpu:2-3`, `cuda:0` or `sim:v100*4`.
+    /// A name may hold several, separated by commas. No GPU is touched that is not named.
     ///
     /// # Errors
     /// A name is not understood, a core does not exist or is used twice, a GPU cannot be
-    /// used, a profile does not exist or is wrong.
+    /// used, or a profile does not exist or is wrong.
     pub fn named(names: &[String], host: &Host) -> Result<Self, DeviceError> {
         Devices::named_with(names, host, |number| match number {
             Some(number) => look_at(number),
@@ -26,7 +26,7 @@ impl Devices {
         })
     }
 
-    /// The same among the GPUs that `look` finds: the one of a number, or all.
+    /// Returns the devices of `names`, where `look` finds the GPU of a number, or all GPUs.
     ///
     /// # Errors
     /// As [`Devices::named`].
@@ -110,7 +110,7 @@ impl Devices {
     }
 }
 
-/// Whether `name` is meant to be a GPU's.
+/// Whether `name` is meant as the name of a GPU.
 fn is_gpu(name: &str) -> bool {
     name == "cuda" || name.starts_with("cuda:")
 }
@@ -151,7 +151,7 @@ fn overlap(a: &Device, b: &Device) -> Option<DeviceError> {
     })
 }
 
-/// The first and the last number of a name; none where it means all.
+/// Returns the first and the last number of a GPU's name, or `None` if it means all GPUs.
 fn numbers(name: &str) -> Result<Option<(usize, usize)>, DeviceError> {
     let syntax = || DeviceError::Syntax(name.to_owned());
     let Some(range) = name.strip_prefix("cuda:") else {
@@ -166,7 +166,7 @@ fn numbers(name: &str) -> Result<Option<(usize, usize)>, DeviceError> {
     }
 }
 
-/// No machine has more; a longer range is a mistake.
+/// The most GPUs of a range; a longer range is taken for a mistake.
 const MOST_GPUS: usize = 4096;
 
 fn usable(found: &FoundGpus, index: usize) -> Result<GpuInfo, GpuError> {
@@ -177,8 +177,10 @@ fn usable(found: &FoundGpus, index: usize) -> Result<GpuInfo, GpuError> {
     Err(why.map_or_else(|| absent(found, index), |(_, why)| why.clone()))
 }
 
-/// Those that can be used; where none can, what is wrong with the first, or that there is
-/// none.
+/// Returns the GPUs that can be used.
+///
+/// # Errors
+/// None can be used: what is wrong with the first, or that there is none.
 fn all(found: FoundGpus) -> Result<Vec<GpuInfo>, GpuError> {
     if !found.usable.is_empty() {
         return Ok(found.usable);

@@ -1,15 +1,15 @@
-//! Bytes as people write them.
+//! Sizes in bytes, as text.
 
 use thiserror::Error;
 
-/// A text that is no size in bytes.
+/// A text is no size in bytes.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected a size such as 512MiB, found `{found}`")]
 pub struct SizeError {
     found: String,
 }
 
-/// `1.5 GiB`, `640 KiB`, `12 B`.
+/// Returns a size as text with a binary unit: `1.5 GiB`, `640 KiB`, `12 B`.
 pub fn format_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
@@ -25,10 +25,11 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// `512MiB`, `2 GiB`, `1000000`; units are KiB, MiB, GiB, TiB (or K, M, G, T).
+/// Reads a size such as `512MiB`, `2 GiB` or `1000000`. Units are KiB, MiB, GiB and TiB, or
+/// K, M, G and T for the same.
 ///
 /// # Errors
-/// [`SizeError`]: the text is no positive number, or the unit is another.
+/// The text is no positive number, or has another unit.
 pub fn parse_bytes(text: &str) -> Result<u64, SizeError> {
     let trimmed = text.trim();
     let split = trimmed

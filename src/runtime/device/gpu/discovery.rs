@@ -1,4 +1,4 @@
-//! Which GPUs there are.
+//! Finds and opens GPUs; builds without support for GPUs say so.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use super::driver::Gpu;
 use super::error::GpuError;
 use super::info::FoundGpus;
 
-/// Looks for GPUs.
+/// Returns the GPUs of this machine.
 ///
 /// # Errors
-/// There is no driver, it is too old, or this build knows no GPUs.
+/// There is no driver, it is too old, or this build has no support for GPUs.
 pub fn find_gpus() -> Result<FoundGpus, GpuError> {
     #[cfg(feature = "cuda")]
     return crate::device::cuda::find();
@@ -17,10 +17,11 @@ pub fn find_gpus() -> Result<FoundGpus, GpuError> {
     Err(GpuError::NotBuilt)
 }
 
-/// Looks at GPU number `index` alone, and touches no other.
+/// Returns GPU number `index` alone, without touching any other.
 ///
 /// # Errors
-/// It is not there, there is no driver, it is too old, or this build knows no GPUs.
+/// The GPU is not there, there is no driver, it is too old, or this build has no support for
+/// GPUs.
 pub fn look_at(index: usize) -> Result<FoundGpus, GpuError> {
     let gpu = open(index)?;
     Ok(FoundGpus {
@@ -29,10 +30,10 @@ pub fn look_at(index: usize) -> Result<FoundGpus, GpuError> {
     })
 }
 
-/// Opens GPU number `index`; the same one every time while somebody has it open.
+/// Opens GPU number `index`. While it is open, the same one is returned every time.
 ///
 /// # Errors
-/// It is not there, cannot be used, or this build knows no GPUs.
+/// The GPU is not there, cannot be used, or this build has no support for GPUs.
 pub fn open(index: usize) -> Result<Arc<dyn Gpu>, GpuError> {
     #[cfg(feature = "cuda")]
     return crate::device::cuda::open(index);

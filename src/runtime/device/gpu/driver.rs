@@ -1,7 +1,7 @@
-//! What the engine asks of a GPU's driver.
+//! The interface to a GPU's driver.
 //!
-//! Work is queued on streams and runs in a stream's order, beside that of other streams.
-//! An event marks a place in a stream: others can be made to wait for it, and the host can.
+//! Work is queued on streams. A stream runs its work in order, side by side with other
+//! streams. An event marks a place in a stream; other streams and the host can wait for it.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -13,73 +13,80 @@ use super::gauges::Gauges;
 use super::info::GpuInfo;
 use super::pinned::{HostSlice, PinnedBlock};
 
-/// One GPU, opened. Everything here may be called from any thread.
+/// An open GPU. Every method may be called from any thread.
 pub trait Gpu: Send + Sync + Debug {
-    /// What it is.
+    /// Returns the description of the GPU.
     fn info(&self) -> &GpuInfo;
 
-    /// Itself as what it is, for who lowers networks for it.
+    /// Returns the GPU as `Any`, so that a lowering can downcast it to its own kind.
     fn as_any(&self) -> &dyn Any;
 
-    /// A new stream.
+    /// Creates a stream.
     ///
     /// # Errors
     /// The driver refuses.
     fn stream(&self) -> Result<Arc<dyn Stream>, GpuError>;
 
-    /// Memory that every stream may use from now on.
+    /// Allocates memory that every stream may use as soon as this returns.
     ///
     /// # Errors
     /// [`GpuError::OutOfMemory`], or the driver refuses.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn DeviceMemory>, GpuError>;
 
-    /// Page-locked memory of the host, zeroed, that copies read and write directly.
+    /// Allocates `floats` zeros in page-locked memory of the host, which copies read and write
+    /// directly.
     ///
     /// # Errors
     /// The host has not enough memory that can be locked.
     fn pinned(&self, floats: usize) -> Result<PinnedBlock, GpuError>;
 
-    /// Memory as the driver counts it.
+    /// Returns the use of the GPU's memory.
     ///
     /// # Errors
-    /// The driver does not say.
+    /// The driver does not report it.
     fn usage(&self) -> Result<Usage, GpuError>;
 
-    /// How it is doing.
+    /// Returns the latest gauges: load, temperature, power, memory.
     fn gauges(&self) -> Gauges;
 }
 
-/// Memory as the driver counts it, in bytes.
+/// The use of a GPU's memory as the driver counts it, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Allocated by this process and not given back.
+    /// Bytes that this process has allocated.
     pub used: u64,
-    /// Held by this process's pool, used or not.
+    /// Bytes that this process's pool holds, allocated or not.
     pub reserved: u64,
-    /// Free for anybody.
+    /// Bytes that any process may allocate.
     pub free: u64,
+    /// Bytes of the whole memory.
     pub total: u64,
 }
 
-/// Device memory. It is given back when the last handle is dropped; whoever drops that
-/// has waited for the work that uses it. (A stream keeps what its copies use by itself.)
+/// An allocation in device memory, freed when the last handle is dropped.
+///
+/// Before dropping the last handle, the owner waits for the work that uses the memory. A
+/// stream keeps the memory of its own copies alive.
 pub trait DeviceMemory: Send + Sync + Debug {
-    /// Its address on the device.
+    /// Returns the address on the device.
     fn address(&self) -> u64;
+    /// Returns the length in bytes.
     fn bytes(&self) -> usize;
 }
 
-/// A part of device memory, kept alive.
+/// A part of an allocation in device memory, which it keeps alive.
 #[derive(Clone, Debug)]
 pub struct DeviceSlice {
+    /// The allocation.
     pub memory: Arc<dyn DeviceMemory>,
-    /// First byte within the memory.
+    /// First byte within the allocation.
     pub offset: usize,
+    /// Length in bytes.
     pub bytes: usize,
 }
 
 impl DeviceSlice {
-    /// All of `memory`.
+    /// Returns all of `memory`.
     pub fn whole(memory: Arc<dyn DeviceMemory>) -> Self {
         DeviceSlice {
             offset: 0,
@@ -88,7 +95,7 @@ impl DeviceSlice {
         }
     }
 
-    /// `bytes` from `offset` on, within this one.
+    /// Returns `bytes` bytes from `offset` on, within this slice.
     #[must_use]
     pub fn part(&self, offset: usize, bytes: usize) -> Self {
         debug_assert!(offset + bytes <= self.bytes, "a part lies within the whole");
@@ -99,70 +106,70 @@ impl DeviceSlice {
         }
     }
 
-    /// Address of its first byte on the device.
+    /// Returns the address of the first byte on the device.
     pub fn address(&self) -> u64 {
         self.memory.address() + self.offset as u64
     }
 }
 
-/// A queue of work. Queuing does not wait for the work.
+/// A queue of work on a GPU. Queuing does not wait for the work.
 pub trait Stream: Send + Sync + Debug {
-    /// Queues a copy to the device. What is at both ends stays alive until it is done;
-    /// who writes to `from` meanwhile spoils it.
+    /// Queues a copy to the device. Both slices stay alive until the copy is done. Writing to
+    /// `from` before that corrupts the copy.
     ///
     /// # Errors
     /// The slices differ in length, or the driver refuses.
     fn copy_in(&self, from: &HostSlice, to: &DeviceSlice) -> Result<(), GpuError>;
 
-    /// Queues a copy to the host; what is there may be read after an event recorded
-    /// behind it has happened.
+    /// Queues a copy to the host. The values may be read once an event recorded after the
+    /// copy has happened.
     ///
     /// # Errors
     /// The slices differ in length, or the driver refuses.
     fn copy_out(&self, from: &DeviceSlice, to: &HostSlice) -> Result<(), GpuError>;
 
-    /// Marks this place in the queue.
+    /// Records an event at this place of the queue.
     ///
     /// # Errors
     /// The driver refuses.
     fn record(&self) -> Result<Arc<dyn Event>, GpuError>;
 
-    /// What is queued from now on waits for `event`, of any stream of this GPU.
+    /// Makes work that is queued from now on wait for `event`, of any stream of this GPU.
     ///
     /// # Errors
     /// The driver refuses.
     fn wait(&self, event: &dyn Event) -> Result<(), GpuError>;
 
-    /// Waits until everything queued is done.
+    /// Waits until all queued work is done.
     ///
     /// # Errors
-    /// What was queued failed: [`GpuError::Lost`] mostly.
+    /// Queued work failed, mostly with [`GpuError::Lost`].
     fn synchronize(&self) -> Result<(), GpuError>;
 
-    /// Itself as what it is, for who queues kernels on it.
+    /// Returns the stream as `Any`, so that a lowering can downcast it to its own kind.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A place in a stream's queue.
+/// A recorded place in a stream's queue.
 pub trait Event: Send + Sync + Debug {
-    /// Waits until it has happened.
+    /// Waits until the event has happened.
     ///
     /// # Errors
-    /// What was queued before it failed: [`GpuError::Lost`] mostly.
+    /// Work queued before it failed, mostly with [`GpuError::Lost`].
     fn wait(&self) -> Result<(), GpuError>;
 
-    /// Whether it has happened.
+    /// Whether the event has happened.
     ///
     /// # Errors
     /// As [`Event::wait`].
     fn is_done(&self) -> Result<bool, GpuError>;
 
-    /// When it happened, on the host's clock. Ask after it has.
+    /// Returns the time at which the event happened, on the host's clock.
     ///
     /// # Errors
-    /// It has not, or the driver does not say.
+    /// The event has not happened yet, or the driver does not report its time.
     fn happened(&self) -> Result<Instant, GpuError>;
 
-    /// Itself as what it is, for the streams of its GPU.
+    /// Returns the event as `Any`, so that streams of its GPU can downcast it.
     fn as_any(&self) -> &dyn Any;
 }

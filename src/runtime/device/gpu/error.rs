@@ -1,45 +1,63 @@
-//! What can go wrong with a GPU.
+//! Errors of GPUs.
 
 use thiserror::Error;
 
-use crate::device::format_bytes;
+use crate::device::size::format_bytes;
 
 /// A GPU cannot be used, or stopped working.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum GpuError {
+    /// This build has no support for GPUs.
     #[error("this build has no support for NVIDIA GPUs: build it with `--features cuda`")]
     NotBuilt,
+    /// There is no driver: the driver's or the loader's words.
     #[error("no NVIDIA driver: {0}")]
     NoDriver(String),
+    /// The driver is older than the version that this build needs.
     #[error(
         "the NVIDIA driver speaks CUDA {}.{}, expected {}.{} or newer: update the driver",
         .found.0, .found.1, .expected.0, .expected.1
     )]
     OldDriver {
+        /// Version of CUDA that the driver supports, as `(major, minor)`.
         found: (u32, u32),
+        /// The oldest version that suffices.
         expected: (u32, u32),
     },
+    /// There is no GPU of a number.
     #[error("there is no GPU number {index}; expected {}", among(*.count))]
-    Absent { index: usize, count: usize },
+    Absent {
+        /// The number.
+        index: usize,
+        /// How many GPUs there are.
+        count: usize,
+    },
+    /// A GPU is older than the kernels of this build.
     #[error("GPU {index} is of compute capability {}.{}, expected {}.{} or newer", .found.0, .found.1, .expected.0, .expected.1)]
     TooOld {
+        /// Number of the GPU.
         index: usize,
+        /// Its compute capability, as `(major, minor)`.
         found: (u32, u32),
+        /// The oldest compute capability that suffices.
         expected: (u32, u32),
     },
+    /// Another process uses the GPU exclusively: the driver's words.
     #[error("the GPU is taken: {0}")]
     Busy(String),
+    /// The GPU has not so many bytes free.
     #[error("not enough memory on the GPU: {} could not be allocated", format_bytes(*.0))]
     OutOfMemory(u64),
-    /// Nothing works on it any more; everything that was there is gone.
+    /// Every later call fails too, and all memory on the GPU is gone: the driver's words.
     #[error("the GPU is lost: {0}")]
     Lost(String),
+    /// Any other error: the driver's or a library's words.
     #[error("GPU: {0}")]
     Other(String),
 }
 
 impl GpuError {
-    /// Whether nothing will work on the GPU any more.
+    /// Whether every later call on the GPU fails too.
     pub fn is_lost(&self) -> bool {
         matches!(self, GpuError::Lost(_))
     }

@@ -1,8 +1,6 @@
-//! Gauges read in a thread of their own: whoever asks gets what was read last and never
-//! waits for a driver that takes its time.
-//!
-//! They are read at most once a second and only while somebody asks, so that a management library
-//! that hangs holds neither serving nor a screen up.
+//! The gauges of a GPU, read in a thread of its own at most once a second and only while they
+//! are asked for, so that a management library that is slow or hangs holds up neither serving
+//! nor a screen.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
 
-/// How a GPU is doing, as far as the management library says.
+/// Load, temperature, power and memory of a GPU, as far as the management library knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gauges {
     /// Share of the last sampling period in which a kernel ran, 0 to 1.
@@ -22,16 +20,17 @@ pub struct Gauges {
     pub temperature: Option<u32>,
     /// Watts.
     pub power: Option<f64>,
-    /// Bytes in use, by everybody.
+    /// Bytes in use by all processes.
     pub memory_used: Option<u64>,
     /// Bytes that other processes use.
     pub others_bytes: Option<u64>,
 }
 
-/// Bytes that processes other than `own` use, of processes with what they use where that
-/// is told; a process may be there twice. None where it cannot be known: something is not
-/// told, or `own` is not among them, so that nobody knows who is who (as in a container
-/// that counts processes differently).
+/// Returns the bytes that processes other than `own` use, or `None` if that cannot be known.
+///
+/// `processes` are process numbers with the bytes that they use, as far as known; a process
+/// may be listed twice. The sum cannot be known if one of the numbers of bytes is missing, or
+/// if `own` is not listed, as in a container that numbers processes differently.
 pub fn others_bytes(processes: &[(u32, Option<u64>)], own: u32) -> Option<u64> {
     let mut by_process = BTreeMap::new();
     for (process, bytes) in processes {
@@ -42,13 +41,13 @@ pub fn others_bytes(processes: &[(u32, Option<u64>)], own: u32) -> Option<u64> {
     Some(by_process.values().sum())
 }
 
-/// Between two readings at least.
+/// The shortest time between two readings.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Who asks first waits so long at most.
+/// The longest that the first caller waits for the first reading.
 const FIRST: Duration = Duration::from_millis(300);
 
-/// Reads while somebody asks.
+/// Reads gauges at most once a second, and only while they are asked for.
 #[derive(Debug)]
 pub struct Sampler {
     shared: Arc<SamplerShared>,
@@ -62,17 +61,17 @@ struct SamplerShared {
 
 #[derive(Debug, Default)]
 struct SamplerState {
-    /// What was read last, and when.
+    /// The latest reading, and its time.
     value: Gauges,
     read_at: Option<Instant>,
-    /// Somebody asked since.
+    /// Whether gauges were asked for since.
     wanted: bool,
     over: bool,
 }
 
 impl Sampler {
-    /// Reads by `read`, for the first time when somebody asks. Where no thread can be
-    /// started nothing is ever known.
+    /// Creates a sampler that reads by `read`, for the first time when gauges are asked for.
+    /// If no thread can be started, the gauges stay unknown.
     pub fn new(read: impl FnMut() -> Gauges + Send + 'static) -> Self {
         let shared = Arc::<SamplerShared>::default();
         let inner = Arc::clone(&shared);
@@ -83,7 +82,7 @@ impl Sampler {
         Sampler { shared }
     }
 
-    /// What was read last; it is at most a second older than the last time anybody asked.
+    /// Returns the latest gauges, which are at most a second older than the call before.
     pub fn latest(&self) -> Gauges {
         let mut state = lock(&self.shared.state);
         state.wanted = true;
@@ -95,7 +94,7 @@ impl Sampler {
 }
 
 impl Drop for Sampler {
-    /// The thread ends by itself: a driver that hangs holds nobody up.
+    /// Tells the thread to end and does not wait for it, since the library may hang.
     fn drop(&mut self) {
         lock(&self.shared.state).over = true;
         self.shared.changed.notify_all();
@@ -112,7 +111,7 @@ fn run(shared: &SamplerShared, mut read: impl FnMut() -> Gauges) {
     }
 }
 
-/// Waits until somebody wants a new reading and it is time; false once it is over.
+/// Waits until a new reading is wanted and due. Returns `false` once the sampler is dropped.
 fn await_turn(shared: &SamplerShared) -> bool {
     let state = lock(&shared.state);
     let idle = |s: &mut SamplerState| !s.wanted && !s.over;

@@ -4,36 +4,38 @@ use serde::Serialize;
 
 use super::error::GpuError;
 
-/// One GPU as it was found.
+/// A GPU as it was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GpuInfo {
-    /// Its number: `cuda:INDEX`.
+    /// Number of the GPU: `cuda:INDEX`.
     pub index: usize,
-    /// As the driver names it.
+    /// The driver's name for the model.
     pub name: String,
-    /// Bytes of its memory, all of it.
+    /// Bytes of all of its memory.
     pub memory_bytes: u64,
-    /// Bytes that serving may book: what was free when it was found, less a reserve.
+    /// Bytes that serving may book: those that were free when it was found, less a reserve.
     pub free_bytes: u64,
     /// Compute capability, `(major, minor)`.
     pub capability: (u32, u32),
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// The CUDA version that the driver speaks, as `(major, minor)`.
+    /// Version of CUDA that the driver supports, as `(major, minor)`.
     pub driver: (u32, u32),
 }
 
 impl GpuInfo {
-    /// Whether it is of the same model: what a batch takes there it takes here.
+    /// Whether both GPUs are of one model, so that a batch takes as long on both.
     pub fn is_like(&self, other: &GpuInfo) -> bool {
         let model = |i: &GpuInfo| (i.name.clone(), i.capability, i.multiprocessors);
         model(self) == model(other)
     }
 }
 
-/// The GPUs of this machine, and what is wrong with those that cannot be used.
+/// The GPUs of this machine, and the reasons why some of them cannot be used.
 #[derive(Clone, Debug, Default)]
 pub struct FoundGpus {
+    /// GPUs that can be used.
     pub usable: Vec<GpuInfo>,
+    /// Numbers of the others, each with its reason.
     pub unusable: Vec<(usize, GpuError)>,
 }

@@ -1,4 +1,4 @@
-//! NVIDIA GPUs: what they are, and what the engine asks of their driver.
+//! NVIDIA GPUs: their descriptions, their gauges, and the interface to their driver.
 //!
 //! The engine sees a GPU through [`Gpu`], [`Stream`], [`Event`] and memory. `device::cuda`
 //! implements them over the driver (feature `cuda`); tests implement them in software.

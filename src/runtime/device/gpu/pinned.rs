@@ -1,31 +1,31 @@
-//! Host memory that samples lie in: ordinary, or page-locked so that a GPU's copy engines
-//! read it directly while the processor goes on.
+//! Host memory for samples: ordinary, or page-locked, so that the copy engines of a GPU read
+//! it directly while the processor goes on.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Page-locked memory as its owner allocated it; freed when dropped.
+/// An allocation of page-locked memory, freed when dropped.
 pub trait PinnedMemory: Send + Sync + fmt::Debug {
-    /// Its first value; aligned for `f32`.
+    /// Returns the address of the first value, aligned for `f32`.
     fn pointer(&self) -> *mut f32;
-    /// How many values, all of them initialised.
+    /// Returns the number of values, all of which are initialised.
     fn floats(&self) -> usize;
 }
 
-/// Page-locked memory: the processor's access goes through this one owner, copy engines'
-/// through [`HostSlice`]s of it.
+/// The one owner of page-locked memory. The processor reads and writes through it; copy
+/// engines read and write through [`HostSlice`]s.
 #[derive(Debug)]
 pub struct PinnedBlock {
     memory: Arc<dyn PinnedMemory>,
 }
 
 impl PinnedBlock {
-    /// The owner of `memory`.
+    /// Creates the owner of `memory`.
     pub fn new(memory: Arc<dyn PinnedMemory>) -> Self {
         PinnedBlock { memory }
     }
 
-    /// The values.
+    /// Returns the values.
     #[allow(unsafe_code, reason = "memory of a driver")]
     pub fn values(&self) -> &[f32] {
         // SAFETY: the memory is valid and initialised for as long as it lives, and only
@@ -34,14 +34,14 @@ impl PinnedBlock {
         unsafe { std::slice::from_raw_parts(self.memory.pointer(), self.memory.floats()) }
     }
 
-    /// The values, to write.
+    /// Returns the values, to write.
     #[allow(unsafe_code, reason = "memory of a driver")]
     pub fn values_mut(&mut self) -> &mut [f32] {
         // SAFETY: as above, and the owner is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.memory.pointer(), self.memory.floats()) }
     }
 
-    /// `floats` values from `first` on, for a copy engine.
+    /// Returns `floats` values from `first` on, for a copy engine.
     pub fn slice(&self, first: usize, floats: usize) -> HostSlice {
         assert!(first + floats <= self.memory.floats(), "within the block");
         HostSlice {
@@ -52,7 +52,7 @@ impl PinnedBlock {
     }
 }
 
-/// Where a copy engine reads or writes; keeps the memory alive.
+/// A part of page-locked memory for a copy engine, which it keeps alive.
 #[derive(Clone, Debug)]
 pub struct HostSlice {
     memory: Arc<dyn PinnedMemory>,
@@ -61,17 +61,17 @@ pub struct HostSlice {
 }
 
 impl HostSlice {
-    /// Its first value.
+    /// Returns the address of the first value.
     pub fn pointer(&self) -> *mut f32 {
         self.memory.pointer().wrapping_add(self.first)
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn floats(&self) -> usize {
         self.floats
     }
 
-    /// The same in bytes.
+    /// Returns the length in bytes.
     pub fn bytes(&self) -> usize {
         self.floats * size_of::<f32>()
     }
@@ -80,7 +80,9 @@ impl HostSlice {
 /// A block of the sample pool in host memory.
 #[derive(Debug)]
 pub enum HostBuffer {
+    /// Memory of the process, which a driver copies before a GPU can read it.
     Ordinary(Vec<f32>),
+    /// Page-locked memory.
     Pinned(PinnedBlock),
 }
 
@@ -91,7 +93,7 @@ impl Default for HostBuffer {
 }
 
 impl HostBuffer {
-    /// The values.
+    /// Returns the values.
     pub fn values(&self) -> &[f32] {
         match self {
             HostBuffer::Ordinary(values) => values,
@@ -99,7 +101,7 @@ impl HostBuffer {
         }
     }
 
-    /// The values, to write.
+    /// Returns the values, to write.
     pub fn values_mut(&mut self) -> &mut [f32] {
         match self {
             HostBuffer::Ordinary(values) => values,
@@ -107,7 +109,7 @@ impl HostBuffer {
         }
     }
 
-    /// The block that copy engines can read, if it is one.
+    /// Returns the block that copy engines can read, or `None` if the memory is ordinary.
     pub fn pinned(&self) -> Option<&PinnedBlock> {
         match self {
             HostBuffer::Ordinary(_) => None,

@@ -32,15 +32,15 @@ const BUILT_IN: [(&str, &str); 4] = [
     ("cpu", include_str!("../../../../assets/devices/cpu.toml")),
 ];
 
-/// The built-in profiles' names.
+/// Returns the names of the built-in profiles.
 pub fn built_in_profiles() -> [&'static str; 4] {
     BUILT_IN.map(|(name, _)| name)
 }
 
-/// The built-in profile called `name`, or the one in the file of that name.
+/// Returns the built-in profile called `name`, or the profile in the file of that name.
 ///
 /// # Errors
-/// There is none, its file cannot be read, or it is wrong: the field and what was expected.
+/// There is no such profile, its file cannot be read, or a field of it is wrong.
 pub fn find_profile(name: &str) -> Result<Arc<DeviceProfile>, FindProfileError> {
     let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
     let parsed = match built_in {
@@ -68,7 +68,7 @@ fn read(name: &str) -> Result<String, FindProfileError> {
     })
 }
 
-/// Why there is no profile of a name.
+/// The reason why there is no profile of a name.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FindProfileError {
     /// The name is neither a built-in profile's nor a file's.
@@ -126,10 +126,10 @@ struct Sourced<T> {
 }
 
 impl DeviceProfile {
-    /// Reads a profile's text.
+    /// Reads a profile from text.
     ///
     /// # Errors
-    /// The line or field that is wrong, and what was expected there.
+    /// [`ProfileError`] names the line or the field that is wrong, and the values that it takes.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
         let file: ProfileFile = toml::from_str(text).map_err(|e| syntax(text, &e))?;
         let name = file.name.trim();
@@ -187,10 +187,10 @@ fn syntax(text: &str, error: &toml::de::Error) -> ProfileError {
     }
 }
 
-/// More memory than a pebibyte is taken for a mistake.
+/// The most memory of a device in bytes (a pebibyte); more is taken for a mistake.
 const MOST_MEMORY: u64 = 1 << 50;
 
-/// Checks numbers and remembers their origins.
+/// Checks the numbers of a file and collects their origins.
 #[derive(Default)]
 struct Numbers {
     origins: Vec<Origin>,

@@ -1,9 +1,10 @@
-//! A simulated device at work, as a state machine: jobs in, events at their times out.
+//! A simulated device at work, as a state machine: jobs go in, events come out at their
+//! times.
 //!
-//! A job is copied in, computes its operations one after another and is copied out.
-//! Each way has one copy engine, first come first served. Operations of different
-//! jobs run side by side while units are free; a later one gets what earlier ones
-//! leave, and what has started is never pre-empted.
+//! A job is copied in, computes its operations one after another, and is copied out. Each
+//! direction has one copy engine, which serves jobs in order. Operations of different jobs
+//! run side by side while units are free; a later one gets the units that earlier ones leave,
+//! and none is pre-empted.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -12,28 +13,31 @@ use std::time::Duration;
 
 use super::law::{JobId, Kernel, Law, Units, seconds};
 
-/// One batch, or one transfer where it has no operations.
+/// A job of a simulated device: one batch, or one transfer if it has no operations.
 #[derive(Clone, Debug)]
 pub struct DeviceJob {
+    /// Number of the job.
     pub id: JobId,
-    /// Bytes to copy in first; 0 where they are there already.
+    /// Bytes to copy in first; 0 if they are on the device already.
     pub copy_in: u64,
+    /// The operations, in order.
     pub kernels: Arc<[Kernel]>,
-    /// Bytes to copy out at last.
+    /// Bytes to copy out at the end.
     pub copy_out: u64,
 }
 
-/// What happened to a job.
+/// An event of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEvent {
-    /// Its operations begin.
+    /// Its input is on the device, and its operations begin.
     CopiedIn(JobId),
+    /// Its operations are done.
     Computed(JobId),
-    /// It is over.
+    /// Its answers are copied out; the job is over.
     Done(JobId),
 }
 
-/// See the module's text. Times are the driver's, real or virtual.
+/// The state machine of a simulated device. Times are those of its driver, real or virtual.
 #[derive(Clone, Debug)]
 pub struct Executor {
     law: Law,
@@ -41,7 +45,7 @@ pub struct Executor {
     jobs: HashMap<JobId, RunningJob>,
     copying_in: CopyEngine,
     copying_out: CopyEngine,
-    /// Operations about to be launched, by time and order.
+    /// Operations to launch: time in nanoseconds, order, job.
     launches: BinaryHeap<Reverse<(u64, u64, JobId)>>,
     launched: u64,
     units: Units,
@@ -54,7 +58,7 @@ struct RunningJob {
     next: usize,
 }
 
-/// One direction's transfers, in order.
+/// The copy engine of one direction, with its transfers in order.
 #[derive(Clone, Debug, Default)]
 struct CopyEngine {
     queue: VecDeque<(JobId, u64)>,
@@ -62,7 +66,7 @@ struct CopyEngine {
 }
 
 impl Executor {
-    /// An idle device.
+    /// Creates an idle device.
     pub fn new(law: Law) -> Self {
         Executor {
             slowdown: 1.0,
@@ -77,7 +81,7 @@ impl Executor {
         }
     }
 
-    /// From now on operations take `factor` times as long.
+    /// Makes operations take `factor` times as long from now on.
     pub fn set_slowdown(&mut self, factor: f64) {
         self.slowdown = factor.max(1e-3);
     }
@@ -85,7 +89,7 @@ impl Executor {
     /// Starts a job.
     pub fn submit(&mut self, now: Duration, job: DeviceJob) {
         let (id, bytes, now) = (job.id, job.copy_in, nanos(now));
-        // What ended before must not begin after: it is told by the next advance.
+        // Jobs that ended before must not begin after: the next advance returns their events.
         self.run_until(now);
         self.jobs.insert(id, RunningJob { job, next: 0 });
         if bytes == 0 {
@@ -95,7 +99,8 @@ impl Executor {
         self.copying_in.start(now, &self.law);
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event or of the next step towards it, or `None` if the
+    /// device is idle.
     pub fn next_event(&self) -> Option<Duration> {
         if let Some((at, _)) = self.events.first() {
             return Some(*at);
@@ -103,8 +108,9 @@ impl Executor {
         self.next().map(Duration::from_nanos)
     }
 
-    /// When something happens that [`Executor::advance`] tells, if nothing more is
-    /// submitted until then: operations in between are only gone through.
+    /// Returns the time of the next event that [`Executor::advance`] returns, provided that
+    /// nothing is submitted before; `None` if the device is idle. Operations in between are
+    /// stepped through on a copy.
     pub fn foresee(&self) -> Option<Duration> {
         let mut ahead = self.clone();
         while ahead.events.is_empty() {
@@ -114,7 +120,7 @@ impl Executor {
         ahead.next_event()
     }
 
-    /// What happened until `now`, in order.
+    /// Advances to `now`, and returns the events up to then with their times, in order.
     pub fn advance(&mut self, now: Duration) -> Vec<(Duration, JobEvent)> {
         self.run_until(nanos(now));
         std::mem::take(&mut self.events)
@@ -126,7 +132,7 @@ impl Executor {
         }
     }
 
-    /// Forgets every job: the device is gone.
+    /// Forgets every job, as if the device was lost.
     pub fn clear(&mut self) {
         *self = Executor {
             slowdown: self.slowdown,
@@ -147,7 +153,7 @@ impl Executor {
         .min()
     }
 
-    /// Everything that happens at `at`.
+    /// Handles everything that happens at `at`.
     fn step(&mut self, at: u64) {
         for id in self.units.take_done(at) {
             self.operation_done(at, id);
@@ -214,7 +220,7 @@ impl Executor {
 }
 
 impl CopyEngine {
-    /// Starts the first transfer if none is under way.
+    /// Starts the first transfer of the queue if none is under way.
     fn start(&mut self, at: u64, law: &Law) {
         if let (None, Some((_, bytes))) = (self.ends, self.queue.front()) {
             self.ends = Some(at.saturating_add(seconds(law.copy(*bytes))));

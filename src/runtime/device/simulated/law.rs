@@ -1,36 +1,37 @@
 //! The law by which a simulated device takes time.
 //!
-//! A fused operation takes `max(FLOPs / rate, bytes / bandwidth)` where it fills the
-//! device; activations and weights each have a bandwidth. A framework that does not fuse
-//! moves activations again for every layer that could have been part of another. One too small for that takes `grain` seconds instead and leaves the units
-//! it does not fill to others. Before each operation its lane spends `launch` seconds
-//! that occupy nothing.
+//! A fused operation that fills the device takes `max(FLOPs / rate, bytes / bandwidth)`
+//! seconds, with a bandwidth for activations and one for weights. A framework that does not
+//! fuse moves activations again for every layer that could have been part of another. An
+//! operation too small to fill the device takes `grain` seconds, and leaves the units that it
+//! does not fill to others. Before each operation its lane spends `launch` seconds, which
+//! occupy nothing.
 
 use serde::Serialize;
 
-/// What one fused operation does, whatever runs it.
+/// The work of one fused operation, independent of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct OpWork {
-    /// Floating-point operations a sample.
+    /// Floating-point operations for a sample.
     pub flops: f64,
-    /// Bytes of activations read and written a sample.
+    /// Bytes of activations read and written for a sample.
     pub bytes: f64,
-    /// Bytes more where batch norms, sums and activations are not fused into it.
+    /// Further bytes for a sample if batch norms, sums and activations are not fused into it.
     pub unfused_bytes: f64,
-    /// Bytes of weights, read once a batch.
+    /// Bytes of weights, read once for a batch.
     pub weight_bytes: f64,
 }
 
-/// One operation of a batch on a device.
+/// One operation of a batch on a device: the time and the units that it takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kernel {
-    /// Seconds it takes with all the units it asks for.
+    /// Seconds with all the units that it asks for.
     pub seconds: f64,
-    /// Units it fills, at least one.
+    /// Units that it fills, at least one.
     pub units: u32,
 }
 
-/// The numbers of the law.
+/// The numbers of the law by which a device takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Law {
     /// Equal parts of the device (a GPU's multiprocessors, a CPU's cores).
@@ -55,7 +56,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// What `work` is for a batch of `rows`.
+    /// Returns the time and the units that `work` takes for a batch of `rows` samples.
     pub fn kernel(&self, work: &OpWork, rows: usize) -> Kernel {
         let rows = rows as f64;
         let flops = work.flops * rows;
@@ -77,22 +78,23 @@ impl Law {
         }
     }
 
-    /// Seconds that a transfer of `bytes` occupies its engine.
+    /// Returns the seconds that a transfer of `bytes` occupies its copy engine.
     pub fn copy(&self, bytes: u64) -> f64 {
         self.copy_latency + bytes as f64 / self.copy_bandwidth
     }
 }
 
-/// A job's number, chosen by whoever submits it.
+/// The number of a job, chosen by its submitter.
 pub type JobId = u64;
 
-/// Operations under way: an earlier one has all units it asks for, as far as there
-/// are any; later ones get what is left and more as soon as it is free.
+/// The units of a device, shared by operations in the order of their start: an earlier
+/// operation has all the units that it asks for, as far as there are any; later ones get the
+/// rest, and more as units become free.
 #[derive(Clone, Debug)]
 pub(super) struct Units {
     units: u32,
     active: Vec<Active>,
-    /// Until when progress is accounted for.
+    /// The time up to which progress is accounted for, in nanoseconds.
     at: u64,
 }
 
@@ -102,13 +104,13 @@ struct Active {
     units: u32,
     /// Seconds left with all its units.
     left: f64,
-    /// Share of its units that it has.
+    /// Share of its units that it has, from 0 to 1.
     share: f64,
     ends: u64,
 }
 
 impl Units {
-    /// Nothing under way.
+    /// Creates idle units.
     pub(super) fn new(units: u32) -> Self {
         Units {
             units,
@@ -117,7 +119,7 @@ impl Units {
         }
     }
 
-    /// An operation is ready to run.
+    /// Starts an operation.
     pub(super) fn enter(&mut self, at: u64, job: JobId, kernel: Kernel) {
         self.progress(at);
         self.active.push(Active {
@@ -130,12 +132,12 @@ impl Units {
         self.share_out();
     }
 
-    /// When the next operation is done.
+    /// Returns the time at which the next operation is done, or `None` if none is under way.
     pub(super) fn next_end(&self) -> Option<u64> {
         self.active.iter().map(|a| a.ends).min()
     }
 
-    /// Takes out the operations that are done.
+    /// Removes the operations that are done at `at`, and returns their jobs.
     pub(super) fn take_done(&mut self, at: u64) -> Vec<JobId> {
         if self.next_end().is_none_or(|end| end > at) {
             return Vec::new();
@@ -169,7 +171,7 @@ impl Units {
     }
 }
 
-/// Whole nanoseconds, at least one, so that time always moves on.
+/// Returns seconds as whole nanoseconds, at least one, so that time always advances.
 pub(super) fn seconds(seconds: f64) -> u64 {
     ((seconds * 1e9).ceil() as u64).max(1)
 }

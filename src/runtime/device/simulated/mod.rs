@@ -1,4 +1,4 @@
-//! Devices that are not there: a profile, its law, and an executor that follows it.
+//! Simulated devices: a profile, the law that it states, and an executor that follows it.
 
 mod catalogue;
 mod executor;

@@ -1,24 +1,28 @@
-//! Device profiles: what a simulated device is, and where its numbers come from.
+//! Device profiles: the numbers of a simulated device, and the origin of each.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::law::Law;
 
-/// What a simulated device is and costs.
+/// A simulated device: its memory, its law and its price.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceProfile {
+    /// Name of the profile.
     pub name: String,
+    /// How the device runs several workers.
     pub class: DeviceClass,
-    /// What it stands for.
+    /// The hardware and the software that the numbers stand for.
     pub about: String,
+    /// Bytes of the device's memory.
     pub memory_bytes: u64,
-    /// Taken by every worker beside its network.
+    /// Bytes that every worker takes beside its network.
     pub worker_bytes: u64,
+    /// The law by which operations and copies take time.
     pub law: Law,
-    /// Per hour; none where it is not known.
+    /// Price of an hour, or `None` if it is not known.
     pub price: Option<f64>,
-    /// Where each number comes from, in the order of the file's fields.
+    /// The origin of each number, in the order of the file's fields.
     pub origins: Vec<Origin>,
 }
 
@@ -32,23 +36,30 @@ pub enum DeviceClass {
     Cpu,
 }
 
-/// Where a number comes from.
+/// The origin of a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
+    /// Name of the field.
     pub field: &'static str,
+    /// The value as it is written.
     pub value: String,
+    /// The kind of origin.
     pub from: OriginKind,
+    /// A page, a table or a calculation, in the words of the profile's author.
     pub note: String,
 }
 
-/// Kinds of origin.
+/// The kind of origin of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OriginKind {
+    /// The maker's data sheet.
     Datasheet,
+    /// A published measurement.
     Paper,
-    /// To what is in the note.
+    /// Fitted to the measurements that the note names.
     Fitted,
+    /// An assumption.
     Assumed,
 }
 
@@ -64,17 +75,31 @@ impl OriginKind {
     }
 }
 
-/// Why a text is no profile.
+/// The reason why a text is no profile.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProfileError {
+    /// The text is no TOML, or its fields are not those of a profile.
     #[error("line {line}: {message}")]
-    Syntax { line: usize, message: String },
+    Syntax {
+        /// The line, from 1.
+        line: usize,
+        /// The parser's words.
+        message: String,
+    },
+    /// A value is not one that the field takes.
     #[error("{field}: expected {expected}, found {found}")]
     Value {
+        /// Name of the field.
         field: &'static str,
+        /// The values that it takes.
         expected: &'static str,
+        /// The value as it is written.
         found: String,
     },
+    /// A fitted number without a note on the measurements.
     #[error("{field}.note: a fitted number says what it was fitted to")]
-    NoNote { field: &'static str },
+    NoNote {
+        /// Name of the field.
+        field: &'static str,
+    },
 }
