@@ -1,4 +1,4 @@
-//! Why a graph cannot be built: of a shape, of an operation, of a layer, of the whole.
+//! Errors of shapes, operations, layers and graphs.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use super::graph::MAX_LAYERS;
 use super::shape::{MAX_ELEMENTS, Shape};
 use super::window::Sides;
 
-/// Dimensions that are no shape of a sample.
+/// Dimensions are no shape of a sample.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ShapeError {
     /// Neither one dimension nor three.
@@ -115,7 +115,7 @@ pub enum OpError {
     },
 }
 
-/// Why a layer cannot be added to a network.
+/// The reason why a layer cannot be added to a network.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum LayerFault {
     /// Its operation does not take its inputs.
@@ -178,7 +178,7 @@ fn listed(known: &[&str]) -> String {
     }
 }
 
-/// Why a graph cannot be built.
+/// The reason why a graph cannot be built.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum GraphError {
     /// A layer cannot be added.

@@ -1,4 +1,4 @@
-//! A network written down as layers, in a TOML file beside the manifest.
+//! Networks as lists of layers, in TOML files beside the manifest.
 //!
 //! ```toml
 //! [[layers]]
@@ -11,7 +11,7 @@
 //! [[layers]]
 //! name = "relu1"
 //! op = "relu"
-//! # from = ["conv1"] is what is meant where nothing is said: the layer before
+//! # without `from` a layer reads the one before it, here: from = ["conv1"]
 //! ```
 
 use serde::Deserialize;
@@ -22,14 +22,14 @@ use super::op::Op;
 use super::shape::Shape;
 use super::window::{Conv2d, Pool, Sides};
 
-/// The file's content.
+/// The content of a file of layers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayersFile {
     layers: Vec<toml::Spanned<WrittenLayer>>,
 }
 
-/// One layer as written: a flat table, so that a wrong field is named at its line.
+/// One layer as it is written: a flat table, so that an error names its line.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenLayer {
@@ -71,11 +71,12 @@ enum LayerKind {
     Softmax,
 }
 
-/// Why a layers file does not give a network, and where in the text.
+/// The reason why a file of layers makes no network, and its place in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerError {
     /// Byte offset in the file's text.
     pub offset: usize,
+    /// What is wrong there.
     pub error: GraphError,
 }
 
@@ -83,7 +84,7 @@ impl LayersFile {
     /// Builds the network for samples of shape `input`.
     ///
     /// # Errors
-    /// The first layer that does not fit, with its place in the text.
+    /// A layer cannot be added; the error names its place in the text.
     pub fn build(&self, input: Shape) -> Result<Graph, LayerError> {
         let mut builder = GraphBuilder::new(input);
         for layer in &self.layers {
@@ -192,7 +193,7 @@ impl WrittenLayer {
         }))
     }
 
-    /// A field that the operation does not know is a mistake, not a comment.
+    /// Returns an error if the layer has a field that its operation does not know.
     fn refuse_strays(&self) -> Result<(), GraphError> {
         let known: &'static [&'static str] = match self.op {
             LayerKind::Conv2d => &[

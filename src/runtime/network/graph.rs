@@ -1,4 +1,4 @@
-//! The graph itself, and the builder that only makes valid ones.
+//! Graphs of operations, and the builder that makes valid ones alone.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::op::{Activation, Op};
 use super::shape::Shape;
 use super::window::Conv2d;
 
-/// A value of the graph: the input or a node's answer.
+/// A value of a graph: its input, or the answer of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct NodeId(usize);
 
@@ -17,61 +17,65 @@ impl NodeId {
     /// The network's input.
     pub const INPUT: NodeId = NodeId(0);
 
-    /// Position among the values: 0 is the input, then the nodes in order.
+    /// Returns the position among the values: 0 is the input, then come the nodes in order.
     pub const fn index(self) -> usize {
         self.0
     }
 }
 
-/// One operation with its name, inputs and the shape of its answer.
+/// One operation of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Node {
+    /// The node's name, unique in its graph; its parameters are named after it.
     pub name: String,
+    /// The operation.
     pub op: Op,
+    /// The values that it reads, all made before.
     pub inputs: Vec<NodeId>,
+    /// Shape of the answer.
     pub shape: Shape,
 }
 
-/// A network: nodes in an order in which they can run. The last one is the answer.
+/// A network: nodes in an order in which they can run. The last one makes the answer.
 ///
-/// Can only be made by [`GraphBuilder`], so every input refers backwards, every
-/// shape is known and fits, and no two nodes share a name.
+/// Only a [`GraphBuilder`] makes graphs, so every input refers backwards, every shape is
+/// known and fits, and no two nodes share a name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Graph {
     input: Shape,
     nodes: Vec<Node>,
 }
 
-/// More layers than this are taken for a mistake.
+/// The most layers of a network; more are taken for a mistake.
 pub(super) const MAX_LAYERS: usize = 10_000;
 
 impl Graph {
-    /// Shape of one input sample.
+    /// Returns the shape of one sample.
     pub fn input(&self) -> Shape {
         self.input
     }
 
-    /// Shape of one answer.
+    /// Returns the shape of one answer.
     pub fn output(&self) -> Shape {
         self.nodes.last().map_or(self.input, |node| node.shape)
     }
 
-    /// The nodes in the order in which they can run.
+    /// Returns the nodes in the order in which they can run.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The node that makes `id`; none for the input.
+    /// Returns the node that makes `id`, or `None` for the input.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         id.0.checked_sub(1).map(|i| &self.nodes[i])
     }
 
-    /// Shape of a value.
+    /// Returns the shape of a value.
     pub fn shape(&self, id: NodeId) -> Shape {
         self.node(id).map_or(self.input, |node| node.shape)
     }
 
-    /// Nodes with the values they make.
+    /// Iterates over the nodes with the values that they make.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Node)> {
         self.nodes
             .iter()
@@ -79,10 +83,10 @@ impl Graph {
             .map(|(i, node)| (NodeId(i + 1), node))
     }
 
-    /// The same network with a softmax after its last layer.
+    /// Returns the network with a softmax after its last layer.
     ///
     /// # Errors
-    /// The last layer does not give a vector.
+    /// The answer is not a vector.
     pub fn with_softmax(&self) -> Result<Self, GraphError> {
         let names = self.values().map(|(id, n)| (n.name.clone(), id)).collect();
         let graph = self.clone();
@@ -92,10 +96,10 @@ impl Graph {
         builder.build()
     }
 
-    /// Checks that an answer is one row of `classes` values.
+    /// Returns the network itself if its answer is one row of `classes` values.
     ///
     /// # Errors
-    /// [`GraphError::Classes`] where it is not.
+    /// [`GraphError::Classes`].
     pub fn answers(self, classes: usize) -> Result<Self, GraphError> {
         match self.output() {
             Shape::Vector { features } if features == classes => Ok(self),
@@ -107,22 +111,24 @@ impl Graph {
     }
 }
 
-/// Builds a graph layer by layer, checking each as it comes.
+/// Builds a graph layer by layer, and checks each layer as it is added.
 #[derive(Clone, Debug)]
 pub struct GraphBuilder {
     graph: Graph,
     names: HashMap<String, NodeId>,
 }
 
-/// The batch norm after a convolution, and what is applied to its answer.
+/// The batch norm after a convolution, and the activation after the norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Norm {
+    /// Added to the variance before its square root is taken.
     pub eps: f32,
+    /// Applied to the normalised values.
     pub activation: Option<Activation>,
 }
 
 impl Norm {
-    /// PyTorch's `eps`, no activation.
+    /// PyTorch's `eps` without an activation.
     pub const PLAIN: Norm = Norm {
         eps: 1e-5,
         activation: None,
@@ -134,13 +140,13 @@ impl Norm {
         activation: Some(Activation::Relu),
     };
 
-    /// PyTorch's `eps`, then a ReLU that stops at 6.
+    /// PyTorch's `eps`, then a ReLU6.
     pub const RELU6: Norm = Norm {
         eps: 1e-5,
         activation: Some(Activation::Relu6),
     };
 
-    /// The same with another `eps`.
+    /// Returns the norm with another `eps`.
     #[must_use]
     pub const fn eps(self, eps: f32) -> Self {
         Norm { eps, ..self }
@@ -148,7 +154,7 @@ impl Norm {
 }
 
 impl GraphBuilder {
-    /// Starts a network that takes samples of shape `input`.
+    /// Starts a network for samples of shape `input`.
     pub fn new(input: Shape) -> Self {
         GraphBuilder {
             graph: Graph {
@@ -159,7 +165,8 @@ impl GraphBuilder {
         }
     }
 
-    /// The value of a layer already added, or of `input`.
+    /// Returns the value of the layer called `name`, or of the sample for `input`; `None` if
+    /// there is no such layer.
     pub fn find(&self, name: &str) -> Option<NodeId> {
         if name == "input" {
             return Some(NodeId::INPUT);
@@ -167,20 +174,20 @@ impl GraphBuilder {
         self.names.get(name).copied()
     }
 
-    /// The value added last; the input at first.
+    /// Returns the value that was added last, or the input if there is none yet.
     pub fn last(&self) -> NodeId {
         NodeId(self.graph.nodes.len())
     }
 
-    /// Shape of a value added before.
+    /// Returns the shape of a value.
     pub fn shape(&self, id: NodeId) -> Shape {
         self.graph.shape(id)
     }
 
-    /// Adds a layer and gives its value.
+    /// Adds a layer and returns its value.
     ///
     /// # Errors
-    /// The layer's name is taken, or `op` does not take these inputs.
+    /// The name is taken, there are too many layers, or `op` does not take the inputs.
     pub fn add(
         &mut self,
         name: impl Into<String>,
@@ -211,8 +218,8 @@ impl GraphBuilder {
         Ok(id)
     }
 
-    /// Adds a convolution, its batch norm and the norm's activation, if it has one:
-    /// `conv`, `bn`, `bn.relu`.
+    /// Adds a convolution named `conv`, its batch norm named `bn`, and the norm's activation,
+    /// if it has one, named `bn.relu`. Returns the last value.
     ///
     /// # Errors
     /// As [`GraphBuilder::add`].
@@ -232,10 +239,10 @@ impl GraphBuilder {
         }
     }
 
-    /// The finished graph.
+    /// Returns the finished graph.
     ///
     /// # Errors
-    /// [`GraphError::Empty`] without a layer.
+    /// [`GraphError::Empty`] if there is no layer.
     pub fn build(self) -> Result<Graph, GraphError> {
         if self.graph.nodes.is_empty() {
             return Err(GraphError::Empty);

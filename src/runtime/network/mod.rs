@@ -1,7 +1,6 @@
-//! A network as a graph: shapes, operations, parameters, FLOPs and builders.
+//! Networks as graphs: shapes, operations, parameters, FLOPs, weights and builders.
 //!
-//! A [`Graph`] is a value. It knows nothing of devices or of how it is run;
-//! `compute` lowers it.
+//! A [`Graph`] is a value, independent of devices and of how it is run; `compute` lowers it.
 
 pub mod builders;
 mod error;

@@ -1,4 +1,4 @@
-//! The operations a network is made of, and the shapes they give.
+//! The operations of networks, and the shapes of their answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,34 +20,43 @@ pub enum Activation {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum Op {
+    /// A two-dimensional convolution.
     Conv2d(Conv2d),
     /// Batch normalisation with running statistics (inference form).
     BatchNorm {
+        /// Added to the variance before its square root is taken.
         #[serde(default = "default_eps")]
         eps: f32,
     },
+    /// `max(x, 0)`.
     Relu,
     /// ReLU that stops at 6 (Krizhevsky, "Convolutional deep belief networks on
     /// CIFAR-10"; the MobileNets use it).
     Relu6,
     /// Every value times a constant.
     Scale {
+        /// The constant.
         by: f32,
     },
+    /// Maximum over each window.
     MaxPool(Pool),
-    /// Mean over the window.
+    /// Mean over each window.
     AvgPool(Pool),
-    /// Mean over height and width; gives a vector.
+    /// Mean over height and width: an image becomes a vector of its channels.
     GlobalAvgPool,
     /// Means over `height × width` windows that cover the image, of sizes that differ
     /// by at most one (PyTorch's `AdaptiveAvgPool2d`).
     AdaptiveAvgPool {
+        /// Windows along the height.
         height: usize,
+        /// Windows along the width.
         width: usize,
     },
     /// A fully connected layer, weights `[features, in]`.
     Linear {
+        /// Features of the answer.
         features: usize,
+        /// Whether each feature has a bias.
         #[serde(default = "yes")]
         bias: bool,
     },
@@ -59,14 +68,17 @@ pub enum Op {
     Flatten,
     /// Bilinear resize, half-pixel centres.
     Upscale {
+        /// Height of the answer.
         height: usize,
+        /// Width of the answer.
         width: usize,
     },
+    /// `exp(x)` over the sum of `exp` of the vector.
     Softmax,
 }
 
 impl Op {
-    /// How many inputs the operation takes: `(least, most)`.
+    /// Returns how many inputs the operation takes: `(least, most)`.
     pub const fn arity(&self) -> (usize, usize) {
         match self {
             Op::Add => (2, 2),
@@ -75,7 +87,7 @@ impl Op {
         }
     }
 
-    /// The activation that the operation is, if it is one.
+    /// Returns the operation as an activation, or `None` if it is none.
     pub const fn activation(&self) -> Option<Activation> {
         match self {
             Op::Relu => Some(Activation::Relu),
@@ -84,9 +96,10 @@ impl Op {
         }
     }
 
-    /// The shape of the answer, or why the operation cannot take `inputs`.
+    /// Returns the shape of the answer. `inputs` has a length that [`Op::arity`] allows.
     ///
-    /// `inputs` has the length that [`Op::arity`] allows.
+    /// # Errors
+    /// The operation does not take `inputs`, or its own numbers make no sense.
     pub fn output(&self, inputs: &[Shape]) -> Result<Shape, OpError> {
         let first = inputs[0];
         let shape = match self {

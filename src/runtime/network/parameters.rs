@@ -1,28 +1,30 @@
-//! What a network takes, from its graph alone: its trained parameters by name and shape, and
-//! the floating-point operations of one sample.
+//! Parameters and costs of a network, from its graph alone: the trained tensors by name and
+//! shape, and the floating-point operations of one sample.
 
 use super::graph::{Graph, Node};
 use super::op::Op;
 use super::shape::Shape;
 
-/// What a parameter is for.
+/// The role of a parameter in its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterRole {
-    /// Convolution or linear weights; the second number of values feeds one output.
+    /// Weights of a convolution or of a fully connected layer.
     Weight {
+        /// Weights that contribute to one output.
         fan_in: usize,
     },
+    /// A bias for each output.
     Bias,
-    /// Batch norm's learned scale.
+    /// The learned scale of a batch norm.
     Scale,
-    /// Batch norm's running mean (a statistic, not counted as a parameter).
+    /// The running mean of a batch norm: a statistic, not counted as a parameter.
     RunningMean,
-    /// Batch norm's running variance (a statistic, not counted as a parameter).
+    /// The running variance of a batch norm: a statistic, not counted as a parameter.
     RunningVariance,
 }
 
 impl ParameterRole {
-    /// Whether training learns it, as papers count parameters.
+    /// Whether training learns the values, as papers count parameters.
     pub const fn is_learned(self) -> bool {
         !matches!(
             self,
@@ -31,23 +33,26 @@ impl ParameterRole {
     }
 }
 
-/// One named tensor of weights, named as torchvision names it.
+/// One tensor of weights, named as torchvision names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
+    /// Name of the layer, a dot, and the name of the tensor in it.
     pub name: String,
+    /// Dimensions, the slowest first.
     pub shape: Vec<usize>,
+    /// The role of the tensor in its layer.
     pub role: ParameterRole,
 }
 
 impl Parameter {
-    /// Values in the tensor.
+    /// Returns the number of values in the tensor.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
 }
 
 impl Graph {
-    /// Learned values of node number `index`.
+    /// Returns the number of learned values of node number `index`.
     pub fn node_weights(&self, index: usize) -> usize {
         let node = &self.nodes()[index];
         let all = node_parameters(node, self.shape(node.inputs[0]));
@@ -55,7 +60,7 @@ impl Graph {
         learned.map(Parameter::elements).sum()
     }
 
-    /// Every tensor of weights the network needs, in the order of its layers.
+    /// Returns the tensors of weights that the network needs, in the order of its layers.
     pub fn parameters(&self) -> Vec<Parameter> {
         self.nodes()
             .iter()
@@ -101,7 +106,8 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
 }
 
 impl Graph {
-    /// Learned parameters, as papers count them (running statistics left out).
+    /// Returns the number of learned values, as papers count them: without running
+    /// statistics.
     pub fn parameter_count(&self) -> u64 {
         self.parameters()
             .iter()
@@ -110,7 +116,7 @@ impl Graph {
             .sum()
     }
 
-    /// Bytes of all weights in float32, running statistics included.
+    /// Returns the bytes of all tensors in float32, running statistics included.
     pub fn weight_bytes(&self) -> u64 {
         self.parameters()
             .iter()
@@ -118,13 +124,13 @@ impl Graph {
             .sum()
     }
 
-    /// Floating-point operations for one sample; a multiplication and its
+    /// Returns the floating-point operations for one sample. A multiplication and its
     /// addition count as two, convolutions as the direct algorithm.
     pub fn flops(&self) -> u64 {
         (0..self.nodes().len()).map(|i| self.node_flops(i)).sum()
     }
 
-    /// The same of node number `index` alone.
+    /// Returns the floating-point operations of node number `index` for one sample.
     pub fn node_flops(&self, index: usize) -> u64 {
         let node = &self.nodes()[index];
         node_flops(node, self.shape(node.inputs[0]))

@@ -12,19 +12,25 @@ use super::error::{OpError, ShapeError};
 pub enum Shape {
     /// `channels × height × width`.
     Image {
+        /// Channels, the slowest dimension.
         channels: usize,
+        /// Rows of pixels.
         height: usize,
+        /// Pixels of a row.
         width: usize,
     },
     /// A row of features.
-    Vector { features: usize },
+    Vector {
+        /// Number of features.
+        features: usize,
+    },
 }
 
-/// More values than this in one sample is taken for a mistake.
+/// The most values of one sample; more are taken for a mistake.
 pub(super) const MAX_ELEMENTS: usize = 1 << 28;
 
 impl Shape {
-    /// An image of `channels × height × width`.
+    /// Returns the shape of an image of `channels × height × width`.
     pub const fn image(channels: usize, height: usize, width: usize) -> Self {
         Shape::Image {
             channels,
@@ -33,12 +39,12 @@ impl Shape {
         }
     }
 
-    /// A row of `features`.
+    /// Returns the shape of a row of `features`.
     pub const fn vector(features: usize) -> Self {
         Shape::Vector { features }
     }
 
-    /// Values in one sample of this shape.
+    /// Returns the number of values in one sample.
     pub const fn elements(self) -> usize {
         match self {
             Shape::Image {
@@ -50,7 +56,7 @@ impl Shape {
         }
     }
 
-    /// Channels of an image, or features of a vector.
+    /// Returns the channels of an image, or the features of a vector.
     pub const fn channels(self) -> usize {
         match self {
             Shape::Image { channels, .. } => channels,
@@ -58,7 +64,10 @@ impl Shape {
         }
     }
 
-    /// Channels, height and width, or why the shape is no image.
+    /// Returns channels, height and width of an image.
+    ///
+    /// # Errors
+    /// [`OpError::NotAnImage`].
     pub(super) fn as_image(self) -> Result<(usize, usize, usize), OpError> {
         match self {
             Shape::Image {
@@ -70,7 +79,10 @@ impl Shape {
         }
     }
 
-    /// Features, or why the shape is no vector.
+    /// Returns the features of a vector.
+    ///
+    /// # Errors
+    /// [`OpError::NotAVector`].
     pub(super) fn as_vector(self) -> Result<usize, OpError> {
         match self {
             Shape::Vector { features } => Ok(features),

@@ -7,17 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::error::OpError;
 use super::shape::Shape;
 
-/// Height and width of a kernel, or of the padding around an image; written as one
-/// number where both are the same, else as `[height, width]`.
+/// Height and width of a kernel, or of the padding around an image. In files it is one
+/// number if both are the same, else `[height, width]`.
 #[derive(Clone, Copy, Debug, PartialEq, Hash, Eq, Serialize, Deserialize)]
 #[serde(from = "WrittenSides", into = "WrittenSides")]
 pub struct Sides {
+    /// Along the height of the image.
     pub height: usize,
+    /// Along the width of the image.
     pub width: usize,
 }
 
 impl Sides {
-    /// The same on both sides.
+    /// Returns `side` for both.
     pub const fn square(side: usize) -> Self {
         Sides {
             height: side,
@@ -25,7 +27,7 @@ impl Sides {
         }
     }
 
-    /// Positions in a window of this size.
+    /// Returns the number of positions in a window of this size.
     pub const fn area(self) -> usize {
         self.height * self.width
     }
@@ -53,7 +55,7 @@ impl fmt::Display for Sides {
     }
 }
 
-/// [`Sides`] as a file has them.
+/// [`Sides`] as they are written in a file.
 #[derive(Clone, Copy, Deserialize, Serialize)]
 #[serde(
     untagged,
@@ -90,23 +92,28 @@ impl From<Sides> for WrittenSides {
 pub struct Conv2d {
     /// Output channels.
     pub channels: usize,
+    /// Height and width of the kernel.
     pub kernel: Sides,
+    /// Pixels from one position of the kernel to the next, along both sides.
     #[serde(default = "one")]
     pub stride: usize,
-    /// Zeros above and below (height), left and right (width).
+    /// Zeros above and below the image (height), left and right of it (width).
     #[serde(default = "none")]
     pub padding: Sides,
+    /// Pixels from one tap of the kernel to the next, along both sides.
     #[serde(default = "one")]
     pub dilation: usize,
+    /// Groups of channels; outputs of a group read the inputs of that group alone.
     #[serde(default = "one")]
     pub groups: usize,
+    /// Whether each output channel has a bias.
     #[serde(default)]
     pub bias: bool,
 }
 
 impl Conv2d {
-    /// A convolution without padding, stride 1, one group, no bias; `kernel` is a
-    /// side or `(height, width)`.
+    /// Creates a convolution without padding, of stride 1, in one group, without bias.
+    /// `kernel` is a side or `(height, width)`.
     pub fn new(channels: usize, kernel: impl Into<Sides>) -> Self {
         Conv2d {
             channels,
@@ -119,7 +126,7 @@ impl Conv2d {
         }
     }
 
-    /// The same with zeros around the image.
+    /// Returns the convolution with zeros around the image.
     #[must_use]
     pub fn padded(self, padding: impl Into<Sides>) -> Self {
         Conv2d {
@@ -128,25 +135,26 @@ impl Conv2d {
         }
     }
 
-    /// The same, padded so that an odd kernel of stride 1 keeps the image's size.
+    /// Returns the convolution padded so that an odd kernel of stride 1 keeps the image's
+    /// size.
     #[must_use]
     pub fn same(self) -> Self {
         self.padded((self.kernel.height / 2, self.kernel.width / 2))
     }
 
-    /// The same with `stride`.
+    /// Returns the convolution with `stride`.
     #[must_use]
     pub const fn strided(self, stride: usize) -> Self {
         Conv2d { stride, ..self }
     }
 
-    /// The same in `groups` groups of channels that do not see each other.
+    /// Returns the convolution in `groups` groups of channels.
     #[must_use]
     pub const fn grouped(self, groups: usize) -> Self {
         Conv2d { groups, ..self }
     }
 
-    /// The same with a bias per output channel.
+    /// Returns the convolution with a bias for each output channel.
     #[must_use]
     pub const fn biased(self) -> Self {
         Conv2d { bias: true, ..self }
@@ -177,17 +185,19 @@ impl Conv2d {
 pub struct Pool {
     /// Side of the square window.
     pub kernel: usize,
+    /// Pixels from one window to the next, along both sides.
     pub stride: usize,
+    /// Pixels of padding on every side of the image.
     #[serde(default)]
     pub padding: usize,
-    /// Whether an average counts the padding as zeros (PyTorch's default), or is
-    /// taken over what lies inside the image. A maximum never sees the padding.
+    /// Whether an average counts the padding as zeros (PyTorch's default), or is taken over
+    /// the pixels inside the image. A maximum ignores the padding.
     #[serde(default = "yes")]
     pub count_include_pad: bool,
 }
 
 impl Pool {
-    /// Windows of `kernel` every `stride` pixels, without padding.
+    /// Creates windows of side `kernel` every `stride` pixels, without padding.
     pub const fn new(kernel: usize, stride: usize) -> Self {
         Pool {
             kernel,
@@ -197,18 +207,18 @@ impl Pool {
         }
     }
 
-    /// Windows of `kernel` that neither overlap nor leave gaps.
+    /// Creates windows of side `kernel` that neither overlap nor leave gaps.
     pub const fn tiled(kernel: usize) -> Self {
         Pool::new(kernel, kernel)
     }
 
-    /// The same with `padding` on every side.
+    /// Returns the windows with `padding` on every side.
     #[must_use]
     pub const fn padded(self, padding: usize) -> Self {
         Pool { padding, ..self }
     }
 
-    /// The same, averaging only over what lies inside the image.
+    /// Returns the windows with averages over the pixels inside the image alone.
     #[must_use]
     pub const fn inside(self) -> Self {
         Pool {
@@ -263,7 +273,7 @@ pub(super) fn positive(field: &'static str, value: usize) -> Result<(), OpError>
     }
 }
 
-/// More values than this in one tensor of weights is taken for a mistake.
+/// The most values in one tensor of weights; more are taken for a mistake.
 const MAX_WEIGHTS: usize = 1 << 32;
 
 pub(super) fn weights_are_reasonable(dims: &[usize]) -> Result<(), OpError> {

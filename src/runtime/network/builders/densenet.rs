@@ -12,7 +12,7 @@ use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Densenet {
-    /// Channels each layer adds.
+    /// Channels that each layer adds.
     pub growth: usize,
     /// Layers of each dense block.
     pub blocks: Vec<usize>,
@@ -33,7 +33,7 @@ impl Densenet {
     }
 }
 
-/// Dense blocks with transitions between them.
+/// Adds dense blocks with transitions between them.
 pub(super) fn dense_blocks(
     b: &mut GraphBuilder,
     growth: usize,
@@ -77,7 +77,7 @@ fn transition(b: &mut GraphBuilder, i: usize, input: NodeId) -> Result<NodeId, G
     b.add(part("pool"), Op::AvgPool(Pool::tiled(2)), &[x])
 }
 
-/// A batch norm with its ReLU.
+/// Adds a batch norm and a ReLU.
 pub(super) fn norm_relu(
     b: &mut GraphBuilder,
     name: &str,

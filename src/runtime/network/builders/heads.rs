@@ -4,7 +4,7 @@ use crate::network::error::GraphError;
 use crate::network::graph::{Graph, GraphBuilder, NodeId};
 use crate::network::op::Op;
 
-/// Resizes the input to a square of side `upscale` where one is given.
+/// Returns the input, resized to a square of side `upscale` if that is given.
 pub(super) fn enter(
     builder: &mut GraphBuilder,
     upscale: Option<usize>,
@@ -22,7 +22,7 @@ pub(super) fn enter(
     }
 }
 
-/// Global average pool and the classifier named `name`; finishes the network.
+/// Adds a global average pool and the classifier called `name`, and finishes the network.
 pub(super) fn classify(
     mut builder: GraphBuilder,
     name: &str,
@@ -34,7 +34,7 @@ pub(super) fn classify(
     builder.build()
 }
 
-/// A fully connected layer with biases.
+/// Returns a fully connected layer with biases.
 pub(super) fn linear(features: usize) -> Op {
     Op::Linear {
         features,

@@ -1,4 +1,4 @@
-//! Named builders: families of networks made from a few parameters.
+//! Builders of networks by name: families with a few parameters, and published networks.
 
 mod densenet;
 mod heads;
@@ -18,19 +18,24 @@ pub use plain::{Convnet, Perceptron};
 pub use published::{Published, UnknownNetwork};
 pub use resnet::{Resnet, ResnetSkeleton};
 
-/// A builder with its parameters, as a manifest names it.
+/// A builder with its parameters, as a manifest states them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Builder {
+    /// A multi-layer perceptron.
     Perceptron(Perceptron),
+    /// A plain convolutional network.
     Convnet(Convnet),
+    /// A residual network for small images.
     Resnet(Resnet),
+    /// A densely connected network.
     Densenet(Densenet),
+    /// A residual network of free depth and width.
     ResnetSkeleton(ResnetSkeleton),
-    /// One without parameters, known by its own name.
+    /// A network as it was published, without parameters.
     Published(Published),
 }
 
-/// Why a manifest's table names no network that can be built.
+/// The reason why a manifest's table names no network that can be built.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BuilderError {
     /// The table does not say which builder.
@@ -55,7 +60,7 @@ pub enum BuilderError {
     },
 }
 
-/// Builders that take parameters.
+/// The names of builders that take parameters.
 const FAMILIES: [&str; 5] = [
     "perceptron",
     "convnet",
@@ -65,10 +70,10 @@ const FAMILIES: [&str; 5] = [
 ];
 
 impl Builder {
-    /// Reads a builder's table of a manifest, `builder` being its name.
+    /// Reads a builder from a table of a manifest, whose field `builder` is its name.
     ///
     /// # Errors
-    /// Names the field that is wrong.
+    /// There is no such builder, or a parameter is wrong.
     pub fn from_table(table: &toml::Table) -> Result<Self, BuilderError> {
         let mut rest = table.clone();
         let name = match rest.remove("builder") {
@@ -87,7 +92,7 @@ impl Builder {
         read.map_err(|e| BuilderError::Parameters(words::plain(&e.to_string())))
     }
 
-    /// The network for samples of shape `input` and answers of `classes` logits.
+    /// Builds the network for samples of shape `input` and answers of `classes` logits.
     ///
     /// # Errors
     /// A parameter does not fit the shapes.

@@ -68,7 +68,7 @@ const fn one() -> f64 {
     1.0
 }
 
-/// Images below this side are not shrunk by the stem.
+/// Images of a smaller side are not shrunk by the stem.
 const SMALL: usize = 64;
 
 impl ResnetSkeleton {
@@ -111,7 +111,7 @@ impl ResnetSkeleton {
         }
     }
 
-    /// Blocks of each stage: two layers a block, beside the stem and the classifier.
+    /// Returns the blocks of each stage: two layers a block, beside the stem and the classifier.
     fn blocks(&self) -> [usize; 4] {
         let all = (self.depth - 2) / 2;
         let until = |sixteenths: usize| (all * sixteenths + 8) / 16;
@@ -128,14 +128,14 @@ impl ResnetSkeleton {
     }
 }
 
-/// 7×7 of stride 2 and a 3×3 max pool of stride 2 (table 1, conv1).
+/// Adds a 7×7 convolution of stride 2 and a 3×3 max pool of stride 2 (table 1, conv1).
 pub(super) fn imagenet_stem(b: &mut GraphBuilder, filters: usize) -> Result<NodeId, GraphError> {
     let stem = Conv2d::new(filters, 7).same().strided(2);
     let x = b.conv_bn("conv1", "bn1", stem, NodeId::INPUT, Norm::RELU)?;
     b.add("maxpool", Op::MaxPool(Pool::new(3, 2).padded(1)), &[x])
 }
 
-/// Two 3×3 convolutions beside a shortcut; the first has `stride`.
+/// Adds two 3×3 convolutions beside a shortcut; the first has `stride`.
 pub(super) fn basic_block(
     b: &mut GraphBuilder,
     name: &str,
@@ -159,8 +159,8 @@ pub(super) struct Bottleneck {
     pub outer: usize,
 }
 
-/// 1×1, 3×3 and 1×1 convolutions beside a shortcut; the 3×3 one has `stride`
-/// (torchvision's place for it; the paper has it in the first).
+/// Adds 1×1, 3×3 and 1×1 convolutions beside a shortcut. The 3×3 one has `stride`, as in
+/// torchvision; the paper has it in the first.
 pub(super) fn bottleneck(
     b: &mut GraphBuilder,
     name: &str,
@@ -183,7 +183,7 @@ pub(super) fn bottleneck(
     join(b, name, input, x, outer, stride)
 }
 
-/// The shortcut, projected where the shapes differ, the sum and its ReLU.
+/// Adds the shortcut, projected if the shapes differ, the sum and its ReLU.
 fn join(
     b: &mut GraphBuilder,
     name: &str,

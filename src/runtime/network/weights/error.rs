@@ -1,4 +1,4 @@
-//! Why weights do not belong to a network.
+//! Reasons why weights do not belong to a network.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ use super::header::{MAX_HEADER, MAX_TENSORS};
 use super::notes::{Handful, cut, quoted};
 use super::tensors::MAX_SHARDS;
 
-/// Why weights do not belong to a network.
+/// The reason why weights do not belong to a network.
 #[derive(Debug, Error)]
 pub enum WeightsError {
     /// The file cannot be read.
@@ -49,7 +49,8 @@ pub enum WeightsError {
     Unwritable(SafeTensorError),
 }
 
-/// Why a file of safetensors cannot be read: its header contradicts itself or the file.
+/// The reason why a file of safetensors cannot be read: its header contradicts itself or the
+/// file.
 #[derive(Debug, Error)]
 pub enum HeaderError {
     /// The file is too short for the length of a header.
@@ -142,7 +143,7 @@ fn in_header(error: &serde_json::Error) -> String {
     cut(&format!("in the header: {error}"))
 }
 
-/// Why an index of shards cannot be followed.
+/// The reason why an index of shards cannot be followed.
 #[derive(Debug, Error)]
 pub enum IndexError {
     /// It is not the JSON that it should be.
@@ -165,7 +166,7 @@ pub enum IndexError {
     },
 }
 
-/// Why a [`Naming`](super::Naming) does not fit the names in a file.
+/// The reason why a [`Naming`](super::Naming) does not fit the names in a file.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NamingError {
     /// No name has the prefix.
@@ -200,23 +201,25 @@ pub enum NamingError {
     },
 }
 
-/// Everything that does not fit, by what is wrong with it.
+/// All tensors and parameters that do not fit each other, by the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mismatch {
     /// Parameters that the file has no tensor for.
     pub missing: Handful,
-    /// Tensors of another shape, type or with values that cannot be.
+    /// Tensors of another shape than their parameter.
     pub shapes: Handful,
+    /// Tensors of a type that does not convert to float32.
     pub types: Handful,
+    /// Tensors with values that are not finite, or variances below 0.
     pub values: Handful,
     /// Tensors that belong to no layer.
     pub unknown: Handful,
-    /// What could be said in the manifest to make it fit.
+    /// A setting of the manifest that would make more of them fit.
     pub hint: Option<String>,
 }
 
 impl Mismatch {
-    /// Returns an error where anything is wrong.
+    /// Returns an error unless everything fits.
     pub(super) fn result(self) -> Result<(), WeightsError> {
         let groups = [
             &self.missing,

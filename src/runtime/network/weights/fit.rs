@@ -1,4 +1,4 @@
-//! A file's tensors against a graph: everything that does not fit, all at once.
+//! Checks a file's tensors against a graph, and collects everything that does not fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use super::values::{ParameterValues, ValueType, read};
 use crate::network::graph::Graph;
 use crate::network::parameters::Parameter;
 
-/// What became of a file's tensors.
+/// The values of all parameters, and the changes made to a file's tensors.
 pub(super) struct Fitted {
     pub values: BTreeMap<String, ParameterValues>,
     pub notes: Vec<WeightsNote>,
 }
 
-/// The values of every parameter of `graph`, in place where they can be read there.
+/// Returns the values of every parameter of `graph`, in place where they can be read there.
 pub(super) fn fit(
     sources: &[ByteSource<'_>],
     tensors: &BTreeMap<String, FileTensor>,
@@ -101,7 +101,8 @@ impl Fitting<'_> {
     }
 }
 
-/// A prefix that nobody said and no wrapper has, behind which missing tensors are.
+/// Returns a hint at the prefix behind which most missing tensors are, or `None` if there is
+/// no such prefix.
 fn hint(resolved: &Resolved<'_>, wanted: &BTreeSet<&str>) -> Option<String> {
     let mut hits: BTreeMap<&str, usize> = BTreeMap::new();
     for name in &resolved.unknown {

@@ -1,33 +1,37 @@
-//! Files that are not safetensors, recognised by their first bytes.
+//! Files of other formats, recognised by their first bytes.
 
 use std::fmt;
 
-/// What a file is in place of safetensors.
+/// A format that was found in place of safetensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// PyTorch's checkpoint: a zip with a pickle in it.
     TorchZip,
-    /// The same before PyTorch 1.6: pickles, one after the other.
+    /// A checkpoint of PyTorch before 1.6: pickles, one after the other.
     TorchPickle,
-    /// The same before PyTorch 0.1.10: a tar.
+    /// A checkpoint of PyTorch before 0.1.10: a tar.
     TorchTar,
+    /// An ONNX model.
     Onnx,
     /// NumPy's arrays in a zip.
     Npz,
+    /// One NumPy array.
     Npy,
+    /// A GGUF file, as llama.cpp reads it.
     Gguf,
-    /// Keras and others.
+    /// An HDF5 file, as Keras writes it.
     Hdf5,
     /// A zip of something else.
     Zip,
+    /// A file compressed by gzip.
     Gzip,
-    /// What Git leaves in place of a large file.
+    /// The pointer that Git LFS leaves in place of a large file.
     LfsPointer,
-    /// A page in place of a download.
+    /// An HTML page in place of a download.
     WebPage,
-    /// Letters and signs; no format in particular.
+    /// Text of no format in particular.
     Text,
-    /// An index of shards where no shard can be looked for.
+    /// An index of shards, where the folder of the shards is not known.
     Index,
 }
 
@@ -35,7 +39,7 @@ pub enum Foreign {
 const TAIL: usize = 1 << 16;
 
 impl Foreign {
-    /// What `file` is, as far as its first bytes tell.
+    /// Returns the format of `file` by its first bytes, or `None` if none is recognised.
     pub(super) fn recognise(file: &[u8]) -> Option<Self> {
         let starts = |with: &[u8]| file.starts_with(with);
         let pickle = matches!(file, [0x80, 2..=5, ..]);
@@ -59,7 +63,7 @@ impl Foreign {
     }
 }
 
-/// By the first name in it, or those listed at its end.
+/// Tells zips apart by the first name in them, or by those listed at their end.
 fn zip(file: &[u8]) -> Foreign {
     let first = || {
         let length = file.get(26..28)?;
@@ -78,7 +82,8 @@ fn zip(file: &[u8]) -> Foreign {
     }
 }
 
-/// The members of PyTorch's tar, which may lack the mark of later tars.
+/// Whether a file begins with a member of PyTorch's tar, which may lack the mark of later
+/// tars.
 fn is_old_tar(file: &[u8]) -> bool {
     let names: [&[u8]; 4] = [b"sys_info\0", b"pickle\0", b"storages\0", b"tensors\0"];
     file.len() >= 512 && names.iter().any(|name| file.starts_with(name))
@@ -90,10 +95,11 @@ fn is_page(file: &[u8]) -> bool {
     start.starts_with(b"<!doctype html") || start.starts_with(b"<html")
 }
 
-/// Bytes that are looked at for letters.
+/// Bytes in which text is looked for.
 const LETTERS: usize = 256;
 
-/// UTF-8 without signs that no editor writes; JSON may be an index, and is left to that.
+/// Whether a file is UTF-8 without control characters. JSON is left out, since it may be an
+/// index.
 fn is_text(file: &[u8]) -> bool {
     let start = &file[..file.len().min(LETTERS)];
     let text = match str::from_utf8(start) {
@@ -108,8 +114,8 @@ fn is_text(file: &[u8]) -> bool {
     !text.trim().is_empty() && !text.trim_start().starts_with('{') && text.chars().all(plain)
 }
 
-/// A protocol buffer that begins with ONNX's version of its format and the next field:
-/// who made it, in which version, or the graph.
+/// Whether a file is a protocol buffer that begins with the version of ONNX's format and one of
+/// the fields that may follow: the producer, its version, the graph.
 fn is_onnx(file: &[u8]) -> bool {
     matches!(file, [0x08, 1..=0x20, 0x12 | 0x1a | 0x22 | 0x3a | 0x42, ..])
 }

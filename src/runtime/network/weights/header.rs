@@ -1,7 +1,7 @@
-//! The header of a safetensors file, believed only as far as the file bears it out.
+//! The header of a safetensors file, checked against the file.
 //!
-//! Eight bytes with the header's length, the header as JSON, the tensors' bytes one after
-//! another (<https://huggingface.co/docs/safetensors>).
+//! The format has eight bytes with the header's length, the header as JSON, and the tensors'
+//! bytes one after another (<https://huggingface.co/docs/safetensors>).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,27 +14,28 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::error::HeaderError;
 use super::notes::quoted;
 
-/// The format's own bound on the header's bytes.
+/// The most bytes of a header, by the format.
 pub(super) const MAX_HEADER: usize = 100_000_000;
 
-/// More tensors than this are taken for a mistake: a graph has 10 000 layers at most, a
-/// norm four tensors and its counter.
+/// The most tensors; more are taken for a mistake. A graph has at most 10 000 layers, a norm
+/// four tensors and a counter.
 pub(super) const MAX_TENSORS: usize = 50_000;
 
-/// More dimensions than this are taken for a mistake.
+/// The most dimensions; more are taken for a mistake.
 const MAX_DIMENSIONS: usize = 8;
 
-/// One tensor of the file.
+/// One tensor of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TensorEntry {
+    /// Type of the values, as the header names it.
     pub dtype: String,
     pub shape: Vec<usize>,
-    /// Where its bytes are in the file.
+    /// Range of its bytes in the file.
     pub place: Range<usize>,
 }
 
-/// The tensors of a file by name: each has as many bytes as its type and shape need,
-/// inside of the file; together they leave no gap and share nothing.
+/// Returns the tensors of a file by name. Each has as many bytes as its type and shape need,
+/// inside the file; together they leave no gap and do not overlap.
 pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, HeaderError> {
     let (length, rest) = file.split_first_chunk::<8>().ok_or(HeaderError::NoLength)?;
     let claimed = u64::from_le_bytes(*length);
@@ -60,14 +61,15 @@ pub(super) fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, Head
     Ok(entries.collect())
 }
 
-/// Whether a file is meant to be safetensors: a length that can be, and a header where
-/// it belongs.
+/// Whether a file is meant to be safetensors: it begins with a possible length and the first
+/// byte of a header.
 pub(super) fn is_meant(file: &[u8]) -> bool {
     let length = file.first_chunk::<8>().map(|l| u64::from_le_bytes(*l));
     length.is_some_and(|n| n <= MAX_HEADER as u64) && file.get(8) == Some(&b'{')
 }
 
-/// Where one tensor must end the next begins, the first at 0, the last ends the file.
+/// Checks that the first tensor begins at 0, each other where the one before it ends, and that
+/// the last one ends with the file.
 fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<(), HeaderError> {
     let mut all: Vec<_> = listed.iter().collect();
     all.sort_by_key(|(_, tensor)| tensor.data_offsets);
@@ -81,7 +83,7 @@ fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<
     }
 }
 
-/// A tensor as the header has it.
+/// A tensor as the header describes it.
 #[derive(Deserialize)]
 struct HeaderTensor {
     dtype: String,
@@ -138,7 +140,7 @@ impl HeaderTensor {
     }
 }
 
-/// Bits of one value.
+/// Returns the bits of one value of a type, or `None` if the format has no such type.
 fn bits(dtype: &str) -> Option<usize> {
     Some(match dtype {
         "F4" => 4,
@@ -151,7 +153,7 @@ fn bits(dtype: &str) -> Option<usize> {
     })
 }
 
-/// The header's object: no name twice, no more tensors than there can be.
+/// The object of a header, without a name twice and with at most [`MAX_TENSORS`].
 struct Listed(BTreeMap<String, HeaderTensor>);
 
 impl<'de> Deserialize<'de> for Listed {
@@ -192,7 +194,7 @@ impl<'de> Visitor<'de> for ListedVisitor {
     }
 }
 
-/// A shape, read no further than one can be.
+/// A shape of at most [`MAX_DIMENSIONS`].
 struct Dimensions(Vec<usize>);
 
 impl<'de> Deserialize<'de> for Dimensions {

@@ -1,4 +1,4 @@
-//! A network's trained weights, held by name, checked against its graph.
+//! The trained weights of a network, by name, checked against its graph.
 
 mod error;
 mod fit;
@@ -30,33 +30,34 @@ pub use naming::{Naming, Pattern};
 pub use notes::{Handful, Ignored, WeightsNote};
 pub use synthetic::{Filling, fillings};
 
-/// Values of every parameter of one network, in float32, row-major.
+/// The values of every parameter of one network, in float32, row-major.
 #[derive(Clone, Debug)]
 pub struct Weights {
     tensors: OnceLock<BTreeMap<String, ParameterValues>>,
-    /// How to make them up, where no file has them.
+    /// How the values are made up, if they are not read from files.
     synthetic: Option<SyntheticRecipe>,
-    /// The files they are read from in place.
+    /// The files that values are read from in place.
     maps: Vec<Arc<Map>>,
-    /// What was done to the files' tensors.
+    /// Changes made to the files' tensors.
     notes: Vec<WeightsNote>,
 }
 
 impl Weights {
-    /// Maps the safetensors file at `path`, or those that an index there names, and
+    /// Maps the safetensors file at `path`, or those that an index at `path` names, and
     /// checks every tensor against the graph. Values of float32 stay in the file and are
     /// read in place; others are converted.
     ///
     /// # Errors
-    /// As [`Weights::from_safetensors`], or the file cannot be opened.
+    /// As for [`Weights::from_safetensors`], or the file cannot be opened.
     pub fn open(path: &Path, graph: &Graph) -> Result<Self, WeightsError> {
         Self::open_as(path, graph, &Naming::default())
     }
 
-    /// The same with names that are not the network's.
+    /// Opens weights as [`Weights::open`] does, with names that `naming` turns into the
+    /// network's.
     ///
     /// # Errors
-    /// As [`Weights::open`], or what `naming` says fits nothing.
+    /// As for [`Weights::open`], or `naming` does not fit the file.
     pub fn open_as(path: &Path, graph: &Graph, naming: &Naming) -> Result<Self, WeightsError> {
         let map = Map::open(path)?;
         let (maps, tensors, mut notes) = if is_index(map.bytes()) {
@@ -86,17 +87,18 @@ impl Weights {
     /// Reads safetensors and checks every tensor against the graph.
     ///
     /// # Errors
-    /// The bytes are not whole safetensors, or tensors are missing, unknown, of another
-    /// shape or a type that cannot be float32, not finite, or variances below 0; all that
-    /// is wrong is said at once, a few names of each kind.
+    /// The bytes are not whole safetensors. Or tensors are missing, unknown, of another shape,
+    /// of a type that does not convert to float32, not finite, or variances below 0; the error
+    /// lists them all, with a few names of each kind.
     pub fn from_safetensors(bytes: &[u8], graph: &Graph) -> Result<Self, WeightsError> {
         Self::from_safetensors_as(bytes, graph, &Naming::default())
     }
 
-    /// The same with names that are not the network's.
+    /// Reads weights as [`Weights::from_safetensors`] does, with names that `naming` turns
+    /// into the network's.
     ///
     /// # Errors
-    /// As [`Weights::from_safetensors`], or what `naming` says fits nothing.
+    /// As for [`Weights::from_safetensors`], or `naming` does not fit the file.
     pub fn from_safetensors_as(
         bytes: &[u8],
         graph: &Graph,
@@ -115,7 +117,7 @@ impl Weights {
         }
     }
 
-    /// Takes values that a training program holds.
+    /// Creates weights from values in memory, such as those of a training program.
     ///
     /// # Errors
     /// A parameter of the graph is missing or has another number of values.
@@ -138,14 +140,14 @@ impl Weights {
         Ok(Weights::held(owned.collect(), Vec::new()))
     }
 
-    /// Seeded random weights for a network without a weight file.
+    /// Creates random weights from a seed, for a network without a file of weights.
     ///
-    /// Uniform within ±√(6 / fan-in) (He et al., "Delving deep into rectifiers",
-    /// section 2.2), with running variances of batch norms that fit them, so that
-    /// activations neither vanish nor explode, however deep the network.
+    /// Values are uniform within ±√(6 / fan-in) (He et al., "Delving deep into rectifiers",
+    /// section 2.2), with running variances of batch norms that fit them, so that activations
+    /// neither vanish nor explode, however deep the network.
     ///
-    /// They are made when they are first asked for: a network too large for this
-    /// machine can be described and refused.
+    /// They are made when they are first read, so that a network too large for this machine
+    /// can be described and refused.
     pub fn synthetic(graph: &Graph, seed: u64) -> Self {
         Weights {
             tensors: OnceLock::new(),
@@ -155,35 +157,35 @@ impl Weights {
         }
     }
 
-    /// Whether the values were made up; no accuracy may be reported for them.
+    /// Whether the values were made up from a seed; no accuracy may be reported for them.
     pub fn is_synthetic(&self) -> bool {
         self.synthetic.is_some()
     }
 
-    /// What was done to the file's tensors to make them the network's; nothing where they
-    /// are as the network has them.
+    /// Returns the changes made to the file's tensors to make them the network's.
     pub fn notes(&self) -> &[WeightsNote] {
         &self.notes
     }
 
-    /// The seed of made-up values.
+    /// Returns the seed of made-up values, or `None` if they are read from files.
     pub fn seed(&self) -> Option<u64> {
         self.synthetic.as_ref().map(SyntheticRecipe::seed)
     }
 
-    /// Values of one parameter; empty where the network has none of that name.
+    /// Returns the values of one parameter; none if the network has no parameter of the name.
     pub fn get(&self, name: &str) -> &[f32] {
         self.all().get(name).map_or(&[], |v| self.values(v))
     }
 
-    /// All parameters by name.
+    /// Iterates over all parameters, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[f32])> {
         let all = self.all().iter();
         all.map(|(n, v)| (n.as_str(), self.values(v)))
     }
 
-    /// Whether the file that the values are read from is what it was. Who reads many of
-    /// them asks before and after: what was read in between is worth nothing otherwise.
+    /// Checks that the files were not written to since they were opened. Callers that read
+    /// many values check before and after, since values read from a changed file are
+    /// worthless.
     ///
     /// # Errors
     /// [`WeightsError::Changed`].
@@ -191,7 +193,7 @@ impl Weights {
         self.maps.iter().try_for_each(|map| map.check())
     }
 
-    /// Lets go of memory that the file's bytes take; reading brings them back.
+    /// Lets go of the memory that the files' pages take; reading brings them back.
     pub fn release(&self) {
         self.maps.iter().for_each(|map| map.release());
     }

@@ -1,25 +1,25 @@
-//! How the names in a file of weights become a network's: by what its user says, and by the
+//! How the names in a file of weights become a network's: by the manifest, and without the
 //! wrappers that training programs put around names.
 
 use std::collections::BTreeMap;
 
 use super::header::TensorEntry;
 
-/// How a file's names become the network's. Nothing said: they are the same, but for
-/// wrappers and the like that are recognised.
+/// How a file's names become the network's. By default they are the same, but for wrappers
+/// that are recognised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Naming {
-    /// What the wanted names begin with in the file; others are left alone.
+    /// The beginning of the names to read; tensors of other names are ignored.
     pub prefix: Option<String>,
-    /// From a name in the file (without prefix), or its beginning up to a dot, to the
-    /// network's.
+    /// From a name in the file without the prefix, or its beginning up to a dot, to the
+    /// network's name.
     pub rename: BTreeMap<String, String>,
-    /// Names in the file that are left alone; each pattern stands for one at least.
+    /// Names in the file to ignore; each pattern matches at least one.
     pub ignore: Vec<Pattern>,
 }
 
 impl Naming {
-    /// The name without the prefix that was said; `None` where it does not begin so.
+    /// Returns the name without the prefix, or `None` if it does not begin with it.
     pub(super) fn without_prefix<'a>(&self, name: &'a str) -> Option<&'a str> {
         let prefix = self.prefix.as_deref().unwrap_or_default();
         let rest = name.strip_prefix(prefix)?;
@@ -32,8 +32,8 @@ impl Naming {
         })
     }
 
-    /// The key of [`Naming::rename`] that a name falls under, the longest there is, and
-    /// what the name becomes.
+    /// Returns the longest key of [`Naming::rename`] that a name begins with, and the new name;
+    /// `None` if there is no such key.
     pub(super) fn renamed(&self, name: &str) -> Option<(&str, String)> {
         if self.rename.is_empty() {
             return None;
@@ -49,22 +49,22 @@ impl Naming {
     }
 }
 
-/// A name, in which `*` stands for anything.
+/// A pattern for names, in which `*` stands for any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// A pattern of this text.
+    /// Creates a pattern from its text.
     pub fn new(text: impl Into<String>) -> Self {
         Pattern(text.into())
     }
 
-    /// Its text.
+    /// Returns the pattern's text.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether all of `name` is as the pattern says.
+    /// Whether the pattern matches all of `name`.
     pub fn matches(&self, name: &str) -> bool {
         let Some((first, rest)) = self.0.split_once('*') else {
             return self.0 == name;
@@ -84,8 +84,8 @@ impl Pattern {
     }
 }
 
-/// Parts of names that stand for a wrapper around the network: of `DataParallel` and
-/// averaged models, of `torch.compile`, of Lightning and of checkpoints.
+/// First parts of names that stand for a wrapper around the network: `DataParallel`, averaged
+/// models, `torch.compile`, Lightning and checkpoints.
 const WRAPPERS: [&str; 6] = [
     "module",
     "model",
@@ -95,7 +95,7 @@ const WRAPPERS: [&str; 6] = [
     "state_dict",
 ];
 
-/// Parts that wrap a part of a network, anywhere in a name.
+/// Parts of names, at any place, that stand for a wrapper around a part of the network.
 const INSIDE: [&str; 4] = [
     "module",
     "_orig_mod",
@@ -103,11 +103,11 @@ const INSIDE: [&str; 4] = [
     "_checkpoint_wrapped_module",
 ];
 
-/// As many wrappers are looked for around each other.
+/// The most wrappers around each other that are looked for.
 const DEPTH: usize = 4;
 
-/// The prefix, made of wrappers, behind which most names are wanted; the shortest of
-/// equals. Empty where names are wanted as they are.
+/// Returns the prefix of wrappers behind which most names are wanted, and the shortest of
+/// several; empty if names are wanted as they are.
 pub(super) fn wrapper_prefix<'a>(
     names: impl Iterator<Item = &'a str>,
     is_wanted: impl Fn(&str) -> bool,
@@ -123,7 +123,7 @@ pub(super) fn wrapper_prefix<'a>(
     best.map_or_else(String::new, |(prefix, _)| prefix.to_owned())
 }
 
-/// Where a name's wrappers end: at 0, and behind each of the first few.
+/// Returns the places at which a name's wrappers end: 0, and behind each of the first few.
 fn ends(name: &str) -> impl Iterator<Item = usize> {
     let mut end = 0;
     let parts = name.split_inclusive('.').map_while(move |part| {
@@ -134,9 +134,9 @@ fn ends(name: &str) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(parts.take(DEPTH))
 }
 
-/// A name without wrappers inside of it (a part of a network may be compiled or made
-/// parallel by itself), and as torchvision writes DenseNets today; `None` where that is
-/// the name already.
+/// Returns a name without wrappers inside it, since a part of a network may be compiled or
+/// made parallel by itself, and with torchvision's present names of DenseNets; `None` if that
+/// is the name already.
 pub(super) fn rewritten(name: &str) -> Option<String> {
     let parts = name.split('.');
     let kept: Vec<&str> = parts.filter(|p| !INSIDE.contains(p)).collect();
@@ -154,7 +154,7 @@ pub(super) fn rewritten(name: &str) -> Option<String> {
     (new != name).then_some(new)
 }
 
-/// Whether a tensor counts steps of training: what batch norms and averaged models keep.
+/// Whether a tensor counts steps of training, as batch norms and averaged models do.
 pub(super) fn is_counter(name: &str, entry: &TensorEntry) -> bool {
     let whole = matches!(
         entry.dtype.as_str(),
@@ -164,8 +164,8 @@ pub(super) fn is_counter(name: &str, entry: &TensorEntry) -> bool {
     last == "num_batches_tracked" || whole && entry.shape.iter().product::<usize>() == 1
 }
 
-/// Whether a tensor belongs to a head that only training needs: `AuxLogits.…`, `aux1.…`,
-/// `aux_classifier.…`.
+/// Whether a tensor belongs to an auxiliary head, which only training needs: `AuxLogits.…`,
+/// `aux1.…`, `aux_classifier.…`.
 pub(super) fn is_auxiliary(name: &str) -> bool {
     let (head, rest) = name.split_once('.').unwrap_or((name, ""));
     let start = head.get(..3).unwrap_or_default();

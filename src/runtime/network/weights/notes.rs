@@ -1,34 +1,49 @@
-//! What was done to a file's tensors to make them a network's.
+//! Notes on the changes made to a file's tensors, and short lists of names in messages.
 
 use std::fmt;
 
-/// One thing that was done.
+/// A change made to a file's tensors to make them a network's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WeightsNote {
-    /// Read from so many files that an index names.
+    /// The tensors were read from this number of files, which an index names.
     Shards(usize),
-    /// A prefix was taken away.
-    Prefix { prefix: String, tensors: usize },
-    /// Wrappers inside of names were taken away, or an older way to write them changed.
+    /// A prefix was removed from names.
+    Prefix {
+        /// The prefix.
+        prefix: String,
+        /// How many names had it.
+        tensors: usize,
+    },
+    /// Wrappers inside names were removed, or an older spelling was changed.
     Rewritten(Handful),
-    /// Renamed as was said.
+    /// Tensors were renamed by the manifest.
     Renamed(Handful),
-    /// Converted to float32.
-    Converted { from: &'static str, tensors: usize },
-    /// Left alone.
-    Ignored { why: Ignored, tensors: Handful },
+    /// Values were converted to float32.
+    Converted {
+        /// The type in the file.
+        from: &'static str,
+        /// How many tensors were of it.
+        tensors: usize,
+    },
+    /// Tensors were ignored.
+    Ignored {
+        /// The reason.
+        why: Ignored,
+        /// Their names.
+        tensors: Handful,
+    },
 }
 
-/// Why tensors are left alone.
+/// The reason why tensors are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ignored {
-    /// Whole numbers that count training's steps.
+    /// They are whole numbers that count steps of training.
     Counters,
-    /// A head that only training needs.
+    /// They belong to a head that only training needs.
     AuxiliaryHead,
-    /// They do not begin with the prefix that was said.
+    /// Their names do not begin with the manifest's prefix.
     OtherPrefix,
-    /// It was said.
+    /// The manifest says so.
     Asked,
 }
 
@@ -66,7 +81,7 @@ fn counted(number: usize, what: &str) -> String {
 }
 
 impl Ignored {
-    /// What one is called, and what is said of it.
+    /// Returns the word for one such tensor, and the words that follow it.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Ignored::Counters => ("counter", "of training"),
@@ -77,7 +92,7 @@ impl Ignored {
     }
 }
 
-/// The first few of what there is, and how many there are.
+/// The first few of several names or sentences, and the number of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handful {
     shown: Vec<String>,
@@ -85,10 +100,10 @@ pub struct Handful {
 }
 
 impl Handful {
-    /// As many are shown at most.
+    /// The most that are shown.
     pub const MOST: usize = 4;
 
-    /// Adds one; what it is called is only asked where it will be shown.
+    /// Adds one. Its text is only made if it will be shown.
     pub fn push(&mut self, said: impl FnOnce() -> String) {
         self.count += 1;
         if self.shown.len() < Self::MOST {
@@ -96,12 +111,12 @@ impl Handful {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of all.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Those that are shown.
+    /// Returns those that are shown.
     pub fn shown(&self) -> &[String] {
         &self.shown
     }
@@ -128,7 +143,7 @@ impl fmt::Display for Handful {
 }
 
 impl<S: AsRef<str>> FromIterator<S> for Handful {
-    /// Quotes names.
+    /// Collects names, in quotes.
     fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Self {
         let mut handful = Handful::default();
         for name in names {
@@ -138,19 +153,19 @@ impl<S: AsRef<str>> FromIterator<S> for Handful {
     }
 }
 
-/// Characters of a name that are shown.
+/// The most characters of a name that are shown.
 const SHOWN: usize = 100;
 
-/// Characters of a sentence that quotes a file.
+/// The most characters of a sentence that quotes a file.
 const SENTENCE: usize = 300;
 
-/// A sentence that may quote a file, as a terminal can show it.
+/// Returns a sentence that may quote a file, as a terminal can show it.
 pub(super) fn cut(said: &str) -> String {
     shown(said, SENTENCE)
 }
 
-/// A name of a file's own choosing, as a terminal can show it: in quotes, without control
-/// characters, cut where it is long.
+/// Returns a name from a file, as a terminal can show it: in quotes, without control
+/// characters, and cut if it is long.
 pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", shown(name, SHOWN))
 }

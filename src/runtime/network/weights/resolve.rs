@@ -1,4 +1,4 @@
-//! Which tensor of a file is which parameter of a network.
+//! Assigns the tensors of a file to the parameters of a network.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,20 @@ use super::header::TensorEntry;
 use super::naming::{Naming, is_auxiliary, is_counter, rewritten, wrapper_prefix};
 use super::notes::{Handful, Ignored, WeightsNote, quoted};
 
-/// A file's tensors, given out.
+/// The tensors of a file, assigned to parameters.
 #[derive(Debug, Default)]
 pub(super) struct Resolved<'a> {
-    /// The name in the file by the parameter's.
+    /// Names in the file, by the parameters' names.
     pub tensors: BTreeMap<String, &'a str>,
-    /// Those that belong to no layer.
+    /// Names of tensors that belong to no layer.
     pub unknown: Vec<&'a str>,
     pub notes: Vec<WeightsNote>,
 }
 
-/// Gives each tensor to the parameter it is called after.
+/// Assigns each tensor to the parameter of its name.
 ///
 /// # Errors
-/// What was said about names fits nothing, or two tensors are one parameter.
+/// `naming` does not fit the names, or two tensors are one parameter.
 pub(super) fn resolve<'a>(
     entries: impl Iterator<Item = (&'a str, &'a TensorEntry)>,
     wanted: &BTreeSet<&str>,
@@ -39,14 +39,14 @@ struct NameResolver<'a, 'w> {
     wanted: &'w BTreeSet<&'w str>,
     naming: &'w Naming,
     found: Resolved<'a>,
-    /// Names that the prefix was taken from.
+    /// How many names the prefix was removed from.
     stripped: usize,
     renamed: Handful,
     rewritten: Handful,
     ignored: BTreeMap<Ignored, Handful>,
-    /// Keys of `rename` that were of use.
+    /// Keys of `rename` that some name needed.
     used: BTreeSet<&'w str>,
-    /// Patterns of `ignore` that were, by their place.
+    /// Patterns of `ignore` that some name matched, by their place.
     matched: BTreeSet<usize>,
 }
 
@@ -70,7 +70,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         group.push(|| quoted(name));
     }
 
-    /// Whether a tensor is left alone because it was said.
+    /// Whether the manifest asks to ignore a tensor; notes it if so.
     fn is_asked(&mut self, name: &str) -> bool {
         let patterns = self.naming.ignore.iter().enumerate();
         let matching = patterns.filter(|(_, p)| p.matches(name));
@@ -83,7 +83,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         asked
     }
 
-    /// The prefix that was said, or that of the wrappers that most wanted names have.
+    /// Returns the manifest's prefix, or that of the wrappers around most wanted names.
     fn prefix(&self, kept: &[(&'a str, &TensorEntry)]) -> Result<String, WeightsError> {
         let names = || kept.iter().map(|(name, _)| *name);
         let Some(said) = &self.naming.prefix else {
@@ -161,7 +161,7 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         }
     }
 
-    /// What was said and fits nothing is a slip of the pen.
+    /// Checks that every renaming and every pattern was needed; others are slips of the pen.
     fn check_use(&self) -> Result<(), WeightsError> {
         let mut keys = self.naming.rename.keys();
         if let Some(idle) = keys.find(|k| !self.used.contains(k.as_str())) {

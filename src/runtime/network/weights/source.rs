@@ -1,14 +1,14 @@
-//! A file of weights as memory: read in place, page by page, when it is looked at.
+//! The bytes of files of weights: in memory, or mapped and read in place, page by page.
 //!
-//! The pages belong to the system's cache of the file. They count as this process's
-//! while they are mapped, so they are let go once so many bytes have been looked at, and
-//! when a network has been lowered; looking again brings them back.
+//! Mapped pages belong to the system's cache of the file. They count as this process's
+//! memory while they are mapped, so they are let go after a number of bytes was read, and
+//! when a network has been lowered; reading again brings them back.
 //!
-//! A file that is replaced by another of its name stays what it was here. One that is
-//! overwritten or cut in place does not: whoever uses the weights asks [`Map::check`]
-//! before and after. What remains is a file that is cut in the very milliseconds in
-//! which it is read, which ends the process by a signal, and one that is overwritten with
-//! as many bytes within the same tick of the file system's clock, which nobody sees.
+//! A mapping keeps the bytes of a file that is replaced by another of its name. It does not
+//! keep those of a file that is overwritten or truncated in place, so users of the weights
+//! call [`Map::check`] before and after. Two cases remain: a file that is truncated in the
+//! milliseconds in which it is read ends the process by a signal, and a file that is
+//! overwritten with as many bytes within one tick of the file system's clock goes unnoticed.
 
 use std::fs::File;
 use std::io;
@@ -22,25 +22,25 @@ use memmap2::{Mmap, UncheckedAdvice};
 use super::WeightsError;
 use crate::reading;
 
-/// A mapped file, and what it was when it was opened.
+/// A mapped file, and its state when it was opened.
 #[derive(Debug)]
 pub(super) struct Map {
     map: Mmap,
     file: File,
     path: PathBuf,
     was: FileState,
-    /// Bytes given out since pages were let go.
+    /// Bytes read since pages were let go.
     looked_at: AtomicUsize,
 }
 
-/// What tells that a file was written to.
+/// The properties of a file that change when it is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileState {
     len: u64,
     modified: Option<SystemTime>,
 }
 
-/// Bytes that may be looked at before pages are let go.
+/// Bytes that may be read before pages are let go.
 const KEPT: usize = 16 << 20;
 
 impl Map {
@@ -68,12 +68,12 @@ impl Map {
         })
     }
 
-    /// The whole file, for a look at its beginning.
+    /// Returns the whole file, to read its header.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// Bytes of the file, to be read once; empty where it has none there.
+    /// Returns a range of bytes, to be read once; empty if it lies outside of the file.
     pub(super) fn look(&self, range: Range<usize>) -> &[u8] {
         let before = self.looked_at.fetch_add(range.len(), Ordering::Relaxed);
         if before + range.len() > KEPT && before > 0 {
@@ -83,7 +83,7 @@ impl Map {
         self.map.get(range).unwrap_or_default()
     }
 
-    /// Whether the file is what it was when it was opened.
+    /// Checks that the file was not written to since it was opened.
     pub(super) fn check(&self) -> Result<(), WeightsError> {
         match FileState::of(&self.file) {
             Ok(now) if now == self.was => Ok(()),
@@ -91,7 +91,7 @@ impl Map {
         }
     }
 
-    /// Lets the pages go; looking again brings them back from the file.
+    /// Lets the pages go; reading again brings them back from the file.
     #[allow(
         unsafe_code,
         reason = "the system's interface to mapped files is unsafe"
@@ -117,19 +117,19 @@ impl FileState {
     }
 }
 
-/// Where a file's bytes are.
+/// The bytes of a file of weights.
 #[derive(Clone, Copy)]
 pub(super) enum ByteSource<'a> {
     Bytes(&'a [u8]),
     Mapped(&'a Map),
 }
 
-/// Bytes that are read at once, before their pages may be let go: whole values of any
-/// type.
+/// Bytes that are read at once, before their pages may be let go: a whole number of values
+/// of any type.
 const PIECE: usize = 4 << 20;
 
 impl<'a> ByteSource<'a> {
-    /// A place in pieces.
+    /// Iterates over a range of bytes in pieces.
     pub(super) fn pieces(self, place: &Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let end = place.end;
         let starts = place.clone().step_by(PIECE);
@@ -143,7 +143,7 @@ impl<'a> ByteSource<'a> {
         }
     }
 
-    /// Whether float32 can be read where they are. A mapping begins at a page, so a place
+    /// Whether values of float32 can be read in place. A mapping begins at a page, so a range
     /// in it is as aligned as its offset.
     pub(super) fn is_readable_in_place(self, place: &Range<usize>) -> bool {
         let aligned = place.start.is_multiple_of(align_of::<f32>());

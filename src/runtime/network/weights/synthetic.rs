@@ -16,17 +16,22 @@ use crate::network::op::Op;
 use crate::network::parameters::{Parameter, ParameterRole};
 use crate::network::shape::Shape;
 
-/// What one parameter is filled with.
+/// The values that one parameter is filled with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Filling {
     /// Value `i` is `(2·u − 1)·bound` in float32, where u is the upper 24 bits of
     /// SplitMix64's output for the counter `key + i`, over 2²⁴.
-    Uniform { key: u64, bound: f32 },
+    Uniform {
+        /// The counter of the first value.
+        key: u64,
+        /// The largest absolute value.
+        bound: f32,
+    },
     /// All values are the same.
     Constant(f32),
 }
 
-/// What every parameter of `graph` is filled with, in the order of its layers.
+/// Returns the filling of every parameter of `graph`, in the order of its layers.
 pub fn fillings(graph: &Graph, seed: u64) -> Vec<(Parameter, Filling)> {
     let variances = variances(graph);
     let all = graph.parameters().into_iter().enumerate();
@@ -39,7 +44,7 @@ pub fn fillings(graph: &Graph, seed: u64) -> Vec<(Parameter, Filling)> {
     .collect()
 }
 
-/// For which parameters, from which seed.
+/// The parameters of a network with their fillings, made from a seed.
 #[derive(Clone, Debug)]
 pub(super) struct SyntheticRecipe {
     fillings: Vec<(Parameter, Filling)>,
@@ -58,7 +63,7 @@ impl SyntheticRecipe {
         self.seed
     }
 
-    /// Every parameter's values, by name.
+    /// Makes every parameter's values, by name.
     pub(super) fn values(&self) -> impl Iterator<Item = (String, Vec<f32>)> {
         let all = self.fillings.iter();
         all.map(|(parameter, filling)| {
@@ -69,7 +74,7 @@ impl SyntheticRecipe {
 }
 
 impl Filling {
-    /// The first `count` values.
+    /// Returns the first `count` values.
     pub fn values(self, count: usize) -> Vec<f32> {
         match self {
             Filling::Constant(value) => vec![value; count],
@@ -92,7 +97,7 @@ fn filling(role: ParameterRole, key: u64, variance: f32) -> Filling {
     }
 }
 
-/// Running variances by parameter name.
+/// Returns the running variances of all norms, by parameter name.
 fn variances(graph: &Graph) -> BTreeMap<String, f32> {
     let moments = moments(graph);
     let norms = graph.nodes().iter().filter(|n| is_norm(&n.op));
@@ -108,7 +113,7 @@ fn is_norm(op: &Op) -> bool {
     matches!(op, Op::BatchNorm { .. })
 }
 
-/// From 0 to 1, 1 left out.
+/// Returns a number from 0 to below 1.
 fn unit(bits: u64) -> f32 {
     (bits >> 40) as f32 / (1u64 << 24) as f32
 }
@@ -122,7 +127,7 @@ fn mix(counter: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Mean and mean square of a value.
+/// Mean and mean square of the numbers of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Moments {
     mean: f32,
@@ -130,20 +135,20 @@ struct Moments {
 }
 
 impl Moments {
-    /// Spread evenly around 0.
+    /// Mean 0, mean square 1.
     const UNIT: Moments = Moments {
         mean: 0.0,
         square: 1.0,
     };
 }
 
-/// The expected moments of every value of `graph` (the input first, then a node each),
+/// Returns the expected moments of every value of `graph`, the input first, then each node,
 /// for inputs spread around 0 with mean square 1, and weights drawn uniformly within
 /// ±√(6 / fan-in), whose variance is 2 / fan-in.
 ///
-/// A batch norm is taken to give values of mean square 1: it does if its running
-/// variance is the mean square of what it reads, as training would have made it. Without
-/// that, every block of a residual network would double what goes into it.
+/// The answer of a batch norm has mean square 1 if its running variance is the mean square of
+/// its input, as training would have made it. Without that, every block of a residual network
+/// would double the values that pass through it.
 fn moments(graph: &Graph) -> Vec<Moments> {
     let mut all = vec![Moments::UNIT];
     for node in graph.nodes() {
@@ -177,7 +182,7 @@ fn after(graph: &Graph, node: &Node, inputs: &[Moments]) -> Moments {
     }
 }
 
-/// Of two values that know nothing of each other.
+/// Returns the moments of the sum of two independent values.
 fn sum(a: Moments, b: Moments) -> Moments {
     Moments {
         mean: a.mean + b.mean,
@@ -185,8 +190,8 @@ fn sum(a: Moments, b: Moments) -> Moments {
     }
 }
 
-/// `max(x, 0)` of a normally distributed x, with the logistic function for the normal
-/// distribution's (off by less than 0.01).
+/// Returns the moments of `max(x, 0)` for a normally distributed x, with the logistic function
+/// in place of the normal distribution's (off by less than 0.01).
 fn rectified(Moments { mean, square }: Moments) -> Moments {
     let deviation = (square - mean * mean).max(1e-12).sqrt();
     let z = mean / deviation;
@@ -198,7 +203,7 @@ fn rectified(Moments { mean, square }: Moments) -> Moments {
     }
 }
 
-/// The mean of the parts by their channels.
+/// Returns the mean of the parts' moments, weighted by their channels.
 fn joined(graph: &Graph, node: &Node, inputs: &[Moments]) -> Moments {
     let mean = |of: fn(&Moments) -> f32| {
         let shares = node.inputs.iter().map(|&i| channels(graph.shape(i)));

@@ -12,10 +12,10 @@ use super::foreign::Foreign;
 use super::header::{MAX_TENSORS, TensorEntry, entries, is_meant};
 use super::source::Map;
 
-/// More files than this are taken for a mistake.
+/// The most files; more are taken for a mistake.
 pub(super) const MAX_SHARDS: usize = 256;
 
-/// The index; what else it says is not needed.
+/// The part of an index that is needed.
 #[derive(Deserialize)]
 struct Index {
     /// The file of each tensor.
@@ -28,8 +28,8 @@ pub(super) struct Shards {
     pub tensors: BTreeMap<String, FileTensor>,
 }
 
-/// Whether a file could be an index: an object of JSON, and no safetensors with a header
-/// of 123 bytes, which begin with the same byte.
+/// Whether a file could be an index: an object of JSON. Safetensors with a header of 123 bytes
+/// begin with the same byte, but have zeros behind it.
 pub(super) fn is_index(file: &[u8]) -> bool {
     let json = file.trim_ascii_start().starts_with(b"{");
     json && !file.iter().take(8).any(|byte| *byte == 0)
@@ -38,7 +38,7 @@ pub(super) fn is_index(file: &[u8]) -> bool {
 /// Opens the files that the index in `folder` names.
 ///
 /// # Errors
-/// It is no index, a file cannot be read, or does not have what the index says.
+/// It is no index, or a file cannot be read or lacks a tensor that the index says is there.
 pub(super) fn open_shards(folder: &Path, index: &[u8]) -> Result<Shards, WeightsError> {
     let index = parse(index)?;
     let mut shards: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -74,7 +74,10 @@ fn parse(index: &[u8]) -> Result<Index, WeightsError> {
     }
 }
 
-/// A file beside the index, nowhere else.
+/// Returns the path of a file beside the index.
+///
+/// # Errors
+/// The name leads elsewhere.
 fn plain(file: &str) -> Result<&Path, WeightsError> {
     let path = Path::new(file);
     let mut parts = path.components();
@@ -86,7 +89,7 @@ fn plain(file: &str) -> Result<&Path, WeightsError> {
     }
 }
 
-/// The tensors that the index says are in this file.
+/// Returns the tensors of a file that the index says are in it.
 fn pick(
     file: usize,
     mut entries: BTreeMap<String, TensorEntry>,
@@ -101,17 +104,17 @@ fn pick(
     picked.collect()
 }
 
-/// A tensor and which of the files it is in.
+/// A tensor, with the number of its file.
 #[derive(Clone, Debug)]
 pub(super) struct FileTensor {
     pub file: usize,
     pub entry: TensorEntry,
 }
 
-/// The tensors of one file.
+/// Returns the tensors of one file.
 ///
 /// # Errors
-/// It is not whole safetensors; where it is something else, what that is.
+/// The file is not whole safetensors, or of another format, which the error names.
 pub(super) fn of_file(file: &[u8]) -> Result<BTreeMap<String, FileTensor>, WeightsError> {
     match entries(file) {
         Ok(entries) => {

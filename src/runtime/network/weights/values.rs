@@ -1,4 +1,4 @@
-//! A tensor's values as float32, and whether they can be what they claim.
+//! The values of tensors as float32, and checks of them.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use super::header::TensorEntry;
 use super::source::ByteSource;
 use crate::network::parameters::{Parameter, ParameterRole};
 
-/// Where one parameter's values are.
+/// The values of one parameter.
 #[derive(Clone, Debug)]
 pub(super) enum ParameterValues {
     Owned(Vec<f32>),
-    /// Bytes of one of the mapped files, aligned for float32.
+    /// The number of a mapped file and a range of its bytes, aligned for float32.
     InPlace(usize, Range<usize>),
 }
 
-/// Types whose values can be float32.
+/// The types whose values convert to float32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ValueType {
     F32,
@@ -27,7 +27,7 @@ pub(super) enum ValueType {
 }
 
 impl ValueType {
-    /// The type that a header calls by this name.
+    /// Returns the type of this name in a header, or `None` if it does not convert.
     pub(super) fn named(name: &str) -> Option<Self> {
         let all = [
             ValueType::F32,
@@ -38,7 +38,7 @@ impl ValueType {
         all.into_iter().find(|t| t.name() == name)
     }
 
-    /// What a header calls it.
+    /// Returns the name in a header.
     pub(super) fn name(self) -> &'static str {
         match self {
             ValueType::F32 => "F32",
@@ -48,7 +48,7 @@ impl ValueType {
         }
     }
 
-    /// Adds the values that `bytes` are.
+    /// Appends the values of `bytes` to `to`.
     fn decode(self, bytes: &[u8], to: &mut Vec<f32>) {
         match self {
             ValueType::F32 => to.extend(floats(bytes)),
@@ -68,10 +68,10 @@ fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + Clone
     chunks.iter().copied()
 }
 
-/// The values of a tensor of type `kind`, in place where they can be read there.
+/// Returns the values of a tensor of type `kind`, in place where they can be read there.
 ///
 /// # Errors
-/// They are not finite in float32, or variances below 0.
+/// Values are not finite in float32, or variances below 0.
 pub(super) fn read(
     (file, source): (usize, ByteSource<'_>),
     entry: &TensorEntry,
@@ -98,7 +98,8 @@ pub(super) fn read(
     })
 }
 
-/// Why a tensor's values cannot be those of its parameter: the first one, and how many.
+/// The reason why a tensor's values cannot be those of its parameter: the first such value,
+/// and how many there are.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub(super) enum ValueFault {
     /// Values that are not finite in float32.
@@ -123,16 +124,16 @@ pub(super) enum ValueFault {
     },
 }
 
-/// Counts values that cannot be.
+/// Counts values that cannot be those of a parameter.
 struct Faults {
-    /// Whether values below 0 cannot be either.
+    /// Whether values below 0 are faults too.
     variance: bool,
     seen: usize,
     not_finite: FaultCount,
     negative: FaultCount,
 }
 
-/// How many, and the first.
+/// The number of faults, and the first with its position.
 #[derive(Default)]
 struct FaultCount {
     count: usize,

@@ -1,4 +1,4 @@
-//! Weights as a safetensors file, which other programs read.
+//! Writes weights as a file of safetensors.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,7 +8,7 @@ use safetensors::{Dtype, View, serialize_to_file};
 use super::{Weights, WeightsError};
 use crate::network::graph::Graph;
 
-/// One parameter, turned into bytes when it is its turn.
+/// One parameter, turned into bytes as it is written.
 struct TensorBytes<'a> {
     shape: Vec<usize>,
     values: &'a [f32],

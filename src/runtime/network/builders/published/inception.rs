@@ -1,5 +1,5 @@
-//! What the Inception networks are put together from: units of convolution, batch
-//! norm and ReLU; branches of them; and concatenations of branches.
+//! The parts of the Inception networks: units of convolution, batch norm and ReLU; branches
+//! of units; and concatenations of branches.
 
 use crate::network::{Conv2d, GraphBuilder, GraphError, NodeId, Norm, Op, Pool};
 
@@ -12,26 +12,26 @@ pub(super) enum BranchLayer {
     Plain(Op),
 }
 
-/// Layers one after the other, by name.
+/// Layers in sequence, by name.
 pub(super) type Branch<'a> = &'a [(&'a str, BranchLayer)];
 
-/// A unit of `channels` that keeps the image's size; `kernel` is a side or
+/// Returns a unit of `channels` that keeps the image's size; `kernel` is a side or
 /// `(height, width)`.
 pub(super) fn same(channels: usize, kernel: impl Into<crate::network::Sides>) -> BranchLayer {
     BranchLayer::Unit(Conv2d::new(channels, kernel).same())
 }
 
-/// A unit of `channels` without padding, every `stride` pixels.
+/// Returns a unit of `channels` without padding, every `stride` pixels.
 pub(super) fn valid(channels: usize, kernel: usize, stride: usize) -> BranchLayer {
     BranchLayer::Unit(Conv2d::new(channels, kernel).strided(stride))
 }
 
-/// A 3×3 max pool that halves the image.
+/// Returns a 3×3 max pool that halves the image.
 pub(super) fn shrink() -> BranchLayer {
     BranchLayer::Plain(Op::MaxPool(Pool::new(3, 2)))
 }
 
-/// A 3×3 average pool that keeps the image's size.
+/// Returns a 3×3 average pool that keeps the image's size.
 pub(super) fn smooth(pool: Pool) -> BranchLayer {
     BranchLayer::Plain(Op::AvgPool(pool.padded(1)))
 }
@@ -54,7 +54,7 @@ pub(super) fn layer(
     }
 }
 
-/// Adds layers one after the other, each named `prefix.name` (`name` without a prefix).
+/// Adds layers in sequence, each named `prefix.name` (`name` without a prefix).
 pub(super) fn chain(
     b: &mut GraphBuilder,
     prefix: &str,
@@ -70,7 +70,7 @@ pub(super) fn chain(
     })
 }
 
-/// Adds branches that all read `from`, and their concatenation.
+/// Adds branches that read `from`, and their concatenation.
 pub(super) fn fork(
     b: &mut GraphBuilder,
     name: &str,

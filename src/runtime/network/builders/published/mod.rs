@@ -1,4 +1,4 @@
-//! Networks as they were published, by name.
+//! Networks as they were published.
 
 mod classic;
 mod inception;
@@ -14,34 +14,53 @@ use thiserror::Error;
 
 use crate::network::{Graph, GraphBuilder, GraphError, Shape};
 
-/// A network that others know by this name. The weights' names are torchvision's
-/// where it has the network, else timm's (named there).
+/// A network as it was published. Its weights are named as in torchvision if that has the
+/// network, else as in timm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub enum Published {
+    /// AlexNet in one column.
     Alexnet,
+    /// DenseNet-121.
     Densenet121,
+    /// DenseNet-169.
     Densenet169,
+    /// DenseNet-201.
     Densenet201,
+    /// Inception-ResNet v2.
     InceptionResnetV2,
+    /// Inception v3 without its auxiliary head.
     InceptionV3,
+    /// Inception v4.
     InceptionV4,
+    /// MobileNet of width 1.
     MobilenetV1,
+    /// MobileNet v2 of width 1.
     MobilenetV2,
+    /// ResNet-18.
     Resnet18,
+    /// ResNet-34.
     Resnet34,
+    /// ResNet-50.
     Resnet50,
+    /// ResNet-101.
     Resnet101,
+    /// ResNet-152.
     Resnet152,
+    /// ResNeXt-50 of 32 groups of 4 channels.
     Resnext50,
+    /// ResNeXt-101 of 32 groups of 4 channels.
     Resnext101,
+    /// VGG-16 without batch norm.
     Vgg16,
+    /// VGG-19 without batch norm.
     Vgg19,
+    /// Xception.
     Xception,
 }
 
 impl Published {
-    /// Every one with its name in a manifest.
+    /// All networks with their names in a manifest.
     pub const ALL: [(Published, &'static str); 19] = [
         (Published::Alexnet, "alexnet"),
         (Published::Densenet121, "densenet121"),
@@ -64,21 +83,22 @@ impl Published {
         (Published::Xception, "xception"),
     ];
 
-    /// The network of this name; underscores, as torchvision has them, may stand for
-    /// hyphens.
+    /// Returns the network of this name, or `None` if there is none. Underscores, as in
+    /// torchvision, may stand for hyphens.
     pub fn named(name: &str) -> Option<Self> {
         let name = name.replace('_', "-");
         let found = Self::ALL.iter().find(|(_, known)| *known == name);
         found.map(|(network, _)| *network)
     }
 
-    /// Its name in a manifest.
+    /// Returns the name in a manifest.
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(network, _)| *network == self);
         found.map_or("", |(_, name)| *name)
     }
 
-    /// The images it was made for: 224×224, or 299×299 where the Inceptions' stem is.
+    /// Returns the shape of the images that the network was made for: 224×224, or 299×299 for
+    /// networks with Inception's stem.
     pub const fn input(self) -> Shape {
         match self {
             Published::InceptionResnetV2
