@@ -1,5 +1,5 @@
-//! With the feature `cuda`: compiles the GPU kernels to PTX, which a driver translates for
-//! whatever GPU it has. Without it there is nothing to do.
+//! Compiles the GPU kernels to PTX with the feature `cuda`; a driver translates that for its
+//! GPU. Does nothing without the feature.
 
 #![allow(
     clippy::print_stdout,
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const FOLDER: &str = "compute/cuda/kernels";
-/// Ampere, the oldest that is supported: its PTX loads on every later GPU too.
+/// Ampere, the oldest architecture that is supported: its PTX loads on every later GPU too.
 const ARCHITECTURE: &str = "-arch=compute_80";
-/// What changes where the compiler is found, or what it makes.
+/// Variables that change which compiler is found, or its output.
 const VARIABLES: [&str; 5] = [
     "NVCC",
     "NVCC_CCBIN",
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes `kernels.ptx` into the folder of what the build makes.
+/// Writes `kernels.ptx` into the build's output folder.
 fn compile() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR").map_err(|e| format!("OUT_DIR: {e}"))?;
     let nvcc = nvcc()?;
@@ -67,7 +67,7 @@ fn compile() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The compiler, where Candle's build looks for it too.
+/// Returns the compiler, found where Candle's build looks for it too.
 fn nvcc() -> Result<PathBuf, Box<dyn Error>> {
     if let Some(path) = env::var_os("NVCC").map(PathBuf::from) {
         let none = || format!("NVCC: there is no {}", path.display()).into();

@@ -1,7 +1,8 @@
-//! Networks on devices: graphs and weights, what computes them, and the devices with their
-//! memory. It knows neither members nor requests: what decides and serves lies above it.
+//! Networks on devices: graphs and weights, the code that computes them, and devices with
+//! their memory. Members and requests are unknown here; the engine that decides and serves is
+//! a crate above this one.
 //!
-//! The only crate with `unsafe`, in kernels, in CUDA and where weights are mapped.
+//! This is the only crate with `unsafe`: in kernels, in CUDA, and where weights are mapped.
 
 #![warn(unreachable_pub)]
 

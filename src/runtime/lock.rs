@@ -1,11 +1,11 @@
-//! Locks taken whoever panicked while holding them before.
+//! Locking without poisoning.
 //!
-//! Nothing here leaves data half changed while it holds a lock, so a poisoned one is
-//! as good as any.
+//! No code of this crate or of the engine leaves data half changed while it holds a lock, so
+//! the data of a poisoned lock is as good as any.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks `mutex`.
+/// Locks `mutex`, even if a thread panicked while it held the lock.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

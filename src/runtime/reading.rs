@@ -1,17 +1,17 @@
-//! Files that people name, read only where they are files: reading a pipe waits for
-//! whoever writes there, and a device may have no end.
+//! Reads files that users name, and only regular ones: reading a pipe would wait for its
+//! writer, and a device may have no end.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// Bytes of a text at most; a larger one is taken for a mistake.
+/// The most bytes of a text; a larger one is taken for a mistake.
 pub const MOST_TEXT: u64 = 16 << 20;
 
 /// Opens the regular file at `path`.
 ///
 /// # Errors
-/// It cannot be opened, or is something else: what.
+/// The file cannot be opened, or is a folder, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     if !kind.is_file() {
@@ -24,7 +24,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Reads all of the regular file at `path`.
 ///
 /// # Errors
-/// As [`open`], or it cannot be read.
+/// As for [`open`], or the file cannot be read.
 pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut bytes = Vec::new();
@@ -39,15 +39,15 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// Reads the text of the regular file at `path`.
 ///
 /// # Errors
-/// As [`open`], or it is longer than [`MOST_TEXT`] or no UTF-8.
+/// As for [`open`], or the text is longer than [`MOST_TEXT`] or not UTF-8.
 pub fn text(path: &Path) -> io::Result<String> {
     text_within(path, MOST_TEXT)
 }
 
-/// The same with another bound, in bytes.
+/// Reads the text of the regular file at `path`, of at most `most` bytes.
 ///
 /// # Errors
-/// As [`text`].
+/// As for [`text`], with the other bound.
 pub fn text_within(path: &Path, most: u64) -> io::Result<String> {
     let wrong = |why: String| io::Error::new(ErrorKind::InvalidData, why);
     let mut bytes = Vec::new();

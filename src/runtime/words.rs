@@ -1,6 +1,6 @@
-//! What parsers say of a text, in words for those who wrote it.
+//! Messages of parsers, in words for the authors of the text.
 
-/// A number as a person would write it: `1e300`, not three hundred digits.
+/// Returns a number as a person would write it: `1e300`, not three hundred digits.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e16).contains(&size) && size.is_finite() {
@@ -10,7 +10,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A message of TOML's parser: where it names types of the program, what to write.
+/// Returns a message of TOML's parser that says what to write in place of the names of Rust's
+/// types.
 pub fn plain(message: &str) -> String {
     // The lines that follow say where.
     let (said, place) = match message.trim().split_once('\n') {
@@ -28,7 +29,7 @@ pub fn plain(message: &str) -> String {
     }
 }
 
-/// What to write, for a type of the program.
+/// Returns what to write for a Rust type.
 fn wanted<'a>(expected: &'a str, found: &str) -> &'a str {
     let is_whole = found.starts_with("integer ");
     match expected {
@@ -50,7 +51,7 @@ fn wanted<'a>(expected: &'a str, found: &str) -> &'a str {
     }
 }
 
-/// What was written, without the name of its type.
+/// Returns the value that was found, without the name of its type.
 fn seen(found: &str) -> String {
     let quoted = found.split_once('`').and_then(|(kind, rest)| {
         let (value, _) = rest.rsplit_once('`')?;

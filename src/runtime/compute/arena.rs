@@ -1,4 +1,4 @@
-//! What one worker needs to run a network: memory for its largest batch.
+//! The arena: the memory in which a worker runs a network, for batches of up to a size.
 
 use std::sync::Mutex;
 
@@ -27,11 +27,13 @@ pub(super) struct Arena {
     progress: PhaseBarrier,
 }
 
-/// Work below this is done faster by one thread than others are woken: they need some
-/// twenty microseconds.
+/// Floating-point operations below which one thread is done before others are awake, which
+/// takes some twenty microseconds.
 const WORTH_WAKING: f64 = 2e6;
 
 impl Arena {
+    /// Takes memory for batches of up to `batch` samples on up to `threads` threads.
+    ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
     pub(super) fn new(

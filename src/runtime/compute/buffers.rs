@@ -1,11 +1,11 @@
-//! Where each value of a network lies: which buffer it is in, and which slot of the arena
-//! each buffer gets.
+//! The place of each value of a network: its buffer, and the slot of the arena that the buffer
+//! takes.
 
 use crate::network::{Graph, Shape};
 
 use super::fuse::{FusedStep, StepKernel, ValueId};
 
-/// Where the values of one tensor lie: `pixels × channels`, `pitch` floats a pixel.
+/// A view of the values of one tensor: `pixels × channels`, `pitch` floats a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TensorView {
     pub place: ValuePlace,
@@ -23,18 +23,18 @@ impl TensorView {
         self.height * self.width
     }
 
-    /// Floats of the whole slot that one sample takes.
+    /// Returns the floats of the slot that one sample takes.
     pub(super) fn sample_stride(&self) -> usize {
         self.pixels() * self.pitch
     }
 }
 
-/// The buffer a view looks into.
+/// The buffer of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValuePlace {
     Input,
     Slot(usize),
-    /// Scratch that all threads share.
+    /// Scratch that all threads share, or the buffer that samples enter a GPU by.
     Shared,
 }
 
@@ -45,9 +45,9 @@ struct ValueBuffer {
     first: usize,
 }
 
-/// ValueBuffers and shapes of all values.
+/// The buffers and shapes of all values.
 pub(super) struct ValueBuffers {
-    homes: Vec<ValueBuffer>,
+    buffers: Vec<ValueBuffer>,
     shapes: Vec<(usize, usize, usize)>,
 }
 
@@ -55,27 +55,27 @@ impl ValueBuffers {
     pub(super) fn new(graph: &Graph, steps: &[FusedStep]) -> Self {
         let values = graph.nodes().len() + 2;
         let shapes = (0..values).map(|v| dims(graph, v)).collect();
-        let homes = (0..values)
+        let buffers = (0..values)
             .map(|root| ValueBuffer { root, first: 0 })
             .collect();
-        let mut all = ValueBuffers { homes, shapes };
+        let mut all = ValueBuffers { buffers, shapes };
         // Backwards, so that a concatenation's own home is known before its inputs'.
         for step in steps.iter().rev() {
             if step.kernel == StepKernel::Concat {
-                all.move_in(steps, step);
+                all.join(steps, step);
             }
         }
         all
     }
 
-    /// Gives the inputs of a concatenation a home inside its buffer.
-    fn move_in(&mut self, steps: &[FusedStep], concat: &FusedStep) {
-        let home = self.homes[concat.output];
-        let mut first = home.first;
+    /// Places the inputs of a concatenation in its buffer, where that is possible.
+    fn join(&mut self, steps: &[FusedStep], concat: &FusedStep) {
+        let buffer = self.buffers[concat.output];
+        let mut first = buffer.first;
         for &input in &concat.inputs {
-            if joined_once(steps, input) && self.may_live_in(steps, input, home.root) {
-                self.homes[input] = ValueBuffer {
-                    root: home.root,
+            if joined_once(steps, input) && self.may_share(steps, input, buffer.root) {
+                self.buffers[input] = ValueBuffer {
+                    root: buffer.root,
                     first,
                 };
             }
@@ -83,10 +83,11 @@ impl ValueBuffers {
         }
     }
 
-    /// A step never reads the buffer that it writes, so a value whose maker reads
-    /// the buffer, or that is read by a step writing to it, stays outside.
-    fn may_live_in(&self, steps: &[FusedStep], value: ValueId, root: ValueId) -> bool {
-        let inside = |v: ValueId| self.homes[v].root == root;
+    /// Whether `value` may lie in the buffer of `root`. A step never reads the buffer that it
+    /// writes, so a value stays outside if the step that makes it reads the buffer, or if a
+    /// step that reads it writes to the buffer.
+    fn may_share(&self, steps: &[FusedStep], value: ValueId, root: ValueId) -> bool {
+        let inside = |v: ValueId| self.buffers[v].root == root;
         let made_here = steps.iter().any(|s| s.output == value);
         made_here
             && steps.iter().all(|s| {
@@ -97,28 +98,28 @@ impl ValueBuffers {
                 // A nested concatenation moves in with its own inputs or not at all.
                 let carries = s.output == value
                     && s.kernel == StepKernel::Concat
-                    && s.inputs.iter().any(|&i| self.homes[i].root == value);
+                    && s.inputs.iter().any(|&i| self.buffers[i].root == value);
                 !makes && !feeds && !carries
             })
     }
 
     pub(super) fn view(&self, slots: &Slots, value: ValueId) -> TensorView {
-        let home = self.homes[value];
+        let buffer = self.buffers[value];
         let (height, width, channels) = self.shapes[value];
         TensorView {
             place: match value {
                 0 => ValuePlace::Input,
-                _ => ValuePlace::Slot(slots.of_root[home.root]),
+                _ => ValuePlace::Slot(slots.of_root[buffer.root]),
             },
-            first: home.first,
+            first: buffer.first,
             channels,
             height,
             width,
-            pitch: self.shapes[home.root].2,
+            pitch: self.shapes[buffer.root].2,
         }
     }
 
-    /// Floats of a value itself, wherever it lives.
+    /// Returns the floats of a value itself, whatever its buffer.
     pub(super) fn own_floats(&self, value: ValueId) -> usize {
         let (h, w, c) = self.shapes[value];
         h * w * c
@@ -130,7 +131,7 @@ impl ValueBuffers {
     }
 }
 
-/// Whether concatenations read the value exactly once: it can only be in one place.
+/// Whether concatenations read the value exactly once, since it can only be in one place.
 fn joined_once(steps: &[FusedStep], value: ValueId) -> bool {
     let joins = steps.iter().filter(|s| s.kernel == StepKernel::Concat);
     joins
@@ -140,7 +141,8 @@ fn joined_once(steps: &[FusedStep], value: ValueId) -> bool {
         == 1
 }
 
-/// `(height, width, channels)`; the value after the last node is the turned input.
+/// Returns `(height, width, channels)` of a value. The value after the last node is the input
+/// with channels last.
 fn dims(graph: &Graph, value: ValueId) -> (usize, usize, usize) {
     let shape = match value {
         0 => graph.input(),
@@ -159,33 +161,33 @@ fn dims(graph: &Graph, value: ValueId) -> (usize, usize, usize) {
     }
 }
 
-/// Slots of the arena: buffers whose lives do not overlap share one.
+/// The slots of the arena. Buffers that are not needed at the same time share one.
 pub(super) struct Slots {
     /// Floats per sample of each slot.
     pub sizes: Vec<usize>,
-    /// Whether each slot's values all die before the cut.
+    /// Whether the values of each slot are needed before the cut alone.
     pub early: Vec<bool>,
     /// Slot of each root value.
     of_root: Vec<usize>,
 }
 
 impl Slots {
-    /// Values that die before step `cut` share no slot with others: the steps before it
-    /// run in smaller chunks.
+    /// Assigns a slot to each buffer. Values that are needed before step `cut` alone share no
+    /// slot with others, since the steps before it run in smaller chunks.
     pub(super) fn assign(
         buffers: &ValueBuffers,
         steps: &[FusedStep],
         answer: ValueId,
         cut: usize,
     ) -> Self {
-        let values = buffers.homes.len();
+        let values = buffers.buffers.len();
         let mut last_use = vec![0usize; values];
         for (at, step) in steps.iter().enumerate() {
             for value in step.reads().chain([step.output]) {
-                last_use[buffers.homes[value].root] = at;
+                last_use[buffers.buffers[value].root] = at;
             }
         }
-        last_use[buffers.homes[answer].root] = usize::MAX;
+        last_use[buffers.buffers[answer].root] = usize::MAX;
         let mut slots = Slots {
             sizes: Vec::new(),
             early: Vec::new(),
@@ -193,20 +195,20 @@ impl Slots {
         };
         let mut free: Vec<usize> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
-            let root = buffers.homes[step.output].root;
+            let root = buffers.buffers[step.output].root;
             if slots.of_root[root] == usize::MAX {
                 let early = last_use[root] < cut;
                 slots.of_root[root] = slots.take(&mut free, buffers.floats(root), early);
             }
             let done = (1..values).filter(|&v| {
-                buffers.homes[v].root == v && last_use[v] == at && slots.of_root[v] != usize::MAX
+                buffers.buffers[v].root == v && last_use[v] == at && slots.of_root[v] != usize::MAX
             });
             free.extend(done.map(|v| slots.of_root[v]));
         }
         slots
     }
 
-    /// The free slot of its kind that wastes least, grown where none is large enough.
+    /// Takes the free slot that fits best, grown if none is large enough, or a new one.
     fn take(&mut self, free: &mut Vec<usize>, floats: usize, early: bool) -> usize {
         let fit = |&slot: &usize| {
             let size = self.sizes[slot];

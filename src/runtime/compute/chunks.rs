@@ -1,24 +1,24 @@
-//! How a batch goes through a network: large images a few at a time, so that what a step
-//! writes is still in cache when the next one reads it; small ones all together, so that
-//! weights are read once for all of them.
+//! Chunks of a batch: early steps, with large images, take a few samples at a time, so that the
+//! values that a step writes are still in cache when the next one reads them; later steps take
+//! all samples together, so that weights are read once for all of them.
 
 use crate::network::Graph;
 
 use super::buffers::ValueBuffers;
 use super::fuse::FusedStep;
 
-/// Floats that a step may read and write for values to stay in a shared cache of some
+/// The most floats that a step reads and writes so that they stay in a shared cache of some
 /// 16 MiB.
 const CACHED: usize = 2 << 20;
 
-/// Times that weights grow when they are laid out, as a guess: Winograd's by up to 4.
+/// An estimate of how much weights grow when they are laid out; Winograd's grow by up to 4.
 const LAID_OUT: usize = 2;
 
-/// Samples that are expected to be run together.
+/// The expected number of samples that run together.
 const USUAL: usize = 8;
 
-/// Floats of the arena for samples that are run together: more of them bring nothing, but
-/// take memory.
+/// The most floats of the arena for samples that run together; more samples would take memory
+/// and gain nothing.
 const TOGETHER: usize = 16 << 20;
 
 /// The steps before `cut` run `early` samples at a time.
@@ -29,8 +29,8 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Cuts where most is won: a step whose values would not stay in cache for a usual
-    /// batch saves them, and reads its weights again for each sample.
+    /// Chooses the cut that saves most. A step before it saves its values, if they would not
+    /// stay in cache for a usual batch, but reads its weights again for each sample.
     pub(super) fn new(graph: &Graph, buffers: &ValueBuffers, steps: &[FusedStep]) -> Self {
         let floats = |step: &FusedStep| -> usize {
             let values = step.reads().chain([step.output]);
@@ -53,23 +53,24 @@ impl Chunks {
         }
     }
 
-    /// Most samples that steps before the cut take at once, of batches up to `samples`.
+    /// Returns the most samples that steps before the cut take at once, of batches of up to
+    /// `samples`.
     pub(super) fn most(&self, samples: usize) -> usize {
         samples.min(self.early)
     }
 
-    /// Samples that steps before the cut take at once.
+    /// Returns the samples that steps before the cut take at once.
     pub(super) fn early(&self, samples: usize) -> usize {
         even(samples, self.early)
     }
 }
 
-/// Samples of a batch that are run together, for an arena of `floats` a sample.
+/// Returns the samples of a batch that run together, for an arena of `floats` a sample.
 pub(super) fn together(batch: usize, floats: usize) -> usize {
     even(batch, (TOGETHER / floats.max(1)).max(USUAL))
 }
 
-/// At most `most` of `all`, such that the parts are even.
+/// Returns at most `most` of `all`, such that the parts are even.
 fn even(all: usize, most: usize) -> usize {
     all.div_ceil(all.div_ceil(most).max(1)).max(1)
 }

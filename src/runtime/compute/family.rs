@@ -1,11 +1,12 @@
-//! Which instructions the kernels may use: found at run time, one binary for all.
+//! The vector instructions that kernels use, chosen at run time, so that one binary runs on all
+//! processors.
 
 use std::fmt;
 use std::sync::{LazyLock, OnceLock};
 
 use thiserror::Error;
 
-/// A family of kernels, by the vector instructions it is written with.
+/// A family of kernels, by its vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// 512-bit vectors (x86-64 with AVX-512 F).
@@ -14,25 +15,25 @@ pub enum Family {
     Avx2,
     /// 128-bit vectors (aarch64).
     Neon,
-    /// No vector instructions asked for; what every other family is compared with.
+    /// No particular instructions; tests compare every other family with it.
     Plain,
 }
 
-/// Grows when networks take other times or memory than before on the same processor.
+/// Increased when networks take other times or memory than before on the same processor.
 const REVISION: u32 = 3;
 
-/// Names what measured times depend on beside the processor: kernels and how they are used.
+/// Returns a text for the kernels in use. Measured times depend on it beside the processor.
 pub fn kernels_in_use() -> String {
     format!("kernels {REVISION}, {}", Family::best())
 }
 
 static FORCED: OnceLock<Family> = OnceLock::new();
 
-/// Names the family to use in place of the fastest one, for tests and for finding faults:
-/// `DIVISI_KERNELS=avx2`.
+/// The environment variable for the family to use in place of the fastest one, for tests and
+/// for finding faults: `DIVISI_KERNELS=avx2`.
 pub const KERNELS_VARIABLE: &str = "DIVISI_KERNELS";
 
-/// What [`KERNELS_VARIABLE`] says.
+/// The family that [`KERNELS_VARIABLE`] names.
 static WISHED: LazyLock<Result<Option<Family>, UnusableKernels>> =
     LazyLock::new(|| match std::env::var(KERNELS_VARIABLE) {
         Err(_) => Ok(None),
@@ -42,7 +43,7 @@ static WISHED: LazyLock<Result<Option<Family>, UnusableKernels>> =
         },
     });
 
-/// [`KERNELS_VARIABLE`] names kernels that this processor cannot run, or none at all.
+/// [`KERNELS_VARIABLE`] names kernels that this processor cannot run, or that do not exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "{KERNELS_VARIABLE}: this processor has no kernels `{name}`, only {}",
@@ -58,7 +59,7 @@ fn names() -> String {
 }
 
 impl Family {
-    /// The family that [`KERNELS_VARIABLE`] asks for, if it is set.
+    /// Returns the family that [`KERNELS_VARIABLE`] names, or `None` if it is not set.
     ///
     /// # Errors
     /// There is no such family, or this processor cannot run it.
@@ -66,7 +67,7 @@ impl Family {
         WISHED.clone()
     }
 
-    /// Every family with its name, the fastest first.
+    /// All families with their names, the fastest first.
     pub const ALL: [(Family, &'static str); 4] = [
         (Family::Avx512, "avx512"),
         (Family::Avx2, "avx2"),
@@ -74,13 +75,13 @@ impl Family {
         (Family::Plain, "plain"),
     ];
 
-    /// The family of this name.
+    /// Returns the family of this name, or `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
         let found = Self::ALL.iter().find(|(_, known)| *known == name);
         found.map(|(family, _)| *family)
     }
 
-    /// Those that this processor has, the fastest first.
+    /// Iterates over the families that this processor can run, the fastest first.
     pub fn available() -> impl Iterator<Item = Family> {
         let all = Self::ALL.into_iter().map(|(family, _)| family);
         all.filter(|family| family.is_available())
@@ -101,8 +102,8 @@ impl Family {
         }
     }
 
-    /// What networks are lowered for where nothing else is said: the family forced or
-    /// wished, or the fastest that this processor has.
+    /// Returns the family that networks are lowered for by default: the one that was forced or
+    /// named by [`KERNELS_VARIABLE`], or the fastest that this processor can run.
     pub fn best() -> Self {
         let asked = FORCED
             .get()
@@ -113,7 +114,7 @@ impl Family {
     }
 
     /// Makes `family` the best one for the rest of the process, for tests and for finding
-    /// faults; false where the processor lacks it or another was forced before.
+    /// faults. Returns `false` if the processor lacks it or another was forced before.
     pub fn force(family: Family) -> bool {
         family.is_available() && *FORCED.get_or_init(|| family) == family
     }

@@ -1,4 +1,4 @@
-//! Weights as the kernels want them: batch norms folded, layouts turned once.
+//! Folds batch norms into weights, and lays these out as the kernels read them.
 
 use crate::network::{Conv2d, Graph, Op, Weights};
 
@@ -6,7 +6,7 @@ use super::error::ComputeError;
 use super::fuse::{FusedStep, StepKernel};
 use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights};
 
-/// Floats of a step's weights once they are folded.
+/// Returns the floats of a step's weights once they are folded.
 pub(super) fn floats(step: &PlannedStep) -> usize {
     let packed = step
         .method
@@ -43,7 +43,7 @@ pub(super) fn fold(
     }
 }
 
-/// A step that is nothing but a norm, a scale, or neither.
+/// Folds a step without weights of its own: a norm, a scale, or neither.
 fn unweighted(step: &PlannedStep, norm: Option<FoldedNorm>) -> Result<StepWeights, ComputeError> {
     let by = step.placed.fused.scale;
     let (scale, shift) = match (norm, step.placed.fused.kernel) {
@@ -94,7 +94,7 @@ fn weighted(
     })
 }
 
-/// What each output channel's weights are multiplied with.
+/// Returns the factor of each output channel's weights, or `None` if all are 1.
 pub(super) fn scale(
     fused: &FusedStep,
     channels: usize,
@@ -108,7 +108,7 @@ pub(super) fn scale(
     }
 }
 
-/// One value an output channel; empty where there is none.
+/// Returns the bias of each output channel; empty if there is none.
 pub(super) fn folded_bias(fused: &FusedStep, bias: &[f32], norm: Option<&FoldedNorm>) -> Vec<f32> {
     let by = fused.scale;
     match norm {
@@ -119,7 +119,7 @@ pub(super) fn folded_bias(fused: &FusedStep, bias: &[f32], norm: Option<&FoldedN
     }
 }
 
-/// With zeros up to a whole vector after the last value.
+/// Returns the bias with zeros up to a whole vector after the last value.
 fn padded(mut bias: Vec<f32>) -> Vec<f32> {
     if !bias.is_empty() {
         bias.resize(bias.len() + LINE, 0.0);
@@ -127,7 +127,7 @@ fn padded(mut bias: Vec<f32>) -> Vec<f32> {
     bias
 }
 
-/// A batch norm as one scale and one shift a channel.
+/// A batch norm as one scale and one shift for each channel.
 pub(super) struct FoldedNorm {
     pub scale: Vec<f32>,
     pub shift: Vec<f32>,

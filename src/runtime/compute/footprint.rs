@@ -1,4 +1,4 @@
-//! Memory of one network, as the ledger books it.
+//! The memory of a network, as the ledger books it.
 //!
 //! It depends on what was fused, on the methods and on the threads, hence it is here and not in
 //! `network`. A network is planned once; a batch size and a number of threads are arithmetic after
@@ -12,7 +12,7 @@ use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
 use super::kernels::TileShape;
 use super::plan::{ArenaPlan, whole_arena};
 
-/// Memory of one network at one batch size.
+/// The memory of a network at one batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Weights as the kernels read them: shared by all workers of a memory space.
@@ -21,8 +21,7 @@ pub struct Footprint {
     pub activation_bytes: u64,
 }
 
-/// What a network's footprints follow from: planned once, asked for any batch size and
-/// number of threads.
+/// The memory of a network for every batch size and number of threads, planned once.
 #[derive(Clone, Debug)]
 pub struct FootprintModel {
     memory: MemoryModel,
@@ -32,11 +31,11 @@ pub struct FootprintModel {
 
 #[derive(Clone, Debug)]
 enum MemoryModel {
-    /// As this processor's kernels take it.
+    /// The plan of this processor's kernels.
     Kernels(Box<ArenaPlan>),
-    /// As our lowering for GPUs takes it.
+    /// The plan of the lowering for GPUs.
     Gpu(Box<GpuMemory>),
-    /// Weights as they are, every value of all samples at once.
+    /// Weights as they are, and every value of all samples at once.
     Whole { weight_bytes: u64, arena: usize },
 }
 
@@ -71,7 +70,7 @@ impl FootprintModel {
         }
     }
 
-    /// Memory for batches of up to `batch`, run by `threads` together.
+    /// Returns the memory for batches of up to `batch` samples, run by `threads` together.
     pub fn at(&self, batch: usize, threads: usize) -> Footprint {
         let ends = 4 * (batch * self.ends) as u64;
         match &self.memory {
@@ -98,13 +97,13 @@ fn ends(graph: &Graph) -> usize {
     graph.input().elements() + graph.output().elements()
 }
 
-/// Memory that `graph` takes when run with batches of up to `batch` samples by `threads`
-/// together. Who asks more than once plans once, with [`FootprintModel`].
+/// Returns the memory that `graph` takes for batches of up to `batch` samples, run by
+/// `threads` together. A [`FootprintModel`] plans once for several batch sizes.
 pub fn footprint(graph: &Graph, batch: usize, threads: usize) -> Footprint {
     FootprintModel::new(graph).at(batch, threads)
 }
 
-/// What a network's footprints on a GPU follow from, planned once.
+/// The memory of a network on a GPU for every batch size, planned once.
 #[derive(Clone, Debug)]
 struct GpuMemory {
     plan: GpuPlan,
@@ -121,8 +120,8 @@ impl GpuMemory {
         }
     }
 
-    /// Memory of a worker of batch size `batch`: as one lane, or as the lanes 1, 1, 2, 4, …
-    /// of `elastic`, whichever takes more.
+    /// Returns the memory of a worker of batch size `batch`: as one lane, or as the lanes
+    /// 1, 1, 2, 4, … of `elastic`, whichever takes more.
     pub(crate) fn at(&self, batch: usize) -> Footprint {
         let doubled = std::iter::successors(Some(1), |s| Some(s * 2));
         let lanes = std::iter::once(1).chain(doubled.take_while(|s| s * 2 <= batch));
@@ -133,7 +132,7 @@ impl GpuMemory {
         }
     }
 
-    /// Bytes of a lane, and of the samples that it holds under policies that copy a
+    /// Returns the bytes of a lane and of the samples that it holds under policies that copy a
     /// batch's samples when it starts.
     fn lane(&self, rows: usize) -> u64 {
         let staged = rows * self.plan.inputs * size_of::<f32>();

@@ -1,22 +1,23 @@
-//! Fusion: a graph's nodes as fewer steps.
+//! Fusion: the nodes of a graph become fewer steps.
 //!
 //! Batch norm and scaling are folded into the convolution before them; a sum and an
-//! activation are applied by the step that makes their last operand. A node is only drawn into
-//! a step when nobody else reads the value in between.
+//! activation are applied by the step that makes their last operand. A node is fused into a
+//! step only if no other node reads the value between them.
 
 use crate::network::{Activation, Conv2d, Graph, Node, Op, Pool};
 
-/// A value: 0 is the input, then the graph's nodes in order, then what the plan adds.
+/// The number of a value: 0 is the input, then come the graph's nodes in order, then values
+/// that the plan adds.
 pub(super) type ValueId = usize;
 
-/// What a step computes.
+/// The computation of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum StepKernel {
-    /// The sample from channels-first to channels-last.
+    /// Turns the sample from channels-first to channels-last.
     Enter,
     Convolution(Conv2d),
     Linear,
-    /// Batch norm or scaling that follows no convolution: one scale and shift a channel.
+    /// Batch norm or scaling that follows no convolution: a scale and a shift for each channel.
     ScaleShift,
     /// Copies (with the step's sum and activation applied).
     Copy,
@@ -34,20 +35,21 @@ pub(super) enum StepKernel {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FusedStep {
     pub kernel: StepKernel,
-    /// The node whose weights are used, and the batch norm folded into them.
+    /// The node whose weights are used.
     pub weights: Option<usize>,
+    /// The batch norm that is folded into them.
     pub norm: Option<usize>,
     pub inputs: Vec<ValueId>,
-    /// What the weighted result is multiplied with.
+    /// The factor of the weighted result.
     pub scale: f32,
-    /// Added to the result before the activation.
+    /// The value that is added to the result before the activation.
     pub residual: Option<ValueId>,
     pub activation: Option<Activation>,
     pub output: ValueId,
 }
 
 impl FusedStep {
-    /// Every value the step reads.
+    /// Iterates over the values that the step reads.
     pub(super) fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.inputs.iter().copied().chain(self.residual)
     }
@@ -62,13 +64,13 @@ impl FusedStep {
         ) && self.activation.is_none()
     }
 
-    /// Whether weights can still be folded into the step: nothing else is applied yet.
+    /// Whether weights can still be folded into the step, since nothing else is applied yet.
     fn takes_weights(&self) -> bool {
         self.residual.is_none() && self.activation.is_none()
     }
 }
 
-/// The steps of `graph` in an order in which they can run.
+/// Returns the steps of `graph` in an order in which they can run.
 pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
     let mut fusion = Fusion::new(graph);
     for (index, node) in graph.nodes().iter().enumerate() {
@@ -80,10 +82,10 @@ pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
     fusion.steps
 }
 
-/// Steps so far, with what is looked up for every node.
+/// The steps so far, with the makers and readers of values.
 struct Fusion {
     steps: Vec<FusedStep>,
-    /// The step that makes each value, where one does.
+    /// The step that makes each value, if there is one.
     maker: Vec<Option<usize>>,
     /// How often the graph's nodes read each value.
     readers: Vec<usize>,
@@ -108,7 +110,7 @@ impl Fusion {
         self.steps.push(plain(index, value, node));
     }
 
-    /// Lets an existing step do the node's work; false where none can.
+    /// Fuses a node into an existing step. Returns `false` if that is not possible.
     fn absorb(&mut self, index: usize, value: ValueId, node: &Node) -> bool {
         let from = node.inputs[0].index();
         match node.op {
@@ -130,7 +132,7 @@ impl Fusion {
         }
     }
 
-    /// The operand made last takes the other one as its residual.
+    /// Fuses a sum into the step that makes its later operand; the other is the residual.
     fn absorb_sum(&mut self, value: ValueId, node: &Node) -> bool {
         let (mut late, mut early) = (node.inputs[0].index(), node.inputs[1].index());
         if late == early {
@@ -145,8 +147,8 @@ impl Fusion {
         })
     }
 
-    /// Applies `change` to the step that makes `from`, where exactly one node of the
-    /// graph reads that; the step makes `value` then. False where nothing changed.
+    /// Applies `change` to the step that makes `from`, if exactly one node of the graph reads
+    /// that; the step makes `value` then. Returns `false` if nothing changed.
     fn change(
         &mut self,
         from: ValueId,

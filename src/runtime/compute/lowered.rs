@@ -1,4 +1,4 @@
-//! A network ready to run: fused steps, folded weights, an arena's plan.
+//! Networks ready to run: fused steps, folded weights, the plan of an arena.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::kernels::{BatchMemory, Call, StepWeights, TileShape};
 use super::plan::ArenaPlan;
 use super::team::PhaseBarrier;
 
-/// What all workers of one member in one memory space share.
+/// A network lowered for a processor; all workers of a member in a memory space share it.
 #[derive(Debug)]
 pub struct Lowered {
     plan: ArenaPlan,
@@ -34,7 +34,7 @@ pub(super) struct StepPhase {
 }
 
 impl Lowered {
-    /// Lowers `graph` with its weights for the best kernels that this processor has.
+    /// Lowers `graph` with its weights for the fastest kernels that this processor has.
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
@@ -42,10 +42,11 @@ impl Lowered {
         Self::with(graph, weights, Family::best())
     }
 
-    /// The same for the kernels of one family; the plain ones where the processor lacks it.
+    /// Lowers `graph` for the kernels of `family`, or for the plain ones if the processor lacks
+    /// these.
     ///
     /// # Errors
-    /// As [`Lowered::new`].
+    /// As for [`Lowered::new`].
     pub fn with(graph: &Graph, weights: &Weights, family: Family) -> Result<Self, ComputeError> {
         let family = if family.is_available() {
             family
@@ -67,22 +68,22 @@ impl Lowered {
         })
     }
 
-    /// The kernels it was lowered for.
+    /// Returns the family of kernels that the network was lowered for.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// Values of one sample.
+    /// Returns the number of values of one sample.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Values of one answer.
+    /// Returns the number of values of one answer.
     pub fn outputs(&self) -> usize {
         self.outputs
     }
 
-    /// Floating-point operations for one sample, as the direct algorithm.
+    /// Returns the floating-point operations for one sample, as the direct algorithm.
     pub(super) fn flops(&self) -> f64 {
         self.flops
     }
@@ -91,7 +92,7 @@ impl Lowered {
         &self.plan
     }
 
-    /// What `samples` samples go through, in order.
+    /// Lists the phases that `samples` samples go through, in order.
     pub(super) fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<StepPhase>) {
         phases.clear();
         let chunks = self.plan.chunks;
@@ -131,11 +132,12 @@ impl Lowered {
         }
     }
 
-    /// Goes through all phases as one of several threads; false where another panicked.
+    /// Goes through all phases as one of several threads. Returns `false` if another thread
+    /// panicked.
     ///
     /// # Safety
     /// `memory` was laid out for these samples and threads, `phases` are theirs and
-    /// `progress` began with them; nobody else uses the memory, and each thread has a
+    /// `progress` began with them; nothing else uses the memory, and each thread has a
     /// number of its own.
     #[allow(unsafe_code, reason = "threads share one memory")]
     pub(super) unsafe fn run(
@@ -164,7 +166,7 @@ impl Lowered {
         })
     }
 
-    /// Copies sample `sample`'s answer out of its slot, an image's channels slowest.
+    /// Copies the answer of sample `sample` out of its slot, with an image's channels slowest.
     pub(super) fn answer(&self, sample: usize, slot: &[f32], row: &mut [f32]) {
         let view = self.plan.answer;
         let pixels = view.pixels();
@@ -178,7 +180,7 @@ impl Lowered {
     }
 }
 
-/// What one thread has of a batch.
+/// The memory and the number of one thread in a batch.
 pub(super) struct ThreadShare<'a> {
     pub memory: BatchMemory<'a>,
     pub threads: usize,

@@ -1,7 +1,7 @@
-//! A network on a device: lowered once, then run for any batch up to its largest.
+//! Runs networks on devices: lowered once, then run for batches of up to a largest size.
 //!
-//! [`Lowered`] holds what workers of one member share (fused steps and folded
-//! weights); a [`Predictor`] holds what one worker needs for itself (the arena).
+//! A [`Lowered`] network holds the fused steps and folded weights that the workers of one
+//! member share. A [`Predictor`] holds the arena that each worker needs for itself.
 
 mod arena;
 mod buffers;

@@ -1,8 +1,9 @@
-//! The arena plan: where every intermediate value lives, known before anything runs.
+//! The plan of a network: its steps, and the place of every intermediate value, known before
+//! anything runs.
 //!
-//! Activations are channels-last. A value is a view into a slot of the arena;
-//! the inputs of a concatenation are written straight into its slot where that is
-//! safe, and slots are reused once their last reader is done.
+//! Values are channels-last, as views into slots of the arena. The inputs of a concatenation
+//! are written straight into its slot where that is safe, and slots are reused once their last
+//! reader is done.
 
 use crate::network::{Graph, Shape};
 
@@ -11,23 +12,23 @@ use super::chunks::{Chunks, together};
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::kernels::{ArenaLayout, LINE, PlacedStep, PlannedStep, Scratch, StepMethod, TileShape};
 
-/// The whole plan of one network, independent of the batch.
+/// The plan of one network, independent of the batch.
 #[derive(Clone, Debug)]
 pub(super) struct ArenaPlan {
     pub steps: Vec<PlannedStep>,
     /// Floats per sample of each slot.
     pub slots: Vec<usize>,
-    /// Which slots are written and read only before the cut.
+    /// Whether each slot is used before the cut alone.
     pub early: Vec<bool>,
     pub chunks: Chunks,
-    /// The network's answer.
+    /// View of the network's answer.
     pub answer: TensorView,
-    /// Zeros that steps read for what lies outside of an image.
+    /// Floats of zeros that steps read for taps outside of an image.
     pub zeros: usize,
 }
 
 impl ArenaPlan {
-    /// Plans `graph` for kernels whose tiles are of `shape`.
+    /// Plans `graph` for kernels with tiles of `shape`.
     pub(super) fn new(graph: &Graph, shape: TileShape) -> Self {
         let mut steps = fuse(graph);
         let entry = enter(graph, &mut steps);
@@ -70,7 +71,7 @@ impl ArenaPlan {
         }
     }
 
-    /// Scratch that is enough for every step.
+    /// Returns the scratch that suffices for every step.
     pub(super) fn scratch(&self, samples: usize, threads: usize) -> Scratch {
         let (early, late) = self.steps.split_at(self.chunks.cut);
         let of = |samples| move |step: &PlannedStep| step.scratch(samples, threads);
@@ -79,7 +80,7 @@ impl ArenaPlan {
         each.fold(Scratch::default(), Scratch::or)
     }
 
-    /// The layout of one allocation for up to `batch` samples run together on `threads`.
+    /// Returns the layout of one allocation for up to `batch` samples run together on `threads`.
     pub(super) fn layout(&self, batch: usize, threads: usize) -> ArenaLayout {
         let scratch = self.scratch(batch, threads);
         let mut end = 0;
@@ -104,7 +105,7 @@ impl ArenaPlan {
         }
     }
 
-    /// Floats of the slots for `samples` samples.
+    /// Returns the floats of a slot for `samples` samples.
     pub(super) fn slot_floats(&self, slot: usize, samples: usize) -> usize {
         let samples = if self.early[slot] {
             self.chunks.most(samples)
@@ -114,22 +115,22 @@ impl ArenaPlan {
         self.slots[slot] * samples
     }
 
-    /// Samples of a batch of `batch` that are run together.
+    /// Returns the samples of a batch that run together.
     pub(super) fn together(&self, batch: usize) -> usize {
         let late = (0..self.slots.len()).filter(|&s| !self.early[s]);
         together(batch, late.map(|s| self.slots[s]).sum())
     }
 
-    /// Floats of all weights once they are folded and laid out.
+    /// Returns the floats of all weights once they are folded and laid out.
     pub(super) fn weight_floats(&self) -> usize {
         self.steps.iter().map(super::fold::floats).sum()
     }
 }
 
-/// Inputs of at most this many channels are turned by the convolution that reads them.
+/// The most channels of samples that the convolution which reads them transposes itself.
 const ENTRY_CHANNELS: usize = 4;
 
-/// Floats of one sample in an arena that holds every value for a whole batch.
+/// Returns the floats of one sample in an arena that holds every value for a whole batch.
 pub(super) fn whole_arena(graph: &Graph) -> usize {
     let mut steps = fuse(graph);
     if channels_first(graph) {
@@ -140,15 +141,15 @@ pub(super) fn whole_arena(graph: &Graph) -> usize {
     slots.sizes.iter().sum()
 }
 
-/// Whether samples are images whose values lie otherwise when channels come last.
+/// Whether the order of a sample's values changes when channels come last.
 fn channels_first(graph: &Graph) -> bool {
     matches!(graph.input(), Shape::Image { channels, height, width }
         if channels > 1 && height * width > 1)
 }
 
-/// Samples arrive channels-first. Where that differs from channels-last, the one
-/// convolution that reads them turns them as it reads (its place is given back), or a
-/// first step turns them for everybody.
+/// Makes samples, which arrive channels-first, channels-last. If one convolution alone reads
+/// them, it transposes them as it reads, and its place is returned; else a first step does so
+/// for all readers.
 fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
     if !channels_first(graph) {
         return None;
@@ -167,7 +168,7 @@ fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
     None
 }
 
-/// A first step that turns the samples, whose answer everybody reads instead.
+/// Adds a first step that makes the samples channels-last; all readers read its answer.
 pub(super) fn turn(graph: &Graph, steps: &mut Vec<FusedStep>) {
     let entered = graph.nodes().len() + 1;
     for step in steps.iter_mut() {

@@ -1,4 +1,4 @@
-//! Predictors: what a worker holds to answer batches on its device.
+//! Predictors, with which workers answer batches on their devices.
 //!
 //! A lowered network is one Candle operation. Candle's storage cannot be taken back from a
 //! tensor, so a worker keeps its two tensors and the operation writes into them.
@@ -15,10 +15,10 @@ use super::error::ComputeError;
 use super::lowered::Lowered;
 use super::rows::{contiguous, contiguous_mut, write_rows};
 
-/// Answers batches. Candle tensors in, Candle tensors out, nothing allocated between.
+/// Answers batches: Candle tensors in, Candle tensors out, without allocating.
 pub trait Predictor: Send {
-    /// Answers the first `batch` rows of `input` (`[rows, inputs]`) into the first
-    /// rows of `output` (`[rows, outputs]`).
+    /// Writes the answers of the first `batch` rows of `input` (`[rows, inputs]`) into the
+    /// first rows of `output` (`[rows, outputs]`).
     ///
     /// # Errors
     /// The batch does not fit, or a tensor operation fails.
@@ -30,13 +30,13 @@ pub trait Predictor: Send {
     ) -> Result<(), ComputeError>;
 }
 
-/// A lowered network on a CPU partition, with its own arena a thread.
+/// A lowered network on a CPU partition, with an arena of its own.
 pub struct CpuPredictor {
     op: NetworkOp,
 }
 
 impl CpuPredictor {
-    /// Memory for batches of up to `batch` on the partition's threads.
+    /// Takes memory for batches of up to `batch` samples on the partition's threads.
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
@@ -64,21 +64,21 @@ impl Predictor for CpuPredictor {
     }
 }
 
-/// One network with an arena. Give it to `Tensor::inplace_op2` (answers into a tensor
-/// that exists) or `Tensor::apply_op1_no_bwd` (a fresh one).
+/// A lowered network with an arena, as one Candle operation for `Tensor::inplace_op2`, which
+/// writes answers into a tensor, or `Tensor::apply_op1_no_bwd`, which makes a new one.
 ///
 /// The threads of its pool work on each batch together; without a pool it runs on the
 /// caller's thread. Rayon's global pool is never used.
 pub struct NetworkOp {
     network: Arc<Lowered>,
-    // An operation is shared by reference in Candle; nobody ever waits here, since
-    // a worker runs one batch at a time.
+    // Candle shares an operation by reference. A worker runs one batch at a time, so the lock
+    // is always free.
     arena: Mutex<Arena>,
     pool: Option<Arc<ThreadPool>>,
 }
 
 impl NetworkOp {
-    /// Memory for batches of up to `batch`.
+    /// Takes memory for batches of up to `batch` samples.
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
@@ -142,13 +142,14 @@ impl CustomOp1 for NetworkOp {
     }
 }
 
-/// Answers every sample with one row of probabilities.
+/// A stand-in for a network, which answers every sample with one row of probabilities. With it
+/// a run measures the system itself, and the combination can be checked.
 pub struct FakePredictor {
     row: Vec<f32>,
 }
 
 impl FakePredictor {
-    /// A stand-in for member number `member` of an ensemble of `classes`.
+    /// Creates the stand-in for member number `member` of an ensemble of `classes`.
     pub fn new(member: usize, classes: usize) -> Self {
         FakePredictor {
             row: constant_row(member, classes),
@@ -156,7 +157,7 @@ impl FakePredictor {
     }
 }
 
-/// The probabilities that a fake member gives: half on its own class, the rest even.
+/// Returns the answer of a stand-in for `member`: half on a class of its own, the rest even.
 pub fn constant_row(member: usize, classes: usize) -> Vec<f32> {
     let mut row = vec![0.5 / classes as f32; classes];
     row[member % classes] += 0.5;

@@ -1,5 +1,5 @@
-//! The same graphs by plain Candle operations, one a node: what lowered networks
-//! are tested against, and what the training program differentiates.
+//! Runs graphs by plain Candle operations, one for each node. Lowered networks are tested
+//! against it, and the training program differentiates it.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use candle_core::{D, Device, Result, Tensor};
 
 use crate::network::{Conv2d, Graph, Node, Op, Pool, Weights};
 
-/// Where a run finds its weights, and what it does at a batch norm.
+/// The parameters of a run, and its batch normalisation.
 pub trait ParameterSource {
-    /// The parameter `name`, in its shape.
+    /// Returns the parameter `name` in its shape.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no parameter of that name.
     fn parameter(&self, name: &str) -> Result<Tensor>;
 
-    /// Normalises `x` (`[batch, channels, height, width]`) at the node `name`.
+    /// Returns the batch norm of `x` (`[batch, channels, height, width]`) at the node `name`.
     ///
     /// # Errors
     /// A tensor operation fails.
@@ -27,7 +27,7 @@ pub trait ParameterSource {
     }
 }
 
-/// `x · scale + shift`, one of each a channel.
+/// Returns `x · scale + shift`, with one scale and one shift for each channel.
 ///
 /// # Errors
 /// The shapes do not fit.
@@ -38,14 +38,14 @@ pub fn per_channel(x: &Tensor, scale: &Tensor, shift: &Tensor) -> Result<Tensor>
     x.broadcast_mul(&scale)?.broadcast_add(&shift)
 }
 
-/// Fixed weights: the inference form.
+/// Fixed weights, with batch norms in the inference form.
 pub struct Fixed<'a> {
     shapes: BTreeMap<String, Vec<usize>>,
     weights: &'a Weights,
 }
 
 impl<'a> Fixed<'a> {
-    /// The weights of `graph`.
+    /// Creates the source of the weights of `graph`.
     pub fn new(graph: &Graph, weights: &'a Weights) -> Self {
         let parameters = graph.parameters().into_iter();
         Fixed {
@@ -63,7 +63,7 @@ impl ParameterSource for Fixed<'_> {
     }
 }
 
-/// Runs `graph` on `samples` (`[batch, values]`), answers `[batch, values]`.
+/// Runs `graph` on `samples` (`[batch, values]`), and returns answers as `[batch, values]`.
 ///
 /// # Errors
 /// A tensor operation fails.
@@ -129,8 +129,8 @@ fn pad(x: &Tensor, height: usize, width: usize) -> Result<Tensor> {
         .pad_with_zeros(3, width, width)
 }
 
-/// Candle's average counts the padding; where it must not, the mean of ones says how
-/// much of each window lies inside.
+/// Candle's average counts the padding. If it must not, the mean of ones is the share of each
+/// window that lies inside.
 fn average_pool(pool: Pool, x: &Tensor) -> Result<Tensor> {
     let mean = |x: &Tensor| {
         pad(x, pool.padding, pool.padding)?.avg_pool2d_with_stride(pool.kernel, pool.stride)
@@ -142,7 +142,7 @@ fn average_pool(pool: Pool, x: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// Means of `to` windows along one dimension.
+/// Returns the means of `to` windows along one dimension.
 fn adaptive(x: &Tensor, dim: usize, to: usize) -> Result<Tensor> {
     let from = x.dim(dim)?;
     let means = (0..to).map(|i| {
@@ -152,7 +152,7 @@ fn adaptive(x: &Tensor, dim: usize, to: usize) -> Result<Tensor> {
     Tensor::cat(&means.collect::<Result<Vec<_>>>()?, dim)
 }
 
-/// Candle's max pool knows no padding; a border below every value stands in.
+/// Candle's max pool has no padding; a border below every value replaces it.
 fn max_pool(pool: Pool, x: &Tensor) -> Result<Tensor> {
     let mut x = x.clone();
     if pool.padding > 0 {

@@ -1,10 +1,10 @@
-//! Rows of float32 in host tensors: made, written, read in place.
+//! Rows of float32 in tensors of host memory: creates, writes and reads them in place.
 
 use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Storage, Tensor};
 
 use super::error::ComputeError;
 
-/// A zeroed tensor of `rows × columns` in host memory.
+/// Creates a tensor of `rows × columns` zeros in host memory.
 ///
 /// # Errors
 /// [`ComputeError::OutOfMemory`].
@@ -13,7 +13,7 @@ pub fn host_rows(rows: usize, columns: usize) -> Result<Tensor, ComputeError> {
     Ok(Tensor::from_vec(values, (rows, columns), &Device::Cpu)?)
 }
 
-/// Lets `fill` write the rows of a host tensor.
+/// Calls `fill` with the values of a host tensor, to write.
 ///
 /// # Errors
 /// The tensor is not a contiguous float32 tensor in host memory.
@@ -21,7 +21,7 @@ pub fn write_rows(tensor: &Tensor, fill: impl Fn(&mut [f32])) -> Result<(), Comp
     Ok(tensor.inplace_op1(&Fill(fill))?)
 }
 
-/// Lets `look` read the rows of a host tensor.
+/// Calls `look` with the values of a host tensor, and returns its result.
 ///
 /// # Errors
 /// The tensor is not a contiguous float32 tensor in host memory.
@@ -36,7 +36,7 @@ pub fn read_rows<R>(tensor: &Tensor, look: impl FnOnce(&[f32]) -> R) -> Result<R
     }
 }
 
-/// The floats of a contiguous layout.
+/// Returns the values of a contiguous layout.
 pub(super) fn contiguous<'a>(values: &'a [f32], layout: &Layout) -> candle_core::Result<&'a [f32]> {
     match layout.contiguous_offsets() {
         Some((start, end)) => Ok(&values[start..end]),
@@ -46,7 +46,7 @@ pub(super) fn contiguous<'a>(values: &'a [f32], layout: &Layout) -> candle_core:
     }
 }
 
-/// The floats of a contiguous layout, to write.
+/// Returns the values of a contiguous layout, to write.
 pub(super) fn contiguous_mut<'a>(
     storage: &'a mut CpuStorage,
     layout: &Layout,
@@ -75,7 +75,7 @@ impl<F: Fn(&mut [f32])> InplaceOp1 for Fill<F> {
     }
 }
 
-/// Zeros, or an error instead of an abort where memory runs out.
+/// Returns zeros, or an error instead of an abort if memory runs out.
 pub(super) fn zeroed(floats: usize) -> Result<Vec<f32>, ComputeError> {
     let mut values = Vec::new();
     values

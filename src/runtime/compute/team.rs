@@ -1,17 +1,17 @@
 //! Threads that run the phases of a network together.
 //!
 //! Each thread goes through all phases in order. It takes tasks of a phase while there are
-//! any, then waits for those that others still run. Nobody waits for a thread that has
-//! not begun, so a thread that the system keeps away delays a batch by one task at most,
-//! and two batches on one pool cannot wait for each other.
+//! any, then waits for those that other threads still run. No thread waits for one that has
+//! not begun, so a thread that the system suspends delays a batch by one task at most, and two
+//! batches on one pool cannot wait for each other.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// How far the threads are.
+/// The progress of the threads, and the barrier between phases.
 #[derive(Debug, Default)]
 pub(super) struct PhaseBarrier {
     phases: Vec<PhaseCounters>,
-    /// Set by a thread that panics, so that nobody waits for what it leaves.
+    /// Set by a thread that panics, so that no thread waits for its tasks.
     broken: AtomicBool,
 }
 
@@ -21,7 +21,7 @@ struct PhaseCounters {
     done: AtomicUsize,
 }
 
-/// Rounds of spinning before others are let run.
+/// Rounds of spinning before a waiting thread yields to others.
 const SPINS: usize = 2_000;
 
 impl PhaseBarrier {
@@ -37,8 +37,8 @@ impl PhaseBarrier {
         *self.broken.get_mut() = false;
     }
 
-    /// Runs what is left of phase `phase`'s `tasks`, and returns once all are done; false
-    /// where another thread panicked.
+    /// Runs tasks of phase `phase` until none of its `tasks` is left, and returns once all are
+    /// done. Returns `false` if another thread panicked.
     pub(super) fn run(&self, phase: usize, tasks: usize, mut task: impl FnMut(usize)) -> bool {
         let counters = &self.phases[phase];
         let alarm = PanicAlarm(&self.broken);
@@ -71,7 +71,7 @@ impl PhaseBarrier {
     }
 }
 
-/// Tells the others when its thread panics.
+/// Notifies the other threads when its thread panics.
 struct PanicAlarm<'a>(&'a AtomicBool);
 
 impl Drop for PanicAlarm<'_> {
@@ -90,7 +90,7 @@ mod tests {
     use super::PhaseBarrier;
     use crate::lock::lock;
 
-    /// What `run` gives on each of `threads` threads; none where it panics.
+    /// Returns the result of `run` on each of `threads` threads, `None` if it panics.
     fn together(threads: usize, run: impl Fn() -> bool + Sync) -> Vec<Option<bool>> {
         thread::scope(|scope| {
             let each = (0..threads)

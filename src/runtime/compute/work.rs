@@ -1,12 +1,12 @@
-//! What a network's fused operations cost, for device laws.
+//! The work of a network's fused operations, for the laws of devices.
 
 use crate::device::simulated::OpWork;
 use crate::network::Graph;
 
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 
-/// The work of each fused operation of `graph`, in order. Operations that move
-/// nothing on a device (a concatenation or a flattening found in place) are left out.
+/// Returns the work of each fused operation of `graph`, in order. Operations that move nothing
+/// on a device, such as a concatenation in place, are left out.
 pub fn work(graph: &Graph) -> Vec<OpWork> {
     let steps = fuse(graph);
     let steps = steps.iter().filter(|step| occupies_device(step.kernel));
@@ -31,8 +31,8 @@ fn step_work(graph: &Graph, step: &FusedStep) -> OpWork {
     }
 }
 
-/// How many times more its result would be read and written, were the batch norm, the
-/// sum and the activation that are part of the step layers of their own.
+/// Returns how many times more the result would be read and written if the step's batch norm,
+/// sum and activation were layers of their own.
 fn unfused_passes(step: &FusedStep) -> usize {
     let norm = step.norm.is_some() && step.weights.is_some();
     let sum = step.residual.is_some() && step.kernel != StepKernel::Copy;
@@ -47,7 +47,7 @@ fn elements(graph: &Graph, value: ValueId) -> usize {
     }
 }
 
-/// FLOPs of the node whose kernel runs, and of what was fused into it.
+/// Returns the FLOPs of the node whose kernel runs, and of the operations fused into it.
 fn flops(graph: &Graph, step: &FusedStep) -> u64 {
     let main = step.weights.or(step.norm).unwrap_or(step.output - 1);
     let fused = u64::from(step.activation.is_some()) + u64::from(step.residual.is_some());

@@ -1,9 +1,12 @@
-//! The lowering for GPUs, run step by step in host memory, without any GPU.
+//! Runs the lowering for GPUs step by step in host memory, without any GPU.
 //!
-//! Slow and simple: it says what a GPU's kernels have to compute from a plan, its arena
-//! and its weights as they are laid out, so that all of these are tested wherever the
-//! tests run. Values are rounded to the plan's precision where a GPU stores them, and
-//! memory that was never written is NaN.
+//! Slow and simple, it specifies the results of a GPU's kernels for a plan, its arena and its
+//! weights as they are laid out, so that all of these are tested on machines without a GPU.
+//! Values are rounded to the plan's precision where a GPU stores them, and memory that was
+//! never written is NaN.
+//!
+//! Only tests use it (`tests/engine/compute.rs`, `tests/cuda`). It stays here, since elsewhere
+//! the plan, the layouts and all that they are made of would have to be public.
 
 use half::{bf16, f16};
 
@@ -15,7 +18,7 @@ use super::layout::{StepArrays, WeightLayout};
 use super::plan::{GpuOp, GpuPlan, GpuStep};
 use super::program::Precision;
 
-/// See the module's text.
+/// A network lowered for a GPU, run in host memory.
 #[derive(Clone, Debug)]
 pub struct Emulated {
     plan: GpuPlan,
@@ -43,7 +46,7 @@ impl Emulated {
         }
     }
 
-    /// Answers `samples`, `[rows, inputs]`, as `[rows, outputs]`.
+    /// Returns the answers of `samples` (`[rows, inputs]`), as `[rows, outputs]`.
     pub fn answer(&self, samples: &[f32]) -> Vec<f32> {
         let rows = samples.len() / self.plan.inputs.max(1);
         let slots = self.plan.slots.iter();
@@ -86,7 +89,7 @@ impl Emulated {
         arena.write(&step.output, &made);
     }
 
-    /// One value of a step, before its ends.
+    /// Returns one value of a step, before bias, sum and activation.
     fn value(
         &self,
         step: &GpuStep,
@@ -162,7 +165,7 @@ impl Emulated {
         sum
     }
 
-    /// Scale, bias, sum, activation, rounding.
+    /// Applies scale, bias, sum and activation, and rounds.
     fn finish(
         &self,
         step: &GpuStep,
@@ -196,7 +199,7 @@ impl Emulated {
         arena.write(&step.output, &made);
     }
 
-    /// The answer, channels slowest.
+    /// Writes the answer, channels slowest.
     fn leave(&self, step: &GpuStep, arena: &mut EmulatedArena) {
         let view = step.input;
         let made = arena.each_output(&view, |at| {
@@ -219,7 +222,7 @@ impl Emulated {
         }
     }
 
-    /// Value number `index` of the array that begins at byte `first`.
+    /// Returns value number `index` of the array that begins at byte `first`.
     fn number(&self, first: usize, index: usize, precision: Precision) -> f32 {
         let bytes = &self.weights[first + index * precision.bytes()..];
         match (precision, bytes) {
@@ -241,7 +244,7 @@ impl Emulated {
     }
 }
 
-/// Which value of a batch's image.
+/// The position of a value in a batch of images.
 #[derive(Clone, Copy)]
 struct ValueIndex {
     row: usize,
@@ -263,7 +266,7 @@ impl EmulatedArena {
         self.buffer(view)[pixel * view.pitch + view.first + channel]
     }
 
-    /// What `make` gives for every value of a view, pixel after pixel.
+    /// Returns the result of `make` for every value of a view, pixel after pixel.
     fn each_output(&self, view: &TensorView, make: impl Fn(ValueIndex) -> f32) -> Vec<f32> {
         let (channels, pixels) = (view.channels, view.pixels());
         let all = 0..self.rows * pixels * channels;
@@ -287,7 +290,7 @@ impl EmulatedArena {
     }
 }
 
-/// What lies under a pool's window, inside of the image.
+/// Iterates over the values under a pool's window, inside the image.
 fn pooled(
     arena: &EmulatedArena,
     input: &TensorView,

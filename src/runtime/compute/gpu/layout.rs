@@ -1,5 +1,5 @@
-//! Where weights and lanes lie in a GPU's memory: weights folded and laid out as the steps
-//! read them, in one block of bytes; a lane in one allocation.
+//! The layout of weights and lanes in a GPU's memory: weights folded and in the order in which
+//! steps read them, in one block of bytes; a lane in one allocation.
 
 use std::ops::Range;
 
@@ -11,23 +11,23 @@ use crate::network::{Conv2d, Graph, Weights};
 use super::plan::{GpuOp, GpuPlan, GpuStep};
 use super::program::Precision;
 
-/// Every array begins at a multiple of this many bytes, as the driver's own allocations.
+/// Every array begins at a multiple of this many bytes, as the driver's allocations do.
 pub(in crate::compute) const ALIGNMENT: usize = 256;
 
-/// Where one step's arrays begin, in bytes.
+/// The first bytes of one step's arrays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::compute) struct StepArrays {
     /// Filters, in the plan's precision: dense as `[out][kernel][in]`, grouped and
     /// depthwise as `[kernel][in of a group][out]`.
     pub filters: Option<usize>,
-    /// A factor an output channel, float32, for steps without filters.
+    /// A factor for each output channel in float32, for steps without filters.
     pub scale: Option<usize>,
     /// Bias as float32, and as the plan's precision.
     pub bias: Option<usize>,
     pub narrow_bias: Option<usize>,
 }
 
-/// Where all arrays lie, and how many bytes they take.
+/// The arrays of all steps, and the bytes of all.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct WeightLayout {
     pub steps: Vec<StepArrays>,
@@ -62,7 +62,7 @@ impl WeightLayout {
         WeightLayout { steps, bytes }
     }
 
-    /// The bytes of all arrays.
+    /// Returns the bytes of all arrays, filled with `weights`.
     pub(crate) fn fill(&self, graph: &Graph, weights: &Weights, plan: &GpuPlan) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes];
         for (step, arrays) in plan.steps.iter().zip(&self.steps) {
@@ -81,7 +81,8 @@ fn has_bias(graph: &Graph, step: &GpuStep) -> bool {
     node.is_some_and(|n| graph.parameters().iter().any(|p| p.name == name(n)))
 }
 
-/// Values of a step's filters, padded channels among them.
+/// Returns the number of values of a step's filters with those of padded channels, or `None`
+/// if it has no filters.
 fn filter_values(step: &GpuStep) -> Option<usize> {
     let of = |conv: Conv2d, inputs: usize| conv.channels * conv.kernel.area() * inputs;
     match step.op {
@@ -132,8 +133,8 @@ fn fill_step(
     }
 }
 
-/// Filters `[out][in][kernel]` as the step reads them, each output channel's times its
-/// factor.
+/// Returns filters `[out][in][kernel]` in the order in which the step reads them, each output
+/// channel's times its factor.
 fn laid_out(step: &GpuStep, raw: &[f32], factors: Option<&[f32]>) -> Vec<f32> {
     let (conv, grouped) = match step.op {
         GpuOp::Dense(conv) => (conv, false),
@@ -160,7 +161,7 @@ fn laid_out(step: &GpuStep, raw: &[f32], factors: Option<&[f32]>) -> Vec<f32> {
     all
 }
 
-/// Values as bytes of `precision`, rounded to nearest.
+/// Writes values as bytes of `precision`, rounded to nearest.
 pub(in crate::compute) fn write(to: &mut [u8], values: &[f32], precision: Precision) {
     let each = precision.bytes();
     for (to, &value) in to.chunks_exact_mut(each).zip(values) {
@@ -172,7 +173,7 @@ pub(in crate::compute) fn write(to: &mut [u8], values: &[f32], precision: Precis
     }
 }
 
-/// Ranges of bytes, each aligned as the driver's own allocations.
+/// The ranges of a lane's memory in bytes, each aligned as the driver's allocations are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::compute) struct LaneLayout {
     /// Addresses of the samples, one a row.
@@ -180,13 +181,13 @@ pub(in crate::compute) struct LaneLayout {
     pub entry: Range<usize>,
     pub slots: Vec<Range<usize>>,
     pub answers: Range<usize>,
-    /// For algorithms that need some, one step after the other.
+    /// Workspace for algorithms that need some, used by one step after the other.
     pub workspace: Range<usize>,
     pub bytes: usize,
 }
 
 impl LaneLayout {
-    /// For batches of up to `rows`.
+    /// Lays out a lane for batches of up to `rows`.
     pub(crate) fn new(plan: &GpuPlan, rows: usize) -> Self {
         let mut end = 0;
         let mut take = |bytes: usize| {
@@ -206,8 +207,8 @@ impl LaneLayout {
     }
 }
 
-/// Bytes of workspace for a lane of `rows` rows: what windows take, where some algorithm
-/// gathers them, and room for matrix products beside; within reason.
+/// Returns the bytes of workspace for a lane of `rows` rows: the gathered windows of its
+/// largest convolution and 4 MiB for matrix products, at most 64 MiB.
 fn workspace(plan: &GpuPlan, rows: usize) -> usize {
     let windows = rows * plan.windows * plan.precision.bytes();
     (windows + (4 << 20)).min(64 << 20)

@@ -1,4 +1,4 @@
-//! The one door to what lowers networks for GPUs: builds without it say so.
+//! Lowers networks for GPUs; builds without support for GPUs say so.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::program::{Precision, Program};
 /// Lowers `graph` for `gpu` and copies its weights there.
 ///
 /// # Errors
-/// The GPU cannot hold the weights, or refuses; this build knows no GPUs.
+/// The GPU cannot hold the weights, or refuses.
 #[cfg(feature = "cuda")]
 pub fn lower(
     gpu: &Arc<dyn Gpu>,
@@ -25,7 +25,7 @@ pub fn lower(
 /// Lowers `graph` for `gpu` and copies its weights there.
 ///
 /// # Errors
-/// This build knows no GPUs.
+/// This build has no support for GPUs.
 #[cfg(not(feature = "cuda"))]
 pub fn lower(
     _: &Arc<dyn Gpu>,

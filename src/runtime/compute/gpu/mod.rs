@@ -1,4 +1,4 @@
-//! Networks on GPUs: the precision they run in, and what serving asks of a lowered one.
+//! Networks on GPUs: their plan, their layout in memory, and the interface for serving.
 
 mod emulated;
 mod layout;

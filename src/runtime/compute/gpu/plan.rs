@@ -1,9 +1,8 @@
-//! A graph as the steps that a GPU runs: fused, each operand placed in an arena.
+//! The plan of a network for a GPU: fused steps, with each operand placed in an arena.
 //!
-//! The fusion and the places of values are those of the processor's plan
-//! (`compute::fuse`, `compute::buffers`): channels-last, concatenations written in place.
-//! What differs is that every step runs the whole batch, that samples enter by a step of
-//! their own, and that the answer leaves as float32.
+//! Fusion and places of values are those of the processor's plan (`compute::fuse`,
+//! `compute::buffers`): channels-last, with concatenations in place. Here every step runs the
+//! whole batch, samples enter by a step of their own, and the answer leaves as float32.
 
 use crate::compute::buffers::{Slots, TensorView, ValueBuffers, ValuePlace};
 use crate::compute::fuse::{FusedStep, StepKernel, ValueId, fuse};
@@ -12,7 +11,7 @@ use crate::network::{Activation, Conv2d, Graph, Pool, Shape};
 
 use super::program::Precision;
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::compute) enum GpuOp {
     /// Samples of float32, channels-first, into channels-last; channels up to `padded`
@@ -21,11 +20,11 @@ pub(in crate::compute) enum GpuOp {
         channels: usize,
         padded: usize,
     },
-    /// A convolution that sees all channels, or a fully connected layer (1×1).
+    /// A convolution over all channels, or a fully connected layer (1×1).
     Dense(Conv2d),
-    /// Each channel by itself.
+    /// A convolution of each channel by itself.
     Depthwise(Conv2d),
-    /// Channels in groups.
+    /// A convolution in groups of channels.
     Grouped(Conv2d),
     /// Scale, shift, sum, activation, or a copy.
     Pointwise,
@@ -43,7 +42,7 @@ pub(in crate::compute) enum GpuOp {
     Answer,
 }
 
-/// One step. A step that writes the answer has its input's view as output.
+/// A step. The output of a step that writes the answer is its input's view.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::compute) struct GpuStep {
     pub op: GpuOp,
@@ -51,19 +50,19 @@ pub(in crate::compute) struct GpuStep {
     pub residual: Option<TensorView>,
     pub output: TensorView,
     pub activation: Option<Activation>,
-    /// The fused step whose weights it uses, if it uses any.
+    /// The fused step whose weights it uses, or `None` if it uses none.
     pub weights: Option<FusedStep>,
 }
 
-/// All steps of one network, for any batch.
+/// The steps of one network, for batches of any size.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct GpuPlan {
     pub steps: Vec<GpuStep>,
-    /// Values a row of each slot of the arena.
+    /// Values of a row of each slot of the arena.
     pub slots: Vec<usize>,
-    /// Values a row of the buffer that samples enter by, where it is not a slot.
+    /// Values of a row of the buffer that samples enter by; 0 if that is a slot.
     pub entry: usize,
-    /// Values a row of the largest matrix of windows that a convolution may gather.
+    /// Values of a row of the largest matrix of windows that a convolution may gather.
     pub windows: usize,
     pub precision: Precision,
     /// Floats of a sample and of an answer.
@@ -71,7 +70,7 @@ pub(in crate::compute) struct GpuPlan {
     pub outputs: usize,
 }
 
-/// The buffer that samples enter by: padded channels lie nowhere else.
+/// The buffer that samples enter by, the only one with padded channels.
 pub(in crate::compute) const ENTRY: ValuePlace = ValuePlace::Shared;
 
 impl GpuPlan {
@@ -100,7 +99,7 @@ impl GpuPlan {
     }
 }
 
-/// Values a row of a convolution's windows, one after another.
+/// Returns the values of a row of a convolution's windows, one after another.
 fn windows(step: &GpuStep) -> usize {
     match step.op {
         GpuOp::Dense(conv) if conv.kernel.area() > 1 || conv.stride > 1 => {
@@ -110,7 +109,7 @@ fn windows(step: &GpuStep) -> usize {
     }
 }
 
-/// Where values lie, the entry's padding considered.
+/// The places of values, with the padding of the entry.
 struct Places<'a> {
     buffers: &'a ValueBuffers,
     slots: &'a Slots,
@@ -146,8 +145,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Channels that the samples' are padded to, where only convolutions that see all of
-/// them read them: tensor cores take 16 bytes at a time.
+/// Returns the number of channels that samples are padded to, since tensor cores take 16 bytes
+/// at a time; `None` if others than dense convolutions read them, or no padding is needed.
 fn entry_padding(graph: &Graph, steps: &[FusedStep], precision: Precision) -> Option<usize> {
     let Shape::Image { channels, .. } = graph.input() else {
         return None;
@@ -167,7 +166,7 @@ fn lower(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
         return concat(step, places);
     }
     let input = match step.kernel {
-        // What the samples are is told by the step's number of channels.
+        // The step's number of channels describes the samples.
         StepKernel::Enter => places.view(step.output),
         _ => places.view(step.inputs[0]),
     };
@@ -215,7 +214,7 @@ fn convolution(conv: Conv2d, input: TensorView) -> GpuOp {
     }
 }
 
-/// Copies the inputs of a concatenation that do not lie in its place already.
+/// Returns copies of the inputs of a concatenation that do not lie in its place already.
 fn concat(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
     let whole = places.view(step.output);
     let mut first = whole.first;
@@ -242,7 +241,7 @@ fn concat(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
     copies
 }
 
-/// Lets the answer leave: by the last softmax, or by a step more.
+/// Makes the last softmax write the answer, or adds a step that does.
 fn leave(steps: &mut Vec<GpuStep>, answer: TensorView) {
     match steps.last_mut() {
         Some(last) if last.op == GpuOp::Softmax && last.output == answer => {

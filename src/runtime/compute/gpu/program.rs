@@ -1,4 +1,4 @@
-//! A network lowered for a GPU, as serving uses it, and the numbers that it computes in.
+//! Networks lowered for a GPU, as serving uses them, and the numbers that they compute in.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,45 +10,45 @@ use thiserror::Error;
 use crate::compute::error::ComputeError;
 use crate::device::gpu::{DeviceSlice, Stream};
 
-/// A member's network on one GPU: its weights are there once, whatever the number of
-/// workers and lanes.
+/// A member's network on one GPU. Its weights are there once, whatever the number of workers
+/// and lanes.
 pub trait Program: Send + Sync {
-    /// A lane for batches of up to `rows`: its own stream, its own memory.
+    /// Creates a lane for batches of up to `rows`, with a stream and memory of its own.
     ///
     /// # Errors
-    /// The GPU cannot hold it.
+    /// The GPU has not enough memory.
     fn lane(&self, rows: usize) -> Result<Box<dyn LaneProgram>, ComputeError>;
 
-    /// Bytes of the weights on the GPU.
+    /// Returns the bytes of the weights on the GPU.
     fn weight_bytes(&self) -> u64;
 }
 
-/// One lane: runs one batch at a time, in the order of its stream.
+/// A lane, which runs one batch at a time, in the order of its stream.
 pub trait LaneProgram: Send {
-    /// The stream that batches run on.
+    /// Returns the stream that batches run on.
     fn stream(&self) -> &Arc<dyn Stream>;
 
-    /// Queues a batch of `rows` rows. `samples` are whole samples of float32 as the
-    /// network takes them, in order, read where they lie; rows beyond them (padding)
-    /// repeat the last one. The slices must live until the batch is done.
+    /// Queues a batch of `rows` rows. `samples` are whole samples of float32 in order, which
+    /// are read in place; rows beyond them (padding) repeat the last one. The slices must live
+    /// until the batch is done.
     ///
     /// # Errors
     /// The batch is larger than the lane, there is no sample, or the driver refuses.
     fn launch(&mut self, rows: usize, samples: &[DeviceSlice]) -> Result<(), ComputeError>;
 
-    /// Where the answers of the latest batch lie once it is done: `[rows, outputs]` of
-    /// float32.
+    /// Returns the memory that holds the answers of the latest batch once it is done:
+    /// `[rows, outputs]` of float32.
     fn answers(&self, rows: usize) -> DeviceSlice;
 }
 
-/// Numbers of weights and activations on a GPU. Sums are in float32 always.
+/// The numbers of weights and activations on a GPU. Sums are always in float32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// Float32, multiplied exactly.
     #[default]
     F32,
-    /// Float32 whose products are of numbers rounded to 10 bits of mantissa.
+    /// Float32, rounded to 10 bits of mantissa before multiplications.
     Tf32,
     /// 8 bits of exponent, 7 of mantissa.
     Bf16,
@@ -57,7 +57,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// All of them.
+    /// All precisions.
     pub const ALL: [Precision; 4] = [
         Precision::F32,
         Precision::Tf32,
@@ -65,7 +65,7 @@ impl Precision {
         Precision::F16,
     ];
 
-    /// As it is written.
+    /// Returns the name in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Precision::F32 => "f32",
@@ -75,7 +75,7 @@ impl Precision {
         }
     }
 
-    /// Bytes of a value.
+    /// Returns the bytes of a value.
     pub const fn bytes(self) -> usize {
         match self {
             Precision::F32 | Precision::Tf32 => 4,
@@ -101,7 +101,7 @@ impl FromStr for Precision {
     }
 }
 
-/// A text that names no [`Precision`].
+/// A text names no [`Precision`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected f32, tf32, bf16 or f16, found `{found}`")]
 pub struct PrecisionError {
