@@ -4,7 +4,7 @@
 //!
 //! This is the only crate with `unsafe`: in kernels, in CUDA, and where weights are mapped.
 
-#![warn(unreachable_pub)]
+#![warn(missing_docs, unreachable_pub)]
 
 pub mod compute;
 pub mod device;
