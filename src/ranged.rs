@@ -1,5 +1,5 @@
-//! Numbers and times that are within their ranges, whether they were typed, read from a
-//! file or came over a socket: a value that is outside cannot be made.
+//! Numbers and times that are checked wherever they come from: typed, read from a file or
+//! received over a socket. A value outside of its range cannot be made.
 
 use std::time::Duration;
 
@@ -13,11 +13,23 @@ use crate::words;
 pub struct OutOfRange {
     /// The range in words, with its unit.
     pub range: String,
+    /// The value, as it is shown.
     pub found: String,
 }
 
-/// How a value is shown in a message.
+/// A field whose value is outside of its range.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{field}: {why}")]
+pub struct FieldOutOfRange {
+    /// The field's name.
+    pub field: &'static str,
+    /// The range, and the value.
+    pub why: OutOfRange,
+}
+
+/// A value as messages show it.
 pub(crate) trait Shown {
+    /// Returns the text.
     fn shown(&self) -> String;
 }
 
@@ -39,10 +51,10 @@ impl Shown for Duration {
     }
 }
 
-/// Declares a type for the values from `least` to `most`. Reading one from bytes or text
-/// checks it as `new` does.
+/// Declares a type for the values from `least` to `most`. Deserialising one checks it as
+/// `new` does. `range` is how a message shows the two, for instance `"{} to {} times"`.
 macro_rules! ranged {
-    ($(#[$doc:meta])* $name:ident($inner:ty) = $least:expr, $most:expr, $unit:literal) => {
+    ($(#[$doc:meta])* $name:ident($inner:ty) = $least:expr, $most:expr, $range:literal) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
         pub struct $name($inner);
@@ -53,10 +65,10 @@ macro_rules! ranged {
             /// The greatest value allowed.
             pub const MOST: Self = $name($most);
 
-            /// The value, if it is in the range.
+            /// Takes a value that is in the range.
             ///
             /// # Errors
-            /// It is not; says the range.
+            /// The value is outside.
             pub fn new(value: $inner) -> Result<Self, $crate::ranged::OutOfRange> {
                 use $crate::ranged::Shown;
                 let (least, most): ($inner, $inner) = ($least, $most);
@@ -65,13 +77,13 @@ macro_rules! ranged {
                 }
                 let (least, most) = (least.shown(), most.shown());
                 Err($crate::ranged::OutOfRange {
-                    range: format!(concat!("{} to {}", $unit), least, most),
+                    range: format!($range, least, most),
                     found: value.shown(),
                 })
             }
 
-            /// The value of the range that is nearest to `value`; the least for what is
-            /// no number.
+            /// Returns the value of the range that is nearest to `value`, or the least for
+            /// NaN.
             pub fn nearest(value: $inner) -> Self {
                 match value {
                     above if above > $most => Self::MOST,
@@ -80,7 +92,7 @@ macro_rules! ranged {
                 }
             }
 
-            /// The value itself.
+            /// Returns the value.
             pub const fn get(self) -> $inner {
                 self.0
             }
@@ -101,8 +113,8 @@ macro_rules! ranged {
     };
 }
 
-/// Has a type that derives its reading and writing with `#[serde(remote = "Self")]`
-/// checked by its method `check` whenever one is read.
+/// Implements serde's traits for a type that derives them with `#[serde(remote = "Self")]`,
+/// so that its method `check` is called whenever one is deserialised.
 macro_rules! checked_when_read {
     ($name:ident) => {
         impl serde::Serialize for $name {
@@ -123,16 +135,22 @@ macro_rules! checked_when_read {
 
 pub(crate) use {checked_when_read, ranged};
 
-/// What rules of a type come to: what was expected and what was found.
+/// Checks that a field's value is from `least` to `most`.
+///
+/// # Errors
+/// The value is outside.
 pub(crate) fn within<T: PartialOrd + Shown>(
-    name: &str,
+    field: &'static str,
     value: T,
     least: T,
     most: T,
-) -> Result<(), String> {
+) -> Result<(), FieldOutOfRange> {
     if least <= value && value <= most {
         return Ok(());
     }
-    let (least, most, found) = (least.shown(), most.shown(), value.shown());
-    Err(format!("{name}: expected {least} to {most}, found {found}"))
+    let why = OutOfRange {
+        range: format!("{} to {}", least.shown(), most.shown()),
+        found: value.shown(),
+    };
+    Err(FieldOutOfRange { field, why })
 }

@@ -1,25 +1,30 @@
-//! The difference of two matrices: workers kept, started, stopped, changed.
+//! The difference of two matrices: workers that are kept, started, stopped or replaced.
 
 use crate::ensemble::BatchSize;
 use serde::{Deserialize, Serialize};
 
 use super::matrix::{Cell, Matrix};
 
-/// What happens at one entry.
+/// The change of the worker at one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkerChange {
+    /// The worker stays.
     Keep(BatchSize),
+    /// A worker is built.
     Start(BatchSize),
+    /// The worker is removed.
     Stop(BatchSize),
-    /// Another batch size: a new worker replaces the old one.
+    /// A worker with another batch size replaces it.
     Resize {
+        /// Its batch size.
         from: BatchSize,
+        /// The batch size of the new worker.
         to: BatchSize,
     },
 }
 
 impl WorkerChange {
-    /// The batch size of the worker that must be made.
+    /// Returns the batch size of the worker to build, if there is one.
     pub fn starts(self) -> Option<BatchSize> {
         match self {
             WorkerChange::Start(size) | WorkerChange::Resize { to: size, .. } => Some(size),
@@ -27,7 +32,7 @@ impl WorkerChange {
         }
     }
 
-    /// The batch size of the worker that must go.
+    /// Returns the batch size of the worker to remove, if there is one.
     pub fn stops(self) -> Option<BatchSize> {
         match self {
             WorkerChange::Stop(size) | WorkerChange::Resize { from: size, .. } => Some(size),
@@ -36,21 +41,24 @@ impl WorkerChange {
     }
 }
 
-/// A change with its place.
+/// The change at one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryChange {
+    /// The entry.
     pub cell: Cell,
+    /// The change of its worker.
     pub change: WorkerChange,
 }
 
-/// All that differs between two matrices of one frame, and what is kept.
+/// The difference of two matrices of one frame, with the workers that are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
+    /// The entries that have a worker in either matrix, device by device.
     pub entries: Vec<EntryChange>,
 }
 
 impl Difference {
-    /// From `old` to `new`; entries empty in both are left out.
+    /// Returns the difference from `old` to `new`.
     pub fn between(old: &Matrix, new: &Matrix) -> Self {
         let entries = old
             .cells()
@@ -73,7 +81,7 @@ impl Difference {
         self.changed().next().is_none()
     }
 
-    /// The entries that do change.
+    /// Iterates over the entries that change.
     pub fn changed(&self) -> impl Iterator<Item = &EntryChange> {
         self.entries
             .iter()

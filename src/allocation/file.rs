@@ -21,51 +21,78 @@ use crate::words;
 
 use super::matrix::{Frame, InvalidMatrix, Matrix};
 
-/// What a file of a whole setup has beside the matrix (`session::SetupFile`).
+/// The fields of a file of a whole setup beside the matrix (`session::SetupFile`).
 const SETUP_FIELDS: [&str; 3] = ["policy", "combination", "segment_size"];
 
-/// A field of a whole setup is no slip of the pen.
-fn explained(message: &str) -> String {
-    let unknown = |field: &&&str| message.contains(&format!("unknown field `{field}`"));
-    match SETUP_FIELDS.iter().find(unknown) {
-        Some(field) => format!(
-            "`{field}`: expected a matrix alone, found a whole setup: open it in the console, \
-             or leave out {}",
-            SETUP_FIELDS.join(", ")
-        ),
-        None => message.to_owned(),
-    }
+/// Returns the message about a field that only whole setups have, if an error is about one.
+fn about_setup(error: &toml::de::Error, text: &str) -> Option<String> {
+    let name = text.get(error.span()?)?.trim_matches('"');
+    let field = SETUP_FIELDS.iter().find(|field| **field == name)?;
+    Some(format!(
+        "`{field}`: expected a matrix alone, found a whole setup: open it in the console, \
+         or leave out {}",
+        SETUP_FIELDS.join(", ")
+    ))
 }
 
-/// A matrix with what it belongs to.
+/// A matrix with the ensemble and devices that it is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MatrixFile {
+    /// The ensemble's name.
     pub ensemble: String,
+    /// The devices' names, one a row.
     pub devices: Vec<String>,
+    /// The members' names, one a column.
     pub members: Vec<String>,
+    /// The batch sizes, row by row; 0 for no worker.
     pub matrix: Vec<Vec<i64>>,
 }
 
-/// Why a file gives no matrix for this ensemble.
+/// Why a file has no matrix for an ensemble on its devices.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MatrixFileError {
+    /// The file is not one of a matrix.
     #[error("line {line}: {message}")]
-    Syntax { line: usize, message: String },
+    Syntax {
+        /// The line, from 1.
+        line: usize,
+        /// The parser's message, in plain words.
+        message: String,
+    },
+    /// The matrix is for another ensemble.
     #[error(
         "ensemble: expected `{expected}`, found `{found}`: this matrix is for another ensemble"
     )]
-    Ensemble { expected: String, found: String },
+    Ensemble {
+        /// The ensemble's name.
+        expected: String,
+        /// The name in the file.
+        found: String,
+    },
+    /// The matrix is for other members.
     #[error("members: expected [{expected}], found [{found}]")]
-    Members { expected: String, found: String },
+    Members {
+        /// The members' names.
+        expected: String,
+        /// The names in the file.
+        found: String,
+    },
+    /// The matrix is for other devices.
     #[error("devices: expected [{expected}], found [{found}]")]
-    Devices { expected: String, found: String },
+    Devices {
+        /// The devices' names.
+        expected: String,
+        /// The names in the file.
+        found: String,
+    },
+    /// The matrix breaks a rule.
     #[error("matrix: {0}")]
     Matrix(InvalidMatrix),
 }
 
 impl MatrixFileError {
-    /// What is wrong with `text`, with the line.
+    /// Converts an error of TOML's parser over `text`.
     pub(crate) fn of(error: &toml::de::Error, text: &str) -> Self {
         let offset = error.span().map_or(0, |s| s.start).min(text.len());
         let before = text.as_bytes()[..offset].iter();
@@ -77,7 +104,7 @@ impl MatrixFileError {
 }
 
 impl MatrixFile {
-    /// The file for `matrix` of the ensemble called `ensemble`.
+    /// Returns the file for `matrix` of the ensemble called `ensemble`.
     pub fn new(ensemble: &str, matrix: &Matrix) -> Self {
         let rows = matrix.rows();
         MatrixFile {
@@ -94,18 +121,20 @@ impl MatrixFile {
     /// Reads a file's text.
     ///
     /// # Errors
-    /// The line where it is not a matrix file.
+    /// The text is not one of a matrix file.
     pub fn parse(text: &str) -> Result<Self, MatrixFileError> {
         toml::from_str(text).map_err(|e| {
             let mut error = MatrixFileError::of(&e, text);
-            if let MatrixFileError::Syntax { message, .. } = &mut error {
-                *message = explained(message);
+            if let (MatrixFileError::Syntax { message, .. }, Some(why)) =
+                (&mut error, about_setup(&e, text))
+            {
+                *message = why;
             }
             error
         })
     }
 
-    /// The file's text: a line a row, so that it can be read and edited by hand.
+    /// Returns the file's text: a line a row, so that it can be read and edited by hand.
     pub fn to_text(&self) -> String {
         let list = |items: &[String]| {
             let quoted: Vec<String> = items
@@ -129,10 +158,10 @@ impl MatrixFile {
         text
     }
 
-    /// The matrix, if the file is about this ensemble and these devices.
+    /// Returns the matrix for this ensemble and these devices.
     ///
     /// # Errors
-    /// What belongs to something else, or the rule the matrix breaks.
+    /// The file is for another ensemble, members or devices, or the matrix breaks a rule.
     pub fn matrix_for(
         &self,
         ensemble: &str,

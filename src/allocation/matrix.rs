@@ -1,24 +1,27 @@
-//! The matrix and the rules it keeps.
+//! The matrix and its rules.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::device::Devices;
 use crate::ensemble::{BatchSize, BatchSizes, Ensemble};
 
-/// What a matrix is about: its rows, its columns and the batch sizes allowed.
+/// The frame of a matrix: its rows, its columns and the batch sizes that are allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
+    /// The devices' names, one a row.
     pub devices: Vec<String>,
+    /// The members' names, one a column.
     pub members: Vec<String>,
+    /// The batch sizes that entries may have.
     pub batch_sizes: BatchSizes,
 }
 
 impl Frame {
-    /// The frame of an ensemble on devices.
+    /// Returns the frame of an ensemble on devices.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Arc<Self> {
         Arc::new(Frame {
             devices: devices.names(),
@@ -28,15 +31,19 @@ impl Frame {
     }
 }
 
-/// One entry's place.
+/// The place of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
+    /// The row.
     pub device: usize,
+    /// The column.
     pub member: usize,
 }
 
-/// An allocation. Every member has a worker and every batch size is allowed: a
-/// matrix that breaks a rule cannot be made.
+/// An allocation: which member runs on which device, with which batch size.
+///
+/// Every member has a worker and every batch size is allowed: a matrix that breaks a rule
+/// cannot be made.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "MatrixRows", into = "MatrixRows")]
 pub struct Matrix {
@@ -44,7 +51,7 @@ pub struct Matrix {
     entries: Vec<Option<BatchSize>>,
 }
 
-/// A matrix as it is written; reading checks the rules.
+/// A matrix as it is serialised; deserialising checks the rules.
 #[derive(Serialize, Deserialize)]
 struct MatrixRows {
     frame: Arc<Frame>,
@@ -73,35 +80,50 @@ impl From<Matrix> for MatrixRows {
     }
 }
 
-/// Which rule a matrix would break.
+/// The rule that a matrix would break.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum InvalidMatrix {
+    /// It has other rows or columns than its frame.
     #[error("expected {devices} rows of {members} entries, found {found}")]
     Size {
+        /// The number of devices.
         devices: usize,
+        /// The number of members.
         members: usize,
+        /// The size that was found.
         found: String,
     },
+    /// A member has no worker.
     #[error("member `{member}` has no worker; every member needs one")]
-    NoWorker { member: String },
+    NoWorker {
+        /// The member's name.
+        member: String,
+    },
+    /// A batch size is not allowed.
     #[error(
         "`{device}` × `{member}`: batch size {found} is not allowed, expected 0 or one of {allowed}"
     )]
     BatchSize {
+        /// The device's name.
         device: String,
+        /// The member's name.
         member: String,
+        /// The number that was found.
         found: i64,
+        /// The batch sizes that are allowed.
         allowed: String,
     },
+    /// The frame has no device or no member.
     #[error("a matrix needs at least one device and one member")]
     Empty,
 }
 
 impl Matrix {
-    /// The matrix with these entries, row after row (a row a device); `None` is no worker.
+    /// Creates a matrix from its entries, row after row (a row a device); `None` is no
+    /// worker.
     ///
     /// # Errors
-    /// The rule that it breaks.
+    /// It breaks a rule.
     pub fn new(frame: Arc<Frame>, entries: Vec<Option<BatchSize>>) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (frame.devices.len(), frame.members.len());
         if devices == 0 || members == 0 {
@@ -119,10 +141,10 @@ impl Matrix {
         Ok(matrix)
     }
 
-    /// The matrix written as numbers, 0 for no worker.
+    /// Creates a matrix from rows of numbers, 0 for no worker.
     ///
     /// # Errors
-    /// The rule that it breaks.
+    /// It breaks a rule.
     pub fn from_rows(frame: Arc<Frame>, rows: &[Vec<i64>]) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (frame.devices.len(), frame.members.len());
         if rows.len() != devices || rows.iter().any(|r| r.len() != members) {
@@ -162,44 +184,44 @@ impl Matrix {
         Ok(())
     }
 
-    /// Its rows, columns and batch sizes.
+    /// Returns its frame.
     pub fn frame(&self) -> &Arc<Frame> {
         &self.frame
     }
 
-    /// The entry at `cell`.
+    /// Returns the entry at `cell`.
     pub fn get(&self, cell: Cell) -> Option<BatchSize> {
         self.entries[cell.device * self.frame.members.len() + cell.member]
     }
 
-    /// The same matrix with another entry at `cell`.
+    /// Returns the matrix with another entry at `cell`.
     ///
     /// # Errors
-    /// The rule that it would break.
+    /// It would break a rule.
     pub fn with(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
         let mut entries = self.entries.clone();
         entries[cell.device * self.frame.members.len() + cell.member] = entry;
         Matrix::new(Arc::clone(&self.frame), entries)
     }
 
-    /// Every place, device by device.
+    /// Iterates over every place, device by device.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
         let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
         (0..devices).flat_map(move |device| (0..members).map(move |member| Cell { device, member }))
     }
 
-    /// The non-zero entries: one worker each.
+    /// Iterates over the workers: the entries that are not empty.
     pub fn workers(&self) -> impl Iterator<Item = (Cell, BatchSize)> + '_ {
         self.cells()
             .filter_map(|cell| self.get(cell).map(|size| (cell, size)))
     }
 
-    /// One member's entries, device by device.
+    /// Iterates over a member's entries, device by device.
     pub fn column(&self, member: usize) -> impl Iterator<Item = (usize, Option<BatchSize>)> + '_ {
         (0..self.frame.devices.len()).map(move |device| (device, self.get(Cell { device, member })))
     }
 
-    /// The entries as numbers, a row a device, 0 for no worker.
+    /// Returns the entries as numbers, a row a device, 0 for no worker.
     pub fn rows(&self) -> Vec<Vec<usize>> {
         self.entries
             .chunks(self.frame.members.len())
@@ -207,8 +229,8 @@ impl Matrix {
             .collect()
     }
 
-    /// Every valid matrix that differs in exactly one entry (the paper's equation 2
-    /// counts them with the unchanged entry; without it there are B·D·M − F).
+    /// Returns every valid matrix that differs in exactly one entry. The paper's equation 2
+    /// counts them with the unchanged entry; without it there are B·D·M − F.
     pub fn neighbours(&self) -> Vec<Matrix> {
         let sizes = || self.frame.batch_sizes.iter().map(Some);
         self.cells()

@@ -1,4 +1,4 @@
-//! Memory: what the workers of a matrix and the sample pool book, and whether there is room.
+//! The memory that the workers of a matrix and the sample pool book, and whether they fit.
 
 use thiserror::Error;
 
@@ -8,8 +8,8 @@ use crate::ensemble::{BatchSize, Combination, Ensemble, Member, PolicyKind, Rule
 
 use super::matrix::{Cell, Matrix};
 
-/// What each member books on each device at each allowed batch size, and what the sample
-/// pool takes of the host's memory.
+/// The memory that each member books on each device at each allowed batch size, and that
+/// of the sample pool on the host.
 #[derive(Clone, Debug)]
 pub struct Footprints {
     members: Vec<MemberFootprint>,
@@ -20,37 +20,48 @@ pub struct Footprints {
 struct MemberFootprint {
     name: String,
     flops: u64,
-    /// A row a device.
+    /// Footprints by device and batch size.
     by_size: Vec<Vec<(BatchSize, Footprint)>>,
 }
 
-/// Something has no room in the memory it would take.
+/// A worker or the sample pool does not fit in memory.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DoesNotFit {
-    /// A worker on its device.
+    /// A worker does not fit on its device.
     #[error(
         "member `{member}` at batch size {batch} needs {} on `{device}`, where {} of {} are free",
         format_bytes(*.needed), format_bytes(*.free), format_bytes(*.capacity)
     )]
     Worker {
+        /// The member's name.
         member: String,
+        /// The device's name.
         device: String,
+        /// The batch size.
         batch: usize,
+        /// Bytes that the worker needs.
         needed: u64,
+        /// Bytes that are free.
         free: u64,
+        /// Bytes of the device's memory.
         capacity: u64,
     },
-    /// The sample pool in the host's memory.
+    /// The sample pool does not fit in the host's memory.
     #[error(
         "the sample pool needs {} of the host's memory, where {} are free",
         format_bytes(*.needed), format_bytes(*.free)
     )]
-    Pool { needed: u64, free: u64 },
+    Pool {
+        /// Bytes that the pool needs.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
 }
 
-/// Bytes of a worker's share of the sample pool in the memory of a device that has its
-/// own: under policies that copy ahead it holds several times the worker's batch, and
-/// the part of a request that is being copied.
+/// Returns the bytes of a worker's share of the sample pool in the memory of a device that
+/// has its own. Under policies that copy ahead it holds several times the worker's batch,
+/// and the part of a request that is being copied.
 fn pool_share(ensemble: &Ensemble, member: &Member, kind: &DeviceKind, size: BatchSize) -> u64 {
     if !kind.is_concurrent() {
         return 0;
@@ -60,7 +71,7 @@ fn pool_share(ensemble: &Ensemble, member: &Member, kind: &DeviceKind, size: Bat
 }
 
 impl Footprints {
-    /// Plans every member on every device at every allowed batch size.
+    /// Plans the memory of every member on every device at every allowed batch size.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
             let kernels = FootprintModel::new(&member.graph);
@@ -96,7 +107,7 @@ impl Footprints {
         }
     }
 
-    /// The same beside a pool of another size.
+    /// Returns the footprints beside a pool of another size.
     #[must_use]
     pub fn with_pool(self, pool: PoolSize) -> Self {
         Footprints {
@@ -105,15 +116,15 @@ impl Footprints {
         }
     }
 
-    /// What the sample pool takes, and of which memory space; `None` where the host's
-    /// memory is none of the devices', or is gone.
+    /// Returns the memory space of the sample pool and the bytes that it takes, or `None` if
+    /// no device uses the host's memory, or that is gone.
     pub fn pool(&self, devices: &Devices) -> Option<(SpaceId, u64)> {
         let host = devices.host_space()?;
         let gone = devices.spaces()[host.0].bytes == 0;
         (!gone).then_some((host, self.pool_bytes))
     }
 
-    /// A ledger for `devices` in which nothing but the sample pool is booked.
+    /// Returns a ledger for `devices` in which only the sample pool is booked.
     ///
     /// # Errors
     /// The host has no room for the pool.
@@ -129,7 +140,7 @@ impl Footprints {
         Ok(ledger)
     }
 
-    /// Bytes of a lone worker at `cell` with batches of `size`.
+    /// Returns the bytes of a lone worker at `cell` with batches of `size`.
     pub fn bytes(&self, cell: Cell, size: BatchSize) -> u64 {
         let f = self.footprint(cell, size);
         f.weight_bytes + f.activation_bytes
@@ -146,7 +157,7 @@ impl Footprints {
         found.map_or(never, |(_, f)| *f)
     }
 
-    /// What a worker at `cell` books.
+    /// Returns the booking of a worker at `cell`.
     pub fn booking(&self, cell: Cell, size: BatchSize) -> Booking {
         let f = self.footprint(cell, size);
         Booking {
@@ -161,7 +172,7 @@ impl Footprints {
     /// Books the sample pool and every worker of `matrix` in an empty ledger.
     ///
     /// # Errors
-    /// The pool, or the first worker without room.
+    /// The pool or a worker does not fit.
     pub fn book(&self, matrix: &Matrix, devices: &Devices) -> Result<Ledger, DoesNotFit> {
         let mut ledger = self.ledger(devices)?;
         for (cell, size) in matrix.workers() {
@@ -173,7 +184,7 @@ impl Footprints {
     /// Books one more worker.
     ///
     /// # Errors
-    /// It has no room; nothing is booked.
+    /// It does not fit; nothing is booked.
     pub fn book_one(
         &self,
         ledger: &mut Ledger,
@@ -197,9 +208,9 @@ impl Footprints {
 /// Bounds of the sample pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolBounds {
-    /// Samples it holds at most: the admission bound.
+    /// The most samples that it holds: the admission bound.
     pub samples: usize,
-    /// Bytes it may take at most, samples and answers under way together.
+    /// The most bytes that it may take, samples and answers under way together.
     pub bytes: u64,
 }
 
@@ -212,10 +223,10 @@ impl Default for PoolBounds {
     }
 }
 
-/// How many times its bound in bytes the pool may take where two segments need it.
+/// The factor by which the pool may exceed its bound in bytes if two segments need it.
 ///
-/// The bound is meant for many small samples; 256 large images in two sizes are no
-/// mistake (430 MB for 224×224 and 299×299), a gibibyte of them may well be.
+/// The bound is meant for many small samples. 256 large images in two sizes are no mistake
+/// (430 MB for 224×224 and 299×299), a gibibyte of them may well be.
 const STRETCH: u64 = 4;
 
 /// Two segments need more than the pool may take.
@@ -225,8 +236,11 @@ const STRETCH: u64 = 4;
     format_bytes(*.bytes)
 )]
 pub struct SegmentTooLarge {
+    /// Samples of a segment.
     pub segment: usize,
+    /// The most samples of a segment that would fit.
     pub most: usize,
+    /// Bytes that the pool may take.
     pub bytes: u64,
 }
 
@@ -239,8 +253,8 @@ pub struct PoolSize {
 }
 
 impl PoolSize {
-    /// As many extents as fit in `bounds`, or two where those need more bytes, up to four
-    /// times the bound.
+    /// Returns as many extents as fit in `bounds`, or two if those need more bytes, up to
+    /// four times the bound.
     ///
     /// # Errors
     /// Two segments need still more.
@@ -264,18 +278,18 @@ impl PoolSize {
         })
     }
 
-    /// How many extents.
+    /// Returns the number of extents.
     pub fn extents(self) -> usize {
         self.extents
     }
 
-    /// Bytes of host memory that it takes once every extent was used.
+    /// Returns the bytes of host memory that it takes once every extent was used.
     pub fn bytes(self) -> u64 {
         (self.extents * self.segment) as u64 * self.sample_bytes
     }
 }
 
-/// Bytes of a sample, as each distinct input wants it, and of its answer.
+/// Returns the bytes of a sample in all distinct inputs, and of its answer.
 fn sample_bytes(ensemble: &Ensemble) -> u64 {
     // The rule may change while serving: room for whichever takes most.
     let combination = ensemble.combination();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ranged::{checked_when_read, within};
+use crate::ranged::{FieldOutOfRange, checked_when_read, within};
 
 /// What must not get worse, and for how long it is watched. Each limit compares the time
 /// since with the time before; none does not matter.
@@ -31,7 +31,7 @@ impl Terms {
     ///
     /// # Errors
     /// Which part is wrong and what was expected.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), FieldOutOfRange> {
         let (least, most) = Self::LASTS;
         within("a probation's time", self.lasts, least, most)?;
         let limit = |name, found: Option<f64>, least, most| {

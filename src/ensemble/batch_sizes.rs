@@ -4,24 +4,25 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-/// Samples in one batch; never zero.
+/// A number of samples in one batch, never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BatchSize(NonZeroU32);
 
-/// More samples than this in one batch is taken for a mistake.
+/// The largest batch size: a larger number is taken for a mistake.
 const MAX_BATCH: u32 = 65_536;
 
 impl BatchSize {
-    /// A batch size, if `samples` is from 1 to 65 536.
+    /// Returns the batch size, or `None` unless `samples` is from 1 to 65 536.
     pub fn new(samples: u32) -> Option<Self> {
         NonZeroU32::new(samples)
             .filter(|n| n.get() <= MAX_BATCH)
             .map(BatchSize)
     }
 
-    /// The number of samples.
+    /// Returns the number of samples.
     pub const fn get(self) -> usize {
         self.0.get() as usize
     }
@@ -33,7 +34,18 @@ impl fmt::Display for BatchSize {
     }
 }
 
-/// The allowed sizes: at least one, increasing, without repeats.
+/// Numbers that are no batch sizes.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum BatchSizesError {
+    /// A size is 0 or too large.
+    #[error("expected batch sizes from 1 to {most}, found {0}", most = MAX_BATCH)]
+    OutOfRange(i64),
+    /// There is no size.
+    #[error("expected at least one batch size, found none")]
+    Empty,
+}
+
+/// The batch sizes that are allowed: at least one, increasing, without repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
 pub struct BatchSizes(Vec<BatchSize>);
@@ -45,45 +57,43 @@ impl From<BatchSizes> for Vec<i64> {
 }
 
 impl TryFrom<Vec<i64>> for BatchSizes {
-    type Error = String;
+    type Error = BatchSizesError;
 
-    fn try_from(sizes: Vec<i64>) -> Result<Self, String> {
+    fn try_from(sizes: Vec<i64>) -> Result<Self, BatchSizesError> {
         BatchSizes::new(&sizes)
     }
 }
 
 impl BatchSizes {
-    /// Sorts `sizes` and checks them.
+    /// Takes sizes in any order.
     ///
     /// # Errors
-    /// There is none, or one is 0 or too large; says what was expected.
-    pub fn new(sizes: &[i64]) -> Result<Self, String> {
+    /// There is none, or one is 0 or too large.
+    pub fn new(sizes: &[i64]) -> Result<Self, BatchSizesError> {
         let mut all = Vec::new();
         for &size in sizes {
             let valid = u32::try_from(size).ok().and_then(BatchSize::new);
-            all.push(valid.ok_or_else(|| {
-                format!("expected batch sizes from 1 to {MAX_BATCH}, found {size}")
-            })?);
+            all.push(valid.ok_or(BatchSizesError::OutOfRange(size))?);
         }
         all.sort_unstable();
         all.dedup();
         if all.is_empty() {
-            return Err("expected at least one batch size, found none".into());
+            return Err(BatchSizesError::Empty);
         }
         Ok(BatchSizes(all))
     }
 
-    /// All sizes, smallest first.
+    /// Iterates over the sizes, smallest first.
     pub fn iter(&self) -> impl Iterator<Item = BatchSize> + '_ {
         self.0.iter().copied()
     }
 
-    /// The smallest: worst-fit decreasing starts with it.
+    /// Returns the smallest size, with which worst-fit decreasing starts.
     pub fn smallest(&self) -> BatchSize {
         self.0[0]
     }
 
-    /// The largest.
+    /// Returns the largest size.
     pub fn largest(&self) -> BatchSize {
         self.0[self.0.len() - 1]
     }
@@ -93,14 +103,14 @@ impl BatchSizes {
         self.0.contains(&size)
     }
 
-    /// How many there are (the paper's B).
+    /// Returns the number of sizes (the paper's B).
     pub fn count(&self) -> usize {
         self.0.len()
     }
 }
 
 impl Default for BatchSizes {
-    /// The paper's: 8, 16, 32, 64, 128 (section III).
+    /// Returns the paper's sizes: 8, 16, 32, 64, 128 (section III).
     fn default() -> Self {
         BatchSizes(
             [8, 16, 32, 64, 128]

@@ -3,19 +3,26 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::ranged::OutOfRange;
 
 use super::logits::{AverageLogits, Temperature, Tempered};
 use super::member::{OutputKind, VoteWeight};
 use super::rule::{Average, CombinationRule, MajorityVote};
 
-/// The rules a manifest can name.
+/// A rule that a manifest can name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuleKind {
+    /// The mean of the probabilities.
     #[default]
     Average,
+    /// Their mean, weighted by the members' vote weights.
     WeightedAverage,
+    /// One vote a member, for its likeliest class.
     MajorityVote,
+    /// The softmax of the mean of the logits.
     AverageLogits,
 }
 
@@ -28,7 +35,7 @@ impl RuleKind {
         RuleKind::AverageLogits,
     ];
 
-    /// Its name in manifests and on the screen.
+    /// Returns its name in manifests and on the screen.
     pub fn name(self) -> &'static str {
         match self {
             RuleKind::Average => "average",
@@ -38,12 +45,12 @@ impl RuleKind {
         }
     }
 
-    /// Whether it means something for rows that are no probabilities.
+    /// Whether it can combine rows that are no probabilities.
     pub fn takes_values(self) -> bool {
         self != RuleKind::AverageLogits
     }
 
-    /// The rule for members with these vote weights, all of whom vote.
+    /// Builds the rule for members with these vote weights, all of which vote.
     pub fn build(
         self,
         classes: usize,
@@ -54,7 +61,8 @@ impl RuleKind {
         self.build_for(classes, &weights, &voting)
     }
 
-    /// The rule for members with these vote weights, of whom those vote that are said to.
+    /// Builds the rule for members with these vote weights. Those vote whose entry in
+    /// `voting` is true.
     pub fn build_for(
         self,
         classes: usize,
@@ -69,7 +77,7 @@ impl RuleKind {
         )
     }
 
-    /// The same, each member at its temperature.
+    /// As [`RuleKind::build_for`], with each member at its temperature.
     pub fn build_at(
         self,
         classes: usize,
@@ -97,20 +105,60 @@ impl RuleKind {
     }
 }
 
-/// A rule, a weight for each member, and who is left out.
+/// Why members cannot be combined so.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum CombinationError {
+    /// A number is no weight.
+    #[error("weights: {0}")]
+    Weight(OutOfRange),
+    /// There are not as many weights, votes and temperatures as members.
+    #[error("expected a weight, a vote and a temperature for {members} members")]
+    Length {
+        /// Members of the ensemble.
+        members: usize,
+    },
+    /// No member votes.
+    #[error("voting: expected at least one member that votes")]
+    NobodyVotes,
+    /// The rule needs probabilities, and a member that votes returns values.
+    #[error("rule: `{rule}` needs probabilities of every member, and `{member}` gives values", rule = .rule.name())]
+    RuleOfValues {
+        /// The rule.
+        rule: RuleKind,
+        /// The member's name.
+        member: String,
+    },
+    /// A member that returns values has a temperature other than 1.
+    #[error("temperature of `{member}`: it gives values, and only probabilities have one")]
+    TemperatureOfValues {
+        /// The member's name.
+        member: String,
+    },
+    /// There is no such member.
+    #[error("expected a member from 0 to {last}, found {found}")]
+    NoMember {
+        /// The highest number of a member.
+        last: usize,
+        /// The number asked for.
+        found: usize,
+    },
+}
+
+/// A rule, with the weight, vote and temperature of each member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Combination {
+    /// The rule.
     pub rule: RuleKind,
-    /// One a member; only `weighted-average` asks for them.
+    /// The members' weights, which only `weighted-average` uses.
     pub weights: Vec<VoteWeight>,
-    /// Whether each member's answers count. One that does not vote still runs.
+    /// Whether each member votes. A member that does not still runs.
     pub voting: Vec<bool>,
-    /// One a member, at which its probabilities are taken.
+    /// The temperatures at which the members' probabilities are taken.
     pub temperatures: Vec<Temperature>,
 }
 
 impl Combination {
-    /// Everybody votes, with probabilities as they are.
+    /// Creates a combination in which every member votes, at temperature 1.
     pub fn new(rule: RuleKind, weights: Vec<VoteWeight>) -> Self {
         Combination {
             voting: vec![true; weights.len()],
@@ -120,7 +168,7 @@ impl Combination {
         }
     }
 
-    /// The same with each member at a temperature.
+    /// Returns the combination with these temperatures.
     #[must_use]
     pub fn at(self, temperatures: Vec<Temperature>) -> Self {
         Combination {
@@ -129,21 +177,25 @@ impl Combination {
         }
     }
 
-    /// `members` that all vote and weigh the same.
+    /// Creates a combination of `members` that all vote with the same weight.
     pub fn even(rule: RuleKind, members: usize) -> Self {
         Combination::new(rule, vec![VoteWeight::default(); members])
     }
 
-    /// Weights as people write them: a member of weight 0 does not vote, and has weight 1
-    /// once it is told to.
+    /// Creates a combination from weights as people write them: a member of weight 0 does
+    /// not vote, and has weight 1 once it does.
     ///
     /// # Errors
-    /// Which number is no weight; [`Combination::check`] says the rest.
-    pub fn written(rule: RuleKind, weights: &[f64], mut voting: Vec<bool>) -> Result<Self, String> {
+    /// A number is no weight. The lengths are left to [`Combination::check`].
+    pub fn written(
+        rule: RuleKind,
+        weights: &[f64],
+        mut voting: Vec<bool>,
+    ) -> Result<Self, CombinationError> {
         let written = weights.iter().map(|w| VoteWeight::written(*w));
         let written: Vec<Option<VoteWeight>> = written
             .collect::<Result<_, _>>()
-            .map_err(|e| format!("weights: {e}"))?;
+            .map_err(CombinationError::Weight)?;
         for (votes, weight) in voting.iter_mut().zip(&written) {
             *votes &= weight.is_some();
         }
@@ -155,78 +207,76 @@ impl Combination {
         })
     }
 
-    /// Whether an ensemble of `members` could answer by it.
+    /// Checks that an ensemble of `members` can answer by it.
     ///
     /// # Errors
-    /// Which part is wrong and what was expected.
-    pub fn check(&self, members: usize) -> Result<(), String> {
+    /// Its parts are of another length, or no member votes.
+    pub fn check(&self, members: usize) -> Result<(), CombinationError> {
         let lengths = [
             self.weights.len(),
             self.voting.len(),
             self.temperatures.len(),
         ];
         if lengths != [members; 3] {
-            return Err(format!(
-                "expected a weight, a vote and a temperature for {members} members"
-            ));
+            return Err(CombinationError::Length { members });
         }
         match self.voting.contains(&true) {
             true => Ok(()),
-            false => Err("voting: expected at least one member that votes".into()),
+            false => Err(CombinationError::NobodyVotes),
         }
     }
 
-    /// The rule, ready to fold rows of `classes` probabilities.
+    /// Builds the rule, ready to fold rows of `classes` probabilities.
     pub fn build(&self, classes: usize) -> Arc<dyn CombinationRule> {
         let (weights, voting) = (&self.weights, &self.voting);
         self.rule
             .build_at(classes, weights, voting, &self.temperatures)
     }
 
-    /// Whether it means something for members that give `outputs`.
+    /// Checks that it can combine members called `names` that return `outputs`.
     ///
     /// # Errors
-    /// Which of `names` gives values where probabilities are needed.
-    pub fn check_outputs(&self, outputs: &[OutputKind], names: &[String]) -> Result<(), String> {
+    /// A member returns values where probabilities are needed.
+    pub fn check_outputs(
+        &self,
+        outputs: &[OutputKind],
+        names: &[String],
+    ) -> Result<(), CombinationError> {
         for (member, outputs) in outputs.iter().enumerate() {
             if *outputs != OutputKind::Values {
                 continue;
             }
-            let name = &names[member];
+            let name = || names[member].clone();
             if self.voting[member] && !self.rule.takes_values() {
-                let rule = self.rule.name();
-                return Err(format!(
-                    "rule: `{rule}` needs probabilities of every member, and `{name}` gives values"
-                ));
+                let (rule, member) = (self.rule, name());
+                return Err(CombinationError::RuleOfValues { rule, member });
             }
             if !self.temperatures[member].is_one() {
-                return Err(format!(
-                    "temperature of `{name}`: it gives values, and only probabilities have one"
-                ));
+                return Err(CombinationError::TemperatureOfValues { member: name() });
             }
         }
         Ok(())
     }
 
-    /// The same with a member that votes, or does not.
+    /// Returns the combination with one member that votes, or does not.
     ///
     /// # Errors
-    /// There is no such member, or nobody would vote any more.
-    pub fn with_vote(&self, member: usize, votes: bool) -> Result<Self, String> {
+    /// There is no such member, or no member would vote.
+    pub fn with_vote(&self, member: usize, votes: bool) -> Result<Self, CombinationError> {
         let mut new = self.clone();
         let members = new.voting.len();
         let Some(vote) = new.voting.get_mut(member) else {
-            return Err(format!(
-                "expected a member from 0 to {}, found {member}",
-                members.saturating_sub(1)
-            ));
+            return Err(CombinationError::NoMember {
+                last: members.saturating_sub(1),
+                found: member,
+            });
         };
         *vote = votes;
         new.check(members)?;
         Ok(new)
     }
 
-    /// What differs in `new`, in words: `combination: average → majority-vote`,
+    /// Returns the differences of `new` in words: `combination: average → majority-vote`,
     /// `mlp no longer votes`.
     pub fn changes(&self, new: &Combination, names: &[String]) -> Vec<String> {
         let mut said = Vec::new();

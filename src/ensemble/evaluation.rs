@@ -1,46 +1,48 @@
-//! What each member brings to its ensemble, from samples that all of them answered.
+//! The contribution of each member to its ensemble, from samples that all members answered.
 
 use std::sync::Arc;
 
 use super::combination::Combination;
 use super::rule::{CombinationRule, label_of};
 
-/// A member's figures over the samples weighed lately.
+/// A member's figures over the samples evaluated lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemberFigures {
-    /// Samples since the combination last changed.
+    /// Samples evaluated since the combination last changed.
     pub weighed: u64,
-    /// Share whose likeliest class was the ensemble's.
+    /// The share whose likeliest class was the ensemble's.
     pub agreement: f64,
-    /// Share whose label was met, where labels are known.
+    /// The share whose likeliest class was the label, where labels are known.
     pub accuracy: Option<f64>,
-    /// Mean total variation from the ensemble's scores; none where members give values
+    /// The mean total variation from the ensemble's scores; `None` if members return values
     /// that are no probabilities.
     pub disagreement: Option<f64>,
-    /// Mean entropy over the most there can be, likewise.
+    /// The mean entropy as a share of its maximum; `None` as above.
     pub entropy: Option<f64>,
-    /// Share whose answer would be another class without it; with it, where it does not
-    /// vote. Without the only voter there would be no answer at all: 1.
+    /// The share whose answer would be another class if the member did not vote, or if it
+    /// did where it does not. It is 1 for the only voter.
     pub flips: f64,
-    /// What accuracy would change by then, where labels are known.
+    /// The change of the accuracy in that case, where labels are known.
     pub accuracy_change: Option<f64>,
 }
 
-/// Weighs members under one combination. Older samples count less and less.
+/// Evaluates members under one combination. Older samples count less and less.
 pub struct MemberEvaluation {
     classes: usize,
     rule: Arc<dyn CombinationRule>,
-    /// Of each member, the rule where it votes otherwise; none where nobody would vote.
+    /// For each member, the rule with its vote inverted; `None` if nobody would vote.
     otherwise: Vec<Option<Arc<dyn CombinationRule>>>,
     members: Vec<MemberSums>,
     weighed: u64,
-    /// Weights of all samples, and of those whose label is known.
+    /// The weight of all samples.
     weight: f64,
+    /// The weight of those whose label is known.
     labelled: f64,
-    /// Members give probabilities.
+    /// Whether members return probabilities.
     probable: bool,
 }
 
+/// Weighted sums over samples, for one member.
 #[derive(Clone, Copy, Debug, Default)]
 struct MemberSums {
     agreed: f64,
@@ -51,15 +53,15 @@ struct MemberSums {
     change: f64,
 }
 
-/// What is left of a sample's weight when the next one comes: about the last two
-/// thousand count.
+/// The factor of a sample's weight when the next one comes: about the last two thousand
+/// count.
 const KEPT: f64 = 1.0 - 1.0 / 2000.0;
 
 impl MemberEvaluation {
-    /// Samples under which figures mean nothing.
+    /// The fewest samples from which figures mean anything.
     pub const LEAST: u64 = 50;
 
-    /// Nothing weighed yet; `rule` is what `combination` builds.
+    /// Creates an evaluation without samples. `rule` is the one that `combination` builds.
     pub fn new(combination: &Combination, rule: Arc<dyn CombinationRule>, classes: usize) -> Self {
         let otherwise = |member: usize| {
             let votes = combination.voting[member];
@@ -79,7 +81,8 @@ impl MemberEvaluation {
         }
     }
 
-    /// For members that give values: nothing is said of distributions.
+    /// Returns the evaluation for members that return values, without figures about
+    /// distributions.
     #[must_use]
     pub fn of_values(self) -> Self {
         MemberEvaluation {
@@ -88,14 +91,14 @@ impl MemberEvaluation {
         }
     }
 
-    /// Whether answers by `rule` are weighed here.
+    /// Whether it evaluates answers by `rule`.
     pub fn is_for(&self, rule: &Arc<dyn CombinationRule>) -> bool {
         Arc::ptr_eq(&self.rule, rule)
     }
 
-    /// Weighs one sample: each member's probabilities, and the label where it is known.
-    /// One that any member answered with NaN or infinities is left out: it would stay in
-    /// every mean.
+    /// Adds one sample: each member's probabilities, and the label where it is known.
+    ///
+    /// A sample that a member answered with NaN or infinities is left out.
     pub fn weigh(&mut self, rows: &[&[f32]], label: Option<usize>) {
         if rows.iter().any(|row| row.iter().any(|p| !p.is_finite())) {
             return;
@@ -141,7 +144,8 @@ impl MemberEvaluation {
         }
     }
 
-    /// A member's figures; none while too few samples were weighed.
+    /// Returns a member's figures, or `None` while there are fewer samples than
+    /// [`MemberEvaluation::LEAST`].
     pub fn of(&self, member: usize) -> Option<MemberFigures> {
         if self.weighed < Self::LEAST {
             return None;
@@ -173,7 +177,7 @@ fn share(is: bool) -> f64 {
     f64::from(u8::from(is))
 }
 
-/// Half the sum of differences between a distribution and scores that sum to `total`.
+/// Returns the total variation between a distribution and scores that sum to `total`.
 fn distance(row: &[f32], scores: &[f32], total: f32) -> f64 {
     let pairs = row.iter().zip(scores);
     let sum: f32 = pairs.map(|(p, s)| (p - s / total).abs()).sum();

@@ -10,20 +10,27 @@ use crate::words;
 /// The files of one ensemble.
 #[derive(Clone, Debug)]
 pub enum Files {
-    /// A folder with a manifest named `ensemble.toml`, or another manifest in it.
-    Folder { folder: PathBuf, manifest: String },
+    /// Files in a folder.
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The name of the manifest in it.
+        manifest: String,
+    },
     /// Files compiled into the program.
     Embedded {
+        /// The ensemble's name.
         name: &'static str,
+        /// Each file's name and bytes.
         files: &'static [(&'static str, &'static [u8])],
     },
 }
 
-/// The manifest's name in a folder.
+/// The usual name of a manifest in a folder.
 pub const MANIFEST: &str = "ensemble.toml";
 
 impl Files {
-    /// An ensemble's folder, or its manifest's path.
+    /// Returns the files of an ensemble from the path of its folder or its manifest.
     pub fn at(path: &Path) -> Self {
         if path.is_dir() {
             return Files::Folder {
@@ -38,7 +45,7 @@ impl Files {
         }
     }
 
-    /// The manifest's name among the files.
+    /// Returns the manifest's name among the files.
     pub fn manifest(&self) -> &str {
         match self {
             Files::Folder { manifest, .. } => manifest,
@@ -46,7 +53,7 @@ impl Files {
         }
     }
 
-    /// The file as a person would name it.
+    /// Returns the name of a file as messages show it.
     pub fn display(&self, name: &str) -> String {
         match self {
             Files::Folder { folder, .. } => folder.join(name).display().to_string(),
@@ -54,7 +61,7 @@ impl Files {
         }
     }
 
-    /// Where a file is, unless the program has it in itself.
+    /// Returns the path of a file, or `None` if it is compiled into the program.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         match self {
             Files::Folder { folder, .. } => Some(folder.join(name)),
@@ -65,7 +72,7 @@ impl Files {
     /// Reads one file.
     ///
     /// # Errors
-    /// It is not there, cannot be read, or is a pipe, a device or a folder.
+    /// The file is not there, cannot be read, or is a pipe, a device or a folder.
     pub fn read(&self, name: &str) -> Result<Vec<u8>, EnsembleError> {
         match self.path(name) {
             Some(path) => reading::bytes(&path).map_err(|e| self.wrong(name, e.to_string())),
@@ -76,7 +83,7 @@ impl Files {
     /// Reads one file as text.
     ///
     /// # Errors
-    /// As [`Files::read`], or it is not UTF-8, or too long for a text.
+    /// As [`Files::read`], or the file is not UTF-8, or too long for a text.
     pub fn read_text(&self, name: &str) -> Result<String, EnsembleError> {
         match self.path(name) {
             Some(path) => reading::text(&path).map_err(|e| self.wrong(name, e.to_string())),
@@ -105,20 +112,30 @@ impl Files {
     }
 }
 
-/// Names the file, the place in it, the field and what was expected.
+/// An error in an ensemble's files.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum EnsembleError {
+    /// An error of a whole file.
     #[error("{file}: {reason}")]
-    File { file: String, reason: String },
+    File {
+        /// The file's name.
+        file: String,
+        /// The reason, as it is shown.
+        reason: String,
+    },
+    /// An error at a place in a file.
     #[error("{file}:{line}: {message}")]
     Place {
+        /// The file's name.
         file: String,
+        /// The line, from 1.
         line: usize,
+        /// The field, and the value that was expected.
         message: String,
     },
 }
 
-/// The line (from 1) of a byte offset.
+/// Returns the line (from 1) of a byte offset.
 pub(super) fn line_of(text: &str, offset: usize) -> usize {
     let end = offset.min(text.len());
     1 + text.as_bytes()[..end]
@@ -128,7 +145,7 @@ pub(super) fn line_of(text: &str, offset: usize) -> usize {
 }
 
 impl EnsembleError {
-    /// A TOML error with its line.
+    /// Converts an error of TOML's parser.
     pub(super) fn toml(file: String, text: &str, error: &toml::de::Error) -> Self {
         let line = line_of(text, error.span().map_or(0, |s| s.start));
         let message = words::plain(error.message());
@@ -146,7 +163,7 @@ impl EnsembleError {
     }
 }
 
-/// The field that a line of TOML sets, as far as it does.
+/// Returns the field that a line of TOML sets, if it sets one.
 fn field_in(text: &str, line: usize) -> Option<&str> {
     let (key, _) = text.lines().nth(line.checked_sub(1)?)?.split_once('=')?;
     let key = key.trim();

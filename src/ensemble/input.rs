@@ -1,23 +1,25 @@
-//! What a network takes, and how the ensemble's samples become that.
+//! The input of a network, and the conversion of the ensemble's samples to it.
 
 use crate::compute::resize_planes;
 use crate::network::Shape;
 
-use super::normalisation::{Normalisation, NormalisationSteps};
+use super::normalisation::{Normalisation, NormalisationSteps, NotFinite};
 
-/// The shape of what a network takes and how values are normalised on the way in.
+/// The input of a network: its shape and the normalisation of its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
+    /// The shape of a sample.
     pub shape: Shape,
+    /// The normalisation of its values.
     pub normalisation: Normalisation,
 }
 
 impl Input {
-    /// Samples of `shape`, normalised by `steps`.
+    /// Creates the input of samples of `shape`, normalised by `steps`.
     ///
     /// # Errors
-    /// The first channel whose numbers would not be finite in float32.
-    pub fn new(shape: Shape, steps: &NormalisationSteps) -> Result<Self, usize> {
+    /// The factors of a channel are not finite in float32.
+    pub fn new(shape: Shape, steps: &NormalisationSteps) -> Result<Self, NotFinite> {
         let normalisation = Normalisation::new(steps, shape)?;
         Ok(Input {
             shape,
@@ -25,15 +27,15 @@ impl Input {
         })
     }
 
-    /// Writes samples that have this shape already to `to`, normalised.
+    /// Normalises samples that have this shape already, from `from` to `to`.
     pub fn transform(&self, from: &[f32], to: &mut [f32]) {
         self.normalisation.map(self.shape, from, to);
     }
 
-    /// Writes samples of shape `sample`, one after the other, as this input wants them:
-    /// resized (bilinear, half-pixel centres) where the sizes differ, then normalised.
+    /// Converts samples of shape `sample` to this input: resized (bilinear, half-pixel
+    /// centres) where the sizes differ, then normalised.
     ///
-    /// Both shapes are images of as many channels, or equal.
+    /// The two shapes must be equal, or images of as many channels.
     pub fn convert(&self, sample: Shape, from: &[f32], to: &mut [f32]) {
         match (sample, self.shape) {
             (
@@ -52,8 +54,8 @@ impl Input {
     }
 }
 
-/// The distinct inputs of an ensemble's members: what a sample is converted to, once
-/// each, however many members and workers read it.
+/// The distinct inputs of an ensemble's members. A sample is converted once to each,
+/// however many members and workers read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transforms {
     sample: Shape,
@@ -62,7 +64,7 @@ pub struct Transforms {
 }
 
 impl Transforms {
-    /// The distinct ones of `members`, for samples of shape `sample`.
+    /// Collects the distinct inputs of `members`, for samples of shape `sample`.
     pub fn new(sample: Shape, members: impl IntoIterator<Item = Input>) -> Self {
         let mut distinct: Vec<Input> = Vec::new();
         let of_member = members
@@ -82,27 +84,27 @@ impl Transforms {
         }
     }
 
-    /// The shape of a sample before any of them.
+    /// Returns the shape of a sample before it is converted.
     pub fn sample(&self) -> Shape {
         self.sample
     }
 
-    /// Which of [`Transforms::distinct`] member number `member` reads.
+    /// Returns the index in [`Transforms::distinct`] of the input of a member.
     pub fn of(&self, member: usize) -> usize {
         self.of_member[member]
     }
 
-    /// The same of every member.
+    /// Returns that index for every member.
     pub fn by_member(&self) -> &[usize] {
         &self.of_member
     }
 
-    /// Every distinct input, in the order of the first member that has it.
+    /// Returns the distinct inputs, in the order of the first member that has each.
     pub fn distinct(&self) -> &[Input] {
         &self.distinct
     }
 
-    /// Values of one sample in all distinct inputs together.
+    /// Returns the number of values of one sample in all distinct inputs together.
     pub fn values(&self) -> usize {
         self.distinct.iter().map(|i| i.shape.elements()).sum()
     }

@@ -1,56 +1,33 @@
-//! Temperatures, and rules that work on logits: they are known from a network's
-//! probabilities.
+//! Temperatures, and rules that work on logits. A network's logits follow from its
+//! probabilities but for a constant, which a softmax ignores.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use crate::ranged::ranged;
 
 use super::rule::CombinationRule;
-use crate::words;
 
-/// What a member's logits are divided by before they become probabilities.
-///
-/// Above 1 its probabilities are evened out, below 1 sharpened; its likeliest class stays
-/// the same. Calibration finds it (Guo et al., arXiv 1706.04599).
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
-pub struct Temperature(f64);
+ranged! {
+    /// The number that a member's logits are divided by before they become probabilities.
+    ///
+    /// Above 1 its probabilities are evened out, below 1 sharpened; its likeliest class
+    /// stays the same. Calibration finds it (Guo et al., arXiv 1706.04599).
+    Temperature(f64) = 0.01, 100.0, "a temperature from {} to {}"
+}
 
 impl Temperature {
-    /// Probabilities as the network gives them.
+    /// Probabilities as the network returns them.
     pub const ONE: Temperature = Temperature(1.0);
-    /// The lowest and the highest.
-    pub const RANGE: (f64, f64) = (0.01, 100.0);
-
-    /// A number from 0.01 to 100.
-    ///
-    /// # Errors
-    /// What was expected.
-    pub fn new(number: f64) -> Result<Self, String> {
-        let (least, most) = Self::RANGE;
-        match (least..=most).contains(&number) {
-            true => Ok(Temperature(number)),
-            false => Err(format!(
-                "expected a temperature from {least} to {most}, found {}",
-                words::number(number)
-            )),
-        }
-    }
-
-    /// The number.
-    pub fn get(self) -> f64 {
-        self.0
-    }
 
     /// Whether it changes nothing.
     pub fn is_one(self) -> bool {
         self == Self::ONE
     }
 
-    /// Turns probabilities into those at this temperature, row after row in place:
+    /// Replaces rows of probabilities by those at this temperature:
     /// `softmax(logits / T)`, which is `p^(1/T)` over its sum.
     ///
-    /// What is below the least normal float32 counts as that.
+    /// Probabilities below the least normal float32 count as that.
     pub fn apply(self, rows: &mut [f32], classes: usize) {
         let power = (1.0 / self.0) as f32;
         for row in rows.chunks_exact_mut(classes.max(1)) {
@@ -71,23 +48,9 @@ impl Default for Temperature {
     }
 }
 
-impl TryFrom<f64> for Temperature {
-    type Error = String;
-
-    fn try_from(number: f64) -> Result<Self, String> {
-        Temperature::new(number)
-    }
-}
-
-impl From<Temperature> for f64 {
-    fn from(temperature: Temperature) -> f64 {
-        temperature.0
-    }
-}
-
-/// The natural logarithm of a probability, finite for 0 too: a softmax in float32 gives 0
-/// for what is only very unlikely.
-pub(super) fn log(p: f32) -> f32 {
+/// Returns the natural logarithm of a probability, finite for 0 too: a softmax in float32
+/// returns 0 for classes that are only very unlikely.
+fn log(p: f32) -> f32 {
     p.max(f32::MIN_POSITIVE).ln()
 }
 
@@ -124,18 +87,17 @@ impl CombinationRule for Tempered {
 
 /// The softmax of the mean of the members' logits, over the members that vote.
 ///
-/// A network's logits are known from its probabilities but for a number that is the same
-/// for all classes, and a softmax does not see that. So this is the normalised geometric
-/// mean of probabilities. What float32 holds of a probability bounds it: a class less
-/// likely than 1.2e-38 counts as that likely.
+/// It is the normalised geometric mean of their probabilities. Float32 bounds it: a class
+/// less likely than 1.2e-38 counts as that likely.
 pub struct AverageLogits {
     classes: usize,
-    /// Of each member, what its logarithms count for; none for one that does not vote.
+    /// The factor of each member's logarithms; `None` for a member that does not vote.
     shares: Vec<Option<f32>>,
 }
 
 impl AverageLogits {
-    /// Of those members that are said to vote, at their temperatures.
+    /// Creates the rule for the members whose entry in `voting` is true, each at its
+    /// temperature.
     pub fn of(classes: usize, voting: &[bool], temperatures: &[Temperature]) -> Self {
         let voters = voting.iter().filter(|votes| **votes).count() as f64;
         let share = |t: &Temperature| (1.0 / (voters * t.get())) as f32;
@@ -148,8 +110,8 @@ impl AverageLogits {
 }
 
 impl CombinationRule for AverageLogits {
-    /// A sum and what its rounding lost: logarithms reach 87, so a sum alone would let
-    /// the order of folding be seen.
+    /// A sum and its rounding error: logarithms reach 87, so that with a sum alone the
+    /// answer would depend on the order of folding.
     fn state_width(&self) -> usize {
         2 * self.classes
     }
@@ -184,7 +146,7 @@ impl CombinationRule for AverageLogits {
     }
 }
 
-/// Adds `value` to `sum`, and to `lost` what rounding takes from that (Knuth's two-sum).
+/// Adds `value` to `sum`, and the rounding error of that to `lost` (Knuth's two-sum).
 fn add(sum: &mut f32, lost: &mut f32, value: f32) {
     let old = *sum;
     let new = old + value;

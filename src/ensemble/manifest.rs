@@ -19,79 +19,83 @@ pub(super) struct Manifest {
     pub classes: Spanned<i64>,
     pub labels: Option<Spanned<Vec<String>>>,
     pub rule: Option<Spanned<RuleKind>>,
-    /// Of members that say none of their own.
+    /// The temperature of members without one of their own.
     pub temperature: Option<Spanned<f64>>,
     pub segment_size: Option<Spanned<i64>>,
     pub batch_sizes: Option<Spanned<Vec<i64>>>,
     pub policy: Option<Spanned<PolicyTable>>,
     #[serde(default)]
     pub devices: Vec<String>,
-    /// On GPUs: a [`crate::compute::gpu::Precision`].
+    /// The numbers that GPUs compute in: a [`crate::compute::gpu::Precision`].
     pub precision: Option<Spanned<String>>,
     pub input: InputTable,
     pub calibration: Option<Spanned<CalibrationTable>>,
     pub members: Spanned<Vec<Spanned<MemberTable>>>,
 }
 
+/// The table `input`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InputTable {
     pub shape: Spanned<Vec<i64>>,
-    /// In which order files hold images.
+    /// The order in which files hold the values of images.
     #[serde(default)]
     pub layout: ImageLayout,
     pub scale: Option<Spanned<PerChannel>>,
     pub shift: Option<Spanned<PerChannel>>,
-    /// In units of what scale and shift give, as `std`.
+    /// In units of scaled and shifted values, as `std`.
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
 }
 
+/// The table `policy`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PolicyTable {
     pub kind: String,
     pub wait_ms: Option<f64>,
-    /// Samples alive on a device at most, for `elastic`.
+    /// The most samples alive on a device, for `elastic`.
     pub max_inf: Option<i64>,
 }
 
+/// The table `calibration`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CalibrationTable {
     pub file: Option<String>,
-    /// A file of their labels, where the samples have none beside them.
+    /// The file of labels, for samples without labels of their own.
     pub labels: Option<String>,
-    /// Rows at the start of the file that are left out (those trained on).
+    /// The number of rows to leave out at the start of the file (those trained on).
     pub skip: Option<usize>,
-    /// How many samples are made up, in place of a file.
+    /// The number of synthetic samples, in place of a file.
     pub synthetic: Option<Spanned<i64>>,
 }
 
+/// A table of `members`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemberTable {
     pub name: String,
     /// `{ builder = "…", parameters }` or `{ file = "layers.toml" }`.
     pub network: Spanned<toml::Table>,
-    /// Safetensors; without them the weights are made up.
+    /// The file of weights (safetensors); without it they are synthetic.
     pub weights: Option<String>,
-    /// What the tensors' names begin with in the file of weights.
+    /// The prefix of the tensors' names in the file of weights.
     pub prefix: Option<Spanned<String>>,
-    /// From names in the file (or their beginnings, up to a dot) to the network's.
+    /// The network's names by names in the file, or by their beginnings up to a dot.
     pub rename: Option<Spanned<BTreeMap<String, String>>>,
-    /// Tensors of the file that are left alone; `*` stands for anything.
+    /// Tensors of the file to ignore; `*` stands for anything.
     pub ignore: Option<Spanned<Vec<String>>>,
-    /// What the network takes where that is not the ensemble's input.
+    /// The network's input, if it is not the ensemble's.
     pub input: Option<MemberInput>,
     #[serde(default)]
     pub outputs: OutputKind,
-    /// 0: it runs and does not vote.
+    /// The vote weight; with 0 the member runs and does not vote.
     pub vote_weight: Option<Spanned<f64>>,
     pub temperature: Option<Spanned<f64>>,
 }
 
-/// Fields that are not written are the ensemble's.
+/// The table `input` of a member; fields that it lacks are the ensemble's.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemberInput {
@@ -100,11 +104,11 @@ pub(super) struct MemberInput {
     pub shift: Option<Spanned<PerChannel>>,
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
-    /// As torchvision's Inception v3 has it: [`super::NormalisationSteps::transform_input`].
+    /// As in torchvision's Inception v3: [`super::NormalisationSteps::transform_input`].
     pub transform_input: Option<Spanned<bool>>,
 }
 
-/// A file being checked, to say where in it something is wrong.
+/// The text of a manifest under validation, from which errors get their place.
 pub(super) struct ManifestSource<'a> {
     pub files: &'a Files,
     pub file: &'a str,
@@ -112,7 +116,7 @@ pub(super) struct ManifestSource<'a> {
 }
 
 impl ManifestSource<'_> {
-    /// What is wrong at a byte offset of the text.
+    /// Returns the error `message` at a byte offset of the text.
     pub fn wrong(&self, offset: usize, message: impl Into<String>) -> EnsembleError {
         EnsembleError::Place {
             file: self.files.display(self.file),
@@ -121,7 +125,10 @@ impl ManifestSource<'_> {
         }
     }
 
-    /// A whole number of at least 1 and at most `most`.
+    /// Reads a whole number from 1 to `most`.
+    ///
+    /// # Errors
+    /// The number is outside.
     pub fn count(
         &self,
         field: &str,

@@ -1,4 +1,4 @@
-//! What is to be served: the manifest, its members, samples and combination rules.
+//! The ensemble to serve: its manifest, members, samples and combination rules.
 
 mod batch_sizes;
 mod combination;
@@ -18,38 +18,44 @@ use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
 
-pub use batch_sizes::{BatchSize, BatchSizes};
-pub use combination::{Combination, RuleKind};
+pub use batch_sizes::{BatchSize, BatchSizes, BatchSizesError};
+pub use combination::{Combination, CombinationError, RuleKind};
 pub use evaluation::{MemberEvaluation, MemberFigures};
 pub use files::{EnsembleError, Files};
 pub use input::{Input, Transforms};
 pub use logits::{AverageLogits, Temperature};
-pub use member::{Member, OutputKind, VoteWeight, VoteWeightError};
-pub use normalisation::{Affine, Normalisation, NormalisationSteps, PerChannel};
-pub use policy::{PolicyKind, Wait};
+pub use member::{Member, OutputKind, VoteWeight};
+pub use normalisation::{Affine, Normalisation, NormalisationSteps, NotFinite, PerChannel};
+pub use policy::{PolicyError, PolicyKind, Wait};
 pub use rule::{Average, CombinationRule, MajorityVote, label_of};
 pub use samples::{Classes, ImageLayout, SampleForm, Samples};
 
 /// A validated ensemble, weights read and checked.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
+    /// Its name.
     pub name: String,
+    /// Its members, one a column of the matrix.
     pub members: Vec<Arc<Member>>,
-    /// What clients send, and how members take it that say nothing else.
+    /// The input that clients send, and that of members without one of their own.
     pub input: Input,
-    /// In which order files of samples hold images.
+    /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
+    /// The number of classes.
     pub classes: usize,
-    /// One name a class where the manifest gives them.
+    /// The classes' names, if the manifest has them.
     pub labels: Option<Vec<String>>,
+    /// The combination rule.
     pub rule: RuleKind,
     /// Samples in a segment and in an extent of the pool (the paper's N).
     pub segment_size: usize,
+    /// The batch sizes that entries of the matrix may have.
     pub batch_sizes: BatchSizes,
+    /// The batching policy.
     pub policy: PolicyKind,
-    /// In which numbers GPUs compute; CPU partitions compute in float32.
+    /// The numbers that GPUs compute in; CPU partitions compute in float32.
     pub precision: Precision,
-    /// Devices named by the manifest; empty means what there is.
+    /// The devices named by the manifest; empty for all of the machine.
     pub devices: Vec<String>,
     /// Samples for benchmarks, with labels where they are known.
     pub calibration: Option<Arc<Samples>>,
@@ -59,12 +65,12 @@ impl Ensemble {
     /// Reads and checks the manifest in `files`.
     ///
     /// # Errors
-    /// The first thing that is wrong: file, line, field and what was expected.
+    /// The first error in the files, with its place.
     pub fn read(files: &Files) -> Result<Self, EnsembleError> {
         validate::read(files)
     }
 
-    /// The same ensemble with member number `member` alone.
+    /// Returns the ensemble with one member alone.
     pub fn only(&self, member: usize) -> Self {
         let mut alone = Arc::clone(&self.members[member]);
         if alone.vote_weight.is_none() {
@@ -72,13 +78,13 @@ impl Ensemble {
         }
         Ensemble {
             members: vec![alone],
-            // A weight of its own says nothing about a member alone.
+            // A weight means nothing for a member alone.
             rule: RuleKind::Average,
             ..self.clone()
         }
     }
 
-    /// How its manifest combines members: those of weight 0 do not vote.
+    /// Returns the combination of its manifest: members of weight 0 do not vote.
     pub fn combination(&self) -> Combination {
         let weights = self.members.iter().map(|m| m.vote_weight);
         let temperatures = self.members.iter().map(|m| m.temperature);
@@ -90,17 +96,17 @@ impl Ensemble {
         }
     }
 
-    /// Whether its members could be combined so.
+    /// Checks that its members can be combined so.
     ///
     /// # Errors
-    /// Which part is wrong and what was expected.
-    pub fn check_combination(&self, combination: &Combination) -> Result<(), String> {
+    /// As [`Combination::check`] and [`Combination::check_outputs`].
+    pub fn check_combination(&self, combination: &Combination) -> Result<(), CombinationError> {
         combination.check(self.members.len())?;
         let outputs: Vec<OutputKind> = self.members.iter().map(|m| m.outputs).collect();
         combination.check_outputs(&outputs, &self.member_names())
     }
 
-    /// The distinct inputs of the members.
+    /// Returns the distinct inputs of the members.
     pub fn transforms(&self) -> Transforms {
         Transforms::new(
             self.input.shape,
@@ -108,12 +114,12 @@ impl Ensemble {
         )
     }
 
-    /// Names of the members in order.
+    /// Returns the names of the members in order.
     pub fn member_names(&self) -> Vec<String> {
         self.members.iter().map(|m| m.name.clone()).collect()
     }
 
-    /// What files of samples for it hold.
+    /// Returns the form of files of samples for it.
     pub fn sample_form(&self) -> SampleForm<'_> {
         SampleForm {
             shape: self.input.shape,
@@ -125,12 +131,12 @@ impl Ensemble {
         }
     }
 
-    /// Whether every member's rows are probabilities, as given or made so by a softmax.
+    /// Whether every member's rows are probabilities, by themselves or by a softmax.
     pub fn gives_probabilities(&self) -> bool {
         self.members.iter().all(|m| m.outputs != OutputKind::Values)
     }
 
-    /// Whether any member has made-up weights, so that no accuracy means anything.
+    /// Whether any member has synthetic weights, so that accuracies mean nothing.
     pub fn is_synthetic(&self) -> bool {
         self.members.iter().any(|m| m.weights.is_synthetic())
     }

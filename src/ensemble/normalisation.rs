@@ -1,9 +1,10 @@
-//! How values are normalised on the way into a network, channel by channel.
+//! The normalisation of a network's input, channel by channel.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::network::Shape;
 
@@ -14,12 +15,14 @@ use crate::network::Shape;
     expecting = "expected a number, or a list of numbers, one a channel"
 )]
 pub enum PerChannel {
+    /// The same number for all channels.
     All(f64),
+    /// A number for each channel.
     Each(Vec<f64>),
 }
 
 impl PerChannel {
-    /// The number of channel `channel`.
+    /// Returns the number of a channel, or NaN if there is none.
     fn at(&self, channel: usize) -> f64 {
         match self {
             PerChannel::All(number) => *number,
@@ -27,7 +30,7 @@ impl PerChannel {
         }
     }
 
-    /// Every number that is written.
+    /// Returns every number that is written.
     pub fn numbers(&self) -> &[f64] {
         match self {
             PerChannel::All(number) => std::slice::from_ref(number),
@@ -35,7 +38,7 @@ impl PerChannel {
         }
     }
 
-    /// Whether there is a number for each of so many channels.
+    /// Whether there is a number for each of `channels`.
     pub fn covers(&self, channels: usize) -> bool {
         match self {
             PerChannel::All(_) => true,
@@ -44,26 +47,31 @@ impl PerChannel {
     }
 }
 
-/// What is done with each value, in this order: `× scale`, `+ shift`, `− mean`, `÷ std`;
-/// then what torchvision's Inception does with its input, where that is asked for.
+/// The steps of normalisation, in this order: `× scale`, `+ shift`, `− mean`, `÷ std`, and
+/// the input transform of torchvision's Inception.
 ///
-/// `mean` and `std` are in units of what `scale` and `shift` give, as in torchvision:
-/// pixels of 0 to 255, a scale of 1/255, and the mean and standard deviation of values
-/// from 0 to 1. A channel of an image is one of its planes, a channel of a vector is one
-/// of its features.
+/// `mean` and `std` are in units of scaled and shifted values, as in torchvision: pixels
+/// from 0 to 255, a scale of 1/255, and the mean and standard deviation of values from 0 to
+/// 1. A channel of an image is one of its planes, a channel of a vector is one of its
+/// features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormalisationSteps {
+    /// The factor of values.
     pub scale: PerChannel,
+    /// The number added to scaled values.
     pub shift: PerChannel,
+    /// The mean, which is subtracted.
     pub mean: PerChannel,
+    /// The standard deviation, by which values are divided.
     pub std: PerChannel,
-    /// From ImageNet's normalisation to values of −1 to 1, as `transform_input` of
-    /// torchvision's Inception v3 and GoogLeNet does; for images of three channels.
+    /// Whether to convert ImageNet's normalisation to values from −1 to 1, as
+    /// `transform_input` of torchvision's Inception v3 and GoogLeNet does; for images of
+    /// three channels.
     pub transform_input: bool,
 }
 
 impl Default for NormalisationSteps {
-    /// Values stay what they are.
+    /// Returns steps that change no value.
     fn default() -> Self {
         NormalisationSteps {
             scale: PerChannel::All(1.0),
@@ -75,11 +83,11 @@ impl Default for NormalisationSteps {
     }
 }
 
-/// ImageNet's mean and standard deviation of red, green and blue, as torchvision has them.
+/// The mean and standard deviation of red, green and blue in ImageNet, as in torchvision.
 const IMAGENET: [(f64, f64); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)];
 
 impl NormalisationSteps {
-    /// All steps of one channel as one, worked out in float64.
+    /// Combines all steps of one channel, in float64.
     fn of(&self, channel: usize) -> Affine {
         let std = self.std.at(channel);
         let mut scale = self.scale.at(channel) / std;
@@ -98,8 +106,18 @@ impl NormalisationSteps {
 /// `value × scale + shift`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Affine {
+    /// The factor.
     pub scale: f32,
+    /// The number added.
     pub shift: f32,
+}
+
+/// The factors of a channel are not finite in float32.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("channel {channel} would be scaled beyond float32")]
+pub struct NotFinite {
+    /// The first such channel.
+    pub channel: usize,
 }
 
 impl Affine {
@@ -123,26 +141,25 @@ impl fmt::Display for Affine {
     }
 }
 
-/// One multiplication and addition for each channel.
+/// One multiplication and one addition for each channel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Normalisation {
-    /// The same for all.
+    /// The same for all channels.
     All(Affine),
-    /// One a channel, not all the same.
+    /// One for each channel, not all the same.
     Each(Arc<[Affine]>),
 }
 
 impl Normalisation {
-    /// The steps for samples of `shape`, or the first channel whose numbers would not be
-    /// finite in float32.
+    /// Combines the steps for samples of `shape`.
     ///
     /// # Errors
-    /// That channel.
-    pub fn new(steps: &NormalisationSteps, shape: Shape) -> Result<Self, usize> {
+    /// The factors of a channel are not finite in float32.
+    pub fn new(steps: &NormalisationSteps, shape: Shape) -> Result<Self, NotFinite> {
         let all: Vec<Affine> = (0..shape.channels()).map(|c| steps.of(c)).collect();
         let finite = |a: &Affine| a.scale.is_finite() && a.shift.is_finite();
-        if let Some(wrong) = all.iter().position(|a| !finite(a)) {
-            return Err(wrong);
+        if let Some(channel) = all.iter().position(|a| !finite(a)) {
+            return Err(NotFinite { channel });
         }
         let same = all.windows(2).all(|pair| pair[0] == pair[1]);
         Ok(match all.first() {
@@ -151,7 +168,7 @@ impl Normalisation {
         })
     }
 
-    /// What is done with a channel's values.
+    /// Returns the multiplication and addition of a channel.
     pub fn of(&self, channel: usize) -> Affine {
         match self {
             Normalisation::All(affine) => *affine,
@@ -159,7 +176,7 @@ impl Normalisation {
         }
     }
 
-    /// Writes samples of `shape`, normalised, to `to`.
+    /// Normalises samples of `shape`, from `from` to `to`.
     pub(super) fn map(&self, shape: Shape, from: &[f32], to: &mut [f32]) {
         if let Normalisation::All(affine) = self {
             return affine.map(from, to);
@@ -172,7 +189,7 @@ impl Normalisation {
         }
     }
 
-    /// Normalises samples of `shape` where they are.
+    /// Normalises samples of `shape` in place.
     pub(super) fn apply(&self, shape: Shape, values: &mut [f32]) {
         match (self, shape) {
             (Normalisation::All(affine), _) => affine.apply(values),

@@ -1,55 +1,101 @@
 //! How workers form batches: the policies as values.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::batch_sizes::BatchSizes;
-use crate::ranged::{ranged, within};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::batch_sizes::{BatchSize, BatchSizes};
+use crate::ranged::{FieldOutOfRange, ranged, within};
 
 ranged! {
-    /// How long a sample may wait for others: up to a minute.
+    /// The time that a sample may wait for others, up to a minute.
     #[derive(Eq)]
-    Wait(Duration) = Duration::ZERO, Duration::from_secs(60), ""
+    Wait(Duration) = Duration::ZERO, Duration::from_secs(60), "{} to {}"
 }
 
-/// A batching policy with its parameter; `serving` decides by it.
+/// A batching policy with its parameter, by which `serving` decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PolicyKind {
-    /// Whatever waits, up to the batch size, at once.
+    /// A worker takes the samples that wait at once, up to its batch size.
     NoWait,
-    /// A full batch, or what waits once the oldest has waited `wait`.
-    OptWait { wait: Wait },
+    /// A worker takes a full batch, or the samples that wait once the oldest has waited
+    /// for `wait`.
+    OptWait {
+        /// The longest wait.
+        wait: Wait,
+    },
     /// As `OptWait`, but samples are copied to the device while a batch computes there.
-    PipelinedOptWait { wait: Wait },
-    /// As `OptWait`, then padded to the full batch.
-    Static { wait: Wait },
-    /// Whole segments, closed when full or after `wait`; batches never cross one.
-    Segment { wait: Wait },
-    /// Whatever waits starts at once in the largest idle lanes that it fills, while a
-    /// device has at most `max_inf` samples alive; without a number, as many as the
-    /// batch sizes of its workers add up to (Ebird, algorithm 1).
-    Elastic { max_inf: Option<NonZeroU32> },
+    PipelinedOptWait {
+        /// The longest wait.
+        wait: Wait,
+    },
+    /// As `OptWait`, and the batch is padded to the batch size.
+    Static {
+        /// The longest wait.
+        wait: Wait,
+    },
+    /// A worker takes whole segments, closed when they are full or after `wait`. No batch
+    /// has samples of two.
+    Segment {
+        /// The longest wait.
+        wait: Wait,
+    },
+    /// Samples that wait start at once in the largest idle lanes that they fill (Ebird,
+    /// algorithm 1).
+    Elastic {
+        /// The most samples alive on a device; without a number, the sum of its workers'
+        /// batch sizes.
+        max_inf: Option<NonZeroU32>,
+    },
 }
 
-/// Waiting time where none is given.
+/// A policy that is not known, or does not suit the batch sizes.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PolicyError {
+    /// No policy has that name.
+    #[error("expected a policy ({names}), found `{0}`", names = PolicyKind::NAMES.join(", "))]
+    Unknown(String),
+    /// `elastic` splits batch sizes into lanes, and one is no power of two.
+    #[error(
+        "elastic splits batch sizes into lanes of 1, 1, 2, 4, …: expected powers of two, found {0}"
+    )]
+    Lanes(BatchSize),
+    /// The number after `elastic:` is none.
+    #[error("expected a number of samples above 0 after `elastic:`, found `{0}`")]
+    MaxInf(String),
+    /// `no-wait` was given a number.
+    #[error("no-wait takes no number, found `{0}`")]
+    NoNumber(String),
+    /// The text after the policy's name is no wait.
+    #[error("expected a wait of 0 to 60000 ms after `{name}:`, found `{found}`")]
+    Wait {
+        /// The policy's name.
+        name: String,
+        /// The text.
+        found: String,
+    },
+}
+
+/// The wait where none is given.
 pub const DEFAULT_WAIT: Wait = Wait(Duration::from_millis(5));
 
 impl Wait {
-    /// So many milliseconds, a minute at most.
+    /// Returns a wait of `millis` milliseconds, a minute at most.
     pub const fn millis(millis: u16) -> Self {
         let most = 60_000;
         let millis = if millis > most { most } else { millis };
         Wait(Duration::from_millis(millis as u64))
     }
 
-    /// A wait of so many milliseconds.
+    /// Returns a wait of `millis` milliseconds.
     ///
     /// # Errors
-    /// Below 0 or above a minute; says what was expected.
-    pub fn of_millis(millis: f64) -> Result<Self, String> {
+    /// The number is below 0 or above a minute.
+    pub fn of_millis(millis: f64) -> Result<Self, FieldOutOfRange> {
         let most = Self::MOST.0.as_secs_f64() * 1e3;
         within("wait", millis, 0.0, most)?;
         // Rounding may carry the longest wait over the edge.
@@ -58,11 +104,11 @@ impl Wait {
 }
 
 impl PolicyKind {
-    /// A pool in a device's memory holds so many times what may be alive there: "several
-    /// times" (Ebird, section V.A).
+    /// The size of a pool in a device's memory over the samples that may be alive there:
+    /// "several times" (Ebird, section V.A).
     pub const POOL: usize = 4;
 
-    /// The names, in the order in which a console offers them.
+    /// The policies' names, in the order in which a console offers them.
     pub const NAMES: [&'static str; 6] = [
         "no-wait",
         "opt-wait",
@@ -72,11 +118,11 @@ impl PolicyKind {
         "elastic",
     ];
 
-    /// The policy called `name`, waiting at most `wait` where it waits.
+    /// Returns the policy called `name`, with `wait` where it waits.
     ///
     /// # Errors
-    /// No policy has that name; says which there are.
-    pub fn named(name: &str, wait: Wait) -> Result<Self, String> {
+    /// No policy has that name.
+    pub fn named(name: &str, wait: Wait) -> Result<Self, PolicyError> {
         match name {
             "no-wait" => Ok(PolicyKind::NoWait),
             "opt-wait" => Ok(PolicyKind::OptWait { wait }),
@@ -84,14 +130,11 @@ impl PolicyKind {
             "static" => Ok(PolicyKind::Static { wait }),
             "segment" => Ok(PolicyKind::Segment { wait }),
             "elastic" => Ok(PolicyKind::Elastic { max_inf: None }),
-            _ => Err(format!(
-                "expected a policy ({}), found `{name}`",
-                Self::NAMES.join(", ")
-            )),
+            _ => Err(PolicyError::Unknown(name.to_owned())),
         }
     }
 
-    /// Its name in manifests and on the screen.
+    /// Returns its name in manifests and on the screen.
     pub fn name(&self) -> &'static str {
         match self {
             PolicyKind::NoWait => "no-wait",
@@ -106,18 +149,16 @@ impl PolicyKind {
     /// Checks that workers of all `sizes` can follow the policy.
     ///
     /// # Errors
-    /// `elastic` splits batch sizes into lanes, which takes powers of two.
-    pub fn check(&self, sizes: &BatchSizes) -> Result<(), String> {
+    /// The policy is `elastic`, and a size is no power of two.
+    pub fn check(&self, sizes: &BatchSizes) -> Result<(), PolicyError> {
         let odd = sizes.iter().find(|s| !s.get().is_power_of_two());
         match (self, odd) {
-            (PolicyKind::Elastic { .. }, Some(size)) => Err(format!(
-                "elastic splits batch sizes into lanes of 1, 1, 2, 4, …: expected powers of two, found {size}"
-            )),
+            (PolicyKind::Elastic { .. }, Some(size)) => Err(PolicyError::Lanes(size)),
             _ => Ok(()),
         }
     }
 
-    /// How long the oldest sample may wait for others.
+    /// Returns the time that the oldest sample may wait for others.
     pub fn wait(&self) -> Duration {
         match *self {
             PolicyKind::NoWait | PolicyKind::Elastic { .. } => Duration::ZERO,
@@ -129,11 +170,9 @@ impl PolicyKind {
     }
 }
 
-fn elastic(max_inf: &str) -> Result<PolicyKind, String> {
+fn elastic(max_inf: &str) -> Result<PolicyKind, PolicyError> {
     let number: Result<NonZeroU32, _> = max_inf.parse();
-    let max_inf = number.map_err(|_| {
-        format!("expected a number of samples above 0 after `elastic:`, found `{max_inf}`")
-    })?;
+    let max_inf = number.map_err(|_| PolicyError::MaxInf(max_inf.to_owned()))?;
     Ok(PolicyKind::Elastic {
         max_inf: Some(max_inf),
     })
@@ -151,16 +190,16 @@ impl fmt::Display for PolicyKind {
 }
 
 impl FromStr for PolicyKind {
-    type Err = String;
+    type Err = PolicyError;
 
-    /// `no-wait`, `opt-wait`, `opt-wait:30ms`, `elastic`, `elastic:64`, …
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Reads `no-wait`, `opt-wait`, `opt-wait:30ms`, `elastic`, `elastic:64`, …
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
         let Some((name, wait)) = text.split_once(':') else {
             return PolicyKind::named(text, DEFAULT_WAIT);
         };
         match name {
             "elastic" => return elastic(wait),
-            "no-wait" => return Err(format!("no-wait takes no number, found `{wait}`")),
+            "no-wait" => return Err(PolicyError::NoNumber(wait.to_owned())),
             _ => {}
         }
         let millis = wait.strip_suffix("ms").unwrap_or(wait);
@@ -168,8 +207,9 @@ impl FromStr for PolicyKind {
             .parse::<f64>()
             .ok()
             .and_then(|ms| Wait::of_millis(ms).ok())
-            .ok_or_else(|| {
-                format!("expected a wait of 0 to 60000 ms after `{name}:`, found `{wait}`")
+            .ok_or_else(|| PolicyError::Wait {
+                name: name.to_owned(),
+                found: wait.to_owned(),
             })?;
         PolicyKind::named(name, wait)
     }

@@ -2,30 +2,30 @@
 
 use super::member::VoteWeight;
 
-/// Folds members' probabilities into an ensemble's answer, rows in any order.
+/// A rule that folds members' probabilities into an ensemble's answer, rows in any order.
 ///
-/// The state of one sample is [`CombinationRule::state_width`] floats, zero at
-/// first; an answer is a row of scores, one a class.
+/// The state of one sample is [`CombinationRule::state_width`] floats, zero at first. An
+/// answer is a row of scores, one a class.
 pub trait CombinationRule: Send + Sync {
-    /// Floats of state a sample.
+    /// Returns the number of floats of state for each sample.
     fn state_width(&self) -> usize;
 
     /// Folds `rows` (`[n, classes]` probabilities of `member`) into `state`
     /// (`[n, state_width]`).
     fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]);
 
-    /// Makes scores (`[n, classes]`) of the state (`[n, state_width]`) of samples that
-    /// every member was folded into.
+    /// Returns the scores (`[n, classes]`) of samples from their state
+    /// (`[n, state_width]`), into which every member was folded.
     fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32>;
 
-    /// Whether a member's rows count. Those of one that does not are not to be folded.
+    /// Whether a member votes. Rows of a member that does not must not be folded.
     fn counts(&self, _member: usize) -> bool {
         true
     }
 }
 
-/// The class with the highest score, the lowest of equals; none where any score is NaN or
-/// infinite, since then nothing is known of the highest.
+/// Returns the class with the highest score, the lowest of equals, or `None` if any score
+/// is NaN or infinite.
 pub fn label_of(scores: &[f32]) -> Option<usize> {
     let mut best = 0;
     for (class, score) in scores.iter().enumerate() {
@@ -39,15 +39,16 @@ pub fn label_of(scores: &[f32]) -> Option<usize> {
     (!scores.is_empty()).then_some(best)
 }
 
-/// Mean or weighted mean of probabilities, over the members that vote.
+/// The mean or weighted mean of probabilities, over the members that vote.
 pub struct Average {
     classes: usize,
-    /// Of each member; none for one that does not vote.
+    /// The share of each member; `None` for a member that does not vote.
     shares: Vec<Option<f32>>,
 }
 
 impl Average {
-    /// Weights of those that vote are normalised to a sum of one.
+    /// Creates the rule for the members whose entry in `voting` is true. Their weights are
+    /// normalised to a sum of one.
     pub fn of(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
         let cast = weights
             .iter()
@@ -86,11 +87,11 @@ impl CombinationRule for Average {
     }
 }
 
-/// One vote a member for its likeliest class.
+/// One vote a member, for its likeliest class.
 ///
-/// A score is the share of votes. Of classes with equally many, the one with the
-/// largest summed probability wins, then the lowest; the winner's score is then the next
-/// float above, so that it is the only highest. No score is above 1.
+/// A score is the share of votes. Of classes with equally many votes the one with the
+/// largest summed probability wins, then the lowest. The winner's score is then the next
+/// float above, so that no other score is as high. No score is above 1.
 pub struct MajorityVote {
     classes: usize,
     voting: Vec<bool>,
@@ -98,7 +99,7 @@ pub struct MajorityVote {
 }
 
 impl MajorityVote {
-    /// Of those members that are said to vote.
+    /// Creates the rule for the members whose entry in `voting` is true.
     pub fn of(classes: usize, voting: &[bool]) -> Self {
         MajorityVote {
             classes,
@@ -151,7 +152,7 @@ impl CombinationRule for MajorityVote {
     }
 }
 
-/// Most votes, then the largest sum, then the lowest class.
+/// Returns the class with the most votes, then the largest sum, then the lowest number.
 fn winner(votes: &[f32], sums: &[f32]) -> usize {
     let mut best = 0;
     for class in 1..votes.len() {

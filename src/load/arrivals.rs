@@ -1,5 +1,4 @@
-//! When requests of an open pattern arrive. No clock inside: a seeded sequence, or times
-//! that a file recorded.
+//! The arrivals of an open pattern: a seeded sequence, or times that a file recorded.
 
 use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
@@ -14,30 +13,31 @@ use crate::reading;
 
 use super::pattern::LoadPattern;
 
-/// Requests in the slow and in the fast half of a burst (Ebird, section VI.B).
+/// Requests in the slow half of a burst (Ebird, section VI.B).
 const SLOW: u64 = 150;
+/// Requests in its fast half.
 const FAST: u64 = 250;
 /// The slow half's rate over the fast half's.
 const SLOW_SHARE: f64 = 0.25;
 
-/// The least of a day's rates over its peak.
+/// The lowest rate of a day over the highest.
 const NIGHT_SHARE: f64 = 0.1;
 
-/// Gaps between one-sample requests; endless.
+/// The endless sequence of gaps between one-sample requests.
 pub struct Arrivals {
     pattern: LoadPattern,
     random: ChaCha8Rng,
     sent: u64,
-    /// Seconds since the first.
+    /// Seconds since the first request.
     at: f64,
     recorded: Option<Gaps>,
 }
 
 impl Arrivals {
-    /// The arrivals of an open pattern; none for a closed loop.
+    /// Returns the arrivals of an open pattern, or `None` for a closed loop.
     ///
     /// # Errors
-    /// A recording that is to be replayed cannot be read; names file and line.
+    /// A recording cannot be read.
     pub fn new(pattern: &LoadPattern, seed: u64) -> Result<Option<Self>, LoadError> {
         let recorded = match pattern {
             LoadPattern::Closed { .. } => return Ok(None),
@@ -53,7 +53,7 @@ impl Arrivals {
         }))
     }
 
-    /// Time from the last request to the next.
+    /// Returns the time from the last request to the next.
     pub fn next_gap(&mut self) -> Duration {
         let gap = match self.pattern {
             LoadPattern::Closed { .. } => 0.0,
@@ -79,7 +79,7 @@ impl Arrivals {
         -(1.0 - uniform).ln() / rate
     }
 
-    /// Arrivals at the peak's rate, of which as many are left out as the hour asks for.
+    /// Draws arrivals at the highest rate, and leaves out as many as the hour asks for.
     fn diurnal_gap(&mut self, rate: f64, period: f64) -> f64 {
         let mut gap = 0.0;
         loop {
@@ -103,31 +103,59 @@ impl Arrivals {
     }
 }
 
-/// Why a load does not start.
+/// Why a load cannot start.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LoadError {
+    /// A recording cannot be read, or has no gaps.
     #[error("{}: {reason}", .path.display())]
-    File { path: PathBuf, reason: String },
-    #[error("{}:{line}: {reason}", .path.display())]
-    Line {
+    File {
+        /// The file.
         path: PathBuf,
-        line: usize,
+        /// The reason, as it is shown.
         reason: String,
     },
+    /// A line of a recording is wrong.
+    #[error("{}:{line}: {reason}", .path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The error.
+        reason: TimesError,
+    },
+    /// The generator's thread could not be started.
     #[error("the generator's thread could not be started: {0}")]
     Thread(String),
+}
+
+/// Why a line of a recording is no arrival time.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TimesError {
+    /// It is no number.
+    #[error("expected a time, found `{0}`")]
+    NotATime(String),
+    /// It is earlier than the time before.
+    #[error("expected times that ascend, found {0}")]
+    Descends(String),
+    /// It is more than a week after the time before.
+    #[error("expected times at most a week apart, found {0}")]
+    FarApart(String),
+    /// The header names no column of times.
+    #[error("expected a column of arrival times (`seconds`, `ms`, …), found `{0}`")]
+    Header(String),
 }
 
 /// Seconds between requests, the first of which comes at once.
 type Gaps = Arc<[f64]>;
 
-/// Larger files are no recording of arrivals for this.
+/// The most bytes of a recording.
 const MOST_BYTES: u64 = 64 << 20;
-/// No request is waited for longer: a week, in seconds.
+/// The longest gap in seconds: a week.
 const MOST_GAP: f64 = 604_800.0;
 
-/// Reads a file of arrival times: CSV, the first column, ascending, in seconds, or in
-/// milliseconds where its header says so (`ms`, `milliseconds`, `time_ms`, …).
+/// Reads the gaps of a file of arrival times: the first column of a CSV, ascending, in
+/// seconds or in the unit of its header (`ms`, `milliseconds`, `time_ms`, …).
 fn read_gaps(path: &Path) -> Result<Gaps, LoadError> {
     let wrong = |reason: String| LoadError::File {
         path: path.to_owned(),
@@ -142,8 +170,8 @@ fn read_gaps(path: &Path) -> Result<Gaps, LoadError> {
     gaps(&times).ok_or_else(|| wrong("expected arrival times that are not all the same".into()))
 }
 
-/// Seconds, or the line that is wrong and why.
-fn times(text: &str) -> Result<Vec<f64>, (usize, String)> {
+/// Reads times in seconds, or returns the line that is wrong with its error.
+fn times(text: &str) -> Result<Vec<f64>, (usize, TimesError)> {
     let mut unit = 1.0;
     let mut times: Vec<f64> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -157,24 +185,22 @@ fn times(text: &str) -> Result<Vec<f64>, (usize, String)> {
                 unit = header(cell).map_err(|reason| (1, reason))?;
                 continue;
             }
-            Err(_) => return Err((index + 1, format!("expected a time, found `{cell}`"))),
+            Err(_) => return Err((index + 1, TimesError::NotATime(cell.into()))),
         };
         let last = times.last().copied().unwrap_or(time);
         if !time.is_finite() || time < last {
-            let reason = format!("expected times that ascend, found {cell}");
-            return Err((index + 1, reason));
+            return Err((index + 1, TimesError::Descends(cell.into())));
         }
         if time - last > MOST_GAP {
-            let reason = format!("expected times at most a week apart, found {cell}");
-            return Err((index + 1, reason));
+            return Err((index + 1, TimesError::FarApart(cell.into())));
         }
         times.push(time);
     }
     Ok(times)
 }
 
-/// Seconds in the unit that a column's name gives.
-fn header(name: &str) -> Result<f64, String> {
+/// Returns the seconds of the unit that a column's name contains.
+fn header(name: &str) -> Result<f64, TimesError> {
     let name = name.trim_matches('"').to_lowercase();
     let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
     let is = |units: &[&str]| words.iter().any(|word| units.contains(word));
@@ -195,13 +221,11 @@ fn header(name: &str) -> Result<f64, String> {
         {
             Ok(1.0)
         }
-        () => Err(format!(
-            "expected a column of arrival times (`seconds`, `ms`, …), found `{name}`"
-        )),
+        () => Err(TimesError::Header(name)),
     }
 }
 
-/// None where there are not two different times.
+/// Returns the gaps, or `None` if there are not two different times.
 fn gaps(times: &[f64]) -> Option<Gaps> {
     let between: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
     let length: f64 = between.iter().sum();

@@ -1,9 +1,9 @@
-//! The load generator: a thread that sends an ensemble's own samples by a pattern
-//! and, where it knows the labels, counts right answers.
+//! The load generator: a thread that sends samples by a pattern and counts right answers
+//! where labels are known.
 //!
-//! Latencies of open patterns count from when a request was due, not from when it was
-//! sent: a generator that falls behind, because the door or resizing holds it up, would
-//! otherwise leave out what its clients wait (coordinated omission). Those of the closed
+//! Latencies of open patterns count from the time that a request was due, not from its
+//! sending: otherwise a generator that falls behind, because the door or resizing holds it
+//! up, would leave out the wait of its clients (coordinated omission). Those of the closed
 //! loop count from the sending, since a client sends only once it was answered.
 
 use std::sync::Arc;
@@ -18,18 +18,21 @@ use crate::serving::{Engine, Graded, Outcome, Refused, Request};
 use super::arrivals::{Arrivals, LoadError};
 use super::pattern::LoadPattern;
 
-/// What a generator has done so far.
+/// The counters of a generator.
 #[derive(Debug, Default)]
 pub struct LoadTally {
-    /// Requests.
+    /// Requests sent.
     pub sent: AtomicU64,
+    /// Requests refused.
     pub refused: AtomicU64,
+    /// Requests that failed.
     pub failed: AtomicU64,
-    /// Samples answered, and those whose label was met.
+    /// Samples answered.
     pub answered: AtomicU64,
+    /// Those of them whose answer was the label.
     pub right: AtomicU64,
-    /// How much later than it was due the last request of an open pattern was sent, in
-    /// microseconds: the generator or the door is the bottleneck where this grows.
+    /// The delay of the last request of an open pattern, in microseconds. Where it grows,
+    /// the generator or the door is the bottleneck.
     pub behind: AtomicU64,
 }
 
@@ -53,25 +56,25 @@ impl LoadTally {
     }
 }
 
-/// A running generator; dropped, it stops.
+/// A running generator, which stops when it is dropped.
 pub struct Generator {
     stop: Arc<AtomicBool>,
     tally: Arc<LoadTally>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// How long the generator waits before it knocks again at a door that refused it.
+/// The wait before a request that was refused is sent again.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// How long it waits for answers before it looks whether it was stopped.
+/// The longest wait for answers before it checks whether it was stopped.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Generator {
-    /// Sends `samples` round and round by `pattern`, until stopped or, with a limit,
-    /// until so many samples were sent and their requests are over.
+    /// Sends `samples`, repeated, by `pattern` until it is stopped or, with a limit, until
+    /// that many samples were sent and their requests are over.
     ///
     /// # Errors
-    /// A recording could not be read, or the thread not be started.
+    /// A recording cannot be read, or the thread cannot be started.
     pub fn start(
         engine: Arc<Engine>,
         samples: Arc<Samples>,
@@ -82,7 +85,7 @@ impl Generator {
         Generator::go_on(engine, samples, pattern, seed, limit, Arc::default())
     }
 
-    /// The same, counting on in `tally`.
+    /// As [`Generator::start`], with counters that go on from `tally`.
     ///
     /// # Errors
     /// As [`Generator::start`].
@@ -115,17 +118,17 @@ impl Generator {
         })
     }
 
-    /// What it has done so far.
+    /// Returns its counters.
     pub fn tally(&self) -> &Arc<LoadTally> {
         &self.tally
     }
 
-    /// Whether it has nothing left to do.
+    /// Whether it has ended.
     pub fn is_finished(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Asks it to stop; it sends nothing more.
+    /// Stops it without waiting for its end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = &self.thread {
@@ -143,13 +146,14 @@ impl Drop for Generator {
     }
 }
 
+/// The thread of a generator.
 struct SenderLoop {
     engine: Arc<Engine>,
     samples: Arc<Samples>,
     stop: Arc<AtomicBool>,
     tally: Arc<LoadTally>,
     next: usize,
-    /// Samples still to send, where there is a limit.
+    /// The samples still to send, if there is a limit.
     left: Option<usize>,
 }
 
@@ -208,7 +212,7 @@ impl SenderLoop {
                         idle -= 1;
                     }
                     Err(Refused::Full { .. }) => break,
-                    // Knocking again will not help; without a limit it may, later.
+                    // With a limit there is no use in trying again.
                     Err(_) if self.left.is_some() => {
                         self.left = Some(0);
                     }
@@ -224,15 +228,14 @@ impl SenderLoop {
         self.left = self.left.map(|left| left.saturating_sub(sent));
     }
 
-    /// With a limit, the run is over when its last request is.
+    /// Waits for the last request, if there is a limit.
     fn await_rest(&self, mut under_way: usize, answers: &Receiver<()>) {
         while self.left.is_some() && under_way > 0 && !self.stop.load(Ordering::Acquire) {
             under_way -= collect(answers, PATIENCE);
         }
     }
 
-    /// Sends the next `count` samples, which were due so long ago, or says why the door
-    /// refused.
+    /// Sends the next `count` samples, `late` after they were due.
     fn send(&mut self, count: usize, late: Duration, done: &Sender<()>) -> Result<(), Refused> {
         let first = self.next;
         let (tally, samples) = (Arc::clone(&self.tally), Arc::clone(&self.samples));
@@ -263,7 +266,8 @@ impl SenderLoop {
     }
 }
 
-/// Waits for at least one request to be over, for at most `patience`; how many are.
+/// Waits for at least one request to be over, for `patience` at most, and returns how many
+/// are.
 fn collect(answers: &Receiver<()>, patience: Duration) -> usize {
     match answers.recv_timeout(patience) {
         Ok(()) => 1 + answers.try_iter().count(),

@@ -1,75 +1,97 @@
-//! How requests arrive, as a value.
+//! The pattern by which requests arrive, as a value.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ranged::ranged;
 
 ranged! {
-    /// Requests a second. The least is one in a thousand seconds; more than the most
-    /// could not be told from as fast as possible.
-    Rate(f64) = 1e-3, 1e9, " a second"
+    /// Requests a second. The least is one in a thousand seconds; more than the most could
+    /// not be told from a saturating load.
+    Rate(f64) = 1e-3, 1e9, "{} to {} a second"
 }
 
 ranged! {
-    /// How long a day is whose rates rise and fall.
-    Period(Duration) = Duration::from_millis(100), Duration::from_secs(604_800), ""
+    /// The length of a day in which the rate rises and falls.
+    Period(Duration) = Duration::from_millis(100), Duration::from_secs(604_800), "{} to {}"
 }
 
 ranged! {
-    /// How many times as fast a recording of arrivals is played.
-    Speed(f64) = 1e-3, 1e3, " times"
+    /// The speed at which a recording of arrivals is played, over that of the recording.
+    Speed(f64) = 1e-3, 1e3, "{} to {} times"
 }
 
 ranged! {
-    /// Clients that send at the same time.
+    /// The number of clients that send at the same time.
     #[derive(Eq)]
-    Clients(u32) = 1, 4096, " clients"
+    Clients(u32) = 1, 4096, "{} to {} clients"
 }
 
 ranged! {
-    /// Samples of one request.
+    /// The number of samples of one request.
     #[derive(Eq)]
-    RequestSize(u32) = 1, 65_536, " samples"
+    RequestSize(u32) = 1, 65_536, "{} to {} samples"
 }
 
 /// A pattern of arrivals.
 ///
-/// All but the closed loop are open: requests come when they are due, whatever became of
-/// those before, and their latencies count from then. In the closed loop a client sends
-/// once it was answered, and latencies count from the sending.
+/// All but the closed loop are open: requests arrive when they are due, whether or not
+/// those before were answered, and their latencies count from then. In the closed loop a
+/// client sends its next request once the last was answered, and latencies count from the
+/// sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LoadPattern {
-    /// `clients` that each send a request as soon as the last is answered.
+    /// Clients that each send a request as soon as the last is answered.
     Closed {
+        /// The number of clients.
         clients: Clients,
+        /// The samples of a request.
         samples: RequestSize,
     },
-    /// One-sample requests at random moments, `rate` a second on average.
-    Poisson { rate: Rate },
-    /// One-sample requests at even intervals, `rate` a second.
-    Steady { rate: Rate },
-    /// One-sample requests, 150 at a quarter of `rate`, then 250 at `rate`, and again
-    /// (the numbers of Ebird, section VI.B; its rates are not stated).
-    Burst { rate: Rate },
-    /// One-sample requests at random moments whose rate rises and falls as over a day:
-    /// from a tenth of `rate` to `rate` and back in each `period`.
-    Diurnal { rate: Rate, period: Period },
-    /// One-sample requests at the times that a file recorded, `speed` times as fast, over
-    /// and over.
-    Replay { file: PathBuf, speed: Speed },
+    /// One-sample requests at random moments.
+    Poisson {
+        /// The mean rate.
+        rate: Rate,
+    },
+    /// One-sample requests at even intervals.
+    Steady {
+        /// The rate.
+        rate: Rate,
+    },
+    /// One-sample requests, 150 at a quarter of `rate`, then 250 at `rate`, repeated (the
+    /// numbers of Ebird, section VI.B; its rates are not stated).
+    Burst {
+        /// The rate of the fast ones.
+        rate: Rate,
+    },
+    /// One-sample requests at random moments whose rate rises and falls as over a day: from
+    /// a tenth of `rate` to `rate` and back in each `period`.
+    Diurnal {
+        /// The highest rate.
+        rate: Rate,
+        /// The length of a day.
+        period: Period,
+    },
+    /// One-sample requests at the times that a file recorded, repeated.
+    Replay {
+        /// The file.
+        file: PathBuf,
+        /// The speed over that of the recording.
+        speed: Speed,
+    },
 }
 
 impl LoadPattern {
-    /// Whether requests come at times of their own.
+    /// Whether requests arrive at times of their own.
     pub fn is_open(&self) -> bool {
         !matches!(self, LoadPattern::Closed { .. })
     }
 
-    /// From when latencies under it count, in words.
+    /// Returns the moment from which latencies count, in words.
     pub fn measured_from(&self) -> &'static str {
         match self.is_open() {
             true => "from when each was due",
@@ -78,15 +100,15 @@ impl LoadPattern {
     }
 }
 
-/// A day where no period is given.
+/// The period where none is given.
 const DEFAULT_PERIOD: Duration = Duration::from_secs(60);
 
-/// Requests a second in a burst where none are given.
+/// The requests a second of a burst where none are given.
 const DEFAULT_BURST: f64 = 400.0;
 
-/// Patterns of plain numbers; one that is outside of its range becomes the nearest inside.
+/// Patterns from plain numbers. A number outside of its range becomes the nearest one inside.
 impl LoadPattern {
-    /// A closed loop.
+    /// Returns a closed loop.
     pub fn closed(clients: usize, samples: usize) -> Self {
         let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         LoadPattern::Closed {
@@ -95,31 +117,31 @@ impl LoadPattern {
         }
     }
 
-    /// Random arrivals.
+    /// Returns random arrivals.
     pub fn poisson(rate: f64) -> Self {
         let rate = Rate::nearest(rate);
         LoadPattern::Poisson { rate }
     }
 
-    /// Even arrivals.
+    /// Returns even arrivals.
     pub fn steady(rate: f64) -> Self {
         let rate = Rate::nearest(rate);
         LoadPattern::Steady { rate }
     }
 
-    /// Slow and fast arrivals by turns.
+    /// Returns slow and fast arrivals by turns.
     pub fn burst(rate: f64) -> Self {
         let rate = Rate::nearest(rate);
         LoadPattern::Burst { rate }
     }
 
-    /// Arrivals as over a day.
+    /// Returns arrivals as over a day.
     pub fn diurnal(rate: f64, period: Duration) -> Self {
         let (rate, period) = (Rate::nearest(rate), Period::nearest(period));
         LoadPattern::Diurnal { rate, period }
     }
 
-    /// Arrivals as a file recorded them.
+    /// Returns arrivals as a file recorded them.
     pub fn replay(file: PathBuf, speed: f64) -> Self {
         let speed = Speed::nearest(speed);
         LoadPattern::Replay { file, speed }
@@ -127,14 +149,14 @@ impl LoadPattern {
 }
 
 impl Clients {
-    /// As a number to count with.
+    /// Returns the number.
     pub const fn count(self) -> usize {
         self.0 as usize
     }
 }
 
 impl RequestSize {
-    /// As a number to count with.
+    /// Returns the number.
     pub const fn count(self) -> usize {
         self.0 as usize
     }
@@ -164,7 +186,7 @@ impl fmt::Display for LoadPattern {
 impl FromStr for LoadPattern {
     type Err = String;
 
-    /// `closed`, `closed:8`, `closed:8x32`, `poisson:800`, `steady:800`, `burst`, `burst:400`,
+    /// Reads `closed`, `closed:8`, `closed:8x32`, `poisson:800`, `steady:800`, `burst`, `burst:400`,
     /// `diurnal:800:60s`, `replay:arrivals.csv`, `replay:arrivals.csv:2`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once(':').unwrap_or((text, ""));
@@ -209,7 +231,7 @@ fn diurnal(value: &str) -> Option<LoadPattern> {
     })
 }
 
-/// `60s`, `90`, `500ms`, `10m`, `24h`; from 0.1 s to a week.
+/// Reads `60s`, `90`, `500ms`, `10m`, `24h`; from 0.1 s to a week.
 fn period(text: &str) -> Option<Period> {
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let (number, unit) = units
@@ -221,7 +243,8 @@ fn period(text: &str) -> Option<Period> {
     Period::new(period).ok()
 }
 
-/// A file's name may have colons: only a number after the last one is a speed.
+/// Reads a file and a speed. Names may have colons: only a number after the last one is a
+/// speed.
 fn replay(value: &str) -> Option<LoadPattern> {
     let speed = |text: &str| text.parse::<f64>().ok();
     let (file, speed) = match value.rsplit_once(':') {

@@ -1,4 +1,4 @@
-//! Benchmark mode's run: so many samples as fast as the matrix serves them.
+//! The run of benchmark mode: a number of samples, as fast as the matrix serves them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,28 +9,31 @@ use thiserror::Error;
 use crate::ensemble::Samples;
 use crate::serving::{Answer, Detail, Engine, Failure, Pending, Refused, Request};
 
-/// What a saturating run came to.
+/// The result of a saturating run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     /// Samples answered.
     pub samples: usize,
+    /// Its time.
     pub elapsed: Duration,
-    /// The limit was reached and the rest given up.
+    /// Whether it was ended before every sample was answered.
     pub cut_short: bool,
 }
 
 impl Run {
-    /// Samples answered a second.
+    /// Returns the samples answered a second.
     pub fn samples_per_s(&self) -> f64 {
         self.samples as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 }
 
-/// Why a run gave no figure.
+/// Why a run failed.
 #[derive(Debug, Error)]
 pub enum RunError {
+    /// A request was refused for another reason than a full pool.
     #[error("a request was refused: {0}")]
     Refused(Refused),
+    /// A request failed.
     #[error("a request failed: {0}")]
     Failed(Failure),
 }
@@ -47,16 +50,16 @@ impl From<Failure> for RunError {
     }
 }
 
-/// When a run is given up before its end.
+/// Conditions under which a run ends early.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Until<'a> {
-    /// After this time.
+    /// The longest time.
     pub limit: Option<Duration>,
-    /// When somebody sets this.
+    /// A flag that ends it.
     pub stop: Option<&'a AtomicBool>,
 }
 
-/// How long to wait for an answer before looking whether the run was given up.
+/// The longest wait for an answer before the conditions are checked again.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Until<'_> {
@@ -66,19 +69,19 @@ impl Until<'_> {
     }
 }
 
-/// Bytes of members' rows that may be under way.
+/// The most bytes of members' rows under way.
 const MEMBERS_BYTES: usize = 64 << 20;
 
-/// Samples whose members' rows fit there.
+/// Returns the number of samples whose members' rows fit there.
 fn within_bytes(engine: &Engine) -> usize {
     let ensemble = engine.ensemble();
     let sample = ensemble.members.len() * ensemble.classes * size_of::<f32>();
     MEMBERS_BYTES / sample.max(1)
 }
 
-/// Sends `count` of `samples` (round and round) in requests of the segment size, as
-/// many at once as the pool admits, and waits for the last answer or `until` it is
-/// given up. `check` sees each answer, in order, with the number of its first sample.
+/// Sends `count` of `samples` (repeated as needed) in requests of the segment size, as many
+/// at once as the pool admits, and waits for the last answer or `until` it ends early.
+/// `check` is called with each answer, in order, and the number of its first sample.
 ///
 /// # Errors
 /// A request was refused for another reason than a full pool, or failed.
@@ -92,8 +95,8 @@ pub fn saturate(
     saturate_for(engine, samples, count, Detail::Scores, until, check)
 }
 
-/// The same, to be told more. Of members' rows only so many are under way as 64 MiB hold,
-/// or those of one request.
+/// As [`saturate`], with answers of this detail. Members' rows under way take 64 MiB at
+/// most, or those of one request.
 ///
 /// # Errors
 /// As [`saturate`].

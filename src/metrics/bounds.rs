@@ -1,6 +1,6 @@
-//! How far chance goes: exact bounds on shares that were counted.
+//! Exact bounds on shares that were counted, by the binomial distribution.
 
-/// Probability that at least `k` of `n` are hit where each is with probability `p`.
+/// Returns the probability of at least `k` hits in `n` trials of probability `p`.
 pub fn at_least(k: u64, n: u64, p: f64) -> f64 {
     match k {
         0 => 1.0,
@@ -15,7 +15,7 @@ pub fn at_least(k: u64, n: u64, p: f64) -> f64 {
     }
 }
 
-/// Probability that at most `k` of `n` are hit where each is with probability `p`.
+/// Returns the probability of at most `k` hits in `n` trials of probability `p`.
 pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
     match k {
         k if k >= n || p <= 0.0 => 1.0,
@@ -29,14 +29,14 @@ pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
     }
 }
 
-/// The share that is not passed but with probability `risk`, where `k` of `n` were hit
-/// (Clopper and Pearson's upper bound); 1 where nothing was counted.
+/// Returns Clopper and Pearson's upper bound on a share of which `k` of `n` were hit: the
+/// share exceeds it with probability `risk`. It is 1 if nothing was counted.
 pub fn share_at_most(k: u64, n: u64, risk: f64) -> f64 {
     if k >= n {
         return 1.0;
     }
     let (mut low, mut high) = (k as f64 / n as f64, 1.0);
-    // Far beyond what a double can tell apart.
+    // More steps than a double has bits.
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
         match at_most(k, n, middle) > risk {
@@ -47,8 +47,8 @@ pub fn share_at_most(k: u64, n: u64, risk: f64) -> f64 {
     high
 }
 
-/// Fewest of `n` to be hit that chance brings about with probability `risk` at most,
-/// where each is with probability `p`.
+/// Returns the fewest hits in `n` trials of probability `p` that are reached by chance with
+/// probability `risk` at most.
 pub fn surprising(n: u64, p: f64, risk: f64) -> u64 {
     let (mut low, mut high) = (0, n + 1);
     while low + 1 < high {
@@ -61,9 +61,9 @@ pub fn surprising(n: u64, p: f64, risk: f64) -> u64 {
     high
 }
 
-/// How many are to be counted, so that a share `found` is told from `allowed` with
-/// probability `power`, where chance is taken for it with probability `risk` at most.
-/// None where more than a hundred million would be.
+/// Returns the number of trials from which a share `found` is told from `allowed` with
+/// probability `power`, and chance is mistaken for it with probability `risk` at most.
+/// Returns `None` if more than a hundred million are needed.
 pub fn enough(allowed: f64, found: f64, risk: f64, power: f64) -> Option<u64> {
     let tells = |n: u64| at_least(surprising(n, allowed, risk), n, found) >= power;
     let mut high = 16u64;
@@ -85,10 +85,11 @@ pub fn enough(allowed: f64, found: f64, risk: f64, power: f64) -> Option<u64> {
     Some(high)
 }
 
-/// How strongly `hit` of `counted` speak for a share above `allowed`: the ratio of what a
-/// mixture of larger shares says to what `allowed` says. Where the share is no larger, it
-/// passes `1 / risk` with probability `risk` at most, however often it is looked at
-/// (Ville's inequality): the bound for looking while it runs.
+/// Returns the evidence in `hit` of `counted` for a share above `allowed`: the likelihood
+/// ratio of a mixture of larger shares to `allowed`.
+///
+/// If the share is no larger, the evidence exceeds `1 / risk` with probability `risk` at
+/// most, however often it is computed while counting (Ville's inequality).
 pub fn evidence(hit: f64, counted: f64, allowed: f64) -> f64 {
     if allowed <= 0.0 || allowed >= 1.0 {
         return if allowed <= 0.0 && hit > 0.0 {
@@ -106,10 +107,10 @@ pub fn evidence(hit: f64, counted: f64, allowed: f64) -> f64 {
     TIMES.iter().map(|&times| ratio(times)).sum::<f64>() / TIMES.len() as f64
 }
 
-/// Odds of the larger shares over those of the allowed one.
+/// The odds of the larger shares over those of the allowed one.
 const TIMES: [f64; 6] = [1.5, 2.0, 3.0, 5.0, 10.0, 30.0];
 
-/// A first term and those that follow by their ratios.
+/// Sums a series from its first term and the ratios of those that follow.
 fn sum(ln_first: f64, ratios: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut term) = (1.0, 1.0);
     for ratio in ratios {
@@ -122,13 +123,13 @@ fn sum(ln_first: f64, ratios: impl Iterator<Item = f64>) -> f64 {
     (ln_first.exp() * sum).min(1.0)
 }
 
-/// Logarithm of the probability that exactly `k` of `n` are hit.
+/// Returns the logarithm of the probability of exactly `k` hits in `n` trials.
 fn ln_mass(k: u64, n: u64, p: f64) -> f64 {
     let choose = ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k);
     choose + k as f64 * p.ln() + (n - k) as f64 * (-p).ln_1p()
 }
 
-/// Stirling's series, where it is as exact as a double.
+/// Returns the logarithm of `n!`, by Stirling's series where that is as exact as a double.
 fn ln_factorial(n: u64) -> f64 {
     if n < 32 {
         return (2..=n).map(|i| (i as f64).ln()).sum();

@@ -1,118 +1,112 @@
-//! Latencies from submission to answer.
+//! The distribution of latencies from submission to answer, to three digits.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use super::log_histogram::ScaledHistogram;
+
 /// A distribution of latencies, to three digits, up to an hour.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Latency {
-    histogram: Histogram<u64>,
-}
-
-/// Longer ones are counted as this.
-const MOST_MICROS: u64 = 3_600_000_000;
-
-/// The bounds are constants that the histogram accepts: any test that makes one holds it.
-static EMPTY: LazyLock<Histogram<u64>> = LazyLock::new(|| {
-    #[allow(clippy::expect_used, reason = "constants, and a test makes one")]
-    Histogram::new_with_bounds(1, MOST_MICROS, 3).expect("1 < most, three digits")
-});
-
-impl Default for Latency {
-    fn default() -> Self {
-        Latency::new()
-    }
+    histogram: ScaledHistogram<10>,
 }
 
 /// The percentiles that reports show, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencySummary {
+    /// The number of latencies.
     pub count: u64,
+    /// The median.
     pub p50: u64,
+    /// The 90th percentile.
     pub p90: u64,
+    /// The 99th percentile.
     pub p99: u64,
+    /// The 99.9th percentile.
     pub p999: u64,
+    /// The longest latency.
     pub max: u64,
 }
 
 impl LatencySummary {
+    /// The quantiles that it holds.
+    pub(super) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+
+    /// Creates a summary of `count` latencies from its quantiles and the longest one.
+    pub(super) fn of(count: u64, [p50, p90, p99, p999]: [u64; 4], max: u64) -> Self {
+        LatencySummary {
+            count,
+            p50,
+            p90,
+            p99,
+            p999,
+            max,
+        }
+    }
+
     /// Whether there are enough requests for the latency below which a share `q` of them
-    /// lies: one at least is expected above it (p99 asks for 100, p99.9 for 1 000).
+    /// lies: at least one is expected above it (p99 asks for 100, p99.9 for 1 000).
     pub fn is_enough_for(&self, q: f64) -> bool {
         self.count as f64 * (1.0 - q) >= 1.0 - 1e-9
     }
 }
 
-/// A bar of the histogram: latencies above `from` and up to `micros`.
+/// A bar of a histogram: latencies above `from` and up to `micros`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
+    /// The lower edge in microseconds, excluded.
     pub from: u64,
+    /// The upper edge in microseconds, included.
     pub micros: u64,
+    /// The number of latencies.
     pub count: u64,
 }
 
-/// All that is shown of a distribution, from one pass over it.
+/// All figures of a distribution, from one pass over it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyWhole {
+    /// The percentiles.
     pub summary: LatencySummary,
+    /// The bars that are not empty.
     pub buckets: Vec<Bucket>,
-    /// Share that took longer than asked about.
+    /// The share of latencies above the limit, if there is a limit.
     pub above: Option<f64>,
 }
 
 impl Latency {
-    /// An empty distribution.
+    /// Creates an empty distribution.
     pub fn new() -> Self {
-        Latency {
-            histogram: EMPTY.clone(),
-        }
+        Latency::default()
     }
 
     /// Records one latency.
     pub fn record(&mut self, latency: Duration) {
-        let micros = latency.as_micros() as u64;
-        self.histogram
-            .saturating_record(micros.clamp(1, MOST_MICROS));
+        self.histogram.record(latency.as_micros() as u64, 1);
     }
 
-    /// Its percentiles.
+    /// Returns the percentiles.
     pub fn summary(&self) -> LatencySummary {
-        let at = |q: f64| self.histogram.value_at_quantile(q);
-        if self.histogram.is_empty() {
-            return LatencySummary::default();
-        }
-        LatencySummary {
-            count: self.histogram.len(),
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: self.histogram.max(),
-        }
+        self.whole(1, None).summary
     }
 
-    /// Bars on a logarithmic axis, `per_octave` for each doubling, without the empty
-    /// ones.
+    /// Returns bars on a logarithmic axis, `per_octave` for each doubling, without the
+    /// empty ones.
     pub fn buckets(&self, per_octave: u32) -> Vec<Bucket> {
         self.whole(per_octave, None).buckets
     }
 
-    /// Percentiles, bars, and the share above `limit`, in one pass.
+    /// Returns percentiles, bars and the share above `limit`, in one pass.
     pub fn whole(&self, per_octave: u32, limit: Option<Duration>) -> LatencyWhole {
-        let total = self.histogram.len();
+        let total = self.histogram.count();
         if total == 0 {
             return LatencyWhole::default();
         }
         let limit = limit.map(|l| l.as_micros() as u64);
         let mut bars = BarBuilder::new(per_octave);
-        let (mut seen, mut within) = (0, 0);
-        let mut found = [0; QUANTILES.len()];
-        for value in self.histogram.iter_recorded() {
-            let micros = value.value_iterated_to();
-            let count = value.count_at_value();
+        let (mut seen, mut within, mut longest) = (0, 0, 0);
+        let mut found = [0; LatencySummary::QUANTILES.len()];
+        for (micros, count) in self.histogram.recorded() {
             bars.add(micros, count);
             seen += count;
             within += if limit.is_some_and(|l| micros <= l) {
@@ -120,29 +114,20 @@ impl Latency {
             } else {
                 0
             };
-            for (found, q) in found.iter_mut().zip(QUANTILES) {
+            for (found, q) in found.iter_mut().zip(LatencySummary::QUANTILES) {
                 if *found == 0 && seen as f64 >= q * total as f64 {
                     *found = micros;
                 }
             }
+            longest = micros;
         }
-        let [p50, p90, p99, p999] = found;
         LatencyWhole {
-            summary: LatencySummary {
-                count: total,
-                p50,
-                p90,
-                p99,
-                p999,
-                max: self.histogram.max(),
-            },
+            summary: LatencySummary::of(total, found, longest),
             buckets: bars.bars,
             above: limit.map(|_| 1.0 - within as f64 / total as f64),
         }
     }
 }
-
-const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// Bars under construction.
 struct BarBuilder {
@@ -160,7 +145,7 @@ impl BarBuilder {
         }
     }
 
-    /// Values come ascending.
+    /// Adds a value; values come in ascending order.
     fn add(&mut self, micros: u64, count: u64) {
         if let Some(bar) = self.bars.last_mut().filter(|bar| micros <= bar.micros) {
             bar.count += count;

@@ -3,19 +3,19 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Amounts in buckets of equal width, for a bounded time back. No clock inside.
+/// Amounts in buckets of equal width, for a bounded time back. It has no clock.
 #[derive(Clone, Debug)]
 pub struct RateRing {
     width: Duration,
     bound: usize,
-    /// Number of the newest bucket, counted from time zero.
+    /// The number of the newest bucket, counted from time zero.
     newest: u64,
     buckets: VecDeque<f64>,
     total: f64,
 }
 
 impl RateRing {
-    /// `bound` buckets of `width`.
+    /// Creates a ring of `bound` buckets of `width`.
     pub fn new(width: Duration, bound: usize) -> Self {
         RateRing {
             width,
@@ -35,12 +35,12 @@ impl RateRing {
         }
     }
 
-    /// Everything ever added.
+    /// Returns the sum of all amounts ever added.
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// Amount per second over the last whole buckets within `window`.
+    /// Returns the amount per second over the last whole buckets within `window`.
     pub fn rate(&mut self, now: Duration, window: Duration) -> f64 {
         self.advance(now);
         let most = (window.as_secs_f64() / self.width.as_secs_f64()).ceil() as usize;
@@ -53,7 +53,7 @@ impl RateRing {
         sum / (count as f64 * self.width.as_secs_f64())
     }
 
-    /// Amount per second of each whole bucket, oldest first.
+    /// Returns the amount per second of each whole bucket, oldest first.
     pub fn series(&mut self, now: Duration) -> Vec<f64> {
         self.advance(now);
         let seconds = self.width.as_secs_f64();
@@ -78,18 +78,19 @@ impl RateRing {
     }
 }
 
-/// Lengths of queues at a few moments lately. No clock inside.
+/// The lengths of queues at a few recent moments. It has no clock.
 #[derive(Clone, Debug, Default)]
 pub struct Growth {
     seen: VecDeque<(Duration, Vec<usize>)>,
 }
 
-/// Moments at least so far apart are kept, for so long.
+/// The least time between two moments.
 const APART: Duration = Duration::from_millis(500);
+/// The time for which a moment is kept.
 const KEPT: Duration = Duration::from_secs(5);
 
 impl Growth {
-    /// The queues' lengths at `now`.
+    /// Records the queues' lengths at `now`.
     pub fn note(&mut self, now: Duration, lengths: impl Iterator<Item = usize>) {
         let due = self.seen.back().is_none_or(|(at, _)| now >= *at + APART);
         if due {
@@ -100,8 +101,8 @@ impl Growth {
         }
     }
 
-    /// Samples a second that a queue grew by: the slope of the line that fits best. Zero
-    /// while it was seen for less than a second.
+    /// Returns the samples a second by which a queue grew: the slope of the line that fits
+    /// best, or 0 while there are fewer than three moments.
     pub fn of(&self, queue: usize) -> f64 {
         let points = || {
             let seen = self.seen.iter();

@@ -1,31 +1,34 @@
-//! Counters as they stood at a moment; two of them tell what happened between.
+//! Counters at a moment; the difference of two says what happened between.
 
 use std::time::Duration;
 
 use super::log_histogram::LogHistogram;
 
-/// What an engine has done since its start. Nothing in it is ever taken back.
+/// An engine's counters since its start, which never decrease.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Time since the engine's start.
     pub at: Duration,
-    /// Requests answered, and their samples.
+    /// Requests answered.
     pub answered: u64,
+    /// Their samples.
     pub samples: u64,
-    /// Requests that failed, and that were refused.
+    /// Requests that failed.
     pub failed: u64,
+    /// Requests that were refused.
     pub refused: u64,
-    /// Time in which anything was answered.
+    /// The time in which anything was answered.
     pub active: Duration,
-    /// Samples whose label was known, and those that met it.
+    /// Samples whose label was known.
     pub labelled: u64,
+    /// Those of them whose answer was the label.
     pub right: u64,
-    /// Of requests, from submission to answer.
+    /// Latencies of requests, from submission to answer.
     pub latency: LogHistogram,
 }
 
 impl Reading {
-    /// What happened since `earlier`.
+    /// Returns the difference from `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Reading) -> Reading {
         Reading {
@@ -41,7 +44,7 @@ impl Reading {
         }
     }
 
-    /// Samples a second while anything was answered.
+    /// Returns the samples a second of the time in which anything was answered.
     pub fn samples_per_s(&self) -> f64 {
         let active = self.active.min(self.at);
         match active.is_zero() {
@@ -50,7 +53,8 @@ impl Reading {
         }
     }
 
-    /// Share of samples whose label was met, where labels are known.
+    /// Returns the share of right answers among samples with labels, or `None` if there are
+    /// none.
     pub fn accuracy(&self) -> Option<f64> {
         (self.labelled > 0).then(|| self.right as f64 / self.labelled as f64)
     }

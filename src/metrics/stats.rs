@@ -1,4 +1,4 @@
-//! Median, spread and intervals of a few figures.
+//! Median, spread and confidence intervals of a few figures.
 
 /// 97.5 % quantiles of Student's t for 1, 2, … degrees of freedom.
 const T: [f64; 30] = [
@@ -7,7 +7,7 @@ const T: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The middle one, or the mean of the two in the middle; 0 of none.
+/// Returns the median: the middle value, or the mean of the two in the middle; 0 of none.
 pub fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -24,14 +24,14 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The value below which a share `q` of them lies (the nearest rank); 0 of none.
+/// Returns the value below which a share `q` of them lies (the nearest rank); 0 of none.
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     let sorted = sorted(values);
     let at = (sorted.len().saturating_sub(1) as f64 * q).round() as usize;
     sorted.get(at).copied().unwrap_or(0.0)
 }
 
-/// Relative standard deviation (of a sample: n − 1); 0 of fewer than two.
+/// Returns the relative standard deviation (of a sample: n − 1); 0 of fewer than two.
 pub fn rsd(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -42,8 +42,8 @@ pub fn rsd(values: &[f64]) -> f64 {
     (squares / (n - 1.0)).sqrt() / mean
 }
 
-/// The half-width of a 95 % interval in standard errors of a mean of so many figures:
-/// infinite for one, since that says nothing of its error.
+/// Returns the half-width of a 95 % interval, in standard errors, of a mean of `figures`
+/// values. It is infinite for one, since that says nothing about its error.
 pub fn t95(figures: usize) -> f64 {
     match figures {
         0 | 1 => f64::INFINITY,
@@ -55,7 +55,7 @@ pub fn t95(figures: usize) -> f64 {
     }
 }
 
-/// The mean of some figures and its standard error, which takes two.
+/// Returns the mean of some figures and its standard error, 0 for fewer than two.
 pub fn mean_and_error(figures: &[f64]) -> (f64, f64) {
     let n = figures.len() as f64;
     let mean = figures.iter().sum::<f64>() / n.max(1.0);

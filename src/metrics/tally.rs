@@ -1,5 +1,5 @@
-//! Latencies of the last seconds and of all the time before, in bounded memory, and where
-//! their time went.
+//! Latencies of the last seconds and of all the time before, in bounded memory, and the
+//! parts that they consist of.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -9,48 +9,49 @@ use serde::{Deserialize, Serialize};
 use super::latency::{Bucket, LatencySummary};
 use super::log_histogram::LogHistogram;
 
-/// What "now" means of latencies: they are of answers given so lately, or since the last
-/// reload or clearing where that is later.
+/// The time that *now* means for latencies: those of answers within it, or since the last
+/// reload or clearing if that is later.
 pub const WINDOW: Duration = Duration::from_secs(SLOTS as u64);
 
-/// One a second; the one that is still filling is among them.
+/// The number of slots, one a second; the one that is still filling is among them.
 const SLOTS: usize = 10;
 
-/// Bars for each doubling.
+/// The number of bars for each doubling.
 const BARS_PER_OCTAVE: u32 = 4;
 
-/// What is shown of a distribution of latencies.
+/// The figures of a distribution of latencies, as screens show them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
+    /// The percentiles.
     pub summary: LatencySummary,
-    /// Bars on a logarithmic axis; those without any are left out.
+    /// Bars on a logarithmic axis, without the empty ones.
     pub buckets: Vec<Bucket>,
-    /// Where the mean latency went, in microseconds.
+    /// The parts of the mean latency, in microseconds.
     pub split: SplitMeans,
-    /// Share that took longer than the target, where one is set.
+    /// The share that took longer than the target, if one is set.
     pub missed: Option<f64>,
 }
 
-/// Latencies lately, and over a longer time.
+/// Recent latencies, and those of a longer time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyView {
-    /// Of the last [`WINDOW`].
+    /// Those of the last [`WINDOW`].
     pub now: Distribution,
-    /// Since the last reload or clearing, or the start.
+    /// Those since the last reload or clearing, or the start.
     pub since: Distribution,
 }
 
-/// Counts latencies second by second. No clock inside.
+/// Counts latencies second by second. It has no clock.
 ///
-/// A distribution a second is kept for the window; what leaves it is added to one of all
-/// the time before. So a latency is counted once, whatever is shown of it.
+/// Within the window each second has a distribution of its own, which is added to that of
+/// all the time before once the second leaves the window.
 #[derive(Clone, Debug, Default)]
 pub struct LatencyTally {
-    /// By their second, round and round.
+    /// Distributions by their second, modulo the number of slots.
     slots: [LatencySlot; SLOTS],
     /// The second that is filling.
     second: u64,
-    /// What left the window.
+    /// The latencies that left the window.
     past: LatencySlot,
 }
 
@@ -62,12 +63,12 @@ pub struct LatencySlot {
 }
 
 impl LatencySlot {
-    /// Counts a latency in microseconds, `times` times.
+    /// Records a latency in microseconds, `times` times.
     pub fn record(&mut self, micros: u64, times: u64) {
         self.histogram.record(micros, times);
     }
 
-    /// Counts where the time of as many latencies went.
+    /// Records the parts of as many latencies.
     pub fn record_split(&mut self, split: LatencySplit, times: u64) {
         match times {
             1 => self.split.record(split),
@@ -97,8 +98,7 @@ impl LatencySlot {
 }
 
 impl LatencyTally {
-    /// Where latencies of answers given `now` are counted; those of the past count in the
-    /// newest second.
+    /// Returns the slot of the second of `now`, or the newest one if `now` is earlier.
     pub fn slot(&mut self, now: Duration) -> &mut LatencySlot {
         let second = now.as_secs();
         if second > self.second {
@@ -107,7 +107,7 @@ impl LatencyTally {
         &mut self.slots[(self.second % SLOTS as u64) as usize]
     }
 
-    /// What is shown at `now`; missed are those that took longer than `limit`.
+    /// Returns the figures at `now`. Latencies above `limit` count as missed.
     pub fn view(&mut self, now: Duration, limit: Option<Duration>) -> LatencyView {
         self.slot(now);
         let mut lately = LatencySlot::default();
@@ -120,7 +120,7 @@ impl LatencyTally {
         }
     }
 
-    /// Empties the slots of the seconds up to `second`, which it is now.
+    /// Empties the slots of the seconds up to `second`, the present one.
     fn advance(&mut self, second: u64) {
         let over = (second - self.second).min(SLOTS as u64);
         for step in 1..=over {
@@ -132,25 +132,26 @@ impl LatencyTally {
     }
 }
 
-/// Parts of one latency, or their sums over many; they add up to the whole.
+/// The parts of one latency, or their sums over many. They add up to the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencySplit {
-    /// From when it was due until its samples stood in the queues: the door, resizing and
-    /// scaling, writing to the pool; and how much too late an open load sent it.
+    /// From the time it was due until its samples were in the queues: the door, resizing and
+    /// scaling, writing to the pool, and the delay of an open load that sent it late.
     pub admission: Duration,
-    /// Waiting for a lane.
+    /// The wait for a lane.
     pub queueing: Duration,
-    /// Waiting for others to share a batch with, although a lane was idle.
+    /// The wait for other samples of the batch while a lane was idle.
     pub batching: Duration,
-    /// To the device and back.
+    /// The copies to the device and back.
     pub copying: Duration,
+    /// The computation.
     pub computing: Duration,
-    /// Folding the last member's answer into the ensemble's.
+    /// The folding of the last member's answer into the ensemble's.
     pub combining: Duration,
 }
 
 impl LatencySplit {
-    /// All parts together.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> Duration {
         let served = self.copying + self.computing + self.combining;
         self.admission + self.queueing + self.batching + served
@@ -168,32 +169,38 @@ impl AddAssign for LatencySplit {
     }
 }
 
-/// Sums over requests, to give means.
+/// Sums of parts over requests, from which means follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SplitTally {
     sum: LatencySplit,
     count: u64,
 }
 
-/// Mean microseconds a request.
+/// The mean microseconds of a request in each part of its latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SplitMeans {
+    /// As [`LatencySplit::admission`].
     pub admission: f64,
+    /// As [`LatencySplit::queueing`].
     pub queueing: f64,
+    /// As [`LatencySplit::batching`].
     pub batching: f64,
+    /// As [`LatencySplit::copying`].
     pub copying: f64,
+    /// As [`LatencySplit::computing`].
     pub computing: f64,
+    /// As [`LatencySplit::combining`].
     pub combining: f64,
 }
 
 impl SplitTally {
-    /// Counts one request.
+    /// Adds one request.
     pub fn record(&mut self, split: LatencySplit) {
         self.sum += split;
         self.count += 1;
     }
 
-    /// Counts `times` that took the same.
+    /// Adds `times` requests with the same parts.
     pub fn add_times(&mut self, split: LatencySplit, times: u64) {
         let factor = u32::try_from(times).unwrap_or(u32::MAX);
         self.sum += LatencySplit {
@@ -207,13 +214,13 @@ impl SplitTally {
         self.count += times;
     }
 
-    /// Counts what another one has.
+    /// Adds the requests of another tally.
     pub fn add(&mut self, other: &SplitTally) {
         self.sum += other.sum;
         self.count += other.count;
     }
 
-    /// Means over the requests so far; zeros where there are none.
+    /// Returns the means over all requests, zeros if there are none.
     pub fn means(&self) -> SplitMeans {
         let mean = |sum: Duration| sum.as_secs_f64() * 1e6 / self.count.max(1) as f64;
         SplitMeans {

@@ -1,12 +1,12 @@
-//! Batch times as they were measured, or as they were learnt from serving: less exact, and
-//! free.
+//! Batch times as they were measured, or as they were learnt from serving: less exact, at
+//! no cost.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Seconds that batches of one member take on one kind of device, by rows.
+/// The seconds that batches of one member take on one kind of device, by rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(usize, f64)>", into = "Vec<(usize, f64)>")]
 pub struct BatchTimes {
@@ -14,16 +14,16 @@ pub struct BatchTimes {
     points: Vec<(usize, f64)>,
 }
 
-/// Points from which no batch time follows.
+/// Points that are no batch times.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected at least one batch of 1 row or more, each with a time above 0 s")]
 pub struct NotMeasured;
 
 impl BatchTimes {
-    /// Takes `(rows, seconds)` in any order; the last one of equal rows counts.
+    /// Takes points `(rows, seconds)` in any order. Of equal rows the last point counts.
     ///
     /// # Errors
-    /// There is no point, or one makes no sense.
+    /// There is no point, or one has no row or no time.
     pub fn new(mut points: Vec<(usize, f64)>) -> Result<Self, NotMeasured> {
         points.sort_by_key(|(rows, _)| *rows);
         points.dedup_by(|later, kept| {
@@ -40,17 +40,17 @@ impl BatchTimes {
         Ok(BatchTimes { points })
     }
 
-    /// The same where every batch takes `pace` (above 0) times as long.
+    /// Returns the times multiplied by `pace`, which is above 0.
     ///
     /// # Errors
-    /// A time would make no sense.
+    /// A time would be 0 or infinite.
     pub fn at_pace(&self, pace: f64) -> Result<Self, NotMeasured> {
         let points = self.points.iter().map(|(rows, s)| (*rows, s * pace));
         BatchTimes::new(points.collect())
     }
 
-    /// Seconds of a batch of `rows`: on the line between its neighbours, beyond the
-    /// ends in proportion.
+    /// Returns the seconds of a batch of `rows`: interpolated between its neighbours, and in
+    /// proportion beyond the ends.
     pub fn seconds(&self, rows: usize) -> f64 {
         let at = self.points.partition_point(|(r, _)| *r < rows);
         let (first, last) = (self.points[0], self.points[self.points.len() - 1]);
@@ -80,15 +80,16 @@ impl From<BatchTimes> for Vec<(usize, f64)> {
     }
 }
 
-/// Batches remembered of each member on each kind of device; beyond it, old ones count
-/// half as much, and again.
+/// The batches remembered of each member on each kind of device. Beyond it, the weight of
+/// old ones is halved.
 const MEMORY: f64 = 4096.0;
-/// Fewer batches say nothing of a pace.
+/// The fewest batches from which a pace follows.
 const ENOUGH: f64 = 32.0;
-/// Rows spread by less than this share of their mean say nothing of how time grows.
+/// The least spread of rows, as a share of their mean, from which the growth of the time
+/// follows.
 const SPREAD: f64 = 0.05;
 
-/// What was seen, by member and kind of device.
+/// Batch times seen while serving, by member and kind of device.
 #[derive(Clone, Debug, Default)]
 pub struct Learnt {
     seen: HashMap<(usize, usize), BatchSums>,
@@ -105,8 +106,8 @@ struct BatchSums {
 }
 
 impl Learnt {
-    /// `batches` of `member` on a device of `kind` (a number that like devices share) had
-    /// so many rows and seconds on average.
+    /// Adds `batches` of `member` on a device of `kind` (a number that like devices share),
+    /// with their mean rows and seconds.
     pub fn see(&mut self, member: usize, kind: usize, batches: u64, rows: f64, seconds: f64) {
         if batches == 0 || rows <= 0.0 || seconds <= 0.0 {
             return;
@@ -115,14 +116,14 @@ impl Learnt {
         sums.add(batches as f64, rows, seconds);
     }
 
-    /// Whether enough batches were seen for their times to stay about as they are.
+    /// Whether enough batches were seen for their times to change little.
     pub fn is_settled(&self, member: usize, kind: usize) -> bool {
         let sums = self.seen.get(&(member, kind));
         sums.is_some_and(|sums| sums.weight >= ENOUGH)
     }
 
-    /// How many times as long batches took as `profile` says of as many rows, on
-    /// average; none where too few were seen.
+    /// Returns the mean time of batches over that of `profile` for as many rows, or `None`
+    /// if too few were seen.
     pub fn pace(&self, member: usize, kind: usize, profile: &BatchTimes) -> Option<f64> {
         let sums = self.seen.get(&(member, kind))?;
         let rows = (sums.rows / sums.weight).round().max(1.0) as usize;
@@ -130,8 +131,8 @@ impl Learnt {
         (sums.weight >= ENOUGH).then(|| seconds / profile.seconds(rows))
     }
 
-    /// What follows for batches of `sizes`: fixed seconds and seconds a row where
-    /// batches of several sizes were seen, else in proportion. None where none were.
+    /// Returns the times of batches of `sizes`: fixed seconds and seconds a row if batches
+    /// of several sizes were seen, else in proportion. Returns `None` if none were seen.
     pub fn measured(&self, member: usize, kind: usize, sizes: &[usize]) -> Option<BatchTimes> {
         let (fixed, each) = self.seen.get(&(member, kind))?.line()?;
         let point = |rows: &usize| (*rows, fixed + each * *rows as f64);
@@ -158,7 +159,7 @@ impl BatchSums {
         self.rows_seconds += weight * rows * seconds;
     }
 
-    /// Fixed seconds, and seconds a row: least squares, neither below zero.
+    /// Returns fixed seconds and seconds a row: least squares, neither below zero.
     fn line(&self) -> Option<(f64, f64)> {
         let mean = |sum: f64| sum / self.weight;
         let (rows, seconds) = (mean(self.rows), mean(self.seconds));

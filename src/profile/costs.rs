@@ -10,35 +10,38 @@ use crate::ensemble::Ensemble;
 
 use super::batch_times::BatchTimes;
 
-/// Where one member's costs on one device come from.
+/// The source of one member's costs on one device.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CellCost {
     /// A simulated device's law over the member's fused operations.
     Law(Law, Arc<[OpWork]>),
+    /// Times that were measured.
     Measured(Arc<BatchTimes>),
     /// A device of this machine on which nothing was measured yet.
     Unknown,
 }
 
-/// What one batch costs.
+/// The cost of one batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchCost {
-    /// Bytes copied to the device and back; 0 where it uses host memory.
+    /// Bytes copied to the device; 0 if it uses host memory.
     pub copy_in: u64,
+    /// Bytes copied back.
     pub copy_out: u64,
+    /// Its operations.
     pub kernels: Arc<[Kernel]>,
-    /// Seconds that computing takes undisturbed.
+    /// Seconds of computing if nothing else runs.
     pub computing: f64,
     /// Seconds of the whole device that computing occupies.
     pub occupied: f64,
 }
 
-/// A batch with its device to itself.
+/// The cost of a batch with its device to itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Alone {
     /// Seconds from its start to its end, copies included.
     pub latency: f64,
-    /// Seconds of the whole device that it occupies; what is left, others can use.
+    /// Seconds of the whole device that it occupies; others can use the rest.
     pub occupied: f64,
 }
 
@@ -46,17 +49,19 @@ pub struct Alone {
 #[derive(Clone, Debug)]
 pub struct Costs {
     cells: Vec<Vec<CellCost>>,
-    /// Bytes of a sample of each member, and of an answer.
+    /// Bytes of a sample of each member.
     sample_bytes: Vec<u64>,
+    /// Bytes of an answer.
     answer_bytes: u64,
     units: Vec<u32>,
     laws: Vec<Option<Law>>,
-    /// Whether batches leave what they do not fill to others.
+    /// Whether batches on a device share it.
     shared: Vec<bool>,
 }
 
 impl Costs {
-    /// Simulated devices by their laws; devices of this machine are unknown yet.
+    /// Returns the costs on simulated devices by their laws; those on devices of this
+    /// machine are unknown yet.
     pub fn of_laws(ensemble: &Ensemble, devices: &Devices) -> Self {
         let law = |kind: &DeviceKind| kind.profile().map(|p| p.law);
         let cells = ensemble.members.iter().map(|member| {
@@ -85,12 +90,12 @@ impl Costs {
         }
     }
 
-    /// What was measured of `member` on `device`.
+    /// Sets the measured times of `member` on `device`.
     pub fn set_measured(&mut self, member: usize, device: usize, measured: Arc<BatchTimes>) {
         self.cells[member][device] = CellCost::Measured(measured);
     }
 
-    /// Where the costs of `member` on `device` come from.
+    /// Returns the source of the costs of `member` on `device`.
     pub fn cell(&self, member: usize, device: usize) -> &CellCost {
         &self.cells[member][device]
     }
@@ -100,7 +105,7 @@ impl Costs {
         self.unknown().is_none()
     }
 
-    /// The first member and device of which nothing is known.
+    /// Returns the first member and device whose costs are unknown.
     pub fn unknown(&self) -> Option<(usize, usize)> {
         let mut members = self.cells.iter().enumerate();
         members.find_map(|(member, devices)| {
@@ -109,7 +114,7 @@ impl Costs {
         })
     }
 
-    /// Takes from `other`, of the same ensemble and devices, what is not known here.
+    /// Takes unknown costs from `other`, which is of the same ensemble and devices.
     pub fn fill_from(&mut self, other: &Costs) {
         let cells = self.cells.iter_mut().flatten();
         for (cell, other) in cells.zip(other.cells.iter().flatten()) {
@@ -119,7 +124,7 @@ impl Costs {
         }
     }
 
-    /// The law of a simulated device.
+    /// Returns the law of a device, if it is simulated.
     pub fn law(&self, device: usize) -> Option<Law> {
         self.laws[device]
     }
@@ -129,12 +134,12 @@ impl Costs {
         self.shared[device]
     }
 
-    /// Bytes of a sample of `member`.
+    /// Returns the bytes of a sample of `member`.
     pub fn sample_bytes(&self, member: usize) -> u64 {
         self.sample_bytes[member]
     }
 
-    /// A batch of `rows` of `member` on `device`; free where nothing is known.
+    /// Returns the cost of a batch of `rows` of `member` on `device`; 0 if it is unknown.
     pub fn batch(&self, member: usize, device: usize, rows: usize) -> BatchCost {
         let copies = |bytes: u64| match self.laws[device] {
             Some(_) => bytes * rows as u64,
@@ -164,14 +169,14 @@ impl Costs {
         }
     }
 
-    /// A batch of `rows` of `member` with `device` to itself.
+    /// Returns the cost of a batch of `rows` of `member` with `device` to itself.
     pub fn alone(&self, member: usize, device: usize, rows: usize) -> Alone {
         let batch = self.batch(member, device, rows);
         let copy_in = self.copy(device, batch.copy_in);
         self.undisturbed(device, &batch, copy_in)
     }
 
-    /// The same where its samples were copied to the device before.
+    /// As [`Costs::alone`], for samples that were copied to the device before.
     pub fn alone_copied(&self, member: usize, device: usize, rows: usize) -> Alone {
         let batch = self.batch(member, device, rows);
         self.undisturbed(device, &batch, 0.0)
@@ -193,17 +198,17 @@ impl Costs {
     }
 }
 
-/// Batches already worked out, for a driver that asks again and again.
+/// A cache of batch costs, for drivers that ask for the same ones again and again.
 #[derive(Debug, Default)]
 pub struct KernelCache {
     known: HashMap<(usize, usize, usize), BatchCost>,
 }
 
-/// Batches remembered at most; more than that many sizes do not come up.
+/// The most batches remembered.
 const MOST_KNOWN: usize = 1 << 16;
 
 impl KernelCache {
-    /// As [`Costs::batch`].
+    /// Returns the cost as [`Costs::batch`] does.
     pub fn batch(&mut self, costs: &Costs, member: usize, device: usize, rows: usize) -> BatchCost {
         if self.known.len() > MOST_KNOWN {
             self.known.clear();

@@ -1,5 +1,4 @@
-//! What a batch of a member costs on a device: by a simulated device's law, or as it
-//! was measured.
+//! The costs of a member's batches on a device: by a simulated device's law, or as measured.
 
 mod batch_times;
 mod costs;

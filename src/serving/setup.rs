@@ -30,11 +30,10 @@ impl Setup {
     /// Which part is wrong and what was expected.
     pub fn check(&self) -> Result<(), String> {
         let frame = self.matrix.frame();
-        let named = |part: &'static str| move |why: String| format!("{part}: {why}");
         let policy = self.policy.check(&frame.batch_sizes);
-        policy.map_err(named("policy"))?;
+        policy.map_err(|why| format!("policy: {why}"))?;
         let combination = self.combination.check(frame.members.len());
-        combination.map_err(named("combination"))?;
+        combination.map_err(|why| format!("combination: {why}"))?;
         let (found, most) = (self.segment_size, Self::MOST_SEGMENT);
         match (1..=most).contains(&found) {
             true => Ok(()),

@@ -19,7 +19,7 @@ use crate::ranged::ranged;
 
 ranged! {
     /// How many times as long a simulated device's operations take.
-    Slowdown(f64) = 0.1, 100.0, " times"
+    Slowdown(f64) = 0.1, 100.0, "{} to {} times"
 }
 
 /// A request to the engine behind the console.

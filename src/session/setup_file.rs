@@ -22,7 +22,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::allocation::{MatrixFile, MatrixFileError};
-use crate::ensemble::{Combination, PolicyKind, RuleKind, Temperature};
+use crate::ensemble::{Combination, PolicyKind, RuleKind, Temperature, PolicyError};
+use crate::ranged::OutOfRange;
 
 use crate::serving::Setup;
 
@@ -41,7 +42,7 @@ pub enum SetupFileError {
     #[error(transparent)]
     Matrix(#[from] MatrixFileError),
     #[error("policy: {0}")]
-    Policy(String),
+    Policy(PolicyError),
     #[error("combination: {0}")]
     Combination(String),
     #[error("segment_size: expected a whole number from 1 to {most}, found {found}", most = SetupFile::MOST_SEGMENT)]
@@ -165,14 +166,15 @@ impl WrittenCombination {
             None => vec![Temperature::ONE; members],
             Some(written) => {
                 let parsed = written.into_iter().map(Temperature::new);
-                let parsed: Result<_, String> = parsed.collect();
+                let parsed: Result<_, OutOfRange> = parsed.collect();
                 parsed.map_err(|why| format!("temperatures: {why}"))?
             }
         };
         let weights = self.weights.unwrap_or_else(|| vec![1.0; members]);
         let voting = self.voting.unwrap_or_else(|| vec![true; members]);
-        let combination = Combination::written(self.rule, &weights, voting)?.at(temperatures);
-        combination.check(members)?;
+        let combination = Combination::written(self.rule, &weights, voting);
+        let combination = combination.map_err(|e| e.to_string())?.at(temperatures);
+        combination.check(members).map_err(|e| e.to_string())?;
         Ok(combination)
     }
 }

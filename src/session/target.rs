@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ranged::{checked_when_read, within};
+use crate::ranged::{FieldOutOfRange, checked_when_read, within};
 
 /// A service objective: requests are to be answered within this time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ impl Target {
     ///
     /// # Errors
     /// Which part is wrong and what was expected.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), FieldOutOfRange> {
         let (least, most) = Self::LATENCY;
         within("latency", self.latency, least, most)?;
         within("share", self.share, 0.0, 1.0)

@@ -51,7 +51,7 @@ pub struct Playback {
 
 ranged! {
     /// How many times as fast as it was recorded something is played.
-    Pace(f64) = 0.01, 100.0, " times"
+    Pace(f64) = 0.01, 100.0, "{} to {} times"
 }
 
 /// What to do with a recording that is played.

@@ -1,4 +1,4 @@
-//! Who asks, in virtual time.
+//! The requests of a workload, in virtual time.
 
 use std::time::Duration;
 
@@ -6,17 +6,18 @@ use crate::load::{Arrivals, LoadError, LoadPattern};
 
 use super::Workload;
 
-/// Requests still to come.
+/// The requests that are still to arrive.
 pub(super) struct ArrivingRequests {
-    /// Samples still to send.
+    /// The samples still to send.
     left: usize,
     kind: ArrivalKind,
 }
 
+/// The way in which requests arrive.
 enum ArrivalKind {
-    /// Requests of so many samples, as many at once as are let in.
+    /// Requests of this many samples, as many at once as are admitted.
     Eager { samples: usize },
-    /// So many clients that wait for nothing, each with a request of so many samples.
+    /// Clients that each send a request of this many samples; `idle` have none under way.
     Closed { idle: usize, samples: usize },
     /// One sample at a time, the next at its time.
     Open {
@@ -26,10 +27,10 @@ enum ArrivalKind {
 }
 
 impl ArrivingRequests {
-    /// `segment`: samples of a request where the workload leaves it open.
+    /// Creates the requests of a workload, of `segment` samples unless it says otherwise.
     ///
     /// # Errors
-    /// A recording that is to be replayed cannot be read.
+    /// A recording of arrivals cannot be read.
     pub fn new(workload: &Workload, segment: usize) -> Result<Self, LoadError> {
         let (left, kind) = match workload {
             Workload::Saturate { samples } => (*samples, ArrivalKind::Eager { samples: segment }),
@@ -42,12 +43,12 @@ impl ArrivingRequests {
         Ok(ArrivingRequests { left, kind })
     }
 
-    /// Whether everything was sent.
+    /// Whether all samples were sent.
     pub fn is_over(&self) -> bool {
         self.left == 0
     }
 
-    /// When the next request comes, if time alone brings it.
+    /// Returns the time of the next request, if it arrives at a time of its own.
     pub fn next(&self) -> Option<Duration> {
         match &self.kind {
             ArrivalKind::Open { next, .. } if self.left > 0 => Some(*next),
@@ -55,7 +56,7 @@ impl ArrivingRequests {
         }
     }
 
-    /// Samples of a request that comes now.
+    /// Returns the samples of a request that is due, if there is one.
     pub fn due(&self, now: Duration) -> Option<usize> {
         let samples = match &self.kind {
             ArrivalKind::Eager { samples } => *samples,
@@ -67,8 +68,8 @@ impl ArrivingRequests {
         Some(samples.min(self.left)).filter(|&s| s > 0)
     }
 
-    /// A request of `samples` was sent. One that was refused by an open pattern is
-    /// lost; others knock again.
+    /// Notes that a request of `samples` was sent, or that one of an open pattern was
+    /// refused and is lost.
     pub fn sent(&mut self, samples: usize) {
         self.left -= samples;
         match &mut self.kind {
@@ -78,12 +79,12 @@ impl ArrivingRequests {
         }
     }
 
-    /// Whether a request that is refused is not sent again.
+    /// Whether a request that is refused is lost, not sent again.
     pub fn gives_up(&self) -> bool {
         matches!(self.kind, ArrivalKind::Open { .. })
     }
 
-    /// A request is over.
+    /// Notes that a request is over.
     pub fn answered(&mut self) {
         if let ArrivalKind::Closed { idle, .. } = &mut self.kind {
             *idle += 1;

@@ -6,24 +6,24 @@ use crate::serving::{Batch, Verdict};
 use super::arriving::ArrivingRequests;
 use super::run::{Simulation, add_worker};
 
-/// Something that befalls a device in the middle of a run.
+/// An incident in the middle of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Incident {
-    /// It disappears.
+    /// A device disappears.
     Lose(usize),
-    /// It is there again, with the workers that the matrix gives it.
+    /// A device returns, with the workers that the matrix has there.
     Regain(usize),
-    /// The next batch that ends there panics: its requests fail, and its worker is built
-    /// again at once unless it panics too often.
+    /// The next batch that ends on a device panics: its requests fail, and its worker is
+    /// built again at once unless it panics too often.
     Panic(usize),
-    /// Its operations take so many times as long from now on.
+    /// Operations on a device take this many times as long from now on.
     Slow(usize, f64),
-    /// Another policy.
+    /// The policy changes.
     Policy(PolicyKind),
 }
 
 impl Simulation {
-    /// Incidents whose time has come.
+    /// Handles the incidents whose time has come.
     pub(super) fn inject(&mut self) {
         while let Some(&(at, incident)) = self.incidents.first() {
             if at > self.now {
@@ -43,7 +43,7 @@ impl Simulation {
         }
     }
 
-    /// Workers of the matrix that are not there start.
+    /// Starts the workers of the matrix that a device lacks.
     fn regain(&mut self, device: usize) {
         self.core.regain_device(device);
         for &(cell, size) in self.workers.iter().filter(|(c, _)| c.device == device) {
@@ -56,7 +56,7 @@ impl Simulation {
         }
     }
 
-    /// A batch panicked.
+    /// Handles a batch that panicked.
     pub(super) fn panicked(&mut self, batch: &Batch<()>, arriving: &mut ArrivingRequests) {
         self.panics.retain(|device| *device != batch.device);
         let (verdict, owed) = self.core.panicked(self.now, batch);

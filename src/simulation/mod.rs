@@ -1,5 +1,5 @@
-//! Serving in virtual time: the state machines that threads drive live, driven here
-//! by a discrete-event loop. A run repeats to the byte, and an hour takes seconds.
+//! Serving in virtual time: a discrete-event loop drives the state machines that threads
+//! drive live. Runs repeat exactly, and an hour takes seconds.
 
 mod arriving;
 mod incidents;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::allocation::Matrix;
 use crate::device::Devices;
-use crate::ensemble::{Ensemble, PolicyKind};
+use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
 use crate::load::{LoadError, LoadPattern};
 use crate::metrics::{LatencySplit, LatencySummary, SplitMeans};
 use crate::profile::Costs;
@@ -21,84 +21,118 @@ use crate::trace::Span;
 pub use incidents::Incident;
 pub use run::Simulation;
 
-/// What serves.
+/// The ensemble, devices and setup that serve in a simulation.
 #[derive(Clone, Debug)]
 pub struct Scenario {
+    /// The ensemble.
     pub ensemble: Arc<Ensemble>,
+    /// The devices.
     pub devices: Devices,
+    /// The matrix.
     pub matrix: Matrix,
-    /// Of every member on every device that has a worker of it.
+    /// The costs of every member on every device that has a worker of it.
     pub costs: Arc<Costs>,
+    /// The batching policy.
     pub policy: PolicyKind,
 }
 
-/// What is asked of it.
+/// The requests of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Workload {
-    /// So many samples as fast as they are served, as benchmark mode sends them.
-    Saturate { samples: usize },
-    /// So many samples by a pattern of arrivals.
-    Pattern {
-        pattern: LoadPattern,
+    /// Samples as fast as they are served, as in benchmark mode.
+    Saturate {
+        /// The number of samples.
         samples: usize,
+    },
+    /// Samples by a pattern of arrivals.
+    Pattern {
+        /// The pattern.
+        pattern: LoadPattern,
+        /// The number of samples.
+        samples: usize,
+        /// The seed of random arrivals.
         seed: u64,
     },
 }
 
-/// Why a run gave no figures.
+/// Why a run failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SimulationError {
+    /// A recording of arrivals cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// A request is larger than the pool.
     #[error("a request of {samples} samples is larger than the pool of {most}")]
-    TooLarge { samples: usize, most: usize },
+    TooLarge {
+        /// Samples of the request.
+        samples: usize,
+        /// Samples of the pool.
+        most: usize,
+    },
+    /// The costs of a worker are unknown.
     #[error("what `{member}` costs on `{device}` is not known: it was never measured")]
-    Unknown { member: String, device: String },
+    Unknown {
+        /// The member's name.
+        member: String,
+        /// The device's name.
+        device: String,
+    },
+    /// Requests wait, and no worker can serve them.
     #[error("at {at:?} {left} requests wait and nothing can serve them")]
-    Stuck { at: Duration, left: usize },
-    #[error("{0}")]
-    Policy(String),
+    Stuck {
+        /// The time.
+        at: Duration,
+        /// The number of requests.
+        left: usize,
+    },
+    /// The policy does not suit the batch sizes.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
 }
 
 /// One answered request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// When it was answered.
+    /// The time of its answer.
     pub at: Duration,
+    /// The number of its samples.
     pub samples: usize,
+    /// Its latency.
     pub latency: Duration,
+    /// The parts of its latency.
     pub split: LatencySplit,
 }
 
-/// Figures of a run.
+/// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SimulationReport {
     /// Samples answered.
     pub samples: usize,
-    /// From the first request to the last answer.
+    /// The time from the first request to the last answer.
     pub elapsed: Duration,
+    /// The percentiles of latencies.
     pub latency: LatencySummary,
-    /// Mean microseconds of a request.
+    /// The parts of the mean latency.
     pub split: SplitMeans,
+    /// Requests refused.
     pub refused: u64,
-    /// Requests that failed, by an incident.
+    /// Requests that failed by an incident.
     pub failed: u64,
-    /// Share of the run that each device was occupied.
+    /// The share of the run in which each device was occupied.
     pub busy: Vec<f64>,
-    /// Every request, in order of its answer, where they were to be kept.
+    /// Every request, in order of its answer, if they are kept.
     pub served: Vec<Served>,
-    /// What every lane and copy engine did, in order of its end, where that was to be
-    /// kept.
+    /// The spans of every lane and copy engine, in order of their ends, if they are kept.
     pub spans: Vec<Span>,
 }
 
 impl SimulationReport {
-    /// Samples answered a second.
+    /// Returns the samples answered a second.
     pub fn samples_per_s(&self) -> f64 {
         self.samples as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Busy seconds as shares of the run.
+    /// Converts busy seconds to shares of the run.
     fn with_shares(mut self) -> Self {
         let elapsed = self.elapsed.as_secs_f64().max(1e-9);
         for busy in &mut self.busy {
@@ -108,11 +142,11 @@ impl SimulationReport {
     }
 }
 
-/// Runs a scene under a workload.
+/// Runs a scenario under a workload.
 ///
 /// # Errors
-/// Costs are missing, the policy does not suit the batch sizes, or a request can
-/// never be served.
+/// Costs are missing, the policy does not suit the batch sizes, or a request can never be
+/// served.
 pub fn simulate(scene: &Scenario, workload: Workload) -> Result<SimulationReport, SimulationError> {
     Simulation::new(scene)?.run(workload)
 }

@@ -16,15 +16,15 @@ use crate::serving::{
 use super::arriving::ArrivingRequests;
 use super::{Incident, Scenario, Served, SimulationError, SimulationReport, Workload};
 
-/// A scene ready to run.
+/// A scenario that is ready to run.
 pub struct Simulation {
     pub(super) core: Core<()>,
     pub(super) devices: Vec<SimulatedDevice<()>>,
     pub(super) now: Duration,
     pub(super) incidents: Vec<(Duration, Incident)>,
-    /// Workers of the matrix.
+    /// The workers of the matrix.
     pub(super) workers: Vec<(Cell, BatchSize)>,
-    /// Devices whose next batch panics.
+    /// The devices whose next batch panics.
     pub(super) panics: Vec<usize>,
     segment: usize,
     keep_spans: bool,
@@ -35,21 +35,18 @@ pub struct Simulation {
     pub(super) report: SimulationReport,
 }
 
-/// Samples that the pool holds. Live it is bounded by bytes as well; here only
-/// identities are held.
+/// The samples that the pool holds. It is not bounded by bytes, since it holds none.
 const POOL_SAMPLES: usize = 16_384;
 
 impl Simulation {
-    /// Every worker of the scene's matrix, ready.
+    /// Creates a simulation in which every worker of the scenario's matrix is ready.
     ///
     /// # Errors
-    /// What a worker costs is not known, or the policy does not suit the batch sizes.
+    /// The costs of a worker are unknown, or the policy does not suit the batch sizes.
     pub fn new(scene: &Scenario) -> Result<Self, SimulationError> {
         let ensemble = &scene.ensemble;
         let policy = scene.policy;
-        policy
-            .check(&ensemble.batch_sizes)
-            .map_err(SimulationError::Policy)?;
+        policy.check(&ensemble.batch_sizes)?;
         let segment = ensemble.segment_size;
         let mut core = Core::new(CoreConfig {
             devices: scene
@@ -87,28 +84,28 @@ impl Simulation {
         })
     }
 
-    /// Keeps what every lane did, for whoever looks at it.
+    /// Keeps the spans of every lane.
     #[must_use]
     pub fn with_spans(mut self) -> Self {
         self.keep_spans = true;
         self
     }
 
-    /// Keeps every request, for whoever looks at it.
+    /// Keeps every request.
     #[must_use]
     pub fn with_requests(mut self) -> Self {
         self.keep_requests = true;
         self
     }
 
-    /// Ends the run early once somebody sets `stop`.
+    /// Ends the run early once `stop` is set.
     #[must_use]
     pub fn until(mut self, stop: Arc<AtomicBool>) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Lets something happen at a time.
+    /// Adds an incident at a time.
     #[must_use]
     pub fn with_incident(mut self, at: Duration, incident: Incident) -> Self {
         self.incidents.push((at, incident));
@@ -116,7 +113,7 @@ impl Simulation {
         self
     }
 
-    /// At most so many samples alive on a device under `elastic`.
+    /// Bounds the samples alive on a device under `elastic`.
     #[must_use]
     pub fn with_max_inf(mut self, device: usize, most: std::num::NonZeroU32) -> Self {
         self.core.set_max_inf(device, Some(most));
@@ -126,12 +123,12 @@ impl Simulation {
     /// Runs until every request is over.
     ///
     /// # Errors
-    /// A request is larger than the pool, or nothing can serve what waits.
+    /// A request is larger than the pool, or no worker can serve those that wait.
     pub fn run(mut self, workload: Workload) -> Result<SimulationReport, SimulationError> {
         let mut arriving = ArrivingRequests::new(&workload, self.segment)?;
         loop {
             self.inject();
-            self.knock(&mut arriving)?;
+            self.submit_due(&mut arriving)?;
             self.drive();
             if arriving.is_over() && self.core.in_flight() == 0 || self.is_stopped() {
                 break;
@@ -162,12 +159,12 @@ impl Simulation {
         devices.chain(timers.into_iter().flatten()).min()
     }
 
-    /// Requests that come now.
-    fn knock(&mut self, arriving: &mut ArrivingRequests) -> Result<(), SimulationError> {
+    /// Submits the requests that are due.
+    fn submit_due(&mut self, arriving: &mut ArrivingRequests) -> Result<(), SimulationError> {
         while let Some(samples) = arriving.due(self.now) {
             let fits = samples > self.core.capacity() || samples <= self.core.free();
             if !fits && !arriving.gives_up() {
-                // Who would knock again waits instead: nobody is refused.
+                // It waits instead of being refused and sent again.
                 break;
             }
             match self.core.admit(self.now, samples, None, |_| ()) {
@@ -185,7 +182,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Devices with room take what they may.
+    /// Lets devices with room take batches.
     fn drive(&mut self) {
         // Nothing has a deadline here.
         self.core.tick(self.now).pay(drop);
@@ -194,7 +191,7 @@ impl Simulation {
                 self.drive_device(device);
             }
         }
-        // What one device takes may leave another the one with least to do.
+        // After one device has taken a batch, another may have the least to do.
         loop {
             let woken = self.core.wake(self.now);
             if woken.is_empty() {

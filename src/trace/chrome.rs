@@ -1,4 +1,4 @@
-//! Spans as a Chrome trace, which Perfetto, Chrome and Speedscope open.
+//! Spans as a Chrome trace, which Perfetto, Chrome and Speedscope read.
 //!
 //! A process is a device and a thread a lane. Waiting and copies ahead overlap each
 //! other, which slices of a thread must not: they are asynchronous events.
@@ -9,17 +9,20 @@ use serde::Serialize;
 
 use super::{Span, SpanKind};
 
-/// The names of what spans number.
+/// The names of the devices and members that spans number.
 #[derive(Clone, Debug, Default)]
 pub struct TraceNames<'a> {
+    /// The devices' names.
     pub devices: Vec<&'a str>,
+    /// The members' names.
     pub members: Vec<&'a str>,
 }
 
-/// Threads of one member on a device: its lanes.
+/// The most lanes of one member on a device, each a thread of the trace.
 const LANES: usize = 64;
 
-/// The trace in the JSON object format, times in microseconds since the engine's start.
+/// Returns the trace in the JSON object format, times in microseconds since the engine's
+/// start.
 pub fn chrome(spans: impl IntoIterator<Item = Span>, names: &TraceNames<'_>) -> Vec<u8> {
     let mut file = TraceWriter::new();
     let mut lanes = BTreeSet::new();
@@ -38,7 +41,7 @@ pub fn chrome(spans: impl IntoIterator<Item = Span>, names: &TraceNames<'_>) -> 
     file.finish()
 }
 
-/// Events, written one by one.
+/// Writes events one by one.
 struct TraceWriter {
     bytes: Vec<u8>,
     empty: bool,
@@ -70,7 +73,7 @@ impl TraceWriter {
     }
 }
 
-/// One event; fields that its kind does not have are left out.
+/// One event of the trace; fields that its kind does not have are left out.
 #[derive(Serialize)]
 struct TraceEvent<'a> {
     ph: &'static str,
@@ -89,6 +92,7 @@ struct TraceEvent<'a> {
     args: Option<TraceArgs>,
 }
 
+/// The arguments of an event.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum TraceArgs {
@@ -146,7 +150,7 @@ fn args(span: &Span) -> TraceArgs {
     }
 }
 
-/// What processes and threads are called.
+/// Writes the names of processes and threads.
 fn name(file: &mut TraceWriter, lanes: &BTreeSet<(usize, usize, usize)>, names: &TraceNames<'_>) {
     let devices: BTreeSet<usize> = lanes.iter().map(|l| l.0).collect();
     for device in devices {
@@ -181,7 +185,7 @@ fn called(what: &'static str, pid: usize, tid: usize, name: String) -> TraceEven
     }
 }
 
-/// Numbers from 1: viewers take thread 0 for something else.
+/// Returns the number of a lane's thread, from 1: viewers give thread 0 another meaning.
 fn thread(member: usize, lane: usize) -> usize {
     member * LANES + lane.min(LANES - 1) + 1
 }

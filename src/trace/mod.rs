@@ -1,4 +1,4 @@
-//! What each worker did when: spans in a bounded ring.
+//! Spans: the times that each worker spent on each step, in a bounded ring.
 
 mod chrome;
 
@@ -11,24 +11,25 @@ use crate::lock::lock;
 
 pub use chrome::{TraceNames, chrome};
 
-/// What a worker was doing.
+/// The step of a batch that a span is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SpanKind {
-    /// The oldest sample of the batch waited in the queue.
+    /// The wait of the batch's oldest sample in the queue.
     Wait,
-    /// Samples copied from the pool to the worker.
+    /// The copy of samples from the pool to the worker.
     CopyIn,
-    /// Samples copied to the device's memory before a lane takes them.
+    /// The copy of samples to the device's memory before a lane takes them.
     CopyAhead,
+    /// The computation.
     Compute,
-    /// Answers copied from the device's memory.
+    /// The copy of answers from the device's memory.
     CopyOut,
-    /// Answers folded by the accumulator.
+    /// The folding of answers by the accumulator.
     Send,
 }
 
 impl SpanKind {
-    /// Its name on the screen and in exports.
+    /// Returns its name on the screen and in exports.
     pub fn name(self) -> &'static str {
         match self {
             SpanKind::Wait => "wait",
@@ -44,44 +45,52 @@ impl SpanKind {
 /// One step of one batch. Times count from the engine's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
+    /// The device.
     pub device: usize,
+    /// The member.
     pub member: usize,
+    /// The worker's batch size.
     pub batch_size: usize,
     /// The worker's lane, counted from its smallest.
     pub lane: usize,
+    /// The step.
     pub kind: SpanKind,
+    /// Its start.
     pub start: Duration,
+    /// Its end.
     pub end: Duration,
-    /// Samples in the batch.
+    /// The number of samples in the batch.
     pub samples: usize,
-    /// The batch, by its number since the engine's start; a copy ahead has none.
+    /// The number of the batch since the engine's start; `None` for a copy ahead.
     pub batch: Option<u64>,
-    /// The request of its first sample, by its number since the engine's start.
+    /// The number, since the engine's start, of the request of its first sample.
     pub request: u64,
-    /// How many requests it has samples of.
+    /// The number of requests that it has samples of.
     pub requests: u32,
 }
 
-/// Keeps the newest spans up to its bound and counts what nobody read in time.
+/// A bounded ring of spans, written by one device's thread and emptied by a reader. It
+/// keeps the newest spans and counts those that were not read in time.
 ///
-/// The lock is held for one push or one swap, so neither side waits for the other's
-/// work; a console that reads slowly loses old spans and is told how many.
+/// The lock is held for one push or one swap, so that neither side waits for the other's
+/// work. A console that reads slowly loses old spans and is told how many.
 #[derive(Debug)]
 pub struct SpanRing {
     inner: Mutex<RingState>,
     bound: usize,
 }
 
+/// The spans, guarded by the lock.
 #[derive(Debug, Default)]
 struct RingState {
     spans: Vec<Span>,
-    /// Where the oldest is once the ring is full.
+    /// The index of the oldest span once the ring is full.
     head: usize,
     dropped: u64,
 }
 
 impl SpanRing {
-    /// A ring of at most `bound` spans (at least one).
+    /// Creates a ring of at most `bound` spans (at least one).
     pub fn new(bound: usize) -> Self {
         SpanRing {
             inner: Mutex::default(),
@@ -89,7 +98,7 @@ impl SpanRing {
         }
     }
 
-    /// Adds spans; the oldest make room.
+    /// Adds spans, in place of the oldest if the ring is full.
     pub fn push(&self, spans: &[Span]) {
         let mut inner = lock(&self.inner);
         for &span in spans {
@@ -104,7 +113,7 @@ impl SpanRing {
         }
     }
 
-    /// Takes all spans, oldest first, and how many were lost since the start.
+    /// Moves all spans to `into`, oldest first. Returns the number lost since the start.
     pub fn drain(&self, into: &mut Vec<Span>) -> u64 {
         let (spans, head, dropped) = {
             let mut inner = lock(&self.inner);

@@ -9,7 +9,7 @@ fn wrong(line: u64, reason: String) -> SamplesError {
     SamplesError::Line { line, reason }
 }
 
-/// Hands each record with its line to `take`; gives the header first to `begin`.
+/// Calls `begin` with the header, then `take` with each record and its line.
 fn each<T>(
     bytes: &[u8],
     begin: impl FnOnce(StringRecord) -> Result<T, SamplesError>,
@@ -32,7 +32,7 @@ fn each<T>(
     }
 }
 
-/// What was read so far.
+/// The rows read so far.
 struct CsvRows {
     header: StringRecord,
     labelled: bool,
@@ -40,6 +40,7 @@ struct CsvRows {
     labels: Vec<usize>,
 }
 
+/// Reads samples, with labels if the last column is called `label`.
 pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let width = form.shape.elements();
     let begin = |header| CsvRows::begin(header, width);
@@ -100,7 +101,7 @@ impl CsvRows {
     }
 }
 
-/// Labels alone: a column called `label`, others beside it or not.
+/// Reads labels alone, from the column called `label`.
 pub(super) fn labels(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
     let begin = |header: StringRecord| {
         let column = header.iter().position(|name| name.trim() == "label");

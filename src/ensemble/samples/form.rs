@@ -6,7 +6,9 @@ use serde::Deserialize;
 
 use crate::network::Shape;
 
-/// In which order files hold the values of an image. Networks take channels first.
+use super::error::ClassError;
+
+/// The order in which files hold the values of an image. Networks take channels first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageLayout {
@@ -22,7 +24,7 @@ impl ImageLayout {
     /// Every layout.
     pub const ALL: [ImageLayout; 2] = [ImageLayout::Nchw, ImageLayout::Nhwc];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             ImageLayout::Nchw => "nchw",
@@ -30,7 +32,7 @@ impl ImageLayout {
         }
     }
 
-    /// What the dimensions of a sample are in a file.
+    /// Returns the dimensions of a sample in a file.
     pub fn dimensions(self, shape: Shape) -> Vec<usize> {
         match (self, shape) {
             (
@@ -45,13 +47,13 @@ impl ImageLayout {
         }
     }
 
-    /// Whether files hold such samples as networks take them.
+    /// Whether files hold samples of `shape` in the order of networks.
     pub fn is_plain(self, shape: Shape) -> bool {
         let many = matches!(shape, Shape::Image { channels: 2.., .. });
         self == ImageLayout::Nchw || !many
     }
 
-    /// Puts samples of `shape` that were read in this layout into the order of networks.
+    /// Converts samples of `shape` from this layout to the order of networks, in place.
     pub fn to_planes(self, shape: Shape, samples: &mut [f32]) {
         let Shape::Image {
             channels,
@@ -86,24 +88,27 @@ impl FromStr for ImageLayout {
     }
 }
 
-/// What is known of samples before their file is read.
+/// The form of samples, known before their file is read.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleForm<'a> {
-    /// Of one sample, as networks take it.
+    /// The shape of one sample, as networks take it.
     pub shape: Shape,
+    /// The order in which files hold the values of images.
     pub layout: ImageLayout,
+    /// The classes that labels may name.
     pub classes: Classes<'a>,
 }
 
 /// The classes that labels may name.
 #[derive(Clone, Copy, Debug)]
 pub struct Classes<'a> {
+    /// The number of classes.
     pub count: usize,
-    /// One a class, where they have names.
+    /// Their names, if they have any.
     pub names: Option<&'a [String]>,
 }
 
-/// A whole number, which may be written with a fraction of 0: `3.0`.
+/// Reads a whole number, which may be written with a fraction of 0: `3.0`.
 fn whole(text: &str) -> Option<usize> {
     let digits = match text.split_once('.') {
         Some((digits, fraction)) if fraction.bytes().all(|b| b == b'0') => digits,
@@ -112,11 +117,11 @@ fn whole(text: &str) -> Option<usize> {
     digits.parse().ok()
 }
 
-/// Names of classes that a message lists at most.
+/// The most names of classes in a message.
 const MOST_NAMES: usize = 5;
 
 impl<'a> SampleForm<'a> {
-    /// Samples of a shape, channels first, with labels of any class.
+    /// Creates the form of samples of a shape, channels first, with labels of any class.
     pub fn new(shape: Shape) -> Self {
         SampleForm {
             shape,
@@ -125,7 +130,7 @@ impl<'a> SampleForm<'a> {
         }
     }
 
-    /// The same with labels below `count`.
+    /// Returns the form with labels below `count`.
     #[must_use]
     pub fn classes(self, count: usize, names: Option<&'a [String]>) -> Self {
         let classes = Classes { count, names };
@@ -134,7 +139,7 @@ impl<'a> SampleForm<'a> {
 }
 
 impl Classes<'_> {
-    /// Any number is a class.
+    /// Returns classes of which every number is one.
     pub fn any() -> Self {
         Classes {
             count: usize::MAX,
@@ -142,49 +147,46 @@ impl Classes<'_> {
         }
     }
 
-    /// The class of that number.
+    /// Returns the class of that number.
     ///
     /// # Errors
-    /// What was expected.
-    pub fn numbered(&self, number: i128) -> Result<usize, String> {
+    /// There is none.
+    pub fn numbered(&self, number: i128) -> Result<usize, ClassError> {
         let class = usize::try_from(number).ok().filter(|&c| c < self.count);
         class.ok_or_else(|| self.expected(&number.to_string()))
     }
 
-    /// The class that a text names, by its name or its number.
+    /// Returns the class that a text names, by its name or its number.
     ///
     /// # Errors
-    /// What was expected, or that the text is the name of one class and the number of
-    /// another.
-    pub fn named(&self, text: &str) -> Result<usize, String> {
+    /// There is none, or the text is the name of one class and the number of another.
+    pub fn named(&self, text: &str) -> Result<usize, ClassError> {
         let text = text.trim();
         let names = self.names.unwrap_or_default();
         let by_name = names.iter().position(|name| name == text);
         let by_number = whole(text).filter(|&c| c < self.count);
         match (by_name, by_number) {
-            (Some(name), Some(number)) if name != number => Err(format!(
-                "`{text}` is the name of class {name} and the number of class {number}; give \
-                 numbers in an .npy of integers, or names that are no numbers"
-            )),
+            (Some(name), Some(number)) if name != number => Err(ClassError::Ambiguous {
+                text: text.to_owned(),
+                name,
+                number,
+            }),
             (Some(class), _) | (None, Some(class)) => Ok(class),
             (None, None) => Err(self.expected(text)),
         }
     }
 
-    fn expected(&self, found: &str) -> String {
-        let found = found.escape_debug();
-        let Some(names) = self.names else {
-            let most = self.count;
-            return format!("expected a class below {most}, found `{found}`");
-        };
-        let shown = names.iter().take(MOST_NAMES).map(|n| format!("`{n}`"));
-        let mut shown = shown.collect::<Vec<_>>().join(", ");
-        if let Some(more @ 1..) = names.len().checked_sub(MOST_NAMES) {
-            shown += &format!(" and {more} more");
+    fn expected(&self, found: &str) -> ClassError {
+        let found = found.escape_debug().to_string();
+        let mut expected = format!("a class below {}", self.count);
+        if let Some(names) = self.names {
+            let shown = names.iter().take(MOST_NAMES).map(|n| format!("`{n}`"));
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            expected += &format!(" or one of {shown}");
+            if let Some(more @ 1..) = names.len().checked_sub(MOST_NAMES) {
+                expected += &format!(" and {more} more");
+            }
         }
-        format!(
-            "expected a class below {} or one of {shown}, found `{found}`",
-            self.count
-        )
+        ClassError::Unknown { expected, found }
     }
 }

@@ -1,7 +1,7 @@
-//! Samples from files (CSV with a header, or NumPy's `.npy`), or made up.
+//! Samples from files (CSV with a header, or NumPy's `.npy`), or synthetic ones.
 //!
-//! What a file holds stays as it holds it, and is made float32 a batch at a time: bytes
-//! take a quarter of what their float32 would.
+//! The values of a file keep their type and are converted to float32 a batch at a time:
+//! bytes take a quarter of the memory of their float32.
 
 mod csv;
 mod error;
@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::network::Shape;
 
-pub use error::SamplesError;
+pub use error::{ClassError, NpyError, SamplesError};
 pub use form::{Classes, ImageLayout, SampleForm};
 pub use npy::to_npy;
 use table::NumberTable;
@@ -26,16 +26,16 @@ use table::NumberTable;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     source: SampleSource,
-    /// All values as float32, once somebody asked for that.
+    /// All values as float32, from the first call of [`Samples::values`] on.
     floats: OnceLock<Vec<f32>>,
-    /// Rows of the source that are left out.
+    /// The number of rows of the source that are left out.
     skipped: usize,
     rows: usize,
     width: usize,
     labels: Option<Vec<usize>>,
 }
 
-/// Where values come from.
+/// The source of values.
 #[derive(Clone, Debug, PartialEq)]
 enum SampleSource {
     MadeUp,
@@ -44,10 +44,11 @@ enum SampleSource {
 }
 
 impl Samples {
-    /// Takes rows that a program holds.
+    /// Takes rows of `width` values.
     ///
     /// # Errors
-    /// There is no row, or the values are no whole number of rows, or labels are not one a row.
+    /// There is no row, the values are no whole number of rows, or there are not as many
+    /// labels.
     pub fn new(
         values: Vec<f32>,
         width: usize,
@@ -70,11 +71,11 @@ impl Samples {
         }
     }
 
-    /// `rows` made-up samples of `width` values from −1 to 1, the same each time, without
-    /// labels; they are made when they are first asked for.
+    /// Creates `rows` synthetic samples of `width` values from −1 to 1, the same each time,
+    /// without labels. Their values are made at their first use.
     ///
     /// # Errors
-    /// [`SamplesError::Empty`] where there is no row or value.
+    /// [`SamplesError::Empty`] if there is no row or value.
     pub fn synthetic(rows: usize, width: usize) -> Result<Self, SamplesError> {
         Samples::from_source(SampleSource::MadeUp, rows, width)
     }
@@ -93,8 +94,7 @@ impl Samples {
         })
     }
 
-    /// Whether samples or labels can be in a file called `name`; it need not be opened to
-    /// say that they cannot.
+    /// Checks that samples or labels can be in a file called `name`, without opening it.
     ///
     /// # Errors
     /// [`SamplesError::Kind`].
@@ -102,11 +102,11 @@ impl Samples {
         SampleFileKind::of(name).map(drop)
     }
 
-    /// Reads the bytes of a file called `name`; labels are the last column of a CSV,
-    /// where it is called `label`.
+    /// Reads the bytes of a file called `name`. Labels are the last column of a CSV if it
+    /// is called `label`.
     ///
     /// # Errors
-    /// What is wrong, and in which line.
+    /// The bytes are not samples of that form.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         match SampleFileKind::of(name)? {
             SampleFileKind::Csv => csv::samples(&bytes, form),
@@ -118,8 +118,8 @@ impl Samples {
     /// `label` of a CSV, or an `.npy` of whole numbers or names.
     ///
     /// # Errors
-    /// What is wrong, and in which line; the samples have labels already, or others in
-    /// number.
+    /// The bytes are not labels of these classes, the samples have labels already, or
+    /// there are not as many labels as samples.
     pub fn labelled_by(
         self,
         name: &str,
@@ -150,7 +150,7 @@ impl Samples {
     /// Leaves out the first `rows`.
     ///
     /// # Errors
-    /// [`SamplesError::Empty`] where none is left.
+    /// [`SamplesError::Empty`] if none is left.
     pub fn skip(mut self, rows: usize) -> Result<Self, SamplesError> {
         if rows >= self.len() {
             return Err(SamplesError::Empty);
@@ -164,22 +164,22 @@ impl Samples {
         Ok(self)
     }
 
-    /// How many there are.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Never: samples are at least one.
+    /// Returns false: there is at least one sample.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// Values of one sample.
+    /// Returns the number of values of one sample.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Bytes that are held for values.
+    /// Returns the bytes of memory that the values take.
     pub fn bytes(&self) -> usize {
         let of_floats = |values: &Vec<f32>| size_of_val(&values[..]);
         let source = match &self.source {
@@ -190,8 +190,8 @@ impl Samples {
         source + self.floats.get().map_or(0, of_floats)
     }
 
-    /// All values as float32, row after row. They are kept from the first call on, where
-    /// the file holds something else: [`Samples::rows`] takes what it needs instead.
+    /// Returns all values as float32, row after row. If the source has another type, all of
+    /// them are kept from the first call on; [`Samples::rows`] converts only what it returns.
     pub fn values(&self) -> &[f32] {
         let all = self.rows * self.width;
         match self.borrow(0, self.rows) {
@@ -205,19 +205,20 @@ impl Samples {
         }
     }
 
-    /// Values of sample `index`, counted round and round; by [`Samples::values`].
+    /// Returns the values of sample `index` modulo the number of samples, by
+    /// [`Samples::values`].
     pub fn row(&self, index: usize) -> &[f32] {
         let i = index % self.len();
         &self.values()[i * self.width..(i + 1) * self.width]
     }
 
-    /// Labels, one a sample, where they are known.
+    /// Returns the labels, one a sample, if they are known.
     pub fn labels(&self) -> Option<&[usize]> {
         self.labels.as_deref()
     }
 
-    /// Values of `count` samples from `first` on, counted round and round; copied only
-    /// where they are not neighbours or not float32.
+    /// Returns the values of `count` samples from `first` on, beginning again after the
+    /// last. They are copied only if they are not consecutive or not float32.
     pub fn rows(&self, first: usize, count: usize) -> Cow<'_, [f32]> {
         let first = first % self.len();
         if let SampleSource::MadeUp = self.source {
@@ -240,7 +241,8 @@ impl Samples {
         Cow::Owned(values)
     }
 
-    /// Neighbours as they lie in memory, where those are float32 in the right order.
+    /// Returns consecutive samples as they lie in memory, if they are float32 in the order
+    /// of networks.
     fn borrow(&self, first: usize, count: usize) -> Option<&[f32]> {
         let from = first * self.width..(first + count) * self.width;
         if let Some(values) = self.floats.get() {
@@ -257,7 +259,7 @@ impl Samples {
         }
     }
 
-    /// Neighbours made float32 in the right order.
+    /// Converts consecutive samples to float32 in the order of networks.
     fn read(&self, first: usize, count: usize) -> Vec<f32> {
         let mut values = Vec::with_capacity(count * self.width);
         if let SampleSource::File(table, shape, layout) = &self.source {
@@ -268,8 +270,8 @@ impl Samples {
         values
     }
 
-    /// Labels of `count` samples from `first` on, counted round and round, where they are
-    /// known; copied only where they are not neighbours.
+    /// Returns the labels of `count` samples from `first` on, beginning again after the
+    /// last, if they are known. They are copied only if they are not consecutive.
     pub fn labels_of(&self, first: usize, count: usize) -> Option<Cow<'_, [usize]>> {
         let labels = self.labels()?;
         let first = first % labels.len();
@@ -285,13 +287,13 @@ impl Samples {
         })
     }
 
-    /// The label of sample `index`, counted round and round.
+    /// Returns the label of sample `index` modulo the number of samples, if it is known.
     pub fn label(&self, index: usize) -> Option<usize> {
         self.labels.as_ref().map(|l| l[index % l.len()])
     }
 }
 
-/// What a file is, by its name.
+/// The kind of a file, by its name.
 enum SampleFileKind {
     Csv,
     Npy,

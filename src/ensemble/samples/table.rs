@@ -1,4 +1,4 @@
-//! Rows of numbers in the type that their file holds them in.
+//! Rows of numbers in the type of their file.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Every type with its name in an `.npy`, without the order of bytes, and in words.
+    /// Every type with its code in an `.npy`, without the order of bytes, and its name.
     pub const ALL: [(Number, &'static str, &'static str); 12] = [
         (Number::F16, "f2", "float16"),
         (Number::F32, "f4", "float32"),
@@ -38,8 +38,8 @@ impl Number {
         (Number::Bool, "b1", "bool"),
     ];
 
-    /// The type that an `.npy` calls `code` (`<f4`), and whether the most significant
-    /// byte comes first.
+    /// Returns the type of a code of `.npy` (`<f4`), and whether the most significant byte
+    /// comes first.
     pub fn written(code: &str) -> Option<(Self, bool)> {
         let big = code.starts_with('>');
         let plain = code.strip_prefix(['<', '>', '|'])?;
@@ -49,7 +49,7 @@ impl Number {
         ordered.then_some((*number, big))
     }
 
-    /// Bytes of one.
+    /// Returns the bytes of one number.
     pub fn bytes(self) -> usize {
         match self {
             Number::Bool | Number::I8 | Number::U8 => 1,
@@ -59,7 +59,7 @@ impl Number {
         }
     }
 
-    /// Whether it counts in whole numbers.
+    /// Whether all of its numbers are whole.
     pub fn is_whole(self) -> bool {
         !matches!(self, Number::F16 | Number::F32 | Number::F64)
     }
@@ -69,11 +69,11 @@ impl Number {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NumberTable {
     bytes: Vec<u8>,
-    /// Where the first number is.
+    /// The offset of the first number.
     start: usize,
     values: usize,
     number: Number,
-    /// The most significant byte comes first.
+    /// Whether the most significant byte comes first.
     big: bool,
 }
 
@@ -90,14 +90,14 @@ macro_rules! each {
     };
 }
 
-/// Beyond these, float64 has no fractions left to tell.
+/// The bound beyond which float64 has no fractions.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 fn whole(number: impl Into<i128>) -> Result<i128, f64> {
     Ok(number.into())
 }
 
-/// A number without a fraction as a whole one.
+/// Returns a number without a fraction as a whole one.
 fn rounded(number: impl Into<f64>) -> Result<i128, f64> {
     let number = number.into();
     let is_whole = number.fract() == 0.0 && number.abs() <= MOST_WHOLE;
@@ -105,7 +105,8 @@ fn rounded(number: impl Into<f64>) -> Result<i128, f64> {
 }
 
 impl NumberTable {
-    /// `values` numbers in `bytes` from `start` on; none where there are fewer.
+    /// Takes `values` numbers in `bytes` from `start` on, or returns `None` if there are
+    /// fewer.
     pub fn new(
         bytes: Vec<u8>,
         start: usize,
@@ -124,12 +125,12 @@ impl NumberTable {
         })
     }
 
-    /// Numbers that there are.
+    /// Returns the number of numbers.
     pub fn len(&self) -> usize {
         self.values
     }
 
-    /// Bytes that it holds.
+    /// Returns the bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -159,7 +160,7 @@ impl NumberTable {
         }
     }
 
-    /// All numbers as whole ones; as they are where they are none.
+    /// Returns all numbers as whole ones, or as they are if they have a fraction.
     pub fn whole(&self) -> Vec<Result<i128, f64>> {
         let mut to = Vec::with_capacity(self.values);
         let bytes = self.of(0..self.values);
@@ -181,16 +182,16 @@ impl NumberTable {
         to
     }
 
-    /// Numbers as they lie there, where those are float32 of this machine.
+    /// Returns numbers as they lie in memory, if they are float32 of this machine.
     pub fn borrow(&self, range: Range<usize>) -> Option<&[f32]> {
         let ours = self.number == Number::F32 && self.big == cfg!(target_endian = "big");
-        // Where the bytes do not begin at a multiple of four they are copied.
+        // Bytes that do not begin at a multiple of four are copied.
         ours.then(|| bytemuck::try_cast_slice(self.of(range)).ok())?
     }
 
-    /// The first number that is not finite as float32.
+    /// Returns the index of the first number that is not finite as float32.
     pub fn not_finite(&self) -> Option<usize> {
-        /// Numbers that are looked at together.
+        /// The number of numbers converted together.
         const PIECE: usize = 1 << 14;
         if self.number.is_whole() {
             return None;

@@ -1,4 +1,4 @@
-//! The samples for benchmarks: from a file, or made up.
+//! The calibration samples, which benchmarks send: from a file, or synthetic.
 
 use std::sync::Arc;
 
@@ -7,11 +7,12 @@ use crate::ensemble::manifest::{CalibrationTable, Manifest, ManifestSource};
 use crate::ensemble::samples::{SampleForm, Samples, SamplesError};
 use crate::network::Shape;
 
-/// Values of made-up samples at most: half a gibibyte of them.
+/// The most values of synthetic samples: half a gibibyte of them.
 const MOST_VALUES: usize = 1 << 27;
 
+/// Reads or makes the calibration samples, if the manifest has any.
 pub(super) fn calibration(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     manifest: &Manifest,
     form: &SampleForm<'_>,
 ) -> Result<Option<Arc<Samples>>, EnsembleError> {
@@ -19,16 +20,16 @@ pub(super) fn calibration(
         return Ok(None);
     };
     let table = spanned.get_ref();
-    let wrong = |why: &str| Err(page.wrong(spanned.span().start, format!("calibration{why}")));
+    let wrong = |why: &str| Err(source.wrong(spanned.span().start, format!("calibration{why}")));
     let samples = match (&table.file, &table.synthetic) {
-        (Some(file), None) => read(page, table, file, form)?,
+        (Some(file), None) => read(source, table, file, form)?,
         (None, Some(_)) if table.skip.is_some() => {
             return wrong(".skip: belongs to `file`; made-up samples have nothing to leave out");
         }
         (None, Some(_)) if table.labels.is_some() => {
             return wrong(".labels: belongs to `file`; made-up samples have no labels");
         }
-        (None, Some(rows)) => made_up(page, rows, form.shape)?,
+        (None, Some(rows)) => made_up(source, rows, form.shape)?,
         (Some(_), Some(_)) => return wrong(": expected `file` or `synthetic`, found both"),
         (None, None) => {
             return wrong(
@@ -39,24 +40,24 @@ pub(super) fn calibration(
     Ok(Some(Arc::new(samples)))
 }
 
-/// Samples with their labels; rows are left out of both.
+/// Reads samples with their labels, without the rows to skip.
 fn read(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     table: &CalibrationTable,
     file: &str,
     form: &SampleForm<'_>,
 ) -> Result<Samples, EnsembleError> {
     let of = |name: &str, e: &SamplesError| EnsembleError::File {
-        file: page.files.display(name),
+        file: source.files.display(name),
         reason: e.to_string(),
     };
     for name in [Some(file), table.labels.as_deref()].into_iter().flatten() {
         Samples::check_name(name).map_err(|e| of(name, &e))?;
     }
-    let samples = Samples::parse(file, page.files.read(file)?, form);
+    let samples = Samples::parse(file, source.files.read(file)?, form);
     let mut samples = samples.map_err(|e| of(file, &e))?;
     if let Some(labels) = &table.labels {
-        let bytes = page.files.read(labels)?;
+        let bytes = source.files.read(labels)?;
         samples = samples
             .labelled_by(labels, bytes, &form.classes)
             .map_err(|e| of(labels, &e))?;
@@ -66,12 +67,12 @@ fn read(
 }
 
 fn made_up(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     rows: &toml::Spanned<i64>,
     shape: Shape,
 ) -> Result<Samples, EnsembleError> {
     let most = (MOST_VALUES / shape.elements()).max(1);
-    let n = page.count("calibration.synthetic", rows, most as i64)?;
+    let n = source.count("calibration.synthetic", rows, most as i64)?;
     Samples::synthetic(n, shape.elements())
-        .map_err(|e| page.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
+        .map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

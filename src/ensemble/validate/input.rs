@@ -1,4 +1,4 @@
-//! The ensemble's input, and what members take in its place.
+//! The ensemble's input, and the inputs of members that have their own.
 
 use toml::Spanned;
 
@@ -8,12 +8,12 @@ use crate::ensemble::{Input, NormalisationSteps, PerChannel};
 use crate::network::Shape;
 use crate::words;
 
-/// What clients send, and the steps that members inherit.
+/// Reads the input that clients send, and the steps that members inherit.
 pub(super) fn ensemble(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     table: &InputTable,
 ) -> Result<(Input, NormalisationSteps), EnsembleError> {
-    let shape = shape(page, "input.shape", &table.shape)?;
+    let shape = shape(source, "input.shape", &table.shape)?;
     let written = NormalisationFields {
         field: "input",
         scale: table.scale.as_ref(),
@@ -21,14 +21,14 @@ pub(super) fn ensemble(
         mean: table.mean.as_ref(),
         std: table.std.as_ref(),
     };
-    let steps = written.steps(page, shape, NormalisationSteps::default())?;
-    let input = written.input(page, shape, &steps)?;
+    let steps = written.steps(source, shape, NormalisationSteps::default())?;
+    let input = written.input(source, shape, &steps)?;
     Ok((input, steps))
 }
 
-/// A member's own input; what it does not say is the ensemble's.
+/// Reads a member's input; fields that it lacks are the ensemble's.
 pub(super) fn member(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     table: Option<&MemberInput>,
     of_ensemble: &(Input, NormalisationSteps),
 ) -> Result<Input, EnsembleError> {
@@ -38,7 +38,7 @@ pub(super) fn member(
     };
     let shape = match &table.shape {
         None => ensemble.shape,
-        Some(written) => own_shape(page, written, ensemble.shape)?,
+        Some(written) => own_shape(source, written, ensemble.shape)?,
     };
     let written = NormalisationFields {
         field: "members.input",
@@ -47,28 +47,30 @@ pub(super) fn member(
         mean: table.mean.as_ref(),
         std: table.std.as_ref(),
     };
-    let mut steps = written.steps(page, shape, inherited.clone())?;
+    let mut steps = written.steps(source, shape, inherited.clone())?;
     if let Some(asked) = &table.transform_input {
-        steps.transform_input = transform_input(page, asked, shape)?;
+        steps.transform_input = transform_input(source, asked, shape)?;
     }
-    written.input(page, shape, &steps)
+    written.input(source, shape, &steps)
 }
 
 fn own_shape(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     written: &Spanned<Vec<i64>>,
     sample: Shape,
 ) -> Result<Shape, EnsembleError> {
-    let own = shape(page, "members.input.shape", written)?;
-    check_resize(sample, own).map_err(|why| {
-        let why = format!("members.input.shape: {why}");
-        page.wrong(written.span().start, why)
-    })?;
-    Ok(own)
+    let own = shape(source, "members.input.shape", written)?;
+    match not_convertible(sample, own) {
+        None => Ok(own),
+        Some(why) => {
+            let why = format!("members.input.shape: {why}");
+            Err(source.wrong(written.span().start, why))
+        }
+    }
 }
 
 fn transform_input(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     asked: &Spanned<bool>,
     shape: Shape,
 ) -> Result<bool, EnsembleError> {
@@ -78,12 +80,12 @@ fn transform_input(
     let why = format!(
         "members.input.transform_input: expected an image of 3 channels (red, green, blue), found {shape}"
     );
-    Err(page.wrong(asked.span().start, why))
+    Err(source.wrong(asked.span().start, why))
 }
 
-/// Normalisation as a table has it.
+/// The fields of normalisation in a table.
 struct NormalisationFields<'a> {
-    /// The table's name.
+    /// The name of the table.
     field: &'a str,
     scale: Option<&'a Spanned<PerChannel>>,
     shift: Option<&'a Spanned<PerChannel>>,
@@ -92,16 +94,16 @@ struct NormalisationFields<'a> {
 }
 
 impl NormalisationFields<'_> {
-    /// What is not written is as in `inherited`.
+    /// Reads the steps; those that are not written are as in `inherited`.
     fn steps(
         &self,
-        page: &ManifestSource<'_>,
+        source: &ManifestSource<'_>,
         shape: Shape,
         inherited: NormalisationSteps,
     ) -> Result<NormalisationSteps, EnsembleError> {
         let read = |name: &str, written: Option<&Spanned<PerChannel>>, inherited| match written {
             None => Ok(inherited),
-            Some(written) => per_channel(page, &format!("{}.{name}", self.field), written, shape),
+            Some(written) => per_channel(source, &format!("{}.{name}", self.field), written, shape),
         };
         Ok(NormalisationSteps {
             scale: read("scale", self.scale, inherited.scale)?,
@@ -114,34 +116,31 @@ impl NormalisationFields<'_> {
 
     fn input(
         &self,
-        page: &ManifestSource<'_>,
+        source: &ManifestSource<'_>,
         shape: Shape,
         steps: &NormalisationSteps,
     ) -> Result<Input, EnsembleError> {
-        Input::new(shape, steps).map_err(|channel| {
+        Input::new(shape, steps).map_err(|why| {
             let all = [self.std, self.scale, self.mean, self.shift];
             let at = all
                 .into_iter()
                 .flatten()
                 .next()
                 .map_or(0, |w| w.span().start);
-            let field = self.field;
-            page.wrong(
-                at,
-                format!("{field}: channel {channel} would be scaled beyond float32"),
-            )
+            source.wrong(at, format!("{}: {why}", self.field))
         })
     }
 }
 
-/// Finite numbers, one or as many as there are channels; standard deviations above 0.
+/// Checks that there is one number or one a channel, that all are finite, and that
+/// standard deviations are above 0.
 fn per_channel(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     field: &str,
     written: &Spanned<PerChannel>,
     shape: Shape,
 ) -> Result<PerChannel, EnsembleError> {
-    let wrong = |why: String| Err(page.wrong(written.span().start, format!("{field}: {why}")));
+    let wrong = |why: String| Err(source.wrong(written.span().start, format!("{field}: {why}")));
     let value = written.get_ref();
     let numbers = value.numbers();
     if !value.covers(shape.channels()) {
@@ -170,24 +169,23 @@ fn per_channel(
     }
 }
 
-/// Images of as many channels can be resized; anything else has to be equal.
-fn check_resize(sample: Shape, own: Shape) -> Result<(), String> {
+/// Returns why samples of shape `sample` cannot be converted to shape `own`, or `None` if
+/// they can: the shapes are equal, or images of as many channels.
+fn not_convertible(sample: Shape, own: Shape) -> Option<String> {
     match (sample, own) {
-        _ if sample == own => Ok(()),
-        (Shape::Image { channels, .. }, Shape::Image { channels: c, .. }) if channels == c => {
-            Ok(())
-        }
-        (Shape::Image { channels, .. }, _) => Err(format!(
+        _ if sample == own => None,
+        (Shape::Image { channels, .. }, Shape::Image { channels: c, .. }) if channels == c => None,
+        (Shape::Image { channels, .. }, _) => Some(format!(
             "expected an image of {channels} channels, as the ensemble's input ({sample}) has, found {own}"
         )),
-        (Shape::Vector { .. }, _) => Err(format!(
+        (Shape::Vector { .. }, _) => Some(format!(
             "expected {sample}, the ensemble's input: a vector cannot be resized, found {own}"
         )),
     }
 }
 
 fn shape(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     field: &str,
     written: &Spanned<Vec<i64>>,
 ) -> Result<Shape, EnsembleError> {
@@ -195,5 +193,5 @@ fn shape(
     dims.collect::<Option<Vec<usize>>>()
         .ok_or_else(|| "no dimension may be negative".to_owned())
         .and_then(|dims| Shape::try_from(dims).map_err(|e| e.to_string()))
-        .map_err(|why| page.wrong(written.span().start, format!("{field}: {why}")))
+        .map_err(|why| source.wrong(written.span().start, format!("{field}: {why}")))
 }

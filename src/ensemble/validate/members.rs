@@ -16,15 +16,16 @@ use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
 use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 
+/// Reads the members.
 pub(super) fn members(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     manifest: &Manifest,
     input: &(Input, NormalisationSteps),
     classes: usize,
 ) -> Result<Vec<Arc<Member>>, EnsembleError> {
     let tables = manifest.members.get_ref();
     if tables.is_empty() {
-        return Err(page.wrong(
+        return Err(source.wrong(
             manifest.members.span().start,
             "members: expected at least one",
         ));
@@ -32,57 +33,57 @@ pub(super) fn members(
     let of_all = match &manifest.temperature {
         None => Temperature::ONE,
         Some(written) => Temperature::new(*written.get_ref())
-            .map_err(|why| page.wrong(written.span().start, format!("temperature: {why}")))?,
+            .map_err(|why| source.wrong(written.span().start, format!("temperature: {why}")))?,
     };
     let mut names = HashSet::new();
     let mut members = Vec::new();
     for (index, table) in tables.iter().enumerate() {
         let member = table.get_ref();
-        check_name(page, table.span().start, "members.name", &member.name)?;
+        check_name(source, table.span().start, "members.name", &member.name)?;
         if !names.insert(&member.name) {
             let why = format!("members.name: `{}` appears twice", member.name);
-            return Err(page.wrong(table.span().start, why));
+            return Err(source.wrong(table.span().start, why));
         }
-        let built = build_member(page, member, index, input, classes, of_all)?;
+        let built = build_member(source, member, index, input, classes, of_all)?;
         members.push(Arc::new(built));
     }
     if members.iter().any(|m| m.vote_weight.is_some()) {
         Ok(members)
     } else {
         let at = manifest.members.span().start;
-        Err(page.wrong(at, "members.vote_weight: expected at least one above 0"))
+        Err(source.wrong(at, "members.vote_weight: expected at least one above 0"))
     }
 }
 
 fn build_member(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     table: &MemberTable,
     index: usize,
     input: &(Input, NormalisationSteps),
     classes: usize,
     of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
-    let input = input::member(page, table.input.as_ref(), input)?;
-    let graph = network(page, table, input.shape, classes)?;
-    let naming = naming(page, table)?;
+    let input = input::member(source, table.input.as_ref(), input)?;
+    let graph = network(source, table, input.shape, classes)?;
+    let naming = naming(source, table)?;
     let weights = match &table.weights {
         None => Weights::synthetic(&graph, index as u64),
-        Some(name) => weights(page.files, name, &table.name, &graph, &naming)?,
+        Some(name) => weights(source.files, name, &table.name, &graph, &naming)?,
     };
     Ok(Member {
         name: table.name.clone(),
         graph: Arc::new(graph),
         weights: Arc::new(weights),
         input,
-        temperature: temperature(page, table, of_all)?,
+        temperature: temperature(source, table, of_all)?,
         outputs: table.outputs,
-        vote_weight: vote_weight(page, table)?,
+        vote_weight: vote_weight(source, table)?,
     })
 }
 
-/// A member's own temperature, or that of all; values have none.
+/// Returns a member's own temperature, or that of all; values have none.
 fn temperature(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     table: &MemberTable,
     of_all: Temperature,
 ) -> Result<Temperature, EnsembleError> {
@@ -94,22 +95,22 @@ fn temperature(
     if values {
         let why = "members.temperature: expected none, since `outputs = \"values\"` are no \
                    probabilities";
-        return Err(page.wrong(at, why));
+        return Err(source.wrong(at, why));
     }
     let parsed = Temperature::new(*written.get_ref());
-    parsed.map_err(|why| page.wrong(at, format!("members.temperature: {why}")))
+    parsed.map_err(|why| source.wrong(at, format!("members.temperature: {why}")))
 }
 
-/// Returns `None` for a member that does not vote.
+/// Returns a member's weight, or `None` if it does not vote.
 fn vote_weight(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     table: &MemberTable,
 ) -> Result<Option<VoteWeight>, EnsembleError> {
     let Some(written) = &table.vote_weight else {
         return Ok(Some(VoteWeight::default()));
     };
     VoteWeight::written(*written.get_ref())
-        .map_err(|why| page.wrong(written.span().start, format!("vote_weight: {why}")))
+        .map_err(|why| source.wrong(written.span().start, format!("vote_weight: {why}")))
 }
 
 fn weights(
@@ -133,16 +134,16 @@ fn weights(
 }
 
 fn network(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     table: &MemberTable,
     input: Shape,
     classes: usize,
 ) -> Result<Graph, EnsembleError> {
     let Range { start, .. } = table.network.span();
     let spec = table.network.get_ref();
-    let fail = |why: String| page.wrong(start, format!("network of `{}`: {why}", table.name));
+    let fail = |why: String| source.wrong(start, format!("network of `{}`: {why}", table.name));
     let graph = match spec.get("file") {
-        Some(toml::Value::String(file)) if spec.len() == 1 => layers(page.files, file, input)?,
+        Some(toml::Value::String(file)) if spec.len() == 1 => layers(source.files, file, input)?,
         Some(_) => {
             return Err(fail(
                 "expected `file` alone, the name of a file of layers".into(),
@@ -167,10 +168,8 @@ fn layers(files: &Files, file: &str, input: Shape) -> Result<Graph, EnsembleErro
     })
 }
 
-pub(super) fn naming(
-    page: &ManifestSource<'_>,
-    table: &MemberTable,
-) -> Result<Naming, EnsembleError> {
+/// Reads how the names in a member's file of weights become those of its network.
+fn naming(source: &ManifestSource<'_>, table: &MemberTable) -> Result<Naming, EnsembleError> {
     let spans = [
         ("prefix", table.prefix.as_ref().map(Spanned::span)),
         ("rename", table.rename.as_ref().map(Spanned::span)),
@@ -180,31 +179,31 @@ pub(super) fn naming(
     match (&table.weights, written.next()) {
         (None, Some((field, span))) => {
             let why = format!("members.{field}: belongs to `weights`, a file; there is none");
-            Err(page.wrong(span.start, why))
+            Err(source.wrong(span.start, why))
         }
         _ => Ok(Naming {
-            prefix: prefix(page, table.prefix.as_ref())?,
-            rename: rename(page, table.rename.as_ref())?,
-            ignore: ignore(page, table.ignore.as_ref())?,
+            prefix: prefix(source, table.prefix.as_ref())?,
+            rename: rename(source, table.rename.as_ref())?,
+            ignore: ignore(source, table.ignore.as_ref())?,
         }),
     }
 }
 
 fn prefix(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     written: Option<&Spanned<String>>,
 ) -> Result<Option<String>, EnsembleError> {
     match written {
         Some(w) if w.get_ref().is_empty() => {
             let why = "members.prefix: expected what names begin with, found nothing";
-            Err(page.wrong(w.span().start, why))
+            Err(source.wrong(w.span().start, why))
         }
         written => Ok(written.map(|w| w.get_ref().clone())),
     }
 }
 
 fn rename(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     written: Option<&Spanned<BTreeMap<String, String>>>,
 ) -> Result<BTreeMap<String, String>, EnsembleError> {
     let Some(written) = written else {
@@ -216,13 +215,13 @@ fn rename(
         .any(|(from, to)| from.is_empty() || to.is_empty())
     {
         let why = "members.rename: expected names, from the file's to the network's, found nothing";
-        return Err(page.wrong(written.span().start, why));
+        return Err(source.wrong(written.span().start, why));
     }
     Ok(names.clone())
 }
 
 fn ignore(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     written: Option<&Spanned<Vec<String>>>,
 ) -> Result<Vec<Pattern>, EnsembleError> {
     let Some(written) = written else {
@@ -230,7 +229,7 @@ fn ignore(
     };
     if written.get_ref().iter().any(String::is_empty) {
         let why = "members.ignore: expected names (`*` stands for anything), found nothing";
-        return Err(page.wrong(written.span().start, why));
+        return Err(source.wrong(written.span().start, why));
     }
     Ok(written.get_ref().iter().map(Pattern::new).collect())
 }

@@ -1,4 +1,4 @@
-//! From the manifest as written to an ensemble that can be served.
+//! The validation of a manifest, which returns an ensemble that can be served.
 
 mod calibration;
 mod input;
@@ -14,15 +14,16 @@ use super::batch_sizes::BatchSizes;
 use super::files::{EnsembleError, Files};
 use super::manifest::{Manifest, ManifestSource, PolicyTable};
 use super::member::OutputKind;
-use super::policy::{DEFAULT_WAIT, PolicyKind, Wait};
+use super::policy::{DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::{Ensemble, SampleForm};
 
-/// Characters of a name at most.
+/// The most characters of a name.
 const MAX_NAME: usize = 64;
 
-/// Samples in a segment where the manifest says nothing (the paper, section III).
+/// The default of `segment_size` (the paper, section III).
 const DEFAULT_SEGMENT: i64 = 128;
 
+/// Reads and checks the manifest in `files`.
 pub(super) fn read(files: &Files) -> Result<Ensemble, EnsembleError> {
     let text = files.read_text(files.manifest())?;
     let source = ManifestSource {
@@ -35,7 +36,7 @@ pub(super) fn read(files: &Files) -> Result<Ensemble, EnsembleError> {
     ensemble(&source, manifest)
 }
 
-/// What a terminal and a table can show.
+/// Checks that a name is short and printable, for terminals and tables.
 fn check_name(
     source: &ManifestSource<'_>,
     at: usize,
@@ -94,7 +95,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     Ok(ensemble)
 }
 
-/// Rules and temperatures that suit what members give.
+/// Checks that rule and temperatures suit the outputs of the members.
 fn outputs(
     source: &ManifestSource<'_>,
     at: usize,
@@ -114,17 +115,16 @@ fn precision(source: &ManifestSource<'_>, manifest: &Manifest) -> Result<Precisi
     parsed.map_err(|why| source.wrong(written.span().start, format!("precision: {why}")))
 }
 
-/// Names of classes, each of one class: files may give labels by name.
-fn distinct(labels: &[String]) -> Result<(), String> {
+/// Returns the message about a name of two classes, if there is one. Names are unique
+/// since files may contain labels by name.
+fn repeated(labels: &[String]) -> Option<String> {
     let mut classes = HashMap::new();
-    for (class, label) in labels.iter().enumerate() {
-        if let Some(other) = classes.insert(label.trim(), class) {
-            return Err(format!(
-                "labels: `{label}` names class {other} and class {class}; expected a name for each"
-            ));
-        }
-    }
-    Ok(())
+    labels.iter().enumerate().find_map(|(class, label)| {
+        let other = classes.insert(label.trim(), class)?;
+        Some(format!(
+            "labels: `{label}` names class {other} and class {class}; expected a name for each"
+        ))
+    })
 }
 
 fn labels(
@@ -144,52 +144,56 @@ fn labels(
             for label in labels.get_ref() {
                 check_name(source, labels.span().start, "labels", label)?;
             }
-            distinct(labels.get_ref()).map_err(|why| source.wrong(labels.span().start, why))?;
-            Ok(Some(labels.get_ref().clone()))
+            match repeated(labels.get_ref()) {
+                Some(why) => Err(source.wrong(labels.span().start, why)),
+                None => Ok(Some(labels.get_ref().clone())),
+            }
         }
         None => Ok(None),
     }
 }
 
 fn policy(
-    page: &ManifestSource<'_>,
+    source: &ManifestSource<'_>,
     manifest: &Manifest,
     sizes: &BatchSizes,
 ) -> Result<PolicyKind, EnsembleError> {
     let Some(spanned) = &manifest.policy else {
         return Ok(PolicyKind::NoWait);
     };
-    let wrong = |why: String| page.wrong(spanned.span().start, why);
+    let wrong = |why: String| source.wrong(spanned.span().start, why);
     let table = spanned.get_ref();
-    let wait = wait(table).map_err(wrong)?;
-    let named = PolicyKind::named(&table.kind, wait);
-    let kind = named.map_err(|why| wrong(format!("policy.kind: {why}")))?;
-    let kind = with_max_inf(kind, table).map_err(wrong)?;
-    kind.check(sizes)
-        .map_err(|why| wrong(format!("policy.kind: {why}")))?;
-    Ok(kind)
-}
-
-fn wait(table: &PolicyTable) -> Result<Wait, String> {
-    match table.wait_ms {
-        None => Ok(DEFAULT_WAIT),
+    let wait = match table.wait_ms {
+        None => DEFAULT_WAIT,
         Some(ms) => Wait::of_millis(ms).map_err(|_| {
             let found = words::number(ms);
-            format!("policy.wait_ms: expected 0 to 60000, found {found}")
-        }),
-    }
+            wrong(format!(
+                "policy.wait_ms: expected 0 to 60000, found {found}"
+            ))
+        })?,
+    };
+    let kind = |why: PolicyError| wrong(format!("policy.kind: {why}"));
+    let named = PolicyKind::named(&table.kind, wait).map_err(kind)?;
+    let policy = with_max_inf(named, table, wrong)?;
+    policy.check(sizes).map_err(kind)?;
+    Ok(policy)
 }
 
-fn with_max_inf(kind: PolicyKind, table: &PolicyTable) -> Result<PolicyKind, String> {
+/// Adds the bound of `elastic`, if the table has one.
+fn with_max_inf(
+    kind: PolicyKind,
+    table: &PolicyTable,
+    wrong: impl Fn(String) -> EnsembleError,
+) -> Result<PolicyKind, EnsembleError> {
     let Some(found) = table.max_inf else {
         return Ok(kind);
     };
     let number = u32::try_from(found).ok().and_then(NonZeroU32::new);
     match (kind, number) {
         (PolicyKind::Elastic { .. }, Some(_)) => Ok(PolicyKind::Elastic { max_inf: number }),
-        (PolicyKind::Elastic { .. }, None) => Err(format!(
+        (PolicyKind::Elastic { .. }, None) => Err(wrong(format!(
             "policy.max_inf: expected a number of samples above 0, found {found}"
-        )),
-        _ => Err(format!("policy.max_inf: `{}` has none", kind.name())),
+        ))),
+        _ => Err(wrong(format!("policy.max_inf: `{}` has none", kind.name()))),
     }
 }

@@ -12,7 +12,7 @@ use crate::allocation::{
     Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize, SegmentTooLarge,
 };
 use crate::device::{Devices, Ledger};
-use crate::ensemble::{Ensemble, PolicyKind};
+use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
 use crate::lock::lock;
 use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
@@ -65,7 +65,7 @@ pub enum EngineError {
     Driver(Box<DriverError>),
     /// The policy does not suit the ensemble's batch sizes.
     #[error("policy: {0}")]
-    Policy(String),
+    Policy(PolicyError),
     /// The system has no thread left.
     #[error("a thread could not be started: {0}")]
     Thread(String),

@@ -161,7 +161,7 @@ impl LiveSession {
         let old = self.engine.setup();
         let combination = old.combination.with_vote(member, votes);
         let setup = Setup {
-            combination: combination.map_err(Refusal)?,
+            combination: combination.map_err(|e| Refusal(e.to_string()))?,
             ..old
         };
         let name = &self.ensemble.members[member].name;
@@ -171,7 +171,8 @@ impl LiveSession {
     }
 
     fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
-        target.map_or(Ok(()), |t| t.check()).map_err(Refusal)?;
+        let checked = target.map_or(Ok(()), |t| t.check());
+        checked.map_err(|e| Refusal(e.to_string()))?;
         self.target = target;
         Ok(())
     }

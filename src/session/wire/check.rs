@@ -26,7 +26,7 @@ pub fn check(shown: &Snapshot) -> Result<(), WireError> {
     same("members", shown.members.len(), members)?;
     same("entries", shown.entries.len(), devices * members)?;
     let combination = shown.combination.check(members);
-    combination.map_err(WireError::Damaged)?;
+    combination.map_err(|e| WireError::Damaged(e.to_string()))?;
     let shares = shown.devices.iter().filter_map(|d| d.shares_memory_of);
     if shares.into_iter().any(|of| of >= devices) {
         return Err(WireError::Damaged("memory of no device".into()));

@@ -138,7 +138,7 @@ impl Voters {
     fn combination(&self) -> Result<Combination, String> {
         let temperature = |row: &VoterRow| {
             let (name, found) = (&row.name, &row.temperature);
-            let (least, most) = Temperature::RANGE;
+            let (least, most) = (Temperature::LEAST.get(), Temperature::MOST.get());
             let parsed = found.parse().ok().and_then(|t| Temperature::new(t).ok());
             parsed.ok_or_else(|| {
                 format!("temperature of {name}: expected {least} to {most}, found `{found}`")
@@ -149,8 +149,11 @@ impl Voters {
         let weights = self.rows.iter().map(VoterRow::weight);
         let weights: Vec<f64> = weights.collect::<Result<_, _>>()?;
         let voting = self.rows.iter().map(|r| r.votes).collect();
-        let combination = Combination::written(self.rule, &weights, voting)?.at(temperatures);
-        combination.check(self.rows.len())?;
+        let combination = Combination::written(self.rule, &weights, voting);
+        let combination = combination.map_err(|e| e.to_string())?.at(temperatures);
+        combination
+            .check(self.rows.len())
+            .map_err(|e| e.to_string())?;
         Ok(combination)
     }
 

@@ -1,37 +1,41 @@
-//! The header of an `.npy` file: a dictionary of Python's with three entries.
+//! The header of an `.npy` file: a Python dictionary with three entries.
 //!
 //! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`. Read in one pass and
 //! nothing more than that, so that no header takes time or memory that its bytes do not
 //! bear out (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 
-/// What a file's header says.
+use crate::ensemble::samples::error::NpyError;
+
+/// The header of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    /// The shape.
     pub dims: Vec<u64>,
     /// The order of bytes and the type: `<f4`.
     pub code: String,
+    /// Whether the data are in Fortran's order.
     pub fortran: bool,
-    /// Where the data begin.
+    /// The offset of the data.
     pub start: usize,
-    /// Numbers or texts: the product of `dims`.
+    /// The number of numbers or texts: the product of `dims`.
     pub values: usize,
 }
 
-/// Bytes of a header at most, with what fills it up; NumPy's own have 118.
-const MAX_HEADER: usize = 1 << 16;
+/// The most bytes of a header, padding included; NumPy's own have 118.
+pub(in super::super) const MAX_HEADER: usize = 1 << 16;
 
-/// NumPy's own bound.
-const MAX_DIMENSIONS: usize = 64;
+/// The most dimensions, as in NumPy.
+pub(in super::super) const MAX_DIMENSIONS: usize = 64;
 
-/// Letters of a word that is not understood, in a message.
+/// The most letters of a file's text in a message.
 const SHOWN: usize = 24;
 
 impl Header {
     /// Reads the beginning of a file.
     ///
     /// # Errors
-    /// What was expected.
-    pub fn read(file: &[u8]) -> Result<Self, String> {
+    /// The header is damaged, too long, or not one of NumPy's.
+    pub fn read(file: &[u8]) -> Result<Self, NpyError> {
         let (text, start) = text(file)?;
         let mut fields = Fields::default();
         let mut rest = HeaderText(text);
@@ -44,62 +48,56 @@ impl Header {
             }
         }
         rest.end()?;
-        let dims = fields.dims.ok_or("its header has no `shape`")?;
+        let dims = fields.dims.ok_or(NpyError::MissingField("shape"))?;
         Ok(Header {
             values: product(&dims)?,
             dims,
-            code: fields.code.ok_or("its header has no `descr`")?,
-            fortran: fields.fortran.ok_or("its header has no `fortran_order`")?,
+            code: fields.code.ok_or(NpyError::MissingField("descr"))?,
+            fortran: fields
+                .fortran
+                .ok_or(NpyError::MissingField("fortran_order"))?,
             start,
         })
     }
 }
 
-/// The header's text, and where the data begin.
-fn text(file: &[u8]) -> Result<(&str, usize), String> {
-    let rest = file
-        .strip_prefix(b"\x93NUMPY")
-        .ok_or("its first bytes are not NumPy's")?;
-    let (version, rest) = rest.split_first_chunk().ok_or_else(truncated)?;
+/// Returns the header's text, and the offset of the data.
+fn text(file: &[u8]) -> Result<(&str, usize), NpyError> {
+    let rest = file.strip_prefix(b"\x93NUMPY").ok_or(NpyError::NotNumpy)?;
+    let (version, rest) = rest.split_first_chunk().ok_or(NpyError::TruncatedHeader)?;
     let (length, rest) = length(*version, rest)?;
     let bounded = usize::try_from(length).ok().filter(|&n| n <= MAX_HEADER);
-    let length = bounded.ok_or_else(|| {
-        format!("expected a header of {MAX_HEADER} bytes at most, found {length}")
-    })?;
-    let (header, data) = rest.split_at_checked(length).ok_or_else(truncated)?;
-    let text = str::from_utf8(header).map_err(|_| "expected a header of plain letters")?;
+    let length = bounded.ok_or(NpyError::LongHeader(length))?;
+    let (header, data) = rest
+        .split_at_checked(length)
+        .ok_or(NpyError::TruncatedHeader)?;
+    let text = str::from_utf8(header).map_err(|_| NpyError::HeaderText)?;
     Ok((text, file.len() - data.len()))
 }
 
-/// The header's length by the format's version, and what follows.
-fn length(version: [u8; 2], rest: &[u8]) -> Result<(u32, &[u8]), String> {
+/// Returns the header's length by the format's version, and the bytes after it.
+fn length(version: [u8; 2], rest: &[u8]) -> Result<(u32, &[u8]), NpyError> {
     match version {
         [1, 0] => {
-            let (length, rest) = rest.split_first_chunk().ok_or_else(truncated)?;
+            let (length, rest) = rest.split_first_chunk().ok_or(NpyError::TruncatedHeader)?;
             Ok((u16::from_le_bytes(*length).into(), rest))
         }
         [2 | 3, 0] => {
-            let (length, rest) = rest.split_first_chunk().ok_or_else(truncated)?;
+            let (length, rest) = rest.split_first_chunk().ok_or(NpyError::TruncatedHeader)?;
             Ok((u32::from_le_bytes(*length), rest))
         }
-        [major, minor] => Err(format!(
-            "expected version 1.0, 2.0 or 3.0, found {major}.{minor}"
-        )),
+        [major, minor] => Err(NpyError::Version(major, minor)),
     }
 }
 
-fn truncated() -> String {
-    "truncated within its header".into()
-}
-
-/// How many there are with these dimensions.
-fn product(dims: &[u64]) -> Result<usize, String> {
+/// Returns the number of values with these dimensions.
+fn product(dims: &[u64]) -> Result<usize, NpyError> {
     let all = dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d));
     let all = all.and_then(|n| usize::try_from(n).ok());
-    all.ok_or_else(|| format!("truncated: its shape {dims:?} is larger than any file"))
+    all.ok_or_else(|| NpyError::LargeShape(dims.to_vec()))
 }
 
-/// What was read so far.
+/// The fields read so far.
 #[derive(Default)]
 struct Fields {
     dims: Option<Vec<u64>>,
@@ -108,8 +106,8 @@ struct Fields {
 }
 
 impl Fields {
-    /// One field with its value.
-    fn read(&mut self, rest: &mut HeaderText<'_>) -> Result<(), String> {
+    /// Reads one field with its value.
+    fn read(&mut self, rest: &mut HeaderText<'_>) -> Result<(), NpyError> {
         let name = rest.quoted()?;
         rest.take(':')?;
         let twice = match name {
@@ -117,20 +115,17 @@ impl Fields {
             "fortran_order" => self.fortran.replace(rest.flag()?).is_some(),
             "shape" => self.dims.replace(rest.dims()?).is_some(),
             _ => {
-                let found = shown(name);
-                return Err(format!(
-                    "expected a header of `descr`, `fortran_order` and `shape`, found `{found}`"
-                ));
+                return Err(NpyError::UnknownField(shown(name)));
             }
         };
         match twice {
-            true => Err(format!("`{name}` appears twice in its header")),
+            true => Err(NpyError::RepeatedField(name.to_owned())),
             false => Ok(()),
         }
     }
 }
 
-/// What is left of a header.
+/// The rest of a header.
 struct HeaderText<'a>(&'a str);
 
 impl<'a> HeaderText<'a> {
@@ -138,19 +133,19 @@ impl<'a> HeaderText<'a> {
         self.0 = self.0.trim_start();
     }
 
-    /// Takes a sign, where it is there.
+    /// Takes a sign if it comes next.
     fn sees(&mut self, sign: char) -> Option<()> {
         self.skip_spaces();
         self.0 = self.0.strip_prefix(sign)?;
         Some(())
     }
 
-    fn take(&mut self, sign: char) -> Result<(), String> {
+    fn take(&mut self, sign: char) -> Result<(), NpyError> {
         self.sees(sign)
             .ok_or_else(|| self.wrong(&format!("`{sign}`")))
     }
 
-    fn end(&mut self) -> Result<(), String> {
+    fn end(&mut self) -> Result<(), NpyError> {
         self.skip_spaces();
         match self.0 {
             "" => Ok(()),
@@ -158,22 +153,23 @@ impl<'a> HeaderText<'a> {
         }
     }
 
-    fn wrong(&self, expected: &str) -> String {
+    fn wrong(&self, expected: &str) -> NpyError {
+        let expected = expected.to_owned();
         match shown(self.0) {
-            found if found.is_empty() => format!("expected {expected} in its header"),
-            found => format!("expected {expected} in its header, found `{found}`"),
+            found if found.is_empty() => NpyError::HeaderEnd(expected),
+            found => NpyError::Header { expected, found },
         }
     }
 
-    /// What is in quotes, single or double.
-    fn quoted(&mut self) -> Result<&'a str, String> {
+    /// Takes a word in quotes, single or double.
+    fn quoted(&mut self) -> Result<&'a str, NpyError> {
         self.skip_spaces();
         let quote = match self.0.chars().next() {
             Some(quote @ ('\'' | '"')) => quote,
             _ => return Err(self.wrong("a word in quotes")),
         };
         let found = self.0[1..].split_once(quote);
-        // What NumPy writes needs no escapes.
+        // NumPy's own words need no escapes.
         let (word, rest) = found
             .filter(|(word, _)| !word.contains('\\'))
             .ok_or_else(|| self.wrong("a word in quotes"))?;
@@ -181,15 +177,15 @@ impl<'a> HeaderText<'a> {
         Ok(word)
     }
 
-    fn code(&mut self) -> Result<String, String> {
+    fn code(&mut self) -> Result<String, NpyError> {
         self.skip_spaces();
         match self.0.starts_with(['[', '(']) {
-            true => Err("expected numbers, found records".into()),
+            true => Err(NpyError::Records),
             false => self.quoted().map(shown),
         }
     }
 
-    fn flag(&mut self) -> Result<bool, String> {
+    fn flag(&mut self) -> Result<bool, NpyError> {
         self.skip_spaces();
         for (word, value) in [("True", true), ("False", false)] {
             if let Some(rest) = self.0.strip_prefix(word) {
@@ -200,7 +196,7 @@ impl<'a> HeaderText<'a> {
         Err(self.wrong("True or False"))
     }
 
-    fn dims(&mut self) -> Result<Vec<u64>, String> {
+    fn dims(&mut self) -> Result<Vec<u64>, NpyError> {
         let close = match self.sees('[') {
             Some(()) => ']',
             None => {
@@ -212,7 +208,7 @@ impl<'a> HeaderText<'a> {
         while self.sees(close).is_none() {
             dims.push(self.dimension()?);
             if dims.len() > MAX_DIMENSIONS {
-                return Err(format!("expected {MAX_DIMENSIONS} dimensions at most"));
+                return Err(NpyError::ManyDimensions);
             }
             if self.sees(',').is_none() {
                 self.take(close)?;
@@ -222,7 +218,7 @@ impl<'a> HeaderText<'a> {
         Ok(dims)
     }
 
-    fn dimension(&mut self) -> Result<u64, String> {
+    fn dimension(&mut self) -> Result<u64, NpyError> {
         self.skip_spaces();
         let end = self.0.find(|c: char| !c.is_ascii_digit());
         let (digits, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
@@ -232,14 +228,11 @@ impl<'a> HeaderText<'a> {
         };
         // Python 2 marked long numbers.
         self.0 = rest.strip_prefix('L').unwrap_or(rest);
-        number.map_err(|_| {
-            let found = shown(digits);
-            format!("truncated: a dimension of {found} is larger than any file")
-        })
+        number.map_err(|_| NpyError::LargeDimension(shown(digits)))
     }
 }
 
-/// The beginning of a file's own words, as a terminal can show it.
+/// Returns the beginning of a file's text, as a terminal can show it.
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(SHOWN).collect();
     let more = if start.len() < text.len() { "…" } else { "" };

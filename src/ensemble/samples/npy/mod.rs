@@ -3,13 +3,16 @@
 mod header;
 mod write;
 
+use super::error::{ClassError, NpyError, SamplesError};
 use super::form::{Classes, ImageLayout, SampleForm};
 use super::table::{Number, NumberTable};
-use super::{SampleSource, Samples, SamplesError};
+use super::{SampleSource, Samples};
 use crate::words;
 use header::Header;
+pub(super) use header::{MAX_DIMENSIONS, MAX_HEADER};
 pub use write::to_npy;
 
+/// Reads samples.
 pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let header = read(&bytes)?;
     check_shape(&header.dims, form)?;
@@ -29,76 +32,71 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
     )
 }
 
-/// Labels: whole numbers, or names of classes.
+/// Reads labels: whole numbers, or names of classes.
 pub(super) fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
     let header = read(&bytes)?;
     if !matches!(header.dims[..], [_] | [_, 1]) {
-        let found = &header.dims;
-        let why = format!("expected the shape [n], a label a sample, found {found:?}");
-        return Err(SamplesError::Npy(why));
+        return Err(NpyError::LabelShape(header.dims).into());
     }
-    if let Some(texts) = Texts::of(&header).map_err(SamplesError::Npy)? {
+    if let Some(texts) = Texts::of(&header)? {
         return texts.labels(&header, &bytes, classes);
     }
     let code = header.code.clone();
     let table = table(header, bytes).map_err(|error| match Number::written(&code) {
         Some(_) => error,
-        None => SamplesError::Npy(format!(
-            "labels: expected whole numbers or names of classes, found {code}"
-        )),
+        None => NpyError::LabelType(code),
     })?;
     let labels = table.whole().into_iter().map(|number| match number {
         Ok(whole) => classes.numbered(whole),
-        Err(found) => {
-            let found = words::number(found);
-            Err(format!("expected a whole number, found {found}"))
-        }
+        Err(found) => Err(ClassError::NotWhole(words::number(found))),
     });
     in_rows(labels)
 }
 
-/// Labels, or the row of the first that is wrong.
+/// Collects labels, or returns the row of the first that is wrong.
 fn in_rows(
-    labels: impl Iterator<Item = Result<usize, String>>,
+    labels: impl Iterator<Item = Result<usize, ClassError>>,
 ) -> Result<Vec<usize>, SamplesError> {
     let labels = labels
         .enumerate()
-        .map(|(row, label)| label.map_err(|reason| SamplesError::Row { row, reason }));
+        .map(|(row, label)| label.map_err(|error| SamplesError::Row { row, error }));
     labels.collect()
 }
 
-fn read(bytes: &[u8]) -> Result<Header, SamplesError> {
-    let header = Header::read(bytes).map_err(SamplesError::Npy)?;
+fn read(bytes: &[u8]) -> Result<Header, NpyError> {
+    let header = Header::read(bytes)?;
     // In one dimension both orders are the same.
     let several = header.dims.iter().filter(|d| **d > 1).count() > 1;
     if header.fortran && several {
-        let why = "expected C order, found Fortran order: save numpy.ascontiguousarray(x)";
-        return Err(SamplesError::Npy(why.into()));
+        return Err(NpyError::FortranOrder);
     }
     Ok(header)
 }
 
-fn table(header: Header, bytes: Vec<u8>) -> Result<NumberTable, SamplesError> {
+fn table(header: Header, bytes: Vec<u8>) -> Result<NumberTable, NpyError> {
     let Some((number, big)) = Number::written(&header.code) else {
-        return Err(SamplesError::Npy(unknown(&header.code)));
+        return Err(unknown(header.code));
     };
     let found = bytes.len() - header.start;
     let expected = header.values.checked_mul(number.bytes());
     if expected != Some(found) {
-        return Err(SamplesError::Npy(other_size(expected, found)));
+        return Err(other_size(expected, found));
     }
-    NumberTable::new(bytes, header.start, header.values, number, big)
-        .ok_or_else(|| SamplesError::Npy("truncated".into()))
+    NumberTable::new(bytes, header.start, header.values, number, big).ok_or(NpyError::Truncated)
 }
 
-/// A file that ends too early or too late.
-fn other_size(expected: Option<usize>, found: usize) -> String {
+/// Returns the error of a file that ends too early or too late.
+fn other_size(expected: Option<usize>, found: usize) -> NpyError {
     let expected = expected.unwrap_or(usize::MAX);
     let how = match found < expected {
         true => "truncated",
         false => "more than one array",
     };
-    format!("{how}: its header says {expected} bytes of data, found {found}")
+    NpyError::Size {
+        how,
+        expected,
+        found,
+    }
 }
 
 /// Texts of one length.
@@ -107,12 +105,13 @@ struct Texts {
     unit: usize,
     /// Bytes of a text.
     size: usize,
+    /// Whether the most significant byte comes first.
     big: bool,
 }
 
 impl Texts {
-    /// Those of a file of texts; none of one of something else.
-    fn of(header: &Header) -> Result<Option<Self>, String> {
+    /// Returns the form of a file's texts, or `None` if it holds something else.
+    fn of(header: &Header) -> Result<Option<Self>, NpyError> {
         let code = header.code.as_str();
         let big = code.starts_with('>');
         let kind = code.trim_start_matches(['<', '>', '|']);
@@ -123,8 +122,8 @@ impl Texts {
         };
         let size = length.parse().ok().and_then(|n: usize| n.checked_mul(unit));
         match size {
-            None => Err(format!("expected names of classes, found {code}")),
-            Some(0) => Err("expected names of classes, found empty texts".into()),
+            None => Err(NpyError::TextType(code.to_owned())),
+            Some(0) => Err(NpyError::EmptyTexts),
             Some(size) => Ok(Some(Texts { unit, size, big })),
         }
     }
@@ -138,7 +137,7 @@ impl Texts {
         let data = &bytes[header.start..];
         let expected = header.values.checked_mul(self.size);
         if expected != Some(data.len()) {
-            return Err(SamplesError::Npy(other_size(expected, data.len())));
+            return Err(other_size(expected, data.len()).into());
         }
         let texts = data.chunks_exact(self.size);
         in_rows(texts.map(|text| classes.named(&self.text(text))))
@@ -152,13 +151,13 @@ impl Texts {
     }
 }
 
-/// Text of one byte a character, filled up with zeros.
+/// Decodes text of one byte a character, padded with zeros.
 fn latin(text: &[u8]) -> String {
     let text: Vec<u8> = text.iter().copied().take_while(|b| *b != 0).collect();
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Text of four bytes a character, filled up with zeros.
+/// Decodes text of four bytes a character, padded with zeros.
 fn unicode(text: &[u8], big: bool) -> String {
     let points = text.chunks_exact(4).map(|c| {
         let raw = [c[0], c[1], c[2], c[3]];
@@ -172,19 +171,24 @@ fn unicode(text: &[u8], big: bool) -> String {
     points.map(letter).collect()
 }
 
-fn unknown(code: &str) -> String {
+/// Returns the error of a type that cannot be read.
+fn unknown(code: String) -> NpyError {
     let known = Number::ALL.map(|(.., words)| words).join(", ");
     let advice = match code.trim_start_matches(['<', '>', '|']) {
-        // What ml_dtypes writes: an .npy has no name for it.
+        // The code that ml_dtypes writes: an .npy has no name for bfloat16.
         "V2" => "; bfloat16 has none of NumPy's names: save x.astype('float32')",
         code if code.starts_with('O') => "; Python objects are not read: save numbers",
         _ => "",
     };
-    format!("expected one of {known}, found {code}{advice}")
+    NpyError::NumberType {
+        known,
+        code,
+        advice,
+    }
 }
 
-/// Samples may be flat, and images of one channel without it.
-fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), SamplesError> {
+/// Checks the shape. Samples may be flat, and images of one channel without that dimension.
+fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), NpyError> {
     let expected = form.layout.dimensions(form.shape);
     let fits = |tail: &[usize]| {
         dims.len() == tail.len() + 1 && dims[1..].iter().zip(tail).all(|(d, t)| *d == *t as u64)
@@ -203,18 +207,19 @@ fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), SamplesError> 
         [_] => String::new(),
         _ => format!(" or [n, {flat}]"),
     };
-    let mut why = format!(
-        "expected the shape [n, {}]{or_flat}, found {dims:?}",
-        join(&expected)
-    );
     let other = match form.layout {
         ImageLayout::Nchw => ImageLayout::Nhwc,
         ImageLayout::Nhwc => ImageLayout::Nchw,
     };
-    if fits(&other.dimensions(form.shape)) {
-        why += &format!("; is its layout {}?", other.name());
-    }
-    Err(SamplesError::Npy(why))
+    let advice = match fits(&other.dimensions(form.shape)) {
+        true => format!("; is its layout {}?", other.name()),
+        false => String::new(),
+    };
+    Err(NpyError::Shape {
+        expected: format!("[n, {}]{or_flat}", join(&expected)),
+        found: dims.to_vec(),
+        advice,
+    })
 }
 
 fn join(dims: &[usize]) -> String {
