@@ -99,8 +99,7 @@ impl BenchEvaluator {
             limit,
             stop: Some(self.control.cancelled()),
         };
-        let run = saturate(engine, &self.samples, samples, until, |_, _| {})
-            .map_err(|e| SearchError::Evaluation(e.to_string()))?;
+        let run = saturate(engine, &self.samples, samples, until, |_, _| {})?;
         if self.control.is_cancelled() {
             return Err(Stopped.into());
         }

@@ -1,47 +1,166 @@
 //! Why a search ends without a matrix.
 
+use rayon::ThreadPoolBuildError;
 use thiserror::Error;
 
 use crate::allocation::{DoesNotFit, InvalidMatrix};
-use crate::serving::{ApplyError, EngineError};
+use crate::compute::ComputeError;
+use crate::device::{DeviceError, format_bytes};
+use crate::load::RunError;
+use crate::profile::NotMeasured;
+use crate::serving::{BuildError, EngineError, ApplyError};
+use crate::simulation::SimulationError;
+
+use super::method::MethodError;
 
 /// The search was cancelled.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the search was cancelled")]
 pub struct Stopped;
 
-/// Why a search gave no matrix.
+/// Why a search found no matrix.
+///
+/// A message that names its cause does not return it as its source: whoever prints the
+/// chain of sources would name it again.
 #[derive(Debug, Error)]
 pub enum SearchError {
+    /// A member fits on no device.
     #[error("no device is large enough: {0}")]
     NoDevice(DoesNotFit),
+    /// A matrix would break a rule.
     #[error(transparent)]
     Matrix(#[from] InvalidMatrix),
+    /// The evaluation of a matrix failed.
     #[error("the evaluation broke down: {0}")]
-    Evaluation(String),
-    /// What is asked makes no sense; says what was expected.
-    #[error("{0}")]
-    Asked(String),
+    Evaluation(EvaluationError),
+    /// The search asks for something that cannot be done.
+    #[error(transparent)]
+    Asked(#[from] AskedError),
+    /// The search was cancelled.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
-// Not `#[from]`: a message that names its cause must not have it named again by
-// whoever prints the chain.
 impl From<DoesNotFit> for SearchError {
     fn from(error: DoesNotFit) -> Self {
         SearchError::NoDevice(error)
     }
 }
 
-impl From<EngineError> for SearchError {
-    fn from(error: EngineError) -> Self {
-        SearchError::Evaluation(error.to_string())
-    }
+/// Converts errors of evaluations to those of searches.
+macro_rules! of_evaluations {
+    ($($error:ty),*) => {
+        $(impl From<$error> for SearchError {
+            fn from(error: $error) -> Self {
+                SearchError::Evaluation(error.into())
+            }
+        })*
+    };
 }
 
-impl From<ApplyError> for SearchError {
-    fn from(error: ApplyError) -> Self {
-        SearchError::Evaluation(error.to_string())
-    }
+of_evaluations!(
+    EvaluationError,
+    EngineError,
+    ApplyError,
+    RunError,
+    SimulationError,
+    BuildError,
+    ComputeError,
+    ThreadPoolBuildError,
+    NotMeasured
+);
+
+/// Why a matrix could not be evaluated.
+#[derive(Debug, Error)]
+pub enum EvaluationError {
+    /// The engine did not start.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The engine could not run the matrix.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A run in virtual time failed.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// A worker to measure could not be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A network to measure did not run.
+    #[error(transparent)]
+    Compute(#[from] ComputeError),
+    /// The threads to measure with could not be started.
+    #[error(transparent)]
+    Threads(#[from] ThreadPoolBuildError),
+    /// The times measured are no batch times.
+    #[error(transparent)]
+    Times(#[from] NotMeasured),
+    /// The times of a simulated device were to be measured.
+    #[error("`{0}` follows a law, and is not measured")]
+    FollowsLaw(String),
+    /// Something panicked: a network, or the search itself.
+    #[error("{0} panicked")]
+    Panicked(&'static str),
+    /// The model lacks costs.
+    #[error("expected a profile of every member on every device")]
+    NotProfiled,
+    /// There is no matrix to simulate.
+    #[error("expected a matrix to try, found none")]
+    NoMatrix,
+}
+
+/// What a search asks for and cannot have.
+#[derive(Debug, Error)]
+pub enum AskedError {
+    /// The parts of the method do not go together.
+    #[error(transparent)]
+    Method(#[from] MethodError),
+    /// There are no samples to measure with.
+    #[error("expected calibration samples to measure with, found none")]
+    NoSamples,
+    /// A device has less memory than is to stay free.
+    #[error(
+        "spare memory: expected at most the {} that `{device}` has, found {}",
+        format_bytes(*.most), format_bytes(*.found)
+    )]
+    SpareMemory {
+        /// Bytes that the device has.
+        most: u64,
+        /// The device's name.
+        device: String,
+        /// Bytes asked for.
+        found: u64,
+    },
+    /// A quiet search lacks costs, which it may not measure.
+    #[error(
+        "a quiet search measures nothing: expected a profile of `{member}` on `{device}`, \
+         found none; serve some load first, or search once with measuring"
+    )]
+    NotProfiled {
+        /// The member's name.
+        member: String,
+        /// The device's name.
+        device: String,
+    },
+    /// A plan has no kind of device, or no room for one.
+    #[error("expected at least one kind of device and room for one of it")]
+    NoFleet,
+    /// A plan has too many fleets to look at.
+    #[error("devices at most: expected 1 to {most} where there are {kinds} kinds, found {found}")]
+    ManyDevices {
+        /// The most devices that are possible.
+        most: usize,
+        /// The number of kinds.
+        kinds: usize,
+        /// The number asked for.
+        found: usize,
+    },
+    /// A plan has too many kinds of device.
+    #[error("kinds of device: expected fewer, found {0}")]
+    ManyKinds(usize),
+    /// The devices of a fleet cannot be made.
+    #[error(transparent)]
+    Devices(#[from] DeviceError),
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::format_bytes;
 use crate::load::Rate;
-use crate::ranged::within;
+use crate::ranged::{FieldOutOfRange, within};
 
 /// What is made as large, or as small, as it can be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,11 +55,11 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// Whether anything could meet it.
+    /// Checks its numbers.
     ///
     /// # Errors
-    /// Which number is outside of its range.
-    pub fn check(&self) -> Result<(), String> {
+    /// A number is outside of its range.
+    pub fn check(&self) -> Result<(), FieldOutOfRange> {
         let day = Duration::from_secs(86_400);
         if let Some(p99) = self.p99 {
             within("p99", p99, Duration::from_nanos(1), day)?;

@@ -8,7 +8,7 @@ use crate::allocation::{Footprints, Frame, Matrix};
 use crate::compute::Predictor;
 use crate::compute::gpu::Program;
 use crate::device::gpu::{Gpu, GpuInfo};
-use crate::device::{Devices, Ledger, format_bytes};
+use crate::device::{Devices, Ledger, NoRoom};
 use crate::ensemble::{BatchSize, Ensemble, Samples};
 use crate::profile::Costs;
 use crate::serving::{BuildError, PredictorFactory};
@@ -17,7 +17,7 @@ use super::bench::BenchEvaluator;
 use super::cache::{Cache, CacheKey};
 use super::comparison::{confirm, measured};
 use super::control::Control;
-use super::error::SearchError;
+use super::error::{AskedError, SearchError};
 use super::evaluator::{Doubt, Evaluator};
 use super::found::SearchResult;
 use super::greedy::greedy;
@@ -63,7 +63,7 @@ impl SearchJob {
     /// What is asked cannot be combined, no matrix fits, a measurement broke down, or
     /// the search was cancelled.
     pub fn run(&self, control: &Arc<Control>) -> Result<SearchOutcome, SearchError> {
-        self.method.check().map_err(SearchError::Asked)?;
+        self.method.check().map_err(AskedError::from)?;
         let job = self.sparing_memory()?;
         let name = &self.ensemble.name;
         let key = CacheKey::new(&self.ensemble, &job.memory_in_key(), &self.method);
@@ -225,9 +225,7 @@ impl SearchJob {
                 ensemble, devices, footprints, costs,
             )));
         }
-        let samples = self.samples.clone().ok_or_else(|| {
-            SearchError::Asked("expected calibration samples to measure with, found none".into())
-        })?;
+        let samples = self.samples.clone().ok_or(AskedError::NoSamples)?;
         Ok(Box::new(BenchEvaluator::new(
             ensemble,
             self.measured_on.clone(),
@@ -239,7 +237,7 @@ impl SearchJob {
 }
 
 /// The devices with `spare` bytes of each memory taken.
-fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
+fn sparing(devices: &Devices, spare: u64) -> Result<Devices, AskedError> {
     let mut ledger = Ledger::new(devices);
     let mut spaces = Vec::new();
     for (index, device) in devices.iter().enumerate() {
@@ -249,14 +247,12 @@ fn sparing(devices: &Devices, spare: u64) -> Result<Devices, SearchError> {
             continue;
         }
         spaces.push(device.space);
-        ledger.reserve(device.space, spare).map_err(|room| {
-            SearchError::Asked(format!(
-                "spare memory: expected at most the {} that `{}` has, found {}",
-                format_bytes(room.free),
-                device.name,
-                format_bytes(spare)
-            ))
-        })?;
+        let refused = |room: NoRoom| AskedError::SpareMemory {
+            most: room.free,
+            device: device.name.clone(),
+            found: spare,
+        };
+        ledger.reserve(device.space, spare).map_err(refused)?;
     }
     Ok(devices.beside(&ledger))
 }

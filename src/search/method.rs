@@ -1,13 +1,15 @@
 //! How a search is done: algorithm, evaluator, how far it goes, what for.
 
-use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
 use crate::device::Devices;
+use crate::ranged::{FieldOutOfRange, checked_when_read};
 
 use super::goal::Goal;
 use super::greedy::Bounds;
-use crate::ranged::checked_when_read;
 
 /// The algorithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +88,25 @@ impl FromStr for EvaluatorKind {
             .find(|e| e.name() == text)
             .ok_or_else(|| format!("expected bench or model, found `{text}`"))
     }
+}
+
+/// Why a method cannot be followed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum MethodError {
+    /// A number is too large.
+    #[error("{field}: expected at most {most}, found {found}", most = Method::MOST_ROUNDS)]
+    TooMany {
+        /// The number's name.
+        field: &'static str,
+        /// The number.
+        found: usize,
+    },
+    /// A number of the goal is outside of its range.
+    #[error(transparent)]
+    Goal(#[from] FieldOutOfRange),
+    /// Something asks for evaluator `model`, and the evaluator is `bench`.
+    #[error("{0}: expected evaluator model, found bench")]
+    NeedsModel(String),
 }
 
 /// Climbs after the first, where none are given.
@@ -177,40 +198,36 @@ impl Method {
     /// Climbs after the first, and matrices that are run at the end, at most.
     pub const MOST_ROUNDS: usize = 100_000;
 
-    /// Says which number is outside of its range, and what cannot be combined.
+    /// Checks its numbers, and that its parts go together.
     ///
     /// # Errors
-    /// What was expected instead.
-    pub fn check(&self) -> Result<(), String> {
-        let most = Self::MOST_ROUNDS;
-        for (name, found) in [
+    /// A number is outside of its range, or a part needs evaluator `model`.
+    pub fn check(&self) -> Result<(), MethodError> {
+        for (field, found) in [
             ("max_iter", self.bounds.max_iter),
             ("restarts", self.restarts),
             ("finalists", self.finalists),
         ] {
-            if found > most {
-                return Err(format!("{name}: expected at most {most}, found {found}"));
+            if found > Self::MOST_ROUNDS {
+                return Err(MethodError::TooMany { field, found });
             }
         }
         self.goal.check()?;
         self.check_parts()
     }
 
-    fn check_parts(&self) -> Result<(), String> {
+    fn check_parts(&self) -> Result<(), MethodError> {
         if self.evaluator == EvaluatorKind::Model {
             return Ok(());
         }
         if self.quiet {
-            return Err("a quiet search: expected evaluator model, found bench".into());
+            return Err(MethodError::NeedsModel("a quiet search".into()));
         }
         if self.algorithm == Algorithm::Local {
-            return Err("algorithm local: expected evaluator model, found bench".into());
+            return Err(MethodError::NeedsModel("algorithm local".into()));
         }
         if self.goal.needs_latency() || self.goal.rate.is_some() {
-            return Err(format!(
-                "goal `{}`: expected evaluator model, found bench",
-                self.goal
-            ));
+            return Err(MethodError::NeedsModel(format!("goal `{}`", self.goal)));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::allocation::Matrix;
 
-use super::error::SearchError;
+use super::error::{EvaluationError, SearchError};
 use super::evaluator::Doubt;
 use super::found::SearchResult;
 use super::goal::{Goal, LoadedLatency, Objective};
@@ -167,9 +167,8 @@ fn confirmed(
             break;
         }
     }
-    let nothing = || SearchError::Evaluation("expected a matrix to try, found none".into());
     Ok(LoadedCandidates {
-        best: best.ok_or_else(nothing)?,
+        best: best.ok_or(EvaluationError::NoMatrix)?,
         simulated,
         all,
     })

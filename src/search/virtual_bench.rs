@@ -9,9 +9,7 @@ use crate::ensemble::Ensemble;
 use crate::load::LoadPattern;
 use crate::metrics::stats::t95;
 use crate::profile::Costs;
-use crate::simulation::{
-    Scenario, Served, Simulation, SimulationError, SimulationReport, Workload,
-};
+use crate::simulation::{Scenario, Served, Simulation, SimulationReport, Workload};
 
 use super::error::SearchError;
 use super::evaluator::{Doubt, Evaluator, Score};
@@ -175,15 +173,15 @@ impl VirtualBench {
     }
 
     fn run(&self, matrix: &Matrix, workload: Workload) -> Result<SimulationReport, SearchError> {
-        let scene = Scenario {
+        let scenario = Scenario {
             ensemble: Arc::clone(&self.ensemble),
             devices: self.devices.clone(),
             matrix: matrix.clone(),
             costs: Arc::clone(&self.costs),
             policy: self.ensemble.policy,
         };
-        let simulation = Simulation::new(&scene).map_err(broken)?;
-        simulation.with_requests().run(workload).map_err(broken)
+        let simulation = Simulation::new(&scenario)?;
+        Ok(simulation.with_requests().run(workload)?)
     }
 }
 
@@ -236,10 +234,6 @@ fn between(served: &[Served]) -> Option<f64> {
     let samples: usize = rest.iter().map(|s| s.samples).sum();
     let seconds = rest.last()?.at.saturating_sub(from.at).as_secs_f64();
     (seconds > 0.0).then(|| samples as f64 / seconds)
-}
-
-fn broken(error: SimulationError) -> SearchError {
-    SearchError::Evaluation(error.to_string())
 }
 
 fn poisson(rate: f64, requests: usize, seed: u64) -> Workload {

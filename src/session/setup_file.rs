@@ -22,7 +22,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::allocation::{MatrixFile, MatrixFileError};
-use crate::ensemble::{Combination, PolicyKind, RuleKind, Temperature, PolicyError};
+use crate::ensemble::{Combination, PolicyError, PolicyKind, RuleKind, Temperature};
 use crate::ranged::OutOfRange;
 
 use crate::serving::Setup;

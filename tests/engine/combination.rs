@@ -172,7 +172,9 @@ fn temperatures_are_from_a_hundredth_to_a_hundred() {
     for number in [0.0, -1.0, 0.009, 101.0, f64::NAN, f64::INFINITY] {
         let error = Temperature::new(number).expect_err("out of range");
         assert!(
-            error.starts_with("expected a temperature from 0.01 to 100"),
+            error
+                .to_string()
+                .starts_with("expected a temperature from 0.01 to 100"),
             "{error}"
         );
     }

@@ -106,7 +106,7 @@ fn what_is_no_recording_says_where_it_is_wrong() {
         match Arrivals::new(&pattern, 1).map(|_| ()) {
             Err(LoadError::Line { line, reason, .. }) => {
                 assert_eq!(line, at, "{name}");
-                assert!(reason.contains(says), "{reason}");
+                assert!(reason.to_string().contains(says), "{reason}");
             }
             other => panic!("{name}: {other:?}"),
         }

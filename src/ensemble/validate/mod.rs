@@ -49,7 +49,7 @@ fn check_name(
     }
     let found = name.escape_debug();
     let why = format!("{field}: expected 1 to {MAX_NAME} printable characters, found `{found}`");
-    Err(source.wrong(at, why))
+    Err(source.wrong(at, why.to_string()))
 }
 
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
@@ -104,7 +104,7 @@ fn outputs(
     let outputs: Vec<OutputKind> = ensemble.members.iter().map(|m| m.outputs).collect();
     let combination = ensemble.combination();
     let suits = combination.check_outputs(&outputs, &ensemble.member_names());
-    suits.map_err(|why| source.wrong(at, why))
+    suits.map_err(|why| source.wrong(at, why.to_string()))
 }
 
 fn precision(source: &ManifestSource<'_>, manifest: &Manifest) -> Result<Precision, EnsembleError> {

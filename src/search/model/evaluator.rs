@@ -12,7 +12,7 @@ use crate::allocation::{Cell, Footprints, Frame, Matrix};
 use crate::device::Devices;
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
-use crate::search::error::SearchError;
+use crate::search::error::{EvaluationError, SearchError};
 use crate::search::evaluator::{Evaluator, Score};
 
 use super::batching::Batching;
@@ -151,8 +151,7 @@ impl ModelEvaluator {
         batching: Batching,
     ) -> Result<Self, SearchError> {
         if !costs.is_complete() {
-            let reason = "expected a profile of every member on every device";
-            return Err(SearchError::Evaluation(reason.into()));
+            return Err(EvaluationError::NotProfiled.into());
         }
         let rates = Rates::new(frame, devices, costs, batching);
         Ok(ModelEvaluator::by(rates, devices, footprints))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::allocation::Frame;
 use crate::device::{Devices, Host};
 use crate::profile::Costs;
-use crate::search::error::SearchError;
+use crate::search::error::AskedError;
 use crate::search::model::{Batching, Limits, Programme, WorkerRate};
 
 use super::PlanOrder;
@@ -29,11 +29,10 @@ fn how_many(kinds: usize, most: usize) -> Option<u128> {
 }
 
 /// Said before anything is made of what is asked.
-fn check(order: &PlanOrder) -> Result<(), SearchError> {
+fn check(order: &PlanOrder) -> Result<(), AskedError> {
     let (kinds, most) = (order.kinds.len(), order.most);
     if kinds == 0 || most == 0 {
-        let expected = "expected at least one kind of device and room for one of it";
-        return Err(SearchError::Asked(expected.into()));
+        return Err(AskedError::NoFleet);
     }
     if how_many(kinds, most).is_some() {
         return Ok(());
@@ -41,16 +40,18 @@ fn check(order: &PlanOrder) -> Result<(), SearchError> {
     let fits = (1..=MOST_DEVICES)
         .rev()
         .find(|&n| how_many(kinds, n).is_some());
-    Err(SearchError::Asked(match fits {
-        Some(fits) => format!(
-            "devices at most: expected 1 to {fits} where there are {kinds} kinds, found {most}"
-        ),
-        None => format!("kinds of device: expected fewer, found {kinds}"),
-    }))
+    Err(match fits {
+        Some(fits) => AskedError::ManyDevices {
+            most: fits,
+            kinds,
+            found: most,
+        },
+        None => AskedError::ManyKinds(kinds),
+    })
 }
 
 /// Counts of each kind, cheapest first.
-pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, SearchError> {
+pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, AskedError> {
     check(order)?;
     let mut fleets = vec![Vec::new()];
     for _ in &order.kinds {
@@ -81,7 +82,7 @@ pub(super) fn price(order: &PlanOrder, counts: &[usize]) -> Option<f64> {
 }
 
 /// The devices of a fleet.
-pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, SearchError> {
+pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, AskedError> {
     let kinds = order.kinds.iter().zip(counts);
     let kinds = kinds.filter(|(_, count)| **count > 0);
     let names = kinds.map(|(kind, count)| format!("sim:{}*{count}", kind.name));
@@ -90,7 +91,7 @@ pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, Se
         cores: Vec::new(),
         memory_bytes: 0,
     };
-    Devices::named(&names, &nowhere).map_err(|e| SearchError::Asked(e.to_string()))
+    Ok(Devices::named(&names, &nowhere)?)
 }
 
 impl PlanOrder {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::allocation::{Frame, Matrix};
 use crate::device::Devices;
 use crate::search::control::Control;
-use crate::search::error::SearchError;
+use crate::search::error::{AskedError, SearchError};
 use crate::search::evaluator::Doubt;
 use crate::search::goal::{Goal, LoadedLatency};
 use crate::search::greedy::Bounds;
@@ -97,7 +97,7 @@ pub(super) fn offers(
     let devices = devices(order, counts)?;
     let job = match job(order, &devices).sparing_memory() {
         Ok(job) => job,
-        Err(SearchError::Asked(_)) => return Ok(None),
+        Err(SearchError::Asked(AskedError::SpareMemory { .. })) => return Ok(None),
         Err(other) => return Err(other),
     };
     let modelled = ModelSearch::new(&job, control)?;

@@ -15,7 +15,7 @@ use crate::device::gpu::GpuInfo;
 use crate::device::{DeviceKind, pin_current_thread, thread_pool};
 use crate::ensemble::BatchSize;
 use crate::metrics::stats::median;
-use crate::search::error::{SearchError, Stopped};
+use crate::search::error::{EvaluationError, SearchError, Stopped};
 use crate::serving::{BuildError, GpuRunner};
 
 use super::Profiler;
@@ -49,7 +49,7 @@ pub(super) fn measure(
             })
             .collect();
         let joined = running.into_iter().map(|thread| {
-            let broken = |_| Err(SearchError::Evaluation("a network panicked".into()));
+            let broken = |_| Err(EvaluationError::Panicked("a network").into());
             thread.join().unwrap_or_else(broken)
         });
         joined.collect::<Result<Vec<_>, SearchError>>()
@@ -70,10 +70,10 @@ fn on_device(
     let measured = catch_unwind(AssertUnwindSafe(|| {
         let mut runner = ProfiledWorker::new(profiler, member, device, sizes[0])?;
         let times = runner.times(profiler, sizes)?;
-        Ok((runner, times))
+        Ok::<_, SearchError>((runner, times))
     }));
     still_measuring.fetch_sub(1, Ordering::AcqRel);
-    let broken = |_| Err(SearchError::Evaluation("a network panicked".into()));
+    let broken = |_| Err(EvaluationError::Panicked("a network").into());
     let (mut runner, times) = measured.unwrap_or_else(broken)?;
     let smallest = sizes[sizes.len() - 1];
     while still_measuring.load(Ordering::Acquire) > 0 && !profiler.control.is_cancelled() {
@@ -105,14 +105,13 @@ impl ProfiledWorker {
         match &profiler.devices.get(device).kind {
             DeviceKind::Gpu { info } => on_gpu(profiler, member, info, largest)
                 .map(|runner| ProfiledWorker::Gpu(Box::new(runner)))
-                .map_err(|e| SearchError::Evaluation(e.to_string())),
+                .map_err(SearchError::from),
             DeviceKind::Cpu { cores } => {
                 Partition::new(profiler, member, cores, largest).map(ProfiledWorker::Partition)
             }
-            DeviceKind::Simulated { profile } => Err(SearchError::Evaluation(format!(
-                "`{}` follows a law, and is not measured",
-                profile.name
-            ))),
+            DeviceKind::Simulated { profile } => {
+                Err(EvaluationError::FollowsLaw(profile.name.clone()).into())
+            }
         }
     }
 
@@ -121,7 +120,7 @@ impl ProfiledWorker {
             ProfiledWorker::Partition(partition) => partition.run(rows),
             ProfiledWorker::Gpu(gpu) => gpu.run(rows),
         };
-        took.map_err(|e| SearchError::Evaluation(e.to_string()))
+        Ok(took?)
     }
 
     fn times(&mut self, profiler: &Profiler<'_>, sizes: &[usize]) -> Result<Vec<f64>, SearchError> {
@@ -194,9 +193,8 @@ impl Partition {
         cores: &[usize],
         largest: usize,
     ) -> Result<Self, SearchError> {
-        let broken = |e: &dyn std::fmt::Display| SearchError::Evaluation(e.to_string());
         pin_current_thread(cores);
-        let pool = thread_pool(cores).map_err(|e| broken(&e))?;
+        let pool = thread_pool(cores)?;
         let size = u32::try_from(largest).ok().and_then(BatchSize::new);
         let size = size.unwrap_or(profiler.ensemble.batch_sizes.smallest());
         let built = profiler.factory.build(member, size, pool);
@@ -205,9 +203,9 @@ impl Partition {
             write_rows(&input, mix)?;
             Ok((input, host_rows(largest, profiler.ensemble.classes)?))
         });
-        let (input, output) = tensors.map_err(|e| broken(&e))?;
+        let (input, output) = tensors?;
         Ok(Partition {
-            predictor: built.map_err(|e| broken(&e))?,
+            predictor: built?,
             input,
             output,
         })

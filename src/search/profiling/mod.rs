@@ -20,7 +20,7 @@ use crate::serving::PredictorFactory;
 
 use super::cache::{Cache, hex, processor, read_checked, write_checked};
 use super::control::Control;
-use super::error::SearchError;
+use super::error::{AskedError, SearchError};
 
 use measure::measure;
 
@@ -135,11 +135,10 @@ impl Profiler<'_> {
             costs.fill_from(known);
         }
         if let Some((member, device)) = costs.unknown() {
-            return Err(SearchError::Asked(format!(
-                "a quiet search measures nothing: expected a profile of `{}` on `{}`, found none; serve some load first, or search once with measuring",
-                self.ensemble.members[member].name,
-                self.devices.get(device).name,
-            )));
+            return Err(SearchError::Asked(AskedError::NotProfiled {
+                member: self.ensemble.members[member].name.clone(),
+                device: self.devices.get(device).name.clone(),
+            }));
         }
         Ok(Profiled {
             costs,
@@ -204,8 +203,7 @@ impl Profiler<'_> {
         }
         self.control.update(|p| p.measuring = true);
         let points = measure(self, member, kind.busy(), &sizes)?;
-        let profile =
-            BatchTimes::new(points).map_err(|e| SearchError::Evaluation(e.to_string()))?;
+        let profile = BatchTimes::new(points)?;
         if let Some(path) = path {
             // What cannot be kept is measured again next time; nothing else is lost.
             let _ = keep(&path, &profile);

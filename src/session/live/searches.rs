@@ -67,7 +67,7 @@ impl Searches {
         samples: Option<Arc<Samples>>,
         known: Option<Arc<Costs>>,
     ) -> Result<(), Refusal> {
-        method.check().map_err(Refusal)?;
+        method.check().map_err(|e| Refusal(e.to_string()))?;
         if self.running().is_ok() {
             return Err(Refusal("a search is running; cancel it first".into()));
         }

@@ -8,7 +8,9 @@ use anyhow::{Result, anyhow, bail};
 use divisi::allocation::MatrixFile;
 use divisi::device::simulated::find_profile;
 use divisi::ensemble::Ensemble;
-use divisi::search::{Control, FleetDevice, Offer, PlanOrder, Planned, SearchError, plan};
+use divisi::search::{
+    Control, EvaluationError, FleetDevice, Offer, PlanOrder, Planned, SearchError, plan,
+};
 use serde::Serialize;
 
 use super::args::{OutputFormat, PlanArgs};
@@ -127,7 +129,7 @@ fn watched(order: &PlanOrder, control: &Arc<Control>) -> Result<Planned, SearchE
         format!("{tried} sets of devices searched, {ruled_out} ruled out")
     };
     ProgressLine::watch(|| plan(order, control), far)
-        .unwrap_or_else(|| Err(SearchError::Evaluation("planning panicked".into())))
+        .unwrap_or_else(|| Err(SearchError::from(EvaluationError::Panicked("planning"))))
 }
 
 fn missed(order: &PlanOrder, planned: &Planned) -> String {

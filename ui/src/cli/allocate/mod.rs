@@ -13,8 +13,8 @@ use super::signals;
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
 use divisi::search::{
-    Algorithm, Bounds, Cache, Control, EvaluatorKind, Gap, Goal, Method, Score, SearchError,
-    SearchJob, SearchResult,
+    Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method, Score,
+    SearchError, SearchJob, SearchResult,
 };
 use report::{LatencyRow, Repetitions, SearchReport, text};
 
@@ -253,7 +253,7 @@ fn watched(
         }
     };
     ProgressLine::watch(|| job.run(control), far)
-        .unwrap_or_else(|| Err(SearchError::Evaluation("the search panicked".into())))
+        .unwrap_or_else(|| Err(SearchError::from(EvaluationError::Panicked("the search"))))
 }
 
 fn best_so_far(control: &Control) -> Option<SearchResult> {

@@ -27,7 +27,8 @@ impl Form {
             "elastic" => format!("{name}:{most}"),
             _ => format!("{name}:{wait}ms"),
         };
-        text.parse().map(Setting::Policy)
+        let policy: Result<PolicyKind, _> = text.parse();
+        policy.map(Setting::Policy).map_err(|why| why.to_string())
     }
 }
 

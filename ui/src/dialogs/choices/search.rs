@@ -92,7 +92,7 @@ impl Form {
         }
         method.goal = self.goal()?;
         method.quiet = self.text("serving") == "undisturbed";
-        method.check()?;
+        method.check().map_err(|e| e.to_string())?;
         Ok(Command::StartSearch(method))
     }
 
