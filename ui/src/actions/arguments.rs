@@ -142,7 +142,7 @@ pub fn search(words: &[&str]) -> Result<SearchOrder, String> {
         order.evaluator = evaluator.parse()?;
         order.bounds = SearchOrder::default().bounds;
     }
-    order.check()?;
+    order.check().map_err(|e| e.to_string())?;
     Ok(order)
 }
 
@@ -164,6 +164,6 @@ pub fn target(words: &[&str]) -> Result<Option<Target>, String> {
     let wrong = || format!("expected 0 to 100 percent, found `{percent}`");
     let share = share.ok_or_else(wrong)? / 100.0;
     let target = Target { latency, share };
-    target.check()?;
+    target.check().map_err(|e| e.to_string())?;
     Ok(Some(target))
 }
