@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::metrics::{Distribution, Reading};
+use crate::ranged::FieldOutOfRange;
 use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, PlanError, Setup};
 
 use super::change_log::MarkKind;
@@ -166,7 +167,7 @@ pub enum ChangeRefusal {
     LostAlready,
     /// The terms cannot be judged by; says which part is wrong.
     #[error("{0}")]
-    Terms(String),
+    Terms(FieldOutOfRange),
     /// It cannot be applied.
     #[error(transparent)]
     Plan(#[from] PlanError),

@@ -8,7 +8,7 @@ use crate::compute::ComputeError;
 use crate::device::{DeviceError, format_bytes};
 use crate::load::RunError;
 use crate::profile::NotMeasured;
-use crate::serving::{BuildError, EngineError, ApplyError};
+use crate::serving::{ApplyError, BuildError, EngineError};
 use crate::simulation::SimulationError;
 
 use super::method::MethodError;
