@@ -6,7 +6,8 @@ use crossterm::event::KeyCode;
 use divisi::allocation::Matrix;
 use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
-    Command, Measured, Probation, ProbationState, Ran, SearchState, Setup, Snapshot, Target, Terms,
+    Command, Measured, Probation, ProbationState, Ran, Refusal, SearchState, Setup, Snapshot,
+    Target, Terms,
 };
 use divisi_console::config::Settings;
 use divisi_console::console::{Colours, ConsoleEvent, TerminalLook};
@@ -158,11 +159,11 @@ fn what_runs_now_is_what_a_preview_is_about() {
 fn an_answer_about_something_else_is_dropped() {
     let mut bench = Bench::new(80, 24);
     bench.keys("e+");
-    let stale = ConsoleEvent::Previewed(Box::new(snapshot().setup()), Err("stale".into()));
+    let stale = ConsoleEvent::Previewed(Box::new(snapshot().setup()), Err(Refusal("stale".into())));
     bench.console.handle(stale);
     assert!(!bench.text().contains("stale"));
     let staged = snapshot().setup().with_matrix(changed(|r| r[0][0] = 32));
-    let full = ConsoleEvent::Previewed(Box::new(staged), Err("cpu:0 is full".into()));
+    let full = ConsoleEvent::Previewed(Box::new(staged), Err(Refusal("cpu:0 is full".into())));
     bench.console.handle(full);
     assert!(bench.text().contains("✗ cannot be applied: cpu:0 is full"));
 }

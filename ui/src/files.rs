@@ -6,8 +6,58 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use divisi::reading;
+use thiserror::Error;
 
 use crate::replace::replace_file;
+
+/// Why a file was not read, written or chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FileError {
+    /// It, or its folder, cannot be read.
+    #[error("cannot read {}: {why}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// It cannot be written.
+    #[error("cannot write {}: {why}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// Too many files have names like it.
+    #[error("cannot write {}: too many like it", .0.display())]
+    TooMany(PathBuf),
+    /// The path names no file.
+    #[error("expected a file, found {}", .0.display())]
+    NoFile(PathBuf),
+    /// The desktop's dialog failed; holds what it said.
+    #[error("the desktop's dialog failed: {0}; choose here instead")]
+    Dialog(String),
+    /// Whoever wrote it said why it was not.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl FileError {
+    fn reading(path: &Path, why: &io::Error) -> Self {
+        FileError::Read {
+            path: path.to_owned(),
+            why: why.to_string(),
+        }
+    }
+
+    fn writing(path: &Path, why: &io::Error) -> Self {
+        FileError::Write {
+            path: path.to_owned(),
+            why: why.to_string(),
+        }
+    }
+}
 
 /// Names tried before giving up.
 const MOST: usize = 10_000;
@@ -46,14 +96,14 @@ pub struct FolderItem {
 ///
 /// # Errors
 /// Neither it nor its folder can be read: the path and why.
-pub fn look(path: &Path) -> Result<FolderListing, String> {
+pub fn look(path: &Path) -> Result<FolderListing, FileError> {
     let path = at_home(path);
     let whole = std::path::absolute(&path).unwrap_or(path);
     if whole.is_dir() {
         return list(&whole, None);
     }
     let (Some(folder), Some(name)) = (whole.parent(), whole.file_name()) else {
-        return Err(format!("expected a file, found {}", whole.display()));
+        return Err(FileError::NoFile(whole));
     };
     let about = (name.to_string_lossy().into_owned(), whole.exists());
     list(folder, Some(about))
@@ -66,15 +116,15 @@ fn at_home(path: &Path) -> PathBuf {
     }
 }
 
-fn list(path: &Path, about: Option<(String, bool)>) -> Result<FolderListing, String> {
-    let wrong = |e: io::Error| format!("cannot read {}: {e}", path.display());
+fn list(path: &Path, about: Option<(String, bool)>) -> Result<FolderListing, FileError> {
+    let wrong = |e: io::Error| FileError::reading(path, &e);
     // `a/../b` and links, as a person would name it.
-    let path = path.canonicalize().map_err(wrong)?;
-    let mut all = fs::read_dir(&path).map_err(wrong)?;
+    let whole = path.canonicalize().map_err(wrong)?;
+    let mut all = fs::read_dir(&whole).map_err(wrong)?;
     let mut items: Vec<FolderItem> = all.by_ref().flatten().take(MOST_LISTED).map(item).collect();
     items.sort_by(|a, b| (!a.folder, &a.name).cmp(&(!b.folder, &b.name)));
     Ok(FolderListing {
-        path,
+        path: whole,
         items,
         left_out: all.count(),
         about,
@@ -96,17 +146,17 @@ fn item(entry: fs::DirEntry) -> FolderItem {
 ///
 /// # Errors
 /// It cannot be read, or is no text of a reasonable size: the path and why.
-pub fn read(path: &Path) -> Result<String, String> {
-    reading::text(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+pub fn read(path: &Path) -> Result<String, FileError> {
+    reading::text(path).map_err(|e| FileError::reading(path, &e))
 }
 
-/// Writes a file and gives where it is. Without `replace` one that is there stays, and
+/// Writes a file and returns where it is. Without `replace` one that is there stays, and
 /// the new one is called `name-2`, `name-3`, ….
 ///
 /// # Errors
 /// It cannot be written: the path and why.
-pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, String> {
-    let wrong = |e: io::Error| format!("cannot write {}: {e}", path.display());
+pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, FileError> {
+    let wrong = |e: io::Error| FileError::writing(path, &e);
     if replace {
         replace_file(path, bytes).map_err(wrong)?;
         return Ok(path.to_owned());
@@ -119,7 +169,7 @@ pub fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<PathBuf, String
             Err(e) => return Err(wrong(e)),
         }
     }
-    Err(format!("cannot write {}: too many like it", path.display()))
+    Err(FileError::TooMany(path.to_owned()))
 }
 
 fn numbered(path: &Path, number: usize) -> PathBuf {

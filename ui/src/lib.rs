@@ -19,6 +19,7 @@
 //! - `cli`: the command line
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
 
 mod actions;
 pub mod cli;

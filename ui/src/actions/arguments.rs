@@ -10,7 +10,7 @@ use divisi::session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
 use crate::config::time;
 
 /// What one word can say.
-pub trait Argument: Sized {
+pub(super) trait Argument: Sized {
     /// Reads the word; names are those of what is shown.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ fn among(names: &[String], name: &str, kind: &str) -> Result<usize, String> {
 }
 
 /// A device, by its row.
-pub struct NamedDevice(pub usize);
+pub(super) struct NamedDevice(pub usize);
 
 impl Argument for NamedDevice {
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
@@ -35,7 +35,7 @@ impl Argument for NamedDevice {
 }
 
 /// A member, by its column.
-pub struct NamedMember(pub usize);
+pub(super) struct NamedMember(pub usize);
 
 impl Argument for NamedMember {
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
@@ -45,7 +45,7 @@ impl Argument for NamedMember {
 }
 
 /// An entry of the matrix: a batch size, or 0 for no worker.
-pub struct WrittenEntry(pub Option<BatchSize>);
+pub(super) struct WrittenEntry(pub Option<BatchSize>);
 
 impl Argument for WrittenEntry {
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
@@ -64,7 +64,7 @@ impl Argument for WrittenEntry {
 }
 
 /// A load, or `none`.
-pub struct WishedLoad(pub Option<LoadPattern>);
+pub(super) struct WishedLoad(pub Option<LoadPattern>);
 
 impl Argument for WishedLoad {
     fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
@@ -87,7 +87,7 @@ impl Argument for PolicyKind {
 }
 
 /// `on` or `off`.
-pub struct OnOff(pub bool);
+pub(super) struct OnOff(pub bool);
 
 impl Argument for OnOff {
     fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
@@ -107,7 +107,7 @@ impl Argument for Slowdown {
 }
 
 /// Samples in execution at most, or `none`.
-pub struct SampleBound(pub Option<NonZeroU32>);
+pub(super) struct SampleBound(pub Option<NonZeroU32>);
 
 impl Argument for SampleBound {
     fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
@@ -120,7 +120,7 @@ impl Argument for SampleBound {
 }
 
 /// A file to record to, or `off`.
-pub struct RecordTo(pub Option<PathBuf>);
+pub(super) struct RecordTo(pub Option<PathBuf>);
 
 impl Argument for RecordTo {
     fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
@@ -133,7 +133,7 @@ impl Argument for RecordTo {
 ///
 /// # Errors
 /// A name is not known, or the two do not go together.
-pub fn search(words: &[&str]) -> Result<SearchOrder, String> {
+pub(super) fn search(words: &[&str]) -> Result<SearchOrder, String> {
     let mut order = SearchOrder::quick();
     if let Some(algorithm) = words.first() {
         order.algorithm = algorithm.parse()?;
@@ -150,7 +150,7 @@ pub fn search(words: &[&str]) -> Result<SearchOrder, String> {
 ///
 /// # Errors
 /// What was expected and what was found.
-pub fn target(words: &[&str]) -> Result<Option<Target>, String> {
+pub(super) fn target(words: &[&str]) -> Result<Option<Target>, String> {
     let latency = match words {
         ["none"] => return Ok(None),
         [latency, ..] => time(latency)?,

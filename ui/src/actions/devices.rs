@@ -11,7 +11,7 @@ fn at_cursor(model: &Model) -> Option<(usize, &DeviceView)> {
 }
 
 /// Asks whether the device is to disappear.
-pub fn lose(model: &Model) -> Option<Dialog> {
+pub(super) fn lose(model: &Model) -> Option<Dialog> {
     let (device, view) = at_cursor(model)?;
     let name = &view.name;
     let text = format!(
@@ -25,19 +25,19 @@ pub fn lose(model: &Model) -> Option<Dialog> {
 }
 
 /// Asks how many times as long the device is to take.
-pub fn slow(model: &Model) -> Option<Dialog> {
+pub(super) fn slow(model: &Model) -> Option<Dialog> {
     let (device, view) = at_cursor(model)?;
     Some(Dialog::Form(Form::slow(device, view)))
 }
 
 /// Asks how many samples may be in execution on the device.
-pub fn max_inf(model: &Model) -> Option<Dialog> {
+pub(super) fn max_inf(model: &Model) -> Option<Dialog> {
     let (device, view) = at_cursor(model)?;
     Some(Dialog::Form(Form::max_inf(device, view)))
 }
 
 /// Moves the cursor to the next device or the one before, round and round.
-pub fn step(model: &mut Model, step: isize) {
+pub(super) fn step(model: &mut Model, step: isize) {
     let count = model.snapshot.devices.len().max(1) as isize;
     let next = (model.cursor.device as isize + step).rem_euclid(count);
     model.cursor.device = next as usize;

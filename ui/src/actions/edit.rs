@@ -2,7 +2,7 @@
 
 use divisi::allocation::{Cell, InvalidMatrix, Matrix};
 use divisi::ensemble::BatchSize;
-use divisi::session::{Arranged, Arrangement, Setup};
+use divisi::session::{Arranged, Arrangement, Refusal, Setup};
 
 use crate::dialogs::{Confirm, Dialog, Then};
 use crate::layout::Panel;
@@ -10,7 +10,7 @@ use crate::model::{Effect, Model};
 use crate::view::{SetupEdit, TakenWorker};
 
 /// Begins to stage changes of what runs.
-pub fn begin(model: &mut Model) {
+pub(super) fn begin(model: &mut Model) {
     if model.edit.is_none() {
         model.edit = Some(SetupEdit::new(model.snapshot.setup()));
         model.focus = Panel::Allocation;
@@ -18,35 +18,35 @@ pub fn begin(model: &mut Model) {
 }
 
 /// Takes the allowed batch size `step` places on at the cursor.
-pub fn cycle(model: &mut Model, step: isize) {
+pub(super) fn cycle(model: &mut Model, step: isize) {
     if let Some(edit) = &mut model.edit {
         edit.cycle(model.cursor, step);
     }
 }
 
 /// Takes the worker at the cursor away.
-pub fn empty(model: &mut Model) {
+pub(super) fn empty(model: &mut Model) {
     if let Some(edit) = &mut model.edit {
         edit.set(model.cursor, None);
     }
 }
 
 /// Takes the last staged change back.
-pub fn unstage(model: &mut Model) {
+pub(super) fn unstage(model: &mut Model) {
     if model.edit.as_mut().is_some_and(|edit| !edit.undo()) {
         model.say("nothing staged to undo", false);
     }
 }
 
 /// Stages again what was taken back.
-pub fn restage(model: &mut Model) {
+pub(super) fn restage(model: &mut Model) {
     if model.edit.as_mut().is_some_and(|edit| !edit.redo()) {
         model.say("nothing staged to redo", false);
     }
 }
 
 /// Leaves editing; asks first where staged changes would be dropped.
-pub fn leave(model: &mut Model) -> Option<Dialog> {
+pub(super) fn leave(model: &mut Model) -> Option<Dialog> {
     // What was taken is let go first.
     if model.edit.as_mut().is_some_and(SetupEdit::unmark) {
         return None;
@@ -61,14 +61,14 @@ pub fn leave(model: &mut Model) -> Option<Dialog> {
 }
 
 /// Takes the worker at the cursor, to be copied or moved.
-pub fn take(model: &mut Model, moves: bool) {
+pub(super) fn take(model: &mut Model, moves: bool) {
     if let Some(edit) = &mut model.edit {
         edit.take(model.cursor, moves);
     }
 }
 
 /// Puts the taken worker on the cursor's device; the cursor goes to its member.
-pub fn put(model: &mut Model) {
+pub(super) fn put(model: &mut Model) {
     let cursor = model.cursor;
     let lost = model.snapshot.devices.get(cursor.device);
     let lost = lost.is_some_and(|d| d.lost);
@@ -110,13 +110,13 @@ fn moved(matrix: &Matrix, taken: TakenWorker, to: Cell) -> Result<Matrix, Invali
 }
 
 /// The batch size at the cursor for all workers of its device.
-pub fn same_row(model: &mut Model) {
+pub(super) fn same_row(model: &mut Model) {
     let cursor = model.cursor;
     resize(model, |cell| cell.device == cursor.device);
 }
 
 /// The batch size at the cursor for all workers of its member.
-pub fn same_column(model: &mut Model) {
+pub(super) fn same_column(model: &mut Model) {
     let cursor = model.cursor;
     resize(model, |cell| cell.member == cursor.member);
 }
@@ -144,7 +144,7 @@ fn resize(model: &mut Model, of: impl Fn(Cell) -> bool) {
 }
 
 /// Starts the cursor's member on all devices with room, as far as the session says.
-pub fn spread(model: &mut Model) -> Vec<Effect> {
+pub(super) fn spread(model: &mut Model) -> Vec<Effect> {
     let Some(edit) = &mut model.edit else {
         return Vec::new();
     };
@@ -159,7 +159,7 @@ pub fn spread(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Takes all workers off the cursor's device, as far as the session finds other places.
-pub fn clear_device(model: &mut Model) -> Vec<Effect> {
+pub(super) fn clear_device(model: &mut Model) -> Vec<Effect> {
     let Some(edit) = &mut model.edit else {
         return Vec::new();
     };
@@ -174,12 +174,12 @@ fn arrange(edit: &SetupEdit, arrangement: Arrangement) -> Vec<Effect> {
 }
 
 /// Stages what came of it, if it is still about what is staged.
-pub fn arranged(model: &mut Model, about: &Setup, arranged: Result<Arranged, String>) {
+pub(crate) fn arranged(model: &mut Model, about: &Setup, arranged: Result<Arranged, Refusal>) {
     let Some(edit) = model.edit.as_mut().filter(|e| e.setup() == about) else {
         return;
     };
     match arranged {
-        Err(why) => edit.refuse(why),
+        Err(why) => edit.refuse(why.to_string()),
         Ok(arranged) => {
             edit.stage(about.with_matrix(arranged.matrix));
             if !arranged.notes.is_empty() {

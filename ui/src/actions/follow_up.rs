@@ -7,7 +7,7 @@ use crate::model::Effect;
 
 /// What a command of the screen leaves to be done.
 #[derive(Debug, Default)]
-pub struct FollowUp {
+pub(crate) struct FollowUp {
     /// A dialog to open.
     pub dialog: Option<Dialog>,
     /// What is wanted outside of the model.

@@ -16,7 +16,7 @@ use crate::text::format;
 use crate::text::status as words;
 
 /// What lines act on: the session, and what was staged by lines before.
-pub struct LineFront<'a> {
+pub(crate) struct LineFront<'a> {
     /// The session.
     pub session: &'a mut dyn Session,
     /// What it shows.
@@ -33,7 +33,7 @@ pub struct LineFront<'a> {
 
 /// Why a line was not done.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum LineError {
+pub(crate) enum LineError {
     /// No command is called so.
     #[error("no command `{name}`{} (help lists all)", meant(.near))]
     Unknown {
@@ -93,7 +93,7 @@ impl LineError {
 
 /// The words after a command's name.
 #[derive(Clone, Copy)]
-pub struct LineWords<'a> {
+pub(super) struct LineWords<'a> {
     form: &'static LineForm,
     words: &'a [&'a str],
 }

@@ -6,17 +6,17 @@ use crate::dialogs::{Dialog, Form, Help, Palette, Themes};
 use crate::model::{Effect, Model};
 
 /// Shows all commands.
-pub fn help() -> FollowUp {
+pub(super) fn help() -> FollowUp {
     Dialog::Help(Help::default()).into()
 }
 
 /// Opens the palette.
-pub fn palette() -> FollowUp {
+pub(super) fn palette() -> FollowUp {
     Dialog::Palette(Palette::default()).into()
 }
 
 /// Takes the mouse, or leaves it to the terminal.
-pub fn mouse(model: &mut Model) -> FollowUp {
+pub(super) fn mouse(model: &mut Model) -> FollowUp {
     model.mouse = !model.mouse;
     let text = match model.mouse {
         true => "mouse on: click to focus, wheel to scroll",
@@ -27,17 +27,17 @@ pub fn mouse(model: &mut Model) -> FollowUp {
 }
 
 /// Opens the choice of themes.
-pub fn theme(model: &Model) -> FollowUp {
+pub(super) fn theme(model: &Model) -> FollowUp {
     Dialog::Themes(Themes::new(&model.settings)).into()
 }
 
 /// Asks what the layout that is shown is to be called.
-pub fn save_layout(model: &Model) -> FollowUp {
+pub(super) fn save_layout(model: &Model) -> FollowUp {
     Dialog::Form(Form::layout(model.arrangement.name())).into()
 }
 
 /// Takes what is configured now; what is wrong is said and what was stays.
-pub fn configured(model: &mut Model, settings: Result<Box<Settings>, String>) {
+pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, String>) {
     match settings {
         Ok(settings) => {
             let (asked, worn) = (&model.settings.config.theme, &model.settings.theme.name);
@@ -55,6 +55,6 @@ pub fn configured(model: &mut Model, settings: Result<Box<Settings>, String>) {
 }
 
 /// Writes the screen as it is to files.
-pub fn picture() -> FollowUp {
+pub(super) fn picture() -> FollowUp {
     Effect::Picture.into()
 }

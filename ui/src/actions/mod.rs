@@ -6,28 +6,25 @@
 //! [`requests`].
 
 mod arguments;
-mod demo;
 mod devices;
 mod edit;
-mod files;
 mod follow_up;
 mod lines;
 mod looks;
 mod panels;
-pub mod requests;
-mod search;
+pub(crate) mod requests;
 mod session;
 mod stage;
-pub mod streams;
+pub(crate) mod streams;
 mod table;
 
-pub use edit::arranged;
-pub use follow_up::FollowUp;
-pub use lines::{LineError, LineFront};
-pub use looks::configured;
-pub use panels::{leave_alone, look_at, scroll};
-pub use session::{hung_up, quit};
-pub use stage::{ask, bring_back, stage};
+pub(crate) use edit::arranged;
+pub(crate) use follow_up::FollowUp;
+pub(crate) use lines::{LineError, LineFront};
+pub(crate) use looks::configured;
+pub(crate) use panels::{leave_alone, look_at, scroll};
+pub(crate) use session::{hung_up, quit};
+pub(crate) use stage::{ask, bring_back, stage};
 
 use divisi::session::Command;
 
@@ -35,7 +32,7 @@ use crate::commands::{Binding, CommandInfo, LineForm, NotNow};
 use crate::model::{Effect, Model};
 
 /// Does a command of the screen, or says why it cannot be done.
-pub fn run(model: &mut Model, binding: &Binding) -> FollowUp {
+pub(crate) fn run(model: &mut Model, binding: &Binding) -> FollowUp {
     if let Err(reason) = model.check(binding) {
         model.say(reason.to_string(), true);
         return FollowUp::default();
@@ -50,7 +47,7 @@ pub fn run(model: &mut Model, binding: &Binding) -> FollowUp {
 ///
 /// # Errors
 /// Why the command cannot be done now.
-pub fn give(
+pub(crate) fn give(
     model: &Model,
     command: &'static CommandInfo,
     asked: Command,
@@ -63,7 +60,7 @@ pub fn give(
 ///
 /// # Errors
 /// No command is called so, its words are not as expected, or it was refused.
-pub fn say(front: &mut LineFront<'_>, line: &str) -> Result<Vec<String>, LineError> {
+pub(crate) fn say(front: &mut LineFront<'_>, line: &str) -> Result<Vec<String>, LineError> {
     let words: Vec<&str> = line.trim_start_matches(':').split_whitespace().collect();
     let Some(first) = words.first() else {
         return Ok(Vec::new());

@@ -12,22 +12,22 @@ use crate::panels::cell_at;
 use crate::view::Whose;
 
 /// Focuses a panel.
-pub fn focus(model: &mut Model, panel: Panel) {
+pub(super) fn focus(model: &mut Model, panel: Panel) {
     model.focus = panel;
 }
 
 /// Focuses the panel `step` places on.
-pub fn next(model: &mut Model, step: isize) {
+pub(super) fn next(model: &mut Model, step: isize) {
     model.focus = model.neighbour(step);
 }
 
 /// Shows the focused panel over the whole screen, and back.
-pub fn expand(model: &mut Model) {
+pub(super) fn expand(model: &mut Model) {
     model.expanded = !model.expanded;
 }
 
 /// Shows the next layout.
-pub fn next_layout(model: &mut Model) {
+pub(super) fn next_layout(model: &mut Model) {
     model.arrangement.next();
     model.expanded = false;
     model.settle();
@@ -35,12 +35,12 @@ pub fn next_layout(model: &mut Model) {
 }
 
 /// Lists the panels, to be hidden or shown.
-pub fn list() -> FollowUp {
+pub(super) fn list() -> FollowUp {
     Dialog::Panels(PanelList::default()).into()
 }
 
 /// Where one panel has the whole screen, all come back; whether that was so.
-pub fn leave_alone(model: &mut Model) -> bool {
+pub(crate) fn leave_alone(model: &mut Model) -> bool {
     let alone = model.expanded || !model.arrangement.shows(model.focus);
     model.expanded = false;
     model.settle();
@@ -48,7 +48,7 @@ pub fn leave_alone(model: &mut Model) -> bool {
 }
 
 /// A click: the panel has the focus, and in the matrix the entry has the cursor.
-pub fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position) {
+pub(crate) fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position) {
     if model.edit.is_none() {
         model.focus = panel;
     }
@@ -63,7 +63,7 @@ pub fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position) {
 }
 
 /// Takes the member under the cursor out of the vote, or back.
-pub fn vote(model: &Model) -> FollowUp {
+pub(super) fn vote(model: &Model) -> FollowUp {
     let member = model.cursor.member;
     let voting = &model.snapshot.combination.voting;
     let votes = voting.get(member).copied().unwrap_or(true);
@@ -71,7 +71,7 @@ pub fn vote(model: &Model) -> FollowUp {
 }
 
 /// The latency panel shows the next level: ensemble, member, worker.
-pub fn deeper_latency(model: &mut Model) {
+pub(super) fn deeper_latency(model: &mut Model) {
     let (cursor, shown) = (model.cursor, &model.snapshot);
     let whose = &mut model.scopes.latency;
     *whose = whose.there(shown).deeper(cursor, shown);
@@ -79,7 +79,7 @@ pub fn deeper_latency(model: &mut Model) {
 
 /// The throughput panel shows the next level: rates are counted for members, not for
 /// workers.
-pub fn deeper_throughput(model: &mut Model) {
+pub(super) fn deeper_throughput(model: &mut Model) {
     let (cursor, shown) = (model.cursor, &model.snapshot);
     let whose = &mut model.scopes.throughput;
     *whose = match whose.there(shown).deeper(cursor, shown) {
@@ -99,7 +99,7 @@ fn step(model: &mut Model, panel: Panel, step: isize) {
 }
 
 /// Moves in the focused panel, up and down or sideways.
-pub fn shift(model: &mut Model, step: isize, sideways: bool) {
+pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
     match model.focus {
         Panel::Streams if sideways && model.edit.is_none() => {
             streams::pan(model, step as f64 / 4.0);
@@ -112,7 +112,7 @@ pub fn shift(model: &mut Model, step: isize, sideways: bool) {
 }
 
 /// Moves the view of one panel by `step` rows.
-pub fn scroll(model: &mut Model, panel: Panel, step: isize) {
+pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
     match panel {
         Panel::Allocation => walk(model, step, false),
         Panel::Streams => streams::choose(model, step),

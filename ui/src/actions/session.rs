@@ -1,4 +1,4 @@
-//! What commands do to the session itself: recorded, shared, played, left.
+//! What commands do to the session itself: recorded, shared, played, demonstrated, left.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,19 +21,19 @@ const LEAVE_DEMO: &str = "End the demonstration and leave the program? Esc alone
 const LEAVE_STAGED: &str = "Staged changes are not applied. Leave without them?";
 
 /// Stops the program until the shell continues it.
-pub fn suspend() -> FollowUp {
+pub(super) fn suspend() -> FollowUp {
     Effect::Suspend.into()
 }
 
 /// Takes the right to edit, or lets others have it.
-pub fn take_editing(model: &Model) -> FollowUp {
+pub(super) fn take_editing(model: &Model) -> FollowUp {
     let audience = &model.snapshot.audience;
     let has = audience.you_edit && audience.editor.is_some();
     Command::TakeEditing(!has).into()
 }
 
 /// Records to a new file, or ends that.
-pub fn record(model: &Model) -> FollowUp {
+pub(super) fn record(model: &Model) -> FollowUp {
     let shown = &model.snapshot;
     let command = match &shown.recording {
         Some(recording) if recording.failed.is_none() => Command::StopRecording,
@@ -50,7 +50,7 @@ fn file_name(ensemble: &str) -> PathBuf {
 }
 
 /// Plays the recording otherwise.
-pub fn play(model: &Model, other: fn(&Playback) -> Play) -> FollowUp {
+pub(super) fn play(model: &Model, other: fn(&Playback) -> Play) -> FollowUp {
     match &model.snapshot.playback {
         Some(playback) => Command::Play(other(playback)).into(),
         None => FollowUp::default(),
@@ -58,27 +58,27 @@ pub fn play(model: &Model, other: fn(&Playback) -> Play) -> FollowUp {
 }
 
 /// Holds the recording, or lets it go on.
-pub fn pause_or_go_on(playback: &Playback) -> Play {
+pub(super) fn pause_or_go_on(playback: &Playback) -> Play {
     Play::Pause(!playback.paused)
 }
 
 /// Half as fast.
-pub fn slower(playback: &Playback) -> Play {
+pub(super) fn slower(playback: &Playback) -> Play {
     Play::Speed(Pace::nearest((playback.speed / 2.0).max(SPEEDS.0)))
 }
 
 /// Twice as fast.
-pub fn faster(playback: &Playback) -> Play {
+pub(super) fn faster(playback: &Playback) -> Play {
     Play::Speed(Pace::nearest((playback.speed * 2.0).min(SPEEDS.1)))
 }
 
 /// A step back.
-pub fn back(playback: &Playback) -> Play {
+pub(super) fn back(playback: &Playback) -> Play {
     Play::Seek(playback.position.saturating_sub(step(playback)))
 }
 
 /// A step forward.
-pub fn forward(playback: &Playback) -> Play {
+pub(super) fn forward(playback: &Playback) -> Play {
     Play::Seek(playback.position.saturating_add(step(playback)))
 }
 
@@ -88,7 +88,7 @@ fn step(playback: &Playback) -> Duration {
 
 /// Leaves, or asks where something would be lost: what this console serves, what is
 /// staged, or a demonstration.
-pub fn quit(model: &mut Model) -> FollowUp {
+pub(crate) fn quit(model: &mut Model) -> FollowUp {
     if model.demo.is_some() {
         return ends("quit", LEAVE_DEMO);
     }
@@ -117,10 +117,42 @@ fn serves(model: &Model) -> bool {
 }
 
 /// Nobody can be asked any more: the options have said what becomes of the engine.
-pub fn hung_up(model: &Model) -> Vec<Effect> {
+pub(crate) fn hung_up(model: &Model) -> Vec<Effect> {
     let goes_on = model.settings.config.hang_up == HangUp::Background && serves(model);
     match goes_on {
         true => vec![Effect::Send(Command::KeepServing)],
         false => vec![Effect::Quit],
     }
+}
+
+/// Goes to the next scene; says so where there is none.
+pub(super) fn next_scene(model: &mut Model) {
+    // A presenter's next key must not mean something else of a sudden.
+    match &mut model.demo {
+        Some(demo) if demo.is_last() => model.say("that was the last scene: Esc leaves", false),
+        Some(demo) => demo.go_to(demo.scene() + 1),
+        None => {}
+    }
+}
+
+/// Goes to the scene before.
+pub(super) fn scene_before(model: &mut Model) {
+    if let Some(demo) = &mut model.demo {
+        demo.go_to(demo.scene().saturating_sub(1));
+    }
+}
+
+/// Begins this scene again.
+pub(super) fn scene_again(model: &mut Model) {
+    if let Some(demo) = &mut model.demo {
+        demo.go_to(demo.scene());
+    }
+}
+
+/// Ends the demonstration; the console stays.
+pub(super) fn leave_demo(model: &mut Model) {
+    model.demo = None;
+    model.expanded = false;
+    let text = "the demonstration is over; what it set up goes on, u brings back what ran before";
+    model.say(text, false);
 }

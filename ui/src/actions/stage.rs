@@ -1,46 +1,49 @@
 //! Staged, compared, applied: whatever changes how an ensemble is served goes this way.
 
 use divisi::allocation::Matrix;
-use divisi::session::{Command, Setup};
+use divisi::session::{Command, SearchState, Setup, SetupFile};
 
 use super::follow_up::FollowUp;
-use crate::dialogs::{Compare, Confirm, Dialog, Form, HistoryDialog, Then, Voters};
+use super::requests;
+use crate::dialogs::{
+    Compare, Confirm, Dialog, Form, HistoryDialog, Picker, Purpose, Then, Voters,
+};
 use crate::model::{Effect, Model, Setting};
 
 /// Asks for the batching policy.
-pub fn policy(model: &Model) -> FollowUp {
+pub(super) fn policy(model: &Model) -> FollowUp {
     Dialog::Form(Form::policy(model.setup().policy)).into()
 }
 
 /// Asks for the samples in a segment.
-pub fn segment_size(model: &Model) -> FollowUp {
+pub(super) fn segment_size(model: &Model) -> FollowUp {
     Dialog::Form(Form::segment_size(model.setup().segment_size)).into()
 }
 
 /// Asks for the service objective.
-pub fn target(model: &Model) -> FollowUp {
+pub(super) fn target(model: &Model) -> FollowUp {
     Dialog::Form(Form::target(model.snapshot.target)).into()
 }
 
 /// Asks for the load.
-pub fn load(model: &Model) -> FollowUp {
+pub(super) fn load(model: &Model) -> FollowUp {
     Dialog::Form(Form::load(model.snapshot.load.pattern.as_ref())).into()
 }
 
 /// Asks for the rule, the weights and who votes.
-pub fn combination(model: &Model) -> FollowUp {
+pub(super) fn combination(model: &Model) -> FollowUp {
     let setup = model.setup();
     let names = &setup.matrix.frame().members;
     Dialog::Voters(Voters::new(&setup.combination, names)).into()
 }
 
 /// Shows what ran before.
-pub fn history() -> FollowUp {
+pub(super) fn history() -> FollowUp {
     Dialog::History(HistoryDialog::default()).into()
 }
 
 /// Stages a setting with the rest; where nothing is being edited it is compared at once.
-pub fn stage(model: &mut Model, setting: Setting) -> FollowUp {
+pub(crate) fn stage(model: &mut Model, setting: Setting) -> FollowUp {
     let before = model.setup();
     let setup = setting.of(&before);
     if setup == before {
@@ -58,7 +61,7 @@ pub fn stage(model: &mut Model, setting: Setting) -> FollowUp {
 }
 
 /// Shows what `setup` would change, to be applied from there.
-pub fn ask(title: impl Into<String>, setup: Setup) -> FollowUp {
+pub(crate) fn ask(title: impl Into<String>, setup: Setup) -> FollowUp {
     let compare = Compare::new(title, setup.clone());
     FollowUp {
         dialog: Some(Dialog::Compare(Box::new(compare))),
@@ -67,12 +70,12 @@ pub fn ask(title: impl Into<String>, setup: Setup) -> FollowUp {
 }
 
 /// The same of a matrix, the settings as they are.
-pub fn ask_matrix(model: &Model, title: &'static str, matrix: Matrix) -> FollowUp {
+fn ask_matrix(model: &Model, title: &'static str, matrix: Matrix) -> FollowUp {
     ask(title, model.snapshot.setup().with_matrix(matrix))
 }
 
 /// Compares what is staged with what runs.
-pub fn compare(model: &mut Model) -> FollowUp {
+pub(super) fn compare(model: &mut Model) -> FollowUp {
     // The same matrix brings retired workers back.
     let retired = model.snapshot.entries.iter().any(|e| e.retired);
     if !model.has_staged() && !retired {
@@ -84,7 +87,7 @@ pub fn compare(model: &mut Model) -> FollowUp {
 
 /// Compares a setup that ran with what runs; where something is being edited it is staged
 /// too.
-pub fn bring_back(model: &mut Model, number: u64, setup: Setup) -> FollowUp {
+pub(crate) fn bring_back(model: &mut Model, number: u64, setup: Setup) -> FollowUp {
     if model.read_only {
         model.say("read-only: cannot bring back what ran", true);
         return FollowUp::default();
@@ -106,19 +109,19 @@ fn asked_first(title: &'static str, text: &str, command: Command) -> FollowUp {
 }
 
 /// Asks whether to undo.
-pub fn undo() -> FollowUp {
+pub(super) fn undo() -> FollowUp {
     let text = "Bring back what ran before the last change, matrix and settings?";
     asked_first("undo", text, Command::Undo)
 }
 
 /// Asks whether to redo.
-pub fn redo() -> FollowUp {
+pub(super) fn redo() -> FollowUp {
     let text = "Run again what the last undo took back?";
     asked_first("redo", text, Command::Redo)
 }
 
 /// Asks whether to keep what is on probation.
-pub fn keep() -> FollowUp {
+pub(super) fn keep() -> FollowUp {
     let text = "Keep what was applied, without watching it any longer?";
     asked_first(
         "keep what is on probation",
@@ -128,7 +131,66 @@ pub fn keep() -> FollowUp {
 }
 
 /// Asks whether to roll back what is on probation.
-pub fn roll_back() -> FollowUp {
+pub(super) fn roll_back() -> FollowUp {
     let text = "Roll back what is on probation? What ran before it comes back.";
     asked_first("roll back", text, Command::EndProbation(false))
+}
+
+/// Asks which search to begin.
+pub(super) fn search() -> FollowUp {
+    Dialog::Form(Form::search()).into()
+}
+
+/// Holds the search, or lets it go on.
+pub(super) fn pause(model: &Model) -> FollowUp {
+    let state = model.snapshot.search.as_ref().map(|s| &s.state);
+    let command = match state {
+        Some(SearchState::Paused) => Command::ResumeSearch,
+        _ => Command::PauseSearch,
+    };
+    command.into()
+}
+
+/// Compares the best matrix that was found with what runs.
+pub(super) fn apply_best(model: &mut Model) -> FollowUp {
+    let Some(best) = requests::best(&model.snapshot).cloned() else {
+        return FollowUp::default();
+    };
+    if best == model.snapshot.matrix {
+        model.say("the best matrix found is running already", false);
+        return FollowUp::default();
+    }
+    // The matrix that is compared, not a better one found meanwhile.
+    ask_matrix(model, "apply the best found", best)
+}
+
+/// Compares the change that relieves an interfered worker with what runs.
+pub(super) fn apply_proposal(model: &mut Model) -> FollowUp {
+    let Some(proposal) = &model.snapshot.proposal else {
+        return FollowUp::default();
+    };
+    // The matrix that is compared: another may be proposed meanwhile.
+    let matrix = proposal.matrix.clone();
+    ask_matrix(model, "apply the proposed move", matrix)
+}
+
+/// Chooses a file to read a setup from.
+pub(super) fn open_file(model: &Model) -> FollowUp {
+    pick(model, Purpose::Open)
+}
+
+/// Chooses a file to write what is staged, or runs, to.
+pub(super) fn write_file(model: &Model) -> FollowUp {
+    let setup = model.setup();
+    let file = SetupFile::new(&model.snapshot.ensemble, &setup);
+    pick(model, Purpose::Save(file.to_text()))
+}
+
+fn pick(model: &Model, purpose: Purpose) -> FollowUp {
+    let name = format!("{}-setup.toml", model.snapshot.ensemble);
+    let (picker, effect) = Picker::new(purpose, &name, &model.change);
+    FollowUp {
+        dialog: Some(Dialog::Picker(Box::new(picker))),
+        effects: vec![effect],
+    }
 }

@@ -15,7 +15,7 @@ use crate::view::timeline::TimelineRows;
 use crate::view::{SpanReading, ZOOMS};
 
 /// Keys while the filter is typed; whether it took the key.
-pub fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
+pub(crate) fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
     let streams = &mut model.streams;
     if !streams.typing || model.focus != Panel::Streams {
         return false;
@@ -37,13 +37,13 @@ pub fn on_key(model: &mut Model, key: &KeyEvent) -> bool {
 }
 
 /// Pasted text joins the filter of the rows while it is typed; whether it did.
-pub fn on_paste(model: &mut Model, line: &str) -> bool {
+pub(crate) fn on_paste(model: &mut Model, line: &str) -> bool {
     let typing = model.streams.typing && model.focus == Panel::Streams;
     typing && dialogs::pasted(&mut model.streams.filter, line)
 }
 
 /// `Esc`: what was chosen last is let go; false where nothing was.
-pub fn back(model: &mut Model) -> bool {
+pub(crate) fn back(model: &mut Model) -> bool {
     let streams = &mut model.streams;
     if streams.reading.is_some() {
         // The picture goes on with the next one.
@@ -57,7 +57,7 @@ pub fn back(model: &mut Model) -> bool {
 }
 
 /// Holds the picture, or lets it go on.
-pub fn freeze(model: &mut Model) {
+pub(crate) fn freeze(model: &mut Model) {
     match model.streams.frozen {
         Some(_) => go_live(model),
         None => model.streams.frozen = Some(model.snapshot.now),
@@ -65,14 +65,14 @@ pub fn freeze(model: &mut Model) {
 }
 
 /// The picture goes on with time.
-pub fn go_live(model: &mut Model) {
+pub(crate) fn go_live(model: &mut Model) {
     model.streams.frozen = None;
     model.streams.reading = None;
 }
 
 /// More or less time; a held picture keeps the moment under the pointer or the cursor,
 /// else the one in the middle.
-pub fn zoom(model: &mut Model, by: isize, pointed: Option<Duration>) {
+pub(crate) fn zoom(model: &mut Model, by: isize, pointed: Option<Duration>) {
     let before = model.streams.length();
     let zoom = model.streams.zoom.saturating_add_signed(by);
     model.streams.zoom = zoom.min(ZOOMS.len() - 1);
@@ -103,7 +103,7 @@ fn hold(model: &mut Model, end: Duration) {
 }
 
 /// So many pictures back or forward; looking back holds the picture.
-pub fn pan(model: &mut Model, pictures: f64) {
+pub(crate) fn pan(model: &mut Model, pictures: f64) {
     let step = model.streams.length().mul_f64(pictures.abs());
     let end = match (model.streams.frozen, pictures < 0.0) {
         (None, false) => return,
@@ -115,24 +115,24 @@ pub fn pan(model: &mut Model, pictures: f64) {
 }
 
 /// Shows the oldest that is remembered.
-pub fn oldest(model: &mut Model) {
+pub(crate) fn oldest(model: &mut Model) {
     hold(model, Duration::ZERO);
 }
 
 /// Begins to type which rows are shown.
-pub fn filter(model: &mut Model) {
+pub(crate) fn filter(model: &mut Model) {
     model.streams.typing = true;
 }
 
 /// Sorts the rows otherwise.
-pub fn sort(model: &mut Model) {
+pub(crate) fn sort(model: &mut Model) {
     model.streams.order = model.streams.order.next();
     model.streams.scroll = 0;
     model.say(format!("rows {}", model.streams.order.words()), false);
 }
 
 /// Chooses the next row or the one before, and reads out what it did at that time.
-pub fn choose(model: &mut Model, step: isize) {
+pub(crate) fn choose(model: &mut Model, step: isize) {
     let Some((_, view)) = streams_on_screen(model) else {
         return;
     };
@@ -158,7 +158,7 @@ fn show_row(model: &mut Model, view: &StreamsView, at: usize) {
 }
 
 /// The span after or before the one that is read out, in the chosen row.
-pub fn step(model: &mut Model, on: bool) {
+pub(crate) fn step(model: &mut Model, on: bool) {
     let Some((_, view)) = streams_on_screen(model) else {
         return;
     };
@@ -226,7 +226,7 @@ fn read(model: &mut Model, found: Option<(u64, Span)>) {
 }
 
 /// The mouse over the panel; whether that was for the streams to know.
-pub fn on_mouse(model: &mut Model, place: Rect, mouse: &MouseEvent) -> bool {
+pub(crate) fn on_mouse(model: &mut Model, place: Rect, mouse: &MouseEvent) -> bool {
     let Some((_, view)) = streams_on_screen(model) else {
         return false;
     };
@@ -271,7 +271,7 @@ fn weight(span: &Span, from: Duration, until: Duration) -> (bool, Duration) {
 }
 
 /// What is in view, or all that is remembered, as a file for trace viewers.
-pub fn export(model: &mut Model) -> Vec<Effect> {
+pub(crate) fn export(model: &mut Model) -> Vec<Effect> {
     let (from, until) = match model.streams.frozen {
         Some(end) => (end.saturating_sub(model.streams.length()), end),
         None => (Duration::ZERO, Duration::MAX),

@@ -7,16 +7,16 @@ use divisi::session::Command;
 
 use super::follow_up::FollowUp;
 use super::lines::{self, LineError, LineFront, LineWords};
-use super::{demo, devices, edit, files, looks, panels, search, session, stage, streams};
+use super::{devices, edit, looks, panels, session, stage, streams};
 use crate::commands as c;
 use crate::commands::{BINDINGS, CommandInfo, LINES};
 use crate::layout::Panel;
 use crate::model::Model;
 
 /// What a command does on the screen.
-pub type ScreenFn = fn(&mut Model) -> FollowUp;
+pub(super) type ScreenFn = fn(&mut Model) -> FollowUp;
 /// What a command does as a line.
-pub type LineFn = fn(&mut LineFront<'_>, LineWords<'_>) -> Result<Vec<String>, LineError>;
+pub(super) type LineFn = fn(&mut LineFront<'_>, LineWords<'_>) -> Result<Vec<String>, LineError>;
 
 /// A command with what it does; either may be missing, as its keys or its form as a line
 /// are.
@@ -104,13 +104,13 @@ static ACTIONS: &[Action] = &[
     both(&c::TARGET, |m| stage::target(m), lines::target),
     both(&c::LOAD, |m| stage::load(m), lines::load),
     screen_only(&c::HISTORY, |_| stage::history()),
-    screen_only(&c::OPEN, |m| files::open(m)),
-    screen_only(&c::WRITE, |m| files::write(m)),
-    both(&c::SEARCH, |_| search::begin(), lines::search),
-    both(&c::PAUSE, |m| search::pause(m), |f, w| lines::plain(f, w, Command::PauseSearch)),
+    screen_only(&c::OPEN, |m| stage::open_file(m)),
+    screen_only(&c::WRITE, |m| stage::write_file(m)),
+    both(&c::SEARCH, |_| stage::search(), lines::search),
+    both(&c::PAUSE, |m| stage::pause(m), |f, w| lines::plain(f, w, Command::PauseSearch)),
     both(&c::CANCEL, |_| Command::CancelSearch.into(), |f, w| lines::plain(f, w, Command::CancelSearch)),
-    both(&c::APPLY_BEST, search::apply_best, lines::apply_best),
-    both(&c::APPLY_PROPOSAL, search::apply_proposal, lines::apply_proposal),
+    both(&c::APPLY_BEST, stage::apply_best, lines::apply_best),
+    both(&c::APPLY_PROPOSAL, stage::apply_proposal, lines::apply_proposal),
     both(&c::LOSE_DEVICE, |m| devices::lose(m).into(), lines::lose_device),
     both(&c::REGAIN_DEVICE, |m| Command::RegainDevice(m.cursor.device).into(), lines::regain_device),
     both(&c::SLOW_DEVICE, |m| devices::slow(m).into(), lines::slow_device),
@@ -137,10 +137,10 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::SORT_ROWS, |m| streams::sort(m).into()),
     screen_only(&c::FILTER_ROWS, |m| streams::filter(m).into()),
     screen_only(&c::EXPORT_TRACE, |m| streams::export(m).into()),
-    screen_only(&c::DEMO_NEXT, |m| demo::next(m).into()),
-    screen_only(&c::DEMO_BACK, |m| demo::back(m).into()),
-    screen_only(&c::DEMO_REPEAT, |m| demo::repeat(m).into()),
-    screen_only(&c::DEMO_LEAVE, |m| demo::leave(m).into()),
+    screen_only(&c::DEMO_NEXT, |m| session::next_scene(m).into()),
+    screen_only(&c::DEMO_BACK, |m| session::scene_before(m).into()),
+    screen_only(&c::DEMO_REPEAT, |m| session::scene_again(m).into()),
+    screen_only(&c::DEMO_LEAVE, |m| session::leave_demo(m).into()),
     line_only(&c::STATUS, lines::status),
     line_only(&c::SET, lines::set),
     line_only(&c::APPLY, lines::apply),

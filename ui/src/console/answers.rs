@@ -2,18 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Error, anyhow};
 use divisi::session::{Setup, SetupFile};
 
 use super::state::ConsoleState;
 use crate::actions;
 use crate::dialogs::Dialog;
-use crate::files::FolderListing;
+use crate::files::{FileError, FolderListing};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::view::SetupEdit;
 
 /// What is at the path that the picker asked about.
-pub fn looked(state: &mut ConsoleState, looked: Result<FolderListing, String>) -> Vec<Effect> {
+pub(super) fn looked(
+    state: &mut ConsoleState,
+    looked: Result<FolderListing, FileError>,
+) -> Vec<Effect> {
     let Some(picker) = state.picker() else {
         return Vec::new();
     };
@@ -26,31 +30,38 @@ pub fn looked(state: &mut ConsoleState, looked: Result<FolderListing, String>) -
 }
 
 /// The desktop's dialog has ended.
-pub fn picked(state: &mut ConsoleState, picked: Result<Option<PathBuf>, String>) -> Vec<Effect> {
+pub(super) fn picked(
+    state: &mut ConsoleState,
+    picked: Result<Option<PathBuf>, FileError>,
+) -> Vec<Effect> {
     let picker = state.picker();
     picker.and_then(|p| p.picked(picked)).into_iter().collect()
 }
 
 /// A file was read: what it says is staged and compared, and never applied at once.
-pub fn read(state: &mut ConsoleState, path: &Path, text: Result<String, String>) -> Vec<Effect> {
-    let setup = text.and_then(|text| {
+pub(super) fn read(
+    state: &mut ConsoleState,
+    path: &Path,
+    text: Result<String, FileError>,
+) -> Vec<Effect> {
+    let setup = text.map_err(anyhow::Error::from).and_then(|text| {
         let setup = parsed(&state.model, &text);
-        setup.map_err(|e| format!("{}: {e}", path.display()))
+        setup.map_err(|e| anyhow!("{}: {e}", path.display()))
     });
     match setup {
         Ok(setup) => opened(state, path, setup),
         Err(why) => {
-            fail(state, why);
+            fail(state, why.to_string());
             Vec::new()
         }
     }
 }
 
-fn parsed(model: &Model, text: &str) -> Result<Setup, String> {
-    let file = SetupFile::parse(text).map_err(|e| e.to_string())?;
+fn parsed(model: &Model, text: &str) -> anyhow::Result<Setup> {
+    let file = SetupFile::parse(text).map_err(Error::msg)?;
     // What the file does not say stays as it is staged.
     let setup = file.setup_for(&model.snapshot.ensemble, &model.setup());
-    setup.map_err(|e| e.to_string())
+    setup.map_err(Error::msg)
 }
 
 fn opened(state: &mut ConsoleState, path: &Path, setup: Setup) -> Vec<Effect> {
@@ -69,13 +80,13 @@ fn opened(state: &mut ConsoleState, path: &Path, setup: Setup) -> Vec<Effect> {
 }
 
 /// A file was written, by the picker or somebody else.
-pub fn wrote(state: &mut ConsoleState, wrote: Result<PathBuf, String>) {
+pub(super) fn wrote(state: &mut ConsoleState, wrote: Result<PathBuf, FileError>) {
     match wrote {
         Ok(path) => {
             close(state);
             state.model.say(format!("wrote {}", path.display()), false);
         }
-        Err(why) => fail(state, why),
+        Err(why) => fail(state, why.to_string()),
     }
 }
 

@@ -13,12 +13,12 @@ const MANY: usize = 12;
 const DIFFERENT: usize = 6;
 
 /// It may be one of the keys that a pasted text came as.
-pub fn types_a_sign(input: &Input) -> bool {
+pub(super) fn types_a_sign(input: &Input) -> bool {
     sign(input).is_some()
 }
 
 /// What came at once, in order, with pasted text as such.
-pub fn events(inputs: &[Input]) -> Vec<ConsoleEvent> {
+pub(super) fn events(inputs: &[Input]) -> Vec<ConsoleEvent> {
     let mut events = Vec::new();
     for run in inputs.chunk_by(|a, b| sign(a).is_some() == sign(b).is_some()) {
         let text: String = run.iter().filter_map(sign).collect();

@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 
 use super::state::ConsoleState;
 use super::update::update;
-use super::{draw, flow, perform};
+use super::{draw, pace, perform};
 use crate::config::Settings;
 use crate::dialogs::Dialog;
 use crate::look::TerminalLook;
@@ -73,7 +73,7 @@ impl Console {
         let now = std::mem::replace(&mut snapshot.now, self.state.model.snapshot.now);
         let same = snapshot == self.state.model.snapshot && lost == self.state.model.lost_spans;
         snapshot.now = now;
-        let differs = flow::differs(&self.state.model, snapshot.now, !spans.is_empty());
+        let differs = pace::streams_differ(&self.state.model, snapshot.now, !spans.is_empty());
         let stood = self.state.model.demo.as_ref().map(DemoState::stands);
         self.handle(ConsoleEvent::News(Box::new(SessionNews {
             snapshot,
@@ -89,7 +89,7 @@ impl Console {
         let mut spans = Vec::new();
         let lost = self.session.drain_spans(&mut spans);
         let now = self.session.now();
-        let differs = flow::differs(&self.state.model, now, !spans.is_empty())
+        let differs = pace::streams_differ(&self.state.model, now, !spans.is_empty())
             || lost != self.state.model.lost_spans
             || now < self.state.model.snapshot.now;
         self.handle(ConsoleEvent::Spans { now, spans, lost });

@@ -13,7 +13,7 @@ use crate::panels::{self, LEAST, ScreenAreas};
 use crate::text::format;
 
 /// Draws the whole screen.
-pub fn draw(state: &ConsoleState, buffer: &mut Buffer) {
+pub(super) fn draw(state: &ConsoleState, buffer: &mut Buffer) {
     let area = *buffer.area();
     let model = &state.model;
     match panels::arrange(area, model) {
@@ -71,7 +71,7 @@ fn too_small(pen: &mut Painter<'_>, state: &ConsoleState) {
 }
 
 /// Wants the screen written as it is: as text, as text with its colours, and as a drawing.
-pub fn pictures(state: &ConsoleState) -> Vec<Effect> {
+pub(super) fn pictures(state: &ConsoleState) -> Vec<Effect> {
     let model = &state.model;
     // A terminal without a row or a column has nothing to show.
     if model.area.is_empty() {

@@ -7,10 +7,8 @@
 mod answers;
 mod app;
 mod burst;
-mod consent;
 mod core;
 mod draw;
-mod flow;
 pub mod native;
 mod pace;
 mod perform;

@@ -11,7 +11,7 @@ use std::process::{Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
-use crate::files::FilePick;
+use crate::files::{FileError, FilePick};
 use crate::model::ConsoleEvent;
 
 type PendingPick = Pin<Box<dyn Future<Output = ConsoleEvent> + Send>>;
@@ -97,8 +97,7 @@ fn start(program: &Path, pick: &FilePick) -> std::io::Result<(ProcessGroup, Pend
 }
 
 fn picked(chosen: Result<Option<PathBuf>, String>) -> ConsoleEvent {
-    let again = |why| format!("the desktop's dialog failed: {why}; choose here instead");
-    ConsoleEvent::Picked(chosen.map_err(again))
+    ConsoleEvent::Picked(chosen.map_err(FileError::Dialog))
 }
 
 fn chosen(output: Output) -> Result<Option<PathBuf>, String> {

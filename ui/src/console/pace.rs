@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::flow;
+use crate::layout::Panel;
 use crate::model::Model;
+use crate::panels;
 
 /// Between looks at everything else while something happens.
 const LOOK: Duration = Duration::from_millis(100);
@@ -15,7 +16,7 @@ const CALM: Duration = Duration::from_secs(1);
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub(super) enum Due {
     /// Spans and the time.
     Spans,
     /// The whole state as well.
@@ -24,7 +25,7 @@ pub enum Due {
 
 /// When the next look is due, and at what.
 #[derive(Debug)]
-pub struct Pace {
+pub(super) struct Pace {
     next: Instant,
     /// Between frames at least, as configured.
     frame: Duration,
@@ -36,7 +37,7 @@ pub struct Pace {
 
 impl Pace {
     /// The first look is due at once.
-    pub fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Pace {
             next: now,
             frame: LOOK,
@@ -46,12 +47,12 @@ impl Pace {
     }
 
     /// When the next look is due.
-    pub fn next(&self) -> Instant {
+    pub(super) fn next(&self) -> Instant {
         self.next
     }
 
     /// What to look at now.
-    pub fn due(&mut self, now: Instant) -> Due {
+    pub(super) fn due(&mut self, now: Instant) -> Due {
         // Half a frame early is better than a frame late.
         let half = self.frame / 2;
         let fresh = |at: Instant| now.saturating_duration_since(at) + half < LOOK;
@@ -63,13 +64,13 @@ impl Pace {
     }
 
     /// After a look: whether anything changed, and when to look again.
-    pub fn after(&mut self, now: Instant, changed: bool, model: &Model) {
+    pub(super) fn after(&mut self, now: Instant, changed: bool, model: &Model) {
         if changed {
             self.changed = now;
         }
         self.frame = Duration::from_secs(1) / model.settings.config.frames.max(1);
         let calm = now.saturating_duration_since(self.changed) >= CALM;
-        let wait = match flow::column_time(model) {
+        let wait = match column_time(model) {
             _ if calm => IDLE,
             Some(cell) => cell.min(LOOK).max(self.frame),
             None => LOOK.max(self.frame),
@@ -79,8 +80,39 @@ impl Pace {
     }
 
     /// Somebody is at the keys: what they do may soon show.
-    pub fn touched(&mut self, now: Instant) {
+    pub(super) fn touched(&mut self, now: Instant) {
         self.changed = now;
         self.next = self.next.min(now + LOOK);
     }
+}
+
+/// Returns how long a column of the streams is while they move: some span is still in the
+/// picture, which is on the screen and not held.
+fn column_time(model: &Model) -> Option<Duration> {
+    let shown = model.streams.length() + Duration::from_secs(1);
+    let newest = model.timeline.newest();
+    let seen = newest.is_some_and(|n| n + shown >= model.snapshot.now);
+    let live = seen && model.streams.frozen.is_none() && shows_streams(model);
+    live.then(|| column(model))
+}
+
+/// Returns whether the streams look different once it is `now` and spans came or did not.
+pub(super) fn streams_differ(model: &Model, now: Duration, spans: bool) -> bool {
+    if model.streams.frozen.is_some() || !shows_streams(model) {
+        return false;
+    }
+    let at = |time: Duration| time.as_nanos() / column(model).as_nanos();
+    spans || (column_time(model).is_some() && at(now) != at(model.snapshot.now))
+}
+
+/// No cell of the picture is narrower.
+fn column(model: &Model) -> Duration {
+    let columns = u32::from(model.area.width.max(1));
+    (model.streams.length() / columns).max(Duration::from_nanos(100))
+}
+
+/// The streams are on the screen.
+fn shows_streams(model: &Model) -> bool {
+    let screen = panels::arrange(model.area, model);
+    screen.is_some_and(|s| s.panels.iter().any(|(p, _)| *p == Panel::Streams))
 }

@@ -2,26 +2,29 @@
 
 use divisi::session::{Session, arrange};
 
+use crate::config;
+use crate::files::{self, FileError};
 use crate::model::{ConsoleEvent, Effect};
-use crate::{config, files};
 
 /// Does what concerns the session and returns its answer.
 ///
 /// # Errors
 /// The effect, where it is about something else.
-pub fn for_session(effect: Effect, session: &mut dyn Session) -> Result<ConsoleEvent, Effect> {
+pub(super) fn for_session(
+    effect: Effect,
+    session: &mut dyn Session,
+) -> Result<ConsoleEvent, Effect> {
     match effect {
         Effect::Send(command) => Ok(match session.command(command.clone()) {
             Ok(()) => ConsoleEvent::Accepted(command),
             Err(refusal) => ConsoleEvent::Refused(refusal.to_string()),
         }),
         Effect::Preview(setup) => {
-            let preview = session.preview(&setup).map_err(|r| r.to_string());
+            let preview = session.preview(&setup);
             Ok(ConsoleEvent::Previewed(setup, preview))
         }
         Effect::Arrange(setup, arrangement) => {
             let arranged = arrange(session, &setup, arrangement);
-            let arranged = arranged.map_err(|r| r.to_string());
             Ok(ConsoleEvent::Arranged(setup, arranged))
         }
         other => Err(other),
@@ -36,7 +39,9 @@ pub fn for_files(effect: Effect) -> Result<ConsoleEvent, Effect> {
     match effect {
         Effect::SaveLayout(layout) => {
             let wrote = config::save_layout(&layout);
-            Ok(ConsoleEvent::Wrote(wrote.map_err(|e| e.to_string())))
+            Ok(ConsoleEvent::Wrote(
+                wrote.map_err(|e| FileError::Other(e.to_string())),
+            ))
         }
         Effect::Look(path) => Ok(ConsoleEvent::Looked(files::look(&path))),
         Effect::Read(path) => {

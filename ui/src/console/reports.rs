@@ -10,14 +10,14 @@ use std::thread;
 use directories::ProjectDirs;
 
 /// What happened, as a report has it.
-pub fn describe(info: &PanicHookInfo<'_>) -> String {
+pub(super) fn describe(info: &PanicHookInfo<'_>) -> String {
     let name = thread::current().name().unwrap_or("unnamed").to_owned();
     format!("thread `{name}`: {info}")
 }
 
 /// Writes a report with the way that led here, and says where it is. Errors have
 /// nowhere to go.
-pub fn leave(what: &str) {
+pub(super) fn leave(what: &str) {
     let version = env!("CARGO_PKG_VERSION");
     let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
     let arguments: Vec<String> = std::env::args().collect();

@@ -9,7 +9,7 @@ use crate::dialogs::{Dialog, DialogReply, Form};
 use crate::model::Effect;
 
 /// Hands the key to the dialog on top; returns `None` where there is none that wants it.
-pub fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Option<Vec<Effect>> {
+pub(super) fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Option<Vec<Effect>> {
     let mut dialog = state.dialogs.pop()?;
     let refusal = state.consent.refusal();
     let before = refusal.is_some().then(|| dialog.clone());

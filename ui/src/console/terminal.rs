@@ -53,7 +53,7 @@ impl Write for TerminalOutput {
 }
 
 /// The terminal while the console has it.
-pub struct TerminalScreen {
+pub(super) struct TerminalScreen {
     // Standard output alone writes at every line end and every kilobyte.
     terminal: Terminal<CrosstermBackend<BufWriter<TerminalOutput>>>,
     mouse: bool,
@@ -64,7 +64,7 @@ impl TerminalScreen {
     ///
     /// # Errors
     /// The terminal cannot be set so.
-    pub fn take(mouse: bool) -> anyhow::Result<Self> {
+    pub(super) fn take(mouse: bool) -> anyhow::Result<Self> {
         watch_panics();
         // Colours are dropped by the console itself; crossterm's own way of doing that
         // also resets bold and reverse.
@@ -83,7 +83,7 @@ impl TerminalScreen {
     ///
     /// # Errors
     /// The terminal cannot be set so.
-    pub fn enter(&mut self) -> anyhow::Result<()> {
+    pub(super) fn enter(&mut self) -> anyhow::Result<()> {
         enable_raw_mode().context("cannot set the terminal to raw mode")?;
         TAKEN.store(true, Ordering::SeqCst);
         execute!(
@@ -99,7 +99,7 @@ impl TerminalScreen {
     }
 
     /// Gives the terminal back, as before a stop.
-    pub fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         restore();
     }
 
@@ -107,7 +107,7 @@ impl TerminalScreen {
     ///
     /// # Errors
     /// Writing to the terminal failed.
-    pub fn set_mouse(&mut self, on: bool) -> anyhow::Result<()> {
+    pub(super) fn set_mouse(&mut self, on: bool) -> anyhow::Result<()> {
         self.mouse = on;
         match on {
             true => execute!(io::stdout(), EnableMouseCapture)?,
@@ -121,7 +121,7 @@ impl TerminalScreen {
     ///
     /// # Errors
     /// The terminal's size cannot be read.
-    pub fn redraw(&mut self) -> anyhow::Result<()> {
+    pub(super) fn redraw(&mut self) -> anyhow::Result<()> {
         let size = self.size()?;
         self.terminal.resize(size)?;
         Ok(())
@@ -131,14 +131,14 @@ impl TerminalScreen {
     ///
     /// # Errors
     /// The terminal's size cannot be read.
-    pub fn size(&self) -> anyhow::Result<Rect> {
+    pub(super) fn size(&self) -> anyhow::Result<Rect> {
         let size = self.terminal.backend().size()?;
         Ok(Rect::new(0, 0, size.width, size.height))
     }
 
     /// Whether the terminal went away: its window was closed, its connection lost. What
     /// is read from it then never ends and never says anything.
-    pub fn is_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         !(io::stdout().is_terminal() && io::stdin().is_terminal())
     }
 
@@ -146,7 +146,7 @@ impl TerminalScreen {
     ///
     /// # Errors
     /// Writing to the terminal failed.
-    pub fn draw(&mut self, console: &Console) -> anyhow::Result<()> {
+    pub(super) fn draw(&mut self, console: &Console) -> anyhow::Result<()> {
         queue!(io::stdout(), BeginSynchronizedUpdate)?;
         self.terminal
             .draw(|frame| console.draw(frame.buffer_mut()))?;

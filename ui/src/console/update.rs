@@ -5,7 +5,9 @@ use std::time::Duration;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
-use divisi::session::{Command, EditPreview, Play, ReloadState, ReloadView, Setup, Snapshot};
+use divisi::session::{
+    Command, EditPreview, Play, Refusal, ReloadState, ReloadView, Setup, Snapshot,
+};
 use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
@@ -25,7 +27,7 @@ use crate::{demo, panels};
 const SET_BACK: Duration = Duration::from_millis(100);
 
 /// Takes one event into the state.
-pub fn update(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
+pub(super) fn update(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
     let before = state.top();
     let mut effects = take(state, event);
     effects.extend(state.play_if_begun());
@@ -168,7 +170,7 @@ fn on_mouse(state: &mut ConsoleState, mouse: &MouseEvent) {
     }
 }
 
-fn on_preview(state: &mut ConsoleState, about: &Setup, preview: &Result<EditPreview, String>) {
+fn on_preview(state: &mut ConsoleState, about: &Setup, preview: &Result<EditPreview, Refusal>) {
     if let Some(edit) = &mut state.model.edit {
         edit.answered(about, preview);
     }

@@ -7,7 +7,7 @@ use crate::text::format;
 
 /// What a scene ends with.
 #[derive(Clone, Copy, Debug)]
-pub enum Conclusion {
+pub(super) enum Conclusion {
     /// How evenly devices were busy.
     Spread,
     /// A figure before and after.
@@ -28,7 +28,7 @@ pub enum Conclusion {
 
 /// What each outcome means.
 #[derive(Clone, Copy, Debug)]
-pub struct Means {
+pub(super) struct Means {
     pub more: &'static str,
     pub same: &'static str,
     pub less: &'static str,
@@ -42,7 +42,7 @@ const EVEN: f64 = 0.10;
 
 impl Conclusion {
     /// The caption that the scene ends with.
-    pub fn text(self, demo: &DemoState, shown: &Snapshot) -> String {
+    pub(super) fn text(self, demo: &DemoState, shown: &Snapshot) -> String {
         let text = match self {
             Conclusion::Spread => spread(shown),
             Conclusion::Change {

@@ -6,11 +6,10 @@
 //! so that it can be undone.
 
 mod conclusions;
-mod given;
 mod plans;
 mod player;
 mod scenes;
 mod script;
 mod words;
 
-pub use player::{Player, refused};
+pub(crate) use player::{Player, refused};

@@ -2,13 +2,36 @@
 
 use std::sync::Arc;
 
-use divisi::allocation::{Cell, Matrix};
+use divisi::allocation::{Cell, InvalidMatrix, Matrix};
 use divisi::ensemble::BatchSize;
 use divisi::session::Snapshot;
+use thiserror::Error;
+
+use crate::commands::NotNow;
+
+/// Why a step of a demonstration cannot be shown.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(super) enum DemoTrouble {
+    /// There is no matrix to apply.
+    #[error("the search has found nothing")]
+    NothingFound,
+    /// There is one device only.
+    #[error("needs a second device: skip it")]
+    OneDevice,
+    /// The matrix would not be valid.
+    #[error(transparent)]
+    Matrix(#[from] InvalidMatrix),
+    /// The command cannot be done.
+    #[error(transparent)]
+    NotNow(#[from] NotNow),
+    /// A reload or a search failed; says why.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// Which matrix.
 #[derive(Clone, Copy, Debug)]
-pub enum DemoPlan {
+pub(super) enum DemoPlan {
     /// Each member on a device of its own; where devices are too few, the dearest member
     /// on the first and all the others on the second.
     Alone,
@@ -26,17 +49,17 @@ const ROWS: usize = 16;
 
 impl DemoPlan {
     /// The matrix, or why there is none.
-    pub fn matrix(self, shown: &Snapshot) -> Result<Matrix, String> {
+    pub(super) fn matrix(self, shown: &Snapshot) -> Result<Matrix, DemoTrouble> {
         let devices = shown.matrix.frame().devices.len();
         let members = shown.matrix.frame().members.len();
         let owned = devices >= members;
         let entries = match self {
             DemoPlan::Best => {
                 let best = shown.search.as_ref().and_then(|s| s.progress.best.clone());
-                return best.ok_or_else(|| "the search has found nothing".into());
+                return best.ok_or(DemoTrouble::NothingFound);
             }
             DemoPlan::Alone if owned => own_devices(members),
-            DemoPlan::Alone if devices < 2 => return Err("needs a second device: skip it".into()),
+            DemoPlan::Alone if devices < 2 => return Err(DemoTrouble::OneDevice),
             DemoPlan::Alone => apart(shown),
             DemoPlan::Together(0) => balanced(shown, devices),
             DemoPlan::Together(most) => balanced(shown, most.min(devices)),
@@ -47,7 +70,7 @@ impl DemoPlan {
     }
 }
 
-fn filled(shown: &Snapshot, cells: &[Cell]) -> Result<Matrix, String> {
+fn filled(shown: &Snapshot, cells: &[Cell]) -> Result<Matrix, DemoTrouble> {
     let frame = shown.matrix.frame();
     let members = frame.members.len();
     let mut entries: Vec<Option<BatchSize>> = vec![None; frame.devices.len() * members];
@@ -57,7 +80,7 @@ fn filled(shown: &Snapshot, cells: &[Cell]) -> Result<Matrix, String> {
     for cell in cells {
         entries[cell.device * members + cell.member] = Some(size);
     }
-    Matrix::new(Arc::clone(frame), entries).map_err(|e| e.to_string())
+    Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
 
 fn own_devices(members: usize) -> Vec<Cell> {

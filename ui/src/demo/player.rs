@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use divisi::session::Snapshot;
 
-use super::given::{Given, Seen};
+use super::plans::DemoTrouble;
 use super::scenes;
 use super::script::{DemoScene, DemoStep, DemoWatch};
+use super::script::{Given, Seen};
 use crate::actions;
 use crate::layout::Panel;
 use crate::model::{
@@ -27,7 +28,7 @@ enum StepVerdict {
     /// This is wanted.
     Ask(Effect),
     /// It cannot be done; says why.
-    Stuck(String),
+    Stuck(DemoTrouble),
 }
 
 impl From<bool> for StepVerdict {
@@ -42,20 +43,20 @@ impl From<bool> for StepVerdict {
 
 /// Plays the scenes of a demonstration.
 #[derive(Clone, Debug)]
-pub struct Player {
+pub(crate) struct Player {
     scenes: Vec<DemoScene>,
 }
 
 impl Player {
     /// A player, and the start of the first scene.
-    pub fn new(wanted: Wanted) -> (Self, DemoState) {
+    pub(crate) fn new(wanted: Wanted) -> (Self, DemoState) {
         let scenes = scenes::of(wanted.stage);
         let titles = scenes.iter().map(|scene| scene.title).collect();
         (Player { scenes }, DemoState::new(titles, wanted.auto))
     }
 
     /// Goes on as far as what is shown now allows.
-    pub fn proceed(&self, model: &mut Model) -> Vec<Effect> {
+    pub(crate) fn proceed(&self, model: &mut Model) -> Vec<Effect> {
         let Some(mut demo) = model.demo.take() else {
             return Vec::new();
         };
@@ -90,7 +91,7 @@ impl Player {
                     demo.asked = true;
                     return vec![effect];
                 }
-                StepVerdict::Stuck(why) => demo.trouble = Some(why),
+                StepVerdict::Stuck(why) => demo.trouble = Some(why.to_string()),
             }
         }
         Vec::new()
@@ -103,7 +104,7 @@ impl Player {
 }
 
 /// The session would not do what the demonstration asked for.
-pub fn refused(model: &mut Model, reason: &str) {
+pub(crate) fn refused(model: &mut Model, reason: &str) {
     let Some(demo) = model.demo.as_mut().filter(|d| d.asked) else {
         return;
     };
@@ -146,8 +147,7 @@ fn give(demo: &DemoState, given: Given, model: &Model) -> StepVerdict {
     let shown = &model.snapshot;
     let asked = || {
         let request = given.request(shown, demo.capacity)?;
-        let effect = actions::give(model, given.command(), request);
-        effect.map_err(|why| why.to_string())
+        Ok(actions::give(model, given.command(), request)?)
     };
     match (given.seen(shown, demo.capacity, demo.asked), demo.asked) {
         (Err(why), _) => StepVerdict::Stuck(why),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use divisi::ensemble::PolicyKind;
 
 use super::conclusions::Conclusion;
-use super::given::{DemoLoad, Given};
 use super::plans::DemoPlan;
+use super::script::{DemoLoad, Given};
 use super::script::{DemoScene, DemoStep, DemoWatch};
 use super::words::{BEFORE, ChangeWords, DIGITS, FOUND, SIMULATED, StageWords};
 use crate::layout::Panel;

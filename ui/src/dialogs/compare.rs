@@ -2,7 +2,7 @@
 //! probation by `g`.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use divisi::session::{Command, EditPreview, Setup};
+use divisi::session::{Command, EditPreview, Refusal, Setup};
 
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
@@ -19,7 +19,7 @@ pub struct Compare {
     pub setup: Setup,
     scroll: usize,
     /// What the session says of it, once it has.
-    pub preview: Option<Result<EditPreview, String>>,
+    pub preview: Option<Result<EditPreview, Refusal>>,
 }
 
 impl Compare {
@@ -130,7 +130,7 @@ impl DialogBody for Compare {
         Some(&self.setup)
     }
 
-    fn previewed(&mut self, about: &Setup, preview: &Result<EditPreview, String>) {
+    fn previewed(&mut self, about: &Setup, preview: &Result<EditPreview, Refusal>) {
         if self.setup == *about {
             self.preview = Some(preview.clone());
         }

@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 const MOST: usize = 1000;
 
 /// What was pasted as one line: breaks become spaces, other control characters go.
-pub fn one_line(pasted: &str) -> String {
+pub(crate) fn one_line(pasted: &str) -> String {
     let spaced = |c: char| {
         if matches!(c, '\n' | '\r' | '\t') {
             ' '
@@ -19,19 +19,19 @@ pub fn one_line(pasted: &str) -> String {
 }
 
 /// Whether the line can be typed where a number is expected.
-pub fn is_number(line: &str) -> bool {
+pub(super) fn is_number(line: &str) -> bool {
     !line.is_empty() && line.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 /// Takes a pasted line into the text, as far as there is room; whether anything came.
-pub fn pasted(text: &mut String, line: &str) -> bool {
+pub(crate) fn pasted(text: &mut String, line: &str) -> bool {
     let room = MOST.saturating_sub(text.chars().count());
     text.extend(line.chars().take(room));
     room > 0 && !line.is_empty()
 }
 
 /// Takes the key into the text; whether it did.
-pub fn typed(text: &mut String, key: &KeyEvent) -> bool {
+pub(super) fn typed(text: &mut String, key: &KeyEvent) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Char('u') if control => text.clear(),

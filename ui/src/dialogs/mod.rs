@@ -16,20 +16,20 @@ mod reload;
 mod reply;
 mod themes;
 
-pub use combination::Voters;
-pub use compare::Compare;
-pub use confirm::{Confirm, Then};
-pub use field::{one_line, pasted};
-pub use forms::Form;
-pub use help::Help;
-pub use history::HistoryDialog;
-pub use leave::LeaveDialog;
-pub use palette::Palette;
-pub use panels::PanelList;
-pub use picker::{Picker, Purpose};
-pub use reload::ReloadSteps;
-pub use reply::{DialogBody, DialogReply};
-pub use themes::Themes;
+pub(crate) use combination::Voters;
+pub(crate) use compare::Compare;
+pub(crate) use confirm::{Confirm, Then};
+pub(crate) use field::{one_line, pasted};
+pub(crate) use forms::Form;
+pub(crate) use help::Help;
+pub(crate) use history::HistoryDialog;
+pub(crate) use leave::LeaveDialog;
+pub(crate) use palette::Palette;
+pub(crate) use panels::PanelList;
+pub(crate) use picker::{Picker, Purpose};
+pub(crate) use reload::ReloadSteps;
+pub(crate) use reply::{DialogBody, DialogReply};
+pub(crate) use themes::Themes;
 
 /// One dialog with its state.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What every dialog does, and what it makes of a key.
 
 use crossterm::event::KeyEvent;
-use divisi::session::{Command, EditPreview, Setup, Terms};
+use divisi::session::{Command, EditPreview, Refusal, Setup, Terms};
 
 use crate::commands::Binding;
 use crate::look::Painter;
@@ -37,7 +37,7 @@ pub trait DialogBody {
     }
 
     /// Takes what the session says of a setup that it was asked about.
-    fn previewed(&mut self, _about: &Setup, _preview: &Result<EditPreview, String>) {}
+    fn previewed(&mut self, _about: &Setup, _preview: &Result<EditPreview, Refusal>) {}
 }
 
 /// What a dialog makes of a key.

@@ -5,7 +5,7 @@ mod panel;
 mod preset;
 mod split;
 
-pub use arrangement::PanelArrangement;
+pub(crate) use arrangement::PanelArrangement;
 pub use panel::Panel;
 pub use preset::{LayoutRow, PanelLayout};
-pub use split::{SizeShare, share};
+pub(crate) use split::{SizeShare, share};

@@ -1,6 +1,7 @@
 //! Which panels are shown and how much room each has: values that can be written down.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::panel::Panel;
 
@@ -8,6 +9,51 @@ use super::panel::Panel;
 const MOST: usize = 6;
 /// The largest weight.
 const HEAVIEST: u16 = 100;
+
+/// Why a layout cannot be shown.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LayoutError {
+    /// It has no name.
+    #[error("layout: name: expected a word, found nothing")]
+    NoName,
+    /// One of its parts is wrong.
+    #[error("layout `{name}`: {wrong}")]
+    Wrong {
+        /// The layout.
+        name: String,
+        /// Which part.
+        wrong: LayoutPart,
+    },
+}
+
+/// A part of a layout that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LayoutPart {
+    /// Too few rows or too many.
+    #[error("rows: expected 1 to {MOST}, found {0}")]
+    Rows(usize),
+    /// Too few panels in a row or too many.
+    #[error("rows[{row}].panels: expected 1 to {MOST}, found {found}")]
+    Panels {
+        /// The row, from 0.
+        row: usize,
+        /// How many.
+        found: usize,
+    },
+    /// A weight out of range.
+    #[error("rows[{row}].{name}: expected a weight from 1 to {HEAVIEST}, found {found}")]
+    Weight {
+        /// The row, from 0.
+        row: usize,
+        /// The height, or a panel.
+        name: &'static str,
+        /// The weight.
+        found: u16,
+    },
+    /// A panel that is there twice.
+    #[error("panel `{0}`: expected once")]
+    Twice(&'static str),
+}
 
 /// A named arrangement of panels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,24 +85,25 @@ impl PanelLayout {
     ///
     /// # Errors
     /// Which part is wrong and what was expected.
-    pub fn check(&self) -> Result<(), String> {
-        let wrong = |why: String| Err(format!("layout `{}`: {why}", self.name));
+    pub fn check(&self) -> Result<(), LayoutError> {
         if self.name.trim().is_empty() {
-            return Err("layout: name: expected a word, found nothing".into());
+            return Err(LayoutError::NoName);
         }
+        self.check_rows().map_err(|wrong| LayoutError::Wrong {
+            name: self.name.clone(),
+            wrong,
+        })
+    }
+
+    fn check_rows(&self) -> Result<(), LayoutPart> {
         if self.rows.is_empty() || self.rows.len() > MOST {
-            return wrong(format!(
-                "rows: expected 1 to {MOST}, found {}",
-                self.rows.len()
-            ));
+            return Err(LayoutPart::Rows(self.rows.len()));
         }
-        for (i, row) in self.rows.iter().enumerate() {
-            if let Err(why) = row.check() {
-                return wrong(format!("rows[{i}].{why}"));
-            }
+        for (at, row) in self.rows.iter().enumerate() {
+            row.check(at)?;
         }
         match self.twice() {
-            Some(panel) => wrong(format!("panel `{}`: expected once", panel.name())),
+            Some(panel) => Err(LayoutPart::Twice(panel.name())),
             None => Ok(()),
         }
     }
@@ -76,24 +123,22 @@ impl PanelLayout {
 }
 
 impl LayoutRow {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self, row: usize) -> Result<(), LayoutPart> {
         let weights = self.panels.iter().map(|(panel, w)| (panel.name(), *w));
         let mut all = std::iter::once(("height", self.height)).chain(weights);
         if self.panels.is_empty() || self.panels.len() > MOST {
             let found = self.panels.len();
-            return Err(format!("panels: expected 1 to {MOST}, found {found}"));
+            return Err(LayoutPart::Panels { row, found });
         }
         match all.find(|(_, weight)| !(1..=HEAVIEST).contains(weight)) {
-            Some((name, found)) => Err(format!(
-                "{name}: expected a weight from 1 to {HEAVIEST}, found {found}"
-            )),
+            Some((name, found)) => Err(LayoutPart::Weight { row, name, found }),
             None => Ok(()),
         }
     }
 }
 
 /// The layouts that every console has.
-pub fn built_in() -> Vec<PanelLayout> {
+pub(super) fn built_in() -> Vec<PanelLayout> {
     use Panel::{Allocation, Latency, Log, Members, Search, Streams, Throughput};
     let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| PanelLayout {
         name: name.into(),

@@ -2,7 +2,7 @@
 
 /// One part of what is shared out.
 #[derive(Clone, Copy, Debug)]
-pub struct SizeShare {
+pub(crate) struct SizeShare {
     /// Its share against the others'.
     pub weight: u16,
     /// What it is useless without.
@@ -12,7 +12,7 @@ pub struct SizeShare {
 }
 
 /// Sizes that add up to `room`: each part has its least, and by weight up to its most.
-pub fn share(room: u16, parts: &[SizeShare]) -> Vec<u16> {
+pub(crate) fn share(room: u16, parts: &[SizeShare]) -> Vec<u16> {
     let mut sizes: Vec<u16> = parts.iter().map(|p| p.least).collect();
     squeeze(&mut sizes, room);
     let mut spare = room.saturating_sub(sizes.iter().sum());

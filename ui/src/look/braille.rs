@@ -9,7 +9,7 @@ const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x8
 const UPPER: u8 = 0x01 | 0x08 | 0x02 | 0x10;
 
 /// Cells of dots, to be drawn at once.
-pub struct Dots {
+pub(crate) struct Dots {
     width: u16,
     height: u16,
     cells: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct Dots {
 
 impl Dots {
     /// None set, over so many cells.
-    pub fn new(width: u16, height: u16) -> Self {
+    pub(crate) fn new(width: u16, height: u16) -> Self {
         let cells = vec![0; usize::from(width) * usize::from(height)];
         Dots {
             width,
@@ -27,17 +27,17 @@ impl Dots {
     }
 
     /// Columns of dots.
-    pub fn columns(&self) -> u16 {
+    pub(crate) fn columns(&self) -> u16 {
         self.width * 2
     }
 
     /// Rows of dots.
-    pub fn rows(&self) -> u16 {
+    pub(crate) fn rows(&self) -> u16 {
         self.height * 4
     }
 
     /// Sets one, counted from the upper left.
-    pub fn set(&mut self, x: u16, y: u16) {
+    pub(crate) fn set(&mut self, x: u16, y: u16) {
         if x >= self.columns() || y >= self.rows() {
             return;
         }
@@ -46,7 +46,7 @@ impl Dots {
     }
 
     /// Draws a curve of shares (0 to 1), one a column of dots; columns with none end it.
-    pub fn curve(&mut self, shares: impl Iterator<Item = Option<f64>>) {
+    pub(crate) fn curve(&mut self, shares: impl Iterator<Item = Option<f64>>) {
         let mut before = None;
         for (x, share) in shares.take(usize::from(self.columns())).enumerate() {
             let Some(y) = share.map(|s| self.row(s)) else {
@@ -69,7 +69,7 @@ impl Dots {
     }
 
     /// Draws the cells that have a dot.
-    pub fn draw(&self, pen: &mut Painter<'_>, x: u16, y: u16, role: Role) {
+    pub(crate) fn draw(&self, pen: &mut Painter<'_>, x: u16, y: u16, role: Role) {
         let plain = pen.is_ascii();
         for (at, bits) in self.cells.iter().enumerate().filter(|c| *c.1 != 0) {
             let (column, row) = (at as u16 % self.width, at as u16 / self.width);

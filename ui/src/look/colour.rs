@@ -64,7 +64,7 @@ const USUAL: [Rgb; 16] = [
 ];
 
 /// What a colour may be written as, for errors.
-pub const EXPECTED: &str = "a colour as #rrggbb, indexed:0 to indexed:255, ansi:NAME (black, red, green, yellow, blue, \
+pub(super) const EXPECTED: &str = "a colour as #rrggbb, indexed:0 to indexed:255, ansi:NAME (black, red, green, yellow, blue, \
      magenta, cyan, white, or bright- before one) or terminal";
 
 impl FromStr for Colour {
@@ -187,7 +187,7 @@ fn of_ansi(n: u8) -> Color {
 }
 
 /// The colour that a cell's colour looks like; nothing for the terminal's own.
-pub fn looks(colour: Color) -> Option<Rgb> {
+pub(crate) fn looks(colour: Color) -> Option<Rgb> {
     if let Color::Rgb(r, g, b) = colour {
         return Some((r, g, b));
     }

@@ -2,7 +2,7 @@
 
 /// The stand-in for a sign of the program; ASCII is left as it is. Wide signs and those
 /// that are not known become a question mark, so that nothing but ASCII is written.
-pub fn ascii(symbol: &str) -> Option<&'static str> {
+pub(super) fn ascii(symbol: &str) -> Option<&'static str> {
     if symbol.is_ascii() {
         return None;
     }

@@ -12,10 +12,11 @@ mod painter;
 pub mod picture;
 mod styles;
 
-pub use braille::Dots;
-pub use colour::{Colour, Rgb, contrast, looks};
+pub(crate) use braille::Dots;
+pub(crate) use colour::looks;
+pub use colour::{Colour, Rgb, contrast};
 pub use paint::Paint;
-pub use painter::{EIGHTHS, Painter, bar};
+pub(crate) use painter::{EIGHTHS, Painter, bar};
 pub use styles::{Styles, Theme};
 
 use crate::text::Severity;

@@ -8,7 +8,7 @@ use super::styles::Styles;
 use crate::text::format;
 
 /// The eight heights of a bar in one cell, and none.
-pub const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+pub(crate) const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// An area of the screen; places count from its upper left corner.
 pub struct Painter<'a> {
@@ -200,7 +200,7 @@ impl<'a> Painter<'a> {
 }
 
 /// One cell's bar for a share of one.
-pub fn bar(share: f64) -> &'static str {
+pub(crate) fn bar(share: f64) -> &'static str {
     let share = if share.is_finite() {
         share.clamp(0.0, 1.0)
     } else {

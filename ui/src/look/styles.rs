@@ -13,6 +13,7 @@ static PLAIN: Paint = Paint::NONE;
 /// How every role looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theme {
+    /// What it is called.
     pub name: String,
     /// Behind everything; the terminal's own where it says so.
     pub background: Colour,

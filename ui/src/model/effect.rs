@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::session::{Arranged, Arrangement, Command, EditPreview, Setup, Snapshot};
+use divisi::session::{Arranged, Arrangement, Command, EditPreview, Refusal, Setup, Snapshot};
 use divisi::trace::Span;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::config::Settings;
-use crate::files::{FilePick, FolderListing};
+use crate::files::{FileError, FilePick, FolderListing};
 use crate::layout::PanelLayout;
 
 /// What happened.
@@ -37,23 +37,23 @@ pub enum ConsoleEvent {
         lost: u64,
     },
     /// What a preview says of the setup that it was asked about, or why there is none.
-    Previewed(Box<Setup>, Result<EditPreview, String>),
+    Previewed(Box<Setup>, Result<EditPreview, Refusal>),
     /// What an arrangement makes of the setup that it was asked about, or why it cannot.
-    Arranged(Box<Setup>, Result<Arranged, String>),
+    Arranged(Box<Setup>, Result<Arranged, Refusal>),
     /// The session took the command.
     Accepted(Command),
     /// The session refused a command; says why.
     Refused(String),
     /// A file was written, or why not.
-    Wrote(Result<PathBuf, String>),
+    Wrote(Result<PathBuf, FileError>),
     /// What is configured from now on, or what is wrong with it.
     Configured(Result<Box<Settings>, String>),
     /// What is at a path: a folder's files, or a file's place.
-    Looked(Result<FolderListing, String>),
+    Looked(Result<FolderListing, FileError>),
     /// A file's text, or why it cannot be read.
-    Read(PathBuf, Result<String, String>),
+    Read(PathBuf, Result<String, FileError>),
     /// What was chosen in the desktop's own dialog, if anything, or why it cannot ask.
-    Picked(Result<Option<PathBuf>, String>),
+    Picked(Result<Option<PathBuf>, FileError>),
 }
 
 /// What the session showed.
@@ -86,8 +86,11 @@ pub enum Effect {
     StopPick,
     /// Write a file; where it must not replace one, a free name beside it is taken.
     Write {
+        /// Where.
         path: PathBuf,
+        /// What stands in it.
         bytes: Vec<u8>,
+        /// A file that is there gives way.
         replace: bool,
     },
     /// Keep a layout among the user's own.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use divisi::metrics::Bucket;
 
 /// Looks at a counter are so far apart at least that each says something.
-pub const APART: Duration = Duration::from_millis(250);
+pub(crate) const APART: Duration = Duration::from_millis(250);
 /// What is nearer than this is the same, however long it was measured.
 const NEAR: f64 = 0.01;
 

@@ -94,7 +94,7 @@ impl Figure {
 }
 
 /// Samples a second over `looks`.
-pub fn rate(looks: &[CounterLook], shown: &Snapshot) -> Option<Estimate> {
+pub(crate) fn rate(looks: &[CounterLook], shown: &Snapshot) -> Option<Estimate> {
     let each = match shown.load.pattern {
         Some(LoadPattern::Closed { samples, .. }) => samples.count() as f64,
         _ => 1.0,

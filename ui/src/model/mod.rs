@@ -6,11 +6,13 @@ mod effect;
 mod estimate;
 mod figures;
 
-pub use change::{Remembered, Setting};
-pub use demo::{DemoStage, DemoState, Wanted};
-pub use effect::{ConsoleEvent, Effect, SessionNews};
-pub use estimate::{APART, Comparison, CounterLook};
-pub use figures::{Figure, FigureNote, rate};
+pub(crate) use change::{Remembered, Setting};
+pub(crate) use demo::DemoState;
+pub use demo::{DemoStage, Wanted};
+pub(crate) use effect::SessionNews;
+pub use effect::{ConsoleEvent, Effect};
+pub(crate) use estimate::{APART, Comparison, CounterLook};
+pub(crate) use figures::{Figure, FigureNote, rate};
 
 use std::time::Duration;
 

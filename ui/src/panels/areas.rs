@@ -8,11 +8,11 @@ use crate::layout::{LayoutRow, Panel, SizeShare, share};
 use crate::model::Model;
 
 /// The least that shows the essentials.
-pub const LEAST: (u16, u16) = (40, 12);
+pub(crate) const LEAST: (u16, u16) = (40, 12);
 
 /// Areas of one frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScreenAreas {
+pub(crate) struct ScreenAreas {
     /// One or two lines at the top.
     pub header: Rect,
     /// The panels that are shown.
@@ -24,7 +24,7 @@ pub struct ScreenAreas {
 }
 
 /// The areas, unless the screen is too small for anything.
-pub fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
+pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     let area = demo_bar::above(area, model);
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return None;
@@ -53,7 +53,7 @@ pub fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
 }
 
 /// Returns where the streams are on the screen, and what of them is seen.
-pub fn streams_on_screen(model: &Model) -> Option<(Rect, StreamsView)> {
+pub(crate) fn streams_on_screen(model: &Model) -> Option<(Rect, StreamsView)> {
     let screen = arrange(model.area, model)?;
     let place = screen.panels.iter().find(|p| p.0 == Panel::Streams)?.1;
     Some((place, StreamsView::new(model, place.width, place.height)))

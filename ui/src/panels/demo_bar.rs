@@ -20,7 +20,7 @@ fn rows(area: Rect) -> u16 {
 }
 
 /// Returns what is left for everything else.
-pub fn above(area: Rect, model: &Model) -> Rect {
+pub(super) fn above(area: Rect, model: &Model) -> Rect {
     let height = match model.demo {
         Some(_) => area.height.saturating_sub(rows(area)),
         None => area.height,
@@ -29,7 +29,7 @@ pub fn above(area: Rect, model: &Model) -> Rect {
 }
 
 /// Draws it at the bottom of the screen.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(crate) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let Some(demo) = &model.demo else {
         return;
     };

@@ -12,7 +12,7 @@ use crate::text::format;
 const MOST: usize = 3;
 
 /// Rows that it takes of `width` columns: one, or as many as what is said needs.
-pub fn rows(model: &Model, width: u16) -> u16 {
+pub(crate) fn rows(model: &Model, width: u16) -> u16 {
     let message = model.message.as_ref();
     message.map_or(1, |m| said(m, width.saturating_sub(2)).len() as u16)
 }
@@ -33,7 +33,7 @@ fn said(message: &FooterMessage, room: u16) -> Vec<String> {
 }
 
 /// Draws the last lines.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(crate) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let room = pen.width().saturating_sub(2);
     if let Some(message) = &model.message {
         let role = if message.bad { Role::Bad } else { Role::Accent };

@@ -7,7 +7,7 @@ use crate::text::format;
 
 /// A panel's title and the pen for what is under it: its number and name, what it shows
 /// just now, and the focus. The last row is left to the panel, outside of that pen.
-pub fn framed<'a>(
+pub(super) fn framed<'a>(
     pen: &'a mut Painter<'_>,
     panel: Panel,
     note: &str,
@@ -19,7 +19,7 @@ pub fn framed<'a>(
 }
 
 /// The same with the last row.
-pub fn headed<'a>(
+pub(super) fn headed<'a>(
     pen: &'a mut Painter<'_>,
     panel: Panel,
     note: &str,

@@ -6,10 +6,10 @@ use crate::model::Model;
 use crate::text::format;
 
 /// A command with a word about it.
-pub type Hint = (&'static CommandInfo, &'static str);
+pub(super) type Hint = (&'static CommandInfo, &'static str);
 
 /// The first key of a command, as the footer writes it; empty where it has none.
-pub fn label(model: &Model, command: &CommandInfo) -> String {
+pub(super) fn label(model: &Model, command: &CommandInfo) -> String {
     binding(model, command).map_or(String::new(), |e| e.key_label(&model.settings.keys))
 }
 
@@ -20,7 +20,7 @@ fn binding(model: &Model, command: &CommandInfo) -> Option<&'static Binding> {
 }
 
 /// Whether a hint would be of use: who may only look is not told how to change things.
-pub fn is_offered(binding: &Binding, model: &Model) -> bool {
+pub(super) fn is_offered(binding: &Binding, model: &Model) -> bool {
     !(binding.command.changes && model.read_only)
 }
 
@@ -31,14 +31,20 @@ fn offered<'a>(model: &Model, hints: &'a [Hint]) -> impl Iterator<Item = &'a Hin
 }
 
 /// Keys with a word each: `e edit, s search`.
-pub fn words(model: &Model, hints: &[Hint]) -> String {
+pub(super) fn words(model: &Model, hints: &[Hint]) -> String {
     let word = |(command, word): &Hint| format!("{} {word}", label(model, command));
     let words: Vec<String> = offered(model, hints).map(word).collect();
     words.join(", ")
 }
 
 /// Draws keys with a word each, as many as fit; gives the column after them.
-pub fn draw(pen: &mut Painter<'_>, mut x: u16, y: u16, model: &Model, hints: &[Hint]) -> u16 {
+pub(super) fn draw(
+    pen: &mut Painter<'_>,
+    mut x: u16,
+    y: u16,
+    model: &Model,
+    hints: &[Hint],
+) -> u16 {
     let gap = if pen.width() < 44 { 1 } else { 3 };
     for (command, word) in offered(model, hints) {
         let key = label(model, command);

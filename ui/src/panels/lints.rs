@@ -36,7 +36,7 @@ const LOAD: Hint = (&c::LOAD, "load");
 
 /// Sentences with their keys, the gravest first; of what depends on requests, none while
 /// nothing is asked of the ensemble.
-pub fn lints(model: &Model) -> Vec<(Severity, String)> {
+pub(super) fn lints(model: &Model) -> Vec<(Severity, String)> {
     let say = |(text, hints): Lint| match keys::words(model, hints) {
         none if none.is_empty() => text,
         keys => format!("{text} · {keys}"),
@@ -171,7 +171,7 @@ fn interfered(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
 }
 
 /// Whether a member's queue grows so fast that it matters: by a tenth of what it serves.
-pub fn grows(member: &MemberView) -> bool {
+pub(super) fn grows(member: &MemberView) -> bool {
     member.queued > LONG && member.growth > (member.samples_per_s * 0.1).max(1.0)
 }
 

@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::text::{Severity, format};
 
 /// Draws the panel.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let note = match model.log_back {
         0 => String::new(),
         n => format!("{n} lines back"),

@@ -15,23 +15,23 @@ mod proposal;
 mod search;
 mod streams;
 mod throughput;
-pub mod what_if;
+pub(crate) mod what_if;
 
-pub use allocation::cell_at;
-pub use areas::{LEAST, ScreenAreas, arrange, streams_on_screen};
-pub use demo_bar::draw as draw_demo_bar;
-pub use footer::{draw as draw_footer, rows as footer_rows};
-pub use header::draw as draw_header;
-pub use latency::draw_line as draw_latency_line;
+pub(crate) use allocation::cell_at;
+pub(crate) use areas::{LEAST, ScreenAreas, arrange, streams_on_screen};
+pub(crate) use demo_bar::draw as draw_demo_bar;
+pub(crate) use footer::{draw as draw_footer, rows as footer_rows};
+pub(crate) use header::draw as draw_header;
+pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
-pub use streams::{StreamRow, StreamsView, keys as stream_keys};
+pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 
 use crate::layout::Panel;
 use crate::look::Painter;
 use crate::model::Model;
 
 /// Draws one panel.
-pub fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
+pub(crate) fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
     match panel {
         Panel::Allocation => allocation::draw(pen, model),
         Panel::Search => search::draw(pen, model),

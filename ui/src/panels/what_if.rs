@@ -9,13 +9,13 @@ use crate::model::Model;
 use crate::text::format;
 
 /// Pieces of a line.
-pub type StyledLine = Vec<(String, Role)>;
+pub(crate) type StyledLine = Vec<(String, Role)>;
 
 /// Below this many columns lines say the same in fewer words.
 const NARROW: u16 = 60;
 
 /// Workers kept, started, stopped and resized.
-pub fn counts(preview: &EditPreview, width: u16) -> StyledLine {
+pub(crate) fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     let of = |test: fn(&WorkerChange) -> bool| {
         let entries = preview.difference.entries.iter();
         entries.filter(|e| test(&e.change)).count()
@@ -34,7 +34,7 @@ pub fn counts(preview: &EditPreview, width: u16) -> StyledLine {
 }
 
 /// Samples a second before and after, and where that comes from or why it is not known.
-pub fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
+pub(crate) fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
     let said = &preview.prediction;
     let (word, unit) = match width < NARROW {
         true => ("", ""),
@@ -69,7 +69,7 @@ pub fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
 }
 
 /// What changes beside the matrix.
-pub fn settings(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
+pub(crate) fn settings(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
     let wrapped = preview.settings.iter().flat_map(|s| {
         let lines = format::wrap(&format!("~ {s}"), width);
         lines.into_iter().map(|l| vec![(l, Role::Warn)])
@@ -78,13 +78,13 @@ pub fn settings(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
 }
 
 /// The changed entries of `matrix`.
-pub fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec<StyledLine> {
+pub(crate) fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec<StyledLine> {
     let changed = preview.difference.changed();
     changed.map(|c| change(c, matrix, width)).collect()
 }
 
 /// One changed entry.
-pub fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
+pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> StyledLine {
     let frame = matrix.frame();
     let (sign, word, what, role) = match entry.change {
         WorkerChange::Keep(size) => ("=", "keep", format!("{size}"), Role::Dim),
@@ -124,7 +124,7 @@ fn spaces<'a>(
 }
 
 /// Booked bytes now and after, a line a memory space.
-pub fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
+pub(crate) fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
     let each = if width < NARROW { 9 } else { 11 };
     let head = format!(
         "{:<10}{:>each$}{:>each$}{:>each$}",
@@ -149,7 +149,7 @@ pub fn memory(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLin
 }
 
 /// Which members' requests wait for a moment.
-pub fn pauses(preview: &EditPreview) -> (String, Role) {
+pub(crate) fn pauses(preview: &EditPreview) -> (String, Role) {
     match preview.paused_members.as_slice() {
         [] => (
             "✓ new workers are ready before old ones drain: nothing pauses".to_owned(),
@@ -166,7 +166,7 @@ pub fn pauses(preview: &EditPreview) -> (String, Role) {
 }
 
 /// The same in the few lines that there are under the matrix.
-pub fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
+pub(crate) fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
     let mut lines = vec![
         prediction(preview, width),
         brief_memory(preview, model, width),

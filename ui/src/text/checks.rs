@@ -5,7 +5,7 @@ use divisi::session::{Check, Limited};
 use super::format;
 
 /// In few signs: `p99 8.1 ms ≤ 12.0 ms (was 10.0 ms), 318 missing`.
-pub fn short(check: &Check) -> String {
+pub(crate) fn short(check: &Check) -> String {
     let (name, limit) = (check.what.name(), check.what.text(check.limit));
     let missing = match missing(check) {
         Some(count) => format!(", {count} missing"),
@@ -16,7 +16,7 @@ pub fn short(check: &Check) -> String {
 }
 
 /// Where there is hardly room: `p99 8.1 ≤ 12.0 ms`.
-pub fn brief(check: &Check) -> String {
+pub(crate) fn brief(check: &Check) -> String {
     let name = match check.what {
         Limited::P99 => "p99",
         Limited::Failures => "failed",
@@ -36,7 +36,7 @@ fn sign(check: &Check) -> &'static str {
 }
 
 /// In a sentence: how many are beyond the limit, how many may be, how many are missing.
-pub fn long(check: &Check) -> String {
+pub(crate) fn long(check: &Check) -> String {
     let missing = match missing(check) {
         Some(count) => format!("{count} more are needed to judge it"),
         None => "enough to judge it".into(),
@@ -45,7 +45,7 @@ pub fn long(check: &Check) -> String {
 }
 
 /// The same for a line that may be cut at its end: `318 missing · p99 8.1 ms, …`.
-pub fn missing_first(check: &Check) -> String {
+pub(crate) fn missing_first(check: &Check) -> String {
     match missing(check) {
         Some(count) => format!("{count} missing · {}", standing(check)),
         None => standing(check),

@@ -1,13 +1,12 @@
-//! How serving goes now: the worst of what is so.
+//! How serving goes now: the worst of what is so, and how grave that is.
 
-use divisi::session::{Health, Lost, Snapshot};
+use divisi::session::{Health, LogLevel, Lost, Snapshot};
 
 use super::format;
-use super::severity::Severity;
 
 /// How an ensemble is served at this moment, whatever happened before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Condition<'a> {
+pub(crate) enum Condition<'a> {
     Starting,
     Serving,
     /// Devices are gone; says which.
@@ -22,7 +21,7 @@ pub enum Condition<'a> {
 
 impl<'a> Condition<'a> {
     /// The worst of what is so now.
-    pub fn of(shown: &'a Snapshot) -> Self {
+    pub(crate) fn of(shown: &'a Snapshot) -> Self {
         let lately = &shown.lately;
         let over = lately.over.as_secs_f64().max(1.0);
         let (refused, failed) = (&lately.refused, &lately.failed);
@@ -37,7 +36,7 @@ impl<'a> Condition<'a> {
     }
 
     /// How grave that is; `None` if all is well.
-    pub fn severity(self) -> Option<Severity> {
+    pub(crate) fn severity(self) -> Option<Severity> {
         match self {
             Condition::Serving => None,
             Condition::Starting => Some(Severity::Information),
@@ -49,7 +48,7 @@ impl<'a> Condition<'a> {
     }
 
     /// In few words: `refusing 247/s`.
-    pub fn short(self) -> String {
+    pub(crate) fn short(self) -> String {
         match self {
             Condition::Failing(lost, over) => format!("failing {}", rate(lost, over)),
             Condition::Refusing(lost, over) => format!("refusing {}", rate(lost, over)),
@@ -58,7 +57,7 @@ impl<'a> Condition<'a> {
     }
 
     /// In words, with the reason.
-    pub fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         match self {
             Condition::Starting => "starting".into(),
             Condition::Serving => "serving".into(),
@@ -74,7 +73,7 @@ impl<'a> Condition<'a> {
     }
 
     /// What stays the same while its numbers move.
-    pub fn kind(self) -> String {
+    pub(crate) fn kind(self) -> String {
         match self {
             Condition::Failing(..) => "failing".into(),
             Condition::Refusing(..) => "refusing".into(),
@@ -89,11 +88,52 @@ fn rate(lost: &Lost, over: f64) -> String {
 }
 
 /// `the pool is full; 1 234 in the last 5 s`: the reason first, since lines are cut.
-pub fn lost_words(lost: &Lost, over: f64) -> String {
+pub(crate) fn lost_words(lost: &Lost, over: f64) -> String {
     let count = format::grouped(lost.requests);
     let count = format!("{count} in the last {} s", over.round());
     match &lost.why {
         Some(why) => format!("{why}; {count}"),
         None => count,
+    }
+}
+
+/// From what is only to be known to what is to be acted on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// To be known.
+    Information,
+    /// Worth a look: it may become a fault, or works less well than it could.
+    Warning,
+    /// Wrong now: requests are lost, or something is broken.
+    Fault,
+}
+
+impl Severity {
+    /// Its sign; there is a stand-in of ASCII for each.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Severity::Information => "·",
+            Severity::Warning => "!",
+            Severity::Fault => "✗",
+        }
+    }
+
+    /// Its word, where there are no signs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Information => "info",
+            Severity::Warning => "warning",
+            Severity::Fault => "fault",
+        }
+    }
+}
+
+impl From<LogLevel> for Severity {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Info => Severity::Information,
+            LogLevel::Warn => Severity::Warning,
+            LogLevel::Error => Severity::Fault,
+        }
     }
 }

@@ -6,7 +6,7 @@ use divisi::session::GpuView;
 use super::format;
 
 /// Busy, temperature, power; what is not known is left out.
-pub fn pulse(gauges: &Gauges) -> Vec<String> {
+pub(crate) fn pulse(gauges: &Gauges) -> Vec<String> {
     let busy = gauges
         .busy
         .map(|b| format!("driver {}", format::percent(b)));
@@ -16,13 +16,13 @@ pub fn pulse(gauges: &Gauges) -> Vec<String> {
 }
 
 /// Memory that other programs use.
-pub fn others(gpu: &GpuView) -> Option<String> {
+pub(crate) fn others(gpu: &GpuView) -> Option<String> {
     let bytes = gpu.others()?;
     Some(format!("others {}", format::bytes(bytes).trim()))
 }
 
 /// What the driver counts beside what is booked.
-pub fn memory(gpu: &GpuView) -> Option<String> {
+pub(crate) fn memory(gpu: &GpuView) -> Option<String> {
     let here = gpu
         .used
         .map(|b| format!("{} here", format::bytes(b).trim()));
@@ -35,7 +35,7 @@ pub fn memory(gpu: &GpuView) -> Option<String> {
 }
 
 /// All of it, for one line.
-pub fn words(gpu: &GpuView) -> Vec<String> {
+pub(crate) fn words(gpu: &GpuView) -> Vec<String> {
     let (major, minor) = gpu.capability;
     let mut words: Vec<String> = others(gpu).into_iter().collect();
     words.extend(pulse(&gpu.gauges).into_iter().map(|w| w.replace("  ", " ")));

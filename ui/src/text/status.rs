@@ -1,14 +1,15 @@
-//! Snapshots in words.
+//! What the session shows in words: how serving goes, its load, over how long it was measured.
 
 use std::time::Duration;
 
 use divisi::allocation::Cell;
-use divisi::session::{DeviceView, ProbationState, Snapshot};
+use divisi::metrics::WINDOW;
+use divisi::session::{DeviceView, LoadView, ProbationState, Snapshot};
 
-use super::{Condition, Severity, checks, format, gpu, load_words, measured_window};
+use super::{Condition, Severity, checks, format, gpu};
 
 /// How it goes, on one line.
-pub fn summary(shown: &Snapshot) -> String {
+pub(crate) fn summary(shown: &Snapshot) -> String {
     let rate = shown.throughput.samples_per_s.round().max(0.0) as u64;
     let requests = shown.throughput.requests_per_s.round().max(0.0) as u64;
     let mut text = format!("{rate} samples/s, {requests} requests/s");
@@ -46,7 +47,7 @@ fn latencies(shown: &Snapshot) -> String {
 }
 
 /// How the limits of what is on probation stand while it runs.
-pub fn probation(shown: &Snapshot) -> Vec<String> {
+pub(crate) fn probation(shown: &Snapshot) -> Vec<String> {
     let watched = shown.probation.as_ref();
     let watched = watched.filter(|p| p.state == ProbationState::Watching);
     let checks = watched.into_iter().flat_map(|p| &p.checks);
@@ -68,7 +69,7 @@ fn memory(shown: &Snapshot, device: &DeviceView) -> String {
 }
 
 /// What was not answered.
-pub fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
+pub(crate) fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
     let counters = &shown.counters;
     [
         ("refused", counters.refused),
@@ -79,7 +80,7 @@ pub fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
 }
 
 /// How serving goes, in words.
-pub fn condition(now: Condition<'_>) -> String {
+pub(crate) fn condition(now: Condition<'_>) -> String {
     match now.severity() {
         None | Some(Severity::Information) => now.text(),
         Some(grave) => graded(grave, &now.text()),
@@ -87,7 +88,7 @@ pub fn condition(now: Condition<'_>) -> String {
 }
 
 /// What it is about, behind the word for how grave it is.
-pub fn graded(severity: Severity, text: &str) -> String {
+pub(crate) fn graded(severity: Severity, text: &str) -> String {
     match severity {
         Severity::Information => format!("look: {text}"),
         grave => format!("{}: {text}", grave.word()),
@@ -95,7 +96,7 @@ pub fn graded(severity: Severity, text: &str) -> String {
 }
 
 /// A place in the matrix: `cpu:0 × mlp`.
-pub fn cell(shown: &Snapshot, cell: Cell) -> String {
+pub(crate) fn cell(shown: &Snapshot, cell: Cell) -> String {
     let frame = shown.matrix.frame();
     let device = frame.devices.get(cell.device).map_or("?", String::as_str);
     let member = frame.members.get(cell.member).map_or("?", String::as_str);
@@ -117,7 +118,7 @@ fn lost(device: &DeviceView) -> String {
 }
 
 /// All there is to say, a line each: what runs, devices, members, load.
-pub fn status(shown: &Snapshot) -> Vec<String> {
+pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
     let simulated = if shown.simulated { ", simulated" } else { "" };
     let load = load_words(&shown.load).unwrap_or_else(|| "none".into());
     let mut lines = vec![
@@ -157,4 +158,37 @@ pub fn status(shown: &Snapshot) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Later than this is worth saying.
+const BEHIND: Duration = Duration::from_millis(100);
+
+/// `poisson:800`, and how far it is behind where it cannot send as fast as it should;
+/// none where nothing is sent.
+pub(crate) fn load_words(load: &LoadView) -> Option<String> {
+    let pattern = load.pattern.as_ref()?;
+    Some(match load.behind {
+        late if late >= BEHIND => format!("{pattern}, {} behind", format::duration(late)),
+        _ => pattern.to_string(),
+    })
+}
+
+/// The last ten seconds, or what passed since latencies were last forgotten where that is
+/// less: at `cleared`, at the start, or when what runs began.
+pub(crate) fn measured_window(shown: &Snapshot, cleared: Duration) -> Duration {
+    let since = shown.now.saturating_sub(began(shown).max(cleared));
+    let seconds = since.as_millis().div_ceil(1000).max(1);
+    WINDOW.min(Duration::from_secs(seconds as u64))
+}
+
+/// When what runs began, as far as it matters to latencies: other votes forget none.
+fn began(shown: &Snapshot) -> Duration {
+    let ran = shown.history.iter().rev();
+    let same = ran.take_while(|ran| {
+        let then = &ran.setup;
+        then.matrix == shown.matrix
+            && then.policy == shown.policy
+            && then.segment_size == shown.segment_size
+    });
+    same.last().map_or(Duration::ZERO, |ran| ran.from)
 }

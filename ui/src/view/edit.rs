@@ -2,7 +2,7 @@
 
 use divisi::allocation::{Cell, Matrix};
 use divisi::ensemble::BatchSize;
-use divisi::session::{EditPreview, Setup};
+use divisi::session::{EditPreview, Refusal, Setup};
 
 /// A setup being edited. Only valid matrices are ever staged.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct SetupEdit {
     /// What the session was asked about last.
     asked: Option<Setup>,
     /// Its answer.
-    preview: Option<Result<EditPreview, String>>,
+    preview: Option<Result<EditPreview, Refusal>>,
 }
 
 /// A worker to be put on another device.
@@ -97,7 +97,7 @@ impl SetupEdit {
     }
 
     /// What the session says of what is staged, once it has.
-    pub fn preview(&self) -> Option<&Result<EditPreview, String>> {
+    pub fn preview(&self) -> Option<&Result<EditPreview, Refusal>> {
         self.preview.as_ref()
     }
 
@@ -111,7 +111,7 @@ impl SetupEdit {
     }
 
     /// Takes an answer; one about what is no longer staged is dropped.
-    pub fn answered(&mut self, about: &Setup, preview: &Result<EditPreview, String>) {
+    pub fn answered(&mut self, about: &Setup, preview: &Result<EditPreview, Refusal>) {
         if *about == self.staged {
             self.preview = Some(preview.clone());
         }

@@ -3,8 +3,8 @@
 mod edit;
 mod scope;
 mod streams;
-pub mod timeline;
+pub(crate) mod timeline;
 
-pub use edit::{SetupEdit, TakenWorker};
-pub use scope::{Scopes, Whose};
-pub use streams::{RowOrder, SpanReading, Streams, ZOOMS};
+pub(crate) use edit::{SetupEdit, TakenWorker};
+pub(crate) use scope::{Scopes, Whose};
+pub(crate) use streams::{RowOrder, SpanReading, Streams, ZOOMS};

@@ -7,7 +7,7 @@ use divisi::trace::Span;
 use super::timeline::RowKey;
 
 /// Microseconds that the timeline can show.
-pub const ZOOMS: [u64; 22] = [
+pub(crate) const ZOOMS: [u64; 22] = [
     100,
     200,
     500,

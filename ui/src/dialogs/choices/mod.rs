@@ -1,12 +1,10 @@
 //! What forms ask for, and the commands they become.
 
-mod device;
 mod guard;
-mod layout;
 mod load;
 mod policy;
 mod search;
-mod segment;
+mod single;
 
 use super::DialogReply;
 use super::forms::{Form, FormChoice, FormField, FormKind};

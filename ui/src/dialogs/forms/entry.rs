@@ -6,7 +6,7 @@ use crate::dialogs::field;
 
 /// A field with what stands in it.
 #[derive(Clone, Debug)]
-pub struct FormField {
+pub(crate) struct FormField {
     pub name: &'static str,
     pub text: String,
     /// Behind the value: its unit, or how to change it.
@@ -21,7 +21,7 @@ pub struct FormField {
 }
 
 impl FormField {
-    pub fn number(name: &'static str, value: impl ToString, unit: &'static str) -> Self {
+    pub(crate) fn number(name: &'static str, value: impl ToString, unit: &'static str) -> Self {
         FormField {
             name,
             text: value.to_string(),
@@ -33,7 +33,7 @@ impl FormField {
     }
 
     /// Any text.
-    pub fn free(name: &'static str, value: impl ToString) -> Self {
+    pub(crate) fn free(name: &'static str, value: impl ToString) -> Self {
         FormField {
             free: true,
             ..FormField::number(name, value, "")
@@ -41,7 +41,7 @@ impl FormField {
     }
 
     /// The first of `words` stands in it at the start.
-    pub fn one_of(name: &'static str, words: &'static [&'static str]) -> Self {
+    pub(crate) fn one_of(name: &'static str, words: &'static [&'static str]) -> Self {
         FormField {
             name,
             text: words.first().map_or(String::new(), |w| (*w).to_owned()),
@@ -52,7 +52,7 @@ impl FormField {
         }
     }
 
-    pub fn on_key(&mut self, key: &KeyEvent) {
+    pub(crate) fn on_key(&mut self, key: &KeyEvent) {
         match (key.code, self.words.is_empty()) {
             (KeyCode::Char(' '), false) => self.turn(),
             _ if self.free => {
@@ -64,7 +64,7 @@ impl FormField {
     }
 
     /// Takes pasted text, a number where one is expected; whether it did.
-    pub fn on_paste(&mut self, line: &str) -> bool {
+    pub(crate) fn on_paste(&mut self, line: &str) -> bool {
         let fits = self.free || (self.words.is_empty() && field::is_number(line));
         if fits && !self.free && !self.touched {
             self.text.clear();

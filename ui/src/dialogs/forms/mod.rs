@@ -23,7 +23,7 @@ pub(super) struct FormChoice {
 }
 
 impl FormChoice {
-    pub fn new(name: &'static str, help: &'static str, fields: Vec<FormField>) -> Self {
+    pub(super) fn new(name: &'static str, help: &'static str, fields: Vec<FormField>) -> Self {
         FormChoice {
             name,
             help,
@@ -32,7 +32,7 @@ impl FormChoice {
         }
     }
 
-    pub fn noting(self, note: &'static str) -> Self {
+    pub(super) fn noting(self, note: &'static str) -> Self {
         FormChoice { note, ..self }
     }
 }

@@ -11,7 +11,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{DialogBody, DialogReply, field};
 use crate::files::FilePick;
-use crate::files::{FolderItem, FolderListing};
+use crate::files::{FileError, FolderItem, FolderListing};
 use crate::model::{Effect, Remembered};
 
 /// What the file is chosen for.
@@ -207,11 +207,11 @@ impl Picker {
     }
 
     /// What there is at the path that was asked about.
-    pub fn looked(&mut self, looked: Result<FolderListing, String>) -> Option<Effect> {
+    pub fn looked(&mut self, looked: Result<FolderListing, FileError>) -> Option<Effect> {
         let folder = match looked {
             Ok(folder) => folder,
             Err(why) => {
-                self.error = Some(why);
+                self.error = Some(why.to_string());
                 return None;
             }
         };
@@ -247,10 +247,10 @@ impl Picker {
 
     /// The desktop's dialog has chosen, was left, or failed. It has asked itself whether
     /// a file is to be replaced.
-    pub fn picked(&mut self, picked: Result<Option<PathBuf>, String>) -> Option<Effect> {
+    pub fn picked(&mut self, picked: Result<Option<PathBuf>, FileError>) -> Option<Effect> {
         self.state = PickerState::Choosing;
         match picked {
-            Err(why) => self.error = Some(why),
+            Err(why) => self.error = Some(why.to_string()),
             Ok(None) => {}
             Ok(Some(path)) if self.saves() => {
                 if let DialogReply::Ask(effect) = self.write(path, true) {

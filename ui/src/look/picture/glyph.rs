@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 /// Width and height of a cell.
-pub const CELL: (f64, f64) = (8.4, 18.0);
+pub(super) const CELL: (f64, f64) = (8.4, 18.0);
 
 /// How a sign is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum GlyphKind {
+pub(super) enum GlyphKind {
     /// Filled areas, with so many percent of the colour.
     Fill(u8),
     /// Thin lines.
@@ -19,7 +19,7 @@ pub enum GlyphKind {
 
 /// The path of a sign at column `x` and row `y`, `count` times side by side; none for
 /// signs that the font sets.
-pub fn path(sign: char, x: u16, y: u16, count: u16) -> Option<(GlyphKind, String)> {
+pub(super) fn path(sign: char, x: u16, y: u16, count: u16) -> Option<(GlyphKind, String)> {
     let at = (f64::from(x) * CELL.0, f64::from(y) * CELL.1);
     let wide = f64::from(count) * CELL.0;
     if let Some((kind, area)) = block(sign) {
@@ -119,7 +119,7 @@ fn line(sign: char, x: f64, y: f64) -> Option<String> {
 }
 
 /// A number without what says nothing: `8.4`, `18`.
-pub fn n(value: f64) -> String {
+pub(super) fn n(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

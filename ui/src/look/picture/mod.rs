@@ -1,13 +1,14 @@
 //! The screen as a file: text, text with its colours (ANSI), or a drawing (SVG).
 
-mod ansi;
 mod glyph;
 mod svg;
 
-pub use ansi::ansi;
 pub use svg::svg;
 
+use std::fmt::Write as _;
+
 use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::{Color, Modifier};
 
 use crate::text::format;
 
@@ -39,4 +40,83 @@ fn signs(row: &[Cell]) -> impl Iterator<Item = (u16, &Cell)> {
         starts
     });
     placed.map(|(x, cell)| (u16::try_from(x).unwrap_or(u16::MAX), cell))
+}
+
+const MODIFIERS: [(Modifier, u8); 6] = [
+    (Modifier::BOLD, 1),
+    (Modifier::DIM, 2),
+    (Modifier::ITALIC, 3),
+    (Modifier::UNDERLINED, 4),
+    (Modifier::REVERSED, 7),
+    (Modifier::CROSSED_OUT, 9),
+];
+
+/// The screen as text with colours; each line ends as plain as it began.
+pub fn ansi(screen: &Buffer) -> String {
+    let mut text = String::new();
+    for row in rows(screen) {
+        let mut codes = String::new();
+        for (_, cell) in signs(row) {
+            let here = codes_of(cell);
+            if here != codes {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\u{1b}[0{here}m");
+                codes = here;
+            }
+            text.push_str(cell.symbol());
+        }
+        text.push_str(if codes.is_empty() {
+            "\n"
+        } else {
+            "\u{1b}[0m\n"
+        });
+    }
+    text
+}
+
+/// What comes after a reset: `;1;38;5;74`.
+fn codes_of(cell: &Cell) -> String {
+    let mut codes = String::new();
+    for (modifier, code) in MODIFIERS {
+        if cell.modifier.contains(modifier) {
+            let _ = write!(codes, ";{code}");
+        }
+    }
+    codes + &colour(cell.fg, 30) + &colour(cell.bg, 40)
+}
+
+fn colour(colour: Color, base: u8) -> String {
+    match colour {
+        Color::Rgb(r, g, b) => format!(";{};2;{r};{g};{b}", base + 8),
+        Color::Indexed(n) => format!(";{};5;{n}", base + 8),
+        other => match place(other) {
+            Some(n) if n < 8 => format!(";{}", base + n),
+            Some(n) => format!(";{}", base + 52 + n),
+            None => String::new(),
+        },
+    }
+}
+
+/// The place among the 16.
+fn place(colour: Color) -> Option<u8> {
+    let order = [
+        Color::Black,
+        Color::Red,
+        Color::Green,
+        Color::Yellow,
+        Color::Blue,
+        Color::Magenta,
+        Color::Cyan,
+        Color::Gray,
+        Color::DarkGray,
+        Color::LightRed,
+        Color::LightGreen,
+        Color::LightYellow,
+        Color::LightBlue,
+        Color::LightMagenta,
+        Color::LightCyan,
+        Color::White,
+    ];
+    let at = order.iter().position(|c| *c == colour)?;
+    u8::try_from(at).ok()
 }

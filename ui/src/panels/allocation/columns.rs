@@ -7,7 +7,7 @@ use crate::text::format;
 
 /// How devices are described at the right of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub(super) enum Side {
     /// Two shares in percent.
     Narrow,
     /// Three.
@@ -18,7 +18,7 @@ pub enum Side {
 
 impl Side {
     /// Columns that it takes.
-    pub fn width(self) -> u16 {
+    pub(super) fn width(self) -> u16 {
         match self {
             Side::Narrow => 10,
             Side::Middle => 16,
@@ -29,7 +29,7 @@ impl Side {
 
 /// The columns of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MatrixColumns {
+pub(super) struct MatrixColumns {
     /// Columns for the names of devices.
     pub label: u16,
     /// Names leave out what every simulated device's begins with.
@@ -49,7 +49,7 @@ const MOST: u16 = 11;
 
 impl MatrixColumns {
     /// The columns for `width`, scrolled so that the cursor is there.
-    pub fn new(model: &Model, width: u16) -> Self {
+    pub(super) fn new(model: &Model, width: u16) -> Self {
         let members = model.snapshot.members.len().max(1);
         let (label, short) = label(model, width);
         let fits = |side: Side, cell| {
@@ -76,30 +76,30 @@ impl MatrixColumns {
     }
 
     /// The members that are shown.
-    pub fn members(&self) -> std::ops::Range<usize> {
+    pub(super) fn members(&self) -> std::ops::Range<usize> {
         self.first..self.first + self.shown
     }
 
     /// The column after the member's.
-    pub fn end(&self, member: usize) -> u16 {
+    pub(super) fn end(&self, member: usize) -> u16 {
         let place = member.saturating_sub(self.first) as u16 + 1;
         self.label.saturating_add(self.cell.saturating_mul(place))
     }
 
     /// The member whose column this is, where it is one.
-    pub fn member(&self, x: u16) -> Option<usize> {
+    pub(super) fn member(&self, x: u16) -> Option<usize> {
         let place = usize::from(x.checked_sub(self.label)? / self.cell);
         (place < self.shown).then_some(self.first + place)
     }
 
     /// The column where the right side starts.
-    pub fn side_start(&self) -> u16 {
+    pub(super) fn side_start(&self) -> u16 {
         self.label
             .saturating_add(self.cell.saturating_mul(self.shown as u16))
     }
 
     /// Whether every name fits over its column.
-    pub fn names_fit(&self, model: &Model) -> bool {
+    pub(super) fn names_fit(&self, model: &Model) -> bool {
         let members = model.snapshot.members.iter();
         members
             .into_iter()
@@ -122,7 +122,7 @@ fn label(model: &Model, width: u16) -> (u16, bool) {
 }
 
 /// A device's name, and how many times as long it takes where that was set.
-pub fn device_label(view: &DeviceView, short: bool) -> String {
+pub(super) fn device_label(view: &DeviceView, short: bool) -> String {
     let name = format::device_name(&view.name, short);
     match view.slowdown == 1.0 {
         true => name.to_owned(),

@@ -12,7 +12,13 @@ use crate::model::Model;
 use crate::text::format;
 
 /// Draws it in its column.
-pub fn draw(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, columns: MatrixColumns) {
+pub(super) fn draw(
+    inside: &mut Painter<'_>,
+    y: u16,
+    cell: Cell,
+    model: &Model,
+    columns: MatrixColumns,
+) {
     let end = columns.end(cell.member);
     let (text, role) = entry_text(model, cell);
     inside.text_right(end - 1, y, &text, role);
@@ -61,13 +67,13 @@ fn suffers(model: &Model, cell: Cell) -> bool {
 }
 
 /// What the session says of it.
-pub fn view(model: &Model, cell: Cell) -> Option<&EntryView> {
+pub(super) fn view(model: &Model, cell: Cell) -> Option<&EntryView> {
     let at = cell.device * model.snapshot.members.len() + cell.member;
     model.snapshot.entries.get(at)
 }
 
 /// One row under a device's: the same detail of each of its workers.
-pub fn details(
+pub(super) fn details(
     inside: &mut Painter<'_>,
     y: u16,
     device: usize,
@@ -99,7 +105,7 @@ pub fn details(
 }
 
 /// Why the last change was not entered, right under the entry (over it at the end).
-pub fn error(inside: &mut Painter<'_>, row: u16, model: &Model, columns: MatrixColumns) {
+pub(super) fn error(inside: &mut Painter<'_>, row: u16, model: &Model, columns: MatrixColumns) {
     let Some(text) = model.edit.as_ref().and_then(|e| e.error()) else {
         return;
     };

@@ -10,7 +10,7 @@ use crate::text::{format, gpu};
 type StyledLine = (String, Role);
 
 /// Row number `row` under a device, at the right of the matrix.
-pub fn draw(
+pub(super) fn draw(
     inside: &mut Painter<'_>,
     y: u16,
     row: usize,

@@ -19,10 +19,10 @@ use crate::text::format;
 use columns::MatrixColumns;
 use shape::{DETAILS, MatrixShape};
 
-pub use shape::needed as rows_needed;
+pub(super) use shape::needed as rows_needed;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let columns = MatrixColumns::new(model, pen.width().saturating_sub(2));
     let shape = MatrixShape::new(model, columns, pen.height().saturating_sub(1));
     let note = note(model, columns, shape, pen.width().saturating_sub(21));
@@ -47,7 +47,7 @@ pub fn draw(pen: &mut Painter<'_>, model: &Model) {
 }
 
 /// The entry at a place of the screen, for the panel in `area`.
-pub fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
+pub(crate) fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
     let columns = MatrixColumns::new(model, area.width.saturating_sub(2));
     let shape = MatrixShape::new(model, columns, area.height.saturating_sub(1));
     let device = shape.device(at.y.checked_sub(area.y + 1)?)?;

@@ -6,7 +6,7 @@ use crate::model::Model;
 
 /// What the rows under a device say of its entries, the weightier first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceDetail {
+pub(super) enum DeviceDetail {
     /// Share of the batch size that batches filled.
     Fill,
     /// Samples taken and not started.
@@ -16,11 +16,12 @@ pub enum DeviceDetail {
 }
 
 /// All of them.
-pub const DETAILS: [DeviceDetail; 3] = [DeviceDetail::Fill, DeviceDetail::Wait, DeviceDetail::Load];
+pub(super) const DETAILS: [DeviceDetail; 3] =
+    [DeviceDetail::Fill, DeviceDetail::Wait, DeviceDetail::Load];
 
 /// The rows.
 #[derive(Clone, Copy, Debug)]
-pub struct MatrixShape {
+pub(super) struct MatrixShape {
     /// Names of members take two rows by turns.
     pub stagger: bool,
     /// Rows for names.
@@ -35,7 +36,7 @@ pub struct MatrixShape {
 
 impl MatrixShape {
     /// For `height` rows inside of the panel.
-    pub fn new(model: &Model, columns: MatrixColumns, height: u16) -> Self {
+    pub(super) fn new(model: &Model, columns: MatrixColumns, height: u16) -> Self {
         let all = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
         let stagger = height >= all.saturating_add(2).min(6) && !columns.names_fit(model);
         let head = 1 + u16::from(stagger);
@@ -52,17 +53,17 @@ impl MatrixShape {
     }
 
     /// Rows of one device.
-    pub fn each(&self) -> u16 {
+    pub(super) fn each(&self) -> u16 {
         1 + self.details
     }
 
     /// The row after the devices.
-    pub fn under(&self) -> u16 {
+    pub(super) fn under(&self) -> u16 {
         self.head + self.devices * self.each()
     }
 
     /// The device in a row, where there is one.
-    pub fn device(&self, row: u16) -> Option<usize> {
+    pub(super) fn device(&self, row: u16) -> Option<usize> {
         let at = row.checked_sub(self.head)? / self.each();
         (at < self.devices).then_some(self.first + usize::from(at))
     }
@@ -97,7 +98,7 @@ fn devices(model: &Model, all: u16, details: u16, room: u16) -> u16 {
 }
 
 /// Rows that show everything.
-pub fn needed(model: &Model) -> u16 {
+pub(crate) fn needed(model: &Model) -> u16 {
     let devices = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
     let details = 1 + DETAILS.len() as u16;
     // The title, two rows of names, and two rows more for words.

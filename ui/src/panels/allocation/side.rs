@@ -7,7 +7,7 @@ use crate::look::{Painter, Role};
 use crate::text::format;
 
 /// The names of the columns.
-pub fn names(inside: &mut Painter<'_>, y: u16, columns: MatrixColumns) {
+pub(super) fn names(inside: &mut Painter<'_>, y: u16, columns: MatrixColumns) {
     let x = columns.side_start();
     match columns.side {
         Side::Narrow => inside.text(x, y, " busy  mem", Role::Dim),
@@ -22,7 +22,7 @@ pub fn names(inside: &mut Painter<'_>, y: u16, columns: MatrixColumns) {
 }
 
 /// One device.
-pub fn draw(inside: &mut Painter<'_>, y: u16, view: &DeviceView, columns: MatrixColumns) {
+pub(super) fn draw(inside: &mut Painter<'_>, y: u16, view: &DeviceView, columns: MatrixColumns) {
     let x = columns.side_start();
     match columns.side {
         _ if view.lost => lost(inside, y, x),

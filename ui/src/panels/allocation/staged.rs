@@ -12,7 +12,7 @@ use crate::text::format;
 use crate::view::SetupEdit;
 
 /// In the title: how many changes are staged.
-pub fn note(model: &Model, edit: &SetupEdit) -> String {
+pub(super) fn note(model: &Model, edit: &SetupEdit) -> String {
     let difference = Difference::between(&model.snapshot.matrix, edit.staged());
     let (now, then) = (&model.snapshot, edit.setup());
     let settings = [
@@ -28,7 +28,7 @@ pub fn note(model: &Model, edit: &SetupEdit) -> String {
 }
 
 /// Draws it, with the queues and rates of members where there is room for both.
-pub fn draw(
+pub(super) fn draw(
     inside: &mut Painter<'_>,
     mut y: u16,
     model: &Model,

@@ -15,7 +15,7 @@ use crate::text::{Severity, checks, format, gpu};
 type StyledLine = (String, Role);
 
 /// Under the matrix, as far as there is room: queues and rates of members, then words.
-pub fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: MatrixColumns) {
+pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: MatrixColumns) {
     if let Some(edit) = &model.edit {
         return staged::draw(inside, y, model, edit, columns);
     }
@@ -56,7 +56,7 @@ fn cut(text: &str, room: u16) -> String {
 }
 
 /// Queues and rates, on two lines.
-pub fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
+pub(super) fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
     member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
     member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
 }
@@ -99,7 +99,7 @@ fn growth(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumn
 }
 
 /// Whether something under the matrix should not be overlooked.
-pub fn is_urgent(model: &Model) -> bool {
+pub(super) fn is_urgent(model: &Model) -> bool {
     words(model).iter().any(urgent)
 }
 

@@ -2,7 +2,7 @@
 
 mod signs;
 
-pub use signs::watching;
+pub(super) use signs::watching;
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::{Condition, Severity, format, load_words};
 
-pub type HeaderPiece = (String, Role);
+pub(super) type HeaderPiece = (String, Role);
 
 /// Pieces that are shown together or not at all.
 type HeaderGroup = Vec<HeaderPiece>;
 
 /// Draws one or two lines, as much as fits.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(crate) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let width = pen.width();
     if pen.height() < 2 {
         let mut groups = alone([identity(model, false), simulated(model)]);

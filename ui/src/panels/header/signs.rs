@@ -15,14 +15,14 @@ use crate::text::{Severity, checks, format};
 const SAID: Duration = Duration::from_secs(10);
 
 /// Who may change things. What may be done here comes before what comes and goes.
-pub fn access(model: &Model) -> Vec<HeaderPiece> {
+pub(super) fn access(model: &Model) -> Vec<HeaderPiece> {
     let read_only = model.read_only;
     let read_only = read_only.then(|| ("read-only".to_owned(), Role::Warn));
     read_only.into_iter().chain(audience(model)).collect()
 }
 
 /// All that goes on in `room` columns, the weightier first.
-pub fn signs(model: &Model, room: u16) -> Vec<HeaderPiece> {
+pub(super) fn signs(model: &Model, room: u16) -> Vec<HeaderPiece> {
     let mut signs: Vec<HeaderPiece> = playback(model).into_iter().collect();
     let watched = [false, true].map(|brief| watched(model, brief));
     let taken =
@@ -71,7 +71,7 @@ fn left(model: &Model, probation: &Probation) -> Duration {
 }
 
 /// While it runs: `on probation, 12 s left: p99 ≤ ×1.2`.
-pub fn watching(model: &Model) -> Option<String> {
+pub(crate) fn watching(model: &Model) -> Option<String> {
     let probation = model.snapshot.probation.as_ref();
     let probation = probation.filter(|p| p.state == ProbationState::Watching)?;
     let left = format::seconds(left(model, probation));

@@ -10,7 +10,7 @@ use crate::look::{Painter, Role};
 
 /// The axis: logarithms of microseconds to columns.
 #[derive(Clone, Copy)]
-pub struct LatencyAxis {
+pub(super) struct LatencyAxis {
     low: f64,
     high: f64,
     width: u16,
@@ -18,7 +18,7 @@ pub struct LatencyAxis {
 
 impl LatencyAxis {
     /// Over both distributions and the target, in `width` columns.
-    pub fn new(
+    pub(super) fn new(
         now: &Distribution,
         before: Option<&Distribution>,
         target: Option<Target>,
@@ -57,13 +57,13 @@ impl LatencyAxis {
     }
 
     /// The column of so many microseconds, where it is on the axis.
-    pub fn column(self, micros: f64) -> Option<u16> {
+    pub(super) fn column(self, micros: f64) -> Option<u16> {
         let column = self.place(micros);
         (column >= 0.0 && column < f64::from(self.width)).then_some(column as u16)
     }
 
     /// The same, or the end that is nearer.
-    pub fn nearest(self, micros: f64) -> u16 {
+    pub(super) fn nearest(self, micros: f64) -> u16 {
         let end = if micros < self.low {
             0
         } else {
@@ -74,7 +74,7 @@ impl LatencyAxis {
 }
 
 /// One histogram.
-pub struct HistogramBars<'a> {
+pub(super) struct HistogramBars<'a> {
     pub view: &'a Distribution,
     pub axis: LatencyAxis,
     pub target: Option<Target>,
@@ -84,7 +84,7 @@ pub struct HistogramBars<'a> {
 
 impl HistogramBars<'_> {
     /// Draws bars, percentiles and the axis, as far as there is room.
-    pub fn draw(&self, area: &mut Painter<'_>) {
+    pub(super) fn draw(&self, area: &mut Painter<'_>) {
         let rows = area.height();
         let marked = rows >= 4;
         let height = rows.saturating_sub(1 + u16::from(marked));

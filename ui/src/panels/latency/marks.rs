@@ -10,7 +10,7 @@ use crate::text::format;
 const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
 
 /// Draws them in one row; those of which too few requests tell are dim.
-pub fn draw(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &LatencySummary) {
+pub(super) fn draw(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &LatencySummary) {
     let s = summary;
     let marks = [
         ("p50", s.p50),
@@ -45,7 +45,7 @@ pub fn draw(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &Laten
 }
 
 /// 1, 2 and 5 of each decade, where there is room, and the unit at the end.
-pub fn ticks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis) {
+pub(super) fn ticks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis) {
     let end = inside.width().saturating_sub(4);
     inside.text_right(inside.width().saturating_sub(1), y, "ms", Role::Dim);
     let mut free = 0;

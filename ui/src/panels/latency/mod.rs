@@ -20,7 +20,7 @@ use crate::view::Whose;
 use histogram::{HistogramBars, LatencyAxis};
 
 /// Draws the panel.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let shown = &model.snapshot;
     let whose = model.scopes.latency.there(shown);
     let mut inside = headed(pen, Panel::Latency, &note(whose, model), model);
@@ -119,7 +119,7 @@ fn histograms(
 }
 
 /// One line of percentiles, for screens without the panel.
-pub fn draw_line(pen: &mut Painter<'_>, model: &Model) {
+pub(crate) fn draw_line(pen: &mut Painter<'_>, model: &Model) {
     let summary = &model.snapshot.latency.now.summary;
     let pairs = [
         ("p50", summary.p50, 0.5),

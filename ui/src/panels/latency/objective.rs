@@ -7,7 +7,7 @@ use crate::text::format;
 
 /// `target ┆ 5.00 ms · missed 1.8% ✗ of 1.0% allowed · since 2.1% · before 4.0%`. What is
 /// missed is of the window; where nothing was answered in it, since the reload.
-pub fn draw(
+pub(super) fn draw(
     inside: &mut Painter<'_>,
     y: u16,
     target: Target,

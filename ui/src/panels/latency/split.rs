@@ -37,7 +37,7 @@ fn parts(split: &SplitMeans) -> [SplitPart; 6] {
 }
 
 /// Draws the bars and the numbers in at most `room` rows; gives how many it took.
-pub fn draw(
+pub(super) fn draw(
     inside: &mut Painter<'_>,
     y: u16,
     room: u16,

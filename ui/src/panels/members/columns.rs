@@ -10,7 +10,7 @@ type MemberText = (String, Role);
 
 /// One column.
 #[derive(Clone, Copy)]
-pub struct MemberColumn {
+pub(super) struct MemberColumn {
     /// Its head.
     pub name: &'static str,
     /// Columns of the screen that it takes, with the gap before it.
@@ -68,7 +68,7 @@ static ALL: [MemberColumn; 8] = [
 ];
 
 /// Those that fit in `width`, in the order of the screen.
-pub fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
+pub(super) fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
     let known = |s: &MemberContribution| s.accuracy.is_some() || s.accuracy_change.is_some();
     let members = &model.snapshot.members;
     let labels = members

@@ -14,7 +14,7 @@ use crate::text::format;
 use columns::{MemberColumn, fitting};
 
 /// Draws the panel.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let mut inside = headed(pen, Panel::Members, &note(model), model);
     let members = &model.snapshot.members;
     let label = label(model, inside.width());

@@ -12,7 +12,7 @@ use crate::text::format;
 type Fact = (&'static str, String, Role);
 
 /// Draws what there is room for under the numbers; gives the row after it.
-pub fn draw(
+pub(super) fn draw(
     inside: &mut Painter<'_>,
     mut y: u16,
     search: &SearchView,

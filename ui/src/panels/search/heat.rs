@@ -13,7 +13,7 @@ use crate::text::format;
 const DEEP: f64 = 0.10;
 
 /// The best score of each entry's neighbours, against the matrix they are neighbours of.
-pub struct Heat {
+pub(super) struct Heat {
     best: Vec<Option<Tried>>,
     members: usize,
     /// The score that gains are counted from.
@@ -22,7 +22,7 @@ pub struct Heat {
 
 impl Heat {
     /// None while nothing was tried in this iteration.
-    pub fn new(search: &SearchView, model: &Model) -> Option<Self> {
+    pub(super) fn new(search: &SearchView, model: &Model) -> Option<Self> {
         let frame = model.snapshot.matrix.frame();
         let (devices, members) = (frame.devices.len(), frame.members.len());
         let from = current(search)?;
@@ -46,7 +46,7 @@ impl Heat {
     }
 
     /// The change that helps most, in words: `cpu:1 × res-m 0 → 16 (+9 %)`.
-    pub fn best(&self, model: &Model) -> Option<String> {
+    pub(super) fn best(&self, model: &Model) -> Option<String> {
         let tried = self.best.iter().flatten();
         let best = tried.max_by(|a, b| a.score.total_cmp(&b.score))?;
         let gain = format::gain(self.from, best.score)?;
@@ -59,13 +59,13 @@ impl Heat {
     }
 
     /// Rows that it takes.
-    pub fn rows(&self) -> u16 {
+    pub(super) fn rows(&self) -> u16 {
         let devices = self.best.len() / self.members.max(1);
         u16::try_from(devices).unwrap_or(u16::MAX).saturating_add(1)
     }
 
     /// Draws a row a device as far as there is room; gives how many it took.
-    pub fn draw(&self, inside: &mut Painter<'_>, model: &Model) -> u16 {
+    pub(super) fn draw(&self, inside: &mut Painter<'_>, model: &Model) -> u16 {
         let rows = self.rows().min(inside.height());
         let grid = HeatGrid::new(model, inside.width(), self.members);
         grid.names(inside, model);
@@ -184,7 +184,7 @@ fn running(model: &Model, cell: Cell) -> Option<BatchSize> {
 }
 
 /// `cpu:1 × res-m`.
-pub fn place(model: &Model, cell: Cell) -> String {
+pub(super) fn place(model: &Model, cell: Cell) -> String {
     let frame = model.snapshot.matrix.frame();
     let device = frame.devices.get(cell.device).map_or("", String::as_str);
     let member = frame.members.get(cell.member).map_or("", String::as_str);

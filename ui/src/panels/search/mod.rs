@@ -1,9 +1,8 @@
 //! The search: where it is, what it has found, and the scores it sees.
 
-mod chart;
-mod curve;
 mod goal;
 mod heat;
+mod plots;
 mod steps;
 
 use divisi::session::{SearchState, SearchView};
@@ -19,7 +18,7 @@ use crate::model::Model;
 use crate::text::format;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let note = model
         .snapshot
         .search
@@ -80,8 +79,8 @@ fn pictures(area: &mut Painter<'_>, search: &SearchView, heat: Option<Heat>, mod
 /// The best so far; a search that keeps no curve shows the scores it sees.
 fn plot(area: &mut Painter<'_>, search: &SearchView) {
     match search.progress.curve.is_empty() {
-        true => chart::draw(area, 0, area.height(), search),
-        false => curve::draw(area, search),
+        true => plots::columns(area, 0, area.height(), search),
+        false => plots::curve(area, search),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::model::Model;
 use crate::text::format;
 
 /// Draws as many as fit, scrolled back as far as the user wants.
-pub fn draw(area: &mut Painter<'_>, search: &SearchView, model: &Model) {
+pub(super) fn draw(area: &mut Painter<'_>, search: &SearchView, model: &Model) {
     let steps = &search.progress.accepted;
     let rows = usize::from(area.height().saturating_sub(1));
     if rows == 0 || steps.is_empty() {

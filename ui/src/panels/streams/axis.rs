@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::text::format;
 
 /// Draws it.
-pub fn draw(pen: &mut Painter<'_>, view: &StreamsView, model: &Model) {
+pub(super) fn draw(pen: &mut Painter<'_>, view: &StreamsView, model: &Model) {
     let y = pen.height().saturating_sub(1);
     let start = view.label + 1;
     let width = pen.width().saturating_sub(start + 1);

@@ -16,11 +16,11 @@ use crate::text::format;
 use crate::view::timeline::{Canvas, RowKey, RowSum};
 use crate::view::{RowOrder, SpanReading};
 use rows::RowPlan;
-pub use rows::StreamRow;
-pub use view::StreamsView;
+pub(crate) use rows::StreamRow;
+pub(crate) use view::StreamsView;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let view = StreamsView::new(model, pen.width(), pen.height());
     let note = note(model, &view, signs::note_room(pen.width()));
     let mut inside = framed(pen, Panel::Streams, &note, model);
@@ -36,7 +36,7 @@ pub fn draw(pen: &mut Painter<'_>, model: &Model) {
 }
 
 /// The rows that show everything, for the panel's height.
-pub fn rows_needed(model: &Model) -> usize {
+pub(super) fn rows_needed(model: &Model) -> usize {
     let reading = if model.streams.reading.is_some() {
         2
     } else {
@@ -180,6 +180,6 @@ fn foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
 }
 
 /// The rows in their order, as they are on the screen.
-pub fn keys(view: &StreamsView) -> Vec<RowKey> {
+pub(crate) fn keys(view: &StreamsView) -> Vec<RowKey> {
     view.plan.rows.iter().map(StreamRow::key).collect()
 }

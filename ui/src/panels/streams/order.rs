@@ -8,12 +8,12 @@ use crate::view::RowOrder;
 use crate::view::timeline::RowSum;
 
 /// The user chose rows or their order; nothing is folded then.
-pub fn arranged(model: &Model) -> bool {
+pub(super) fn arranged(model: &Model) -> bool {
     model.streams.order != RowOrder::Device || !model.streams.filter.is_empty()
 }
 
 /// Leaves out what the filter does not name, and sorts the rest.
-pub fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
+pub(super) fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
     let wanted = model.streams.filter.to_lowercase();
     rows.retain(|row| names(model, row).any(|n| n.to_lowercase().contains(&wanted)));
     match model.streams.order {

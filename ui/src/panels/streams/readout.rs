@@ -21,7 +21,7 @@ const STEPS: [(SpanKind, &str); 5] = [
 const ROOMY: u16 = 110;
 
 /// Draws one line, and a second one where there is room.
-pub fn draw(pen: &mut Painter<'_>, model: &Model, reading: &SpanReading) {
+pub(super) fn draw(pen: &mut Painter<'_>, model: &Model, reading: &SpanReading) {
     let span = &reading.span;
     let (sign, role) = signs::of_kind(span.kind);
     let x = pen.text(0, 0, sign, role);

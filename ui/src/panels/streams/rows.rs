@@ -16,7 +16,7 @@ use super::order;
 
 /// One row of the panel, and where the raster has it.
 #[derive(Clone, Copy, Debug)]
-pub enum StreamRow {
+pub(crate) enum StreamRow {
     /// A worker's lane, or a worker that has no others.
     Lane {
         device: usize,
@@ -39,7 +39,7 @@ pub enum StreamRow {
 
 impl StreamRow {
     /// What it shows, wherever it stands.
-    pub fn key(&self) -> RowKey {
+    pub(crate) fn key(&self) -> RowKey {
         match *self {
             StreamRow::Lane {
                 device,
@@ -58,7 +58,7 @@ impl StreamRow {
 
 /// All rows in their order.
 #[derive(Debug, Default)]
-pub struct RowPlan {
+pub(crate) struct RowPlan {
     pub rows: Vec<StreamRow>,
     pub places: TimelineRows,
     /// Devices are folded that would have all their rows under the cursor.
@@ -78,7 +78,7 @@ enum LaneDetail {
 
 impl RowPlan {
     /// The rows for a panel with room for `room` of them.
-    pub fn new(model: &Model, room: usize) -> Self {
+    pub(crate) fn new(model: &Model, room: usize) -> Self {
         let devices = 0..model.snapshot.devices.len();
         let mut all = RowPlan::of(model, devices.clone().map(|d| (d, LaneDetail::All)));
         if order::arranged(model) {
@@ -178,7 +178,7 @@ impl RowPlan {
 }
 
 /// The row's name. `short` leaves out what all simulated devices' names begin with.
-pub fn label(model: &Model, row: &StreamRow, short: bool) -> String {
+pub(super) fn label(model: &Model, row: &StreamRow, short: bool) -> String {
     let device = |index: usize| {
         let view = model.snapshot.devices.get(index);
         format::device_name(view.map_or("", |d| d.name.as_str()), short)

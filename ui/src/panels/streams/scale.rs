@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::text::format;
 
 /// A round length of time: `200 µs`, `50 ms`, `5 s`, `10 min`.
-pub fn round(length: Duration) -> String {
+pub(super) fn round(length: Duration) -> String {
     let micros = length.as_micros();
     match micros {
         0..1_000 => format!("{micros} µs"),
@@ -20,7 +20,7 @@ pub fn round(length: Duration) -> String {
 }
 
 /// How long a step took, three significant digits: `412 µs`, `12.3 ms`, `1.23 s`.
-pub fn taken(time: Duration) -> String {
+pub(super) fn taken(time: Duration) -> String {
     let micros = time.as_nanos() as f64 / 1e3;
     let (value, unit) = match micros {
         m if m < 999.5 => (m, "µs"),
@@ -36,7 +36,7 @@ pub fn taken(time: Duration) -> String {
 }
 
 /// A moment since the engine's start, as exact as the picture is.
-pub fn moment(at: Duration, length: Duration) -> String {
+pub(super) fn moment(at: Duration, length: Duration) -> String {
     let digits = match length.as_micros() {
         0..10_000 => 6,
         10_000..60_000_000 => 3,

@@ -7,7 +7,7 @@ use crate::text::format;
 use crate::view::timeline::CellMark;
 
 /// Sign and role of a step.
-pub fn of_kind(kind: SpanKind) -> (&'static str, Role) {
+pub(super) fn of_kind(kind: SpanKind) -> (&'static str, Role) {
     match kind {
         SpanKind::Wait => ("░", Role::Wait),
         SpanKind::CopyIn | SpanKind::CopyAhead => ("▒", Role::Copy),
@@ -19,7 +19,7 @@ pub fn of_kind(kind: SpanKind) -> (&'static str, Role) {
 
 /// Sign and role of a cell. Where batches are shorter than a cell, what computes is as
 /// high as its share of the time; signs of ASCII have no heights.
-pub fn of_mark(mark: CellMark, ascii: bool) -> Option<(&'static str, Role)> {
+pub(super) fn of_mark(mark: CellMark, ascii: bool) -> Option<(&'static str, Role)> {
     let (sign, role) = of_kind(mark.kind?);
     match (role, mark.eighths) {
         (Role::Compute, Some(eighths)) if !ascii => {
@@ -63,13 +63,13 @@ fn legend(width: u16) -> (&'static [(&'static str, Role)], u16) {
 }
 
 /// Columns left beside the panel's name and the legend, where there is room for one.
-pub fn note_room(width: u16) -> u16 {
+pub(super) fn note_room(width: u16) -> u16 {
     let legend = if width < 72 { 0 } else { legend(width).1 };
     width.saturating_sub(legend + 20)
 }
 
 /// Draws the legend in the frame's upper line, beside a title of width `title`.
-pub fn draw_legend(pen: &mut Painter<'_>, title: u16) {
+pub(super) fn draw_legend(pen: &mut Painter<'_>, title: u16) {
     let (legend, width) = legend(pen.width());
     if title + width + 3 <= pen.width() {
         pen.pieces(pen.width() - width - 3, 0, legend);

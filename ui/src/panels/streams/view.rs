@@ -7,7 +7,7 @@ use crate::view::timeline::TimeWindow;
 
 /// Rows and columns of the panel, its frame counted.
 #[derive(Debug)]
-pub struct StreamsView {
+pub(crate) struct StreamsView {
     pub plan: RowPlan,
     /// The row at the top.
     pub first: usize,
@@ -24,7 +24,7 @@ pub struct StreamsView {
 
 impl StreamsView {
     /// For a panel of a size.
-    pub fn new(model: &Model, width: u16, height: u16) -> Self {
+    pub(crate) fn new(model: &Model, width: u16, height: u16) -> Self {
         let inside = height.saturating_sub(2);
         let foot = foot(model, inside);
         let room = usize::from(inside - foot);
@@ -46,20 +46,20 @@ impl StreamsView {
     }
 
     /// The row at a line of the panel.
-    pub fn row_at(&self, y: u16) -> Option<&StreamRow> {
+    pub(crate) fn row_at(&self, y: u16) -> Option<&StreamRow> {
         let line = usize::from(y.checked_sub(1)?);
         let row = self.plan.rows.get(self.first + line)?;
         (line < self.room).then_some(row)
     }
 
     /// The cell at a column of the panel.
-    pub fn cell_at(&self, x: u16) -> Option<usize> {
+    pub(crate) fn cell_at(&self, x: u16) -> Option<usize> {
         let cell = usize::from(x.checked_sub(1 + self.label)?);
         (cell < self.window.cells).then_some(cell)
     }
 
     /// Where the chosen row stands.
-    pub fn selected(&self, model: &Model) -> Option<usize> {
+    pub(crate) fn selected(&self, model: &Model) -> Option<usize> {
         let key = model.streams.selected?;
         self.plan.rows.iter().position(|r| r.key() == key)
     }

@@ -5,17 +5,15 @@ use std::time::Duration;
 
 use divisi::session::{Mark, MarkKind};
 
-use super::marks;
-use crate::look::Dots;
-use crate::look::{Painter, Role};
+use crate::look::{Dots, Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
 /// Columns for the numbers of the axis, at least.
-pub const AXIS: u16 = 6;
+pub(super) const AXIS: u16 = 6;
 
 /// Values over time, the newest at the right edge.
-pub struct Curve {
+pub(super) struct Curve {
     series: Vec<f64>,
     moment: Duration,
     /// Moments that a dot is the mean of.
@@ -28,7 +26,7 @@ pub struct Curve {
 impl Curve {
     /// Of all moments, in a panel of `width` columns: where there are more than dots, a
     /// dot is the mean of a few. The axis takes `left` columns.
-    pub fn new(series: &[f64], moment: Duration, width: u16, left: u16) -> Self {
+    pub(super) fn new(series: &[f64], moment: Duration, width: u16, left: u16) -> Self {
         let width = width.saturating_sub(left);
         let most = usize::from(width).max(1) * 2;
         let each = series.len().div_ceil(most).max(1);
@@ -43,7 +41,7 @@ impl Curve {
 
     /// Another series over the same time at the same columns, one value a column of dots;
     /// none where it had not begun.
-    pub fn beside(&self, series: &[f64]) -> impl Iterator<Item = Option<f64>> + use<> {
+    pub(super) fn beside(&self, series: &[f64]) -> impl Iterator<Item = Option<f64>> + use<> {
         let means = means(series, self.each);
         let length = self.series.len();
         let missing = length.saturating_sub(means.len());
@@ -53,7 +51,7 @@ impl Curve {
     }
 
     /// The columns of the curve.
-    pub fn columns(&self) -> Range<u16> {
+    pub(super) fn columns(&self) -> Range<u16> {
         self.left..self.left + self.width
     }
 
@@ -78,7 +76,7 @@ impl Curve {
     }
 
     /// Draws it in `height` rows and its time axis under it.
-    pub fn draw(&self, inside: &mut Painter<'_>, y: u16, height: u16, model: &Model) {
+    pub(super) fn draw(&self, inside: &mut Painter<'_>, y: u16, height: u16, model: &Model) {
         let top = nice(self.series.iter().copied().fold(0.0, f64::max));
         let mut dots = Dots::new(self.width, height);
         let count = dots.columns();
@@ -127,7 +125,7 @@ impl Curve {
     /// Their letters, before the curve.
     fn letters(&self, inside: &mut Painter<'_>, y: u16, model: &Model) {
         for (x, kind) in self.marked(model) {
-            inside.sign(x, y, marks::letter(kind), Role::Warn);
+            inside.sign(x, y, letter(kind), Role::Warn);
         }
     }
 }
@@ -168,4 +166,40 @@ fn nice(value: f64) -> f64 {
         .map(|s| s * decade)
         .find(|s| *s >= value * 0.9999);
     fitting.unwrap_or(decade * 10.0)
+}
+
+/// The sign of a kind of change.
+pub(super) fn letter(kind: MarkKind) -> &'static str {
+    match kind {
+        MarkKind::Reload => "R",
+        MarkKind::Policy => "P",
+        MarkKind::Combination => "C",
+        MarkKind::Load => "L",
+        MarkKind::Device => "D",
+        MarkKind::Rollback => "B",
+    }
+}
+
+/// Rows for the latest changes out of `room`.
+pub(super) fn legend_rows(room: u16, model: &Model) -> u16 {
+    let marks = u16::try_from(model.snapshot.marks.len()).unwrap_or(u16::MAX);
+    marks.min(room.div_ceil(3)).min(4)
+}
+
+/// Writes the latest changes, newest first, in `rows` rows.
+pub(super) fn legend(inside: &mut Painter<'_>, y: u16, rows: u16, model: &Model) {
+    let latest = model.snapshot.marks.iter().rev();
+    for (row, mark) in latest.take(usize::from(rows)).enumerate() {
+        line(inside, y + row as u16, mark, model);
+    }
+}
+
+fn line(inside: &mut Painter<'_>, y: u16, mark: &Mark, model: &Model) {
+    let ago = model.snapshot.now.saturating_sub(mark.at);
+    let ago = format!("{} ago", format::seconds(ago));
+    let end = inside.width();
+    inside.text_right(end, y, &ago, Role::Dim);
+    let x = inside.pieces(0, y, &[(letter(mark.kind), Role::Warn), (" ", Role::Dim)]);
+    let room = end.saturating_sub(x + 1 + format::width(&ago));
+    inside.text(x, y, &format::fit(&mark.text, room), Role::Text);
 }

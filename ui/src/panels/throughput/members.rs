@@ -11,7 +11,7 @@ use crate::view::Whose;
 const CURVE: u16 = 9;
 
 /// Rows for members, where all of them fit.
-pub fn rows(inside: &Painter<'_>, model: &Model, whose: Whose) -> u16 {
+pub(super) fn rows(inside: &Painter<'_>, model: &Model, whose: Whose) -> u16 {
     let members = u16::try_from(model.snapshot.members.len()).unwrap_or(u16::MAX);
     let fits = inside.height() >= members.saturating_add(CURVE) && inside.width() >= 36;
     match whose {
@@ -22,7 +22,7 @@ pub fn rows(inside: &Painter<'_>, model: &Model, whose: Whose) -> u16 {
 
 /// Columns before the curve above: as many as before those of the members, so that all
 /// have one time axis.
-pub fn left(inside: &Painter<'_>, model: &Model, rows: u16) -> u16 {
+pub(super) fn left(inside: &Painter<'_>, model: &Model, rows: u16) -> u16 {
     match rows {
         0 => AXIS,
         _ => (label(inside, model) + RATE + 1).max(AXIS),
@@ -40,7 +40,7 @@ fn label(inside: &Painter<'_>, model: &Model) -> u16 {
 }
 
 /// Draws them, over the time of the curve above.
-pub fn draw(inside: &mut Painter<'_>, y: u16, rows: u16, above: &Curve, model: &Model) {
+pub(super) fn draw(inside: &mut Painter<'_>, y: u16, rows: u16, above: &Curve, model: &Model) {
     let members = &model.snapshot.members;
     let label = label(inside, model);
     let all = || members.iter().flat_map(|m| &m.series).copied();

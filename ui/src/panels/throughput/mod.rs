@@ -2,7 +2,7 @@
 //! changed meanwhile.
 
 mod chart;
-mod marks;
+
 mod members;
 
 use super::frame::headed;
@@ -14,20 +14,20 @@ use crate::view::Whose;
 use chart::Curve;
 
 /// Draws the panel.
-pub fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let whose = whose(model);
     let note = format!("{} · samples/s", whose.name(&model.snapshot));
     let mut inside = headed(pen, Panel::Throughput, &note, model);
     numbers(&mut inside, model, whose);
     let rows = members::rows(&inside, model, whose);
-    let legend = marks::legend_rows(inside.height().saturating_sub(rows + 6), model);
+    let legend = chart::legend_rows(inside.height().saturating_sub(rows + 6), model);
     let height = inside.height().saturating_sub(2 + rows + legend);
     let left = members::left(&inside, model, rows);
     let curve = curve(model, whose, inside.width(), left);
     if height > 0 {
         curve.draw(&mut inside, 1, height, model);
     }
-    marks::legend(&mut inside, 2 + height, legend, model);
+    chart::legend(&mut inside, 2 + height, legend, model);
     members::draw(&mut inside, 2 + height + legend, rows, &curve, model);
 }
 

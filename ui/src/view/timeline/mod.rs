@@ -7,9 +7,9 @@ mod rows;
 mod union;
 mod window;
 
-pub use canvas::{Canvas, CellMark};
-pub use rows::{RowKey, RowSum, TimelineRows};
-pub use window::TimeWindow;
+pub(crate) use canvas::{Canvas, CellMark};
+pub(crate) use rows::{RowKey, RowSum, TimelineRows};
+pub(crate) use window::TimeWindow;
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;

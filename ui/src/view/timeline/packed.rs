@@ -97,7 +97,7 @@ impl PackedSpan {
 }
 
 /// Nanoseconds; 584 years are as long as any.
-pub fn nanos(time: Duration) -> u64 {
+pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 

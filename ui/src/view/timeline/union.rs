@@ -6,13 +6,13 @@ const MOST: usize = 4096;
 
 /// Separate times in their order, in nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub struct Union {
+pub(super) struct Union {
     parts: Vec<(u64, u64)>,
 }
 
 impl Union {
     /// Adds a time and calls `fresh` with what of it was not covered before.
-    pub fn add(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
+    pub(super) fn add(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         let after = self.parts.iter().rev().take_while(|p| p.1 >= start).count();
         let at = self.parts.len() - after;
         let met = self.parts[at..].iter().take_while(|p| p.0 <= end).count();
