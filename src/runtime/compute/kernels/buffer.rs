@@ -17,7 +17,7 @@ pub(in crate::compute) struct Buffer {
 }
 
 impl Buffer {
-    /// Zeros, which take memory when they are first written to.
+    /// Allocates zeros, which take memory when they are first written to.
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
@@ -36,7 +36,7 @@ impl Buffer {
     }
 }
 
-/// Zeros as the system gives them, or an error instead of an abort where memory runs out.
+/// Allocates zeros from the system, or returns an error instead of an abort if memory runs out.
 fn untouched(floats: usize) -> Result<Vec<f32>, ComputeError> {
     let none = || ComputeError::OutOfMemory {
         bytes: floats.saturating_mul(4),
@@ -51,24 +51,24 @@ fn untouched(floats: usize) -> Result<Vec<f32>, ComputeError> {
     Ok(unsafe { Vec::from_raw_parts(start.cast::<f32>(), floats, floats) })
 }
 
-/// Ranges of floats, each starting at a cache line.
+/// The ranges of floats in the allocation, each starting at a cache line.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct ArenaLayout {
     pub slots: Vec<Range<usize>>,
-    /// Which slots begin anew with each chunk.
+    /// Whether each slot is used anew by each chunk.
     pub early: Vec<bool>,
     /// Scratch of all threads together.
     pub shared: Range<usize>,
     /// Scratch of each thread.
     pub own: Vec<Range<usize>>,
-    /// Row offsets that each thread can note down.
+    /// The most row offsets that a thread lists.
     pub offsets: usize,
     /// Floats of everything.
     pub floats: usize,
 }
 
 impl ArenaLayout {
-    /// Bytes of the allocation and of the offsets.
+    /// Returns the bytes of the allocation and of the offsets.
     pub(crate) fn bytes(&self) -> u64 {
         let offsets = self.own.len() * self.offsets * size_of::<usize>();
         (4 * (self.floats + LINE) + offsets) as u64

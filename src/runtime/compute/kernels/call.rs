@@ -19,10 +19,10 @@ pub(in crate::compute) struct PlacedStep {
 /// Folded weights of one step.
 #[derive(Debug)]
 pub(in crate::compute) struct StepWeights {
-    /// Laid out as the step's method reads them; scale and shift: the scale.
+    /// Weights as the step's method reads them, or the scale of a step of scale and shift.
     pub packed: Buffer,
-    /// One value an output channel, and zeros up to a whole vector; empty where there is
-    /// none.
+    /// A value for each output channel, and zeros up to a whole vector; empty if there is no
+    /// bias.
     pub bias: Vec<f32>,
 }
 
@@ -38,7 +38,7 @@ pub(in crate::compute) struct Scratch {
 }
 
 impl Scratch {
-    /// Enough for both, one after the other.
+    /// Returns scratch that suffices for both, one after the other.
     pub(crate) fn or(self, other: Scratch) -> Scratch {
         Scratch {
             own: self.own.max(other.own),
@@ -48,7 +48,7 @@ impl Scratch {
     }
 }
 
-/// Most phases of a step.
+/// The most phases of a step.
 pub(in crate::compute) const MAX_PHASES: usize = 3;
 
 /// One task of one step.

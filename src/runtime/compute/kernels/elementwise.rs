@@ -1,4 +1,4 @@
-//! Steps that touch each value once, and the end that others are finished with.
+//! Steps that read each value once, and the epilogue of others.
 
 use crate::network::Activation;
 
@@ -7,7 +7,7 @@ use crate::compute::buffers::{TensorView, ValuePlace};
 use super::call::StepWeights;
 use super::memory::{InputPixels, OutputPixels};
 
-/// What a step applies to its result while that is in cache.
+/// The sum and the activation that a step applies to its result while that is in cache.
 pub(super) struct Epilogue<'a> {
     pub residual: Option<InputPixels<'a>>,
     pub activation: Option<Activation>,
@@ -41,7 +41,7 @@ fn relu(row: &mut [f32]) {
     }
 }
 
-/// `clamp` keeps NaN as NaN.
+/// Keeps NaN as NaN, as `clamp` does.
 #[inline(always)]
 fn relu6(row: &mut [f32]) {
     for value in row {
@@ -75,7 +75,7 @@ pub(super) fn copy(input: InputPixels<'_>, end: &Epilogue<'_>, out: &mut OutputP
     }
 }
 
-/// Copies the inputs that could not be written in place.
+/// Copies the inputs that were not written in place.
 #[inline(always)]
 pub(super) fn concat(inputs: &[InputPixels<'_>], to: TensorView, out: &mut OutputPixels<'_>) {
     let mut first = 0;
@@ -91,7 +91,7 @@ pub(super) fn concat(inputs: &[InputPixels<'_>], to: TensorView, out: &mut Outpu
     }
 }
 
-/// Channels-first samples to channels-last.
+/// Turns samples from channels-first to channels-last.
 #[inline(always)]
 pub(super) fn enter(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     let (pixels, channels) = (input.view.pixels(), input.view.channels);
@@ -103,7 +103,7 @@ pub(super) fn enter(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     }
 }
 
-/// Channels-last images to vectors with channels slowest; a pixel of the answer is a
+/// Turns channels-last images into vectors with channels slowest; a pixel of the answer is a
 /// whole sample.
 #[inline(always)]
 pub(super) fn flatten(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
@@ -128,7 +128,7 @@ pub(super) fn softmax(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     }
 }
 
-/// Turns logits into probabilities in place. A NaN makes the whole row NaN.
+/// Turns a row of logits into probabilities in place. A NaN makes the whole row NaN.
 pub fn softmax_row(row: &mut [f32]) {
     let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0;

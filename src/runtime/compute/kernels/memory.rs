@@ -1,9 +1,9 @@
-//! The memory that the threads of one batch work in together.
+//! The memory that the threads of one batch share.
 //!
-//! One aligned allocation holds everything: zeros for what lies outside of an image, the
-//! slots of the plan, scratch that all threads share, scratch for each. While a phase of
-//! a step runs, its inputs are only read and the pixels it writes are divided among its
-//! tasks; that is what lets threads share it without locks.
+//! One aligned allocation holds all of it: zeros for taps outside of an image, the slots of the
+//! plan, scratch that all threads share, and scratch for each. While a phase of a step runs,
+//! its inputs are only read, and the pixels that it writes are divided among its tasks; so
+//! threads share the memory without locks.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -31,7 +31,7 @@ unsafe impl Send for BatchMemory<'_> {}
 unsafe impl Sync for BatchMemory<'_> {}
 
 impl<'a> BatchMemory<'a> {
-    /// `buffer` has room for `layout`.
+    /// Creates the memory of a batch in `buffer`, which has room for `layout`.
     pub(crate) fn new(buffer: &'a mut Buffer, layout: &'a ArenaLayout, input: &'a [f32]) -> Self {
         let floats = buffer.values_mut();
         assert!(
@@ -48,22 +48,22 @@ impl<'a> BatchMemory<'a> {
         }
     }
 
-    /// The same, to work on the samples from `first` on.
+    /// Returns the memory for the samples from `first` on.
     pub(crate) fn from(self, first: usize) -> Self {
         BatchMemory { first, ..self }
     }
 
-    /// Scratch of `thread`.
+    /// Returns the range of the scratch of `thread`.
     pub(crate) fn own(&self, thread: usize) -> Range<usize> {
         self.layout.own[thread].clone()
     }
 
-    /// Scratch of all threads.
+    /// Returns the range of the scratch that all threads share.
     pub(crate) fn shared(&self) -> Range<usize> {
         self.layout.shared.clone()
     }
 
-    /// Floats of the view's slot, from the first sample that is worked on.
+    /// Returns the range of the view's slot, from the first sample that is worked on.
     fn range(&self, view: TensorView) -> Range<usize> {
         match view.place {
             ValuePlace::Input => 0..0,
@@ -81,14 +81,14 @@ impl<'a> BatchMemory<'a> {
         }
     }
 
-    /// The input from the first sample that is worked on.
+    /// Returns the input from the first sample that is worked on.
     fn samples(&self, view: TensorView) -> &'a [f32] {
         &self.input[self.first * view.sample_stride()..]
     }
 
-    /// Where the floats of a view's slot begin, and the offset from there to the zeros.
-    /// The arena begins with the zeros, so that offset wraps around; samples are outside of
-    /// the arena and have none.
+    /// Returns the address of a view's slot, and the offset from there to the zeros. The arena
+    /// begins with the zeros, so that offset wraps around; samples are outside of the arena and
+    /// have no zeros.
     pub(crate) fn base(&self, view: TensorView) -> (*const f32, usize) {
         match view.place {
             ValuePlace::Input => (self.samples(view).as_ptr(), 0),
@@ -99,15 +99,15 @@ impl<'a> BatchMemory<'a> {
         }
     }
 
-    /// Float `at` of all.
+    /// Returns the address of float `at` of the allocation.
     pub(crate) fn ptr(&self, at: usize) -> *mut f32 {
         self.start.wrapping_add(at)
     }
 
-    /// What a step reads.
+    /// Returns the pixels of a view, to read.
     ///
     /// # Safety
-    /// Nobody writes to the view's slot while the source is used.
+    /// Nothing writes to the view's slot while they are used.
     pub(crate) unsafe fn source(&self, view: TensorView) -> InputPixels<'a> {
         let data = match view.place {
             ValuePlace::Input => self.samples(view),
@@ -117,10 +117,10 @@ impl<'a> BatchMemory<'a> {
         InputPixels { view, data }
     }
 
-    /// The pixels of `view` that one task writes, counted over all samples.
+    /// Returns the pixels of `view` that one task writes, counted over all samples.
     ///
     /// # Safety
-    /// Nobody else reads or writes the view's channels of these pixels meanwhile.
+    /// Nothing else reads or writes the view's channels of these pixels meanwhile.
     pub(crate) unsafe fn part(&self, view: TensorView, pixels: Range<usize>) -> OutputPixels<'a> {
         let range = self.range(view);
         let end = pixels.end * view.pitch;
@@ -137,20 +137,20 @@ impl<'a> BatchMemory<'a> {
         }
     }
 
-    /// Floats that nobody writes.
+    /// Returns a range of floats, to read.
     ///
     /// # Safety
-    /// Nobody writes to them while the slice is used.
+    /// Nothing writes to them while the slice is used.
     pub(crate) unsafe fn floats(&self, range: Range<usize>) -> &'a [f32] {
         assert!(range.end <= self.len && range.start <= range.end);
         // SAFETY: inside the buffer, by the assertion; unwritten, by the caller.
         unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) }
     }
 
-    /// Floats that one task alone uses.
+    /// Returns a range of floats that one task alone uses.
     ///
     /// # Safety
-    /// Nobody else reads or writes them while the slice is used.
+    /// Nothing else reads or writes them while the slice is used.
     pub(crate) unsafe fn floats_mut(&self, range: Range<usize>) -> &'a mut [f32] {
         assert!(range.end <= self.len && range.start <= range.end);
         // SAFETY: inside the buffer, by the assertion; unshared, by the caller.
@@ -158,7 +158,7 @@ impl<'a> BatchMemory<'a> {
     }
 }
 
-/// A view with the floats it looks into.
+/// The pixels of a view, to read.
 #[derive(Clone, Copy)]
 pub(in crate::compute) struct InputPixels<'a> {
     pub view: TensorView,
@@ -166,7 +166,7 @@ pub(in crate::compute) struct InputPixels<'a> {
 }
 
 impl<'a> InputPixels<'a> {
-    /// Channels of pixel `pixel`, counted over all samples.
+    /// Returns the channels of pixel `pixel`, counted over all samples.
     #[inline(always)]
     pub(crate) fn pixel(&self, pixel: usize) -> &'a [f32] {
         let at = pixel * self.view.pitch + self.view.first;
@@ -175,14 +175,14 @@ impl<'a> InputPixels<'a> {
 }
 
 impl InputPixels<'_> {
-    /// Where the channels of pixel `pixel` begin.
+    /// Returns the address of the first channel of pixel `pixel`.
     #[inline(always)]
     pub(crate) fn ptr(&self, pixel: usize) -> *const f32 {
         self.data[pixel * self.view.pitch + self.view.first..].as_ptr()
     }
 }
 
-/// Pixels that one task writes.
+/// The pixels of a view that one task writes.
 pub(in crate::compute) struct OutputPixels<'a> {
     start: *mut f32,
     view: TensorView,
@@ -191,7 +191,7 @@ pub(in crate::compute) struct OutputPixels<'a> {
 }
 
 impl OutputPixels<'_> {
-    /// Channels of pixel `pixel`, one of [`OutputPixels::pixels`].
+    /// Returns the channels of pixel `pixel`, one of [`OutputPixels::pixels`].
     #[inline(always)]
     pub(crate) fn row(&mut self, pixel: usize) -> &mut [f32] {
         let start = self.ptr(pixel);
@@ -200,7 +200,8 @@ impl OutputPixels<'_> {
         unsafe { std::slice::from_raw_parts_mut(start, self.view.channels) }
     }
 
-    /// Where the channels of pixel `pixel`, one of [`OutputPixels::pixels`], begin.
+    /// Returns the address of the first channel of pixel `pixel`, one of
+    /// [`OutputPixels::pixels`].
     #[inline(always)]
     pub(crate) fn ptr(&self, pixel: usize) -> *mut f32 {
         assert!(self.pixels.contains(&pixel));

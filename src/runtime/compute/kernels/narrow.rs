@@ -5,10 +5,10 @@ use super::tile::{Tile, TileFn, finish, start};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 
-/// Rows of a tile.
+/// The most rows of a tile.
 pub(super) const NARROW_ROWS: usize = 8;
 
-/// The function for `rows` (at most [`NARROW_ROWS`]) of groups of `width` channels: 1, or
+/// Returns the function for `rows` (at most [`NARROW_ROWS`]) of groups of `width` channels: 1, or
 /// 4 or 8 where that is less than a vector.
 ///
 /// Such a tile has any number of vectors, with panels one vector wide of `taps · width`
@@ -91,7 +91,7 @@ mod arm {
     }
 }
 
-/// Goes through all vectors of the rows: one after the other they lie side by side.
+/// Runs all vectors of the rows, which lie side by side.
 #[inline(always)]
 unsafe fn run<V: Vector, const W: usize, const M: usize>(tile: &Tile) {
     let mut one = *tile;

@@ -1,5 +1,5 @@
-//! A matrix of weights laid out for the product: panels as wide as a tile, each with its
-//! lines one after the other.
+//! Matrices of weights, laid out for products as panels: as wide as a tile, each with its lines
+//! one after the other.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::vector::{self, Vector, Vectorised};
 use crate::compute::family::Family;
 use crate::network::Conv2d;
 
-/// What a family's tiles are like.
+/// The shape of a family's tiles.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::compute) struct TileShape {
     pub lanes: usize,
@@ -36,7 +36,7 @@ impl TileShape {
         unsafe { vector::dispatch(family, Shape) }
     }
 
-    /// Tiles one vector wide, of at most `rows` rows.
+    /// Returns tiles one vector wide, of at most `rows` rows.
     pub(crate) fn narrow(self, rows: usize) -> Self {
         TileShape {
             vectors: 1,
@@ -45,12 +45,12 @@ impl TileShape {
         }
     }
 
-    /// Most rows of a tile that is `vectors` wide.
+    /// Returns the most rows of a tile that is `vectors` wide.
     pub(crate) fn rows(&self, vectors: usize) -> usize {
         self.rows[vectors]
     }
 
-    /// Columns of the widest tile.
+    /// Returns the columns of the widest tile.
     pub(crate) fn columns(&self) -> usize {
         self.lanes * self.vectors
     }
@@ -64,7 +64,7 @@ pub(in crate::compute) struct Panels {
     pub shape: TileShape,
 }
 
-/// One panel.
+/// One panel of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compute) struct WeightPanel {
     /// First column.
@@ -81,12 +81,12 @@ impl Panels {
         self.columns.div_ceil(self.shape.columns())
     }
 
-    /// Floats of the whole matrix, with the columns that fill up the last vector.
+    /// Returns the floats of the matrix, with the columns that fill up the last vector.
     pub(crate) fn floats(&self) -> usize {
         self.depth * self.padded_columns()
     }
 
-    /// Columns with those that fill up the last vector.
+    /// Returns the number of columns, with those that fill up the last vector.
     pub(crate) fn padded_columns(&self) -> usize {
         self.columns.next_multiple_of(self.shape.lanes)
     }
@@ -103,7 +103,7 @@ impl Panels {
         }
     }
 
-    /// Fills `packed` with the columns that `column` gives from their first line on.
+    /// Fills `packed` with columns, whose values `column` iterates over from the first line on.
     pub(crate) fn pack<I: Iterator<Item = f32>>(
         &self,
         packed: &mut [f32],
@@ -123,44 +123,44 @@ impl Panels {
     }
 }
 
-/// `rows` cut into tiles of at most `most` rows, as even as can be.
+/// Splits `rows` into tiles of at most `most` rows, as even as possible.
 pub(super) fn even_tiles(rows: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let tiles = rows.div_ceil(most).max(1);
     (0..tiles).map(move |i| i * rows / tiles..(i + 1) * rows / tiles)
 }
 
-/// `[out, in / groups, height, width]`, each output scaled.
+/// A convolution's weights `[out, in / groups, height, width]`, and the scale of each output.
 #[derive(Clone, Copy)]
 pub(in crate::compute) struct Filters<'a> {
     pub conv: Conv2d,
     pub raw: &'a [f32],
-    /// One factor an output channel; none for 1.
+    /// A factor for each output channel; `None` if all are 1.
     pub scale: Option<&'a [f32]>,
-    /// Called now and then: what was read before is not needed again.
+    /// Called now and then: weights that were read before are not needed again.
     pub read: &'a dyn Fn(),
 }
 
-/// Floats of weights that are read between two calls of [`Filters::read`].
+/// Floats of weights read between two calls of [`Filters::read`].
 const READ: usize = 1 << 20;
 
 impl Filters<'_> {
-    /// Input channels of a group.
+    /// Returns the input channels of a group.
     pub(crate) fn inputs(&self) -> usize {
         self.raw.len() / (self.conv.channels * self.conv.kernel.area()).max(1)
     }
 
-    /// Output channels of a group.
+    /// Returns the output channels of a group.
     pub(crate) fn outputs(&self) -> usize {
         self.conv.channels / self.conv.groups
     }
 
-    /// What output channel `out` is multiplied with.
+    /// Returns the factor of output channel `out`.
     pub(crate) fn factor(&self, out: usize) -> f32 {
         self.scale.map_or(1.0, |s| s[out])
     }
 
-    /// The weights of output `out` (counted over all groups) for input `input` of its
-    /// group: the kernel's lines after each other, not scaled.
+    /// Returns the weights of output `out` (counted over all groups) for input `input` of its
+    /// group: the lines of the kernel after each other, not scaled.
     pub(crate) fn kernel(&self, out: usize, input: usize) -> &[f32] {
         let area = self.conv.kernel.area();
         &self.raw[(out * self.inputs() + input) * area..][..area]

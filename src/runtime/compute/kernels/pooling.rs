@@ -1,4 +1,4 @@
-//! Pooling windows.
+//! Pools: maxima and means over windows.
 
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ pub(super) fn global(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     }
 }
 
-/// The sum over a window, divided by `count`.
+/// Writes the sum over a window, divided by `count`.
 #[inline(always)]
 fn mean(row: &mut [f32], input: InputPixels<'_>, window: PixelWindow, count: usize) {
     row.fill(0.0);
@@ -101,7 +101,7 @@ impl PixelWindow {
     }
 }
 
-/// Where a pool's window at one output position lies along a side, inside the image.
+/// Returns the range of a pool's window at one output position along a side, inside the image.
 #[inline(always)]
 fn reach(pool: Pool) -> impl Fn(usize, usize, usize) -> Range<usize> {
     move |at, side, _| {
@@ -111,7 +111,7 @@ fn reach(pool: Pool) -> impl Fn(usize, usize, usize) -> Range<usize> {
     }
 }
 
-/// Calls `fill` with each output pixel and its window; `span` gives where a window lies
+/// Calls `fill` with each output pixel and its window. `span` returns the range of a window
 /// along a side from the output's position, the input's side and the output's side.
 #[inline(always)]
 fn each_window(

@@ -1,11 +1,11 @@
 //! Bilinear resize with half-pixel centres, as PyTorch's `align_corners=False` without
-//! anti-aliasing: what its taps are, and whole images channel by channel.
+//! anti-aliasing: of whole images channel by channel, and of channels-last pixels.
 
 use crate::compute::buffers::TensorView;
 
 use super::memory::{InputPixels, OutputPixels};
 
-/// Two neighbours along one side, and the share of the second.
+/// Two neighbours along one side, and the weight of the second.
 #[derive(Clone, Copy, Debug)]
 struct Tap {
     low: usize,
@@ -19,7 +19,7 @@ impl Tap {
     }
 }
 
-/// What each of `to` positions reads of `from`.
+/// Returns the neighbours that each of `to` positions reads of `from`.
 fn taps(from: usize, to: usize) -> Vec<Tap> {
     let scale = from as f32 / to as f32;
     (0..to)

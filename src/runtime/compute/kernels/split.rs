@@ -1,25 +1,25 @@
-//! How a step's work is divided into tasks.
+//! Divides the work of steps into tasks.
 
 use std::ops::Range;
 
 use super::call::PlacedStep;
 
-/// `total` things in even tasks.
+/// `total` items, divided into even tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Split {
     total: usize,
     tasks: usize,
 }
 
-/// Tasks for each thread where a step has enough to do: a thread that is held up leaves
-/// the rest to others.
+/// Tasks for each thread if a step has enough work, so that others take over from a thread
+/// that is delayed.
 const TASKS_A_THREAD: usize = 4;
 
-/// Floats that are worth a task.
+/// The least floats of a task.
 const GRAIN: usize = 4 * 1024;
 
 impl Split {
-    /// Tasks of at least `grain` things each, for `threads`.
+    /// Divides into tasks of at least `grain` items each, for `threads`.
     pub(super) fn new(total: usize, grain: usize, threads: usize) -> Self {
         let most = if threads > 1 {
             threads * TASKS_A_THREAD
@@ -32,7 +32,7 @@ impl Split {
         }
     }
 
-    /// Tasks of at most `most` things each.
+    /// Divides into tasks of at most `most` items each.
     pub(super) fn at_most(total: usize, most: usize) -> Self {
         Split {
             total,
@@ -44,13 +44,13 @@ impl Split {
         self.tasks
     }
 
-    /// What task `task` has.
+    /// Returns the items of task `task`.
     pub(super) fn range(self, task: usize) -> Range<usize> {
         task * self.total / self.tasks..(task + 1) * self.total / self.tasks
     }
 }
 
-/// A step's output pixels, over all samples.
+/// Divides a step's output pixels of all samples.
 pub(super) fn pixels(step: &PlacedStep, samples: usize, threads: usize) -> Split {
     let to = step.output;
     let read: usize = step.inputs.iter().map(|v| v.pixels() * v.channels).sum();
@@ -65,19 +65,19 @@ pub(super) struct ProductBlocks {
     panels: Split,
 }
 
-/// Floats of input that a block reads again for every panel: half of a common second-level
-/// cache.
+/// The most floats of input that a block reads again for every panel: half of a common
+/// second-level cache.
 const BLOCK_FLOATS: usize = 64 * 1024;
 
-/// Rows of a block, whatever they read: enough that a panel is used while it is in cache.
+/// The least rows of a block, so that a panel is used while it is in cache, and the most.
 const LEAST_ROWS: usize = 24;
 const MOST_ROWS: usize = 1024;
 
-/// Blocks for each thread that even out what one takes longer than another.
+/// Blocks for each thread, so that threads finish at about the same time.
 const BLOCKS_A_THREAD: usize = 4;
 
 impl ProductBlocks {
-    /// For `rows` that each bring `touched` floats into cache.
+    /// Divides a product of `rows`, each of which brings `touched` floats into cache.
     pub(super) fn new(rows: usize, panels: usize, touched: usize, threads: usize) -> Self {
         let mut most = most_rows(touched);
         if threads > 1 {
@@ -101,14 +101,14 @@ impl ProductBlocks {
         self.rows.tasks() * self.panels.tasks()
     }
 
-    /// The rows and panels of block `task`.
+    /// Returns the rows and panels of block `task`.
     pub(super) fn of(self, task: usize) -> (Range<usize>, Range<usize>) {
         let (row, column) = (task / self.panels.tasks(), task % self.panels.tasks());
         (self.rows.range(row), self.panels.range(column))
     }
 }
 
-/// Most rows of a block, whatever their number and that of threads.
+/// Returns the most rows of a block, for any number of rows and threads.
 pub(super) fn most_rows(touched: usize) -> usize {
     (BLOCK_FLOATS / touched.max(1)).clamp(LEAST_ROWS, MOST_ROWS)
 }

@@ -1,4 +1,4 @@
-//! A planned step: its operands, and the method that computes it.
+//! Planned steps: their operands, and the methods that compute them.
 
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::StepKernel;
@@ -149,8 +149,8 @@ unsafe fn simple(call: &Call<'_>, task: usize) {
     unsafe { vector::dispatch(call.family, pass) }
 }
 
-/// A pass over pixels. Its loops are plain; the dispatch lets the compiler vectorise
-/// them for the processor at hand.
+/// A pass over pixels. Its loops are plain; the dispatch lets the compiler vectorise them for
+/// the family's instructions.
 struct Pass<'a> {
     step: &'a PlacedStep,
     weights: &'a StepWeights,

@@ -1,4 +1,4 @@
-//! The product's inner loop: a few rows times a panel, kept in registers until done.
+//! The inner loop of products: a few rows times a panel, kept in registers until done.
 //!
 //! Rows are found through a table of offsets, so that a convolution multiplies its input
 //! where it lies (Dukhan, "The indirect convolution algorithm", arXiv 1907.02129), and
@@ -8,10 +8,10 @@ use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::network::Activation;
 
-/// One tile: `rows × (vectors · LANES)` results.
+/// One tile of a product: `rows × (vectors · LANES)` results.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
-    /// What offsets count from.
+    /// The address that offsets count from.
     pub base: *const f32,
     /// Offsets of the rows, `rows_stride` from one tap to the next.
     pub rows: *const usize,
@@ -43,7 +43,7 @@ pub(super) struct Tile {
 /// written, and nobody else touches out meanwhile.
 pub(super) type TileFn = unsafe fn(&Tile);
 
-/// The function for `rows × vectors`, each at least 1 and within the family's bounds
+/// Returns the function for `rows × vectors`, each at least 1 and within the family's bounds
 /// ([`Vector::TILE_ROWS`]).
 pub(super) fn tile_fn(family: Family, vectors: usize, rows: usize) -> TileFn {
     match family {
@@ -132,7 +132,7 @@ unsafe fn run<V: Vector, const M: usize, const N: usize>(tile: &Tile) {
     }
 }
 
-/// The sums that a tile begins with: its bias.
+/// Returns the first sums of a tile: its bias.
 ///
 /// # Safety
 /// As [`TileFn`].
@@ -220,7 +220,7 @@ pub(super) unsafe fn finish<V: Vector, const M: usize, const N: usize>(
     }
 }
 
-/// `value` with the activation applied.
+/// Returns `value` with the activation applied.
 ///
 /// # Safety
 /// As [`Vector`].

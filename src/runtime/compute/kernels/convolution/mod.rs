@@ -1,8 +1,8 @@
-//! Convolutions and fully connected layers as one product over rows found by offsets.
+//! Convolutions and fully connected layers as one product over rows, which are found by offsets.
 //!
-//! Nothing is gathered: a tile's rows are read where they lie, zeros stand for what is
-//! outside of the image. Only inputs of few channels (a network's first layer) are first
-//! copied into padded lines, so that a line of the kernel is one run of floats.
+//! Windows are not gathered: a tile's rows are read in place, with zeros for taps outside of the
+//! image. Only inputs of few channels (a network's first layer) are first copied into padded
+//! lines, so that a line of the kernel is one run of floats.
 
 mod reads;
 
@@ -19,19 +19,19 @@ use super::split::{ProductBlocks, most_rows};
 use super::tile::{Tile, tile_fn};
 use reads::{Reads, copied_lines, copy_lines, padded};
 
-/// A convolution's way through its input, output and weights.
+/// A convolution with its operands and the layout of its weights.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct Convolution {
     pub conv: Conv2d,
-    /// What the step is given.
+    /// The step's input.
     input: TensorView,
-    /// What the product reads: the input, or its copy in padded lines.
+    /// The product's input: the step's, or its copy in padded lines.
     read: TensorView,
     output: TensorView,
-    /// Samples arrive channels-first.
+    /// Whether the input is channels-first.
     entry: bool,
     reads: Reads,
-    /// Channels of a group, where a vector of outputs reads several groups at once.
+    /// Channels of a group, if a vector of outputs reads several groups at once.
     narrow: Option<usize>,
     /// Weights of one group; of all of them where groups are narrow.
     pub panels: Panels,
@@ -41,7 +41,7 @@ pub(in crate::compute) struct Convolution {
 const FEW_CHANNELS: usize = 16;
 
 impl Convolution {
-    /// `entry` says that the input is channels-first.
+    /// Plans a convolution; `entry` says that the input is channels-first.
     pub(crate) fn new(
         conv: Conv2d,
         input: TensorView,
@@ -80,7 +80,7 @@ impl Convolution {
         }
     }
 
-    /// Matrices of weights: one a group, or one where groups are narrow.
+    /// Returns the number of matrices of weights: one for each group, or one for narrow groups.
     fn matrices(&self) -> usize {
         self.narrow.map_or(self.conv.groups, |_| 1)
     }
@@ -102,7 +102,7 @@ impl Convolution {
         self.read.place == ValuePlace::Shared
     }
 
-    /// Floats of zeros that stand for a tap outside of the image, for every group.
+    /// Returns the floats of zeros that replace a tap outside of the image, for every group.
     pub(crate) fn zeros(&self) -> usize {
         self.reads.depth.max(self.read.channels)
     }
@@ -123,7 +123,7 @@ impl Convolution {
         }
     }
 
-    /// Enough for up to `samples`.
+    /// Returns the scratch for up to `samples`.
     pub(crate) fn scratch(&self, samples: usize) -> Scratch {
         let rows = samples * self.output.pixels();
         Scratch {
@@ -150,7 +150,7 @@ impl Convolution {
         }
     }
 
-    /// One block of output pixels and panels.
+    /// Computes one block of output pixels and panels.
     ///
     /// # Safety
     /// As [`PlannedStep::run`](super::step::PlannedStep::run).
@@ -176,7 +176,7 @@ impl Convolution {
         }
     }
 
-    /// One panel, tile by tile.
+    /// Computes one panel, tile by tile.
     ///
     /// # Safety
     /// As [`PlannedStep::run`](super::step::PlannedStep::run); the call's offsets are those of the block's rows.
@@ -201,7 +201,7 @@ impl Convolution {
         }
     }
 
-    /// A few pixels after the other, all channels of each.
+    /// Computes a few pixels at a time, all channels of each.
     ///
     /// # Safety
     /// As [`Convolution::wide`].
@@ -228,7 +228,7 @@ impl Convolution {
         }
     }
 
-    /// The tile of `columns` from row `row` of the block on.
+    /// Returns the tile of `columns` from row `row` of the block on.
     fn tile(
         &self,
         call: &Call<'_>,
@@ -280,8 +280,8 @@ struct TileColumns {
     last: usize,
 }
 
-/// The width of groups of which a vector reads several, each lane its own: one channel
-/// each, or 4 or 8 where vectors are wider and hold whole groups to the end.
+/// Returns the width of groups if a vector reads several of them, each lane its own: one
+/// channel, or 4 or 8 if vectors are wider and hold whole groups up to the end.
 fn narrow_width(conv: Conv2d, input: TensorView, shape: TileShape) -> Option<usize> {
     let width = input.channels / conv.groups;
     let even = conv.groups > 1 && conv.channels == input.channels;

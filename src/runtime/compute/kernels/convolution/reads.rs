@@ -1,4 +1,4 @@
-//! Where the rows of a product lie: in the input, or in a copy of it with padded lines.
+//! The rows of a product: runs of the input, or of a copy of it in padded lines.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::super::call::Call;
 use super::super::memory::InputPixels;
 use super::super::split::Split;
 
-/// How output pixels read their input: `taps` runs of `depth` floats each.
+/// The input of an output pixel: `taps` runs of `depth` floats each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reads {
     conv: Conv2d,
@@ -17,9 +17,9 @@ pub(super) struct Reads {
     to: TensorView,
     pub taps: usize,
     pub depth: usize,
-    /// A tap is a whole line of the kernel, not one pixel of it.
+    /// Whether a tap is a whole line of the kernel, not one pixel of it.
     by_line: bool,
-    /// Padding is part of the image that is read.
+    /// Whether padding is part of the image that is read.
     padded: bool,
 }
 
@@ -46,7 +46,7 @@ impl Reads {
         }
     }
 
-    /// Floats of input that another output pixel brings into cache.
+    /// Returns the floats of input that a further output pixel brings into cache.
     pub(super) fn touched(&self) -> usize {
         let step = if self.conv.kernel.area() == 1 {
             1
@@ -56,8 +56,8 @@ impl Reads {
         self.from.channels * step * step
     }
 
-    /// Writes the offsets of output pixels `rows` (counted over all samples), tap after
-    /// tap, counted from the slot's start; `zeros` for what is outside of the image.
+    /// Lists the offsets of output pixels `rows` (counted over all samples), tap after tap,
+    /// from the slot's start; `zeros` for taps outside of the image.
     pub(super) fn list(&self, rows: Range<usize>, zeros: usize, offsets: &mut Vec<usize>) {
         offsets.clear();
         let columns = if self.by_line {
@@ -70,7 +70,7 @@ impl Reads {
         }
     }
 
-    /// One tap of all rows, a line of the output after the other.
+    /// Lists one tap of all rows, one line of the output after the other.
     fn list_tap(
         &self,
         ky: usize,
@@ -94,7 +94,8 @@ impl Reads {
         }
     }
 
-    /// One tap of the output's `columns`, over the input line that begins with pixel `first`.
+    /// Lists one tap of the output's `columns`, over the input line that begins with pixel
+    /// `first`.
     fn list_line(
         &self,
         first: usize,
@@ -123,20 +124,21 @@ impl Reads {
         offsets.extend((inside.end..columns.end).map(|_| zeros));
     }
 
-    /// The first pixel of the input line under line `ky` of the kernel, where there is one.
+    /// Returns the first pixel of the input line under line `ky` of the kernel, or `None` if
+    /// that lies outside of the image.
     fn line(&self, sample: usize, y: usize, ky: usize) -> Option<usize> {
         let padding = self.padding(self.conv.padding.height);
         let y = (y * self.conv.stride + ky * self.conv.dilation).checked_sub(padding)?;
         (y < self.from.height).then(|| (sample * self.from.height + y) * self.from.width)
     }
 
-    /// Padding that is not part of what is read.
+    /// Returns the padding that is not part of the image that is read.
     fn padding(&self, padding: usize) -> usize {
         if self.padded { 0 } else { padding }
     }
 }
 
-/// The copy: the image with its padding around it.
+/// Returns the view of the copy: the image with its padding around it.
 pub(super) fn padded(conv: Conv2d, input: TensorView) -> TensorView {
     TensorView {
         place: ValuePlace::Shared,
@@ -148,7 +150,7 @@ pub(super) fn padded(conv: Conv2d, input: TensorView) -> TensorView {
     }
 }
 
-/// Tasks are runs of lines of the copy.
+/// Divides the copy into tasks, which are runs of lines.
 pub(super) fn copied_lines(copy: TensorView, samples: usize, threads: usize) -> Split {
     let grain = 8 * 1024 / (copy.width * copy.pitch).max(1);
     Split::new(samples * copy.height, grain, threads)
@@ -202,7 +204,7 @@ fn copy_line(from: InputPixels<'_>, line: usize, to: &mut [f32]) {
     }
 }
 
-/// One line of a channels-first sample, channels last.
+/// Copies one line of a channels-first sample, channels last.
 fn turn(from: InputPixels<'_>, sample: usize, y: usize, to: &mut [f32]) {
     let view = from.view;
     let plane = view.pixels();

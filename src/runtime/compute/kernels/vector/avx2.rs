@@ -11,10 +11,10 @@ use super::{Vector, Vectorised};
 #[derive(Clone, Copy)]
 pub(in crate::compute) struct Avx2(__m256);
 
-/// Runs `work` with these instructions turned on.
+/// Runs `work` with these instructions enabled.
 ///
 /// # Safety
-/// The processor has AVX2 and FMA; what `work` asks for.
+/// The processor has AVX2 and FMA; the conditions of `work` hold.
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
     work.run::<Avx2>()

@@ -11,10 +11,10 @@ use super::{Vector, Vectorised};
 #[derive(Clone, Copy)]
 pub(in crate::compute) struct Avx512(__m512);
 
-/// Runs `work` with these instructions turned on.
+/// Runs `work` with these instructions enabled.
 ///
 /// # Safety
-/// The processor has AVX-512 F; what `work` asks for.
+/// The processor has AVX-512 F; the conditions of `work` hold.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
     work.run::<Avx512>()

@@ -21,7 +21,7 @@ pub(in crate::compute) use plain::Plain;
 
 use crate::compute::family::Family;
 
-/// `LANES` floats that one instruction works on.
+/// A vector of `LANES` floats, which one instruction operates on.
 ///
 /// # Safety
 /// All methods: the processor has the family's instructions, and pointers reach as many
@@ -29,8 +29,8 @@ use crate::compute::family::Family;
 pub(in crate::compute) trait Vector: Copy {
     /// Floats in a vector.
     const LANES: usize;
-    /// Vectors side by side, and rows below each other, of a product's tile: as many as
-    /// the registers hold, `TILE_ROWS[n]` rows where `n` vectors are left.
+    /// Vectors side by side in a product's tile, and rows: as many as the registers hold, with
+    /// `TILE_ROWS[n]` rows for a tile of `n` vectors.
     const TILE_VECTORS: usize;
     const TILE_ROWS: [usize; 5];
 
@@ -50,27 +50,28 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn relu(self) -> Self;
     /// `min(self, most)` that keeps NaN.
     unsafe fn at_most(self, most: f32) -> Self;
-    /// Whether every lane is.
+    /// Whether every lane is finite.
     unsafe fn is_finite(self) -> bool;
-    /// In each run of `width` lanes (4 or 8, at most `LANES`), lane `i` in all of them.
+    /// Copies lane `i` of each run of `width` lanes (4 or 8, at most `LANES`) to all lanes of
+    /// the run.
     unsafe fn spread(self, width: usize, i: usize) -> Self;
 }
 
-/// Something written over vectors; `run` must be `#[inline(always)]`, since it may use a
-/// family's instructions only where [`dispatch`] has turned them on.
+/// Code over vectors of any family. `run` must be `#[inline(always)]`, since a family's
+/// instructions may be used only where [`dispatch`] has enabled them.
 pub(in crate::compute) trait Vectorised {
-    /// What it gives.
+    /// The result.
     type Output;
 
     /// # Safety
-    /// The processor has the family's instructions; what the implementor asks for.
+    /// The processor has the family's instructions; the implementor's conditions hold.
     unsafe fn run<V: Vector>(self) -> Self::Output;
 }
 
 /// Runs `work` with the vectors of `family`.
 ///
 /// # Safety
-/// `family.is_available()`, and what `work` asks for.
+/// `family.is_available()`, and the conditions of `work` hold.
 pub(in crate::compute) unsafe fn dispatch<W: Vectorised>(family: Family, work: W) -> W::Output {
     // SAFETY: handed on to the caller.
     unsafe {

@@ -11,10 +11,10 @@ use super::{Vector, Vectorised};
 #[derive(Clone, Copy)]
 pub(in crate::compute) struct Neon(float32x4_t);
 
-/// Runs `work` with these instructions turned on.
+/// Runs `work` with these instructions enabled.
 ///
 /// # Safety
-/// The processor has NEON; what `work` asks for.
+/// The processor has NEON; the conditions of `work` hold.
 #[target_feature(enable = "neon")]
 pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
     work.run::<Neon>()

@@ -1,4 +1,4 @@
-//! Four floats without any instruction asked for: the compiler makes of it what it may.
+//! Four floats without particular instructions; the compiler vectorises them as it may.
 #![allow(
     unsafe_op_in_unsafe_fn,
     reason = "each method reads or writes what the trait allows"

@@ -8,7 +8,8 @@
 
 use super::super::vector::Vector;
 
-/// How a line is cut: `points` values give `outputs` values of a filter of `taps`.
+/// The transform of a line: `points` values of input for `outputs` values of a filter of
+/// `taps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TileAxis {
     pub points: usize,
@@ -16,14 +17,14 @@ pub(super) struct TileAxis {
     pub taps: usize,
 }
 
-/// Most points of a line.
+/// The most points of a line.
 pub(super) const MAX_POINTS: usize = 8;
 
 /// Points with their negatives, for up to 4, 6 and 8 points.
 const PAIRS: [f64; 3] = [1.0, 2.0, 0.5];
 
 impl TileAxis {
-    /// The ways to cut lines for a filter of `taps`; one tap is no filter.
+    /// Iterates over the transforms for a filter of `taps`; one tap needs none.
     ///
     /// Rounding grows with points and taps. These keep a convolution within 1e-5 of its
     /// largest answer, 8 points for 5 taps on both sides would not (1e-4).
@@ -42,12 +43,12 @@ impl TileAxis {
         })
     }
 
-    /// Tiles along a side of `side` outputs.
+    /// Returns the tiles along a side of `side` outputs.
     pub(super) fn tiles(self, side: usize) -> usize {
         side.div_ceil(self.outputs)
     }
 
-    /// The filter's transform: a row of `taps` factors for each point. With the points
+    /// Returns the filter's transform: a row of `taps` factors for each point. With the points
     /// p_i, row i is `p_i^j / Π(p_i - p_k)`, that of infinity the last tap.
     pub(super) fn filter(self) -> Vec<Vec<f64>> {
         if self.points == 1 {
@@ -111,7 +112,7 @@ unsafe fn weigh<V: Vector>(a: V, b: V, c: f32) -> V {
     unsafe { a.mul_add(b, V::splat(c)) }
 }
 
-/// The two points ±p from the sums over even and odd places.
+/// Returns the two points ±p from the sums over even and odd places.
 #[inline(always)]
 unsafe fn pair<V: Vector>(even: V, odd: V, p: f32) -> (V, V) {
     // SAFETY: handed on.
@@ -182,7 +183,7 @@ pub(super) unsafe fn back<V: Vector, const N: usize, const M: usize>(p: [V; N]) 
     out
 }
 
-/// What a pair ±p gives to output `j`, but for the factor `|p|^j`.
+/// Returns the contribution of a pair ±p to output `j`, without the factor `|p|^j`.
 #[inline(always)]
 unsafe fn term<V: Vector>(plus: V, minus: V, j: usize) -> V {
     // SAFETY: handed on.

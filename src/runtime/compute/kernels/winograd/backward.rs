@@ -1,4 +1,4 @@
-//! Points to tiles of the output.
+//! The transform of points back to tiles of the output.
 
 use std::ops::Range;
 
@@ -17,15 +17,15 @@ pub(super) struct Backward<'a> {
     pub grid: &'a TileGrid,
     pub tiles: Range<usize>,
     pub points: Points,
-    /// A vector's worth for each vector of channels; empty for none.
+    /// A whole vector for each vector of channels; empty if there is no bias.
     pub bias: &'a [f32],
     pub residual: Option<InputPixels<'a>>,
     pub activation: Option<Activation>,
     pub view: TensorView,
     pub out: OutputPixels<'a>,
-    /// Of each tile, as [`Forward`](super::forward::Forward) left them.
+    /// The factor of each tile, from [`Forward`](super::forward::Forward).
     pub factors: *const f32,
-    /// What outputs of special tiles are put right by.
+    /// The input, with which outputs of special tiles are corrected.
     pub input: InputPixels<'a>,
     pub signs: Signs<'a>,
 }
@@ -179,7 +179,7 @@ impl Backward<'_> {
     }
 }
 
-/// Puts the outputs of a special tile right.
+/// Corrects the outputs of a special tile.
 #[inline(always)]
 unsafe fn put_right<V: Vector, const P: usize, const Q: usize>(
     repair: &Repair<'_>,

@@ -1,4 +1,4 @@
-//! Whether Winograd's algorithm wins, and with which tiles.
+//! The choice of Winograd's tiles, by a model of their cost.
 
 use crate::compute::buffers::TensorView;
 use crate::network::{Conv2d, Sides};
@@ -6,8 +6,8 @@ use crate::network::{Conv2d, Sides};
 use super::super::panels::TileShape;
 use super::axis::TileAxis;
 
-/// The sides of the tiles that are expected to be fastest; none where the algorithm
-/// cannot be used or multiplying directly is expected to be as fast.
+/// Returns the sides of the tiles that are expected to be fastest, or `None` if the algorithm
+/// cannot be used or is not expected to be faster than multiplying directly.
 pub(super) fn sides(
     conv: Conv2d,
     input: TensorView,
@@ -34,10 +34,11 @@ pub(super) fn sides(
     (cost < WORTH * job.direct()).then_some(sides)
 }
 
-/// The share of the direct algorithm's time below which the larger weights are worth it.
+/// The share of the direct algorithm's time below which the algorithm is used, since its
+/// weights are larger.
 const WORTH: f64 = 0.85;
 
-/// Batches that a choice is to serve well.
+/// The batch sizes that a choice considers.
 const BATCHES: [f64; 2] = [1.0, 8.0];
 
 /// Cycles, as counted on a Zen 5 core, of a vector through a forward or a backward
@@ -48,7 +49,7 @@ const BACK: f64 = 2.5;
 /// Floats of weights that stream from memory in a cycle.
 const STREAM: f64 = 2.5;
 
-/// What is to be computed; costs are in cycles for a sample, summed over [`BATCHES`].
+/// The cost model of a convolution, in cycles for a sample, summed over [`BATCHES`].
 struct CostModel {
     conv: Conv2d,
     input: TensorView,
@@ -61,7 +62,7 @@ impl CostModel {
         (self.input.channels * self.conv.channels) as f64
     }
 
-    /// Two products of a vector a cycle, or as fast as weights stream.
+    /// Returns the cost of matrix products: two vectors a cycle, or as weights stream.
     fn product(&self, rows: f64, matrices: f64) -> f64 {
         let each = BATCHES.map(|batch| {
             let compute = batch * rows * matrices * self.weights() / (2.0 * self.lanes);

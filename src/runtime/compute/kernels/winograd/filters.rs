@@ -1,10 +1,10 @@
-//! The weights of a Winograd convolution: every filter transformed, a matrix a point.
+//! The weights of a Winograd convolution: every filter transformed, a matrix for each point.
 
 use super::super::panels::Filters;
 use super::super::panels::Panels;
 use super::axis::{MAX_POINTS, TileAxis};
 
-/// Most taps of a filter's side.
+/// The most taps of a filter's side.
 const MAX_TAPS: usize = 7;
 
 /// Columns that are transformed together, one after the other in memory.
@@ -33,7 +33,7 @@ pub(super) fn pack(filters: Filters<'_>, sides: [TileAxis; 2], panels: Panels, p
     }
 }
 
-/// The taps of `count` filters from `column` on, for one input channel.
+/// Returns the taps of `count` filters from `column` on, for one input channel.
 fn gather(
     filters: Filters<'_>,
     column: usize,
@@ -50,7 +50,7 @@ fn gather(
     taps
 }
 
-/// Transforms lines, then columns; gives each point its values.
+/// Transforms lines, then columns, and calls `give` with each point and its values.
 fn spread(
     taps: &[FilterColumns],
     [rows, columns]: &[Vec<Vec<f64>>; 2],

@@ -1,4 +1,4 @@
-//! Tiles of the input to points.
+//! The transform of tiles of the input to points.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Forward<'a> {
     pub tiles: Range<usize>,
     pub input: InputPixels<'a>,
     pub points: Points,
-    /// A float a tile: 0, or what its points were divided by where it is special.
+    /// A float for each tile: the divisor of its points if it is special, else 0.
     pub factors: *mut f32,
     pub family: Family,
 }
@@ -50,7 +50,7 @@ impl Vectorised for Forward<'_> {
     }
 }
 
-/// What of a tile lies inside of the image.
+/// The part of a tile that lies inside the image.
 #[derive(Clone, Copy)]
 struct Inside {
     rows: [usize; 2],
@@ -99,7 +99,7 @@ impl Forward<'_> {
     }
 
     /// Transforms a tile whose points are not finite, or might overflow, without the values
-    /// that make them so; returns what the others were divided by.
+    /// that cause it. Returns the divisor of the others.
     #[inline(always)]
     unsafe fn again(&self, spot: Spot, to: *mut f32, tamed: &mut Vec<f32>) -> f32 {
         let special = Special::of(self.grid, self.input, spot);

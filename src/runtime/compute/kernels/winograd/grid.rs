@@ -1,4 +1,4 @@
-//! Where a Winograd convolution's tiles lie.
+//! The places of a Winograd convolution's tiles.
 
 use crate::compute::buffers::TensorView;
 
@@ -26,7 +26,7 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    /// The output pixel `(y, x)` of the tile, counted over all samples.
+    /// Returns the output pixel `(y, x)` of the tile, counted over all samples.
     #[inline(always)]
     pub(super) fn output(self, view: TensorView, y: usize, x: usize) -> usize {
         (self.sample * view.height + self.y + y) * view.width + self.x + x
@@ -48,12 +48,12 @@ impl TileGrid {
         }
     }
 
-    /// Tiles of one sample.
+    /// Returns the tiles of one sample.
     pub(super) fn tiles(&self) -> usize {
         self.tiles[0] * self.tiles[1]
     }
 
-    /// Points of one tile.
+    /// Returns the points of one tile.
     pub(super) fn points(&self) -> usize {
         self.sides[0].points * self.sides[1].points
     }
@@ -67,15 +67,15 @@ impl TileGrid {
         }
     }
 
-    /// Which of a tile's points along a side (0 for height, 1 for width) lie inside of
-    /// the image, for the tile whose first output is at `at`: from, and up to.
+    /// Returns which of a tile's points along a side (0 for height, 1 for width) lie inside
+    /// the image, as the first and the one behind the last; the tile's first output is at `at`.
     pub(super) fn inside(&self, side: usize, at: usize) -> [usize; 2] {
         let (padding, points) = (self.padding[side], self.sides[side].points);
         let end = (self.input[side] + padding).saturating_sub(at).min(points);
         [padding.saturating_sub(at).min(end), end]
     }
 
-    /// The grid of one tile that lies in an image of its own, without padding.
+    /// Returns the grid of one tile in an image of its own, without padding.
     pub(super) fn alone(self) -> TileGrid {
         TileGrid {
             padding: [0; 2],
@@ -85,8 +85,8 @@ impl TileGrid {
         }
     }
 
-    /// The input pixels of the tile at `spot` that the image has: the number of each
-    /// within the tile, and in the view, counted over all samples.
+    /// Iterates over the input pixels of the tile at `spot` inside the image: the number of
+    /// each within the tile, and in the view, counted over all samples.
     pub(super) fn pixels(
         &self,
         view: TensorView,
@@ -102,8 +102,8 @@ impl TileGrid {
         })
     }
 
-    /// The input pixel under the first point, counted over all samples; it may lie outside
-    /// of the image.
+    /// Returns the input pixel under the first point, counted over all samples; it may lie
+    /// outside of the image.
     pub(super) fn first_pixel(&self, view: TensorView, spot: Spot) -> isize {
         let y = spot.y as isize - self.padding[0] as isize;
         let x = spot.x as isize - self.padding[1] as isize;
@@ -111,7 +111,7 @@ impl TileGrid {
     }
 }
 
-/// Where points of tiles lie.
+/// The addresses of the points of tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Points {
     /// The first tile's first channel at the first point.

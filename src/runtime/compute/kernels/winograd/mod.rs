@@ -40,15 +40,16 @@ pub(in crate::compute) struct Winograd {
     panels: Panels,
 }
 
-/// Floats of points that a task works on: they stay in a core's cache between the
+/// The most floats of points of a task, so that they stay in a core's cache between the
 /// transforms and the product.
 const BLOCK_FLOATS: usize = 256 * 1024;
 
-/// Tiles of a block, whatever they take: enough that a panel is used while it is in cache.
+/// The least tiles of a block, so that a panel is used while it is in cache.
 const LEAST_TILES: usize = 24;
 
 impl Winograd {
-    /// Where the algorithm is expected to win; none where it cannot be used or does not.
+    /// Plans a convolution, or returns `None` if the algorithm cannot be used or is not
+    /// expected to be faster.
     pub(crate) fn new(
         conv: Conv2d,
         input: TensorView,
@@ -70,7 +71,7 @@ impl Winograd {
         })
     }
 
-    /// Floats of the transformed weights; their signs come behind them.
+    /// Returns the floats of the transformed weights; their signs follow them.
     fn transformed_floats(&self) -> usize {
         self.grid.points() * self.panels.floats()
     }
@@ -98,19 +99,19 @@ impl Winograd {
         samples * self.grid.tiles()
     }
 
-    /// Floats of one tile at one point, before and after the product.
+    /// Returns the floats of one tile at one point, before and after the product.
     fn depths(&self) -> [usize; 2] {
         [self.input.channels, self.panels.padded_columns()]
     }
 
-    /// Most tiles of a block.
+    /// Returns the most tiles of a block.
     fn most(&self) -> usize {
         let each = self.grid.points() * self.depths().iter().sum::<usize>();
         (BLOCK_FLOATS / each.max(1)).max(LEAST_TILES)
     }
 
-    /// Blocks of tiles that go through everything by themselves; none where threads do
-    /// better together.
+    /// Returns the blocks of tiles that go through all three stages by themselves, or `None` if
+    /// threads are faster together.
     fn blocks(&self, samples: usize, threads: usize) -> Option<Split> {
         let tiles = self.tiles(samples);
         let blocks = Split::at_most(tiles, self.most().min(tiles.div_ceil(threads)));
@@ -127,17 +128,17 @@ impl Winograd {
         }
     }
 
-    /// Tiles that a task transforms, and products that it multiplies, together.
+    /// Divides tiles into tasks for threads that work together.
     fn together(&self, samples: usize, threads: usize) -> Split {
         Split::new(self.tiles(samples), 1, threads)
     }
 
-    /// Panels of all points.
+    /// Divides the panels of all points into tasks.
     fn products(&self, threads: usize) -> Split {
         Split::new(self.grid.points() * self.panels.count(), 1, threads)
     }
 
-    /// Enough for up to `samples` on up to `threads`, alone and together.
+    /// Returns the scratch for up to `samples` on up to `threads`, alone and together.
     pub(crate) fn scratch(&self, samples: usize, threads: usize) -> Scratch {
         let tiles = self.tiles(samples);
         let alone = tiles.min(self.most());
@@ -182,7 +183,7 @@ impl Winograd {
     }
 }
 
-/// Tiles below which threads transform and multiply together.
+/// Returns the number of tiles below which threads transform and multiply together.
 fn few_tiles(threads: usize) -> usize {
     2 * threads * LEAST_TILES
 }
@@ -206,7 +207,7 @@ impl<'a> TileBlock<'a> {
         }
     }
 
-    /// Floats of all points, and of a factor a tile behind them.
+    /// Returns the floats of all points and of a factor for each tile behind them.
     fn floats(&self) -> usize {
         self.point_floats() + self.tiles.len().next_multiple_of(LINE)
     }
@@ -215,12 +216,12 @@ impl<'a> TileBlock<'a> {
         self.of.grid.points() * self.strides.iter().sum::<usize>()
     }
 
-    /// Where the factors begin, from that of tile `tile` on.
+    /// Returns the address of the factor of tile `tile`.
     fn factors(&self, scratch: *mut f32, tile: usize) -> *mut f32 {
         scratch.wrapping_add(self.point_floats() + tile - self.tiles.start)
     }
 
-    /// Points before (0) or after (1) the product, from tile `tile` on.
+    /// Returns the points before (0) or after (1) the product, from tile `tile` on.
     fn points(&self, scratch: *mut f32, side: usize, tile: usize) -> Points {
         let before = side * self.of.grid.points() * self.strides[0];
         let depth = self.of.depths()[side];

@@ -1,10 +1,10 @@
 //! Tiles with values that are not finite, or so large that a transform could overflow.
 //!
 //! The transforms mix all values of a tile, so that one infinity would make all of its
-//! outputs NaN. Such a tile is found out once, while it is transformed: the sum of its
-//! points' squares is not finite. It is then transformed anew without those values and
-//! scaled by a power of two, and the outputs that they reach are put right afterwards:
-//! a NaN makes them NaN, and infinities add up by the signs of their weights alone.
+//! outputs NaN. Such a tile is detected while it is transformed: the sum of its points' squares
+//! is not finite. It is then transformed again without those values, scaled by a power of two,
+//! and the outputs that depend on them are corrected afterwards: a NaN makes them NaN, and
+//! infinities are summed by the signs of their weights.
 
 use crate::compute::buffers::{TensorView, ValuePlace};
 
@@ -13,10 +13,10 @@ use super::super::panels::Filters;
 use super::axis::MAX_POINTS;
 use super::grid::{Spot, TileGrid};
 
-/// Outputs of one vector of channels of a tile, a line after the other.
+/// The outputs of one vector of channels of a tile, line by line.
 pub(super) type TileOutputs = [[f32; MAX_LANES]; MAX_POINTS * MAX_POINTS];
 
-/// Most floats of a vector.
+/// The most floats of a vector.
 pub(super) const MAX_LANES: usize = 16;
 
 /// Points of a tile whose largest value is smaller have a finite sum of squares, and so
@@ -29,7 +29,8 @@ const MOST: f32 = f32::from_bits(0x7e80_0000);
 /// The bits of a float without its sign order its absolute value; above this are NaNs.
 const INFINITY: u32 = 0x7f80_0000;
 
-/// What a tile's input pixels hold. Bit `y · columns + x` of a mask is pixel `(y, x)`.
+/// The input pixels of a tile with special values. Bit `y · columns + x` of a mask is pixel
+/// `(y, x)`.
 pub(super) struct Special {
     columns: usize,
     taps: [usize; 2],
@@ -40,7 +41,7 @@ pub(super) struct Special {
 }
 
 impl Special {
-    /// Looks through all channels of the tile at `spot`.
+    /// Examines all channels of the tile at `spot`.
     pub(super) fn of(grid: &TileGrid, input: InputPixels<'_>, spot: Spot) -> Self {
         let [rows, columns] = grid.sides;
         let mut special = Special {
@@ -75,8 +76,7 @@ impl Special {
         self.largest = self.largest.max(f32::from_bits(finite));
     }
 
-    /// A power of two that brings the tile's values to where nothing overflows when they
-    /// are divided by it.
+    /// Returns a power of two; divided by it, the tile's values cannot overflow.
     pub(super) fn factor(&self) -> f32 {
         match self.largest > LARGE {
             // The value without its fraction.
@@ -85,7 +85,7 @@ impl Special {
         }
     }
 
-    /// The pixels that output `(y, x)` is computed from.
+    /// Returns the pixels that output `(y, x)` is computed from.
     fn window(&self, y: usize, x: usize) -> u64 {
         let line = ((1u64 << self.taps[1]) - 1) << x;
         (y..y + self.taps[0]).fold(0, |mask, row| mask | line << (row * self.columns))
@@ -98,8 +98,8 @@ impl Special {
         all.all(|(y, x)| self.window(y, x) & self.nan != 0)
     }
 
-    /// The tile's finite values over [`Special::factor`], zeros for the others and around
-    /// the image: `rows · columns` pixels.
+    /// Writes the tile's finite values over [`Special::factor`], with zeros for the others and
+    /// around the image: `rows · columns` pixels.
     pub(super) fn tamed(
         &self,
         grid: &TileGrid,
@@ -120,7 +120,7 @@ impl Special {
     }
 }
 
-/// The view of [`Special::tamed`] values.
+/// Returns the view of [`Special::tamed`] values.
 pub(super) fn tamed_view(grid: &TileGrid, channels: usize) -> TensorView {
     let [height, width] = grid.sides.map(|side| side.points);
     TensorView {
@@ -133,18 +133,18 @@ pub(super) fn tamed_view(grid: &TileGrid, channels: usize) -> TensorView {
     }
 }
 
-/// One infinity of a tile.
+/// An infinity of a tile.
 struct Infinity {
     pixel: usize,
     channel: usize,
     negative: bool,
 }
 
-/// Puts a tile's outputs right.
+/// Corrects the outputs of a special tile.
 pub(super) struct Repair<'a> {
     special: Special,
     signs: Signs<'a>,
-    /// By pixels.
+    /// The tile's infinities, ordered by pixel.
     infinities: Vec<Infinity>,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// The outputs of a vector of `lanes` channels from `channel` on, `width` a line.
+    /// Corrects the outputs of a vector of `lanes` channels from `channel` on, `width` a line.
     pub(super) fn outputs(
         &self,
         outputs: &mut [[f32; MAX_LANES]],
@@ -198,7 +198,7 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// What the infinities in the window of output `(y, x)` add up to.
+    /// Returns the sum of the infinities in the window of output `(y, x)`.
     fn sum(&self, window: u64, y: usize, x: usize, channel: usize) -> InfinitySum {
         let mut sum = InfinitySum::default();
         for infinity in &self.infinities {
@@ -222,12 +222,12 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// Infinities added up for a word of outputs, a bit an output.
+/// A sum of infinities for a word of outputs, a bit for each output.
 #[derive(Clone, Copy, Default)]
 struct InfinitySum {
     up: u32,
     down: u32,
-    /// An infinity met a weight of zero.
+    /// Whether an infinity was multiplied with a weight of zero.
     zero: u32,
 }
 
@@ -242,7 +242,7 @@ impl InfinitySum {
         self.zero | (self.up & self.down)
     }
 
-    /// Adds to values whose first one is bit `first`.
+    /// Adds the sum to values, the first of which is bit `first`.
     fn add_to(self, values: &mut [f32], first: usize) {
         for (lane, value) in values.iter_mut().enumerate() {
             let is = |bits: u32| bits >> (first + lane) & 1 != 0;
@@ -256,11 +256,11 @@ impl InfinitySum {
     }
 }
 
-/// Outputs of a word of signs.
+/// The outputs of a word of signs.
 const WORD: usize = 32;
 
-/// The signs of the weights before they are transformed: of each input channel, tap and
-/// word of outputs which are positive and which are negative.
+/// The signs of the weights before the transform: for each input channel, tap and word of
+/// outputs, a word of the positive ones and a word of the negative ones.
 #[derive(Clone, Copy)]
 pub(super) struct Signs<'a> {
     pub words: &'a [u32],
@@ -269,7 +269,7 @@ pub(super) struct Signs<'a> {
 }
 
 impl Signs<'_> {
-    /// Words for so many inputs, taps and outputs.
+    /// Returns the number of words for so many inputs, taps and outputs.
     pub(super) fn count(inputs: usize, taps: usize, outputs: usize) -> usize {
         inputs * taps * outputs.div_ceil(WORD) * 2
     }
@@ -297,7 +297,7 @@ impl Signs<'_> {
     }
 }
 
-/// The first word of an input's tap for a word of outputs.
+/// Returns the first word of an input's tap for a word of outputs.
 fn first(outputs: usize, taps: usize, [input, tap, word]: [usize; 3]) -> usize {
     ((input * taps + tap) * outputs.div_ceil(WORD) + word) * 2
 }
