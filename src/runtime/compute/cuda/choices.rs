@@ -1,4 +1,5 @@
-//! Which way each convolution is computed: tried once per shape, kept for the GPU.
+//! The choice of a method for each convolution: measured once for each shape, and kept for the
+//! GPU.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,7 +17,8 @@ use crate::network::{Activation, Conv2d};
 use super::dense::{Dense, DenseMethod};
 use super::work::{Queue, QueuedWork};
 
-/// What a choice depends on. Buffers differ between lanes, their layout does not.
+/// The properties that a choice depends on. Buffers differ between lanes, their layout does
+/// not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct DenseShape {
     conv: Conv2d,
@@ -31,16 +33,17 @@ struct DenseShape {
     workspace: usize,
 }
 
-/// What was chosen so far, by all lanes of one GPU.
+/// The choices so far, of all lanes of one GPU.
 #[derive(Default)]
 pub(super) struct Choices {
     known: Mutex<HashMap<DenseShape, DenseMethod>>,
 }
 
-/// Runs of each way that are timed, after one that is not.
+/// Timed runs of each method, after one that is not timed.
 const RUNS: usize = 3;
 
-/// Rows of a batch stand for those of their kind: the next power of four, or the lane's.
+/// Returns the number of rows that a batch is measured at: the next power of four, or the
+/// lane's.
 pub(super) fn kind_of(rows: usize, lane: usize) -> usize {
     let powers = std::iter::successors(Some(1), |r| Some(r * 4));
     powers
@@ -50,11 +53,11 @@ pub(super) fn kind_of(rows: usize, lane: usize) -> usize {
 }
 
 impl Choices {
-    /// The way for `dense`, whose rows are those of a kind; tried on the lane's own
-    /// buffers where it is not known yet. What is in them is lost.
+    /// Returns the method for `dense`, whose rows are those of [`kind_of`]. If it is not known
+    /// yet, methods are timed on the lane's own buffers, whose values are overwritten.
     ///
     /// # Errors
-    /// No way works, or the GPU is lost.
+    /// No method works, or the GPU is lost.
     pub(super) fn way(&self, dense: &Dense<'_>) -> Result<DenseMethod, ComputeError> {
         let shape = shape(dense);
         if let Some(way) = lock(&self.known).get(&shape) {
@@ -105,7 +108,7 @@ fn fastest(dense: &Dense<'_>) -> Result<DenseMethod, ComputeError> {
         .ok_or_else(|| why.unwrap_or_else(none))
 }
 
-/// Milliseconds of one run on the GPU.
+/// Returns the milliseconds of one run on the GPU.
 fn time(queue: &Queue, works: &[QueuedWork]) -> Result<f32, ComputeError> {
     let mark = || {
         let flags = Some(CUevent_flags::CU_EVENT_DEFAULT);

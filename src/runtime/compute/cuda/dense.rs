@@ -1,4 +1,4 @@
-//! Dense convolutions and fully connected layers: the ways to compute one, as works.
+//! Dense convolutions and fully connected layers: the methods to compute one, as queued work.
 
 use crate::compute::buffers::TensorView;
 use crate::compute::error::ComputeError;
@@ -14,7 +14,7 @@ use super::params::{GatherParams, Params, PointwiseParams};
 use super::steps::convolved;
 use super::work::{LaneMemory, Queue, QueuedWork, int};
 
-/// A way to compute a dense convolution.
+/// A method to compute a dense convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DenseMethod {
     /// One matrix product: kernels of 1×1. The number is the algorithm's rank among those
@@ -27,7 +27,8 @@ pub(super) enum DenseMethod {
     Gathered(usize),
 }
 
-/// What is gathered at once: whole rows of the batch, or lines of one row's image.
+/// The windows that are gathered at once: of whole rows of the batch, or of lines of one row's
+/// image.
 #[derive(Clone, Copy)]
 struct WindowPiece {
     first: usize,
@@ -50,7 +51,7 @@ pub(super) struct Dense<'a> {
 }
 
 impl Dense<'_> {
-    /// Every way that may work, likely ones first.
+    /// Returns the methods that may work, likely ones first.
     pub(super) fn ways(&self) -> Vec<DenseMethod> {
         let mut ways: Vec<DenseMethod> = Vec::new();
         if self.is_product() {
@@ -73,7 +74,7 @@ impl Dense<'_> {
         ways
     }
 
-    /// The works of one way.
+    /// Returns the work of one method.
     ///
     /// # Errors
     /// It is not possible for these operands.
@@ -110,7 +111,7 @@ impl Dense<'_> {
         self.rows * self.step.output.pixels()
     }
 
-    /// The product of `pixels` matrix rows from `from` with the filters, its ends applied
+    /// Returns the product of `pixels` matrix rows from `from` with the filters, its ends applied
     /// as far as the library does that, for the output's pixels from `first` on.
     fn matrices(&self, from: u64, from_pitch: usize, first: usize, pixels: usize) -> Product {
         let step = self.step;
@@ -158,13 +159,13 @@ impl Dense<'_> {
         Ok(works)
     }
 
-    /// ReLU6, which the matrix library does not know, over the output in place.
+    /// Returns a pass of ReLU6, which the matrix library lacks, over the output in place.
     fn clipped(&self) -> Option<QueuedWork> {
         (self.step.activation == Some(Activation::Relu6))
             .then(|| self.tail(StepArrays::default(), None))
     }
 
-    /// A pass over the output in place.
+    /// Returns a pass over the output in place.
     fn tail(&self, arrays: StepArrays, residual: Option<&TensorView>) -> QueuedWork {
         let output = &self.step.output;
         let params = PointwiseParams {
@@ -241,7 +242,7 @@ impl Dense<'_> {
         Ok(works)
     }
 
-    /// Pieces whose windows fit the workspace, where those of an output line take `line`
+    /// Returns pieces whose windows fit the workspace, if those of an output line take `line`
     /// bytes.
     fn pieces(&self, line: usize) -> Result<Vec<WindowPiece>, ComputeError> {
         let height = self.step.output.height;

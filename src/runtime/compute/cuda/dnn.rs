@@ -58,11 +58,11 @@ pub(super) struct Operands {
     pub input: (u64, TensorView),
     pub output: (u64, TensorView),
     pub filters: u64,
-    /// Applied with the convolution; none: only the convolution.
+    /// Operations applied with the convolution, or `None` for the convolution alone.
     pub ends: Option<FusedEnds>,
 }
 
-/// What follows the convolution in the same call.
+/// The operations that follow the convolution in the same call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FusedEnds {
     /// In the operands' precision.
@@ -215,8 +215,8 @@ const fn kind(precision: Precision) -> sys::cudnnDataType_t {
     }
 }
 
-/// Numbers of pixels and strides fit the library's type: shapes are checked when a network
-/// is built.
+/// Returns a number in the library's type. Pixels and strides fit, since shapes are checked
+/// when a network is built.
 fn number(value: usize) -> c_int {
     c_int::try_from(value).unwrap_or(c_int::MAX)
 }

@@ -36,7 +36,7 @@ impl Drop for Blas {
     }
 }
 
-/// Where the operands lie and how large they are; pitches in values.
+/// The operands of a product: addresses, sizes, and pitches in values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product {
     pub precision: Precision,
@@ -75,7 +75,7 @@ struct Task {
 unsafe impl Send for Task {}
 
 impl Gemm {
-    /// The product by the algorithms that the library expects to be fastest, best first,
+    /// Returns the product by the algorithms that the library expects to be fastest, best first:
     /// at most `most`, none of which takes more than `workspace` bytes.
     pub(super) fn candidates(
         blas: &Blas,
@@ -256,7 +256,7 @@ fn epilogue(p: &Product) -> sys::cublasLtEpilogue_t {
     }
 }
 
-/// What the library may assume: how much workspace there is, how operands are aligned.
+/// The library's assumptions: the bytes of workspace, and the alignment of operands.
 struct Preference(sys::cublasLtMatmulPreference_t);
 
 impl Preference {
@@ -307,7 +307,7 @@ impl Drop for Preference {
     }
 }
 
-/// The largest power of two, up to 256, that divides an address.
+/// Returns the largest power of two, up to 256, that divides an address.
 fn alignment(address: u64) -> u32 {
     1 << address.trailing_zeros().min(8)
 }

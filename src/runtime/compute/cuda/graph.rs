@@ -1,4 +1,4 @@
-//! Batches as graphs of the driver, where they pay: one call instead of hundreds.
+//! Batches as graphs of the driver, where that is faster: one call instead of hundreds.
 //!
 //! A batch of a new number of rows is queued step by step the first time, and its time on
 //! the host is compared with that on the GPU. If the host held it up, the second time is
@@ -17,12 +17,12 @@ use crate::device::cuda::gpu_error;
 
 use super::work::{Queue, QueuedWork};
 
-/// How a batch is queued.
+/// The state of a batch: how it is queued next.
 pub(super) enum Replay {
     /// It was not queued yet.
     Unknown,
     Tried(QueueTrial),
-    /// Step by step: a graph brings nothing, or cannot be had.
+    /// Step by step, since a graph is not faster or cannot be captured.
     Steps,
     Graph(Captured),
 }
@@ -62,7 +62,7 @@ impl Replay {
     }
 }
 
-/// The works as a graph; none where one of them cannot be captured.
+/// Captures the work as a graph, or returns `None` if some of it cannot be captured.
 fn capture(queue: &Queue, works: &[QueuedWork]) -> Option<Captured> {
     // Other threads may call the driver meanwhile without spoiling the capture.
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -73,7 +73,7 @@ fn capture(queue: &Queue, works: &[QueuedWork]) -> Option<Captured> {
     ended.ok().flatten().map(Captured)
 }
 
-/// How long a batch took to queue, and to run.
+/// The time that a batch took to queue, and to run.
 pub(super) struct QueueTrial {
     start: CudaEvent,
     end: CudaEvent,
@@ -95,12 +95,12 @@ impl QueueTrial {
         })
     }
 
-    /// Whether queuing was a large part of it. Ask once it is done.
+    /// Whether queuing took a large part of the time. Called once the batch is done.
     pub(super) fn waits_for_the_host(&self) -> Result<bool, ComputeError> {
         let ran = self.start.elapsed_ms(&self.end).map_err(gpu_error)?;
         Ok(self.queued.as_secs_f32() * 1e3 > SHARE * ran)
     }
 }
 
-/// Share of a batch's time in queuing from which on a graph pays.
+/// The share of queuing in a batch's time from which a graph is faster.
 const SHARE: f32 = 0.3;

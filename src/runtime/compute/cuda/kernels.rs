@@ -1,4 +1,4 @@
-//! Our own kernels: loaded from PTX once a GPU, found by name.
+//! Our own kernels: loaded from PTX once for each GPU, and found by name.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
 /// Threads of a block, of every kernel.
 const BLOCK: u32 = 256;
 
-/// Blocks of a grid at most, for each multiprocessor: kernels go over their work in
-/// strides, and more blocks than run at once bring nothing.
+/// The most blocks of a grid for each multiprocessor. Kernels go over their work in strides,
+/// so more blocks than run at once gain nothing.
 const BLOCKS: u32 = 16;
 
-/// One kernel for all precisions.
+/// The name of a kernel, of all precisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum KernelName {
     Place,
@@ -68,7 +68,7 @@ const fn suffix(precision: Precision) -> &'static str {
     }
 }
 
-/// Every kernel, loaded.
+/// All kernels, loaded.
 pub(super) struct Kernels {
     functions: HashMap<(KernelName, &'static str), CudaFunction>,
     most_blocks: u32,
@@ -94,7 +94,7 @@ impl Kernels {
         })
     }
 
-    /// A launch of `name` for `threads` threads' worth of work.
+    /// Returns a launch of `name` with work for `threads` threads.
     pub(super) fn launch(
         &self,
         name: KernelName,
@@ -125,7 +125,7 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// Queues it; the context is the thread's own already.
+    /// Queues the launch; the thread is bound to the context already.
     pub(super) fn queue(&self, stream: &CudaStream) -> Result<(), ComputeError> {
         // SAFETY: the kernel takes one structure of this kind (`params.h`), whose addresses
         // are of memory that lives until the stream is done with them.

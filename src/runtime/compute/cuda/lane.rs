@@ -18,7 +18,7 @@ use super::params::{PLACED, Params, PlaceParams};
 use super::steps;
 use super::work::{LaneMemory, Queue, QueuedWork, int};
 
-/// What all networks on one GPU share.
+/// The kernels, handles and choices that all networks on one GPU share.
 pub(super) struct Library {
     pub kernels: Kernels,
     pub blas: Arc<Blas>,
@@ -45,13 +45,13 @@ impl Library {
 }
 
 impl CudaNetwork {
-    /// The weights' memory.
+    /// Returns the memory of the weights.
     pub(super) fn weights(&self) -> DeviceSlice {
         DeviceSlice::whole(Arc::clone(&self.weights))
     }
 }
 
-/// See the module's text.
+/// A lane of one network on one GPU.
 pub(super) struct CudaLane {
     // In this order: graphs and handles go before the stream, the stream before memory.
     batches: Vec<ReadyBatch>,
@@ -71,12 +71,12 @@ struct ReadyBatch {
     replay: Replay,
 }
 
-/// Numbers of rows that are kept ready; the one used longest ago goes.
+/// The most batches that are kept ready; the one used longest ago is dropped.
 const KEPT: usize = 48;
 
 impl CudaLane {
-    /// Memory and a stream for batches of up to `rows`; the ways of its convolutions are
-    /// chosen now.
+    /// Creates a lane for batches of up to `rows`, and chooses the methods of its
+    /// convolutions.
     pub(super) fn new(network: Arc<CudaNetwork>, rows: usize) -> Result<Self, ComputeError> {
         let gpu = &network.gpu;
         let layout = LaneLayout::new(&network.plan, rows);
@@ -108,7 +108,8 @@ impl CudaLane {
         Ok(made)
     }
 
-    /// Chooses for every kind of batch, so that nothing is tried while serving.
+    /// Chooses methods for every number of rows that is measured, so that nothing is measured
+    /// while serving.
     fn choose(&mut self) -> Result<(), ComputeError> {
         let mut rows = 1;
         loop {
@@ -121,7 +122,7 @@ impl CudaLane {
         }
     }
 
-    /// Everything that a batch of `rows` rows is queued as.
+    /// Returns the work of a batch of `rows` rows.
     fn works(&self, rows: usize) -> Result<Vec<QueuedWork>, ComputeError> {
         let (network, memory) = (&self.network, &self.memory);
         let kernels = &network.library.kernels;
@@ -151,7 +152,7 @@ impl CudaLane {
         Ok(works)
     }
 
-    /// The batch of `rows` rows, ready; last in the list from now on.
+    /// Returns the batch of `rows` rows, ready, and moves it to the end of the list.
     fn ready(&mut self, rows: usize) -> Result<&mut ReadyBatch, ComputeError> {
         let known = self.batches.iter().position(|b| b.rows == rows);
         let batch = match known {
@@ -170,7 +171,8 @@ impl CudaLane {
         self.batches.last_mut().ok_or_else(none)
     }
 
-    /// Writes where the samples lie, behind whatever reads the table still.
+    /// Queues the writing of the samples' addresses to the table, behind the work that reads
+    /// it.
     fn place(&self, rows: usize, samples: &[DeviceSlice]) -> Result<(), ComputeError> {
         let bytes = self.network.plan.inputs * size_of::<f32>();
         let each = samples.iter().flat_map(|slice| {

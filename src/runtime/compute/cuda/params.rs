@@ -1,9 +1,9 @@
-//! What each kernel is handed: the structures of `kernels/params.h`, field by field.
+//! The parameters of the kernels: the structures of `kernels/params.h`, field by field.
 //! Pointers are addresses on the device; views have a pitch, in values, from pixel to pixel.
 
 use std::ffi::c_void;
 
-/// What happens to a value before it is written.
+/// Scale, bias, sum and activation of a value before it is written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TailParams {
@@ -21,7 +21,7 @@ pub(super) struct TailParams {
 /// Rows whose addresses one launch carries.
 pub(super) const PLACED: usize = 256;
 
-/// Addresses of samples, on their way to a lane's table.
+/// Addresses of samples for a lane's table.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlaceParams {
@@ -174,7 +174,7 @@ pub(super) enum Params {
 }
 
 impl Params {
-    /// Where the structure lies, for the driver, which copies it at a launch.
+    /// Returns the address of the structure for the driver, which copies it at a launch.
     pub(super) fn pointer(&self) -> *mut c_void {
         let first = match self {
             Params::Place(p) => (&raw const **p).cast::<c_void>(),

@@ -1,4 +1,4 @@
-//! A network on a GPU: its plan, its weights there, and what its lanes share.
+//! Lowers networks for a GPU and copies their weights there.
 
 use std::sync::Arc;
 
@@ -38,9 +38,9 @@ pub fn lower(
 /// Floats of page-locked memory that weights go through.
 const STAGED: usize = 4 << 20;
 
-/// Copies and waits: no stream may read weights before they are there. The copy has a
-/// stream of its own, since waiting for the whole GPU would wait for everybody, and is not
-/// allowed while another lane is captured.
+/// Copies bytes to the GPU and waits, since no stream may read weights before they are there.
+/// The copy has a stream of its own, since waiting for the whole GPU would wait for all its
+/// streams, and is not allowed while another lane is captured.
 fn upload(gpu: &CudaGpu, to: &Arc<dyn DeviceMemory>, bytes: &[u8]) -> Result<(), ComputeError> {
     let stream = gpu.stream()?;
     let mut block = gpu.pinned(STAGED.min(bytes.len().div_ceil(FLOAT)))?;

@@ -11,7 +11,7 @@ use super::params::{
 };
 use super::work::{LaneMemory, int};
 
-/// The launch of a step for `rows` rows; none for dense convolutions.
+/// Returns the launch of a step for `rows` rows, or `None` for dense convolutions.
 pub(super) fn launch(
     kernels: &Kernels,
     memory: &LaneMemory,
@@ -38,7 +38,7 @@ struct StepLaunch<'a> {
 }
 
 impl StepLaunch<'_> {
-    /// Threads that have work: most take 16 bytes of the output.
+    /// Returns the number of threads that have work; most take 16 bytes of the output.
     fn threads(&self, name: KernelName, values: usize) -> u64 {
         let packs = values.div_ceil(16 / self.memory.precision.bytes());
         let threads = match name {
@@ -186,7 +186,7 @@ impl StepLaunch<'_> {
     }
 }
 
-/// A step's tail alone, over `pixels` pixels of all rows.
+/// Returns the parameters of a step's tail alone, over `pixels` pixels of all rows.
 pub(super) fn pointwise(
     memory: &LaneMemory,
     step: &GpuStep,
@@ -204,7 +204,7 @@ pub(super) fn pointwise(
     }
 }
 
-/// The window of a convolution.
+/// Returns the window of a convolution.
 pub(super) fn convolved(
     rows: usize,
     conv: Conv2d,
@@ -221,7 +221,7 @@ pub(super) fn convolved(
     window
 }
 
-/// A window's images; what slides over them is still to be set.
+/// Returns a window with its images set; kernel, stride and padding are still to be set.
 fn window(rows: usize, input: &TensorView, output: &TensorView) -> WindowParams {
     WindowParams {
         rows: int(rows),

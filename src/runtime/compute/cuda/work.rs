@@ -1,4 +1,5 @@
-//! What a batch is queued as: launches, products, convolutions, in order.
+//! The work that a batch is queued as: launches, products and convolutions, in order; and the
+//! memory that it uses.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::gemm::{Blas, Gemm};
 use super::kernels::Launch;
 use super::params::TailParams;
 
-/// One thing that is queued, ready to be queued again and again.
+/// One piece of work, ready to be queued again and again.
 pub(super) enum QueuedWork {
     Kernel(Launch),
     Product(Gemm),
@@ -24,7 +25,7 @@ pub(super) enum QueuedWork {
     Convolution(DnnConvolution),
 }
 
-/// What queuing needs: a lane's own, but for the matrix library.
+/// The handles that queuing needs: a lane's own, but for the matrix library.
 pub(super) struct Queue {
     pub stream: Arc<CudaStream>,
     pub blas: Arc<Blas>,
@@ -54,7 +55,7 @@ pub(super) struct LaneMemory {
 }
 
 impl LaneMemory {
-    /// Address of a view's first value.
+    /// Returns the address of a view's first value.
     pub(super) fn address(&self, view: &TensorView) -> u64 {
         let range = match view.place {
             ValuePlace::Slot(slot) => &self.layout.slots[slot],
@@ -63,12 +64,12 @@ impl LaneMemory {
         self.lane.address() + (range.start + view.first * self.precision.bytes()) as u64
     }
 
-    /// Address of one of the network's arrays; 0 where there is none.
+    /// Returns the address of one of the network's arrays, or 0 if there is none.
     pub(super) fn array(&self, offset: Option<usize>) -> u64 {
         offset.map_or(0, |offset| self.weights.address() + offset as u64)
     }
 
-    /// What happens to a step's values before they are written.
+    /// Returns the scale, bias, sum and activation of a step's values.
     pub(super) fn tail(
         &self,
         arrays: &StepArrays,
@@ -88,14 +89,14 @@ impl LaneMemory {
         }
     }
 
-    /// A part of the lane's memory.
+    /// Returns a part of the lane's memory.
     pub(super) fn part(&self, range: &std::ops::Range<usize>) -> DeviceSlice {
         self.lane.part(range.start, range.len())
     }
 }
 
-/// Sizes fit the kernels' type: shapes are checked when a network is built, and a lane's
-/// rows when it is.
+/// Returns a size in the kernels' type. Sizes fit, since shapes are checked when a network is
+/// built, and a lane's rows when it is.
 pub(super) fn int(value: usize) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
 }

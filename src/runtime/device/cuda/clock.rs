@@ -1,9 +1,8 @@
 //! The GPU's time on the host's clock.
 //!
-//! The driver tells how long after another event an event happened, as float32
-//! milliseconds: after an hour that is good to a quarter of a millisecond. So there is a
-//! fresh base every second, on a stream that is always idle, and each event remembers the
-//! base that it was recorded after.
+//! The driver reports the time from one event to another as float32 milliseconds, which is
+//! accurate to a quarter of a millisecond after an hour. So a new base event is recorded every
+//! second, on a stream that is always idle, and each event refers to the base before it.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,14 +23,14 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// When `event`, recorded after this one, happened.
+    /// Returns the time at which `event`, recorded after this one, happened.
     pub(super) fn time_of(&self, event: &CudaEvent) -> Result<Instant, DriverError> {
         let after = self.event.elapsed_ms(event)?.max(0.0);
         Ok(self.at + Duration::from_secs_f64(f64::from(after) / 1e3))
     }
 }
 
-/// See the module's text.
+/// The clock of a GPU: base events with their times on the host.
 #[derive(Debug)]
 pub(super) struct GpuClock {
     stream: Arc<CudaStream>,
@@ -39,13 +38,13 @@ pub(super) struct GpuClock {
 }
 
 impl GpuClock {
-    /// On `stream`, which nobody else uses.
+    /// Creates a clock on `stream`, which has no other use.
     pub(super) fn new(stream: Arc<CudaStream>) -> Result<Self, DriverError> {
         let base = Mutex::new(Arc::new(mark(&stream)?));
         Ok(GpuClock { stream, base })
     }
 
-    /// The base for an event that is recorded next.
+    /// Returns the base for the event that is recorded next.
     pub(super) fn base(&self) -> Result<Arc<Base>, DriverError> {
         let mut base = lock(&self.base);
         if base.at.elapsed() > FRESH {

@@ -1,4 +1,4 @@
-//! What the driver says of its GPUs.
+//! Queries of the driver about its GPUs.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::error::{EXPECTED, gpu_error};
 /// The oldest compute capability that own kernels are built for (Ampere).
 const CAPABILITY: (u32, u32) = (8, 0);
 
-/// Share of the free memory that serving may book: libraries take some of their own when
-/// they are first used, and other processes may come.
+/// Share of the free memory that serving may book. Libraries take memory when they are first
+/// used, and other processes may start.
 const SHARE: f64 = 0.92;
 
 pub(super) fn count() -> Result<usize, GpuError> {
@@ -88,7 +88,8 @@ pub(super) fn describe(index: usize, context: &Arc<CudaContext>) -> Result<GpuIn
     })
 }
 
-/// Where it sits on the bus, as the management library names it.
+/// Returns the GPU's place on the bus, as the management library names it, or `None` if the
+/// driver does not report it.
 pub(super) fn bus_id(context: &Arc<CudaContext>) -> Option<String> {
     let mut text = [0 as std::ffi::c_char; 32];
     // SAFETY: it writes at most the length given, with an end.

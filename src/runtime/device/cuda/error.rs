@@ -1,14 +1,14 @@
-//! The driver's errors as ours.
+//! Errors of the driver as [`GpuError`]s.
 
 use candle_core::cuda_backend::cudarc::driver::DriverError;
 use candle_core::cuda_backend::cudarc::driver::sys::{CUDA_VERSION, CUresult};
 
 use crate::device::gpu::GpuError;
 
-/// The CUDA version that this is built against: an older driver refuses its kernels.
+/// The version of CUDA that this build needs: an older driver refuses its kernels.
 pub(super) const EXPECTED: (u32, u32) = (CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
 
-/// What the driver's code means to whoever uses the GPU.
+/// Returns the error for a code of the driver.
 pub(crate) fn gpu_error(error: DriverError) -> GpuError {
     let text = describe(error);
     match error.0 {
@@ -27,8 +27,8 @@ pub(crate) fn gpu_error(error: DriverError) -> GpuError {
     }
 }
 
-/// Whether every later call will fail too: the context, or the device, is broken (the
-/// driver interface's documentation of `CUresult` says so of each).
+/// Whether every later call will fail too, since the context or the device is broken, by the
+/// documentation of `CUresult`.
 fn is_sticky(code: CUresult) -> bool {
     use CUresult as C;
     matches!(

@@ -34,11 +34,11 @@ pub struct CudaGpu {
     shared: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
-/// A GPU stays open: what was chosen and loaded for it is kept, and a primary context that
-/// is given back while other threads still name it as theirs breaks them.
+/// The open GPUs. They stay open, so that choices and kernels are kept; and a primary context
+/// that is released while other threads are bound to it breaks these.
 static OPEN: Mutex<Vec<(usize, Arc<CudaGpu>)>> = Mutex::new(Vec::new());
 
-/// All GPUs, and what is wrong with those that cannot be used.
+/// Returns the GPUs of the driver, and the reasons why some cannot be used.
 ///
 /// # Errors
 /// There is no driver, or it is too old.
@@ -61,18 +61,18 @@ fn look_at(index: usize) -> Result<GpuInfo, GpuError> {
     Ok(gpu.info().clone())
 }
 
-/// Opens GPU number `index`; the same one every time, unless it was lost since.
+/// Opens GPU number `index`. The same one is returned every time, unless it was lost.
 ///
 /// # Errors
-/// It is not there or cannot be used.
+/// The GPU is not there or cannot be used.
 pub fn open(index: usize) -> Result<Arc<dyn Gpu>, GpuError> {
     Ok(opened(index)?)
 }
 
-/// The same, as what it is.
+/// Opens GPU number `index` as [`open`] does, and returns its own type.
 ///
 /// # Errors
-/// As [`open`].
+/// As for [`open`].
 pub fn opened(index: usize) -> Result<Arc<CudaGpu>, GpuError> {
     let mut open = lock(&OPEN);
     if let Some(at) = open.iter().position(|(number, _)| *number == index) {
@@ -87,9 +87,9 @@ pub fn opened(index: usize) -> Result<Arc<CudaGpu>, GpuError> {
     Ok(gpu)
 }
 
-/// Destroys what is left of a context in which nothing works any more, unless somebody
-/// still holds something of it: handles of a context that is gone must not be used, not
-/// even to be given back. The GPU cannot be opened then until they are.
+/// Destroys a broken context, unless handles of it are left: these must not be used after the
+/// context is gone, not even to be released. The GPU can be opened again once they are
+/// dropped.
 fn close(lost: Arc<CudaGpu>) {
     let context = Arc::clone(&lost.context);
     drop(lost);
@@ -117,19 +117,19 @@ impl CudaGpu {
         })
     }
 
-    /// Whether its context takes work. The bindings tell an error of the past once, so it
-    /// is asked again.
+    /// Whether the context takes work. The bindings report an earlier error once, so the
+    /// context is asked twice.
     fn works(&self) -> bool {
         let asked = || self.context.mem_get_info();
         asked().or_else(|_| asked()).is_ok()
     }
 
-    /// The driver's context.
+    /// Returns the driver's context.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
 
-    /// A stream, as what it is.
+    /// Creates a stream, and returns its own type.
     ///
     /// # Errors
     /// The driver refuses.
@@ -138,10 +138,10 @@ impl CudaGpu {
         Ok(Arc::new(GpuStream::new(stream, Arc::clone(&self.clock))))
     }
 
-    /// What there is one of for this GPU, made by `make` when it is first asked for.
+    /// Returns the only `T` of this GPU, made by `make` at the first call.
     ///
     /// # Errors
-    /// What `make` says.
+    /// Those of `make`.
     pub fn shared<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E>
     where
         T: Send + Sync + 'static,
@@ -158,8 +158,8 @@ impl CudaGpu {
     }
 }
 
-/// Streams for memory and for the clock are made before any traffic: making the first one
-/// of a context waits for all of it.
+/// Creates the memory pool and the clock. Their streams are created before any work is queued,
+/// since creating the first one of a context waits for all work.
 fn insides(context: &Arc<CudaContext>) -> Result<(MemoryPool, GpuClock), DriverError> {
     // SAFETY: nothing relies on the tracking: memory is never the bindings' own, and every
     // order between streams is made by events.

@@ -1,4 +1,4 @@
-//! Memory of a GPU, from the driver's pool, and page-locked memory of the host.
+//! Memory of GPUs, from the driver's pool, and page-locked memory of the host.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ unsafe impl Send for DriverPool {}
 unsafe impl Sync for DriverPool {}
 
 impl MemoryPool {
-    /// Keeps freed memory mapped (by default it goes back at every synchronisation), and
-    /// never lets one stream wait for another to reuse a block.
+    /// Sets the pool to keep freed memory mapped, which by default is released at every
+    /// synchronisation, and never to let one stream wait for another to reuse a block.
     pub(super) fn new(
         context: Arc<CudaContext>,
         stream: Arc<CudaStream>,
@@ -49,7 +49,7 @@ impl MemoryPool {
         })
     }
 
-    /// Memory that every stream may use: it is there when this returns.
+    /// Allocates memory that every stream may use as soon as this returns.
     pub(super) fn allocate(
         self: &Arc<Self>,
         bytes: usize,
@@ -72,7 +72,7 @@ impl MemoryPool {
         Ok(memory)
     }
 
-    /// What the driver says of the pool and of the device, once what was freed is free.
+    /// Returns the use of the pool and of the device, after all frees are done.
     pub(super) fn usage(&self) -> Result<Usage, GpuError> {
         self.stream.synchronize().map_err(gpu_error)?;
         let (free, total) = self.context.mem_get_info().map_err(gpu_error)?;
@@ -130,7 +130,7 @@ impl Drop for PoolAllocation {
     }
 }
 
-/// Page-locked memory, zeroed, for every GPU.
+/// Allocates zeros in page-locked memory, for every GPU.
 ///
 /// # Errors
 /// The driver cannot lock so much.

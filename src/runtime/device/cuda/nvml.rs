@@ -1,8 +1,8 @@
-//! How a GPU is doing, by the management library (NVML).
+//! The gauges of GPUs, by the management library (NVML).
 //!
-//! The library is opened when it is first asked for; where it is missing, or does not know
-//! the GPU, nothing is known. It finds a GPU by its place on the bus: it numbers them
-//! otherwise than the driver does, and knows nothing of `CUDA_VISIBLE_DEVICES`.
+//! The library is opened at the first use. If it is missing, or does not know a GPU, the GPU's
+//! gauges are unknown. It finds a GPU by its place on the bus, since it numbers GPUs in another
+//! order than the driver, and ignores `CUDA_VISIBLE_DEVICES`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,13 +15,13 @@ use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use crate::device::gpu::{Gauges, Sampler, others_bytes};
 use crate::lock::lock;
 
-/// One a GPU that anybody asked for: a GPU opened again is asked by the same thread.
+/// The samplers of all GPUs so far, so that a GPU that is opened again keeps its thread.
 static SAMPLERS: Mutex<Option<HashMap<String, Arc<Sampler>>>> = Mutex::new(None);
 
 static LIBRARY: OnceLock<Option<Nvml>> = OnceLock::new();
 
-/// How the GPU at `bus_id` (`0000:3b:00.0`) is doing: read in a thread of its own, at most
-/// once a second.
+/// Returns the gauges of the GPU at `bus_id` (`0000:3b:00.0`), read in a thread of its own at
+/// most once a second.
 pub(super) fn gauges(bus_id: &str) -> Gauges {
     sampler(bus_id).latest()
 }
@@ -37,7 +37,7 @@ fn sampler(bus_id: &str) -> Arc<Sampler> {
     Arc::clone(sampler)
 }
 
-/// None where there is no library, or it does not know the GPU.
+/// Reads the gauges, or returns `None` if there is no library or it does not know the GPU.
 fn read(bus_id: &str) -> Option<Gauges> {
     let library = LIBRARY.get_or_init(|| Nvml::init().ok()).as_ref()?;
     let gpu = library.device_by_pci_bus_id(bus_id).ok()?;
@@ -51,7 +51,7 @@ fn read(bus_id: &str) -> Option<Gauges> {
     })
 }
 
-/// Memory of other processes, those that draw among them.
+/// Returns the memory of other processes, including those that use graphics.
 fn others(gpu: &nvml_wrapper::Device<'_>) -> Option<u64> {
     let mut processes = gpu.running_compute_processes().ok()?;
     processes.extend(gpu.running_graphics_processes().unwrap_or_default());

@@ -1,8 +1,8 @@
 //! Streams and events.
 //!
-//! Nothing here relies on the driver bindings' own tracking of who reads and writes what:
-//! it does not see what other streams do with an address. Who uses memory across streams
-//! orders that by events, and holds the memory until the work is done.
+//! The bindings' own tracking of reads and writes is not relied on, since it does not see what
+//! other streams do with an address. Callers that use memory across streams order that by
+//! events, and hold the memory until the work is done.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -29,10 +29,10 @@ pub struct GpuStream {
 /// Both ends of a copy.
 type CopyEnds = (HostSlice, DeviceSlice);
 
-/// What copies that may still run read and write.
+/// The memory of copies that may still run.
 #[derive(Debug, Default)]
 struct Held {
-    /// Queued since the last event.
+    /// Memory of copies queued since the last event.
     unmarked: Vec<CopyEnds>,
     marked: VecDeque<(Arc<CudaEvent>, Vec<CopyEnds>)>,
 }
@@ -46,7 +46,7 @@ impl GpuStream {
         }
     }
 
-    /// The driver's stream, to queue kernels on.
+    /// Returns the driver's stream, to queue kernels on.
     pub fn raw(&self) -> &Arc<CudaStream> {
         &self.stream
     }
@@ -74,7 +74,7 @@ impl GpuStream {
         Ok(Arc::new(event))
     }
 
-    /// What copies before `event` use is let go once that has happened.
+    /// Lets go of the memory of copies before `event` once that has happened.
     fn mark(&self, event: &Arc<CudaEvent>) {
         let mut held = lock(&self.held);
         if !held.unmarked.is_empty() {
@@ -86,7 +86,7 @@ impl GpuStream {
 }
 
 impl Held {
-    /// Lets go what copies that are done used.
+    /// Lets go of the memory of copies that are done.
     fn release(&mut self) {
         while self.marked.front().is_some_and(|(e, _)| e.is_complete()) {
             self.marked.pop_front();
@@ -176,12 +176,12 @@ impl Drop for GpuStream {
 struct GpuEvent {
     event: Arc<CudaEvent>,
     base: Arc<Base>,
-    /// Its stream's.
+    /// The memory that its stream holds.
     held: Weak<Mutex<Held>>,
 }
 
 impl GpuEvent {
-    /// It has happened: what copies before it used is not needed any more.
+    /// Lets go of the memory of copies before this event, which has happened.
     fn let_go(&self) {
         if let Some(held) = self.held.upgrade() {
             lock(&held).release();
@@ -189,8 +189,8 @@ impl GpuEvent {
     }
 }
 
-/// Waiting in the driver puts the thread to sleep, and waking it takes some tens of
-/// microseconds: what is done within this time is looked for without.
+/// The time for which a thread polls an event before it waits in the driver, which puts it to
+/// sleep; waking it takes some tens of microseconds.
 const WORTH_LOOKING: Duration = Duration::from_micros(40);
 
 impl Event for GpuEvent {
