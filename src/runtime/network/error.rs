@@ -2,31 +2,7 @@
 
 use thiserror::Error;
 
-use super::graph::MAX_LAYERS;
-use super::shape::{MAX_ELEMENTS, Shape};
-use super::window::Sides;
-
-/// Dimensions are no shape of a sample.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ShapeError {
-    /// Neither one dimension nor three.
-    #[error(
-        "a shape has one dimension (features) or three (channels, height, width), found {found}"
-    )]
-    Dimensions {
-        /// How many were found.
-        found: usize,
-    },
-    /// No value at all, or more than a sample may have.
-    #[error(
-        "each dimension of a shape is at least 1 and their product at most {MAX_ELEMENTS}, \
-         found {found:?}"
-    )]
-    Unreasonable {
-        /// The dimensions.
-        found: Vec<usize>,
-    },
-}
+use super::shape::{Shape, Sides};
 
 /// An operation does not take its inputs, or its own numbers make no sense.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -178,6 +154,9 @@ fn listed(known: &[&str]) -> String {
     }
 }
 
+/// The most layers of a network; more are taken for a mistake.
+pub(super) const MAX_LAYERS: usize = 10_000;
+
 /// The reason why a graph cannot be built.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum GraphError {
@@ -186,7 +165,7 @@ pub enum GraphError {
     Layer {
         /// The layer's name, or the family's where a parameter of it is wrong.
         layer: String,
-        /// What is wrong with it.
+        /// Its fault.
         fault: LayerFault,
     },
     /// Two layers have one name.
@@ -207,7 +186,7 @@ pub enum GraphError {
     /// There is no layer.
     #[error("a network needs at least one layer")]
     Empty,
-    /// There are more layers than [`MAX_LAYERS`].
+    /// There are more layers than 10 000.
     #[error("a network has at most {MAX_LAYERS} layers")]
     TooManyLayers,
     /// The network's answer is not one row of the ensemble's classes.

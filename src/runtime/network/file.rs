@@ -19,8 +19,8 @@ use serde::Deserialize;
 use super::error::{GraphError, LayerFault};
 use super::graph::{Graph, GraphBuilder, NodeId};
 use super::op::Op;
-use super::shape::Shape;
-use super::window::{Conv2d, Pool, Sides};
+use super::shape::{Shape, Sides};
+use super::window::{Conv2d, Pool};
 
 /// The content of a file of layers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -76,7 +76,7 @@ enum LayerKind {
 pub struct LayerError {
     /// Byte offset in the file's text.
     pub offset: usize,
-    /// What is wrong there.
+    /// The error there.
     pub error: GraphError,
 }
 

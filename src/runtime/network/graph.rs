@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::error::GraphError;
+use super::error::{GraphError, MAX_LAYERS};
 use super::op::{Activation, Op};
 use super::shape::Shape;
 use super::window::Conv2d;
@@ -45,9 +45,6 @@ pub struct Graph {
     input: Shape,
     nodes: Vec<Node>,
 }
-
-/// The most layers of a network; more are taken for a mistake.
-pub(super) const MAX_LAYERS: usize = 10_000;
 
 impl Graph {
     /// Returns the shape of one sample.

@@ -12,13 +12,13 @@ mod shape;
 mod weights;
 mod window;
 
-pub use error::{GraphError, LayerFault, OpError, ShapeError};
+pub use error::{GraphError, LayerFault, OpError};
 pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
 pub use op::{Activation, Op};
 pub use parameters::{Parameter, ParameterRole};
-pub use shape::Shape;
+pub use shape::{Shape, ShapeError, Sides};
 pub use weights::{
     Filling, Foreign, Handful, HeaderError, Ignored, IndexError, Mismatch, Naming, NamingError,
     Pattern, Weights, WeightsError, WeightsNote, fillings,
 };
-pub use window::{Conv2d, Pool, Sides};
+pub use window::{Conv2d, Pool};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::OpError;
 use super::shape::Shape;
-use super::window::{Conv2d, Pool, positive, weights_are_reasonable};
+use super::window::{Conv2d, Pool, image_dims, positive, weights_are_reasonable};
 
 /// A function applied to every value after a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,10 +115,10 @@ impl Op {
                 return Err(OpError::Factor { found: *by });
             }
             Op::Relu | Op::Relu6 | Op::Scale { .. } => first,
-            Op::Softmax => Shape::vector(first.as_vector()?),
-            Op::GlobalAvgPool => Shape::vector(first.as_image()?.0),
+            Op::Softmax => Shape::vector(features_of(first)?),
+            Op::GlobalAvgPool => Shape::vector(image_dims(first)?.0),
             Op::Linear { features, .. } => {
-                let inputs = first.as_vector()?;
+                let inputs = features_of(first)?;
                 positive("features", *features)?;
                 weights_are_reasonable(&[*features, inputs])?;
                 Shape::vector(*features)
@@ -127,7 +127,7 @@ impl Op {
             Op::Concat => concat(inputs)?,
             Op::Flatten => Shape::vector(first.elements()),
             Op::Upscale { height, width } | Op::AdaptiveAvgPool { height, width } => {
-                Shape::image(first.as_image()?.0, *height, *width)
+                Shape::image(image_dims(first)?.0, *height, *width)
             }
         };
         if shape.is_reasonable() {
@@ -144,6 +144,13 @@ impl From<Activation> for Op {
             Activation::Relu => Op::Relu,
             Activation::Relu6 => Op::Relu6,
         }
+    }
+}
+
+fn features_of(shape: Shape) -> Result<usize, OpError> {
+    match shape {
+        Shape::Vector { features } => Ok(features),
+        Shape::Image { .. } => Err(OpError::NotAVector { found: shape }),
     }
 }
 

@@ -1,10 +1,9 @@
-//! The shape of one sample at one point of a network.
+//! The shape of one sample at one point of a network, and the sides of windows.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
-use super::error::{OpError, ShapeError};
+use thiserror::Error;
 
 /// The shape of one sample, without the batch dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,32 +63,6 @@ impl Shape {
         }
     }
 
-    /// Returns channels, height and width of an image.
-    ///
-    /// # Errors
-    /// [`OpError::NotAnImage`].
-    pub(super) fn as_image(self) -> Result<(usize, usize, usize), OpError> {
-        match self {
-            Shape::Image {
-                channels,
-                height,
-                width,
-            } => Ok((channels, height, width)),
-            Shape::Vector { features } => Err(OpError::NotAnImage { features }),
-        }
-    }
-
-    /// Returns the features of a vector.
-    ///
-    /// # Errors
-    /// [`OpError::NotAVector`].
-    pub(super) fn as_vector(self) -> Result<usize, OpError> {
-        match self {
-            Shape::Vector { features } => Ok(features),
-            Shape::Image { .. } => Err(OpError::NotAVector { found: self }),
-        }
-    }
-
     /// Whether the shape has at least one value and no more than [`MAX_ELEMENTS`].
     pub fn is_reasonable(self) -> bool {
         let dims: Vec<usize> = self.into();
@@ -97,6 +70,28 @@ impl Shape {
             .try_fold(1usize, |all, &d| all.checked_mul(d))
             .is_some_and(|n| n > 0 && n <= MAX_ELEMENTS)
     }
+}
+
+/// Dimensions are no shape of a sample.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ShapeError {
+    /// Neither one dimension nor three.
+    #[error(
+        "a shape has one dimension (features) or three (channels, height, width), found {found}"
+    )]
+    Dimensions {
+        /// How many were found.
+        found: usize,
+    },
+    /// No value at all, or more than a sample may have.
+    #[error(
+        "each dimension of a shape is at least 1 and their product at most {MAX_ELEMENTS}, \
+         found {found:?}"
+    )]
+    Unreasonable {
+        /// The dimensions.
+        found: Vec<usize>,
+    },
 }
 
 impl From<Shape> for Vec<usize> {
@@ -138,6 +133,84 @@ impl fmt::Display for Shape {
                 width,
             } => write!(f, "{channels}×{height}×{width}"),
             Shape::Vector { features } => write!(f, "{features}"),
+        }
+    }
+}
+
+/// Height and width of a kernel, or of the padding around an image. In files it is one
+/// number if both are the same, else `[height, width]`.
+#[derive(Clone, Copy, Debug, PartialEq, Hash, Eq, Serialize, Deserialize)]
+#[serde(from = "WrittenSides", into = "WrittenSides")]
+pub struct Sides {
+    /// Along the height of the image.
+    pub height: usize,
+    /// Along the width of the image.
+    pub width: usize,
+}
+
+impl Sides {
+    /// Returns `side` for both.
+    pub const fn square(side: usize) -> Self {
+        Sides {
+            height: side,
+            width: side,
+        }
+    }
+
+    /// Returns the number of positions in a window of this size.
+    pub const fn area(self) -> usize {
+        self.height * self.width
+    }
+}
+
+impl From<usize> for Sides {
+    fn from(side: usize) -> Self {
+        Sides::square(side)
+    }
+}
+
+impl From<(usize, usize)> for Sides {
+    fn from((height, width): (usize, usize)) -> Self {
+        Sides { height, width }
+    }
+}
+
+impl fmt::Display for Sides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.height == self.width {
+            write!(f, "{}", self.height)
+        } else {
+            write!(f, "{}×{}", self.height, self.width)
+        }
+    }
+}
+
+/// [`Sides`] as they are written in a file.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(
+    untagged,
+    expecting = "expected a whole number, or [height, width] as whole numbers"
+)]
+enum WrittenSides {
+    Square(usize),
+    Both(usize, usize),
+}
+
+impl From<WrittenSides> for Sides {
+    fn from(written: WrittenSides) -> Self {
+        match written {
+            WrittenSides::Square(side) => Sides::square(side),
+            WrittenSides::Both(height, width) => Sides { height, width },
+        }
+    }
+}
+
+impl From<Sides> for WrittenSides {
+    fn from(Sides { height, width }: Sides) -> Self {
+        if height == width {
+            WrittenSides::Square(height)
+        } else {
+            WrittenSides::Both(height, width)
         }
     }
 }

@@ -1,89 +1,9 @@
 //! Windows that slide over images: convolutions and pools.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::error::OpError;
-use super::shape::Shape;
-
-/// Height and width of a kernel, or of the padding around an image. In files it is one
-/// number if both are the same, else `[height, width]`.
-#[derive(Clone, Copy, Debug, PartialEq, Hash, Eq, Serialize, Deserialize)]
-#[serde(from = "WrittenSides", into = "WrittenSides")]
-pub struct Sides {
-    /// Along the height of the image.
-    pub height: usize,
-    /// Along the width of the image.
-    pub width: usize,
-}
-
-impl Sides {
-    /// Returns `side` for both.
-    pub const fn square(side: usize) -> Self {
-        Sides {
-            height: side,
-            width: side,
-        }
-    }
-
-    /// Returns the number of positions in a window of this size.
-    pub const fn area(self) -> usize {
-        self.height * self.width
-    }
-}
-
-impl From<usize> for Sides {
-    fn from(side: usize) -> Self {
-        Sides::square(side)
-    }
-}
-
-impl From<(usize, usize)> for Sides {
-    fn from((height, width): (usize, usize)) -> Self {
-        Sides { height, width }
-    }
-}
-
-impl fmt::Display for Sides {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.height == self.width {
-            write!(f, "{}", self.height)
-        } else {
-            write!(f, "{}×{}", self.height, self.width)
-        }
-    }
-}
-
-/// [`Sides`] as they are written in a file.
-#[derive(Clone, Copy, Deserialize, Serialize)]
-#[serde(
-    untagged,
-    expecting = "expected a whole number, or [height, width] as whole numbers"
-)]
-enum WrittenSides {
-    Square(usize),
-    Both(usize, usize),
-}
-
-impl From<WrittenSides> for Sides {
-    fn from(written: WrittenSides) -> Self {
-        match written {
-            WrittenSides::Square(side) => Sides::square(side),
-            WrittenSides::Both(height, width) => Sides { height, width },
-        }
-    }
-}
-
-impl From<Sides> for WrittenSides {
-    fn from(Sides { height, width }: Sides) -> Self {
-        if height == width {
-            WrittenSides::Square(height)
-        } else {
-            WrittenSides::Both(height, width)
-        }
-    }
-}
+use super::shape::{Shape, Sides};
 
 /// A two-dimensional convolution, weights
 /// `[channels, in / groups, kernel.height, kernel.width]`.
@@ -161,7 +81,7 @@ impl Conv2d {
     }
 
     pub(super) fn output(&self, input: Shape) -> Result<Shape, OpError> {
-        let (c, h, w) = input.as_image()?;
+        let (c, h, w) = image_dims(input)?;
         positive("channels", self.channels)?;
         positive("groups", self.groups)?;
         if !c.is_multiple_of(self.groups) || !self.channels.is_multiple_of(self.groups) {
@@ -228,7 +148,7 @@ impl Pool {
     }
 
     pub(super) fn output(&self, input: Shape) -> Result<Shape, OpError> {
-        let (c, h, w) = input.as_image()?;
+        let (c, h, w) = image_dims(input)?;
         if self.padding * 2 > self.kernel {
             return Err(OpError::Padding {
                 padding: self.padding,
@@ -296,4 +216,19 @@ const fn none() -> Sides {
 
 const fn yes() -> bool {
     true
+}
+
+/// Returns channels, height and width of an image.
+///
+/// # Errors
+/// [`OpError::NotAnImage`].
+pub(super) fn image_dims(shape: Shape) -> Result<(usize, usize, usize), OpError> {
+    match shape {
+        Shape::Image {
+            channels,
+            height,
+            width,
+        } => Ok((channels, height, width)),
+        Shape::Vector { features } => Err(OpError::NotAnImage { features }),
+    }
 }

@@ -90,7 +90,7 @@ pub enum FindProfileError {
     Invalid {
         /// The profile's name, or its file's.
         name: String,
-        /// What is wrong with it.
+        /// The error in the text.
         error: ProfileError,
     },
 }

@@ -43,8 +43,8 @@ pub struct Executor {
     law: Law,
     slowdown: f64,
     jobs: HashMap<JobId, RunningJob>,
-    copying_in: CopyEngine,
-    copying_out: CopyEngine,
+    copying_in: TransferQueue,
+    copying_out: TransferQueue,
     /// Operations to launch: time in nanoseconds, order, job.
     launches: BinaryHeap<Reverse<(u64, u64, JobId)>>,
     launched: u64,
@@ -60,7 +60,7 @@ struct RunningJob {
 
 /// The copy engine of one direction, with its transfers in order.
 #[derive(Clone, Debug, Default)]
-struct CopyEngine {
+struct TransferQueue {
     queue: VecDeque<(JobId, u64)>,
     ends: Option<u64>,
 }
@@ -71,8 +71,8 @@ impl Executor {
         Executor {
             slowdown: 1.0,
             jobs: HashMap::new(),
-            copying_in: CopyEngine::default(),
-            copying_out: CopyEngine::default(),
+            copying_in: TransferQueue::default(),
+            copying_out: TransferQueue::default(),
             launches: BinaryHeap::new(),
             launched: 0,
             units: Units::new(law.units),
@@ -219,7 +219,7 @@ impl Executor {
     }
 }
 
-impl CopyEngine {
+impl TransferQueue {
     /// Starts the first transfer of the queue if none is under way.
     fn start(&mut self, at: u64, law: &Law) {
         if let (None, Some((_, bytes))) = (self.ends, self.queue.front()) {

@@ -8,9 +8,17 @@ use safetensors::SafeTensorError;
 use thiserror::Error;
 
 use super::foreign::Foreign;
-use super::header::{MAX_HEADER, MAX_TENSORS};
 use super::notes::{Handful, cut, quoted};
-use super::tensors::MAX_SHARDS;
+
+/// The most bytes of a header, by the format.
+pub(super) const MAX_HEADER: usize = 100_000_000;
+
+/// The most tensors; more are taken for a mistake. A graph has at most 10 000 layers, a norm
+/// four tensors and a counter.
+pub(super) const MAX_TENSORS: usize = 50_000;
+
+/// The most files; more are taken for a mistake.
+pub(super) const MAX_SHARDS: usize = 256;
 
 /// The reason why weights do not belong to a network.
 #[derive(Debug, Error)]
@@ -32,7 +40,7 @@ pub enum WeightsError {
     Shard {
         /// The file's name in the index.
         file: String,
-        /// What is wrong with it.
+        /// The error in it.
         error: Box<WeightsError>,
     },
     /// A [`Naming`](super::Naming) does not fit the file.

@@ -11,15 +11,8 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::error::HeaderError;
+use super::error::{HeaderError, MAX_HEADER, MAX_TENSORS};
 use super::notes::quoted;
-
-/// The most bytes of a header, by the format.
-pub(super) const MAX_HEADER: usize = 100_000_000;
-
-/// The most tensors; more are taken for a mistake. A graph has at most 10 000 layers, a norm
-/// four tensors and a counter.
-pub(super) const MAX_TENSORS: usize = 50_000;
 
 /// The most dimensions; more are taken for a mistake.
 const MAX_DIMENSIONS: usize = 8;

@@ -7,13 +7,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::error::{HeaderError, IndexError, WeightsError};
+use super::error::{HeaderError, IndexError, MAX_SHARDS, MAX_TENSORS, WeightsError};
 use super::foreign::Foreign;
-use super::header::{MAX_TENSORS, TensorEntry, entries, is_meant};
+use super::header::{TensorEntry, entries, is_meant};
 use super::source::Map;
-
-/// The most files; more are taken for a mistake.
-pub(super) const MAX_SHARDS: usize = 256;
 
 /// The part of an index that is needed.
 #[derive(Deserialize)]
