@@ -29,7 +29,7 @@ impl Devices {
     /// Returns the devices of `names`, where `look` finds the GPU of a number, or all GPUs.
     ///
     /// # Errors
-    /// As [`Devices::named`].
+    /// As for [`Devices::named`].
     pub fn named_with(
         names: &[String],
         host: &Host,

@@ -219,7 +219,7 @@ impl GraphBuilder {
     /// if it has one, named `bn.relu`. Returns the last value.
     ///
     /// # Errors
-    /// As [`GraphBuilder::add`].
+    /// As for [`GraphBuilder::add`].
     pub fn conv_bn(
         &mut self,
         conv: &str,

@@ -63,7 +63,7 @@ impl Shape {
         }
     }
 
-    /// Whether the shape has at least one value and no more than [`MAX_ELEMENTS`].
+    /// Whether the shape has at least one value and at most 2²⁸.
     pub fn is_reasonable(self) -> bool {
         let dims: Vec<usize> = self.into();
         dims.iter()

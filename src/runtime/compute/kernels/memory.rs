@@ -111,7 +111,7 @@ impl<'a> BatchMemory<'a> {
     pub(crate) unsafe fn source(&self, view: TensorView) -> InputPixels<'a> {
         let data = match view.place {
             ValuePlace::Input => self.samples(view),
-            // SAFETY: the layout's ranges lie inside the buffer; nobody writes there.
+            // SAFETY: the layout's ranges lie inside the buffer; nothing writes there.
             _ => unsafe { self.floats(self.range(view)) },
         };
         InputPixels { view, data }

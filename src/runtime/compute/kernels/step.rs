@@ -128,7 +128,7 @@ impl PlannedStep {
 /// Steps that go through their output pixel by pixel.
 ///
 /// # Safety
-/// As [`PlannedStep::run`].
+/// As for [`PlannedStep::run`].
 unsafe fn simple(call: &Call<'_>, task: usize) {
     let step = call.step;
     let pixels = split::pixels(step, call.samples, call.threads).range(task);

@@ -40,7 +40,7 @@ pub(super) struct Tile {
 /// The processor has the family's instructions. For all `rows` of each tap, `depth` floats
 /// can be read at `base` plus their offset; the panel has `taps · depth` lines; bias has
 /// a vector's worth for each vector; residual and out have `rows` rows of the columns
-/// written, and nobody else touches out meanwhile.
+/// written, and nothing else uses out meanwhile.
 pub(super) type TileFn = unsafe fn(&Tile);
 
 /// Returns the function for `rows × vectors`, each at least 1 and within the family's bounds
@@ -135,7 +135,7 @@ unsafe fn run<V: Vector, const M: usize, const N: usize>(tile: &Tile) {
 /// Returns the first sums of a tile: its bias.
 ///
 /// # Safety
-/// As [`TileFn`].
+/// As for [`TileFn`].
 #[inline(always)]
 pub(super) unsafe fn start<V: Vector, const M: usize, const N: usize>(tile: &Tile) -> [[V; N]; M] {
     // SAFETY: bias is null or has a vector's worth for each vector.
@@ -183,7 +183,7 @@ unsafe fn multiply<V: Vector, const M: usize, const N: usize>(tile: &Tile, sums:
 /// Adds the residual, applies the activation and writes.
 ///
 /// # Safety
-/// As [`TileFn`].
+/// As for [`TileFn`].
 #[inline(always)]
 pub(super) unsafe fn finish<V: Vector, const M: usize, const N: usize>(
     tile: &Tile,
@@ -223,7 +223,7 @@ pub(super) unsafe fn finish<V: Vector, const M: usize, const N: usize>(
 /// Returns `value` with the activation applied.
 ///
 /// # Safety
-/// As [`Vector`].
+/// As for [`Vector`].
 #[inline(always)]
 pub(super) unsafe fn activated<V: Vector>(value: V, activation: Option<Activation>) -> V {
     // SAFETY: handed on.

@@ -122,7 +122,7 @@ impl fmt::Debug for PoolAllocation {
 
 impl Drop for PoolAllocation {
     fn drop(&mut self) {
-        // Where the GPU is lost its memory is gone already, and nobody is left to tell.
+        // Where the GPU is lost its memory is gone already, and the error has been reported.
         let _ = self.pool.context.bind_to_thread();
         // SAFETY: it was allocated by this pool and is freed once; who held it has waited
         // for the work that uses it.

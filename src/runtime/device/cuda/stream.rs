@@ -166,7 +166,7 @@ impl fmt::Debug for GpuStream {
 impl Drop for GpuStream {
     fn drop(&mut self) {
         // Copies under way read and write what is held. Where the GPU is lost there are
-        // none any more, and the error was told to somebody else.
+        // none any more, and the error has been reported.
         let _ = self.stream.synchronize();
     }
 }

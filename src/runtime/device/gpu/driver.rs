@@ -161,7 +161,7 @@ pub trait Event: Send + Sync + Debug {
     /// Whether the event has happened.
     ///
     /// # Errors
-    /// As [`Event::wait`].
+    /// As for [`Event::wait`].
     fn is_done(&self) -> Result<bool, GpuError>;
 
     /// Returns the time at which the event happened, on the host's clock.

@@ -138,7 +138,7 @@ impl Convolution {
     }
 
     /// # Safety
-    /// As [`PlannedStep::run`](super::step::PlannedStep::run).
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         // SAFETY: handed on.
         unsafe {
@@ -153,7 +153,7 @@ impl Convolution {
     /// Computes one block of output pixels and panels.
     ///
     /// # Safety
-    /// As [`PlannedStep::run`](super::step::PlannedStep::run).
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
         let (base, zeros) = call.memory.base(self.read);
@@ -179,7 +179,8 @@ impl Convolution {
     /// Computes one panel, tile by tile.
     ///
     /// # Safety
-    /// As [`PlannedStep::run`](super::step::PlannedStep::run); the call's offsets are those of the block's rows.
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run); the call's offsets are those of
+    /// the block's rows.
     unsafe fn wide(&self, call: &Call<'_>, block: &RowBlock<'_>, index: usize) {
         let (group, index) = (index / self.panels.count(), index % self.panels.count());
         let panel = self.panels.panel(index);
@@ -204,7 +205,7 @@ impl Convolution {
     /// Computes a few pixels at a time, all channels of each.
     ///
     /// # Safety
-    /// As [`Convolution::wide`].
+    /// As for [`Convolution::wide`].
     unsafe fn narrow(
         &self,
         call: &Call<'_>,

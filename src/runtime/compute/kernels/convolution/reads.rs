@@ -159,7 +159,7 @@ pub(super) fn copied_lines(copy: TensorView, samples: usize, threads: usize) -> 
 /// Copies the lines of one task.
 ///
 /// # Safety
-/// As [`PlannedStep::run`](super::super::step::PlannedStep::run).
+/// As for [`PlannedStep::run`](super::super::step::PlannedStep::run).
 pub(super) unsafe fn copy_lines(
     conv: Conv2d,
     entry: bool,
@@ -172,7 +172,7 @@ pub(super) unsafe fn copy_lines(
     let line = copy.width * copy.pitch;
     let start = call.memory.shared().start;
     let range = start + lines.start * line..start + lines.end * line;
-    // SAFETY: tasks copy disjoint lines, and nobody reads them in this phase; the input is
+    // SAFETY: tasks copy disjoint lines, and no task reads them in this phase; the input is
     // another slot.
     let (to, from) = unsafe { (call.memory.floats_mut(range), call.memory.source(input)) };
     for (line, to) in lines.zip(to.chunks_exact_mut(line)) {

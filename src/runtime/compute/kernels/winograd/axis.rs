@@ -77,7 +77,7 @@ impl TileAxis {
 /// Written without closures: these would be compiled without the family's instructions.
 ///
 /// # Safety
-/// As [`Vector`].
+/// As for [`Vector`].
 #[inline(always)]
 pub(super) unsafe fn forward<V: Vector, const N: usize>(d: [V; N]) -> [V; N] {
     let mut p = d;
@@ -156,7 +156,7 @@ unsafe fn inner8<V: Vector>(x: [V; 3], b: f32, a: f32) -> V {
 /// all products times `p^j`; 0 is in the first, infinity in the last.
 ///
 /// # Safety
-/// As [`Vector`].
+/// As for [`Vector`].
 #[inline(always)]
 pub(super) unsafe fn back<V: Vector, const N: usize, const M: usize>(p: [V; N]) -> [V; M] {
     let mut out = [p[0]; M];

@@ -152,7 +152,7 @@ impl Winograd {
     }
 
     /// # Safety
-    /// As [`PlannedStep::run`](super::step::PlannedStep::run).
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         let all = 0..self.grid.points() * self.panels.count();
         // SAFETY: handed on; blocks have scratch of their own, and tasks that work together
@@ -233,7 +233,8 @@ impl<'a> TileBlock<'a> {
     }
 
     /// # Safety
-    /// As [`PlannedStep::run`](super::step::PlannedStep::run); `scratch` has room for the block, and nobody else touches these
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run); `scratch` has room for the
+    /// block, and nothing else uses these
     /// tiles.
     unsafe fn forward(&self, call: &Call<'_>, scratch: *mut f32, tiles: Range<usize>) {
         let work = Forward {
@@ -252,7 +253,7 @@ impl<'a> TileBlock<'a> {
     /// Multiplies panels `products` of all points' with the block's tiles.
     ///
     /// # Safety
-    /// As [`TileBlock::forward`]; all tiles are transformed.
+    /// As for [`TileBlock::forward`]; all tiles are transformed.
     unsafe fn multiply(&self, call: &mut Call<'_>, scratch: *mut f32, products: Range<usize>) {
         let panels = self.of.panels;
         let depths = self.of.depths();
@@ -291,7 +292,7 @@ impl<'a> TileBlock<'a> {
     }
 
     /// # Safety
-    /// As [`TileBlock::forward`]; all products are made.
+    /// As for [`TileBlock::forward`]; all products are made.
     unsafe fn back(&self, call: &Call<'_>, scratch: *mut f32, tiles: Range<usize>) {
         let of = self.of;
         let pixels = 0..call.samples * of.output.pixels();
