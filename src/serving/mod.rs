@@ -9,10 +9,10 @@ mod answer;
 mod batch;
 mod core;
 mod door;
+mod events;
 mod flaws;
 mod lanes;
 mod live;
-mod notice;
 mod plan;
 mod policy;
 mod pool;
@@ -34,6 +34,7 @@ pub use core::{
     WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
+pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
@@ -42,7 +43,6 @@ pub use live::{
     Observed, Outcome, Panicked, Pending, PredictorFactory, Programs, Reply, Request, Reservation,
     ReserveError, SPAN_BOUND, Settlements, Staged,
 };
-pub use notice::LogLevel;
 pub use plan::{
     ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, SettingChange,
 };

@@ -196,11 +196,13 @@ fn a_member_declared_to_give_probabilities_is_held_to_it() {
     assert!(answer.labels().all(|l| l.is_some()), "they are numbers");
     assert!(engine.predict(Request::new(&GOOD)).expect("let in").is_ok());
     assert_eq!(engine.observe().flaws[1].not_probabilities, 3);
-    let notices = engine.take_notices();
-    let (_, first) = notices.first().expect("said");
+    let events = engine.take_events();
+    let (_, first) = events.first().expect("an event");
+    assert_eq!(first.level(), LogLevel::Warn);
+    let text = first.text();
     assert!(
-        first.starts_with("warning: member `spoilt` answered no probabilities for 2"),
-        "{first}"
+        text.starts_with("member `spoilt` answered no probabilities for 2"),
+        "{text}"
     );
 }
 

@@ -199,10 +199,12 @@ fn a_panic_fails_its_batch_and_the_worker_is_restarted_until_it_is_retired() {
     };
     assert_eq!(closed, "member `mlp` has no worker left");
     assert_eq!(engine.pooled(), 0);
-    let notices = engine.take_notices();
+    let events = engine.take_events();
     assert!(
-        notices.iter().any(|n| n.1.contains("it was restarted"))
-            && notices.iter().any(|n| n.1.contains("it is retired"))
+        events
+            .iter()
+            .any(|e| e.1.text().contains("it was restarted"))
+            && events.iter().any(|e| e.1.text().contains("it is retired"))
     );
     // A reload that brings a worker opens the door again.
     let next = engine

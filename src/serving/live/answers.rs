@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::lock::lock;
 use crate::metrics::Reading;
 use crate::serving::answer::Answer;
+use crate::serving::events::EngineEvent;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
 
 use super::panics::RulePanicked;
@@ -48,7 +49,8 @@ impl EngineState {
             match (done.payload.answer(finish), &done.payload.ballot) {
                 (Some(why), _) => {
                     self.counters.failed.fetch_add(1, Ordering::Relaxed);
-                    self.notice(format!("error: a request failed: {why}"));
+                    let reason = why.to_string();
+                    self.emit(EngineEvent::RequestFailed { reason });
                 }
                 // Those of a rule that it does not know it leaves alone.
                 (None, Some(ballot)) => self.sampler.weigh(ballot, &done.payload.rule),
@@ -108,7 +110,10 @@ impl EngineState {
             let (mut core, now) = (self.core(), self.now());
             (core.spoiled(now, batch), core.wake(now))
         };
-        self.notice(format!("error: requests failed: {why}"));
+        self.emit(EngineEvent::BatchNotFolded {
+            worker: batch.worker,
+            reason: why.to_string(),
+        });
         self.deliver_failures(failed, &Failure::Worker(why.to_string()));
         woken.push(batch.device);
         self.poke(&woken);
@@ -124,7 +129,7 @@ impl EngineState {
     /// Closes the door where a member has nobody left to serve it, and fails what
     /// waits for it.
     pub(super) fn close_if_orphaned(&self) {
-        let (reason, failed) = {
+        let (member, reason, failed) = {
             let mut core = self.core();
             let Some(member) = core.orphan() else { return };
             let name = &self.ensemble.members[member].name;
@@ -134,9 +139,12 @@ impl EngineState {
                 .unwrap_or_default();
             let reason = format!("member `{name}` has no worker left{why}");
             let failed = core.close_orphaned(self.now(), &reason);
-            (reason, failed)
+            (name.clone(), reason, failed)
         };
-        self.notice(format!("error: {reason}; the door is closed"));
+        self.emit(EngineEvent::MemberUnserved {
+            member,
+            reason: reason.clone(),
+        });
         self.deliver_failures(failed, &Failure::Worker(reason));
     }
 
@@ -180,13 +188,10 @@ impl EngineState {
         if !self.counters.flaws.add(member, found) {
             return;
         }
-        let so_far = self.counters.flaws.of(member);
-        let grave = match so_far.not_finite {
-            0 => "warning",
-            _ => "error",
-        };
-        let (name, words) = (&self.ensemble.members[member].name, so_far.words());
-        self.notice(format!("{grave}: member `{name}` answered {words} so far"));
+        self.emit(EngineEvent::RowsFlawed {
+            member: self.ensemble.members[member].name.clone(),
+            flaws: self.counters.flaws.of(member),
+        });
     }
 }
 

@@ -10,6 +10,7 @@ use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{BatchSize, Combination, CombinationRule, PolicyKind};
 use crate::lock::lock;
 use crate::serving::batch::WorkerId;
+use crate::serving::events::EngineEvent;
 use crate::serving::plan::{
     ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, SettingChange,
 };
@@ -300,8 +301,8 @@ impl Engine {
         let limit = Instant::now() + self.options.drain_limit;
         while !self.shared.core().is_drained(id) {
             if Instant::now() >= limit || self.shared.is_stopping() {
-                let notice = "warning: a worker did not drain in time; its batch was given up";
-                self.shared.notice(notice.into());
+                self.shared
+                    .emit(EngineEvent::WorkerNotDrained { worker: id });
                 return;
             }
             thread::park_timeout(Duration::from_micros(200));

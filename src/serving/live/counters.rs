@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::lock::lock;
 use crate::metrics::{Latency, LatencyTally, RateRing, Reading};
 use crate::serving::core::{MOMENT, MOMENTS};
+use crate::serving::events::EngineEvent;
 use crate::serving::flaws::FlawTally;
 
 use super::promise::Failure;
@@ -25,8 +26,8 @@ pub(crate) struct EngineCounters {
     pub failure: Mutex<Option<Failure>>,
     pub cancelled: AtomicU64,
     pub restarts: AtomicU64,
-    /// Things an operator should read, drained by whoever shows them.
-    pub notices: Mutex<Vec<(Duration, String)>>,
+    /// Events that nobody has taken yet, with their times.
+    pub events: Mutex<Vec<(Duration, EngineEvent)>>,
     pub checkpoints: Mutex<Checkpoints>,
     pub graded: Arc<Graded>,
     /// Rows that were not what they should be.
@@ -65,27 +66,27 @@ impl EngineCounters {
             failure: Mutex::default(),
             cancelled: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
-            notices: Mutex::default(),
+            events: Mutex::default(),
             checkpoints: Mutex::default(),
             graded: Arc::default(),
             flaws: FlawTally::new(members),
         }
     }
 
-    /// Keeps what an operator should read.
-    pub(super) fn notice(&self, at: Duration, text: String) {
-        let mut notices = lock(&self.notices);
-        if notices.len() < MOST_NOTICES {
-            notices.push((at, text));
-        } else if let Some((_, last)) = notices.last_mut() {
+    /// Keeps an event until it is taken.
+    pub(super) fn keep_event(&self, at: Duration, event: EngineEvent) {
+        let mut events = lock(&self.events);
+        if events.len() < MOST_EVENTS {
+            events.push((at, event));
+        } else if let Some((_, last)) = events.last_mut() {
             // The first ones tell most; the last says that there were more.
-            *last = "warning: there were more notices than are kept".into();
+            *last = EngineEvent::EventsDropped;
         }
     }
 }
 
-/// Notices that wait for somebody to read them, at most.
-const MOST_NOTICES: usize = 256;
+/// The most events that are kept for whoever takes them.
+const MOST_EVENTS: usize = 256;
 
 /// Counters of answers since the start, and how they stood every few seconds.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::lock::lock;
+use crate::serving::events::EngineEvent;
 
 use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
 use super::engine::Engine;
@@ -54,8 +55,7 @@ impl Engine {
         opened.map_err(|reason| FaultError::NotOpened(format!("`{name}`: {reason}")))?;
         self.shared.losses.take(device);
         self.shared.core().regain_device(device);
-        self.shared
-            .notice(format!("device `{name}` is there again"));
+        self.shared.emit(EngineEvent::DeviceBack { device: name });
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::PartKey;
 use crate::serving::core::Stamps;
+use crate::serving::events::{EngineEvent, WorkerOutcome};
 use crate::serving::scheduler::WorkerSpec;
 use crate::serving::spans::batch_spans;
 use crate::serving::storage::Storage;
@@ -42,8 +43,8 @@ impl DriverHost for EngineState {
         &self.storage
     }
 
-    fn notice(&self, text: String) {
-        self.notice(text);
+    fn emit(&self, event: EngineEvent) {
+        self.emit(event);
     }
 
     fn next(&self, device: usize) -> LiveNext {
@@ -125,10 +126,17 @@ impl DriverHost for EngineState {
         let _kept = self.networks.factory.hold(batch.member);
         self.remove_worker(batch.device, batch.worker);
         self.deliver_failures(requests, &Failure::Worker(text.clone()));
-        self.notice(match verdict {
+        let outcome = match verdict {
             Verdict::Restart => restart(&self, batch, &text),
-            Verdict::Retire => format!("error: {text}; it is retired"),
-            Verdict::Gone => format!("warning: {text}; it was leaving"),
+            Verdict::Retire => WorkerOutcome::Retired,
+            Verdict::Gone => WorkerOutcome::Leaving,
+        };
+        self.emit(EngineEvent::WorkerFailed {
+            worker: batch.worker,
+            member: member.clone(),
+            device: device.clone(),
+            reason: why.to_string(),
+            outcome,
         });
         self.close_if_orphaned();
         self.wake();
@@ -152,10 +160,10 @@ impl DriverHost for EngineState {
             core.lose_device(device);
         }
         close();
-        let name = &self.devices.get(device).name;
-        let why = cause.reason().map(|reason| format!(": {reason}"));
-        let why = why.unwrap_or_default();
-        self.notice(format!("error: device `{name}` is gone{why}"));
+        self.emit(EngineEvent::DeviceLost {
+            device: self.devices.get(device).name.clone(),
+            reason: cause.reason().map(ToString::to_string),
+        });
         self.poke(&[device]);
         self.wake();
         match (told, listener) {
@@ -167,8 +175,8 @@ impl DriverHost for EngineState {
     }
 }
 
-/// Builds a worker again under its own number, and returns what an operator should read.
-fn restart(state: &Arc<EngineState>, batch: &LiveBatch, text: &str) -> String {
+/// Builds a worker again under its own number, and returns what became of it.
+fn restart(state: &Arc<EngineState>, batch: &LiveBatch, text: &str) -> WorkerOutcome {
     let spec = WorkerSpec {
         id: batch.worker,
         device: batch.device,
@@ -179,14 +187,15 @@ fn restart(state: &Arc<EngineState>, batch: &LiveBatch, text: &str) -> String {
         // Its other lanes may run batches still, where it has any.
         let stuck = state.core().remove_worker(state.now(), spec.id);
         state.deliver_failures(stuck, &Failure::Worker(text.to_owned()));
-        return format!("error: {text}; it did not start again and is retired: {reason}");
+        let reason = reason.to_string();
+        return WorkerOutcome::NotRestarted { reason };
     }
     if state.core().rebuilt(spec.id) {
         state.counters.restarts.fetch_add(1, Ordering::Relaxed);
-        return format!("warning: {text}; it was restarted");
+        return WorkerOutcome::Restarted;
     }
     state.remove_worker(spec.device, spec.id);
-    format!("warning: {text}; it was leaving")
+    WorkerOutcome::Leaving
 }
 
 impl EngineState {

@@ -14,6 +14,7 @@ use crate::serving::accumulator::Part;
 use crate::serving::batch::{RequestKey, WorkerId};
 use crate::serving::core::{Core, CoreConfig};
 use crate::serving::door::Refused;
+use crate::serving::events::EngineEvent;
 use crate::serving::flaws::Detail;
 use crate::serving::storage::Storage;
 use crate::trace::SpanRing;
@@ -175,9 +176,10 @@ impl EngineState {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Keeps what an operator should read.
-    pub(super) fn notice(&self, text: String) {
-        self.counters.notice(self.now(), text);
+    /// Keeps an event and passes it to `tracing`. No lock may be held.
+    pub(super) fn emit(&self, event: EngineEvent) {
+        event.trace();
+        self.counters.keep_event(self.now(), event);
     }
 
     /// Lets a request in and broadcasts it; `reply` gets its outcome exactly once.

@@ -10,6 +10,7 @@ use crate::lock::lock;
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
 use crate::serving::door::{DoorState, Refused};
+use crate::serving::events::EngineEvent;
 use crate::serving::flaws::Flaws;
 use crate::trace::Span;
 
@@ -197,9 +198,9 @@ impl Engine {
         self.shared.drivers[device].vitals()
     }
 
-    /// Takes what an operator should read, and when it was said.
-    pub fn take_notices(&self) -> Vec<(Duration, String)> {
-        std::mem::take(&mut *lock(&self.shared.counters.notices))
+    /// Takes the events since the last call, each with its time since the engine's start.
+    pub fn take_events(&self) -> Vec<(Duration, EngineEvent)> {
+        std::mem::take(&mut *lock(&self.shared.counters.events))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::lock::lock;
+use crate::serving::EngineEvent;
 use crate::session::{LogEntry, LogLevel};
 
 /// Older lines are forgotten.
@@ -35,14 +36,9 @@ impl Log {
         lines.push_back(LogEntry { at, level, text });
     }
 
-    /// Adds a notice of the engine, which begins with its level where it is grave.
-    pub fn add_notice(&self, at: Duration, notice: String) {
-        let (level, text) = match notice.split_once(": ") {
-            Some(("warning", text)) => (LogLevel::Warn, text.to_owned()),
-            Some(("error", text)) => (LogLevel::Error, text.to_owned()),
-            _ => (LogLevel::Info, notice),
-        };
-        self.add(at, level, text);
+    /// Adds an event of the engine.
+    pub fn add_event(&self, at: Duration, event: &EngineEvent) {
+        self.add(at, event.level(), event.text());
     }
 
     pub fn lines(&self) -> Vec<LogEntry> {

@@ -185,8 +185,8 @@ impl LiveSession {
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
         self.rest_load_while_measuring();
-        for (at, notice) in self.engine.take_notices() {
-            self.log.add_notice(at, notice);
+        for (at, event) in self.engine.take_events() {
+            self.log.add_event(at, &event);
         }
         self.view()
     }

@@ -129,9 +129,9 @@ fn without_room_for_samples_lanes_copy_for_themselves() {
         .expect("powers of two");
     state.limit.store(state.used(), Ordering::Release);
     assert_same(&rows(&engine, bed.samples()), &expected);
-    let told = engine.take_notices();
+    let told = engine.take_events();
     assert!(
-        told.len() == 1 && told[0].1.contains("not copied ahead"),
+        told.len() == 1 && told[0].1.text().contains("not copied ahead"),
         "{told:?}"
     );
 }

@@ -56,8 +56,12 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         );
         wait_until("nothing is left there", || state.used() == 0);
         assert!(losses.try_recv().is_err(), "told once");
-        let notices = engine.take_notices();
-        assert!(notices.iter().any(|(_, n)| n.contains("fell off the bus")));
+        let events = engine.take_events();
+        assert!(
+            events
+                .iter()
+                .any(|(_, e)| e.text().contains("fell off the bus"))
+        );
     }
 }
 
@@ -87,7 +91,7 @@ fn a_lost_gpu_comes_back_empty_and_serves_again() {
     reload(&engine, &bed.matrix(&[0], SIZE)).expect("reloads");
     assert_same(&rows(&engine, bed.samples()), &expected);
     assert!(bed.gpu().state.launched.load(Ordering::Acquire) > 0);
-    assert!(engine.take_notices().len() == 2);
+    assert!(engine.take_events().len() == 2);
 }
 
 #[test]

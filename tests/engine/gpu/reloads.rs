@@ -72,7 +72,7 @@ fn two_hundred_random_reloads_lose_nothing_answer_nothing_twice_and_leak_nothing
     reload(&engine, &elsewhere).expect("reloads");
     let state = &bed.gpu().state;
     wait_until("nothing is leaked", || state.used() == 0);
-    assert!(engine.take_notices().is_empty());
+    assert!(engine.take_events().is_empty());
 }
 
 /// Several random entries changed at once, whatever is valid.

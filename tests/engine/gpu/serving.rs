@@ -32,7 +32,7 @@ fn answers_are_those_of_partitions_under_every_policy_and_change_of_policy() {
             assert_same(&rows(&engine, sample), &expected[first..first + 3]);
         }
     }
-    assert!(engine.take_notices().is_empty());
+    assert!(engine.take_events().is_empty());
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn policies_change_while_samples_are_under_way_and_nothing_is_lost() {
         let found: Vec<Vec<f32>> = answer.rows().map(<[f32]>::to_vec).collect();
         assert_same(&found, &expected[first..first + 40]);
     }
-    assert!(engine.take_notices().is_empty());
+    assert!(engine.take_events().is_empty());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use divisi::serving::{Engine, Request};
+use divisi::serving::{Engine, EngineEvent, Request};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -53,9 +53,9 @@ fn whatever_happens_to_gpus_every_request_is_answered_exactly_once() {
     assert_eq!(books.promised, sent.load(Ordering::Acquire));
     assert_eq!(books.kept, books.promised, "{books:?}");
     assert_eq!((books.twice, books.dropped), (0, 0), "{books:?}");
-    let notices = engine.take_notices();
-    let panicked = |n: &&(Duration, String)| n.1.contains("panics");
-    assert!(notices.iter().filter(panicked).count() > 0, "{notices:?}");
+    let events = engine.take_events();
+    let panicked = |e: &&(Duration, EngineEvent)| e.1.text().contains("panics");
+    assert!(events.iter().filter(panicked).count() > 0, "{events:?}");
 }
 
 /// Lets those who ask end, also where a round fails.

@@ -16,6 +16,7 @@ use crate::device::gpu::{Gauges, GpuError, PinnedBlock, Usage};
 use crate::ensemble::{Ensemble, PolicyKind};
 use crate::serving::batch::{PartKey, Slice, Transfer, WorkerId};
 use crate::serving::core::{Core, Next, Stamps};
+use crate::serving::events::EngineEvent;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 use crate::serving::storage::Storage;
 use crate::trace::Span;
@@ -265,8 +266,8 @@ pub(crate) trait DriverHost: Send + Sync {
     /// Returns the samples that wait.
     fn storage(&self) -> &Storage;
 
-    /// Tells an operator something.
-    fn notice(&self, text: String);
+    /// Reports an event. No lock may be held.
+    fn emit(&self, event: EngineEvent);
 
     /// Returns what a device with room does next, and wakes others if it leaves them
     /// something.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use crate::device::gpu::{DeviceSlice, Event, GpuError};
 use crate::lock::lock;
 use crate::serving::batch::{Slice, Transfer};
+use crate::serving::events::EngineEvent;
 use crate::serving::spans::transfer_span;
 
 use super::super::thread::BoundedThread;
@@ -90,10 +91,10 @@ impl ServingGpu {
     /// A part is not copied: whoever runs its samples does that.
     fn do_without(&self, transfer: &Transfer, reason: &GpuError) {
         if self.context.becomes_cramped() {
-            let name = &self.slot.name;
-            self.host.notice(format!(
-                "warning: `{name}`: samples are not copied ahead: {reason}"
-            ));
+            self.host.emit(EngineEvent::MemoryShort {
+                device: self.slot.name.clone(),
+                reason: reason.to_string(),
+            });
         }
         lock(&self.context.samples).spoil(transfer.part);
         let now = self.host.now();
