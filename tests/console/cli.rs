@@ -384,3 +384,21 @@ fn without_a_terminal_the_console_says_what_to_run_instead() {
         "{error}"
     );
 }
+
+#[test]
+fn the_amount_that_is_logged_is_one_of_five() {
+    let (code, error) = fails(&["devices", "--log", "loud"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("error, warn, info, debug, trace"), "{error}");
+    let output = Command::new(env!("CARGO_BIN_EXE_divisi"))
+        .args(["keys"])
+        .env("DIVISI_LOG", "loud")
+        .output()
+        .expect("the program starts");
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        error.contains("DIVISI_LOG: expected error, warn"),
+        "{error}"
+    );
+}

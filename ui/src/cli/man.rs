@@ -15,10 +15,14 @@ use crate::commands::{BINDINGS, Keymap};
 use crate::config::{CONFIG, KEYS};
 
 /// The environment variables that the program reads.
-pub(crate) const ENVIRONMENT: [(&str, &str); 10] = [
+pub(crate) const ENVIRONMENT: [(&str, &str); 11] = [
     (
         "DIVISI_CONFIG_DIR",
         "The folder of configuration, instead of $XDG_CONFIG_HOME/divisi.",
+    ),
+    (
+        "DIVISI_LOG",
+        "How much is logged on standard error where there is no screen: error, warn, info, debug, trace.",
     ),
     (
         "DIVISI_ASCII",

@@ -18,6 +18,7 @@ mod docs;
 #[cfg(debug_assertions)]
 mod fragile;
 mod keys;
+mod logging;
 mod man;
 mod network;
 mod open;
@@ -61,6 +62,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &CommandLine) -> anyhow::Result<()> {
+    logging::begin(args)?;
     match &args.command {
         None => console::run(args),
         Some(CliCommand::Check(a)) => check::run(a),

@@ -23,7 +23,7 @@ pub(crate) use reports::{
     AccuracyArgs, AllocateArgs, BenchArgs, CheckArgs, DevicesArgs, PlanArgs, PredictArgs,
     SampleFiles,
 };
-pub(crate) use values::{OutputFormat, ServingTarget, StartLoad};
+pub(crate) use values::{LogDetail, OutputFormat, ServingTarget, StartLoad};
 pub(crate) use watching::{
     AttachArgs, DemoArgs, KeyStep, PictureArgs, ReplayArgs, ReportArgs, ScreenSize, ServeArgs,
     SnapshotFormat, StopArgs,
@@ -72,6 +72,10 @@ pub(crate) struct CommandLine {
     /// How things look: auto, dark, light, high-contrast or a file in themes/
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
+    /// Log events on standard error where there is no screen: error, warn, info, debug or
+    /// trace (default: as DIVISI_LOG says, else nothing)
+    #[arg(long, value_name = "LEVEL", value_enum, global = true)]
+    pub log: Option<LogDetail>,
     /// The folder of configuration, instead of the user's own
     #[arg(long, value_name = "DIR", global = true)]
     pub config: Option<PathBuf>,

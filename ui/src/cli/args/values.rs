@@ -12,6 +12,7 @@ use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
 use divisi::load::LoadPattern;
 use divisi::network::Shape;
+use tracing::Level;
 
 /// The load that a console or a server starts with.
 #[derive(Clone, Debug)]
@@ -44,6 +45,34 @@ pub(crate) struct ServingTarget {
     /// Memory of the host that serving may take at most, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<u64>,
+}
+
+/// How much is logged on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogDetail {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogDetail {
+    /// Returns the level called `name`.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        <LogDetail as ValueEnum>::from_str(name, true).ok()
+    }
+
+    /// Returns the level as `tracing` has it.
+    pub(crate) fn level(self) -> Level {
+        match self {
+            LogDetail::Error => Level::ERROR,
+            LogDetail::Warn => Level::WARN,
+            LogDetail::Info => Level::INFO,
+            LogDetail::Debug => Level::DEBUG,
+            LogDetail::Trace => Level::TRACE,
+        }
+    }
 }
 
 /// The format of a report.

@@ -1,0 +1,50 @@
+//! Events of the engine on standard error (`--log`, `DIVISI_LOG`).
+
+use std::env;
+use std::io;
+
+use anyhow::{Context, Result};
+
+use super::args::{CliCommand, CommandLine, LogDetail};
+
+/// The variable that says how much is logged if the command line does not.
+const VARIABLE: &str = "DIVISI_LOG";
+
+/// Writes events on standard error from now on, if that is asked for and no screen owns
+/// the terminal.
+pub(crate) fn begin(args: &CommandLine) -> Result<()> {
+    let Some(detail) = wished(args.log)?.filter(|_| !owns_terminal(args)) else {
+        return Ok(());
+    };
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(detail.level())
+        .with_ansi(false)
+        .with_writer(io::stderr)
+        .finish();
+    // Only the first call of a process counts.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+    Ok(())
+}
+
+/// Returns how much is to be logged: by the command line, else by `DIVISI_LOG`.
+fn wished(asked: Option<LogDetail>) -> Result<Option<LogDetail>> {
+    let named = env::var(VARIABLE).ok().filter(|level| !level.is_empty());
+    match (asked, named) {
+        (Some(detail), _) => Ok(Some(detail)),
+        (None, Some(level)) => LogDetail::named(&level).map(Some).with_context(|| {
+            format!("{VARIABLE}: expected error, warn, info, debug or trace, found `{level}`")
+        }),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Returns whether the command draws a screen.
+fn owns_terminal(args: &CommandLine) -> bool {
+    match &args.command {
+        None => !args.linear,
+        Some(command) => matches!(
+            command,
+            CliCommand::Attach(_) | CliCommand::Replay(_) | CliCommand::Demo(_)
+        ),
+    }
+}
