@@ -16,6 +16,7 @@ pub mod load;
 pub mod metrics;
 pub mod profile;
 pub mod ranged;
+pub mod replace;
 pub mod search;
 pub mod serving;
 pub mod session;

@@ -27,7 +27,7 @@ pub enum Files {
 }
 
 /// The usual name of a manifest in a folder.
-pub const MANIFEST: &str = "ensemble.toml";
+pub(crate) const MANIFEST: &str = "ensemble.toml";
 
 impl Files {
     /// Returns the files of an ensemble from the path of its folder or its manifest.

@@ -117,7 +117,7 @@ pub(super) struct ManifestSource<'a> {
 
 impl ManifestSource<'_> {
     /// Returns the error `message` at a byte offset of the text.
-    pub fn wrong(&self, offset: usize, message: impl Into<String>) -> EnsembleError {
+    pub(crate) fn wrong(&self, offset: usize, message: impl Into<String>) -> EnsembleError {
         EnsembleError::Place {
             file: self.files.display(self.file),
             line: line_of(self.text, offset),
@@ -129,7 +129,7 @@ impl ManifestSource<'_> {
     ///
     /// # Errors
     /// The number is outside.
-    pub fn count(
+    pub(crate) fn count(
         &self,
         field: &str,
         value: &toml::Spanned<i64>,

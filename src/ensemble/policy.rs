@@ -81,7 +81,7 @@ pub enum PolicyError {
 }
 
 /// The wait where none is given.
-pub const DEFAULT_WAIT: Wait = Wait(Duration::from_millis(5));
+pub(crate) const DEFAULT_WAIT: Wait = Wait(Duration::from_millis(5));
 
 impl Wait {
     /// Returns a wait of `millis` milliseconds, a minute at most.

@@ -13,6 +13,7 @@ use crate::allocation::{Frame, Matrix, MatrixFile};
 use crate::device::Devices;
 use crate::ensemble::Ensemble;
 use crate::reading;
+use crate::replace::replace_file;
 
 use super::comparison::Comparison;
 use super::evaluator::{Doubt, Score};
@@ -112,14 +113,14 @@ impl Cache {
         Some(Cache::at(dirs.cache_dir()))
     }
 
-    /// A cache in `folder`.
+    /// Returns a cache in `folder`.
     pub fn at(folder: &Path) -> Self {
         Cache {
             folder: folder.to_owned(),
         }
     }
 
-    /// Where its files are.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -128,8 +129,7 @@ impl Cache {
         self.folder.join(format!("{}.json", &key.0[..32]))
     }
 
-    /// A stored result; none where there is none, or it is damaged or stale: it is
-    /// then found again rather than trusted.
+    /// Returns a stored result, or `None` if there is none, or it is damaged or stale.
     pub fn load(&self, key: &CacheKey, ensemble: &str, frame: &Arc<Frame>) -> Option<SearchResult> {
         let stored: Stored = read_checked(&self.path(key))?;
         let sane = stored.key == key.0 && stored.score.is_finite() && stored.score > 0.0;
@@ -195,7 +195,8 @@ impl Sealed {
     }
 }
 
-/// What was written to `path`; none where nothing was, or it is damaged.
+/// Reads the value that was written to `path`, or returns `None` if there is none or it is
+/// damaged.
 pub(super) fn read_checked<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let bytes = reading::bytes(path).ok()?;
     let checksummed: Sealed = serde_json::from_slice(&bytes).ok()?;
@@ -212,21 +213,15 @@ pub(super) fn write_checked(path: &Path, value: &impl Serialize) -> io::Result<(
     }
     let checksummed = Sealed::new(serde_json::to_string(value)?);
     let text = serde_json::to_string_pretty(&checksummed)?;
-    let part = path.with_extension(format!("part{}", std::process::id()));
-    let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
-    if written.is_err() {
-        // Whatever is left of it is of no use to anybody.
-        let _ = fs::remove_file(&part);
-    }
-    written
+    replace_file(path, text.as_bytes())
 }
 
-/// A hash as text.
+/// Returns a hash as hexadecimal text.
 pub(super) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// The processor's name; a result from another machine is no result here.
+/// Returns the processor's name: results of another machine do not count here.
 pub(super) fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|l| l.starts_with("model name"));

@@ -23,8 +23,9 @@ const PAIRS: usize = 6;
 pub struct Comparison {
     /// Samples a second over the start's.
     pub ratio: f64,
-    /// The ends of its 95 % interval.
+    /// The lower end of its 95 % interval.
     pub low: f64,
+    /// The upper end.
     pub high: f64,
     /// Pairs of runs that it comes from; 0 where runs are exact.
     pub pairs: usize,
@@ -85,9 +86,13 @@ impl fmt::Display for Comparison {
 /// Two matrices after runs in turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compared {
+    /// The score of the start.
     pub start: Score,
+    /// The score of the other.
     pub other: Score,
+    /// The comparison.
     pub gain: Comparison,
+    /// The number of runs.
     pub runs: usize,
 }
 
@@ -154,9 +159,9 @@ impl Compared {
     }
 }
 
-/// What a search over runs `found`, run once more in turn with the `start`: its score was
-/// the best of many and is too good. The start stays unless this is faster for sure.
-/// Exact scores stand as they are.
+/// Runs the result of a search over runs once more in turn with the `start`: its score was
+/// the best of many and is too good. Returns the start unless the result is certainly faster.
+/// Exact scores stay as they are.
 ///
 /// # Errors
 /// A run broke down, or the search was cancelled.
@@ -182,7 +187,7 @@ pub fn confirm(
     })
 }
 
-/// What a rule gives, scored beside the start where that is another.
+/// Scores the matrix of a rule beside the start, if the two differ.
 pub(super) fn measured(
     start: &Matrix,
     matrix: Matrix,

@@ -9,7 +9,7 @@ use crate::lock::lock;
 use super::error::Stopped;
 use super::progress::SearchProgress;
 
-/// Shared by a search and whoever watches it.
+/// The control of a search, shared with those who watch and steer it.
 #[derive(Debug)]
 pub struct Control {
     state: Mutex<ControlState>,
@@ -82,12 +82,12 @@ impl Control {
         self.cancelled.load(Ordering::Acquire)
     }
 
-    /// Set once it is cancelled.
+    /// Returns the flag that is set once it is cancelled.
     pub fn cancelled(&self) -> &AtomicBool {
         &self.cancelled
     }
 
-    /// Forgets what an earlier search left.
+    /// Resets the progress.
     pub fn begin(&self) {
         self.update(|progress| *progress = SearchProgress::default());
     }
@@ -102,7 +102,7 @@ impl Control {
         self.with(|state| state.waiting)
     }
 
-    /// Where the search stands.
+    /// Returns the progress.
     pub fn progress(&self) -> SearchProgress {
         self.with(|state| state.progress.clone())
     }
@@ -112,7 +112,7 @@ impl Control {
         self.with(|state| state.progress.measuring && !state.waiting)
     }
 
-    /// Evaluations so far.
+    /// Returns the number of evaluations so far.
     pub fn evaluations(&self) -> usize {
         self.with(|state| state.progress.evaluations)
     }
@@ -130,13 +130,13 @@ impl Control {
         });
     }
 
-    /// Time left at the pace of this phase, where it is known how much there is to do;
-    /// at most so much, since iterations end early where none is better.
+    /// Returns the time left at the pace of this phase, if the number of evaluations is
+    /// known. It is an upper bound: iterations end early if no neighbour is better.
     pub fn left(&self) -> Option<Duration> {
         self.with(|state| state.left())
     }
 
-    /// Time since the search began.
+    /// Returns the time since the search began.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

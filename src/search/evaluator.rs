@@ -14,6 +14,7 @@ use super::error::SearchError;
 pub struct Score {
     /// 0 where the matrix does not fit.
     pub samples_per_s: f64,
+    /// The uncertainty of that.
     pub doubt: Doubt,
 }
 
@@ -24,7 +25,7 @@ impl Score {
         doubt: Doubt::Exact,
     };
 
-    /// A figure that comes out the same again.
+    /// Returns a score that repeats exactly.
     pub fn exact(samples_per_s: f64) -> Self {
         Score {
             samples_per_s,
@@ -32,7 +33,7 @@ impl Score {
         }
     }
 
-    /// What the model says.
+    /// Returns a score that the model predicts.
     pub fn predicted(samples_per_s: f64) -> Self {
         Score {
             samples_per_s,
@@ -40,7 +41,7 @@ impl Score {
         }
     }
 
-    /// The mean of runs that came to these samples a second.
+    /// Returns the mean of runs with these samples a second.
     pub fn of_runs(rates: &[f64]) -> Self {
         Score {
             samples_per_s: mean_and_error(rates).0,
@@ -51,7 +52,7 @@ impl Score {
 
 /// Scores matrices.
 pub trait Evaluator {
-    /// Its name on the screen.
+    /// Returns its name on the screen.
     fn name(&self) -> &'static str;
 
     /// Scores `matrix`. Where it is clearly below `best`, a rough figure will do.
@@ -79,7 +80,7 @@ pub trait Evaluator {
     }
 }
 
-/// What stands behind a throughput.
+/// The source of a throughput, and its uncertainty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Doubt {
     /// It comes out the same again: a run in virtual time.
@@ -90,11 +91,16 @@ pub enum Doubt {
     /// One run, which says nothing of its error.
     Once,
     /// The mean of so many runs, or of parts of one, with its relative standard error.
-    Runs { runs: usize, error: f64 },
+    Runs {
+        /// The number of runs.
+        runs: usize,
+        /// The relative standard error.
+        error: f64,
+    },
 }
 
 impl Doubt {
-    /// That of so many runs that came to these samples a second.
+    /// Returns the uncertainty of the mean of runs with these samples a second.
     pub fn of_runs(rates: &[f64]) -> Self {
         match rates.len() {
             0 | 1 => Doubt::Once,
@@ -105,7 +111,7 @@ impl Doubt {
         }
     }
 
-    /// The relative standard error; `None` where it is not known.
+    /// Returns the relative standard error, or `None` if it is not known.
     pub fn error(self) -> Option<f64> {
         match self {
             Doubt::Exact => Some(0.0),
@@ -114,8 +120,8 @@ impl Doubt {
         }
     }
 
-    /// How far, as a share of it, the truth may be from the figure with 95 %; infinite
-    /// where that is not known.
+    /// Returns the half-width of the 95 % interval as a share of the figure; infinite if it is
+    /// not known.
     pub fn margin(self) -> f64 {
         match self {
             Doubt::Exact => 0.0,
@@ -124,7 +130,7 @@ impl Doubt {
         }
     }
 
-    /// Runs that it comes from.
+    /// Returns the number of runs that it comes from.
     pub fn runs(self) -> usize {
         match self {
             Doubt::Predicted => 0,
@@ -135,7 +141,7 @@ impl Doubt {
 }
 
 impl fmt::Display for Doubt {
-    /// What follows a figure: `exact`, `predicted`, `one run`, `± 0.8 %` (the standard
+    /// Writes the note after a figure: `exact`, `predicted`, `one run`, `± 0.8 %` (the standard
     /// error).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

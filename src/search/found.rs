@@ -1,4 +1,4 @@
-//! What a search came to.
+//! The result of a search.
 
 use crate::allocation::Matrix;
 
@@ -6,19 +6,25 @@ use super::comparison::{Compared, Comparison};
 use super::evaluator::{Doubt, Score};
 use super::goal::LoadedLatency;
 
-/// What a search found.
+/// The result of a search: a matrix with its figures.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
+    /// The matrix.
     pub matrix: Matrix,
-    /// Samples a second, and how sure that is.
+    /// Its samples a second.
     pub score: f64,
+    /// The uncertainty of that.
     pub doubt: Doubt,
+    /// Samples a second of the start.
     pub start_score: f64,
+    /// The uncertainty of that.
     pub start_doubt: Doubt,
-    /// What was found against the start, run in turn with it; `None` where that is the
-    /// start itself, or nothing was run.
+    /// The comparison with the start, from runs in turn; `None` if the matrix is the start,
+    /// or nothing was run.
     pub gain: Option<Comparison>,
+    /// The number of evaluations.
     pub evaluations: usize,
+    /// The number of iterations.
     pub iterations: usize,
     /// Share of all neighbours that an iteration visited at most.
     pub coverage: f64,
@@ -32,21 +38,21 @@ pub struct SearchResult {
     pub bound: Option<f64>,
     /// Under load, where the goal asks for it.
     pub latency: Option<LoadedLatency>,
-    /// What the goal asks and no matrix found gives; this one comes closest.
+    /// The part of the goal that no matrix found reaches, in words; this one comes closest.
     pub shortfall: Option<String>,
 }
 
-/// Where a matrix stands to the bound, as a share of that.
+/// The distance of a matrix from the bound, as a share of the bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gap {
-    /// What it lacks; 0 where it cannot be told from the bound.
+    /// It is lower by this share; 0 if it cannot be told from the bound.
     Lacks(f64),
-    /// It does so much more: what the bound rests on does not hold.
+    /// It is higher by this share: the assumptions of the bound do not hold.
     Exceeds(f64),
 }
 
 impl SearchResult {
-    /// A matrix with its score and the start's, and nothing else said of it.
+    /// Returns a matrix with its score and the start's, without other figures.
     pub fn of(matrix: Matrix, score: Score, start: Score) -> Self {
         SearchResult {
             matrix,
@@ -66,7 +72,7 @@ impl SearchResult {
         }
     }
 
-    /// Its score with how sure that is.
+    /// Returns its score.
     pub fn scored(&self) -> Score {
         Score {
             samples_per_s: self.score,
@@ -74,7 +80,7 @@ impl SearchResult {
         }
     }
 
-    /// How far it is from the bound in the long run.
+    /// Returns its distance from the bound in the long run, if both are known.
     pub fn gap(&self) -> Option<Gap> {
         let (bound, steady) = self.bound.zip(self.steady)?;
         let share = 1.0 - steady.samples_per_s / bound.max(f64::MIN_POSITIVE);
@@ -86,7 +92,7 @@ impl SearchResult {
         })
     }
 
-    /// What runs in turn with the start's said of it.
+    /// Returns the result with the figures of runs in turn with the start.
     pub(super) fn compared(self, compared: Compared) -> Self {
         SearchResult {
             score: compared.other.samples_per_s,
@@ -99,7 +105,7 @@ impl SearchResult {
         }
     }
 
-    /// The same where the start stays unless this was faster for sure.
+    /// Returns the start instead, unless this matrix is certainly faster.
     pub(super) fn or(self, start: &Matrix) -> Self {
         match self.gain {
             Some(gain) if !gain.is_better() => SearchResult {

@@ -1,4 +1,4 @@
-//! What a search is for.
+//! The goal of a search.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::device::format_bytes;
 use crate::load::Rate;
 use crate::ranged::{FieldOutOfRange, within};
 
-/// What is made as large, or as small, as it can be.
+/// The figure that a search optimises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
@@ -22,7 +22,7 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// Its name on the command line and the screen.
+    /// Returns its name on the command line and the screen.
     pub fn name(self) -> &'static str {
         match self {
             Objective::Throughput => "throughput",
@@ -45,6 +45,7 @@ impl FromStr for Objective {
 /// An objective and what has to hold beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
+    /// The figure to optimise.
     pub objective: Objective,
     /// 99 of 100 requests are answered within this time.
     pub p99: Option<Duration>,
@@ -102,6 +103,8 @@ impl fmt::Display for Goal {
 pub struct LoadedLatency {
     /// Requests a second.
     pub rate: f64,
+    /// The median.
     pub p50: Duration,
+    /// The 99th percentile.
     pub p99: Duration,
 }

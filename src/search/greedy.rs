@@ -19,12 +19,15 @@ use super::progress::{SearchProgress, Tried, changes};
 /// How far a search may go, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
+    /// The most iterations.
     pub max_iter: usize,
+    /// The most neighbours of an iteration.
     pub max_neighs: usize,
+    /// The seed of the choice of neighbours.
     pub seed: u64,
 }
 
-/// What decides between matrices of equal score.
+/// The rule between matrices of equal score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
     /// Nothing: an equal one is no better, as in the paper.

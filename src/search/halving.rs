@@ -15,14 +15,18 @@ const SAMPLES: usize = 384;
 /// Rounds that a matrix can be in.
 const ROUNDS: usize = 2;
 
-/// Who won, and how the start did beside it.
+/// The winner, with the figures of the start beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Final {
+    /// The matrix.
     pub matrix: Matrix,
+    /// Its score.
     pub score: Score,
+    /// The score of the start.
     pub start: Score,
-    /// `None` where nobody challenged the start, or there was no room to run in.
+    /// The comparison, or `None` if there was no contender or no room to run in.
     pub gain: Option<Comparison>,
+    /// The number of runs.
     pub runs: usize,
 }
 

@@ -27,30 +27,37 @@ use super::placement::{best_batch, worst_fit};
 use super::progress::SearchProgress;
 use super::virtual_bench::VirtualBench;
 
-/// What to search for and with.
+/// A whole search: what it is for and what it works with.
 #[derive(Clone)]
 pub struct SearchJob {
+    /// The ensemble.
     pub ensemble: Arc<Ensemble>,
+    /// The devices.
     pub devices: Devices,
     /// The same devices with the memory that measuring may take: less than all of it
     /// where an engine serves on them already.
     pub measured_on: Devices,
+    /// The frame of matrices.
     pub frame: Arc<Frame>,
+    /// The factory of workers for real runs.
     pub factory: Arc<dyn PredictorFactory>,
-    /// What real runs send; none are needed where every device is simulated.
+    /// The samples of real runs; none are needed if every device is simulated.
     pub samples: Option<Arc<Samples>>,
+    /// The method.
     pub method: Method,
+    /// The cache of results and profiles.
     pub cache: Option<Cache>,
-    /// What a quiet search works with before profiles that are kept, where that is all:
-    /// what predictions rest on, or what serving has shown.
+    /// Costs that a quiet search prefers to kept profiles if they are complete: those of
+    /// predictions, or learnt from serving.
     pub known: Option<Arc<Costs>>,
 }
 
-/// What a job came to.
+/// The outcome of a job.
 #[derive(Clone, Debug)]
 pub struct SearchOutcome {
+    /// The result.
     pub found: SearchResult,
-    /// It was found by an earlier search and not measured again.
+    /// Whether it was found by an earlier search and not measured again.
     pub cached: bool,
     /// Why it could not be stored, if it could not.
     pub cache_error: Option<String>,
@@ -60,8 +67,8 @@ impl SearchJob {
     /// Runs the search; what happens shows in `control`.
     ///
     /// # Errors
-    /// What is asked cannot be combined, no matrix fits, a measurement broke down, or
-    /// the search was cancelled.
+    /// The method asks for what cannot be done, no matrix fits, a measurement failed, or the
+    /// search was cancelled.
     pub fn run(&self, control: &Arc<Control>) -> Result<SearchOutcome, SearchError> {
         self.method.check().map_err(AskedError::from)?;
         let job = self.sparing_memory()?;
@@ -87,7 +94,7 @@ impl SearchJob {
         })
     }
 
-    /// What an earlier run of the job found, measured once more beside the start: the best
+    /// Measures the result of an earlier run of the job once more beside the start: the best
     /// of several results is too good. The start stays unless it is slower for sure.
     /// Figures that are exact or predicted stand as they are.
     ///
@@ -211,7 +218,7 @@ impl SearchJob {
         best_batch(&self.frame, &self.devices, footprints, alone, control)
     }
 
-    /// What runs matrices: real workers, or virtual time where no device is real.
+    /// Returns the evaluator by runs: real workers, or virtual time if no device is real.
     pub(super) fn judge(
         &self,
         control: &Arc<Control>,

@@ -1,5 +1,5 @@
 //! The end of the model's search: what it found, run beside the start. The best few of an
-//! algorithm's candidates, what a rule gave, and last steps where a run costs milliseconds.
+//! algorithm's candidates, the matrix of a rule, and last steps where a run costs milliseconds.
 
 use crate::allocation::{Cell, Matrix};
 
@@ -96,7 +96,11 @@ impl ModelSearch<'_> {
     }
 
     /// How fast `matrix` and `start` are: run in turn, or predicted.
-    pub fn figures(&self, matrix: &Matrix, start: &Matrix) -> Result<SearchResult, SearchError> {
+    pub(crate) fn figures(
+        &self,
+        matrix: &Matrix,
+        start: &Matrix,
+    ) -> Result<SearchResult, SearchError> {
         let unmeasured = self.unmeasured(matrix.clone(), start);
         if self.job.method.finalists == 0 {
             return Ok(unmeasured);

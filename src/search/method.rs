@@ -14,7 +14,9 @@ use super::greedy::Bounds;
 /// The algorithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Algorithm {
+    /// Worst-fit decreasing.
     WorstFit,
+    /// The best batch size of each member alone.
     BestBatch,
     /// The paper's.
     #[default]
@@ -32,12 +34,12 @@ impl Algorithm {
         Algorithm::Local,
     ];
 
-    /// Whether it gives one matrix by a rule, which is scored and not improved.
+    /// Whether it returns one matrix by a rule, which is scored and not improved.
     pub fn is_rule(self) -> bool {
         matches!(self, Algorithm::WorstFit | Algorithm::BestBatch)
     }
 
-    /// Its name on the command line and the screen.
+    /// Returns its name on the command line and the screen.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::WorstFit => "worst-fit",
@@ -59,7 +61,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// What scores a matrix.
+/// The kind of evaluator that scores matrices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EvaluatorKind {
     /// It runs: really, or in virtual time where every device is simulated.
@@ -70,7 +72,7 @@ pub enum EvaluatorKind {
 }
 
 impl EvaluatorKind {
-    /// Its name on the command line and the screen.
+    /// Returns its name on the command line and the screen.
     pub fn name(self) -> &'static str {
         match self {
             EvaluatorKind::Bench => "bench",
@@ -118,7 +120,9 @@ const FINALISTS: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Method {
+    /// The algorithm.
     pub algorithm: Algorithm,
+    /// The evaluator.
     pub evaluator: EvaluatorKind,
     /// Of greedy; its seed is every algorithm's.
     pub bounds: Bounds,
@@ -126,9 +130,10 @@ pub struct Method {
     pub restarts: usize,
     /// Of `model`: the best so many are run; none of them at 0.
     pub finalists: usize,
+    /// The goal.
     pub goal: Goal,
-    /// What serves is not to notice: nothing is measured or run on this machine's
-    /// devices, and what computes has the lowest priority. Takes the model.
+    /// Whether serving must not be disturbed: nothing is measured or run on this machine's
+    /// devices, and predictions have the lowest priority. It needs evaluator `model`.
     #[serde(default)]
     pub quiet: bool,
 }
@@ -163,7 +168,8 @@ impl Method {
         }
     }
 
-    /// What it comes to on `devices`: a quiet one runs nothing on this machine's.
+    /// Returns the method as it is followed on `devices`: a quiet one runs nothing on this
+    /// machine's.
     #[must_use]
     pub fn on(self, devices: &Devices) -> Self {
         match self.quiet && !devices.all_simulated() {

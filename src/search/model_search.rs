@@ -21,25 +21,33 @@ use super::profiling::Profiler;
 use super::under_load;
 use super::virtual_bench::VirtualBench;
 
-/// What the model works with.
+/// A search by the model: the job with all that is derived from it.
 pub(super) struct ModelSearch<'a> {
+    /// The job.
     pub job: &'a SearchJob,
+    /// Its control.
     pub control: &'a Arc<Control>,
+    /// The memory of workers.
     pub footprints: Footprints,
+    /// The costs of batches.
     pub costs: Arc<Costs>,
+    /// The rates of workers.
     pub rates: Rates,
+    /// The memory of the devices.
     pub room: MemoryBudget,
+    /// The bounds of workers.
     pub limits: Limits,
     /// Samples a second that no matrix exceeds under the ensemble's policy.
     pub bound: f64,
 }
 
-/// What an algorithm came to by predictions alone.
+/// The result of an algorithm by predictions alone.
 pub(super) struct Candidates {
     /// Distinct, the best predicted first.
     pub matrices: Vec<Matrix>,
-    /// Matrices scored, and steps taken.
+    /// Matrices scored.
     pub evaluations: usize,
+    /// Steps taken.
     pub steps: usize,
     /// Best-batch's matrix, where it is worth a last climb of its own.
     pub second: Option<Matrix>,
@@ -86,7 +94,7 @@ pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchRe
 
 impl<'a> ModelSearch<'a> {
     /// Profiles what is not known and works out what follows from it.
-    pub fn new(job: &'a SearchJob, control: &'a Arc<Control>) -> Result<Self, SearchError> {
+    pub(crate) fn new(job: &'a SearchJob, control: &'a Arc<Control>) -> Result<Self, SearchError> {
         let footprints = Footprints::of(&job.ensemble, &job.devices);
         let profiler = Profiler {
             ensemble: &job.ensemble,
@@ -129,17 +137,17 @@ impl<'a> ModelSearch<'a> {
     }
 
     /// Samples a second of a run of `matrix` as predicted.
-    pub fn predict(&self, matrix: &Matrix) -> f64 {
+    pub(crate) fn predict(&self, matrix: &Matrix) -> f64 {
         self.model().run(matrix)
     }
 
     /// Samples a second that `matrix` does not exceed in the long run.
-    pub fn at_most(&self, matrix: &Matrix) -> f64 {
+    pub(crate) fn at_most(&self, matrix: &Matrix) -> f64 {
         self.limits.throughput(matrix)
     }
 
     /// Samples a second of `matrix` in the long run, as predicted.
-    pub fn throughput(&self, matrix: &Matrix) -> f64 {
+    pub(crate) fn throughput(&self, matrix: &Matrix) -> f64 {
         self.model().throughput(matrix)
     }
 
@@ -251,7 +259,7 @@ impl<'a> ModelSearch<'a> {
     }
 
     /// Local search from `start`.
-    pub fn local(&self, start: &Matrix) -> Result<Candidates, SearchError> {
+    pub(crate) fn local(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         let method = &self.job.method;
         let mut position = Position::new(&self.rates, self.room.clone(), start);
         let mut climber = LocalSearch::new(self.control, &self.job.frame);
@@ -267,7 +275,7 @@ impl<'a> ModelSearch<'a> {
     }
 
     /// Runs in virtual time by the same costs.
-    pub fn virtual_bench(&self) -> VirtualBench {
+    pub(crate) fn virtual_bench(&self) -> VirtualBench {
         let (ensemble, devices) = (Arc::clone(&self.job.ensemble), self.job.devices.clone());
         let costs = Arc::clone(&self.costs);
         VirtualBench::new(ensemble, devices, self.footprints.clone(), costs)

@@ -93,9 +93,9 @@ fn roomiest(
 
 /// Measures each member alone on the first device (the first accelerator, where there are
 /// any) at every batch size (through `alone`, an evaluator of that member's one-device
-/// matrix), then gives each its best size and a device of its own, an accelerator where
+/// matrix), then assigns to each its best size and a device of its own, an accelerator where
 /// there are any; where those are fewer than members, worst-fit decreasing shares all
-/// devices. Gives the matrix and the number of evaluations.
+/// devices. Returns the matrix and the number of evaluations.
 ///
 /// # Errors
 /// A measurement broke down or was stopped, or a member fits nowhere.

@@ -1,4 +1,4 @@
-//! Where a search stands: what it tried, what it took, how the best grew.
+//! The progress of a search: neighbours tried, steps taken, the growth of the best score.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,11 @@ const MOST_POINTS: usize = 512;
 /// One neighbour that was scored: one entry otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
+    /// The entry.
     pub cell: Cell,
+    /// Its new value.
     pub to: Option<BatchSize>,
+    /// The neighbour's score.
     pub score: f64,
 }
 
@@ -29,6 +32,7 @@ pub struct Tried {
 pub struct Accepted {
     /// Evaluations until then.
     pub evaluations: usize,
+    /// The score of the matrix after it.
     pub score: f64,
     /// Entries that differ from the matrix before; empty at the start, and where what
     /// was found is run.
@@ -38,30 +42,37 @@ pub struct Accepted {
     pub run: bool,
 }
 
-/// Where a search stands.
+/// The progress of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchProgress {
+    /// The iteration, from 1.
     pub iteration: usize,
-    /// Neighbours scored in this iteration, and how many there will be.
+    /// Neighbours scored in this iteration.
     pub neighbour: usize,
+    /// Neighbours of this iteration in all.
     pub neighbours: usize,
     /// Share of all neighbours that an iteration visits.
     pub coverage: f64,
+    /// The score of the start.
     pub start_score: Option<f64>,
+    /// The score of the best matrix.
     pub best_score: Option<f64>,
-    /// How sure they are.
+    /// The uncertainty of the start's score.
     #[serde(default)]
     pub start_doubt: Doubt,
+    /// The uncertainty of the best score.
     #[serde(default)]
     pub best_doubt: Doubt,
-    /// What was found against the start, run in turn with it, once it was.
+    /// The comparison with the start, once the two were run in turn.
     #[serde(default)]
     pub gain: Option<Comparison>,
+    /// The best matrix so far.
     pub best: Option<Matrix>,
     /// Scores of this iteration's neighbours so far.
     pub scores: Vec<f64>,
     /// Best score after each iteration.
     pub history: Vec<f64>,
+    /// Matrices scored.
     pub evaluations: usize,
     /// Of a plan: sets of devices searched, and those that were ruled out.
     pub fleets: (usize, usize),
@@ -91,7 +102,7 @@ impl SearchProgress {
         self.history.push(start.samples_per_s);
     }
 
-    /// What the start came to.
+    /// Sets the score of the start.
     pub(super) fn start(&mut self, start: Score) {
         self.start_score = Some(start.samples_per_s);
         self.start_doubt = start.doubt;
@@ -129,8 +140,8 @@ impl SearchProgress {
         self.accept(changes, score.samples_per_s);
     }
 
-    /// What was found was run, beside the start: the best is `matrix`, by another
-    /// measure than before.
+    /// Notes that `matrix` was run beside the start and is the best, by another measure than
+    /// before.
     pub(super) fn run(&mut self, matrix: &Matrix, score: Score) {
         self.curve.clear();
         self.step_to(matrix, score);
@@ -199,7 +210,7 @@ impl SearchProgress {
 }
 
 impl Tried {
-    /// What `neighbour` changes in `matrix`, where that is one entry.
+    /// Returns the change of `neighbour`, or `None` unless it is one entry of `matrix`.
     pub(super) fn of(matrix: &Matrix, neighbour: &Matrix, score: f64) -> Option<Self> {
         match changes(matrix, neighbour)[..] {
             [(cell, to)] => Some(Tried { cell, to, score }),

@@ -59,9 +59,9 @@ const QUICKER: f64 = 1.2;
 /// Throughputs this near are the same.
 const SAME: f64 = 1.0 - 1e-9;
 
-/// The change of the worker at `cell` that gives most throughput where each device is
+/// The change of the worker at `cell` that brings most throughput where each device is
 /// slower by its factor in `slowdown` (1: as its costs say): the worker moves to another
-/// device, or stays with another batch size. Where none gives two per cent more, since
+/// device, or stays with another batch size. Where none brings two per cent more, since
 /// others hold the throughput down, the move that makes its batches quickest without
 /// giving up throughput. None where nothing that fits is better, there is no worker, or
 /// costs are missing. Batches are as `batching` forms them.

@@ -32,13 +32,15 @@ const MOST_CONFIRMED: usize = 4;
 /// A matrix with what is known of it.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
+    /// The matrix.
     pub matrix: Matrix,
     /// Samples a second in the long run: predicted, or simulated once it is confirmed.
     pub throughput: f64,
+    /// The uncertainty of that.
     pub doubt: Doubt,
-    /// None where it does not keep up with the rate.
+    /// Its latency, or `None` if it does not keep up with the rate.
     pub latency: Option<LoadedLatency>,
-    /// Long runs under fresh arrivals say so.
+    /// Whether long runs under fresh arrivals confirmed its figures.
     pub confirmed: bool,
 }
 
@@ -47,14 +49,14 @@ impl Candidate {
         self.latency.map_or(Duration::MAX, |l| l.p99)
     }
 
-    /// Whether it keeps up, and answers within the time that `goal` gives.
-    pub fn meets(&self, goal: &Goal) -> bool {
+    /// Whether it keeps up, and answers within the time of `goal`.
+    pub(crate) fn meets(&self, goal: &Goal) -> bool {
         self.latency.is_some() && goal.p99.is_none_or(|most| self.p99() <= most)
     }
 
     /// Whether it serves `goal` better than `other`: first what must hold, then the
     /// objective; where neither holds what must, the nearer one.
-    pub fn is_better(&self, other: &Candidate, goal: &Goal) -> bool {
+    pub(crate) fn is_better(&self, other: &Candidate, goal: &Goal) -> bool {
         match (self.meets(goal), other.meets(goal)) {
             (true, false) => true,
             (false, true) => false,
@@ -195,8 +197,11 @@ fn confirm(
 
 /// Candidates under load.
 pub(super) struct LoadedCandidates {
+    /// The best.
     pub best: Candidate,
+    /// All of them.
     pub all: Vec<Candidate>,
+    /// The number of them that were simulated.
     pub simulated: usize,
 }
 
@@ -275,7 +280,8 @@ fn loaded(
     })
 }
 
-/// What of `goal` is not given by what does so much, so quickly, under `rate`.
+/// Returns the part of `goal` that is not reached with this throughput and latency under
+/// `rate`, in words.
 pub(super) fn shortfall(
     throughput: f64,
     latency: Option<LoadedLatency>,
@@ -295,7 +301,7 @@ pub(super) fn shortfall(
     ))
 }
 
-/// What is said of a throughput below the rate asked.
+/// Returns the message about a throughput below the rate asked, if it is.
 pub(super) fn too_slow(throughput: f64, rate: f64) -> Option<String> {
     (throughput <= rate).then(|| format!("{throughput:.0} samples/s at most where {rate} is asked"))
 }

@@ -29,7 +29,7 @@ const PARTS: usize = 8;
 /// Requests that fill what was idle at first, before latencies are taken.
 const WARM_UP: usize = 200;
 
-/// What waits may grow by this share of what arrives, and no more, …
+/// The number of waiting samples may grow by this share of the arrivals, …
 const GROWTH: f64 = 0.01;
 /// … as seen at so many times in the second half of a run. …
 const LOOKS: usize = 16;
@@ -39,10 +39,12 @@ const LONGER: usize = 4;
 /// … until one has at least so many requests.
 const MOST: usize = 1 << 13;
 
-/// How many requests a latency is taken from, and what their arrivals are drawn from.
+/// A run from which a latency is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyRun {
+    /// The number of requests.
     pub requests: usize,
+    /// The seed of their arrivals.
     pub seed: u64,
 }
 

@@ -31,7 +31,7 @@ impl ArrivingRequests {
     ///
     /// # Errors
     /// A recording of arrivals cannot be read.
-    pub fn new(workload: &Workload, segment: usize) -> Result<Self, LoadError> {
+    pub(crate) fn new(workload: &Workload, segment: usize) -> Result<Self, LoadError> {
         let (left, kind) = match workload {
             Workload::Saturate { samples } => (*samples, ArrivalKind::Eager { samples: segment }),
             Workload::Pattern {
@@ -44,12 +44,12 @@ impl ArrivingRequests {
     }
 
     /// Whether all samples were sent.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.left == 0
     }
 
     /// Returns the time of the next request, if it arrives at a time of its own.
-    pub fn next(&self) -> Option<Duration> {
+    pub(crate) fn next(&self) -> Option<Duration> {
         match &self.kind {
             ArrivalKind::Open { next, .. } if self.left > 0 => Some(*next),
             _ => None,
@@ -57,7 +57,7 @@ impl ArrivingRequests {
     }
 
     /// Returns the samples of a request that is due, if there is one.
-    pub fn due(&self, now: Duration) -> Option<usize> {
+    pub(crate) fn due(&self, now: Duration) -> Option<usize> {
         let samples = match &self.kind {
             ArrivalKind::Eager { samples } => *samples,
             ArrivalKind::Closed { idle: 0, .. } => return None,
@@ -70,7 +70,7 @@ impl ArrivingRequests {
 
     /// Notes that a request of `samples` was sent, or that one of an open pattern was
     /// refused and is lost.
-    pub fn sent(&mut self, samples: usize) {
+    pub(crate) fn sent(&mut self, samples: usize) {
         self.left -= samples;
         match &mut self.kind {
             ArrivalKind::Eager { .. } => {}
@@ -80,12 +80,12 @@ impl ArrivingRequests {
     }
 
     /// Whether a request that is refused is lost, not sent again.
-    pub fn gives_up(&self) -> bool {
+    pub(crate) fn gives_up(&self) -> bool {
         matches!(self.kind, ArrivalKind::Open { .. })
     }
 
     /// Notes that a request is over.
-    pub fn answered(&mut self) {
+    pub(crate) fn answered(&mut self) {
         if let ArrivalKind::Closed { idle, .. } = &mut self.kind {
             *idle += 1;
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use divisi::reading;
 use thiserror::Error;
 
-use crate::replace::replace_file;
+use divisi::replace::replace_file;
 
 /// Why a file was not read, written or chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

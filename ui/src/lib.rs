@@ -34,6 +34,5 @@ pub mod linear;
 mod look;
 mod model;
 mod panels;
-mod replace;
 mod text;
 mod view;

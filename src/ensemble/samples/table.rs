@@ -23,7 +23,7 @@ pub(super) enum Number {
 
 impl Number {
     /// Every type with its code in an `.npy`, without the order of bytes, and its name.
-    pub const ALL: [(Number, &'static str, &'static str); 12] = [
+    pub(crate) const ALL: [(Number, &'static str, &'static str); 12] = [
         (Number::F16, "f2", "float16"),
         (Number::F32, "f4", "float32"),
         (Number::F64, "f8", "float64"),
@@ -40,7 +40,7 @@ impl Number {
 
     /// Returns the type of a code of `.npy` (`<f4`), and whether the most significant byte
     /// comes first.
-    pub fn written(code: &str) -> Option<(Self, bool)> {
+    pub(crate) fn written(code: &str) -> Option<(Self, bool)> {
         let big = code.starts_with('>');
         let plain = code.strip_prefix(['<', '>', '|'])?;
         let (number, ..) = Self::ALL.iter().find(|(_, known, _)| *known == plain)?;
@@ -50,7 +50,7 @@ impl Number {
     }
 
     /// Returns the bytes of one number.
-    pub fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         match self {
             Number::Bool | Number::I8 | Number::U8 => 1,
             Number::F16 | Number::I16 | Number::U16 => 2,
@@ -60,7 +60,7 @@ impl Number {
     }
 
     /// Whether all of its numbers are whole.
-    pub fn is_whole(self) -> bool {
+    pub(crate) fn is_whole(self) -> bool {
         !matches!(self, Number::F16 | Number::F32 | Number::F64)
     }
 }
@@ -107,7 +107,7 @@ fn rounded(number: impl Into<f64>) -> Result<i128, f64> {
 impl NumberTable {
     /// Takes `values` numbers in `bytes` from `start` on, or returns `None` if there are
     /// fewer.
-    pub fn new(
+    pub(crate) fn new(
         bytes: Vec<u8>,
         start: usize,
         values: usize,
@@ -126,12 +126,12 @@ impl NumberTable {
     }
 
     /// Returns the number of numbers.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values
     }
 
     /// Returns the bytes of memory that it takes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
@@ -141,7 +141,7 @@ impl NumberTable {
     }
 
     /// Appends numbers to `to`, as float32.
-    pub fn read(&self, range: Range<usize>, to: &mut Vec<f32>) {
+    pub(crate) fn read(&self, range: Range<usize>, to: &mut Vec<f32>) {
         let bytes = self.of(range);
         let mut take = |v: f32| to.push(v);
         match self.number {
@@ -161,7 +161,7 @@ impl NumberTable {
     }
 
     /// Returns all numbers as whole ones, or as they are if they have a fraction.
-    pub fn whole(&self) -> Vec<Result<i128, f64>> {
+    pub(crate) fn whole(&self) -> Vec<Result<i128, f64>> {
         let mut to = Vec::with_capacity(self.values);
         let bytes = self.of(0..self.values);
         let mut take = |v: Result<i128, f64>| to.push(v);
@@ -183,14 +183,14 @@ impl NumberTable {
     }
 
     /// Returns numbers as they lie in memory, if they are float32 of this machine.
-    pub fn borrow(&self, range: Range<usize>) -> Option<&[f32]> {
+    pub(crate) fn borrow(&self, range: Range<usize>) -> Option<&[f32]> {
         let ours = self.number == Number::F32 && self.big == cfg!(target_endian = "big");
         // Bytes that do not begin at a multiple of four are copied.
         ours.then(|| bytemuck::try_cast_slice(self.of(range)).ok())?
     }
 
     /// Returns the index of the first number that is not finite as float32.
-    pub fn not_finite(&self) -> Option<usize> {
+    pub(crate) fn not_finite(&self) -> Option<usize> {
         /// The number of numbers converted together.
         const PIECE: usize = 1 << 14;
         if self.number.is_whole() {

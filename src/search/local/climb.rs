@@ -35,20 +35,23 @@ pub struct LocalSearch<'a> {
     frame: &'a Arc<Frame>,
     /// Number of the largest batch size that may come in.
     largest: usize,
+    /// Matrices scored.
     pub evaluations: usize,
     /// Steps taken.
     pub steps: usize,
-    /// Evaluations and steps of whoever searched before.
+    /// Evaluations and steps of the searches before.
     before: (usize, usize),
     /// Moves of one entry that were scored from where the search is.
     tried: Vec<Tried>,
     published: Instant,
 }
 
-/// What a climb ended at: entries as batch sizes' numbers.
+/// The end of a climb.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalOptimum {
+    /// The numbers of its entries' batch sizes.
     pub entries: Vec<Option<usize>>,
+    /// Its score.
     pub score: f64,
 }
 
@@ -106,8 +109,8 @@ impl<'a> LocalSearch<'a> {
         Ok(summits)
     }
 
-    /// Climbs until no step is better, then lets workers go that give nothing; what
-    /// they held may make room for more.
+    /// Climbs until no step is better, then removes workers that contribute nothing: their
+    /// memory may make room for others.
     ///
     /// # Errors
     /// The search was cancelled.
@@ -130,7 +133,7 @@ impl<'a> LocalSearch<'a> {
         Ok(())
     }
 
-    /// Lets one worker go that gives nothing, if there is one.
+    /// Removes one worker that contributes nothing, if there is one.
     fn dismiss(&mut self, position: &mut Position<'_>) -> bool {
         let workers = position.cells();
         let workers: Vec<_> = workers.filter(|c| position.get(*c).is_some()).collect();

@@ -6,7 +6,7 @@ use crate::device::Devices;
 
 use super::position::EntryEdit;
 
-/// What workers take in each memory space, and what is taken.
+/// The memory of workers in each memory space, and the memory that is taken.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
     members: usize,
@@ -15,7 +15,7 @@ pub struct MemoryBudget {
     capacity: Vec<u64>,
     /// Of each entry and batch size: weights and activations.
     needs: Vec<(u64, u64)>,
-    /// What the sample pool takes of each space.
+    /// The bytes of the sample pool in each space.
     pool: Vec<u64>,
     taken: Vec<u64>,
     /// Workers that share a member's weights, by member and space.

@@ -11,14 +11,14 @@ use super::position::{EntryEdit, Position};
 
 /// Entries changed in one step: one to four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub(crate) struct Move {
     edits: [EntryEdit; 4],
     len: usize,
 }
 
 impl Move {
     /// A step of these entries, four at most.
-    pub fn of(edits: &[EntryEdit]) -> Self {
+    pub(crate) fn of(edits: &[EntryEdit]) -> Self {
         let len = edits.len().min(4);
         let mut step = Move {
             edits: [edits[0]; 4],
@@ -28,15 +28,15 @@ impl Move {
         step
     }
 
-    /// What changes.
-    pub fn edits(&self) -> &[EntryEdit] {
+    /// Returns the entries that change.
+    pub(crate) fn edits(&self) -> &[EntryEdit] {
         &self.edits[..self.len]
     }
 }
 
 /// Entries that could help by themselves: more workers, other batch sizes, and slow
 /// workers gone.
-pub fn promising(position: &Position<'_>) -> Vec<EntryEdit> {
+pub(crate) fn promising(position: &Position<'_>) -> Vec<EntryEdit> {
     let mut found = Vec::new();
     for cell in position.cells() {
         if position.get(cell).is_some() {
@@ -55,7 +55,7 @@ pub fn promising(position: &Position<'_>) -> Vec<EntryEdit> {
 /// A promising entry with what makes room for it: a worker of the same member moves
 /// there from another device; a worker in the same memory goes, takes a smaller batch or
 /// moves to another device; two workers of different members swap their devices.
-pub fn pairs(position: &Position<'_>, edit: EntryEdit) -> Vec<Move> {
+pub(crate) fn pairs(position: &Position<'_>, edit: EntryEdit) -> Vec<Move> {
     let mut found = Vec::new();
     let workers = position.cells().filter(|cell| *cell != edit.cell);
     for cell in workers {
@@ -113,6 +113,6 @@ fn put(cell: Cell, size: usize) -> EntryEdit {
 }
 
 /// No worker at `cell` any more.
-pub fn remove(cell: Cell) -> EntryEdit {
+pub(crate) fn remove(cell: Cell) -> EntryEdit {
     EntryEdit { cell, to: None }
 }

@@ -11,11 +11,13 @@ use super::memory_budget::MemoryBudget;
 /// One entry changed to batch size number `to`, or to no worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryEdit {
+    /// The entry.
     pub cell: Cell,
+    /// The number of its new batch size.
     pub to: Option<usize>,
 }
 
-/// See the module's text.
+/// A matrix under search, from which neighbours are scored without being made.
 #[derive(Debug)]
 pub struct Position<'a> {
     rates: &'a Rates,
@@ -77,7 +79,7 @@ impl<'a> Position<'a> {
         self.rates
     }
 
-    /// What is booked here.
+    /// Returns the memory that is booked.
     pub fn room(&self) -> &MemoryBudget {
         &self.room
     }

@@ -9,7 +9,9 @@ use crate::serving::{Setup, lane_sizes};
 /// A batching policy with the size of its segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
+    /// The policy.
     pub policy: PolicyKind,
+    /// Samples of a segment.
     pub segment: usize,
 }
 
@@ -23,7 +25,7 @@ impl From<&Setup> for Batching {
 }
 
 impl Batching {
-    /// What an ensemble is served by.
+    /// Returns the batching of an ensemble's manifest.
     pub fn of(ensemble: &Ensemble) -> Self {
         Batching {
             policy: ensemble.policy,
@@ -99,18 +101,20 @@ impl Batching {
 /// Nothing is faster than this, in seconds a sample: costs of zero have no solution.
 pub(super) const LEAST: f64 = 1e-12;
 
-/// See the module's text.
+/// The costs of one member's batches on one device that they have to themselves.
 pub(super) struct EntryCosts<'a> {
     costs: &'a Costs,
     batching: Batching,
     side_by_side: bool,
+    /// The member.
     pub member: usize,
+    /// The device.
     pub device: usize,
 }
 
 impl<'a> EntryCosts<'a> {
     /// A worker of `member` on `device`.
-    pub fn new(costs: &'a Costs, batching: Batching, member: usize, device: usize) -> Self {
+    pub(crate) fn new(costs: &'a Costs, batching: Batching, member: usize, device: usize) -> Self {
         EntryCosts {
             costs,
             batching,
@@ -121,7 +125,7 @@ impl<'a> EntryCosts<'a> {
     }
 
     /// A batch of `rows`.
-    pub fn batch(&self, rows: usize) -> Alone {
+    pub(crate) fn batch(&self, rows: usize) -> Alone {
         match self.batching.copies_ahead(self.side_by_side) {
             true => self.costs.alone_copied(self.member, self.device, rows),
             false => self.costs.alone(self.member, self.device, rows),
@@ -129,35 +133,35 @@ impl<'a> EntryCosts<'a> {
     }
 
     /// Seconds of the whole device that a sample takes in a lane of `rows`.
-    pub fn seconds_of_turns(&self, rows: usize) -> f64 {
+    pub(crate) fn seconds_of_turns(&self, rows: usize) -> f64 {
         let turns = self.turns(rows);
         let occupied = turns.iter().map(|&rows| self.batch(rows).occupied);
         occupied.sum::<f64>() / turns.iter().sum::<usize>() as f64
     }
 
     /// Samples a second of batches of `rows`, one after another.
-    pub fn pace(&self, rows: usize) -> f64 {
+    pub(crate) fn pace(&self, rows: usize) -> f64 {
         let samples = rows as f64;
         samples / self.batch(rows).latency.max(LEAST * samples)
     }
 
     /// As [`Batching::lanes`].
-    pub fn lanes(&self, size: BatchSize) -> Vec<usize> {
+    pub(crate) fn lanes(&self, size: BatchSize) -> Vec<usize> {
         self.batching.lanes(size, self.side_by_side)
     }
 
     /// As [`Batching::turns`].
-    pub fn turns(&self, rows: usize) -> Vec<usize> {
+    pub(crate) fn turns(&self, rows: usize) -> Vec<usize> {
         self.batching.turns(rows)
     }
 
     /// As [`Batching::rows`].
-    pub fn rows(&self, size: BatchSize) -> Vec<usize> {
+    pub(crate) fn rows(&self, size: BatchSize) -> Vec<usize> {
         self.batching.rows(size, self.side_by_side)
     }
 
     /// Samples a second of all that a worker has in execution at once, at most.
-    pub fn fastest(&self, size: BatchSize) -> f64 {
+    pub(crate) fn fastest(&self, size: BatchSize) -> f64 {
         let rows = self.rows(size);
         if !self.batching.is_laned(self.side_by_side) {
             return rows.iter().map(|&rows| self.pace(rows)).fold(0.0, f64::max);
@@ -174,7 +178,7 @@ impl<'a> EntryCosts<'a> {
     }
 
     /// Samples that the device may have in execution at most; infinite where it may any.
-    pub fn most_alive(&self) -> f64 {
+    pub(crate) fn most_alive(&self) -> f64 {
         match (self.side_by_side, self.batching.most_alive()) {
             (false, _) | (_, usize::MAX) => f64::INFINITY,
             (true, most) => most as f64,

@@ -31,6 +31,7 @@ const SLOW: f64 = 4.0;
 /// A worker in a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunWorker {
+    /// Its rate.
     pub rate: WorkerRate,
     /// Seconds of one batch with the device to itself.
     pub latency: f64,

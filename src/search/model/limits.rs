@@ -1,5 +1,5 @@
-//! What workers can do at best under a batching policy, whatever waits for them: from
-//! this come bounds that no matrix exceeds.
+//! The bounds of workers under a batching policy, whatever samples wait: from these follow
+//! bounds that no matrix exceeds.
 
 use crate::allocation::{Cell, Frame, Matrix};
 use crate::device::Devices;
@@ -53,13 +53,13 @@ impl Limits {
         }
     }
 
-    /// What a worker can do at batch size number `size`.
+    /// Returns the bounds of a worker at batch size number `size`.
     pub fn worker(&self, cell: Cell, size: usize) -> WorkerRate {
         let entry = cell.device * self.members + cell.member;
         self.workers[entry * self.sizes.len() + size]
     }
 
-    /// Samples a second that `matrix` does not exceed.
+    /// Returns the samples a second that `matrix` does not exceed.
     pub fn throughput(&self, matrix: &Matrix) -> f64 {
         let number = |size: BatchSize| self.sizes.iter().position(|s| *s == size);
         let workers = matrix.workers();

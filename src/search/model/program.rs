@@ -3,10 +3,12 @@
 
 use super::simplex::Simplex;
 
-/// What one worker can do.
+/// The rate of one worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkerRate {
+    /// Its member.
     pub member: usize,
+    /// Its device.
     pub device: usize,
     /// Seconds of its whole device that a sample takes, above 0.
     pub seconds: f64,
@@ -24,8 +26,8 @@ pub struct Programme {
     workers: usize,
 }
 
-/// What holds the throughput down, as shares of it: one more per cent of what has
-/// price 1 gives one per cent more throughput.
+/// The prices of members and devices as shares of the throughput: one per cent more of
+/// something with price 1 brings one per cent more throughput.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottlenecks {
     /// By member; they sum up to 1. Cheaper answers of a member at 0 help nothing.
@@ -65,7 +67,7 @@ impl Programme {
         self.simplex.optimise();
     }
 
-    /// Samples a second of the whole ensemble.
+    /// Returns the samples a second of the whole ensemble.
     pub fn throughput(&self) -> f64 {
         if self.unit == 0.0 {
             return 0.0;
@@ -73,7 +75,7 @@ impl Programme {
         self.unit * self.simplex.throughput()
     }
 
-    /// Samples a second of worker number `index` that give that throughput.
+    /// Returns the samples a second of worker number `index` at that throughput.
     pub fn rate(&self, index: usize) -> f64 {
         if self.unit == 0.0 {
             return 0.0;
@@ -81,7 +83,7 @@ impl Programme {
         self.unit * self.simplex.rate(index)
     }
 
-    /// Which members and devices bind.
+    /// Returns the members and devices that bound the throughput.
     pub fn bottlenecks(&self) -> Bottlenecks {
         let (members, devices) = self.simplex.prices();
         let throughput = self.simplex.throughput().max(f64::MIN_POSITIVE);
@@ -91,8 +93,8 @@ impl Programme {
         }
     }
 
-    /// Whether one more worker could give more throughput. Where none of the workers
-    /// that a change brings can, the change cannot either.
+    /// Whether one more worker could raise the throughput. If none of the workers that a
+    /// change adds can, the change cannot either.
     pub fn gains_from(&self, worker: &WorkerRate) -> bool {
         self.simplex.gain_of(&scaled(worker, self.unit)) > GAIN
     }

@@ -1,4 +1,4 @@
-//! What a worker at each entry of a matrix can do, worked out once for a search.
+//! The rates of workers at each entry of a matrix, computed once for a search.
 
 use crate::allocation::{Cell, Frame, Matrix};
 use crate::device::Devices;
@@ -71,7 +71,7 @@ impl Rates {
         }
     }
 
-    /// The same for runs of so many samples.
+    /// Returns the rates for runs of `samples`.
     #[must_use]
     pub fn over(self, samples: usize) -> Self {
         Rates {
@@ -80,7 +80,7 @@ impl Rates {
         }
     }
 
-    /// Samples of a run.
+    /// Returns the samples of a run.
     pub fn run(&self) -> usize {
         self.run
     }
@@ -90,28 +90,28 @@ impl Rates {
         self.shared
     }
 
-    /// How many rows a matrix has.
+    /// Returns the number of rows of a matrix.
     pub fn devices(&self) -> usize {
         self.devices
     }
 
-    /// How many columns a matrix has.
+    /// Returns the number of columns of a matrix.
     pub fn members(&self) -> usize {
         self.members
     }
 
-    /// The allowed batch sizes, smallest first.
+    /// Returns the allowed batch sizes, smallest first.
     pub fn sizes(&self) -> &[BatchSize] {
         &self.sizes
     }
 
-    /// The rate of an entry at batch size number `size`.
+    /// Returns the rate of an entry at batch size number `size`.
     pub fn at(&self, cell: Cell, size: usize) -> EntryRate {
         let entry = cell.device * self.members + cell.member;
         self.rates[entry * self.sizes.len() + size]
     }
 
-    /// The same as the programme takes it.
+    /// Returns that rate in the form of the programme.
     pub fn worker(&self, cell: Cell, size: usize) -> WorkerRate {
         let rate = self.at(cell, size);
         WorkerRate {
@@ -122,7 +122,7 @@ impl Rates {
         }
     }
 
-    /// The same as a run takes it.
+    /// Returns that rate in the form of a run.
     pub fn runner(&self, cell: Cell, size: usize) -> RunWorker {
         RunWorker {
             rate: self.worker(cell, size),
@@ -130,7 +130,7 @@ impl Rates {
         }
     }
 
-    /// The workers of a matrix of the same frame.
+    /// Returns the workers of a matrix of the same frame.
     pub fn workers(&self, matrix: &Matrix) -> Vec<RunWorker> {
         let size_of = |size: BatchSize| self.sizes.iter().position(|s| *s == size);
         let workers = matrix.workers();

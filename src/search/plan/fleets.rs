@@ -1,4 +1,4 @@
-//! The fleets there could be, and what none of their matrices exceeds.
+//! The possible fleets, and the bounds that none of their matrices exceeds.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn how_many(kinds: usize, most: usize) -> Option<u128> {
     (most <= MOST_DEVICES).then_some(count - 1)
 }
 
-/// Said before anything is made of what is asked.
+/// Checks an order before its fleets are made.
 fn check(order: &PlanOrder) -> Result<(), AskedError> {
     let (kinds, most) = (order.kinds.len(), order.most);
     if kinds == 0 || most == 0 {
@@ -50,7 +50,7 @@ fn check(order: &PlanOrder) -> Result<(), AskedError> {
     })
 }
 
-/// Counts of each kind, cheapest first.
+/// Returns the fleets as counts of each kind, cheapest first.
 pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, AskedError> {
     check(order)?;
     let mut fleets = vec![Vec::new()];
@@ -74,14 +74,14 @@ pub(super) fn fleets(order: &PlanOrder) -> Result<Vec<Vec<usize>>, AskedError> {
     Ok(fleets)
 }
 
-/// What a fleet costs an hour, where every kind's price is known.
+/// Returns the price of a fleet for an hour, if every kind's price is known.
 pub(super) fn price(order: &PlanOrder, counts: &[usize]) -> Option<f64> {
     let kinds = order.kinds.iter().zip(counts);
     let prices = kinds.map(|(kind, &count)| Some(kind.profile.price? * count as f64));
     prices.sum()
 }
 
-/// The devices of a fleet.
+/// Returns the devices of a fleet.
 pub(super) fn devices(order: &PlanOrder, counts: &[usize]) -> Result<Devices, AskedError> {
     let kinds = order.kinds.iter().zip(counts);
     let kinds = kinds.filter(|(_, count)| **count > 0);
@@ -105,7 +105,7 @@ impl PlanOrder {
     }
 }
 
-/// What one device of a kind can do at best.
+/// The bounds of one device of a kind.
 struct DeviceCeiling {
     /// For each member, at any batch size.
     workers: Vec<WorkerRate>,
@@ -113,7 +113,7 @@ struct DeviceCeiling {
     least: Vec<f64>,
 }
 
-/// What bounds fleets: nothing that they can do is above.
+/// The upper bounds of fleets.
 pub(super) struct Ceilings {
     members: usize,
     shares: Vec<DeviceCeiling>,
@@ -121,7 +121,7 @@ pub(super) struct Ceilings {
 
 impl Ceilings {
     /// Of fleets of an order's kinds.
-    pub fn new(order: &PlanOrder) -> Self {
+    pub(crate) fn new(order: &PlanOrder) -> Self {
         let kinds = order.kinds.iter().enumerate();
         let share = kinds.map(|(number, kind)| {
             let one = Devices::simulated(&kind.profile, 1);
@@ -147,7 +147,7 @@ impl Ceilings {
     }
 
     /// Whether no bound stands against a fleet.
-    pub fn allow(&self, order: &PlanOrder, counts: &[usize]) -> bool {
+    pub(crate) fn allow(&self, order: &PlanOrder, counts: &[usize]) -> bool {
         order.p99.is_none_or(|most| self.quickest(counts) <= most)
             && self.throughput(counts) > order.rate
     }
@@ -178,7 +178,7 @@ impl Ceilings {
     }
 
     /// Fleets by falling bound on throughput, of equals the cheapest first.
-    pub fn highest<'a>(&self, fleets: &'a [Vec<usize>]) -> Vec<&'a [usize]> {
+    pub(crate) fn highest<'a>(&self, fleets: &'a [Vec<usize>]) -> Vec<&'a [usize]> {
         let bounds = fleets.iter().map(|f| (self.throughput(f), f.as_slice()));
         let mut bounds: Vec<_> = bounds.collect();
         // Stable, so that of equals the cheapest comes first.
@@ -186,8 +186,8 @@ impl Ceilings {
         bounds.into_iter().map(|(_, fleet)| fleet).collect()
     }
 
-    /// What of an order no fleet can give, with figures.
-    pub fn lacks(&self, order: &PlanOrder, fleets: &[Vec<usize>]) -> Vec<String> {
+    /// Returns the parts of an order that no fleet can reach, in words.
+    pub(crate) fn lacks(&self, order: &PlanOrder, fleets: &[Vec<usize>]) -> Vec<String> {
         let mut lacks = Vec::new();
         let highest = self.highest(fleets).into_iter().next();
         if let Some(fleet) = highest.filter(|f| self.throughput(f) <= order.rate) {

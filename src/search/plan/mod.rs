@@ -20,53 +20,60 @@ pub use offers::Offer;
 
 /// Fleets that are searched at most, the cheapest first.
 const MOST_TRIED: usize = 32;
-/// Fleets searched beyond the answer, to show what more would give.
+/// The number of fleets searched beyond the answer, to show larger offers.
 const BEYOND: usize = 2;
 /// Fleets looked at for what comes closest where bounds rule out all, …
 const MOST_CLOSEST: usize = 4;
 /// … of so many devices at most: to search a larger one for nothing would take long.
 const LARGEST_CLOSEST: usize = 64;
 
-/// A kind of device that could be had.
+/// A kind of device that a fleet may consist of.
 #[derive(Clone, Debug)]
 pub struct FleetDevice {
     /// A built-in profile's name, or a file.
     pub name: String,
+    /// Its profile.
     pub profile: Arc<DeviceProfile>,
 }
 
-/// What is to be planned.
+/// An order for a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOrder {
+    /// The ensemble to serve.
     pub ensemble: Arc<Ensemble>,
+    /// The kinds of device that could be had.
     pub kinds: Vec<FleetDevice>,
     /// Devices at most, of all kinds together.
     pub most: usize,
     /// Samples a second that have to be served.
     pub rate: f64,
+    /// The highest p99 that is allowed.
     pub p99: Option<Duration>,
+    /// Bytes that must stay free in the memory of every device.
     pub spare_memory: u64,
+    /// The seed of the search.
     pub seed: u64,
-    /// Goes on beyond the answer, for a longer list of what could be had.
+    /// Whether to go on beyond the answer, for a longer list of offers.
     pub wide: bool,
 }
 
-/// What a plan came to.
+/// The result of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Planned {
     /// The cheapest offer that meets the goal, also under arrivals that it was not
     /// chosen by: the fewest devices where a price is not known.
     pub answer: Option<Offer>,
-    /// Where there is none: what comes closest, …
+    /// The closest offer, if there is no answer.
     pub closest: Option<Offer>,
-    /// … and what of the goal no fleet can give, by the bounds.
+    /// The parts of the goal that no fleet can reach by the bounds, in words.
     pub lacks: Vec<String>,
-    /// No other offer seen is as cheap, as fast and as quick to answer.
+    /// The offers that no other one dominates in price, throughput and latency.
     pub pareto: Vec<Offer>,
-    /// Fleets searched, and those that the programme or memory ruled out.
+    /// The number of fleets searched.
     pub tried: usize,
+    /// The number of fleets that the programme or memory ruled out.
     pub ruled_out: usize,
-    /// It was cancelled; this is what it had by then.
+    /// Whether it was cancelled before its end.
     pub cancelled: bool,
 }
 

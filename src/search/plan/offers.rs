@@ -1,4 +1,4 @@
-//! What a fleet can do by several matrices, and which of them are worth showing.
+//! The offers of a fleet by several matrices, and the choice of those worth showing.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -23,27 +23,30 @@ use super::fleets::{devices, price};
 
 /// Climbs after the first for one fleet.
 const RESTARTS: usize = 1;
-/// Figures that differ by less than this share are the same to whoever chooses.
+/// The share by which figures must differ to count as different.
 const ALIKE: f64 = 0.02;
 
-/// Devices and what they can do.
+/// A fleet with its figures by one matrix.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// Of each kind.
+    /// The number of devices of each kind.
     pub counts: Vec<usize>,
+    /// The devices.
     pub devices: Devices,
-    /// An hour, where every kind's price is known.
+    /// The price of an hour, if every kind's price is known.
     pub price: Option<f64>,
+    /// The matrix.
     pub matrix: Matrix,
-    /// Samples a second in the long run, and how sure that is.
+    /// Samples a second in the long run.
     pub throughput: f64,
+    /// The uncertainty of that.
     pub doubt: Doubt,
-    /// At the rate asked, the worst of several runs; none where it does not keep up.
+    /// The worst latency of several runs at the rate asked; `None` if it does not keep up.
     pub latency: Option<LoadedLatency>,
 }
 
 impl Offer {
-    /// What it costs in the plan's terms: money where known, else devices.
+    /// Returns its price, or the number of devices if the price is not known.
     fn cost(&self) -> f64 {
         self.price
             .unwrap_or(self.counts.iter().sum::<usize>() as f64)
@@ -57,7 +60,7 @@ impl Offer {
         self.latency.is_some() && order.p99.is_none_or(|most| self.p99() <= most)
     }
 
-    /// What of an order's goal it does not give, with figures.
+    /// Returns the part of an order's goal that it does not reach, in words.
     pub fn lack(&self, order: &PlanOrder) -> Option<String> {
         shortfall(self.throughput, self.latency, &goal(order), order.rate)
     }
@@ -87,8 +90,8 @@ impl Offer {
     }
 }
 
-/// What a fleet can do by several matrices, the best for the goal first; none where its
-/// memory does not suffice.
+/// Returns the offers of a fleet, the best for the goal first, or `None` if its memory does
+/// not suffice.
 pub(super) fn offers(
     order: &PlanOrder,
     counts: &[usize],
@@ -162,7 +165,7 @@ fn goal(order: &PlanOrder) -> Goal {
     }
 }
 
-/// What keeps up with the least p99, or serves most.
+/// Returns the offer with the lowest p99 of those that keep up, or the highest throughput.
 pub(super) fn nearest(seen: &[Offer]) -> Option<Offer> {
     let nearer = |a: &&Offer, b: &&Offer| match a.p99().cmp(&b.p99()) {
         Ordering::Equal => b.throughput.total_cmp(&a.throughput),

@@ -26,23 +26,29 @@ use measure::measure;
 
 /// Everything that profiles are made from.
 pub struct Profiler<'a> {
+    /// The ensemble.
     pub ensemble: &'a Ensemble,
+    /// The devices.
     pub devices: &'a Devices,
-    /// What each worker takes, on devices that may have less memory left: larger
-    /// batches than fit are not measured.
+    /// The memory of each worker: batches that do not fit in the memory that is left are not
+    /// measured.
     pub footprints: &'a Footprints,
+    /// The factory of workers.
     pub factory: &'a dyn PredictorFactory,
-    /// Where profiles are kept.
+    /// The cache of profiles.
     pub cache: Option<&'a Cache>,
+    /// The control of the search.
     pub control: &'a Control,
 }
 
 /// Costs of every member on every device.
 #[derive(Clone, Debug)]
 pub struct Profiled {
+    /// The costs.
     pub costs: Costs,
     /// Members measured now, counted once a kind of device; the others were known.
     pub measured: usize,
+    /// The time that it took.
     pub elapsed: Duration,
 }
 
@@ -180,8 +186,8 @@ impl Profiler<'_> {
         kinds
     }
 
-    /// What batches take on GPUs that are all lost: as good as for ever. Nothing is ever
-    /// placed there, but something must be known.
+    /// Returns nearly endless times for GPUs that are all lost. No worker is placed there,
+    /// but their costs must be known.
     fn never(&self, kind: &LikeDevices<'_>) -> Option<BatchTimes> {
         let lost = self.devices.memory_bytes(kind.devices[0]) == 0;
         (kind.may_be_lost() && lost).then(|| BatchTimes::new(vec![(1, NEVER)]).ok())?

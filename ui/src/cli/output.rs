@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::replace::replace_file;
+use divisi::replace::replace_file;
 
 /// A file to write, checked before the work that makes its contents.
 pub(crate) struct OutputFile {

@@ -11,7 +11,7 @@ use super::folder::{ConfigFolder, LAYOUTS, read};
 use super::settings::folder;
 use super::source::{ConfigError, ConfigSource};
 use crate::layout::PanelLayout;
-use crate::replace::replace_file;
+use divisi::replace::replace_file;
 
 /// Reads the layouts in the folder, by name.
 ///

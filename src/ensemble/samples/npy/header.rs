@@ -35,7 +35,7 @@ impl Header {
     ///
     /// # Errors
     /// The header is damaged, too long, or not one of NumPy's.
-    pub fn read(file: &[u8]) -> Result<Self, NpyError> {
+    pub(crate) fn read(file: &[u8]) -> Result<Self, NpyError> {
         let (text, start) = text(file)?;
         let mut fields = Fields::default();
         let mut rest = HeaderText(text);

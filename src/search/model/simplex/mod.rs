@@ -23,11 +23,14 @@ const THROUGHPUT: usize = 0;
 /// In a member's row until it has its first worker.
 const NOBODY: usize = usize::MAX;
 
-/// Where a variable stands.
+/// The state of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VariableState {
+    /// At zero.
     Zero,
+    /// At its upper bound.
     Most,
+    /// In the basis.
     Basic,
 }
 
@@ -78,7 +81,7 @@ impl Clone for Simplex {
 impl Simplex {
     /// Makes it the programme of `workers`, nothing running. Every member must have a
     /// worker; rates are in units in which T is about 1.
-    pub fn begin(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
+    pub(crate) fn begin(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
         let rows = members + devices;
         self.members = members;
         self.rows = rows;
@@ -112,7 +115,7 @@ impl Simplex {
     }
 
     /// Adds a worker at rate 0; a member's first one is basic.
-    pub fn add(&mut self, worker: WorkerRate) {
+    pub(crate) fn add(&mut self, worker: WorkerRate) {
         let (member, rows) = (worker.member, self.rows);
         let variable = self.place.len();
         self.workers.push(worker);
@@ -128,7 +131,7 @@ impl Simplex {
     }
 
     /// Worker number `index` has to go: it will have rate 0 if that is possible.
-    pub fn charge(&mut self, index: usize) {
+    pub(crate) fn charge(&mut self, index: usize) {
         let variable = self.variable(index);
         self.worth[variable] = -CHARGE;
         if let Some(row) = self.basic.iter().position(|&v| v == variable) {
@@ -147,18 +150,18 @@ impl Simplex {
         1 + self.rows - self.members + worker
     }
 
-    /// What one more sample a second of a worker, there or not, is worth.
-    pub fn gain_of(&self, worker: &WorkerRate) -> f64 {
+    /// Returns the worth of one more sample a second of a worker, present or not.
+    pub(crate) fn gain_of(&self, worker: &WorkerRate) -> f64 {
         self.prices[worker.member] - worker.seconds * self.prices[self.members + worker.device]
     }
 
-    /// The value of T.
-    pub fn throughput(&self) -> f64 {
+    /// Returns the value of T.
+    pub(crate) fn throughput(&self) -> f64 {
         self.value_of(THROUGHPUT)
     }
 
-    /// The rate of worker number `index`.
-    pub fn rate(&self, index: usize) -> f64 {
+    /// Returns the rate of worker number `index`.
+    pub(crate) fn rate(&self, index: usize) -> f64 {
         self.value_of(self.variable(index))
     }
 
@@ -173,8 +176,8 @@ impl Simplex {
         }
     }
 
-    /// What one more unit is worth: of each member's answers, of each device's time.
-    pub fn prices(&self) -> (&[f64], &[f64]) {
+    /// Returns the worth of one more unit of each member's answers and of each device's time.
+    pub(crate) fn prices(&self) -> (&[f64], &[f64]) {
         self.prices.split_at(self.members)
     }
 }

@@ -13,7 +13,7 @@ const PATIENCE: usize = 30;
 const MOST_STEPS: usize = 200;
 impl Simplex {
     /// Steps until nothing is gained by another.
-    pub fn optimise(&mut self) {
+    pub(crate) fn optimise(&mut self) {
         let mut idle = 0;
         for _ in 0..MOST_STEPS * self.rows {
             let careful = idle > PATIENCE;
@@ -49,7 +49,7 @@ impl Simplex {
         })
     }
 
-    /// What one more unit of a variable is worth at the present prices.
+    /// Returns the worth of one more unit of a variable at the present prices.
     fn gain(&self, variable: usize) -> f64 {
         let devices = self.rows - self.members;
         if variable > devices {

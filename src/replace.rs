@@ -6,10 +6,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Writes `bytes` to the file at `path`. The old file stays until the new one is on the
-/// disk, so that nobody finds half of it and a full disk costs nothing.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// disk, so that no reader finds half of it and a full disk costs nothing.
+///
+/// # Errors
+/// The disk is full, or the folder is missing or not writable.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-    // As any new file: readable by whom the user's mask allows.
+    // As any new file: readable by those whom the user's mask allows.
     let mut file = tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;
