@@ -8,10 +8,9 @@ use crate::compute::ComputeError;
 use crate::device::{DeviceError, format_bytes};
 use crate::load::RunError;
 use crate::profile::NotMeasured;
+use crate::ranged::FieldOutOfRange;
 use crate::serving::{ApplyError, BuildError, EngineError};
 use crate::simulation::SimulationError;
-
-use super::method::MethodError;
 
 /// The search was cancelled.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -111,7 +110,7 @@ pub enum EvaluationError {
     NoMatrix,
 }
 
-/// What a search asks for and cannot have.
+/// Why a search cannot be done as asked.
 #[derive(Debug, Error)]
 pub enum AskedError {
     /// The parts of the method do not go together.
@@ -163,4 +162,25 @@ pub enum AskedError {
     /// The devices of a fleet cannot be made.
     #[error(transparent)]
     Devices(#[from] DeviceError),
+}
+
+/// Why a method cannot be followed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum MethodError {
+    /// A number is too large.
+    #[error("{field}: expected at most {most}, found {found}")]
+    TooMany {
+        /// The number's name.
+        field: &'static str,
+        /// The largest that is allowed.
+        most: usize,
+        /// The number.
+        found: usize,
+    },
+    /// A number of the goal is outside of its range.
+    #[error(transparent)]
+    Goal(#[from] FieldOutOfRange),
+    /// Something asks for evaluator `model`, and the evaluator is `bench`.
+    #[error("{0}: expected evaluator model, found bench")]
+    NeedsModel(String),
 }

@@ -3,11 +3,11 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::device::Devices;
-use crate::ranged::{FieldOutOfRange, checked_when_read};
+use crate::ranged::checked_when_read;
 
+use super::error::MethodError;
 use super::goal::Goal;
 use super::greedy::Bounds;
 
@@ -90,25 +90,6 @@ impl FromStr for EvaluatorKind {
             .find(|e| e.name() == text)
             .ok_or_else(|| format!("expected bench or model, found `{text}`"))
     }
-}
-
-/// Why a method cannot be followed.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum MethodError {
-    /// A number is too large.
-    #[error("{field}: expected at most {most}, found {found}", most = Method::MOST_ROUNDS)]
-    TooMany {
-        /// The number's name.
-        field: &'static str,
-        /// The number.
-        found: usize,
-    },
-    /// A number of the goal is outside of its range.
-    #[error(transparent)]
-    Goal(#[from] FieldOutOfRange),
-    /// Something asks for evaluator `model`, and the evaluator is `bench`.
-    #[error("{0}: expected evaluator model, found bench")]
-    NeedsModel(String),
 }
 
 /// Climbs after the first, where none are given.
@@ -215,7 +196,11 @@ impl Method {
             ("finalists", self.finalists),
         ] {
             if found > Self::MOST_ROUNDS {
-                return Err(MethodError::TooMany { field, found });
+                return Err(MethodError::TooMany {
+                    field,
+                    most: Self::MOST_ROUNDS,
+                    found,
+                });
             }
         }
         self.goal.check()?;

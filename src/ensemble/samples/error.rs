@@ -2,7 +2,11 @@
 
 use thiserror::Error;
 
-use super::npy::{MAX_DIMENSIONS, MAX_HEADER};
+/// The most bytes of a header, padding included; NumPy's own have 118.
+pub(super) const MAX_HEADER: usize = 1 << 16;
+
+/// The most dimensions, as in NumPy.
+pub(super) const MAX_DIMENSIONS: usize = 64;
 
 /// Why a file has no samples or labels that can be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! nothing more than that, so that no header takes time or memory that its bytes do not
 //! bear out (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 
-use crate::ensemble::samples::error::NpyError;
+use crate::ensemble::samples::error::{MAX_DIMENSIONS, MAX_HEADER, NpyError};
 
 /// The header of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,12 +20,6 @@ pub(super) struct Header {
     /// The number of numbers or texts: the product of `dims`.
     pub values: usize,
 }
-
-/// The most bytes of a header, padding included; NumPy's own have 118.
-pub(in super::super) const MAX_HEADER: usize = 1 << 16;
-
-/// The most dimensions, as in NumPy.
-pub(in super::super) const MAX_DIMENSIONS: usize = 64;
 
 /// The most letters of a file's text in a message.
 const SHOWN: usize = 24;

@@ -9,7 +9,6 @@ use super::table::{Number, NumberTable};
 use super::{SampleSource, Samples};
 use crate::words;
 use header::Header;
-pub(super) use header::{MAX_DIMENSIONS, MAX_HEADER};
 pub use write::to_npy;
 
 /// Reads samples.
