@@ -286,7 +286,12 @@ fn the_best_of_repetitions_is_measured_again() {
     let (score, scores, median) = repeated("cpu:0");
     assert_eq!(scores.len(), 2);
     assert!(!scores.contains(&score), "{score} is one of {scores:?}");
-    assert_eq!(median, f64::midpoint(scores[0], scores[1]));
+    // Numbers read from JSON may be one off in their last digit.
+    let middle = f64::midpoint(scores[0], scores[1]);
+    assert!(
+        (median - middle).abs() <= 1e-12 * middle,
+        "{median} of {scores:?}"
+    );
     // What is exact comes out the same however often it is run.
     let (score, scores, _) = repeated("sim:v100");
     assert_eq!(scores, [score, score]);

@@ -17,7 +17,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::device::size::parse_bytes;
-use crate::{reading, words};
+use crate::reading;
+use crate::words;
 
 use super::law::Law;
 use super::profile::{DeviceClass, DeviceProfile, Origin, OriginKind, ProfileError};
