@@ -141,8 +141,9 @@ fn hidden(path: &Path) -> bool {
 
 /// The files of `serving/live` from the bottom up. Files of one row do not use each other,
 /// except those of [`FACADE`].
-const LIVE: [&[&str]; 10] = [
-    &["panics", "member_sampler"],
+const LIVE: [&[&str]; 11] = [
+    &["panics", "locks"],
+    &["member_sampler"],
     &["promise", "factory"],
     &["request", "counters"],
     &["folding"],
@@ -155,7 +156,7 @@ const LIVE: [&[&str]; 10] = [
 ];
 
 /// The engine, in as many files as its views: no more than may form a circle.
-const FACADE: &[&str] = &["engine", "faults", "reloader", "reserve", "settings"];
+const FACADE: &[&str] = &["apply", "engine", "faults", "reserve"];
 
 /// The same of `serving/live/drivers`: a device's driver uses no other device's.
 const DRIVERS: [&[&str]; 3] = [
@@ -223,5 +224,16 @@ fn files_of_the_live_engine_use_those_below_them() {
             };
             check_row(tables[level], names[level], used, &path);
         }
+    }
+}
+
+#[test]
+fn locks_of_the_live_engine_have_ranks() {
+    for (path, text) in sources("src/serving/live") {
+        assert!(
+            !text.contains("Mutex"),
+            "{}: a lock without a rank",
+            path.display()
+        );
     }
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{BatchSize, Combination, CombinationRule, PolicyKind};
-use crate::lock::lock;
 use crate::serving::batch::WorkerId;
 use crate::serving::events::EngineEvent;
 use crate::serving::plan::{
@@ -73,7 +72,7 @@ impl Engine {
     /// # Errors
     /// It is stale, or a worker does not start; what ran before serves.
     pub fn apply(&self, plan: Plan, watch: Watch<'_>) -> Result<Plan, ApplyError> {
-        let _one_at_a_time = lock(&self.applying);
+        let _one_at_a_time = self.applying.lock();
         if !plan.is_of(&self.plan_basis()) {
             return Err(ApplyError::Stale);
         }
@@ -85,7 +84,7 @@ impl Engine {
     /// # Errors
     /// It cannot be applied, or a worker does not start; what ran before serves.
     pub fn apply_setup(&self, to: &Setup, watch: Watch<'_>) -> Result<Plan, ApplyError> {
-        let _one_at_a_time = lock(&self.applying);
+        let _one_at_a_time = self.applying.lock();
         self.carry_out(self.plan(to)?, watch)
     }
 
@@ -111,7 +110,7 @@ impl Engine {
         fallback: &dyn Fn(&Matrix) -> Result<Matrix, NoFallback>,
         watch: Watch<'_>,
     ) -> Result<Plan, ApplyError> {
-        let _one_at_a_time = lock(&self.applying);
+        let _one_at_a_time = self.applying.lock();
         let awaited = self.begin_loss(device)?;
         // Until the fallback is reached members may be without a worker.
         let _open = OpenDoor::hold(self);
@@ -197,7 +196,7 @@ impl Engine {
         }
         let _open = OpenDoor::hold(self);
         self.reload(plan.reload(), watch)?;
-        *lock(&self.matrix) = plan.to().matrix.clone();
+        *self.matrix.lock() = plan.to().matrix.clone();
         Ok(())
     }
 

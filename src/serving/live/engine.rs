@@ -1,8 +1,8 @@
 //! The engine: workers for a matrix, requests in, answers out.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,14 @@ use crate::allocation::{
 };
 use crate::device::{Devices, Ledger};
 use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::scheduler::WorkerSpec;
 
 use super::drivers::{DriverError, ServedNetworks};
 use super::factory::{BuildError, PredictorFactory};
+use super::locks::{ApplyingRank, Leaf};
 use super::pending::{Pending, Staged};
 use super::promise::{Failure, Outcome, Reply, Settlements};
 use super::request::Request;
@@ -78,16 +79,16 @@ pub enum EngineError {
 /// lets it finish first.
 pub struct Engine {
     pub(super) shared: Arc<EngineState>,
-    pub(super) matrix: Mutex<Matrix>,
+    pub(super) matrix: Leaf<Matrix>,
     pub(super) footprints: Footprints,
     pub(super) options: EngineOptions,
     /// Memory that others measure in.
     pub(super) reserve: Reserve,
     /// One change at a time.
-    pub(super) applying: Mutex<()>,
+    pub(super) applying: Ranked<ApplyingRank, ()>,
     /// Plans made since the start.
     pub(super) plans: AtomicU64,
-    timer: Mutex<Option<JoinHandle<()>>>,
+    timer: Leaf<Option<JoinHandle<()>>>,
 }
 
 impl Engine {
@@ -114,13 +115,13 @@ impl Engine {
         let shared = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
         let engine = Engine {
             shared,
-            matrix: Mutex::new(matrix.clone()),
+            matrix: Leaf::new(matrix.clone()),
             footprints,
             options,
             reserve: Reserve::default(),
-            applying: Mutex::new(()),
+            applying: Ranked::default(),
             plans: AtomicU64::new(0),
-            timer: Mutex::default(),
+            timer: Leaf::default(),
         };
         engine.start_workers(matrix)?;
         engine.start_threads()?;
@@ -161,7 +162,7 @@ impl Engine {
         let timer = thread::Builder::new().name("timer".into());
         let timer = timer.spawn(move || run_timer(&shared)).map_err(failed)?;
         let _ = self.shared.timer.set(timer.thread().clone());
-        *lock(&self.timer) = Some(timer);
+        *self.timer.lock() = Some(timer);
         Ok(())
     }
 
@@ -209,7 +210,7 @@ impl Engine {
 
     /// The matrix that runs.
     pub fn matrix(&self) -> Matrix {
-        lock(&self.matrix).clone()
+        self.matrix.lock().clone()
     }
 
     /// Returns the memory that each worker books.
@@ -273,7 +274,7 @@ impl Engine {
         let left = self.shared.core().fail_all(self.shared.now());
         self.shared
             .deliver_failures(left, &Failure::Worker(reason.to_owned()));
-        let timer = lock(&self.timer).take();
+        let timer = self.timer.lock().take();
         // It does not panic, and there would be nothing to do about it.
         drop(timer.map(JoinHandle::join));
         self.shared.losses.silence();

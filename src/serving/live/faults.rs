@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::lock::lock;
 use crate::serving::events::EngineEvent;
 
 use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
@@ -46,7 +45,7 @@ impl Engine {
     /// # Errors
     /// It is not gone, or does not come back.
     pub fn regain_device(&self, device: usize) -> Result<(), FaultError> {
-        let _one_at_a_time = lock(&self.applying);
+        let _one_at_a_time = self.applying.lock();
         let name = self.may_vanish(device)?;
         if !self.shared.core().is_lost(device) {
             return Err(FaultError::NotLost(name));

@@ -9,6 +9,7 @@ mod factory;
 mod faults;
 mod folding;
 mod host;
+mod locks;
 mod losses;
 mod member_sampler;
 mod panics;

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::ensemble::{MemberFigures, PolicyKind};
-use crate::lock::lock;
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
 use crate::serving::door::{DoorState, Refused};
@@ -94,13 +93,13 @@ impl Engine {
     /// Returns the counters as they stood at about `at`: the newest reading kept from before, one every
     /// few seconds of the last ten minutes in which anything was answered.
     pub fn reading_before(&self, at: Duration) -> Option<Reading> {
-        let checkpoints = lock(&self.shared.counters.checkpoints);
+        let checkpoints = self.shared.counters.checkpoints.lock();
         checkpoints.before(at).cloned()
     }
 
     /// Returns the counters at the moments kept between two times, oldest first.
     pub fn readings_between(&self, from: Duration, until: Duration) -> Vec<Reading> {
-        lock(&self.shared.counters.checkpoints).between(from, until)
+        self.shared.counters.checkpoints.lock().between(from, until)
     }
 
     /// Returns what each member brings to the ensemble, of the requests weighed lately; none
@@ -133,7 +132,7 @@ impl Engine {
             door: core.door().state().clone(),
             refused: core.door().refused(),
             refusal: core.door().last_refusal().cloned(),
-            failure: lock(&watched.failure).clone(),
+            failure: watched.failure.lock().clone(),
             failed: watched.failed.load(Ordering::Relaxed),
             cancelled: watched.cancelled.load(Ordering::Relaxed),
             restarts: watched.restarts.load(Ordering::Relaxed),
@@ -161,8 +160,8 @@ impl Engine {
     /// Latencies of requests. The longer time is told to three digits.
     fn latency(&self, now: Duration, limit: Option<Duration>) -> LatencyView {
         let watched = &self.shared.counters;
-        let view = lock(&watched.tally).view(now, limit);
-        let whole = lock(&watched.latency).whole(BARS_PER_OCTAVE, limit);
+        let view = watched.tally.lock().view(now, limit);
+        let whole = watched.latency.lock().whole(BARS_PER_OCTAVE, limit);
         LatencyView {
             since: Distribution {
                 summary: whole.summary,
@@ -177,8 +176,8 @@ impl Engine {
     /// Forgets latencies so far, and returns them.
     pub fn clear_latency(&self) -> Latency {
         self.shared.core().clear_latencies();
-        *lock(&self.shared.counters.tally) = LatencyTally::default();
-        std::mem::take(&mut *lock(&self.shared.counters.latency))
+        *self.shared.counters.tally.lock() = LatencyTally::default();
+        std::mem::take(&mut *self.shared.counters.latency.lock())
     }
 
     /// Restarts of the worker at each place where there were any.
@@ -200,13 +199,13 @@ impl Engine {
 
     /// Takes the events since the last call, each with its time since the engine's start.
     pub fn take_events(&self) -> Vec<(Duration, EngineEvent)> {
-        std::mem::take(&mut *lock(&self.shared.counters.events))
+        std::mem::take(&mut *self.shared.counters.events.lock())
     }
 }
 
 fn rates(watched: &EngineCounters, now: Duration) -> (u64, f64, f64, Vec<f64>) {
     let lately = Duration::from_secs(1);
-    let mut answered = lock(&watched.answered);
+    let mut answered = watched.answered.lock();
     let (requests, samples) = &mut *answered;
     (
         requests.total() as u64,

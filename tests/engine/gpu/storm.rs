@@ -53,6 +53,7 @@ fn whatever_happens_to_gpus_every_request_is_answered_exactly_once() {
     assert_eq!(books.promised, sent.load(Ordering::Acquire));
     assert_eq!(books.kept, books.promised, "{books:?}");
     assert_eq!((books.twice, books.dropped), (0, 0), "{books:?}");
+    assert_eq!(crate::locks::broken(), [""; 0]);
     let events = engine.take_events();
     let panicked = |e: &&(Duration, EngineEvent)| e.1.text().contains("panics");
     assert!(events.iter().filter(panicked).count() > 0, "{events:?}");
@@ -105,7 +106,7 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
     match random.random_range(0..10) {
         0..4 => {
             let member = random.random_range(0..bed.ensemble.members.len());
-            *lock(&bed.factory.trouble) = Some((member, random.random_range(0..2) == 0));
+            *bed.factory.trouble.lock() = Some((member, random.random_range(0..2) == 0));
         }
         4..6 => {
             let policies = ["no-wait", "elastic", "pipelined-opt-wait:1ms", "elastic:6"];
@@ -136,7 +137,7 @@ fn lose_and_regain(bed: &Bed, engine: &Engine) {
     engine
         .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
-    lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
+    bed.factory.gpus.lock()[0] = SoftGpu::new(info(0));
     engine.regain_device(0).expect("another one is there");
     let all = bed.matrix(&[0, 1, 2], SIZE);
     reload(&engine, &all).expect("reloads");
