@@ -38,10 +38,10 @@ pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
-    BuildError, DeviceCapabilities, DeviceVitals, DriverError, Engine, EngineError, EngineOptions,
-    Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss, LossReason, NetworkFactory,
-    Observed, Outcome, Panicked, Pending, PredictorFactory, Programs, Reply, Request, Reservation,
-    ReserveError, SPAN_BOUND, Settlements, Staged,
+    BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
+    EngineOptions, EngineSettings, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
+    LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
+    Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, Telemetry,
 };
 pub use plan::{
     ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, SettingChange,

@@ -151,7 +151,7 @@ const LIVE: [&[&str]; 11] = [
     &["losses"],
     &["state"],
     &["answers", "host", "pending"],
-    &["telemetry"],
+    &["settings", "telemetry"],
     FACADE,
 ];
 

@@ -27,6 +27,8 @@ pub(crate) struct EngineCounters {
     pub failure: Leaf<Option<Failure>>,
     pub cancelled: AtomicU64,
     pub restarts: AtomicU64,
+    /// Plans of other setups.
+    pub plans: AtomicU64,
     /// Events that nobody has taken yet, with their times.
     pub events: Leaf<Vec<(Duration, EngineEvent)>>,
     pub checkpoints: Ranked<CheckpointsRank, Checkpoints>,
@@ -67,6 +69,7 @@ impl EngineCounters {
             failure: Leaf::default(),
             cancelled: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
+            plans: AtomicU64::new(0),
             events: Leaf::default(),
             checkpoints: Ranked::default(),
             graded: Arc::default(),

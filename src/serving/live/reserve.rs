@@ -114,7 +114,7 @@ impl Engine {
             leave: Box::new(leave),
         });
         Ok(Reservation {
-            free: all.without(&self.lost_devices()).beside(&booked),
+            free: all.without(&self.faults().lost()).beside(&booked),
             engine: Arc::clone(self),
         })
     }
