@@ -19,19 +19,17 @@ mod pool;
 mod queue;
 mod reload;
 mod scheduler;
-mod segmenter;
 mod setup;
 mod simulated;
 mod spans;
 mod storage;
-mod supervision;
 
 pub use accumulator::Part;
 pub use answer::Answer;
 pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
-    Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed, Stamps,
-    WorkerStats,
+    Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed,
+    PanicWatch, Stamps, Verdict, WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
@@ -48,13 +46,11 @@ pub use plan::{
 };
 pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;
-pub use queue::MemberQueue;
+pub use queue::{MemberQueue, Segmenter};
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
 };
-pub use segmenter::Segmenter;
 pub use setup::Setup;
 pub use simulated::{Happened, SimulatedDevice};
 pub use spans::{batch_spans, transfer_span};
-pub use supervision::{PanicWatch, Verdict};
