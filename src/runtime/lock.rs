@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ impl<R: LockRank, T> Ranked<R, T> {
     ///
     /// # Panics
     /// The thread holds a lock that must be taken later; with debug assertions only.
+    #[track_caller]
     pub fn lock(&self) -> RankedGuard<'_, T> {
         let held = HeldRank::enter::<R>();
         RankedGuard {
@@ -56,6 +58,7 @@ impl<R: LockRank, T> Ranked<R, T> {
     ///
     /// # Panics
     /// As [`Ranked::lock`].
+    #[track_caller]
     pub fn try_lock(&self) -> Option<RankedGuard<'_, T>> {
         let held = HeldRank::enter::<R>();
         let guard = match self.mutex.try_lock() {
@@ -136,21 +139,35 @@ pub fn violations() -> Vec<String> {
 static VIOLATIONS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Ranks of the locks that this thread holds, with their names.
-    static HELD: RefCell<Vec<(u8, &'static str)>> = const { RefCell::new(Vec::new()) };
+    /// The locks that this thread holds.
+    static HELD: RefCell<Vec<HeldLock>> = const { RefCell::new(Vec::new()) };
+}
+
+#[derive(Clone, Copy)]
+struct HeldLock {
+    order: u8,
+    name: &'static str,
+    /// Where it was taken.
+    place: &'static Location<'static>,
 }
 
 /// A rank that this thread holds a lock of.
 struct HeldRank(u8);
 
 impl HeldRank {
+    #[track_caller]
     fn enter<R: LockRank>() -> Self {
         if cfg!(debug_assertions) {
-            let over = HELD.with_borrow(|held| held.iter().copied().max());
-            if let Some((order, name)) = over.filter(|(order, _)| *order >= R::ORDER) {
-                broken::<R>(order, name);
+            let new = HeldLock {
+                order: R::ORDER,
+                name: R::NAME,
+                place: Location::caller(),
+            };
+            let last = HELD.with_borrow(|held| held.iter().copied().max_by_key(|h| h.order));
+            if let Some(held) = last.filter(|held| held.order >= new.order) {
+                broken(&new, &held);
             }
-            HELD.with_borrow_mut(|held| held.push((R::ORDER, R::NAME)));
+            HELD.with_borrow_mut(|held| held.push(new));
         }
         HeldRank(R::ORDER)
     }
@@ -162,7 +179,7 @@ impl Drop for HeldRank {
             // A thread that ends may drop its guards after its own memory.
             let _ = HELD.try_with(|held| {
                 let mut held = held.borrow_mut();
-                let place = held.iter().rposition(|(order, _)| *order == self.0);
+                let place = held.iter().rposition(|h| h.order == self.0);
                 place.map(|index| held.remove(index));
             });
         }
@@ -170,11 +187,10 @@ impl Drop for HeldRank {
 }
 
 #[allow(clippy::panic, reason = "with debug assertions only")]
-fn broken<R: LockRank>(order: u8, name: &str) {
+fn broken(new: &HeldLock, held: &HeldLock) {
     let text = format!(
-        "the lock of {} (rank {}) is taken under that of {name} (rank {order})",
-        R::NAME,
-        R::ORDER
+        "the lock of {} (rank {}, {}) is taken under that of {} (rank {}, {})",
+        new.name, new.order, new.place, held.name, held.order, held.place
     );
     lock(&VIOLATIONS).push(text.clone());
     panic!("{text}");

@@ -191,7 +191,9 @@ fn upward(text: &str) -> impl Iterator<Item = (usize, &str)> {
             (up, rest) = (up + 1, more);
         }
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
-        Some((up, &rest[..end.unwrap_or(rest.len())]))
+        let name = &rest[..end.unwrap_or(rest.len())];
+        // The other paths say who may see an item.
+        (name != "super").then_some((up, name))
     })
 }
 

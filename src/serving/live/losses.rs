@@ -53,18 +53,19 @@ impl Losses {
 
     /// Tells `listener` of losses from now on. Returns those that nobody has dealt with.
     pub(super) fn listen(&self, listener: LossListener) -> Vec<Loss> {
-        let mut state = self.state.lock();
-        state.listener = Some(listener);
-        let awaited = state.awaited.iter();
-        let loss = |(device, reason): (&usize, &LossReason)| Loss {
-            device: *device,
-            reason: reason.clone(),
+        let (before, awaited) = {
+            let mut state = self.state.lock();
+            (state.listener.replace(listener), state.awaited.clone())
         };
-        awaited.map(loss).collect()
+        // Outside of the lock: nobody knows what it holds.
+        drop(before);
+        let loss = |(device, reason)| Loss { device, reason };
+        awaited.into_iter().map(loss).collect()
     }
 
     /// Nobody wants to know any more.
     pub(super) fn silence(&self) {
-        self.state.lock().listener = None;
+        let before = self.state.lock().listener.take();
+        drop(before);
     }
 }

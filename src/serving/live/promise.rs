@@ -119,7 +119,9 @@ impl Promise {
 
     /// Its caller took the request back: nobody waits.
     pub(super) fn withdraw(&self) {
-        if self.reply.lock().take().is_some() {
+        // It is dropped once the lock is given back: nobody knows what it holds.
+        let reply = self.reply.lock().take();
+        if reply.is_some() {
             self.ledger.withdrawn.fetch_add(1, Ordering::AcqRel);
         }
     }

@@ -61,7 +61,8 @@ impl SimulatedDriver {
     fn serve(&self, host: &dyn DriverHost) {
         let mut device = SimulatedDevice::new(self.device, Arc::clone(&self.costs));
         while !host.is_stopping() {
-            for fault in std::mem::take(&mut *self.faults.lock()) {
+            let faults = std::mem::take(&mut *self.faults.lock());
+            for fault in faults {
                 match fault {
                     DeviceFault::Lost => device.clear(),
                     DeviceFault::Slowed(factor) => device.set_slowdown(factor),
