@@ -16,7 +16,7 @@ use super::Core;
 pub struct Finished<T> {
     /// The request's number.
     pub request: RequestKey,
-    /// What the driver keeps with it.
+    /// Kept with it by the driver.
     pub payload: T,
     /// Its samples.
     pub samples: usize,

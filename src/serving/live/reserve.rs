@@ -16,20 +16,20 @@ use super::locks::ReservationRank;
 /// Why memory cannot be reserved.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ReserveError {
-    /// What runs does not fit by itself.
+    /// The running matrix does not fit by itself.
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
     /// Somebody else has reserved it.
     #[error("somebody else measures in the rest of the memory")]
     Reserved,
-    /// What runs is being changed.
+    /// A change is under way.
     #[error("a reload is under way")]
     UnderWay,
 }
 
 type Leave = Box<dyn Fn() + Send + Sync>;
 
-/// What is lent, if anything is.
+/// The memory that is lent, if any is.
 #[derive(Default)]
 pub(super) struct Reserve {
     lent: Ranked<ReservationRank, Option<Lent>>,
@@ -45,12 +45,12 @@ struct Lent {
 
 impl Reserve {
     /// The devices with the memory that what serves may book; none: all of it.
-    pub fn left(&self) -> Option<Devices> {
+    pub(super) fn left(&self) -> Option<Devices> {
         self.lent.lock().as_ref().map(|lent| lent.left.clone())
     }
 
     /// Asks who measures to leave, and waits for that for at most `time`.
-    pub fn take_back(&self, time: Duration) {
+    pub(super) fn take_back(&self, time: Duration) {
         let limit = Instant::now() + time;
         let mut lent = self.lent.lock();
         while let Some(held) = lent.as_ref() {
