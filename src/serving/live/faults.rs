@@ -66,7 +66,9 @@ impl DeviceFaults<'_> {
         opened.map_err(|reason| FaultError::NotOpened(format!("`{name}`: {reason}")))?;
         self.engine.state.losses.take(device);
         self.engine.state.core().regain_device(device);
-        self.engine.state.emit(EngineEvent::DeviceBack { device: name });
+        self.engine
+            .state
+            .emit(EngineEvent::DeviceBack { device: name });
         Ok(())
     }
 

@@ -110,7 +110,7 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
     match random.random_range(0..10) {
         0..4 => {
             let member = random.random_range(0..bed.ensemble.members.len());
-            *bed.factory.trouble.lock() = Some((member, random.random_range(0..2) == 0));
+            *lock(&bed.factory.trouble) = Some((member, random.random_range(0..2) == 0));
         }
         4..6 => {
             let policies = ["no-wait", "elastic", "pipelined-opt-wait:1ms", "elastic:6"];
@@ -143,7 +143,7 @@ fn lose_and_regain(bed: &Bed, engine: &Engine) {
     engine
         .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
-    bed.factory.gpus.lock()[0] = SoftGpu::new(info(0));
+    lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
     engine.faults().regain(0).expect("another one is there");
     let all = bed.matrix(&[0, 1, 2], SIZE);
     reload(&engine, &all).expect("reloads");
