@@ -6,8 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-use divisi_runtime::lock;
-pub use divisi_runtime::{compute, device, network, reading, words};
+pub use divisi_runtime::{compute, device, lock, network, reading, words};
 
 pub mod allocation;
 pub mod changes;

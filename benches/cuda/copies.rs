@@ -54,11 +54,11 @@ fn watched<T>(engine: &Engine, work: impl FnOnce() -> Result<T>) -> Result<(T, V
     thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let mut spans = Vec::new();
-            engine.drain_spans(&mut spans);
+            engine.telemetry().drain_spans(&mut spans);
             spans.clear();
             while !over.load(Ordering::Acquire) {
                 thread::sleep(Duration::from_millis(20));
-                engine.drain_spans(&mut spans);
+                engine.telemetry().drain_spans(&mut spans);
             }
             spans
         });

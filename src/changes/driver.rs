@@ -65,8 +65,8 @@ impl Changes {
     /// Changes what `engine` runs, from now on alone. Where it has GPUs, those that are
     /// lost are evacuated. Lines for the log go to `journal`.
     pub fn new(engine: Arc<Engine>, journal: ChangeJournal) -> Self {
-        let graded = engine.answers_are_real();
-        let machine = ChangeMachine::new(engine.setup(), engine.reading(), graded);
+        let graded = engine.telemetry().answers_are_real();
+        let machine = ChangeMachine::new(engine.setup(), engine.telemetry().reading(), graded);
         let driver = Driver {
             machine: Mutex::new(machine),
             inbox: Arc::default(),
@@ -136,7 +136,7 @@ impl Changes {
     pub fn adjust(&self, setup: &Setup, origin: ChangeOrigin) -> Result<(), ChangeRefusal> {
         self.driver.step(ChangeEvent::Adjusted {
             plan: Box::new(self.plan(setup)?),
-            reading: Box::new(self.driver.engine.reading()),
+            reading: Box::new(self.driver.engine.telemetry().reading()),
             origin,
         })
     }
@@ -147,10 +147,10 @@ impl Changes {
     /// It is a device of this machine or lost already, or another change is under way.
     pub fn lose(&mut self, device: usize) -> Result<(), ChangeRefusal> {
         let engine = &self.driver.engine;
-        if !engine.capabilities(device).faults_on_demand {
+        if !engine.faults().capabilities(device).faults_on_demand {
             return Err(ChangeRefusal::NotSimulated);
         }
-        if engine.lost_devices().contains(&device) {
+        if engine.faults().lost().contains(&device) {
             return Err(ChangeRefusal::LostAlready);
         }
         self.start_thread()?;
@@ -185,14 +185,14 @@ impl Changes {
 
     /// Returns all that is shown of changes.
     pub fn status(&self) -> ChangeStatus {
-        let reading = self.driver.engine.reading();
+        let reading = self.driver.engine.telemetry().reading();
         lock(&self.driver.machine).status(&reading)
     }
 
     fn listen(&mut self) {
         let engine = &self.driver.engine;
         let mut devices = 0..engine.devices().count();
-        if !devices.any(|device| engine.capabilities(device).may_fail) {
+        if !devices.any(|device| engine.faults().capabilities(device).may_fail) {
             return;
         }
         if let Err(error) = self.start_thread() {
@@ -202,7 +202,7 @@ impl Changes {
         }
         let inbox = Arc::clone(&self.driver.inbox);
         let tell = move |loss| inbox.put(|mail| mail.losses.push_back(loss));
-        self.driver.engine.on_loss(tell);
+        self.driver.engine.faults().on_loss(tell);
     }
 
     fn start_thread(&mut self) -> Result<(), ChangeRefusal> {
@@ -225,7 +225,7 @@ impl Changes {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        self.driver.engine.on_loss(|_| {});
+        self.driver.engine.faults().on_loss(|_| {});
         self.driver.inbox.put(|mail| mail.is_over = true);
         // It catches its own panics.
         let _ = thread.join();
@@ -251,7 +251,9 @@ impl Inbox {
             if mail.is_over {
                 return None;
             }
-            let wait = mail.look_at.map(|at| at.saturating_sub(engine.now()));
+            let wait = mail
+                .look_at
+                .map(|at| at.saturating_sub(engine.telemetry().now()));
             mail = match wait {
                 Some(Duration::ZERO) => {
                     mail.look_at = None;
@@ -283,8 +285,8 @@ impl Driver {
                     reason: loss.reason.to_string(),
                 },
                 Job::Look => ChangeEvent::Looked {
-                    reading: Box::new(self.engine.reading()),
-                    in_flight: self.engine.in_flight(),
+                    reading: Box::new(self.engine.telemetry().reading()),
+                    in_flight: self.engine.telemetry().in_flight(),
                 },
             };
             self.tell(event);
@@ -300,10 +302,10 @@ impl Driver {
     /// Steps the machine and does what is quick before anybody sees its state.
     fn step(&self, event: ChangeEvent) -> Result<(), ChangeRefusal> {
         let mut machine = lock(&self.machine);
-        for action in machine.step(self.engine.now(), event)? {
+        for action in machine.step(self.engine.telemetry().now(), event)? {
             match action {
                 ChangeAction::Log(level, text) => self.log(level, text),
-                ChangeAction::ClearLatencies => drop(self.engine.clear_latency()),
+                ChangeAction::ClearLatencies => drop(self.engine.telemetry().clear_latency()),
                 ChangeAction::SetSettings(plan) => self.engine.adjust(&plan),
                 ChangeAction::Run(work) => self.inbox.put(|mail| mail.work = Some(work)),
                 ChangeAction::LookAt(at) => self.inbox.put(|mail| mail.look_at = Some(at)),
@@ -313,19 +315,19 @@ impl Driver {
     }
 
     fn log(&self, level: LogLevel, text: String) {
-        (self.journal)(self.engine.now(), level, text);
+        (self.journal)(self.engine.telemetry().now(), level, text);
     }
 
     fn work(&self, work: ChangeWork) {
         self.tell(ChangeEvent::Began {
             baseline: self.baseline().map(Box::new),
-            latency: Box::new(self.engine.observe().latency.since),
+            latency: Box::new(self.engine.telemetry().observe().latency.since),
         });
         let made = catch_unwind(AssertUnwindSafe(|| self.make(work)));
         let made = made.unwrap_or_else(|panic| Err(ApplyError::Panicked(in_words(&*panic))));
         self.tell(ChangeEvent::Ended {
             result: made.map(Box::new),
-            reading: Box::new(self.engine.reading()),
+            reading: Box::new(self.engine.telemetry().reading()),
         });
     }
 
@@ -347,7 +349,7 @@ impl Driver {
 
     /// Where the workers of lost devices go.
     fn fallback(&self, running: &Matrix) -> Result<Matrix, NoFallback> {
-        let (devices, lost) = (self.engine.devices(), self.engine.lost_devices());
+        let (devices, lost) = (self.engine.devices(), self.engine.faults().lost());
         let moved = evacuate(running, &lost, devices, self.engine.footprints());
         moved.map_err(|error| NoFallback(error.to_string()))
     }
@@ -361,10 +363,12 @@ impl Driver {
             (terms, since.clone())
         };
         let engine = &self.engine;
-        let now = engine.reading();
-        let window = engine.reading_before(now.at.saturating_sub(terms.lasts));
+        let now = engine.telemetry().reading();
+        let window = engine
+            .telemetry()
+            .reading_before(now.at.saturating_sub(terms.lasts));
         let from = window.filter(|w| w.at > start.at).unwrap_or(start);
-        let mut kept: Vec<Reading> = engine.readings_between(from.at, now.at);
+        let mut kept: Vec<Reading> = engine.telemetry().readings_between(from.at, now.at);
         kept.insert(0, from.clone());
         let pieces = kept.windows(2).map(|pair| pair[1].since(&pair[0]));
         Some(Baseline {

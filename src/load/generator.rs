@@ -240,7 +240,7 @@ impl SenderLoop {
         let first = self.next;
         let (tally, samples) = (Arc::clone(&self.tally), Arc::clone(&self.samples));
         let done = done.clone();
-        let graded = Arc::clone(self.engine.graded());
+        let graded = Arc::clone(self.engine.telemetry().graded());
         let reply = move |outcome: Outcome| {
             tally.count(&outcome, &samples, first, &graded);
             // The generator may have stopped listening.

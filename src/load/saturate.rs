@@ -108,10 +108,13 @@ pub fn saturate_for(
     until: Until<'_>,
     mut check: impl FnMut(usize, &Answer),
 ) -> Result<Run, RunError> {
-    let piece = engine.ensemble().segment_size.min(engine.capacity());
+    let piece = engine
+        .ensemble()
+        .segment_size
+        .min(engine.telemetry().capacity());
     let capacity = match detail {
-        Detail::Members => within_bytes(engine).clamp(piece, engine.capacity()),
-        Detail::Scores | Detail::Marked => engine.capacity(),
+        Detail::Members => within_bytes(engine).clamp(piece, engine.telemetry().capacity()),
+        Detail::Scores | Detail::Marked => engine.telemetry().capacity(),
     };
     let start = Instant::now();
     let mut pending: VecDeque<(usize, Pending)> = VecDeque::new();

@@ -126,6 +126,6 @@ pub struct Placed<T> {
     pub slice: Slice,
     /// How long it was copied ahead.
     pub copied_for: Duration,
-    /// What the driver keeps with the request.
+    /// Kept with the request by the driver.
     pub payload: T,
 }

@@ -32,7 +32,7 @@ pub struct Flaw {
     pub member: usize,
     /// Counted in the request.
     pub sample: usize,
-    /// What is wrong with it.
+    /// Its fault.
     pub kind: FlawKind,
 }
 

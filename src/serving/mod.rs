@@ -19,42 +19,38 @@ mod pool;
 mod queue;
 mod reload;
 mod scheduler;
-mod segmenter;
 mod setup;
 mod simulated;
 mod spans;
 mod storage;
-mod supervision;
 
 pub use accumulator::Part;
 pub use answer::Answer;
 pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
-    Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed, Stamps,
-    WorkerStats,
+    Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed,
+    PanicWatch, Stamps, Verdict, WorkerStats,
 };
 pub use door::{Door, DoorState, Refused};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use lanes::{Lane, Lanes, lane_sizes};
 pub use live::{
-    BuildError, DeviceCapabilities, DeviceVitals, DriverError, Engine, EngineError, EngineOptions,
-    Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss, LossReason, NetworkFactory,
-    Observed, Outcome, Panicked, Pending, PredictorFactory, Programs, Reply, Request, Reservation,
-    ReserveError, SPAN_BOUND, Settlements, Staged,
+    BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
+    EngineOptions, EngineSettings, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
+    LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
+    Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, Telemetry,
 };
 pub use plan::{
     ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, SettingChange,
 };
 pub use policy::{Decision, QueueState, decide, fitting};
 pub use pool::PoolIndex;
-pub use queue::MemberQueue;
+pub use queue::{MemberQueue, Segmenter};
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
 };
-pub use segmenter::Segmenter;
 pub use setup::Setup;
 pub use simulated::{Happened, SimulatedDevice};
 pub use spans::{batch_spans, transfer_span};
-pub use supervision::{PanicWatch, Verdict};

@@ -59,7 +59,7 @@ impl SettingChange {
 /// All that a plan is worked out from. A plan holds for as long as none of it changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanBasis {
-    /// What runs.
+    /// The setup that runs.
     pub setup: Setup,
     /// A rule of a caller's own combines requests, in place of the setup's.
     pub own_rule: bool,
@@ -71,14 +71,14 @@ pub struct PlanBasis {
     pub left: Option<Devices>,
 }
 
-/// What never changes while an engine runs, and setups are checked against.
+/// The things that never change while an engine runs; setups are checked against them.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanLimits<'a> {
-    /// What is served.
+    /// The ensemble served.
     pub ensemble: &'a Ensemble,
-    /// What it is served on.
+    /// The devices that serve it.
     pub devices: &'a Devices,
-    /// What each worker books.
+    /// The memory that each worker books.
     pub footprints: &'a Footprints,
     /// Samples that the pool holds.
     pub most_segment: usize,
@@ -108,14 +108,14 @@ pub enum PlanError {
     /// The pool holds no segment of this size.
     #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
     SegmentSize {
-        /// What was asked for.
+        /// The size asked for.
         size: usize,
-        /// What the pool holds.
+        /// The size of the pool.
         most: usize,
     },
 }
 
-/// What applying a setup would change: workers, settings, memory. It was checked, so that
+/// The changes that applying a setup would make: workers, settings, memory. It was checked, so that
 /// only a worker that does not start can keep it from being applied.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -247,7 +247,7 @@ fn memory(old: &Setup, new: &Setup, limits: &PlanLimits<'_>) -> Result<Vec<(u64,
         .collect())
 }
 
-/// What is done while a plan is applied.
+/// A step of a plan that is applied.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApplyStep {
     /// The worker at a place finishes what it has and goes.
@@ -302,7 +302,7 @@ pub struct NoFallback(pub String);
 /// Why a plan was not applied. What ran before serves, unless a device was lost.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ApplyError {
-    /// What runs, the devices or their memory changed since the plan was made.
+    /// The running setup, the devices or their memory changed since the plan was made.
     #[error("what runs changed since this was planned")]
     Stale,
     /// It cannot be applied to what runs by now.

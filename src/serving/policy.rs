@@ -15,7 +15,7 @@ pub struct QueueState {
     pub room: usize,
 }
 
-/// What a policy lets a worker do.
+/// A policy's answer to a worker that is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Run `samples` now, as a batch of `rows`.

@@ -14,10 +14,13 @@ use crate::ensemble::BatchSize;
 /// The steps of a reload, decided before anything moves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReloadPlan {
+    /// The entries that differ.
     pub difference: Difference,
     /// Workers that must go before new ones have room.
     pub early: Vec<(Cell, BatchSize)>,
+    /// Workers that are new.
     pub starts: Vec<(Cell, BatchSize)>,
+    /// Workers that go once the new ones serve.
     pub late: Vec<(Cell, BatchSize)>,
 }
 
@@ -111,7 +114,7 @@ fn fits(
         })
 }
 
-/// What the driver has to do next.
+/// The next thing to be done for a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReloadAction {
     /// Drain the worker at a cell and drop it.
@@ -130,11 +133,14 @@ pub enum ReloadAction {
     Failed(String),
 }
 
-/// What became of the last action.
+/// The end of the last action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReloadEvent {
+    /// The reload begins.
     Start,
+    /// It was done.
     Done,
+    /// It failed; says why.
     Failed(String),
 }
 
@@ -169,7 +175,7 @@ impl Reload {
         &self.plan
     }
 
-    /// What to do after `event`. [`ReloadAction::Done`] and [`ReloadAction::Failed`]
+    /// Returns what to do after `event`. [`ReloadAction::Done`] and [`ReloadAction::Failed`]
     /// are the last.
     pub fn step(&mut self, event: ReloadEvent) -> ReloadAction {
         match (&mut self.stage, event) {

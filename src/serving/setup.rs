@@ -10,8 +10,11 @@ use crate::ranged::checked_when_read;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Setup {
+    /// Which member runs where, with which batch size.
     pub matrix: Matrix,
+    /// When a free worker starts a batch.
     pub policy: PolicyKind,
+    /// Who votes, and how votes are combined.
     pub combination: Combination,
     /// Samples in a segment at most, under `segment`.
     pub segment_size: usize,

@@ -56,12 +56,12 @@ fn a_request_that_a_member_answers_with_nan_fails_and_names_it_under_every_rule(
         assert!(answer.labels().all(|l| l == Some(0)), "{rule:?}");
         assert!(answer.flaws().is_empty());
     }
-    let seen = engine.observe();
+    let seen = engine.telemetry().observe();
     let rules = RuleKind::ALL.len() as u64;
     assert_eq!((seen.failed, seen.answered), (rules, rules));
     assert_eq!(seen.flaws[0], Flaws::default());
     assert_eq!(seen.flaws[1].not_finite, 2 * rules);
-    assert_eq!(engine.in_flight(), 0);
+    assert_eq!(engine.telemetry().in_flight(), 0);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_member_that_does_not_vote_spoils_nothing_and_is_counted() {
         assert_eq!(answer.labels().next(), Some(Some(0)), "{rule:?}");
     }
     assert_eq!(
-        engine.observe().flaws[1].not_finite,
+        engine.telemetry().observe().flaws[1].not_finite,
         RuleKind::ALL.len() as u64
     );
 }
@@ -195,8 +195,8 @@ fn a_member_declared_to_give_probabilities_is_held_to_it() {
     assert_eq!(kinds, [(1, FlawKind::NotProbabilities); 2]);
     assert!(answer.labels().all(|l| l.is_some()), "they are numbers");
     assert!(engine.predict(Request::new(&GOOD)).expect("let in").is_ok());
-    assert_eq!(engine.observe().flaws[1].not_probabilities, 3);
-    let events = engine.take_events();
+    assert_eq!(engine.telemetry().observe().flaws[1].not_probabilities, 3);
+    let events = engine.telemetry().take_events();
     let (_, first) = events.first().expect("an event");
     assert_eq!(first.level(), LogLevel::Warn);
     let text = first.text();

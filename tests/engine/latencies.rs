@@ -208,7 +208,7 @@ fn a_request_that_is_sent_late_has_waited_since_it_was_due() {
     let engine = start(&ensemble, fakes(&ensemble));
     // As long as it serves, at least: before its start nothing was due.
     wait_until("some time passed", || {
-        engine.now() > Duration::from_millis(200)
+        engine.telemetry().now() > Duration::from_millis(200)
     });
     let samples = ensemble.calibration.clone().expect("digits");
     let late = Duration::from_millis(150);
@@ -222,7 +222,7 @@ fn a_request_that_is_sent_late_has_waited_since_it_was_due() {
         .expect("room")
         .wait()
         .expect("served");
-    let seen = engine.observe().latency;
+    let seen = engine.telemetry().observe().latency;
     for latency in [seen.now, seen.since] {
         assert_eq!(latency.summary.count, 1);
         assert!(latency.summary.max >= 150_000, "{:?}", latency.summary);
@@ -241,7 +241,7 @@ fn open_loads_count_from_when_requests_were_due_and_the_closed_loop_from_sending
         let generator = generator.expect("starts");
         wait_until("all are over", || generator.is_finished());
         let behind = generator.tally().behind.load(Ordering::Relaxed);
-        (behind, engine.observe().latency.since)
+        (behind, engine.telemetry().observe().latency.since)
     };
     // A million a second: nobody sends as fast, so each is later than the one before.
     for pattern in ["steady:1000000", "poisson:1000000", "burst:1000000"] {

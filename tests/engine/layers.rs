@@ -141,8 +141,9 @@ fn hidden(path: &Path) -> bool {
 
 /// The files of `serving/live` from the bottom up. Files of one row do not use each other,
 /// except those of [`FACADE`].
-const LIVE: [&[&str]; 10] = [
-    &["panics", "member_sampler"],
+const LIVE: [&[&str]; 11] = [
+    &["panics", "locks"],
+    &["member_sampler"],
     &["promise", "factory"],
     &["request", "counters"],
     &["folding"],
@@ -150,12 +151,12 @@ const LIVE: [&[&str]; 10] = [
     &["losses"],
     &["state"],
     &["answers", "host", "pending"],
-    &["telemetry"],
+    &["settings", "telemetry"],
     FACADE,
 ];
 
 /// The engine, in as many files as its views: no more than may form a circle.
-const FACADE: &[&str] = &["engine", "faults", "reloader", "reserve", "settings"];
+const FACADE: &[&str] = &["apply", "engine", "faults", "reserve"];
 
 /// The same of `serving/live/drivers`: a device's driver uses no other device's.
 const DRIVERS: [&[&str]; 3] = [
@@ -190,7 +191,9 @@ fn upward(text: &str) -> impl Iterator<Item = (usize, &str)> {
             (up, rest) = (up + 1, more);
         }
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
-        Some((up, &rest[..end.unwrap_or(rest.len())]))
+        let name = &rest[..end.unwrap_or(rest.len())];
+        // The other paths say who may see an item.
+        (name != "super").then_some((up, name))
     })
 }
 
@@ -223,5 +226,16 @@ fn files_of_the_live_engine_use_those_below_them() {
             };
             check_row(tables[level], names[level], used, &path);
         }
+    }
+}
+
+#[test]
+fn locks_of_the_live_engine_have_ranks() {
+    for (path, text) in sources("src/serving/live") {
+        assert!(
+            !text.contains("Mutex"),
+            "{}: a lock without a rank",
+            path.display()
+        );
     }
 }

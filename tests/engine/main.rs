@@ -34,6 +34,7 @@ mod kernels;
 mod latencies;
 mod layers;
 mod load;
+mod locks;
 mod losses;
 mod metrics;
 mod networks;

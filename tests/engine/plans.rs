@@ -40,7 +40,7 @@ fn resized(setup: &Setup, size: u32) -> Setup {
 
 fn lose(engine: &Engine, device: usize) {
     let fallback = |matrix: &_| {
-        let (lost, devices) = (engine.lost_devices(), engine.devices());
+        let (lost, devices) = (engine.faults().lost(), engine.devices());
         let moved = evacuate(matrix, &lost, devices, engine.footprints());
         moved.map_err(|e| NoFallback(e.to_string()))
     };
@@ -89,7 +89,7 @@ const CAUSES: [(&str, Cause); 8] = [
         None
     }),
     ("a rule of a caller's own", |engine| {
-        engine.combine_with(Arc::new(OfItsOwn));
+        engine.settings().combine_with(Arc::new(OfItsOwn));
         None
     }),
     ("a device lost", |engine| {
@@ -151,22 +151,22 @@ fn one_apply_makes_one_plan() {
         s.reload.as_ref().map(|r| &r.state) == Some(&ReloadState::Done)
     });
     assert_eq!(engine.setup(), to);
-    assert_eq!(engine.plans_made(), 1);
+    assert_eq!(engine.telemetry().plans_made(), 1);
     session.command(Command::Undo).expect("something ran");
     until(&mut session, |s| s.can_redo);
-    assert_eq!(engine.plans_made(), 2);
+    assert_eq!(engine.telemetry().plans_made(), 2);
     session.preview(&to).expect("it can be applied");
     session
         .command(Command::SetVote(0, false))
         .expect("any time");
-    assert_eq!(engine.plans_made(), 4, "one each");
+    assert_eq!(engine.telemetry().plans_made(), 4, "one each");
 }
 
 #[test]
 fn what_cannot_be_applied_is_refused_by_the_plan() {
     let engine = engine();
     let old = engine.setup();
-    let most = engine.capacity();
+    let most = engine.telemetry().capacity();
     let large = Setup {
         segment_size: most + 1,
         ..old.clone()
@@ -220,7 +220,7 @@ fn a_plan_says_what_differs_and_what_it_books() {
 #[test]
 fn a_rule_of_a_callers_own_goes_when_a_setup_is_applied_and_stays_when_workers_move() {
     let engine = engine();
-    engine.combine_with(Arc::new(OfItsOwn));
+    engine.settings().combine_with(Arc::new(OfItsOwn));
     lose(&engine, 1);
     let answer = |engine: &Engine| {
         let request = divisi::serving::Request::new(&[0.5; 64]);

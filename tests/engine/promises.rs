@@ -50,8 +50,8 @@ fn engines() -> Vec<Engine> {
 fn a_rule_that_panics_fails_its_requests_with_the_reason_and_nothing_else() {
     for engine in engines() {
         for folding in [false, true] {
-            let by = engine.combination();
-            engine.combine_with(Arc::new(Panics { folding }));
+            let by = engine.settings().combination();
+            engine.settings().combine_with(Arc::new(Panics { folding }));
             for _ in 0..5 {
                 let outcome = engine.predict(Request::new(&[0.5; 64 * 20]));
                 let Err(Failure::Worker(why)) = outcome.expect("let in") else {
@@ -68,13 +68,17 @@ fn a_rule_that_panics_fails_its_requests_with_the_reason_and_nothing_else() {
             let outcome = engine.predict(Request::new(&[0.5; 64 * 20]));
             assert_eq!(outcome.expect("let in").expect("answered").len(), 20);
         }
-        assert_eq!(engine.observe().restarts, 0, "no worker is to blame");
+        assert_eq!(
+            engine.telemetry().observe().restarts,
+            0,
+            "no worker is to blame"
+        );
         let expected = Settlements {
             promised: 12,
             kept: 12,
             ..Settlements::default()
         };
-        assert_eq!(engine.settlements(), expected);
+        assert_eq!(engine.telemetry().settlements(), expected);
     }
 }
 
@@ -100,7 +104,7 @@ fn what_a_caller_takes_back_is_no_broken_promise() {
         withdrawn: 1,
         ..Settlements::default()
     };
-    assert_eq!(engine.settlements(), expected);
+    assert_eq!(engine.telemetry().settlements(), expected);
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn digits_are_read_rightly() {
         "{right} of {}",
         samples.len()
     );
-    assert_eq!(engine.pooled(), 0);
+    assert_eq!(engine.telemetry().pooled(), 0);
 }
 
 #[test]
@@ -198,8 +198,8 @@ fn a_panic_fails_its_batch_and_the_worker_is_restarted_until_it_is_retired() {
         }
     };
     assert_eq!(closed, "member `mlp` has no worker left");
-    assert_eq!(engine.pooled(), 0);
-    let events = engine.take_events();
+    assert_eq!(engine.telemetry().pooled(), 0);
+    let events = engine.telemetry().take_events();
     assert!(
         events
             .iter()
@@ -236,8 +236,12 @@ fn a_deadline_and_a_cancelled_request_free_their_samples() {
     dropped.cancel();
     go.send(()).expect("goes on");
     assert!(blocking.wait().is_ok());
-    assert_eq!(engine.pooled(), 0, "nothing of the others was kept or run");
-    let seen = engine.observe();
+    assert_eq!(
+        engine.telemetry().pooled(),
+        0,
+        "nothing of the others was kept or run"
+    );
+    let seen = engine.telemetry().observe();
     assert_eq!(
         (seen.failed, seen.cancelled, seen.answered, seen.in_flight),
         (1, 1, 1, 0)
@@ -375,7 +379,7 @@ fn samples_that_are_not_numbers_or_of_another_shape_are_refused() {
         }
     );
     assert_eq!(refused(&[]), Refused::Empty);
-    let most = engine.capacity();
+    let most = engine.telemetry().capacity();
     assert_eq!(
         refused(&vec![0.0; 64 * (most + 1)]),
         Refused::TooLarge {
@@ -383,7 +387,7 @@ fn samples_that_are_not_numbers_or_of_another_shape_are_refused() {
             most
         }
     );
-    assert_eq!(engine.observe().refused, 4);
+    assert_eq!(engine.telemetry().observe().refused, 4);
 }
 
 #[test]
@@ -455,5 +459,5 @@ fn answers_are_the_same_under_every_policy_and_matrix_while_they_change() {
         assert!(got.iter().zip(&expected).all(near), "{policy}");
     }
     assert_eq!(*engine.ensemble().name, *"digits");
-    assert_eq!(engine.observe().door, DoorState::Open);
+    assert_eq!(engine.telemetry().observe().door, DoorState::Open);
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 use crate::serving::scheduler::{FinishedBatch, Pick, Start};
 
+use super::latencies::{Stamps, split};
 use super::rest::DeviceRest;
-use super::split::{Stamps, split};
 use super::{Core, Finished, Owed, RequestEntry, latencies};
 
 /// The core's answer to a device with room.

@@ -1,11 +1,10 @@
-//! How long samples take to a member's answer, kept for each worker and each member.
+//! Where time went: of a request, from when its last batch did what; and of samples until a
+//! member's answer, kept for each worker and each member.
 
 use std::time::Duration;
 
 use crate::metrics::{LatencySplit, LatencyTally};
-use crate::serving::batch::Batch;
-
-use super::Stamps;
+use crate::serving::batch::{Batch, Placed};
 
 /// Records a batch that ended at `now`. A batch may have many ranges, so each costs a
 /// subtraction and a counter; where the time went is worked out once, for their mean.
@@ -39,14 +38,19 @@ pub(super) fn record<T>(
     member.record(lag, run);
     waited += run * started.saturating_sub(micros(from));
     let samples = batch.samples.max(1) as u64;
-    let split = split(now, batch, stamps, Duration::from_micros(waited / samples));
+    let split = split_of_batch(now, batch, stamps, Duration::from_micros(waited / samples));
     worker.record_split(split, samples);
     member.record_split(split, samples);
 }
 
 /// Where the time of a sample went that waited as long as the batch's did on average,
 /// from its arrival in the queue: what went before is the request's.
-fn split<T>(now: Duration, batch: &Batch<T>, stamps: &Stamps, waited: Duration) -> LatencySplit {
+fn split_of_batch<T>(
+    now: Duration,
+    batch: &Batch<T>,
+    stamps: &Stamps,
+    waited: Duration,
+) -> LatencySplit {
     let ahead = batch
         .ranges
         .first()
@@ -70,4 +74,49 @@ fn split<T>(now: Duration, batch: &Batch<T>, stamps: &Stamps, waited: Duration) 
 /// Cheaper than [`Duration::as_micros`], which counts in 128 bits.
 fn micros(time: Duration) -> u64 {
     time.as_secs() * 1_000_000 + u64::from(time.subsec_micros())
+}
+
+/// When a batch did what; the driver's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// It left the queue.
+    pub started: Duration,
+    /// Its samples were where it computes, and it began to.
+    pub copied: Duration,
+    /// It was done computing.
+    pub computed: Duration,
+    /// Its answers were back in host memory.
+    pub returned: Duration,
+    /// Time of the whole device that it took.
+    pub busy: Duration,
+    /// How long computing takes undisturbed, where a profile says so.
+    pub expected: Option<Duration>,
+}
+
+/// The latency, from `submitted` to `now`, of a request that `batch` completed with
+/// the samples of `placed`.
+pub(super) fn split<T>(
+    submitted: Duration,
+    now: Duration,
+    batch: &Batch<T>,
+    placed: &Placed<T>,
+    stamps: &Stamps,
+) -> LatencySplit {
+    let between = |from: Duration, to: Duration| to.saturating_sub(from);
+    let arrived = placed.range.arrived;
+    let waited = between(arrived, stamps.started);
+    let ahead = placed.copied_for.min(waited);
+    let idle = batch.held_since;
+    let held = idle.map(|idle| between(arrived.max(idle), stamps.started));
+    let held = held.unwrap_or_default().min(waited - ahead);
+    LatencySplit {
+        admission: between(submitted, arrived),
+        queueing: waited - held - ahead,
+        batching: held,
+        copying: ahead
+            + between(stamps.started, stamps.copied)
+            + between(stamps.computed, stamps.returned),
+        computing: between(stamps.copied, stamps.computed),
+        combining: between(stamps.returned, now),
+    }
 }

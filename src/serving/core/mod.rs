@@ -4,14 +4,10 @@
 //! the driver has to do. There is no clock, lock or thread inside.
 
 mod batches;
-mod devices;
-mod failing;
 mod latencies;
 mod owed;
 mod rest;
-mod split;
 mod stats;
-mod waiting;
 mod workers;
 
 use std::collections::{BTreeSet, HashMap};
@@ -25,16 +21,16 @@ use crate::serving::batch::{BatchId, Range, RequestKey, Slice, WorkerId};
 use crate::serving::door::{Door, DoorState, Refused};
 use crate::serving::pool::PoolIndex;
 use crate::serving::scheduler::{Discipline, Scheduler};
-use crate::serving::supervision::PanicWatch;
 
 pub use batches::Next;
 use batches::RunningBatch;
+pub use latencies::Stamps;
 pub use owed::{Finished, Owed};
 use rest::DeviceRest;
-pub use split::Stamps;
 use stats::{CopyEngine, Done, WorkerTally};
 pub use stats::{DeviceStats, Latencies, MemberStats, WorkerStats};
 pub(crate) use stats::{MOMENT, MOMENTS};
+pub use workers::{PanicWatch, Verdict};
 
 /// The devices, members and pool that a core decides for.
 #[derive(Clone, Debug)]

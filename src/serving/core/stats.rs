@@ -1,14 +1,14 @@
-//! What workers, devices and members did lately.
+//! How workers, devices and members do lately, and what is not answered yet.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::metrics::{LatencyTally, LatencyView, RateRing};
+use crate::serving::batch::{Batch, RequestKey, WorkerId};
+use crate::serving::scheduler::{Duty, WorkerSpec};
 
 use super::{Core, Stamps};
-use crate::serving::batch::{Batch, WorkerId};
-use crate::serving::scheduler::{Duty, WorkerSpec};
 
 /// A worker's counters.
 #[derive(Clone, Debug)]
@@ -290,5 +290,21 @@ impl<T: Clone> Core<T> {
     /// Restarts of the worker at each place (device, member) where there were any.
     pub fn restarts(&self) -> &HashMap<(usize, usize), u32> {
         &self.restarts
+    }
+}
+
+impl<T: Clone> Core<T> {
+    /// How long the oldest request that is not over has waited for its answer; none where
+    /// nothing is under way. Requests are passed over once each, so asking often costs
+    /// nothing.
+    pub fn oldest_waiting(&mut self, now: Duration) -> Option<Duration> {
+        while self.oldest < self.next_request {
+            let request = self.requests.get(&RequestKey(self.oldest));
+            if let Some(entry) = request.filter(|e| !e.failed) {
+                return Some(now.saturating_sub(entry.submitted));
+            }
+            self.oldest += 1;
+        }
+        None
     }
 }

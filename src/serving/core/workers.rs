@@ -1,12 +1,20 @@
-//! Workers come, drain, panic, are rebuilt and go.
+//! Workers come, drain, panic, are rebuilt and go; devices disappear and come back.
+//!
+//! The requests of a batch whose network panicked fail at once. The worker keeps its place while
+//! it is built again, so that neither a reload nor the check for members without workers takes the
+//! gap for an absence; a worker that was leaving anyway is not built again. The third panic within
+//! a minute retires it. A member without workers closes the door until a reload brings one.
+//! Applying any matrix starts retired entries again.
 
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::serving::batch::{Batch, RequestKey, WorkerId};
+use crate::serving::batch::{Batch, BatchId, Range, RequestKey, WorkerId};
 use crate::serving::door::DoorState;
-use crate::serving::scheduler::WorkerSpec;
-use crate::serving::supervision::Verdict;
+use crate::serving::scheduler::{Left, WorkerSpec};
 
+use super::rest::DeviceRest;
 use super::stats::WorkerTally;
 use super::{Core, Owed};
 
@@ -120,6 +128,103 @@ impl<T: Clone> Core<T> {
         if self.orphaned && self.orphan().is_none() {
             self.orphaned = false;
             self.door.set(DoorState::Open);
+        }
+    }
+}
+
+impl<T: Clone> Core<T> {
+    /// A device is gone with everything on it. Batches it was running go back to
+    /// their queues, since nothing of them was answered: no request is lost by it.
+    pub fn lose_device(&mut self, device: usize) {
+        let left = self.leave_folding(device);
+        let here = self.running.iter();
+        let here = here.filter(|(_, r)| r.device == device && !r.folding);
+        let mut lost: Vec<BatchId> = here.map(|(id, _)| *id).collect();
+        lost.sort_unstable();
+        let mut again: Vec<(usize, Range)> = Vec::new();
+        for id in lost {
+            let Some(running) = self.running.remove(&id) else {
+                continue;
+            };
+            for range in running.ranges {
+                match self.requests.get(&range.request) {
+                    Some(entry) if !entry.failed => again.push((running.member, range)),
+                    // Given up meanwhile: nobody waits for it.
+                    _ => self.discard(&range),
+                }
+            }
+        }
+        for spec in self.scheduler.lose(device, again, left) {
+            self.tallies.remove(&spec.id);
+        }
+        self.rest[device] = DeviceRest::Awake;
+    }
+
+    /// Batches of a device that are being folded end still, though it is gone.
+    fn leave_folding(&mut self, device: usize) -> Left {
+        let mut left = Left::default();
+        let here = self.running.values_mut();
+        for running in here.filter(|r| r.device == device && r.folding) {
+            running.lost = true;
+            left.batches += 1;
+            left.samples += running.ranges.iter().map(|r| r.len).sum::<usize>();
+        }
+        left
+    }
+
+    /// A device is there again; it has no workers yet.
+    pub fn regain_device(&mut self, device: usize) {
+        self.scheduler.regain(device);
+    }
+
+    /// Whether a device is gone.
+    pub fn is_lost(&self, device: usize) -> bool {
+        self.scheduler.is_lost(device)
+    }
+
+    /// Returns the bound that was set for a device by [`Core::set_max_inf`].
+    pub fn max_inf(&self, device: usize) -> Option<NonZeroU32> {
+        self.scheduler.max_inf(device)
+    }
+
+    /// At most so many samples alive on a device under `elastic`; none: the policy's.
+    pub fn set_max_inf(&mut self, device: usize, most: Option<NonZeroU32>) {
+        self.scheduler.set_max_inf(device, most);
+    }
+}
+
+/// Panics of one entry of the matrix.
+#[derive(Clone, Debug, Default)]
+pub struct PanicWatch {
+    panics: VecDeque<Duration>,
+}
+
+/// The fate of a worker after a panic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Build it anew.
+    Restart,
+    /// Leave its place empty.
+    Retire,
+    /// It was leaving, or gone, anyway.
+    Gone,
+}
+
+/// This many panics within [`WINDOW`] retire a worker.
+const MOST: usize = 3;
+const WINDOW: Duration = Duration::from_secs(60);
+
+impl PanicWatch {
+    /// Records a panic.
+    pub fn panicked(&mut self, now: Duration) -> Verdict {
+        self.panics.push_back(now);
+        while self.panics.front().is_some_and(|&t| now - t > WINDOW) {
+            self.panics.pop_front();
+        }
+        if self.panics.len() >= MOST {
+            Verdict::Retire
+        } else {
+            Verdict::Restart
         }
     }
 }

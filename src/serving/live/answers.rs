@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::lock::lock;
 use crate::metrics::Reading;
 use crate::serving::answer::Answer;
 use crate::serving::events::EngineEvent;
@@ -28,11 +27,11 @@ impl EngineState {
         }
         let now = self.now();
         {
-            let mut latency = lock(&self.counters.latency);
-            let mut tally = lock(&self.counters.tally);
+            let mut latency = self.counters.latency.lock();
+            let mut tally = self.counters.tally.lock();
             let lately = tally.slot(now);
-            let mut answered = lock(&self.counters.answered);
-            let mut checkpoints = lock(&self.counters.checkpoints);
+            let mut answered = self.counters.answered.lock();
+            let mut checkpoints = self.counters.checkpoints.lock();
             for done in finished.iter() {
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
@@ -75,14 +74,14 @@ impl EngineState {
             refused: self.core().door().refused(),
             labelled,
             right,
-            ..lock(&self.counters.checkpoints).answers()
+            ..self.counters.checkpoints.lock().answers()
         }
     }
 
     fn keep_reading(&self, now: Duration) {
-        if lock(&self.counters.checkpoints).is_due(now) {
+        if self.counters.checkpoints.lock().is_due(now) {
             let reading = self.reading();
-            lock(&self.counters.checkpoints).keep(reading);
+            self.counters.checkpoints.lock().keep(reading);
         }
     }
 
@@ -100,7 +99,7 @@ impl EngineState {
             any = true;
         });
         if any && *failure != Failure::Cancelled {
-            *lock(&self.counters.failure) = Some(failure.clone());
+            *self.counters.failure.lock() = Some(failure.clone());
         }
     }
 

@@ -1,14 +1,11 @@
 //! Plans and applies setups, while serving goes on.
 
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::allocation::{Cell, Matrix};
-use crate::ensemble::{BatchSize, Combination, CombinationRule, PolicyKind};
-use crate::lock::lock;
+use crate::ensemble::{BatchSize, Combination, PolicyKind};
 use crate::serving::batch::WorkerId;
 use crate::serving::events::EngineEvent;
 use crate::serving::plan::{
@@ -28,11 +25,12 @@ type Watch<'a> = &'a mut dyn FnMut(ApplyStep);
 impl Engine {
     /// Returns what runs.
     pub fn setup(&self) -> Setup {
+        let settings = self.settings();
         Setup {
             matrix: self.matrix(),
-            policy: self.policy(),
-            combination: self.combination(),
-            segment_size: self.segment_size(),
+            policy: settings.policy(),
+            combination: settings.combination(),
+            segment_size: settings.segment_size(),
         }
     }
 
@@ -41,27 +39,22 @@ impl Engine {
     /// # Errors
     /// It cannot be applied: it does not fit, or belongs to something else.
     pub fn plan(&self, to: &Setup) -> Result<Plan, PlanError> {
-        self.plans.fetch_add(1, Ordering::Relaxed);
+        self.state.counters.plans.fetch_add(1, Ordering::Relaxed);
         let limits = PlanLimits {
-            ensemble: &self.shared.ensemble,
-            devices: &self.shared.devices,
+            ensemble: &self.state.ensemble,
+            devices: &self.state.devices,
             footprints: &self.footprints,
-            most_segment: self.capacity(),
+            most_segment: self.telemetry().capacity(),
         };
         Plan::new(self.plan_basis(), to, &limits)
-    }
-
-    /// Returns how many plans were made since the start.
-    pub fn plans_made(&self) -> u64 {
-        self.plans.load(Ordering::Relaxed)
     }
 
     fn plan_basis(&self) -> PlanBasis {
         let setup = self.setup();
         PlanBasis {
-            own_rule: self.shared.has_own_rule(),
-            lost: self.lost_devices(),
-            retired: self.retired(&setup.matrix),
+            own_rule: self.state.has_own_rule(),
+            lost: self.faults().lost(),
+            retired: self.telemetry().retired(&setup.matrix),
             left: self.reserve.left(),
             setup,
         }
@@ -73,7 +66,7 @@ impl Engine {
     /// # Errors
     /// It is stale, or a worker does not start; what ran before serves.
     pub fn apply(&self, plan: Plan, watch: Watch<'_>) -> Result<Plan, ApplyError> {
-        let _one_at_a_time = lock(&self.applying);
+        let _one_at_a_time = self.applying.lock();
         if !plan.is_of(&self.plan_basis()) {
             return Err(ApplyError::Stale);
         }
@@ -85,7 +78,7 @@ impl Engine {
     /// # Errors
     /// It cannot be applied, or a worker does not start; what ran before serves.
     pub fn apply_setup(&self, to: &Setup, watch: Watch<'_>) -> Result<Plan, ApplyError> {
-        let _one_at_a_time = lock(&self.applying);
+        let _one_at_a_time = self.applying.lock();
         self.carry_out(self.plan(to)?, watch)
     }
 
@@ -100,7 +93,7 @@ impl Engine {
     /// Lets a simulated device or a GPU disappear with everything on it, and moves to the
     /// matrix that `fallback` returns for the one that ran. Batches it was running are
     /// run by others; no request is lost by it, unless there is no fallback. Of a GPU that
-    /// was lost by itself ([`Engine::on_loss`]) only the workers are moved.
+    /// was lost by itself ([`DeviceFaults::on_loss`]) only the workers are moved.
     ///
     /// # Errors
     /// The device is a CPU partition or gone already, or there is no fallback: members that
@@ -111,12 +104,12 @@ impl Engine {
         fallback: &dyn Fn(&Matrix) -> Result<Matrix, NoFallback>,
         watch: Watch<'_>,
     ) -> Result<Plan, ApplyError> {
-        let _one_at_a_time = lock(&self.applying);
-        let awaited = self.begin_loss(device)?;
+        let _one_at_a_time = self.applying.lock();
+        let awaited = self.faults().begin_loss(device)?;
         // Until the fallback is reached members may be without a worker.
         let _open = OpenDoor::hold(self);
         if !awaited {
-            self.inject(device, DeviceFault::Lost)?;
+            self.faults().inject(device, DeviceFault::Lost)?;
         }
         // Its workers may need the memory that somebody measures in.
         self.reserve.take_back(self.options.drain_limit);
@@ -139,56 +132,19 @@ impl Engine {
     fn set(&self, change: &SettingChange) {
         match change {
             SettingChange::Policy(_, policy) => self.follow_policy(*policy),
-            SettingChange::Combination(_, new) => self.shared.combine_by(Combination::clone(new)),
+            SettingChange::Combination(_, new) => self.state.combine_by(Combination::clone(new)),
             SettingChange::Segment(_, size) => {
-                self.shared.core().set_segment(*size);
-                self.shared.wake();
-                self.shared.poke_timer();
+                self.state.core().set_segment(*size);
+                self.state.wake();
+                self.state.poke_timer();
             }
         }
     }
 
     pub(super) fn follow_policy(&self, policy: PolicyKind) {
-        self.shared.core().set_policy(self.shared.now(), policy);
-        self.shared.wake();
-        self.shared.poke_timer();
-    }
-
-    /// Returns the policy in force.
-    pub fn policy(&self) -> PolicyKind {
-        self.shared.core().policy()
-    }
-
-    /// Returns how requests that are let in now are combined.
-    pub fn combination(&self) -> Combination {
-        self.shared.combination()
-    }
-
-    /// Combines requests that are let in from now on by a rule of the caller's own, until
-    /// a combination is set. [`Engine::combination`] goes on returning the last one that was
-    /// set, and members are not weighed. A rule that panics fails the requests that it was
-    /// to combine, with the reason.
-    pub fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
-        self.shared.combine_with(rule);
-    }
-
-    /// Returns the most samples in a segment, under `segment`.
-    pub fn segment_size(&self) -> usize {
-        self.shared.core().segment()
-    }
-
-    /// Returns the entries of the running matrix whose worker was retired.
-    pub fn retired(&self, matrix: &Matrix) -> Vec<Cell> {
-        let staying: HashSet<(usize, usize)> = {
-            let core = self.shared.core();
-            let staying = core.staying();
-            staying.map(|spec| (spec.device, spec.member)).collect()
-        };
-        matrix
-            .workers()
-            .map(|(cell, _)| cell)
-            .filter(|cell| !staying.contains(&(cell.device, cell.member)))
-            .collect()
+        self.state.core().set_policy(self.state.now(), policy);
+        self.state.wake();
+        self.state.poke_timer();
     }
 
     fn move_workers(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
@@ -197,7 +153,7 @@ impl Engine {
         }
         let _open = OpenDoor::hold(self);
         self.reload(plan.reload(), watch)?;
-        *lock(&self.matrix) = plan.to().matrix.clone();
+        *self.matrix.lock() = plan.to().matrix.clone();
         Ok(())
     }
 
@@ -205,7 +161,7 @@ impl Engine {
         // What drains early may share weights with what is then built.
         let starts = plan.starts.iter().map(|(cell, _)| cell.member);
         let _kept: Vec<_> = starts
-            .filter_map(|member| self.shared.networks.factory.hold(member))
+            .filter_map(|member| self.state.networks.factory.hold(member))
             .collect();
         let mut reload = Reload::new(plan.clone());
         let mut built = Vec::new();
@@ -230,7 +186,7 @@ impl Engine {
             ReloadAction::Activate => self.activate(built),
             ReloadAction::Discard => {
                 for spec in built.drain(..) {
-                    self.shared.remove_worker(spec.device, spec.id);
+                    self.state.remove_worker(spec.device, spec.id);
                 }
             }
             ReloadAction::Restore(cell, size) => {
@@ -245,11 +201,11 @@ impl Engine {
     }
 
     fn build_new(&self, cell: Cell, size: BatchSize, built: &mut Vec<WorkerSpec>) -> ReloadEvent {
-        if self.shared.is_stopping() {
+        if self.state.is_stopping() {
             return ReloadEvent::Failed("the system is stopping".into());
         }
         let spec = self.new_spec(cell, size);
-        match self.shared.build_worker(spec) {
+        match self.state.build_worker(spec) {
             Ok(()) => {
                 built.push(spec);
                 ReloadEvent::Done
@@ -260,18 +216,18 @@ impl Engine {
 
     fn activate(&self, built: &[WorkerSpec]) {
         {
-            let mut core = self.shared.core();
+            let mut core = self.state.core();
             for &spec in built {
-                core.add_worker(self.shared.now(), spec);
+                core.add_worker(self.state.now(), spec);
             }
         }
-        self.shared.wake();
+        self.state.wake();
     }
 
     /// Drains the workers at a cell that were not built by this reload.
     fn drain(&self, cell: Cell, built: &[WorkerSpec]) {
         let old: Vec<WorkerId> = {
-            let mut core = self.shared.core();
+            let mut core = self.state.core();
             let old: Vec<WorkerId> = core
                 .staying()
                 .filter(|s| s.device == cell.device && s.member == cell.member)
@@ -284,24 +240,24 @@ impl Engine {
             old
         };
         // What they had taken but not started is for others now.
-        self.shared.wake();
+        self.state.wake();
         for id in old {
             self.await_drained(id);
-            let now = self.shared.now();
-            let stuck = self.shared.core().remove_worker(now, id);
+            let now = self.state.now();
+            let stuck = self.state.core().remove_worker(now, id);
             let reason = "its worker was stopped and did not finish in time";
-            self.shared
+            self.state
                 .deliver_failures(stuck, &Failure::Worker(reason.into()));
-            self.shared.remove_worker(cell.device, id);
+            self.state.remove_worker(cell.device, id);
         }
-        self.shared.wake();
+        self.state.wake();
     }
 
     fn await_drained(&self, id: WorkerId) {
         let limit = Instant::now() + self.options.drain_limit;
-        while !self.shared.core().is_drained(id) {
-            if Instant::now() >= limit || self.shared.is_stopping() {
-                self.shared
+        while !self.state.core().is_drained(id) {
+            if Instant::now() >= limit || self.state.is_stopping() {
+                self.state
                     .emit(EngineEvent::WorkerNotDrained { worker: id });
                 return;
             }
@@ -315,19 +271,19 @@ struct OpenDoor<'a>(&'a Engine);
 
 impl<'a> OpenDoor<'a> {
     fn hold(engine: &'a Engine) -> Self {
-        engine.shared.core().set_reloading(true);
+        engine.state.core().set_reloading(true);
         OpenDoor(engine)
     }
 }
 
 impl Drop for OpenDoor<'_> {
     fn drop(&mut self) {
-        let shared = &self.0.shared;
+        let state = &self.0.state;
         // A GPU may have been lost meanwhile whose workers are still to be moved.
-        let awaited = shared.losses.are_awaited();
-        shared.core().set_reloading(awaited);
+        let awaited = state.losses.are_awaited();
+        state.core().set_reloading(awaited);
         // Where even an old worker did not start again, its member has nobody left.
-        shared.close_if_orphaned();
-        shared.core().reopen_if_served();
+        state.close_if_orphaned();
+        state.core().reopen_if_served();
     }
 }

@@ -2,33 +2,36 @@
 //! times with earlier ones.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::metrics::{Latency, LatencyTally, RateRing, Reading};
 use crate::serving::core::{MOMENT, MOMENTS};
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::FlawTally;
 
+use super::locks::{AnsweredRank, CheckpointsRank, LatencyRank, LatencyTallyRank, Leaf};
 use super::promise::Failure;
 
 /// Everything that is counted outside the core.
 pub(crate) struct EngineCounters {
     /// Since the last reload or clearing, to three digits.
-    pub latency: Mutex<Latency>,
+    pub latency: Ranked<LatencyRank, Latency>,
     /// Lately and since then, and where the time went.
-    pub tally: Mutex<LatencyTally>,
-    pub answered: Mutex<(RateRing, RateRing)>,
+    pub tally: Ranked<LatencyTallyRank, LatencyTally>,
+    pub answered: Ranked<AnsweredRank, (RateRing, RateRing)>,
     pub failed: AtomicU64,
     /// Why the last one failed.
-    pub failure: Mutex<Option<Failure>>,
+    pub failure: Leaf<Option<Failure>>,
     pub cancelled: AtomicU64,
     pub restarts: AtomicU64,
+    /// Plans of other setups.
+    pub plans: AtomicU64,
     /// Events that nobody has taken yet, with their times.
-    pub events: Mutex<Vec<(Duration, EngineEvent)>>,
-    pub checkpoints: Mutex<Checkpoints>,
+    pub events: Leaf<Vec<(Duration, EngineEvent)>>,
+    pub checkpoints: Ranked<CheckpointsRank, Checkpoints>,
     pub graded: Arc<Graded>,
     /// Rows that were not what they should be.
     pub flaws: FlawTally,
@@ -59,15 +62,16 @@ impl EngineCounters {
     pub(super) fn new(members: usize) -> Self {
         let ring = || RateRing::new(MOMENT, MOMENTS);
         EngineCounters {
-            latency: Mutex::new(Latency::new()),
-            tally: Mutex::default(),
-            answered: Mutex::new((ring(), ring())),
+            latency: Ranked::new(Latency::new()),
+            tally: Ranked::default(),
+            answered: Ranked::new((ring(), ring())),
             failed: AtomicU64::new(0),
-            failure: Mutex::default(),
+            failure: Leaf::default(),
             cancelled: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
-            events: Mutex::default(),
-            checkpoints: Mutex::default(),
+            plans: AtomicU64::new(0),
+            events: Leaf::default(),
+            checkpoints: Ranked::default(),
             graded: Arc::default(),
             flaws: FlawTally::new(members),
         }
@@ -75,7 +79,7 @@ impl EngineCounters {
 
     /// Keeps an event until it is taken.
     pub(super) fn keep_event(&self, at: Duration, event: EngineEvent) {
-        let mut events = lock(&self.events);
+        let mut events = self.events.lock();
         if events.len() < MOST_EVENTS {
             events.push((at, event));
         } else if let Some((_, last)) = events.last_mut() {

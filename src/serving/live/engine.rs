@@ -1,8 +1,8 @@
 //! The engine: workers for a matrix, requests in, answers out.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -13,18 +13,21 @@ use crate::allocation::{
 };
 use crate::device::{Devices, Ledger};
 use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::scheduler::WorkerSpec;
 
 use super::drivers::{DriverError, ServedNetworks};
 use super::factory::{BuildError, PredictorFactory};
+use super::locks::{ApplyingRank, Leaf};
 use super::pending::{Pending, Staged};
-use super::promise::{Failure, Outcome, Reply, Settlements};
+use super::promise::{Failure, Outcome, Reply};
 use super::request::Request;
 use super::reserve::Reserve;
+use super::settings::EngineSettings;
 use super::state::EngineState;
+use super::telemetry::Telemetry;
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug)]
@@ -77,17 +80,15 @@ pub enum EngineError {
 /// A running inference system. Dropping it stops it at once; [`Engine::shutdown`]
 /// lets it finish first.
 pub struct Engine {
-    pub(super) shared: Arc<EngineState>,
-    pub(super) matrix: Mutex<Matrix>,
+    pub(super) state: Arc<EngineState>,
+    pub(super) matrix: Leaf<Matrix>,
     pub(super) footprints: Footprints,
     pub(super) options: EngineOptions,
     /// Memory that others measure in.
     pub(super) reserve: Reserve,
     /// One change at a time.
-    pub(super) applying: Mutex<()>,
-    /// Plans made since the start.
-    pub(super) plans: AtomicU64,
-    timer: Mutex<Option<JoinHandle<()>>>,
+    pub(super) applying: Ranked<ApplyingRank, ()>,
+    timer: Leaf<Option<JoinHandle<()>>>,
 }
 
 impl Engine {
@@ -111,40 +112,39 @@ impl Engine {
             .map_err(EngineError::Policy)?;
         let networks = ServedNetworks { ensemble, factory };
         let opened = EngineState::open(networks, devices, pool.extents());
-        let shared = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
+        let state = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
         let engine = Engine {
-            shared,
-            matrix: Mutex::new(matrix.clone()),
+            state,
+            matrix: Leaf::new(matrix.clone()),
             footprints,
             options,
             reserve: Reserve::default(),
-            applying: Mutex::new(()),
-            plans: AtomicU64::new(0),
-            timer: Mutex::default(),
+            applying: Ranked::default(),
+            timer: Leaf::default(),
         };
         engine.start_workers(matrix)?;
         engine.start_threads()?;
-        engine.shared.core().door().set(DoorState::Open);
+        engine.state.core().door().set(DoorState::Open);
         Ok(engine)
     }
 
     fn start_workers(&self, matrix: &Matrix) -> Result<(), EngineError> {
         for (cell, size) in matrix.workers() {
             let spec = self.new_spec(cell, size);
-            let built = self.shared.build_worker(spec);
+            let built = self.state.build_worker(spec);
             built.map_err(|reason| EngineError::Worker {
-                member: self.shared.ensemble.members[cell.member].name.clone(),
-                device: self.shared.devices.get(cell.device).name.clone(),
+                member: self.state.ensemble.members[cell.member].name.clone(),
+                device: self.state.devices.get(cell.device).name.clone(),
                 reason: Box::new(reason),
             })?;
-            self.shared.core().add_worker(self.shared.now(), spec);
+            self.state.core().add_worker(self.state.now(), spec);
         }
         Ok(())
     }
 
     pub(super) fn new_spec(&self, cell: Cell, size: crate::ensemble::BatchSize) -> WorkerSpec {
         WorkerSpec {
-            id: self.shared.core().new_worker(),
+            id: self.state.core().new_worker(),
             device: cell.device,
             member: cell.member,
             size,
@@ -153,15 +153,15 @@ impl Engine {
 
     fn start_threads(&self) -> Result<(), EngineError> {
         let failed = |e: io::Error| EngineError::Thread(e.to_string());
-        let host = self.shared.host();
-        for driver in &self.shared.drivers {
+        let host = self.state.host();
+        for driver in &self.state.drivers {
             Arc::clone(driver).start(&host).map_err(failed)?;
         }
-        let shared = Arc::clone(&self.shared);
+        let state = Arc::clone(&self.state);
         let timer = thread::Builder::new().name("timer".into());
-        let timer = timer.spawn(move || run_timer(&shared)).map_err(failed)?;
-        let _ = self.shared.timer.set(timer.thread().clone());
-        *lock(&self.timer) = Some(timer);
+        let timer = timer.spawn(move || run_timer(&state)).map_err(failed)?;
+        let _ = self.state.timer.set(timer.thread().clone());
+        *self.timer.lock() = Some(timer);
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl Engine {
     /// # Errors
     /// [`Refused`] at once.
     pub fn stage(&self, request: Request<'_>) -> Result<Staged, Refused> {
-        Staged::new(&self.shared, request)
+        Staged::new(&self.state, request)
     }
 
     /// Sends a request whose outcome goes to `reply`, called in an engine's thread.
@@ -186,7 +186,7 @@ impl Engine {
     /// # Errors
     /// [`Refused`] at once; `reply` is then never called.
     pub fn submit_with(&self, request: Request<'_>, reply: Reply) -> Result<(), Refused> {
-        self.shared.submit(request, reply).map(|_| ())
+        self.state.submit(request, reply).map(|_| ())
     }
 
     /// Sends and waits.
@@ -199,17 +199,17 @@ impl Engine {
 
     /// The ensemble served.
     pub fn ensemble(&self) -> &Arc<Ensemble> {
-        &self.shared.ensemble
+        &self.state.ensemble
     }
 
     /// The devices served on.
     pub fn devices(&self) -> &Devices {
-        &self.shared.devices
+        &self.state.devices
     }
 
     /// The matrix that runs.
     pub fn matrix(&self) -> Matrix {
-        lock(&self.matrix).clone()
+        self.matrix.lock().clone()
     }
 
     /// Returns the memory that each worker books.
@@ -219,65 +219,54 @@ impl Engine {
 
     /// Returns the costs of batches on simulated devices.
     pub fn costs(&self) -> &Costs {
-        &self.shared.costs
-    }
-
-    /// Whether answers say something about the members: they are computed, by weights that
-    /// are not made up.
-    pub fn answers_are_real(&self) -> bool {
-        self.shared.answers_are_real
+        &self.state.costs
     }
 
     /// The ledger of a matrix that fits.
     pub fn ledger(&self, matrix: &Matrix) -> Result<Ledger, DoesNotFit> {
-        self.footprints.book(matrix, &self.shared.devices)
+        self.footprints.book(matrix, &self.state.devices)
     }
 
-    /// Samples a request may have at most.
-    pub fn capacity(&self) -> usize {
-        self.shared.core().capacity()
+    /// Returns what there is to be seen of it.
+    pub fn telemetry(&self) -> Telemetry<'_> {
+        Telemetry::new(&self.state)
     }
 
-    /// Counts the requests let in since the start, and what became of them.
-    pub fn settlements(&self) -> Settlements {
-        self.shared.promises.read()
-    }
-
-    /// Samples that hold a slot of the pool now.
-    pub fn pooled(&self) -> usize {
-        self.shared.core().pooled()
+    /// Returns the settings in force.
+    pub fn settings(&self) -> EngineSettings<'_> {
+        EngineSettings::new(&self.state)
     }
 
     /// Closes the door, lets requests under way finish for at most the drain limit,
     /// fails the rest with a reason, and stops.
     pub fn shutdown(&self) {
-        self.shared.core().close("shutting down");
-        if self.policy().wait() > Duration::ZERO {
+        self.state.core().close("shutting down");
+        if self.settings().policy().wait() > Duration::ZERO {
             // Nothing more will come that a sample could wait for.
             self.follow_policy(PolicyKind::NoWait);
         }
         let limit = Instant::now() + self.options.drain_limit;
-        while Instant::now() < limit && self.shared.core().in_flight() > 0 {
+        while Instant::now() < limit && self.state.core().in_flight() > 0 {
             thread::park_timeout(Duration::from_millis(1));
         }
         self.stop("the system shut down before it was answered");
     }
 
     fn stop(&self, reason: &str) {
-        self.shared.core().close("stopped");
-        self.shared.stopping.store(true, Ordering::Release);
-        for driver in &self.shared.drivers {
+        self.state.core().close("stopped");
+        self.state.stopping.store(true, Ordering::Release);
+        for driver in &self.state.drivers {
             driver.wake();
         }
-        self.shared.poke_timer();
-        let left = self.shared.core().fail_all(self.shared.now());
-        self.shared
+        self.state.poke_timer();
+        let left = self.state.core().fail_all(self.state.now());
+        self.state
             .deliver_failures(left, &Failure::Worker(reason.to_owned()));
-        let timer = lock(&self.timer).take();
+        let timer = self.timer.lock().take();
         // It does not panic, and there would be nothing to do about it.
         drop(timer.map(JoinHandle::join));
-        self.shared.losses.silence();
-        for driver in &self.shared.drivers {
+        self.state.losses.silence();
+        for driver in &self.state.drivers {
             driver.stop(self.options.drain_limit);
         }
     }

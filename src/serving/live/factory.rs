@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::io;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use rayon::ThreadPool;
 use thiserror::Error;
@@ -11,9 +11,10 @@ use crate::compute::gpu::{Precision, Program, lower};
 use crate::compute::{ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor};
 use crate::device::gpu::{self, Gpu, GpuInfo};
 use crate::ensemble::{BatchSize, Ensemble, Member, OutputKind};
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::network::{Graph, GraphError, Weights, WeightsError};
 
+use super::locks::NetworksRank;
 use super::panics::Panicked;
 
 /// Why a worker could not be built.
@@ -99,7 +100,7 @@ pub trait PredictorFactory: Send + Sync {
 /// shared by all until its last one leaves: in host memory, and on each GPU.
 pub struct NetworkFactory {
     ensemble: Arc<Ensemble>,
-    lowered: Mutex<Vec<Weak<Lowered>>>,
+    lowered: Ranked<NetworksRank, Vec<Weak<Lowered>>>,
     programs: Programs,
 }
 
@@ -107,14 +108,14 @@ impl NetworkFactory {
     /// For the members of `ensemble`.
     pub fn new(ensemble: Arc<Ensemble>) -> Self {
         NetworkFactory {
-            lowered: Mutex::new(ensemble.members.iter().map(|_| Weak::new()).collect()),
+            lowered: Ranked::new(ensemble.members.iter().map(|_| Weak::new()).collect()),
             ensemble,
             programs: Programs::default(),
         }
     }
 
     fn lowered(&self, member: usize) -> Result<Arc<Lowered>, BuildError> {
-        let mut all = lock(&self.lowered);
+        let mut all = self.lowered.lock();
         if let Some(lowered) = all[member].upgrade() {
             return Ok(lowered);
         }
@@ -137,7 +138,7 @@ impl PredictorFactory for NetworkFactory {
     }
 
     fn hold(&self, member: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        let lowered = lock(&self.lowered)[member].upgrade()?;
+        let lowered = self.lowered.lock()[member].upgrade()?;
         Some(lowered)
     }
 
@@ -168,7 +169,7 @@ impl PredictorFactory for FakeFactory {
 /// Programs that somebody holds.
 #[derive(Default)]
 pub struct Programs {
-    known: Mutex<Vec<Known>>,
+    known: Ranked<NetworksRank, Vec<Known>>,
 }
 
 struct Known {
@@ -188,7 +189,7 @@ impl Programs {
         gpu: &Arc<dyn Gpu>,
         lower: impl FnOnce() -> Result<Arc<dyn Program>, BuildError>,
     ) -> Result<Arc<dyn Program>, BuildError> {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         known.retain(|k| k.program.strong_count() > 0);
         // A GPU that was opened again is another one.
         let same = |k: &&Known| k.member == member && is(&k.gpu, gpu);

@@ -1,11 +1,9 @@
 //! Devices that disappear and come back; simulated ones that grow slow.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::lock::lock;
 use crate::serving::events::EngineEvent;
 
 use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
@@ -29,13 +27,26 @@ pub enum FaultError {
     NotOpened(String),
 }
 
+/// The faults of an engine's devices. [`Engine::faults`] lends it.
+#[derive(Clone, Copy)]
+pub struct DeviceFaults<'a> {
+    engine: &'a Engine,
+}
+
 impl Engine {
+    /// Returns the faults that devices have, or may have.
+    pub fn faults(&self) -> DeviceFaults<'_> {
+        DeviceFaults { engine: self }
+    }
+}
+
+impl DeviceFaults<'_> {
     /// Looks whether a device may be lost now; true where it is lost already and waits to
     /// be evacuated.
     pub(super) fn begin_loss(&self, device: usize) -> Result<bool, FaultError> {
         let name = self.may_vanish(device)?;
-        let awaited = self.shared.losses.take(device);
-        match self.shared.core().is_lost(device) && !awaited {
+        let awaited = self.engine.state.losses.take(device);
+        match self.engine.state.core().is_lost(device) && !awaited {
             true => Err(FaultError::Lost(name)),
             false => Ok(awaited),
         }
@@ -45,17 +56,19 @@ impl Engine {
     ///
     /// # Errors
     /// It is not gone, or does not come back.
-    pub fn regain_device(&self, device: usize) -> Result<(), FaultError> {
-        let _one_at_a_time = lock(&self.applying);
+    pub fn regain(&self, device: usize) -> Result<(), FaultError> {
+        let _one_at_a_time = self.engine.applying.lock();
         let name = self.may_vanish(device)?;
-        if !self.shared.core().is_lost(device) {
+        if !self.engine.state.core().is_lost(device) {
             return Err(FaultError::NotLost(name));
         }
-        let opened = self.shared.drivers[device].reopen();
+        let opened = self.engine.state.drivers[device].reopen();
         opened.map_err(|reason| FaultError::NotOpened(format!("`{name}`: {reason}")))?;
-        self.shared.losses.take(device);
-        self.shared.core().regain_device(device);
-        self.shared.emit(EngineEvent::DeviceBack { device: name });
+        self.engine.state.losses.take(device);
+        self.engine.state.core().regain_device(device);
+        self.engine
+            .state
+            .emit(EngineEvent::DeviceBack { device: name });
         Ok(())
     }
 
@@ -63,27 +76,21 @@ impl Engine {
     ///
     /// # Errors
     /// The device is a real one.
-    pub fn slow_device(&self, device: usize, factor: f64) -> Result<(), FaultError> {
+    pub fn slow(&self, device: usize, factor: f64) -> Result<(), FaultError> {
         self.inject(device, DeviceFault::Slowed(factor))
     }
 
-    /// At most so many samples alive on a device under `elastic`; none: the policy's.
-    pub fn set_max_inf(&self, device: usize, most: Option<NonZeroU32>) {
-        self.shared.core().set_max_inf(device, most);
-        self.shared.wake();
-    }
-
-    /// Devices that are gone.
-    pub fn lost_devices(&self) -> Vec<usize> {
-        let core = self.shared.core();
-        (0..self.shared.devices.count())
+    /// Returns the devices that are gone.
+    pub fn lost(&self) -> Vec<usize> {
+        let core = self.engine.state.core();
+        (0..self.engine.state.devices.count())
             .filter(|&d| core.is_lost(d))
             .collect()
     }
 
     /// Returns how a device takes part in serving, and which faults it may have.
     pub fn capabilities(&self, device: usize) -> DeviceCapabilities {
-        self.shared.drivers[device].capabilities()
+        self.engine.state.drivers[device].capabilities()
     }
 
     /// Tells `tell` of every device that stops working by itself from now on, and at once of
@@ -95,19 +102,19 @@ impl Engine {
     /// of it.
     pub fn on_loss(&self, tell: impl Fn(Loss) + Send + Sync + 'static) {
         let tell: LossListener = Arc::new(tell);
-        for loss in self.shared.losses.listen(Arc::clone(&tell)) {
+        for loss in self.engine.state.losses.listen(Arc::clone(&tell)) {
             tell(loss);
         }
     }
 
     /// Returns why a device is gone, while it is and where its driver said so.
     pub fn loss_reason(&self, device: usize) -> Option<LossReason> {
-        self.shared.drivers[device].loss()
+        self.engine.state.drivers[device].loss()
     }
 
     pub(super) fn inject(&self, device: usize, fault: DeviceFault) -> Result<(), FaultError> {
-        let driver = Arc::clone(&self.shared.drivers[device]);
-        let injected = driver.inject(&self.shared.host(), fault);
+        let driver = Arc::clone(&self.engine.state.drivers[device]);
+        let injected = driver.inject(&self.engine.state.host(), fault);
         injected.map_err(|_| FaultError::NotSimulated(self.name(device)))
     }
 
@@ -119,6 +126,6 @@ impl Engine {
     }
 
     fn name(&self, device: usize) -> String {
-        self.shared.devices.get(device).name.clone()
+        self.engine.state.devices.get(device).name.clone()
     }
 }

@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::PartKey;
-use crate::serving::core::Stamps;
+use crate::serving::core::{Stamps, Verdict};
 use crate::serving::events::{EngineEvent, WorkerOutcome};
 use crate::serving::scheduler::WorkerSpec;
 use crate::serving::spans::batch_spans;
 use crate::serving::storage::Storage;
-use crate::serving::supervision::Verdict;
 use crate::trace::Span;
 
 use super::drivers::{BatchError, Completed, DriverHost, DriverTurn, LossCause};

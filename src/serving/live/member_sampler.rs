@@ -3,13 +3,15 @@
 //! Requests are chosen when they are admitted, at random: at most 200 samples a second and 1 % of
 //! a core. They keep each member's rows until they are answered; others pay for one comparison.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::ensemble::{Combination, CombinationRule, Ensemble, MemberEvaluation, MemberFigures};
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::serving::batch::Range;
+
+use super::locks::{EvaluationRank, SampleRowsRank};
 
 /// The members' answers to the first samples of a request.
 pub(crate) struct MemberSample {
@@ -18,7 +20,7 @@ pub(crate) struct MemberSample {
     classes: usize,
     labels: Option<Vec<usize>>,
     /// `[members, samples, classes]`.
-    rows: Mutex<Vec<f32>>,
+    rows: Ranked<SampleRowsRank, Vec<f32>>,
 }
 
 impl MemberSample {
@@ -35,7 +37,7 @@ impl MemberSample {
         }
         let wanted = range.len.min(self.samples - range.first) * self.classes;
         let at = (member * self.samples + range.first) * self.classes;
-        lock(&self.rows)[at..at + wanted].copy_from_slice(&rows[..wanted]);
+        self.rows.lock()[at..at + wanted].copy_from_slice(&rows[..wanted]);
     }
 }
 
@@ -49,7 +51,7 @@ pub(crate) struct MemberSampler {
     probable: bool,
     /// Nanoseconds since the start before which nothing more is kept.
     next: AtomicU64,
-    scales: Mutex<MemberEvaluation>,
+    scales: Ranked<EvaluationRank, MemberEvaluation>,
 }
 
 fn scales(
@@ -93,13 +95,13 @@ impl MemberSampler {
             classes,
             probable,
             next: AtomicU64::new(0),
-            scales: Mutex::new(scales(combination, rule, classes, probable)),
+            scales: Ranked::new(scales(combination, rule, classes, probable)),
         }
     }
 
     /// Another combination: what was weighed under the last says nothing of it.
     pub(super) fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
-        *lock(&self.scales) = scales(combination, rule, self.classes, self.probable);
+        *self.scales.lock() = scales(combination, rule, self.classes, self.probable);
     }
 
     /// Where the answers to a request of `samples` are kept, if they are to be.
@@ -129,7 +131,7 @@ impl MemberSampler {
             members: self.members,
             classes: self.classes,
             labels: labels.map(<[usize]>::to_vec),
-            rows: Mutex::new(vec![0.0; self.members * samples * self.classes]),
+            rows: Ranked::new(vec![0.0; self.members * samples * self.classes]),
         })
     }
 
@@ -142,11 +144,11 @@ impl MemberSampler {
 
     /// Weighs what was answered by `rule`.
     pub(super) fn weigh(&self, ballot: &MemberSample, rule: &Arc<dyn CombinationRule>) {
-        let mut scales = lock(&self.scales);
+        let mut scales = self.scales.lock();
         if !scales.is_for(rule) {
             return;
         }
-        let rows = lock(&ballot.rows);
+        let rows = ballot.rows.lock();
         let stride = ballot.samples * ballot.classes;
         for sample in 0..ballot.samples {
             let row = |member: usize| {
@@ -161,7 +163,7 @@ impl MemberSampler {
 
     /// Each member's figures; none while too few samples were weighed.
     pub(super) fn standings(&self) -> Vec<Option<MemberFigures>> {
-        let scales = lock(&self.scales);
+        let scales = self.scales.lock();
         (0..self.members).map(|member| scales.of(member)).collect()
     }
 }

@@ -1,14 +1,14 @@
 //! Requests as their callers hold them: staged, then pending until there is an outcome.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
-use crate::lock::lock;
 use crate::serving::batch::RequestKey;
 use crate::serving::door::Refused;
 
 use super::drivers::spin;
+use super::locks::Leaf;
 use super::promise::{Failure, Outcome};
 use super::request::Request;
 use super::state::EngineState;
@@ -17,13 +17,13 @@ use super::state::EngineState;
 #[derive(Default)]
 struct OutcomeSlot {
     ready: AtomicBool,
-    outcome: Mutex<Option<Outcome>>,
+    outcome: Leaf<Option<Outcome>>,
     changed: Condvar,
 }
 
 impl OutcomeSlot {
     fn put(&self, outcome: Outcome) {
-        *lock(&self.outcome) = Some(outcome);
+        *self.outcome.lock() = Some(outcome);
         self.ready.store(true, Ordering::Release);
         self.changed.notify_all();
     }
@@ -38,11 +38,10 @@ impl OutcomeSlot {
 
     fn take_within(&self, time: Duration) -> Option<Outcome> {
         spin(|| self.ready.load(Ordering::Acquire));
-        let outcome = lock(&self.outcome);
-        let waited = self
-            .changed
-            .wait_timeout_while(outcome, time, |outcome| outcome.is_none());
-        waited.unwrap_or_else(PoisonError::into_inner).0.take()
+        let outcome = self.outcome.lock();
+        let mut waited =
+            outcome.wait_timeout_while(&self.changed, time, |outcome| outcome.is_none());
+        waited.take()
     }
 }
 

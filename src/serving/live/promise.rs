@@ -1,14 +1,14 @@
 //! The reply that a client was promised: it is called once, whatever happens to those who
 //! should have called it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use thiserror::Error;
 
-use crate::lock::lock;
 use crate::serving::answer::Answer;
 
+use super::locks::Leaf;
 use super::panics::{RulePanicked, caught};
 
 /// Why a request has no answer although it was admitted.
@@ -88,7 +88,7 @@ const DROPPED: &str = "the system dropped the request; this is a fault of the sy
 
 /// See the module's text.
 pub(super) struct Promise {
-    reply: Mutex<Option<Reply>>,
+    reply: Leaf<Option<Reply>>,
     ledger: Arc<PromiseLedger>,
 }
 
@@ -97,14 +97,14 @@ impl Promise {
     pub(super) fn new(reply: Reply, ledger: &Arc<PromiseLedger>) -> Self {
         ledger.promised.fetch_add(1, Ordering::AcqRel);
         Promise {
-            reply: Mutex::new(Some(reply)),
+            reply: Leaf::new(Some(reply)),
             ledger: Arc::clone(ledger),
         }
     }
 
     /// Tells the client what `outcome` returns, or how it panicked, and returns that panic.
     pub(super) fn keep(&self, outcome: impl FnOnce() -> Outcome) -> Option<RulePanicked> {
-        let Some(reply) = lock(&self.reply).take() else {
+        let Some(reply) = self.reply.lock().take() else {
             self.ledger.twice.fetch_add(1, Ordering::AcqRel);
             return None;
         };
@@ -119,7 +119,9 @@ impl Promise {
 
     /// Its caller took the request back: nobody waits.
     pub(super) fn withdraw(&self) {
-        if lock(&self.reply).take().is_some() {
+        // It is dropped once the lock is given back: nobody knows what it holds.
+        let reply = self.reply.lock().take();
+        if reply.is_some() {
             self.ledger.withdrawn.fetch_add(1, Ordering::AcqRel);
         }
     }
@@ -127,7 +129,7 @@ impl Promise {
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        let reply = lock(&self.reply).take();
+        let reply = self.reply.lock().take();
         if let Some(reply) = reply {
             self.ledger.dropped.fetch_add(1, Ordering::AcqRel);
             tell(reply, Err(Failure::Worker(DROPPED.into())));

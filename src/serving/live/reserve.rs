@@ -1,37 +1,38 @@
 //! Memory beside what serves, lent to who measures in it: reloads and measurements book in
 //! one place, so that both never take the same.
 
-use std::sync::{Arc, Condvar, Mutex, TryLockError};
+use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::allocation::DoesNotFit;
 use crate::device::Devices;
-use crate::lock::lock;
+use crate::lock::Ranked;
 
 use super::engine::Engine;
+use super::locks::ReservationRank;
 
 /// Why memory cannot be reserved.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ReserveError {
-    /// What runs does not fit by itself.
+    /// The running matrix does not fit by itself.
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFit),
     /// Somebody else has reserved it.
     #[error("somebody else measures in the rest of the memory")]
     Reserved,
-    /// What runs is being changed.
+    /// A change is under way.
     #[error("a reload is under way")]
     UnderWay,
 }
 
 type Leave = Box<dyn Fn() + Send + Sync>;
 
-/// What is lent, if anything is.
+/// The memory that is lent, if any is.
 #[derive(Default)]
 pub(super) struct Reserve {
-    lent: Mutex<Option<Lent>>,
+    lent: Ranked<ReservationRank, Option<Lent>>,
     back: Condvar,
 }
 
@@ -44,27 +45,26 @@ struct Lent {
 
 impl Reserve {
     /// The devices with the memory that what serves may book; none: all of it.
-    pub fn left(&self) -> Option<Devices> {
-        lock(&self.lent).as_ref().map(|lent| lent.left.clone())
+    pub(super) fn left(&self) -> Option<Devices> {
+        self.lent.lock().as_ref().map(|lent| lent.left.clone())
     }
 
     /// Asks who measures to leave, and waits for that for at most `time`.
-    pub fn take_back(&self, time: Duration) {
+    pub(super) fn take_back(&self, time: Duration) {
         let limit = Instant::now() + time;
-        let mut lent = lock(&self.lent);
+        let mut lent = self.lent.lock();
         while let Some(held) = lent.as_ref() {
             (held.leave)();
             let rest = limit.saturating_duration_since(Instant::now());
             if rest.is_zero() {
                 return;
             }
-            let waited = self.back.wait_timeout(lent, rest);
-            lent = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            lent = lent.wait_timeout(&self.back, rest);
         }
     }
 
     fn give_back(&self) {
-        *lock(&self.lent) = None;
+        *self.lent.lock() = None;
         self.back.notify_all();
     }
 }
@@ -100,14 +100,12 @@ impl Engine {
         self: &Arc<Self>,
         leave: impl Fn() + Send + Sync + 'static,
     ) -> Result<Reservation, ReserveError> {
-        let _no_reload = match self.applying.try_lock() {
-            Ok(alone) => alone,
-            Err(TryLockError::Poisoned(alone)) => alone.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(ReserveError::UnderWay),
+        let Some(_no_reload) = self.applying.try_lock() else {
+            return Err(ReserveError::UnderWay);
         };
         let booked = self.ledger(&self.matrix())?;
         let all = self.devices();
-        let mut lent = lock(&self.reserve.lent);
+        let mut lent = self.reserve.lent.lock();
         if lent.is_some() {
             return Err(ReserveError::Reserved);
         }
@@ -116,7 +114,7 @@ impl Engine {
             leave: Box::new(leave),
         });
         Ok(Reservation {
-            free: all.without(&self.lost_devices()).beside(&booked),
+            free: all.without(&self.faults().lost()).beside(&booked),
             engine: Arc::clone(self),
         })
     }

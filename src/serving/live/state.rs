@@ -2,13 +2,13 @@
 //! drivers, what is counted, and what clients were promised.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crate::device::Devices;
 use crate::ensemble::{Combination, CombinationRule, Ensemble};
-use crate::lock::lock;
+use crate::lock::{Ranked, RankedGuard};
 use crate::profile::Costs;
 use crate::serving::accumulator::Part;
 use crate::serving::batch::{RequestKey, WorkerId};
@@ -21,6 +21,7 @@ use crate::trace::SpanRing;
 
 use super::counters::EngineCounters;
 use super::drivers::{self, DeviceDriver, DriverError, ServedNetworks};
+use super::locks::CoreRank;
 use super::losses::Losses;
 use super::member_sampler::MemberSampler;
 use super::promise::{Failure, PromiseLedger, Reply};
@@ -52,7 +53,7 @@ pub(crate) struct EngineState {
     pub counters: EngineCounters,
     pub losses: Losses,
     pub promises: Arc<PromiseLedger>,
-    core: Mutex<Core<Arc<RequestData>>>,
+    core: Ranked<CoreRank, Core<Arc<RequestData>>>,
 }
 
 /// How requests that are let in now are combined.
@@ -99,7 +100,7 @@ impl EngineState {
             storage: lend_pinned(storage, &drivers),
             spans: drivers.iter().map(|_| SpanRing::new(SPAN_BOUND)).collect(),
             counters: EngineCounters::new(ensemble.members.len()),
-            core: Mutex::new(core),
+            core: Ranked::new(core),
             answers_are_real,
             costs,
             ensemble,
@@ -168,8 +169,8 @@ impl EngineState {
         at.saturating_duration_since(self.start)
     }
 
-    pub(super) fn core(&self) -> MutexGuard<'_, Core<Arc<RequestData>>> {
-        lock(&self.core)
+    pub(super) fn core(&self) -> RankedGuard<'_, Core<Arc<RequestData>>> {
+        self.core.lock()
     }
 
     pub(super) fn is_stopping(&self) -> bool {

@@ -1,12 +1,12 @@
 //! What a running engine shows of itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{MemberFigures, PolicyKind};
-use crate::lock::lock;
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
 use crate::serving::door::{DoorState, Refused};
@@ -16,8 +16,8 @@ use crate::trace::Span;
 
 use super::counters::{EngineCounters, Graded};
 use super::drivers::DeviceVitals;
-use super::engine::Engine;
-use super::promise::Failure;
+use super::promise::{Failure, Settlements};
+use super::state::EngineState;
 
 /// Counters and rates of a running engine, for whoever shows them.
 #[derive(Clone, Debug)]
@@ -75,43 +75,92 @@ pub struct Observed {
 /// Bars that latencies are shown in, for each doubling.
 const BARS_PER_OCTAVE: u32 = 4;
 
-impl Engine {
+/// A running engine as those see it who measure it. [`super::Engine::telemetry`] lends it.
+#[derive(Clone, Copy)]
+pub struct Telemetry<'a> {
+    state: &'a EngineState,
+}
+
+impl<'a> Telemetry<'a> {
+    pub(super) fn new(state: &'a EngineState) -> Self {
+        Telemetry { state }
+    }
+
+    /// Whether answers say something about the members: they are computed, by weights that
+    /// are not made up.
+    pub fn answers_are_real(&self) -> bool {
+        self.state.answers_are_real
+    }
+
+    /// Returns the most samples that a request may have.
+    pub fn capacity(&self) -> usize {
+        self.state.core().capacity()
+    }
+
+    /// Returns how many samples hold a slot of the pool now.
+    pub fn pooled(&self) -> usize {
+        self.state.core().pooled()
+    }
+
+    /// Counts the requests let in since the start, and what became of them.
+    pub fn settlements(&self) -> Settlements {
+        self.state.promises.read()
+    }
+
+    /// Returns how many plans were made since the start.
+    pub fn plans_made(&self) -> u64 {
+        self.state.counters.plans.load(Ordering::Relaxed)
+    }
+
+    /// Returns the entries of a matrix that runs whose worker was retired.
+    pub fn retired(&self, matrix: &Matrix) -> Vec<Cell> {
+        let staying: HashSet<(usize, usize)> = {
+            let core = self.state.core();
+            let staying = core.staying();
+            staying.map(|spec| (spec.device, spec.member)).collect()
+        };
+        let workers = matrix.workers().map(|(cell, _)| cell);
+        workers
+            .filter(|cell| !staying.contains(&(cell.device, cell.member)))
+            .collect()
+    }
+
     /// Time since the engine's start.
     pub fn now(&self) -> Duration {
-        self.shared.now()
+        self.state.now()
     }
 
     /// Requests admitted and not yet over.
     pub fn in_flight(&self) -> usize {
-        self.shared.core().in_flight()
+        self.state.core().in_flight()
     }
 
     /// Returns the counters since the start.
     pub fn reading(&self) -> Reading {
-        self.shared.reading()
+        self.state.reading()
     }
 
     /// Returns the counters as they stood at about `at`: the newest reading kept from before, one every
     /// few seconds of the last ten minutes in which anything was answered.
     pub fn reading_before(&self, at: Duration) -> Option<Reading> {
-        let checkpoints = lock(&self.shared.counters.checkpoints);
+        let checkpoints = self.state.counters.checkpoints.lock();
         checkpoints.before(at).cloned()
     }
 
     /// Returns the counters at the moments kept between two times, oldest first.
     pub fn readings_between(&self, from: Duration, until: Duration) -> Vec<Reading> {
-        lock(&self.shared.counters.checkpoints).between(from, until)
+        self.state.counters.checkpoints.lock().between(from, until)
     }
 
     /// Returns what each member brings to the ensemble, of the requests weighed lately; none
     /// where answers mean nothing or too few were weighed.
     pub fn standings(&self) -> Vec<Option<MemberFigures>> {
-        self.shared.sampler.standings()
+        self.state.sampler.standings()
     }
 
     /// Where answers are counted whose label is known.
-    pub fn graded(&self) -> &Arc<Graded> {
-        &self.shared.counters.graded
+    pub fn graded(&self) -> &'a Arc<Graded> {
+        &self.state.counters.graded
     }
 
     /// Counters and rates.
@@ -122,18 +171,18 @@ impl Engine {
     /// Counters and rates, and the share of latencies above `limit`. It looks at every
     /// distribution: for whoever shows them, not for whoever wants to know the time.
     pub fn observe_against(&self, limit: Option<Duration>) -> Observed {
-        let watched = &self.shared.counters;
-        let now = self.shared.now();
+        let watched = &self.state.counters;
+        let now = self.state.now();
         let latency = self.latency(now, limit);
         let (answered, requests_per_s, samples_per_s, series) = rates(watched, now);
-        let mut core = self.shared.core();
+        let mut core = self.state.core();
         let workers = core.worker_stats(now);
         Observed {
             now,
             door: core.door().state().clone(),
             refused: core.door().refused(),
             refusal: core.door().last_refusal().cloned(),
-            failure: lock(&watched.failure).clone(),
+            failure: watched.failure.lock().clone(),
             failed: watched.failed.load(Ordering::Relaxed),
             cancelled: watched.cancelled.load(Ordering::Relaxed),
             restarts: watched.restarts.load(Ordering::Relaxed),
@@ -151,7 +200,7 @@ impl Engine {
             series,
             moment: MOMENT,
             latency,
-            lost: (0..self.shared.devices.count())
+            lost: (0..self.state.devices.count())
                 .map(|d| core.is_lost(d))
                 .collect(),
             flaws: watched.flaws.all(),
@@ -160,9 +209,9 @@ impl Engine {
 
     /// Latencies of requests. The longer time is told to three digits.
     fn latency(&self, now: Duration, limit: Option<Duration>) -> LatencyView {
-        let watched = &self.shared.counters;
-        let view = lock(&watched.tally).view(now, limit);
-        let whole = lock(&watched.latency).whole(BARS_PER_OCTAVE, limit);
+        let watched = &self.state.counters;
+        let view = watched.tally.lock().view(now, limit);
+        let whole = watched.latency.lock().whole(BARS_PER_OCTAVE, limit);
         LatencyView {
             since: Distribution {
                 summary: whole.summary,
@@ -176,37 +225,37 @@ impl Engine {
 
     /// Forgets latencies so far, and returns them.
     pub fn clear_latency(&self) -> Latency {
-        self.shared.core().clear_latencies();
-        *lock(&self.shared.counters.tally) = LatencyTally::default();
-        std::mem::take(&mut *lock(&self.shared.counters.latency))
+        self.state.core().clear_latencies();
+        *self.state.counters.tally.lock() = LatencyTally::default();
+        std::mem::take(&mut *self.state.counters.latency.lock())
     }
 
     /// Restarts of the worker at each place where there were any.
     pub fn restarts(&self) -> HashMap<(usize, usize), u32> {
-        self.shared.core().restarts().clone()
+        self.state.core().restarts().clone()
     }
 
     /// Moves the spans since the last call to `into`, by device, oldest first. Returns
     /// how many were lost since the start.
     pub fn drain_spans(&self, into: &mut Vec<Span>) -> u64 {
-        self.shared.spans.iter().map(|ring| ring.drain(into)).sum()
+        self.state.spans.iter().map(|ring| ring.drain(into)).sum()
     }
 
     /// How a device is doing, as its own driver counts it; none for one that has no such
     /// driver or is gone. It asks the hardware.
     pub fn vitals(&self, device: usize) -> Option<DeviceVitals> {
-        self.shared.drivers[device].vitals()
+        self.state.drivers[device].vitals()
     }
 
     /// Takes the events since the last call, each with its time since the engine's start.
     pub fn take_events(&self) -> Vec<(Duration, EngineEvent)> {
-        std::mem::take(&mut *lock(&self.shared.counters.events))
+        std::mem::take(&mut *self.state.counters.events.lock())
     }
 }
 
 fn rates(watched: &EngineCounters, now: Duration) -> (u64, f64, f64, Vec<f64>) {
     let lately = Duration::from_secs(1);
-    let mut answered = lock(&watched.answered);
+    let mut answered = watched.answered.lock();
     let (requests, samples) = &mut *answered;
     (
         requests.total() as u64,

@@ -8,9 +8,8 @@ use std::time::Duration;
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{PartKey, RequestKey, Transfer, WorkerId};
 
+use super::device::{Discipline, ScheduledWorker};
 use super::pool::key;
-use super::row::Discipline;
-use super::worker::ScheduledWorker;
 use super::{ScheduledDevice, Scheduler};
 
 /// The samples that a worker takes ahead.

@@ -8,8 +8,7 @@ use crate::serving::lanes::Lane;
 use crate::serving::policy::{Decision, QueueState, decide, fitting};
 
 use super::ahead::Claim;
-use super::row::{Discipline, WorkerSpec};
-use super::worker::ScheduledWorker;
+use super::device::{Discipline, ScheduledWorker, WorkerSpec};
 use super::{ScheduledDevice, Scheduler};
 
 /// A batch about to start.

@@ -13,10 +13,9 @@
 
 mod ahead;
 mod choose;
+mod device;
 mod pool;
-mod row;
 mod wants;
-mod worker;
 
 use std::num::NonZeroU32;
 use std::ops;
@@ -25,14 +24,12 @@ use std::time::Duration;
 use crate::ensemble::PolicyKind;
 
 use super::batch::{Range, WorkerId};
-use super::queue::MemberQueue;
-use super::segmenter::Segmenter;
+use super::queue::{MemberQueue, Segmenter};
 
 pub use choose::{Pick, Start};
-use row::ScheduledDevice;
-pub use row::{Discipline, FinishedBatch, Left, WorkerSpec};
+pub use device::{Discipline, FinishedBatch, Left, WorkerSpec};
+use device::{ScheduledDevice, ScheduledWorker};
 pub use wants::Want;
-use worker::ScheduledWorker;
 
 /// The work of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::serving::policy::Decision;
 
 use super::choose::Ready;
-use super::worker::ScheduledWorker;
+use super::device::ScheduledWorker;
 use super::{ScheduledDevice, Scheduler};
 
 /// Something that a device could do.

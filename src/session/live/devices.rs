@@ -37,7 +37,7 @@ impl LiveSession {
 
     pub(super) fn regain(&mut self, device: usize) -> Result<(), Refusal> {
         self.device(device)?;
-        let regained = self.engine.regain_device(device);
+        let regained = self.engine.faults().regain(device);
         regained.map_err(|e| Refusal(e.to_string()))?;
         let name = &self.engine.devices().get(device).name;
         self.changes.mark(MarkKind::Device, format!("{name} back"));
@@ -46,7 +46,7 @@ impl LiveSession {
 
     pub(super) fn slow(&mut self, device: usize, factor: f64) -> Result<(), Refusal> {
         self.device(device)?;
-        let slowed = self.engine.slow_device(device, factor);
+        let slowed = self.engine.faults().slow(device, factor);
         slowed.map_err(|e| Refusal(e.to_string()))?;
         self.slowdown[device] = factor;
         let name = &self.engine.devices().get(device).name;
@@ -81,7 +81,7 @@ impl LiveSession {
 
     /// Why a device is gone, where its driver said so.
     pub(super) fn loss(&self, seen: &Observed, device: usize) -> Option<String> {
-        let reason = || self.engine.loss_reason(device);
+        let reason = || self.engine.faults().loss_reason(device);
         let reason = seen.lost[device].then(reason).flatten();
         reason.map(|r| r.to_string())
     }
@@ -115,7 +115,7 @@ impl LiveSession {
             return None;
         }
         let paces = paces(seen);
-        let devices = self.engine.devices().without(&self.engine.lost_devices());
+        let devices = self.engine.devices().without(&self.engine.faults().lost());
         let (costs, footprints) = (self.engine.costs(), self.engine.footprints());
         let batching = Batching::from(&self.engine.setup());
         let relieved = |worker: &WorkerStats| {

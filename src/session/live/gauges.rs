@@ -35,6 +35,6 @@ impl Readings {
 }
 
 fn read(engine: &Engine, device: usize) -> Read {
-    let vitals = engine.vitals(device)?;
+    let vitals = engine.telemetry().vitals(device)?;
     Some((vitals.gauges, vitals.memory))
 }

@@ -49,7 +49,7 @@ impl Load {
     /// Sends by another pattern; what was counted under the last one is kept.
     pub fn start(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
         if let LoadPattern::Closed { samples, .. } = pattern {
-            let (samples, most) = (samples.count(), self.engine.capacity());
+            let (samples, most) = (samples.count(), self.engine.telemetry().capacity());
             if samples > most {
                 return Err(Refusal(format!(
                     "a request of {samples} samples is larger than the pool of {most}"
@@ -109,7 +109,8 @@ impl Load {
     }
 
     fn note(&self, text: String) {
-        self.log.add(self.engine.now(), LogLevel::Info, text);
+        self.log
+            .add(self.engine.telemetry().now(), LogLevel::Info, text);
     }
 
     pub fn view(&self) -> LoadView {

@@ -65,7 +65,7 @@ impl LiveSession {
         let ensemble = Arc::clone(engine.ensemble());
         let log = Arc::new(Log::new());
         log.add(
-            engine.now(),
+            engine.telemetry().now(),
             LogLevel::Info,
             format!(
                 "serving `{}` with {} workers",
@@ -83,7 +83,7 @@ impl LiveSession {
             proposed_at: None,
             target: None,
             growth: Growth::default(),
-            lately: FailureWatch::new(engine.now()),
+            lately: FailureWatch::new(engine.telemetry().now()),
             readings: Readings::default(),
             load: Arc::new(Mutex::new(Load::new(Arc::clone(&engine), Arc::clone(&log)))),
             rest: None,
@@ -95,13 +95,13 @@ impl LiveSession {
 
     /// Writes to the log what an operator should know.
     pub fn warn(&self, text: &str) {
-        let now = self.engine.now();
+        let now = self.engine.telemetry().now();
         self.log.add(now, LogLevel::Warn, text.to_owned());
     }
 
     /// Whether leaving now means waiting: requests or a search are under way.
     pub fn is_busy(&self) -> bool {
-        self.engine.in_flight() > 0 || self.searches.is_measuring()
+        self.engine.telemetry().in_flight() > 0 || self.searches.is_measuring()
     }
 
     fn samples(&self) -> Result<Arc<Samples>, Refusal> {
@@ -178,25 +178,26 @@ impl LiveSession {
     }
 
     fn note(&self, text: String) {
-        self.log.add(self.engine.now(), LogLevel::Info, text);
+        self.log
+            .add(self.engine.telemetry().now(), LogLevel::Info, text);
     }
 }
 
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
         self.rest_load_while_measuring();
-        for (at, event) in self.engine.take_events() {
+        for (at, event) in self.engine.telemetry().take_events() {
             self.log.add_event(at, &event);
         }
         self.view()
     }
 
     fn now(&mut self) -> Duration {
-        self.engine.now()
+        self.engine.telemetry().now()
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
-        self.engine.drain_spans(into)
+        self.engine.telemetry().drain_spans(into)
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
@@ -213,7 +214,7 @@ impl Session for LiveSession {
             Command::SetTarget(target) => self.set_target(target),
             Command::SetMaxInf(device, most) => {
                 self.device(device)?;
-                self.engine.set_max_inf(device, most);
+                self.engine.settings().set_max_inf(device, most);
                 Ok(())
             }
             Command::LoseDevice(device) => {
@@ -240,7 +241,7 @@ impl Session for LiveSession {
             Command::ResumeSearch => self.searches.pause(false),
             Command::CancelSearch => self.searches.cancel(),
             Command::ClearLatency => {
-                self.engine.clear_latency();
+                self.engine.telemetry().clear_latency();
                 Ok(())
             }
             // Whoever wraps this session does these.

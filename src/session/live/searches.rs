@@ -74,15 +74,15 @@ impl Searches {
         self.end();
         let matrix = self.engine.matrix();
         let engine = &self.engine;
-        let devices = engine.devices().without(&engine.lost_devices());
+        let devices = engine.devices().without(&engine.faults().lost());
         let control = Arc::<Control>::default();
         // Until it says otherwise: profiles may have to be measured first.
         let measures = !devices.all_simulated() && !method.quiet;
         let (reservation, measured_on) = self.room(measures, &devices, &control)?;
         let job = SearchJob {
             ensemble: Arc::new(Ensemble {
-                policy: self.engine.policy(),
-                segment_size: self.engine.segment_size(),
+                policy: self.engine.settings().policy(),
+                segment_size: self.engine.settings().segment_size(),
                 ..Ensemble::clone(self.engine.ensemble())
             }),
             measured_on,
@@ -228,7 +228,7 @@ fn tell(
     let (state, level, text) = describe(result);
     let cached = result.as_ref().is_ok_and(|o| o.cached);
     let shortfall = result.as_ref().ok().and_then(|o| o.found.shortfall.clone());
-    log.add(engine.now(), level, text);
+    log.add(engine.telemetry().now(), level, text);
     *lock(end) = Some(End {
         state,
         elapsed,

@@ -42,7 +42,7 @@ impl LiveSession {
         let told = self.changes.status();
         let load = lock(&self.load).view();
         let limit = self.target.map(|t| t.latency);
-        let seen = self.engine.observe_against(limit);
+        let seen = self.engine.telemetry().observe_against(limit);
         let queues = seen.members.iter().map(|m| m.queued);
         self.growth.note(seen.now, queues);
         self.refresh_proposal(&seen);
@@ -59,7 +59,7 @@ impl LiveSession {
             precision: self.precision(),
             health: self.health(&seen),
             policy: seen.policy,
-            combination: self.engine.combination(),
+            combination: self.engine.settings().combination(),
             segment_size: seen.segment_size,
             target: self.target,
             marks: told.marks,
@@ -91,7 +91,7 @@ impl LiveSession {
 
     fn capabilities(&self) -> impl Iterator<Item = DeviceCapabilities> {
         let devices = 0..self.engine.devices().count();
-        devices.map(|device| self.engine.capabilities(device))
+        devices.map(|device| self.engine.faults().capabilities(device))
     }
 
     fn devices(&self, seen: &Observed, matrix: &Matrix) -> Vec<DeviceView> {
@@ -122,7 +122,7 @@ impl LiveSession {
     }
 
     fn members(&self, seen: &Observed) -> Vec<MemberView> {
-        let standings = self.engine.standings();
+        let standings = self.engine.telemetry().standings();
         let all: f64 = seen.members.iter().map(|m| m.device_s).sum();
         let cost = |member: usize| seen.members[member].device_s / all.max(f64::MIN_POSITIVE);
         self.members
@@ -154,9 +154,9 @@ impl LiveSession {
         // While a reload runs, a worker that is not there is on its way.
         let retired = match reload {
             Some(reload) if reload.state == ReloadState::Running => Vec::new(),
-            _ => self.engine.retired(matrix),
+            _ => self.engine.telemetry().retired(matrix),
         };
-        let restarts = self.engine.restarts();
+        let restarts = self.engine.telemetry().restarts();
         let workers: HashMap<(usize, usize), &WorkerStats> = seen
             .workers
             .iter()
@@ -188,7 +188,7 @@ impl LiveSession {
 
     fn accuracy(&self) -> Option<Accuracy> {
         let labelled = self.ensemble.calibration.as_ref()?.labels().is_some();
-        if !labelled || !self.engine.answers_are_real() {
+        if !labelled || !self.engine.telemetry().answers_are_real() {
             return None;
         }
         lock(&self.load).accuracy()

@@ -79,7 +79,7 @@ fn parts_and_slots_are_given_back_when_requests_are_over() {
     for _ in 0..20 {
         rows(&engine, &bed.samples()[..64 * 37]);
     }
-    wait_until("slots are free", || engine.pooled() == 0);
+    wait_until("slots are free", || engine.telemetry().pooled() == 0);
     let before = state.used();
     for round in 0..40 {
         let sample = &bed.samples()[64 * round..64 * (round + 23)];
@@ -90,7 +90,7 @@ fn parts_and_slots_are_given_back_when_requests_are_over() {
             _ => drop(pending.wait().expect("answered")),
         }
     }
-    wait_until("slots are free", || engine.pooled() == 0);
+    wait_until("slots are free", || engine.telemetry().pooled() == 0);
     wait_until("parts are gone", || state.used() == before);
 }
 
@@ -101,14 +101,14 @@ fn cancelled_while_it_is_copied_a_part_leaves_after_its_copy() {
     set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
     rows(&engine, bed.samples());
     let state = &bed.gpu().state;
-    wait_until("slots are free", || engine.pooled() == 0);
-    wait_until("nothing runs", || engine.in_flight() == 0);
+    wait_until("slots are free", || engine.telemetry().pooled() == 0);
+    wait_until("nothing runs", || engine.telemetry().in_flight() == 0);
     let before = state.used();
     state.copying.close();
     let pending = engine.submit(Request::new(&bed.samples()[..64 * 8]));
     wait_until("a copy is under way", || state.used() > before);
     pending.expect("let in").cancel();
-    assert_eq!(engine.pooled(), 0);
+    assert_eq!(engine.telemetry().pooled(), 0);
     state.copying.open();
     wait_until("the part is gone", || state.used() == before);
     rows(&engine, bed.samples());
@@ -129,7 +129,7 @@ fn without_room_for_samples_lanes_copy_for_themselves() {
         .expect("powers of two");
     state.limit.store(state.used(), Ordering::Release);
     assert_same(&rows(&engine, bed.samples()), &expected);
-    let told = engine.take_events();
+    let told = engine.telemetry().take_events();
     assert!(
         told.len() == 1 && told[0].1.text().contains("not copied ahead"),
         "{told:?}"

@@ -13,7 +13,7 @@ use crate::wait::wait_until;
 
 fn listen(engine: &Engine) -> Receiver<Loss> {
     let (tell, losses) = channel();
-    engine.on_loss(move |loss| drop(tell.send(loss)));
+    engine.faults().on_loss(move |loss| drop(tell.send(loss)));
     losses
 }
 
@@ -36,7 +36,7 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         let loss = losses.recv().expect("it is told");
         assert_eq!(loss.device, 0);
         assert!(matches!(&loss.reason, LossReason::Gpu(said) if said.is_lost()));
-        assert_eq!(engine.loss_reason(0), Some(loss.reason));
+        assert_eq!(engine.faults().loss_reason(0), Some(loss.reason));
         // The door is open meanwhile.
         let more = engine.submit(Request::new(bed.samples())).expect("let in");
         let fallback = bed.matrix(&[1], SIZE);
@@ -56,7 +56,7 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         );
         wait_until("nothing is left there", || state.used() == 0);
         assert!(losses.try_recv().is_err(), "told once");
-        let events = engine.take_events();
+        let events = engine.telemetry().take_events();
         assert!(
             events
                 .iter()
@@ -80,18 +80,18 @@ fn a_lost_gpu_comes_back_empty_and_serves_again() {
         .expect("moves");
     pending.wait().expect("answered");
     // The same one again does not work.
-    assert!(engine.regain_device(0).is_err());
-    assert_eq!(engine.lost_devices(), [0]);
+    assert!(engine.faults().regain(0).is_err());
+    assert_eq!(engine.faults().lost(), [0]);
     lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
-    engine.regain_device(0).expect("another one does");
+    engine.faults().regain(0).expect("another one does");
     assert_eq!(
-        (engine.lost_devices(), engine.loss_reason(0)),
+        (engine.faults().lost(), engine.faults().loss_reason(0)),
         (vec![], None)
     );
     reload(&engine, &bed.matrix(&[0], SIZE)).expect("reloads");
     assert_same(&rows(&engine, bed.samples()), &expected);
     assert!(bed.gpu().state.launched.load(Ordering::Acquire) > 0);
-    assert!(engine.take_events().len() == 2);
+    assert!(engine.telemetry().take_events().len() == 2);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn two_hundred_random_reloads_lose_nothing_answer_nothing_twice_and_leak_nothing
                 engine
                     .submit_with(Request::new(sample), Box::new(reply))
                     .expect("let in");
-                wait_until("a few are under way", || engine.in_flight() < 4);
+                wait_until("a few are under way", || engine.telemetry().in_flight() < 4);
             }
         });
         let mut random = ChaCha8Rng::seed_from_u64(7);
@@ -65,14 +65,16 @@ fn two_hundred_random_reloads_lose_nothing_answer_nothing_twice_and_leak_nothing
         so_far if so_far < sent => Err(format!("{so_far} of {sent} answered")),
         _ => Ok(()),
     });
-    wait_until("nothing is under way", || engine.in_flight() == 0);
+    wait_until("nothing is under way", || {
+        engine.telemetry().in_flight() == 0
+    });
     assert_eq!(answered.load(Ordering::Acquire), sent, "doubled");
     assert_eq!(different.load(Ordering::Acquire), 0, "different");
     let elsewhere = bed.matrix(&[1, 2], SIZE);
     reload(&engine, &elsewhere).expect("reloads");
     let state = &bed.gpu().state;
     wait_until("nothing is leaked", || state.used() == 0);
-    assert!(engine.take_events().is_empty());
+    assert!(engine.telemetry().take_events().is_empty());
 }
 
 /// Several random entries changed at once, whatever is valid.

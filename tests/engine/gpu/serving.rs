@@ -32,7 +32,7 @@ fn answers_are_those_of_partitions_under_every_policy_and_change_of_policy() {
             assert_same(&rows(&engine, sample), &expected[first..first + 3]);
         }
     }
-    assert!(engine.take_events().is_empty());
+    assert!(engine.telemetry().take_events().is_empty());
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn policies_change_while_samples_are_under_way_and_nothing_is_lost() {
         let found: Vec<Vec<f32>> = answer.rows().map(<[f32]>::to_vec).collect();
         assert_same(&found, &expected[first..first + 40]);
     }
-    assert!(engine.take_events().is_empty());
+    assert!(engine.telemetry().take_events().is_empty());
 }
 
 #[test]
@@ -108,10 +108,16 @@ fn a_gpu_is_never_busier_than_all_of_the_time_although_lanes_overlap() {
     let mut spans = Vec::new();
     for _ in 0..10 {
         rows(&engine, bed.samples());
-        engine.drain_spans(&mut spans);
+        engine.telemetry().drain_spans(&mut spans);
     }
-    let seconds: f64 = engine.observe().workers.iter().map(|w| w.seconds).sum();
-    assert!(seconds <= engine.now().as_secs_f64() && seconds > 0.0);
+    let seconds: f64 = engine
+        .telemetry()
+        .observe()
+        .workers
+        .iter()
+        .map(|w| w.seconds)
+        .sum();
+    assert!(seconds <= engine.telemetry().now().as_secs_f64() && seconds > 0.0);
     assert!(spans.iter().all(|s| s.start <= s.end));
     let kinds: std::collections::BTreeSet<String> =
         spans.iter().map(|s| format!("{:?}", s.kind)).collect();

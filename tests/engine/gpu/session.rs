@@ -198,7 +198,7 @@ fn a_session_ends_with_a_gpu_that_is_lost_just_then() {
     drop(session);
     // Answered or failed with a reason, and nothing hangs.
     let _ = pending.wait();
-    assert_eq!(engine.in_flight(), 0);
+    assert_eq!(engine.telemetry().in_flight(), 0);
 }
 
 #[test]

@@ -30,7 +30,9 @@ fn whatever_happens_to_gpus_every_request_is_answered_exactly_once() {
                 let mut random = ChaCha8Rng::seed_from_u64(seed);
                 while !over.load(Ordering::Acquire) {
                     ask(bed, engine, &mut random, sent, told);
-                    wait_until("a few are under way", || engine.in_flight() < 12);
+                    wait_until("a few are under way", || {
+                        engine.telemetry().in_flight() < 12
+                    });
                 }
             });
         }
@@ -38,22 +40,25 @@ fn whatever_happens_to_gpus_every_request_is_answered_exactly_once() {
         let mut random = ChaCha8Rng::seed_from_u64(99);
         for _ in 0..ROUNDS {
             inject(&bed, &engine, &mut random);
-            let so_far = engine.settlements().kept;
-            wait_until("answers come", || engine.settlements().kept > so_far + 5);
+            let so_far = engine.telemetry().settlements().kept;
+            wait_until("answers come", || {
+                engine.telemetry().settlements().kept > so_far + 5
+            });
         }
     });
-    wait_for(|| match engine.in_flight() {
+    wait_for(|| match engine.telemetry().in_flight() {
         0 => Ok(()),
-        left => Err((left, engine.settlements())),
+        left => Err((left, engine.telemetry().settlements())),
     });
     wait_until("all are told", || {
         told.load(Ordering::Acquire) == sent.load(Ordering::Acquire)
     });
-    let books = engine.settlements();
+    let books = engine.telemetry().settlements();
     assert_eq!(books.promised, sent.load(Ordering::Acquire));
     assert_eq!(books.kept, books.promised, "{books:?}");
     assert_eq!((books.twice, books.dropped), (0, 0), "{books:?}");
-    let events = engine.take_events();
+    assert_eq!(crate::locks::broken(), [""; 0]);
+    let events = engine.telemetry().take_events();
     let panicked = |e: &&(Duration, EngineEvent)| e.1.text().contains("panics");
     assert!(events.iter().filter(panicked).count() > 0, "{events:?}");
 }
@@ -114,8 +119,10 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
             set_policy(&engine, policy).expect("powers of two");
         }
         6 => {
-            let by = engine.combination();
-            engine.combine_with(std::sync::Arc::new(Panics { folding: true }));
+            let by = engine.settings().combination();
+            engine
+                .settings()
+                .combine_with(std::sync::Arc::new(Panics { folding: true }));
             set_combination(&engine, by).expect("it was set before");
         }
         7 => lose_and_regain(bed, engine),
@@ -137,7 +144,7 @@ fn lose_and_regain(bed: &Bed, engine: &Engine) {
         .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
-    engine.regain_device(0).expect("another one is there");
+    engine.faults().regain(0).expect("another one is there");
     let all = bed.matrix(&[0, 1, 2], SIZE);
     reload(&engine, &all).expect("reloads");
 }

@@ -20,7 +20,7 @@ fn a_batch_that_fails_or_panics_fails_alone_and_its_worker_is_built_again() {
         };
         assert!(why.contains("cuda:0") && why.contains(if panics { "panics" } else { "like" }));
         assert_same(&rows(&engine, bed.samples()), &expected);
-        assert_eq!(engine.observe().restarts, 1);
+        assert_eq!(engine.telemetry().observe().restarts, 1);
     }
 }
 

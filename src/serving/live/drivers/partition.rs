@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use candle_core::Tensor;
@@ -11,7 +11,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError};
 use crate::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
 use crate::device::{pin_current_thread, thread_pool};
 use crate::ensemble::Ensemble;
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::serving::batch::{Transfer, WorkerId};
 use crate::serving::core::{Next, Stamps};
 use crate::serving::scheduler::{Discipline, WorkerSpec};
@@ -19,6 +19,7 @@ use crate::serving::storage::Storage;
 
 use super::super::factory::BuildError;
 use super::super::folding::BatchOutput;
+use super::super::locks::CpuWorkerRank;
 use super::super::panics::{RulePanicked, caught};
 use super::super::request::LiveBatch;
 use super::driver::{
@@ -35,7 +36,7 @@ pub(super) struct PartitionDriver {
     /// Threads of a partition of several cores: a batch is split evenly over them.
     pool: Option<Arc<ThreadPool>>,
     networks: ServedNetworks,
-    workers: RwLock<HashMap<WorkerId, Arc<Mutex<CpuWorker>>>>,
+    workers: RwLock<HashMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
     thread: DriverThread,
 }
 
@@ -87,7 +88,7 @@ impl PartitionDriver {
         };
         // A network that panics must not take the device with it. Its own state may be
         // broken afterwards, so the worker is thrown away and built anew.
-        match caught(|| lock(&worker).run(batch, host.storage())) {
+        match caught(|| worker.lock().run(batch, host.storage())) {
             Ok(Ok(timing)) => match &timing.folded {
                 Ok(()) => finish(host.as_ref(), batch, start, &timing),
                 Err(why) => host.not_folded(batch, why),
@@ -97,7 +98,7 @@ impl PartitionDriver {
         }
     }
 
-    fn worker(&self, id: WorkerId) -> Option<Arc<Mutex<CpuWorker>>> {
+    fn worker(&self, id: WorkerId) -> Option<Arc<Ranked<CpuWorkerRank, CpuWorker>>> {
         let workers = self.workers.read().unwrap_or_else(PoisonError::into_inner);
         workers.get(&id).cloned()
     }
@@ -107,7 +108,7 @@ impl PartitionDriver {
         let predictor = factory.build(spec.member, spec.size, self.pool.clone())?;
         let worker = CpuWorker::new(predictor, spec, ensemble)?;
         let mut workers = self.workers.write().unwrap_or_else(PoisonError::into_inner);
-        workers.insert(spec.id, Arc::new(Mutex::new(worker)));
+        workers.insert(spec.id, Arc::new(Ranked::new(worker)));
         Ok(())
     }
 }

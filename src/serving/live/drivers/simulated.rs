@@ -4,11 +4,10 @@
 //! It sleeps until something happens that others must know (`foresee`), not for every operation.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compute::constant_row;
-use crate::lock::lock;
 use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
 use crate::serving::core::{Next, Stamps};
@@ -18,6 +17,7 @@ use crate::serving::spans::transfer_span;
 
 use super::super::factory::BuildError;
 use super::super::folding::BatchOutput;
+use super::super::locks::Leaf;
 use super::super::request::{LiveBatch, RequestData};
 use super::driver::{
     DeviceCapabilities, DeviceDriver, DeviceFault, DriverHost, LossCause, NoSuchFault,
@@ -34,7 +34,7 @@ pub(super) struct SimulatedDriver {
     classes: usize,
     costs: Arc<Costs>,
     /// Faults that its thread has not taken in yet.
-    faults: Mutex<Vec<DeviceFault>>,
+    faults: Leaf<Vec<DeviceFault>>,
     thread: DriverThread,
 }
 
@@ -53,7 +53,7 @@ impl SimulatedDriver {
             discipline,
             classes,
             costs: Arc::clone(costs),
-            faults: Mutex::default(),
+            faults: Leaf::default(),
             thread: DriverThread::default(),
         }
     }
@@ -61,7 +61,8 @@ impl SimulatedDriver {
     fn serve(&self, host: &dyn DriverHost) {
         let mut device = SimulatedDevice::new(self.device, Arc::clone(&self.costs));
         while !host.is_stopping() {
-            for fault in std::mem::take(&mut *lock(&self.faults)) {
+            let faults = std::mem::take(&mut *self.faults.lock());
+            for fault in faults {
                 match fault {
                     DeviceFault::Lost => device.clear(),
                     DeviceFault::Slowed(factor) => device.set_slowdown(factor),
@@ -84,7 +85,7 @@ impl SimulatedDriver {
     ) -> Option<Duration> {
         loop {
             let now = host.now();
-            if !lock(&self.faults).is_empty() {
+            if !self.faults.lock().is_empty() {
                 // It must not start anything that the fault would then take away.
                 return Some(now);
             }
@@ -130,7 +131,7 @@ impl SimulatedDriver {
     }
 
     fn pretend(&self, fault: DeviceFault) {
-        lock(&self.faults).push(fault);
+        self.faults.lock().push(fault);
         self.thread.wake();
     }
 }

@@ -1,14 +1,13 @@
 //! Threads of drivers: how they sleep and are woken, and how their end is waited for.
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, OnceLock};
 use std::thread::{self, Builder, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use crate::lock::lock;
-
+use super::super::locks::Leaf;
 use super::driver::DriverHost;
 
 /// Wakes the thread of a driver that sleeps by it.
@@ -56,7 +55,7 @@ impl ThreadWaker {
 #[derive(Debug, Default)]
 pub(super) struct DriverThread {
     waker: ThreadWaker,
-    handle: Mutex<Option<JoinHandle<()>>>,
+    handle: Leaf<Option<JoinHandle<()>>>,
 }
 
 impl DriverThread {
@@ -68,7 +67,7 @@ impl DriverThread {
         let handle = Builder::new().name(name.to_owned()).spawn(body)?;
         // The door is still closed, so nobody wakes the thread before it is known.
         self.waker.attach(handle.thread());
-        *lock(&self.handle) = Some(handle);
+        *self.handle.lock() = Some(handle);
         Ok(())
     }
 
@@ -84,7 +83,7 @@ impl DriverThread {
 
     /// Waits for its end.
     pub(super) fn join(&self) {
-        let handle = lock(&self.handle).take();
+        let handle = self.handle.lock().take();
         // It catches panics; there is nothing to do about others.
         drop(handle.map(JoinHandle::join));
     }

@@ -157,7 +157,7 @@ impl Forecast {
 
     /// Takes a basis, or a better one than there is; why there is none.
     fn look(&mut self) -> Result<(), String> {
-        let now = self.engine.observe().now;
+        let now = self.engine.telemetry().observe().now;
         let grade = self.basis.as_ref().map(|b| b.grade);
         let settled = grade >= Some(Grade::Paced);
         let recently = self.looked.is_some_and(|at| now < at + LOOK_EVERY);

@@ -33,13 +33,15 @@ pub(crate) fn measure(
     };
     let engine = Arc::new(opened.start(matrix, factory)?);
     for limit in &args.max_inf {
-        engine.set_max_inf(opened.device(&limit.device)?, Some(limit.samples));
+        engine
+            .settings()
+            .set_max_inf(opened.device(&limit.device)?, Some(limit.samples));
     }
     let runs = runs(args, opened, &engine, stopped)?;
     if runs.is_empty() {
         bail!("stopped before a run was whole");
     }
-    let seen = engine.observe();
+    let seen = engine.telemetry().observe();
     engine.shutdown();
     let figures = BenchFigures {
         runs,
@@ -62,9 +64,9 @@ fn runs(
 ) -> Result<Vec<(usize, f64)>> {
     let samples = samples(args, opened)?;
     if let Some(LoadPattern::Closed { samples, .. }) = args.load
-        && samples.count() > engine.capacity()
+        && samples.count() > engine.telemetry().capacity()
     {
-        let (samples, most) = (samples.count(), engine.capacity());
+        let (samples, most) = (samples.count(), engine.telemetry().capacity());
         bail!("--load: a request of {samples} samples is larger than the pool of {most}");
     }
     let expected = args.fake.then(|| expected(&opened.ensemble));
@@ -83,7 +85,7 @@ fn runs(
             break;
         }
         if run == 0 {
-            engine.clear_latency();
+            engine.telemetry().clear_latency();
         } else {
             done.push(run_of);
         }

@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use crate::compute::ComputeError;
 use crate::device::gpu::{Gpu, GpuError, GpuInfo, Stream};
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::serving::batch::WorkerId;
 
 use super::super::super::factory::BuildError;
+use super::super::super::locks::{
+    GpuCopierRank, GpuDrivingRank, GpuMakingRank, GpuSamplesRank, GpuWorkersRank, Leaf,
+};
 use super::super::super::request::LiveBatch;
 use super::super::driver::{BatchError, ServedNetworks};
 use super::super::thread::BoundedThread;
@@ -23,19 +26,19 @@ pub(super) struct GpuContext {
     pub gpu: Arc<dyn Gpu>,
     /// Samples travel on it ahead of their batches.
     pub copy_in: Arc<dyn Stream>,
-    pub samples: Mutex<SampleCache>,
-    pub busy: Mutex<BusyIntervals>,
+    pub samples: Ranked<GpuSamplesRank, SampleCache>,
+    pub busy: Leaf<BusyIntervals>,
     /// Notes what was copied ahead; started by the first copy.
-    pub copier: Mutex<Option<(Sender<PartCopy>, BoundedThread)>>,
+    pub copier: Ranked<GpuCopierRank, Option<(Sender<PartCopy>, BoundedThread)>>,
     /// Lanes are made one at a time: each may measure what suits it.
-    pub making: Mutex<()>,
+    pub making: Ranked<GpuMakingRank, ()>,
     /// One thread at a time starts what comes next.
-    pub driving: Mutex<()>,
+    pub driving: Ranked<GpuDrivingRank, ()>,
     /// Samples were copied by lanes for want of memory, and somebody was told.
     cramped: AtomicBool,
-    workers: Mutex<HashMap<WorkerId, Arc<GpuWorker>>>,
-    failed: Mutex<Vec<(LiveBatch, BatchError)>>,
-    postponed: Mutex<Vec<LiveBatch>>,
+    workers: Ranked<GpuWorkersRank, HashMap<WorkerId, Arc<GpuWorker>>>,
+    failed: Leaf<Vec<(LiveBatch, BatchError)>>,
+    postponed: Leaf<Vec<LiveBatch>>,
     lost: OnceLock<GpuError>,
 }
 
@@ -50,27 +53,27 @@ impl GpuContext {
         Ok(GpuContext {
             copy_in,
             gpu,
-            samples: Mutex::default(),
-            busy: Mutex::default(),
-            copier: Mutex::default(),
-            making: Mutex::default(),
-            driving: Mutex::default(),
+            samples: Ranked::default(),
+            busy: Leaf::default(),
+            copier: Ranked::default(),
+            making: Ranked::default(),
+            driving: Ranked::default(),
             cramped: AtomicBool::new(false),
-            workers: Mutex::default(),
-            failed: Mutex::default(),
-            postponed: Mutex::default(),
+            workers: Ranked::default(),
+            failed: Leaf::default(),
+            postponed: Leaf::default(),
             lost: OnceLock::new(),
         })
     }
 
     /// Returns a worker while it is there.
     pub(super) fn worker(&self, id: WorkerId) -> Option<Arc<GpuWorker>> {
-        lock(&self.workers).get(&id).cloned()
+        self.workers.lock().get(&id).cloned()
     }
 
     /// Keeps a worker that was built; false where the GPU was lost meanwhile.
     pub(super) fn keep(&self, worker: GpuWorker) -> bool {
-        let mut workers = lock(&self.workers);
+        let mut workers = self.workers.lock();
         if self.is_lost() {
             return false;
         }
@@ -80,27 +83,27 @@ impl GpuContext {
 
     /// Removes a worker.
     pub(super) fn remove(&self, id: WorkerId) -> Option<Arc<GpuWorker>> {
-        lock(&self.workers).remove(&id)
+        self.workers.lock().remove(&id)
     }
 
     /// Leaves a batch that was not answered to the dispatcher.
     pub(super) fn add_failed(&self, batch: LiveBatch, why: BatchError) {
-        lock(&self.failed).push((batch, why));
+        self.failed.lock().push((batch, why));
     }
 
     /// Takes the batches that were not answered, each with the reason.
     pub(super) fn take_failed(&self) -> Vec<(LiveBatch, BatchError)> {
-        std::mem::take(&mut *lock(&self.failed))
+        std::mem::take(&mut *self.failed.lock())
     }
 
     /// Leaves a batch to the dispatcher to start.
     pub(super) fn postpone(&self, batch: LiveBatch) {
-        lock(&self.postponed).push(batch);
+        self.postponed.lock().push(batch);
     }
 
     /// Takes the batches that the dispatcher starts.
     pub(super) fn take_postponed(&self) -> Vec<LiveBatch> {
-        std::mem::take(&mut *lock(&self.postponed))
+        std::mem::take(&mut *self.postponed.lock())
     }
 
     /// Whether it stopped working.
@@ -120,11 +123,11 @@ impl GpuContext {
 
     /// Takes everybody off it, and returns the threads that end now.
     pub(super) fn clear(&self) -> Vec<BoundedThread> {
-        let workers = std::mem::take(&mut *lock(&self.workers));
+        let workers = std::mem::take(&mut *self.workers.lock());
         let mut threads: Vec<_> = workers.values().flat_map(|w| w.disband()).collect();
-        let copier = lock(&self.copier).take();
+        let copier = self.copier.lock().take();
         threads.extend(copier.map(|(_, thread)| thread));
-        let memory = lock(&self.samples).clear();
+        let memory = self.samples.lock().clear();
         drop(memory);
         threads
     }

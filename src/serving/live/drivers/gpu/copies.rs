@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use crate::device::gpu::{DeviceSlice, Event, GpuError};
-use crate::lock::lock;
 use crate::serving::batch::{Slice, Transfer};
 use crate::serving::events::EngineEvent;
 use crate::serving::spans::transfer_span;
@@ -44,7 +43,7 @@ impl ServingGpu {
     }
 
     fn send_to_copier(&self, copy: PartCopy) -> Result<(), GpuError> {
-        let mut copier = lock(&self.context.copier);
+        let mut copier = self.context.copier.lock();
         let (inbox, _) = match copier.as_ref() {
             Some(copier) => copier,
             None => copier.insert(self.start_copier()?),
@@ -83,7 +82,7 @@ impl ServingGpu {
         let begun = when(&copy.begun).min(there);
         let span = transfer_span(&copy.transfer, begun, there);
         let part = copy.transfer.part;
-        lock(&self.context.samples).fill(part, copy.memory);
+        self.context.samples.lock().fill(part, copy.memory);
         self.host.copied(self.slot.device, part, there, Some(span));
         self.slot.waker.wake();
     }
@@ -96,7 +95,7 @@ impl ServingGpu {
                 reason: reason.to_string(),
             });
         }
-        lock(&self.context.samples).spoil(transfer.part);
+        self.context.samples.lock().spoil(transfer.part);
         let now = self.host.now();
         self.host.copied(self.slot.device, transfer.part, now, None);
         self.slot.waker.wake();

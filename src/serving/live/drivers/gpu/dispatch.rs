@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lock::lock;
 use crate::serving::batch::{Slice, Transfer};
 use crate::serving::core::Next;
 
@@ -47,7 +46,7 @@ impl ServingGpu {
         for batch in self.context.take_postponed() {
             self.start(batch, By::Dispatcher);
         }
-        let _alone = lock(&self.context.driving);
+        let _alone = self.context.driving.lock();
         self.drive(By::Dispatcher)
     }
 
@@ -55,8 +54,8 @@ impl ServingGpu {
     /// where that is at it already.
     pub(super) fn go_on(&self) {
         let until = match self.context.driving.try_lock() {
-            Ok(_alone) => self.drive(By::Lane),
-            Err(_) => Some(Duration::ZERO),
+            Some(_alone) => self.drive(By::Lane),
+            None => Some(Duration::ZERO),
         };
         if until.is_some() {
             // Somebody must look at the time.
@@ -86,7 +85,7 @@ impl ServingGpu {
     fn ask(&self) -> (LiveNext, Vec<(Transfer, Option<Slice>)>) {
         let (mut freed, mut transfers) = (Vec::new(), Vec::new());
         let next = self.host.turn(self.slot.device, &mut |turn| {
-            let mut samples = lock(&self.context.samples);
+            let mut samples = self.context.samples.lock();
             freed = samples.let_go(turn.departed());
             transfers = turn.transfers();
             for (transfer, _) in &transfers {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::device::gpu::PinnedBlock;
-use crate::lock::lock;
 use crate::serving::batch::WorkerId;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 
@@ -119,7 +118,7 @@ impl DeviceDriver for GpuSlot {
         };
         let mut freed = Vec::new();
         host.departed(self.device, &mut |departed| {
-            freed = lock(&context.samples).let_go(departed);
+            freed = context.samples.lock().let_go(departed);
         });
         // Outside of the core's lock.
         drop(freed);

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use crate::compute::ComputeError;
 use crate::device::gpu::{DeviceSlice, Event};
-use crate::lock::lock;
 use crate::serving::batch::{PartKey, Placed, Slice};
 use crate::serving::core::Stamps;
 
@@ -93,7 +92,7 @@ impl GpuLane {
     fn pieces(&self, batch: &LiveBatch, transform: usize) -> Vec<BatchPiece> {
         let bytes = size_of::<f32>() * self.buffers.inputs();
         let mut pieces: Vec<BatchPiece> = Vec::new();
-        let samples = lock(&self.gpu.context.samples);
+        let samples = self.gpu.context.samples.lock();
         for placed in &batch.ranges {
             let there = batch
                 .in_pool
@@ -150,7 +149,7 @@ impl GpuLane {
             copied,
             computed,
             returned: when(&marks.returned).max(computed),
-            busy: lock(&self.gpu.context.busy).add(copied, computed),
+            busy: self.gpu.context.busy.lock().add(copied, computed),
             expected: None,
         }
     }

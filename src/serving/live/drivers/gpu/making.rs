@@ -5,7 +5,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::compute::gpu::Program;
-use crate::lock::lock;
 use crate::serving::lanes::lane_sizes;
 use crate::serving::scheduler::WorkerSpec;
 
@@ -148,7 +147,7 @@ impl LaneStart {
         let inputs = member.input.shape.elements();
         let classes = ensemble.classes;
         let buffers = {
-            let _one_at_a_time = lock(&context.making);
+            let _one_at_a_time = context.making.lock();
             let program = self.program.as_ref();
             LaneBuffers::new(&context.gpu, program, self.rows, inputs, classes)?
         };

@@ -1,13 +1,13 @@
 //! A GPU's slot among the devices, whether the GPU is there or not.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::device::gpu::{GpuError, GpuInfo};
-use crate::lock::lock;
 use crate::serving::batch::WorkerId;
 
 use super::super::super::factory::BuildError;
+use super::super::super::locks::Leaf;
 use super::super::driver::ServedNetworks;
 use super::super::thread::{BoundedThread, ThreadWaker};
 use super::context::GpuContext;
@@ -27,7 +27,7 @@ pub(in super::super) struct GpuSlot {
     pub(super) waker: ThreadWaker,
     state: RwLock<SlotState>,
     /// Threads that end once the GPU lets them.
-    threads: Mutex<Vec<BoundedThread>>,
+    threads: Leaf<Vec<BoundedThread>>,
 }
 
 enum SlotState {
@@ -55,7 +55,7 @@ impl GpuSlot {
             networks: networks.clone(),
             waker: ThreadWaker::default(),
             state: RwLock::new(SlotState::Open(Arc::new(context))),
-            threads: Mutex::default(),
+            threads: Leaf::default(),
         })
     }
 
@@ -116,7 +116,7 @@ impl GpuSlot {
             // Nobody is built there any more.
             context.lose(GpuError::Other("the system was stopped".into()));
         }
-        let mut threads = std::mem::take(&mut *lock(&self.threads));
+        let mut threads = std::mem::take(&mut *self.threads.lock());
         threads.extend(context.iter().flat_map(|c| c.clear()));
         self.await_all(threads, limit);
     }
@@ -141,7 +141,7 @@ impl GpuSlot {
 
     /// Keeps threads until they are over.
     pub(super) fn watch_over(&self, more: Vec<BoundedThread>) {
-        let mut threads = lock(&self.threads);
+        let mut threads = self.threads.lock();
         threads.retain(BoundedThread::goes_on);
         threads.extend(more);
     }

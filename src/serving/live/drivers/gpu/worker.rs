@@ -1,14 +1,15 @@
 //! A worker on a GPU: its lanes, each a thread, over one copy of the weights.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
 
 use crate::compute::gpu::Program;
 use crate::ensemble::PolicyKind;
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::serving::lanes::lane_sizes;
 use crate::serving::scheduler::WorkerSpec;
 
+use super::super::super::locks::GpuLanesRank;
 use super::super::super::request::LiveBatch;
 use super::super::driver::BatchError;
 use super::super::thread::BoundedThread;
@@ -19,7 +20,7 @@ pub(super) struct GpuWorker {
     pub spec: WorkerSpec,
     /// The network that its lanes run.
     pub program: Arc<dyn Program>,
-    lanes: Mutex<Vec<LaneHandle>>,
+    lanes: Ranked<GpuLanesRank, Vec<LaneHandle>>,
 }
 
 /// One lane as others see it.
@@ -38,18 +39,18 @@ impl GpuWorker {
         GpuWorker {
             spec,
             program,
-            lanes: Mutex::default(),
+            lanes: Ranked::default(),
         }
     }
 
     /// Adds a lane behind the others.
     pub(super) fn add(&self, lane: LaneHandle) {
-        lock(&self.lanes).push(lane);
+        self.lanes.lock().push(lane);
     }
 
     /// Whether its lanes are those that a batch was formed for.
     pub(super) fn suits(&self, batch: &LiveBatch) -> bool {
-        let lanes = lock(&self.lanes);
+        let lanes = self.lanes.lock();
         lanes.iter().map(|lane| lane.size).eq(sizes_with(batch))
     }
 
@@ -59,7 +60,7 @@ impl GpuWorker {
     /// There is no lane for it; the batch, with the reason.
     #[allow(clippy::result_large_err, reason = "a batch is moved, not copied")]
     pub(super) fn hand_over(&self, batch: LiveBatch) -> Result<(), (LiveBatch, BatchError)> {
-        let lanes = lock(&self.lanes);
+        let lanes = self.lanes.lock();
         let sent = match lanes.get(batch.lane.index) {
             Some(lane) => lane.inbox.send(batch).map_err(|unsent| unsent.0),
             None => Err(batch),
@@ -69,7 +70,7 @@ impl GpuWorker {
 
     /// Lets every lane end once it has done what it was given, and returns their threads.
     pub(super) fn disband(&self) -> Vec<BoundedThread> {
-        let lanes = std::mem::take(&mut *lock(&self.lanes));
+        let lanes = std::mem::take(&mut *self.lanes.lock());
         lanes.into_iter().map(|lane| lane.thread).collect()
     }
 }

@@ -1,0 +1,45 @@
+//! The order of the engine's locks: which may be taken under which.
+//!
+//! A thread takes locks of ascending rank only; debug builds check it ([`Ranked`]). A lock of
+//! rank [`LeafRank`] is held for a few instructions and nothing is taken under it.
+
+use crate::lock::{LockRank, Ranked};
+
+macro_rules! ranks {
+    ($($order:literal $rank:ident $name:literal)*) => {
+        $(
+            #[doc = concat!("The rank of ", $name, ".")]
+            #[derive(Debug)]
+            pub(crate) enum $rank {}
+
+            impl LockRank for $rank {
+                const ORDER: u8 = $order;
+                const NAME: &'static str = $name;
+            }
+        )*
+    };
+}
+
+ranks! {
+    20 ApplyingRank "a change of what runs"
+    40 ReservationRank "memory that is lent"
+    50 GpuDrivingRank "whoever starts batches on a GPU"
+    55 GpuWorkersRank "the workers on a GPU"
+    56 GpuLanesRank "the lanes of a worker on a GPU"
+    57 GpuCopierRank "the copier of a GPU"
+    60 GpuMakingRank "whoever makes lanes on a GPU"
+    62 NetworksRank "networks that are lowered"
+    70 CpuWorkerRank "a worker on a CPU partition"
+    80 CoreRank "the core"
+    85 GpuSamplesRank "the samples in a GPU's memory"
+    91 LatencyRank "the latencies"
+    92 LatencyTallyRank "the latencies by time"
+    93 AnsweredRank "the rates of answers"
+    94 CheckpointsRank "the readings that are kept"
+    97 EvaluationRank "the evaluation of members"
+    98 SampleRowsRank "the members' answers to a request"
+    99 LeafRank "something small"
+}
+
+/// A lock under which no other is taken.
+pub(crate) type Leaf<T> = Ranked<LeafRank, T>;
