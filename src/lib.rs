@@ -11,6 +11,7 @@ pub use divisi_runtime::{compute, device, network, reading, words};
 
 pub mod allocation;
 pub mod changes;
+pub mod codes;
 pub mod ensemble;
 pub mod load;
 pub mod metrics;

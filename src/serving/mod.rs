@@ -37,6 +37,7 @@ pub use door::{Door, DoorState, Refused};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use lanes::{Lane, Lanes, lane_sizes};
+pub(crate) use live::caught;
 pub use live::{
     BuildError, DeviceCapabilities, DeviceVitals, DriverError, Engine, EngineError, EngineOptions,
     Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss, LossReason, NetworkFactory,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The rooms of `src/` from the bottom up. Rooms of one row may not use each other.
 const LAYERS: &[&[&str]] = &[
     &["lock", "reading", "words"],
-    &["ranged"],
+    &["ranged", "codes"],
     &["trace", "metrics", "device"],
     &["network"],
     &["compute"],
