@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divisi::allocation::DoesNotFit;
-use divisi::changes::ChangeRefusal;
+use divisi::changes::{ChangeRefusal, Terms};
 use divisi::codes::{Code, Coded};
 use divisi::load::LoadError;
 use divisi::serving::{
@@ -122,6 +122,12 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
 }
 
 fn of_changes() -> Vec<Box<dyn Coded>> {
+    let no_time = Terms {
+        lasts: Duration::ZERO,
+        p99: None,
+        failures: None,
+        accuracy: None,
+    };
     vec![
         Box::new(PlanError::OtherFrame),
         Box::new(PlanError::DeviceLost(text())),
@@ -141,7 +147,7 @@ fn of_changes() -> Vec<Box<dyn Coded>> {
         Box::new(ChangeRefusal::NoProbation),
         Box::new(ChangeRefusal::NoUndo),
         Box::new(ChangeRefusal::NoRedo),
-        Box::new(ChangeRefusal::Terms(text())),
+        Box::new(ChangeRefusal::Terms(no_time.check().expect_err("no time"))),
     ]
 }
 

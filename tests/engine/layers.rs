@@ -62,10 +62,20 @@ fn level(room: &str) -> usize {
 }
 
 fn used_rooms(text: &str) -> impl Iterator<Item = &str> {
-    text.split("crate::").skip(1).map(|rest| {
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
-        &rest[..end.unwrap_or(rest.len())]
+    text.split("crate::").skip(1).flat_map(|rest| {
+        let several = rest.strip_prefix('{').and_then(|list| list.split_once('}'));
+        let paths = several.map_or(vec![rest], |(list, _)| list.split(',').collect());
+        paths
+            .into_iter()
+            .map(first_name)
+            .filter(|name| !name.is_empty())
     })
+}
+
+fn first_name(path: &str) -> &str {
+    let path = path.trim_start();
+    let end = path.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+    &path[..end.unwrap_or(path.len())]
 }
 
 #[test]
@@ -141,7 +151,7 @@ fn hidden(path: &Path) -> bool {
 
 /// The files of `serving/live` from the bottom up. Files of one row do not use each other,
 /// except those of [`FACADE`].
-const LIVE: [&[&str]; 10] = [
+const LIVE: [&[&str]; 9] = [
     &["panics", "member_sampler"],
     &["promise", "factory"],
     &["request", "counters"],
@@ -150,12 +160,11 @@ const LIVE: [&[&str]; 10] = [
     &["losses"],
     &["state"],
     &["answers", "host", "pending"],
-    &["telemetry"],
     FACADE,
 ];
 
 /// The engine, in as many files as its views: no more than may form a circle.
-const FACADE: &[&str] = &["engine", "faults", "reloader", "reserve", "settings"];
+const FACADE: &[&str] = &["apply", "engine", "faults", "reserve", "telemetry"];
 
 /// The same of `serving/live/drivers`: a device's driver uses no other device's.
 const DRIVERS: [&[&str]; 3] = [
