@@ -10,6 +10,7 @@ pub use divisi_runtime::{compute, device, lock, network, reading, words};
 
 pub mod allocation;
 pub mod changes;
+pub mod codes;
 pub mod ensemble;
 pub mod load;
 pub mod metrics;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crossterm::event::KeyCode;
+use divisi::codes::Code;
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
 
@@ -76,6 +77,6 @@ impl Session for Fed {
     }
 
     fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
-        Err(Refusal("nothing to preview".into()))
+        Err(Refusal::new(Code::DoesNotFit, "nothing to preview"))
     }
 }

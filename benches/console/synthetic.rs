@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use divisi::allocation::{Frame, Matrix};
+use divisi::codes::Code;
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::serving::Flaws;
 use divisi::session::*;
@@ -157,7 +158,7 @@ impl Session for Synthetic {
     }
 
     fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
-        Err(Refusal("nothing to preview".into()))
+        Err(Refusal::new(Code::DoesNotFit, "nothing to preview"))
     }
 }
 

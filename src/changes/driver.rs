@@ -2,7 +2,6 @@
 //! what takes time in a thread of its own, whether or not a console looks.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -11,7 +10,9 @@ use crate::allocation::Matrix;
 use crate::lock::lock;
 use crate::metrics::Reading;
 use crate::search::evacuate;
-use crate::serving::{ApplyError, ApplyStep, Engine, LogLevel, Loss, NoFallback, Plan, Setup};
+use crate::serving::{
+    ApplyError, ApplyStep, Engine, LogLevel, Loss, NoFallback, Plan, Setup, caught,
+};
 
 use super::change_log::MarkKind;
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
@@ -323,8 +324,8 @@ impl Driver {
             baseline: self.baseline().map(Box::new),
             latency: Box::new(self.engine.telemetry().observe().latency.since),
         });
-        let made = catch_unwind(AssertUnwindSafe(|| self.make(work)));
-        let made = made.unwrap_or_else(|panic| Err(ApplyError::Panicked(in_words(&*panic))));
+        let made = caught(|| self.make(work));
+        let made = made.unwrap_or_else(|panic| Err(ApplyError::Panicked(panic.to_string())));
         self.tell(ChangeEvent::Ended {
             result: made.map(Box::new),
             reading: Box::new(self.engine.telemetry().reading()),
@@ -376,10 +377,4 @@ impl Driver {
             whole: now.since(&from),
         })
     }
-}
-
-fn in_words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "a panic without words".into())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::codes::{Code, Coded};
 use crate::metrics::{Distribution, Reading};
 use crate::ranged::FieldOutOfRange;
 use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, PlanError, Setup};
@@ -174,4 +175,21 @@ pub enum ChangeRefusal {
     /// The thread that makes changes was not started; says why.
     #[error("{0}")]
     NoThread(String),
+}
+
+impl Coded for ChangeRefusal {
+    fn code(&self) -> Code {
+        match self {
+            ChangeRefusal::Nothing => Code::ChangeNothing,
+            ChangeRefusal::UnderWay | ChangeRefusal::NotNow => Code::ChangeUnderWay,
+            ChangeRefusal::NoProbation => Code::NoProbation,
+            ChangeRefusal::NoUndo => Code::NoUndo,
+            ChangeRefusal::NoRedo => Code::NoRedo,
+            ChangeRefusal::NotSimulated => Code::NotASimulatedDevice,
+            ChangeRefusal::LostAlready => Code::DeviceLost,
+            ChangeRefusal::Terms(_) => Code::TermsInvalid,
+            ChangeRefusal::Plan(error) => error.code(),
+            ChangeRefusal::NoThread(_) => Code::ThreadNotStarted,
+        }
+    }
 }

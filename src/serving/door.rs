@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::codes::{Code, Coded};
+
 /// Admits while open; counts what it refuses.
 #[derive(Clone, Debug, Default)]
 pub struct Door {
@@ -41,6 +43,9 @@ pub enum Refused {
         /// Slots that are free.
         free: usize,
     },
+    /// Workers are not ready yet.
+    #[error("the door is closed: workers are starting")]
+    Starting,
     /// The door is closed; says why.
     #[error("the door is closed: {0}")]
     Closed(String),
@@ -65,6 +70,20 @@ pub enum Refused {
     },
 }
 
+impl Coded for Refused {
+    fn code(&self) -> Code {
+        match self {
+            Refused::TooLarge { .. } => Code::RequestTooLarge,
+            Refused::Full { .. } => Code::PoolFull,
+            Refused::Starting => Code::DoorStarting,
+            Refused::Closed(_) => Code::DoorClosed,
+            Refused::Shape { .. } => Code::RequestShape,
+            Refused::Empty => Code::RequestEmpty,
+            Refused::NotFinite { .. } => Code::RequestNotFinite,
+        }
+    }
+}
+
 impl Door {
     /// Whether requests are admitted.
     pub fn state(&self) -> &DoorState {
@@ -82,7 +101,7 @@ impl Door {
     /// [`Refused`], counted.
     pub fn admit(&mut self, samples: usize, capacity: usize, free: usize) -> Result<(), Refused> {
         let verdict = match &self.state {
-            DoorState::Starting => Err(Refused::Closed("workers are starting".into())),
+            DoorState::Starting => Err(Refused::Starting),
             DoorState::Closed(reason) => Err(Refused::Closed(reason.clone())),
             DoorState::Open if samples == 0 => Err(Refused::Empty),
             DoorState::Open if samples > capacity => Err(Refused::TooLarge {

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::allocation::{Cell, DoesNotFit, Footprints, Frame};
+use crate::codes::{Code, Coded};
 use crate::device::Devices;
 use crate::ensemble::{BatchSize, Combination, Ensemble, PolicyKind};
 
@@ -113,6 +114,20 @@ pub enum PlanError {
         /// The size of the pool.
         most: usize,
     },
+}
+
+impl Coded for PlanError {
+    fn code(&self) -> Code {
+        match self {
+            PlanError::OtherFrame => Code::OtherFrame,
+            PlanError::DeviceLost(_) => Code::DeviceLost,
+            PlanError::DoesNotFit(_) => Code::DoesNotFit,
+            PlanError::Lent(_) => Code::MemoryLent,
+            PlanError::Policy(_) | PlanError::Combination(_) | PlanError::SegmentSize { .. } => {
+                Code::SetupInvalid
+            }
+        }
+    }
 }
 
 /// The changes that applying a setup would make: workers, settings, memory. It was checked, so that
@@ -318,6 +333,19 @@ pub enum ApplyError {
     #[error(transparent)]
     Device(#[from] super::FaultError),
     /// The code that applies it panicked; says with what.
-    #[error("the change broke off: {0}")]
+    #[error("the change {0}")]
     Panicked(String),
+}
+
+impl Coded for ApplyError {
+    fn code(&self) -> Code {
+        match self {
+            ApplyError::Stale => Code::PlanStale,
+            ApplyError::Plan(error) => error.code(),
+            ApplyError::Worker(_) => Code::WorkerNotBuilt,
+            ApplyError::NoFallback(_) => Code::NoFallback,
+            ApplyError::Device(error) => error.code(),
+            ApplyError::Panicked(_) => Code::ChangePanicked,
+        }
+    }
 }

@@ -2,11 +2,12 @@
 //! to a whole row or column. What fits is asked of the session, whoever that is.
 
 use crate::allocation::{Cell, Matrix};
+use crate::codes::Code;
 use crate::ensemble::BatchSize;
 use crate::serving::Setup;
 
 use super::Session;
-use super::command::Refusal;
+use super::refusal::Refusal;
 use super::snapshot::Snapshot;
 
 /// What is to be done.
@@ -76,8 +77,8 @@ impl Work<'_> {
             }
         }
         match (added, self.notes.first()) {
-            (0, Some(why)) => Err(Refusal(why.clone())),
-            (0, None) => Err(Refusal(format!(
+            (0, Some(why)) => Err(nothing_arranged(why)),
+            (0, None) => Err(nothing_arranged(&format!(
                 "`{}` has a worker on every device already",
                 self.setup.matrix.frame().members[member]
             ))),
@@ -92,7 +93,7 @@ impl Work<'_> {
         };
         if here(&self.setup.matrix).is_empty() {
             let name = &self.setup.matrix.frame().devices[device];
-            return Err(Refusal(format!("{name} has no worker")));
+            return Err(nothing_arranged(&format!("{name} has no worker")));
         }
         // Those who are served elsewhere make room first.
         for (cell, _) in here(&self.setup.matrix) {
@@ -115,7 +116,7 @@ impl Work<'_> {
         let hosts = self.hosts(from.device);
         let mut sizes: Vec<BatchSize> = self.setup.matrix.frame().batch_sizes.iter().collect();
         sizes.retain(|s| *s <= size);
-        let mut refused = Refusal("there is no other device".into());
+        let mut refused = nothing_arranged("there is no other device");
         for &smaller in sizes.iter().rev() {
             for &device in &hosts {
                 let to = Cell { device, ..from };
@@ -127,7 +128,8 @@ impl Work<'_> {
             }
         }
         let name = &self.setup.matrix.frame().members[from.member];
-        Err(Refusal(format!("`{name}` fits nowhere else: {refused}")))
+        let text = format!("`{name}` fits nowhere else: {refused}");
+        Err(nothing_arranged(&text))
     }
 
     fn sent(&mut self, to: Cell, size: BatchSize, given: BatchSize) -> Result<(), Refusal> {
@@ -178,7 +180,7 @@ impl Work<'_> {
             change.map_or(matrix.get(cell), |c| c.1)
         });
         let changed = Matrix::new(matrix.frame().clone(), entries.collect());
-        changed.map_err(|e| Refusal(e.to_string()))
+        changed.map_err(|e| Refusal::new(Code::SetupInvalid, e.to_string()))
     }
 
     /// Goes on with `matrix` where it fits.
@@ -188,4 +190,8 @@ impl Work<'_> {
         self.setup = wanted;
         Ok(())
     }
+}
+
+fn nothing_arranged(why: &str) -> Refusal {
+    Refusal::new(Code::NothingArranged, why)
 }

@@ -5,10 +5,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::allocation::Difference;
-use crate::changes::{ChangeRefusal, Terms};
+use crate::changes::Terms;
 use crate::load::LoadPattern;
 use crate::search::Method;
 use crate::serving::Setup;
@@ -87,15 +86,4 @@ pub struct Prediction {
     pub after: Option<f64>,
     /// Where it comes from, or why there is none.
     pub source: String,
-}
-
-/// A command was not taken; says why.
-#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
-#[error("{0}")]
-pub struct Refusal(pub String);
-
-impl From<ChangeRefusal> for Refusal {
-    fn from(refusal: ChangeRefusal) -> Self {
-        Refusal(refusal.to_string())
-    }
 }

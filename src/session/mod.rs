@@ -9,6 +9,7 @@ mod gpu_view;
 mod live;
 mod lost_requests;
 pub mod record;
+mod refusal;
 pub mod remote;
 pub mod replay;
 mod setup_file;
@@ -26,12 +27,13 @@ pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use crate::serving::{LogLevel, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
-pub use command::{Command, EditPreview, Prediction, Refusal, Slowdown};
+pub use command::{Command, EditPreview, Prediction, Slowdown};
 pub use contribution::MemberContribution;
 pub use failure_watch::{FailureWatch, LogLine, Total};
 pub use gpu_view::GpuView;
 pub use live::LiveSession;
 pub use lost_requests::{Lost, LostRequests};
+pub use refusal::{Refusal, SessionRefusal};
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
     Accuracy, Counters, DeviceView, EntryView, Health, LoadView, LogEntry, MemberView, Proposal,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyCode;
 use divisi::allocation::Matrix;
+use divisi::codes::Code;
 use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, Refusal, SearchState, Setup, Snapshot,
@@ -159,11 +160,17 @@ fn what_runs_now_is_what_a_preview_is_about() {
 fn an_answer_about_something_else_is_dropped() {
     let mut bench = Bench::new(80, 24);
     bench.keys("e+");
-    let stale = ConsoleEvent::Previewed(Box::new(snapshot().setup()), Err(Refusal("stale".into())));
+    let stale = ConsoleEvent::Previewed(
+        Box::new(snapshot().setup()),
+        Err(Refusal::new(Code::PlanStale, "stale")),
+    );
     bench.console.handle(stale);
     assert!(!bench.text().contains("stale"));
     let staged = snapshot().setup().with_matrix(changed(|r| r[0][0] = 32));
-    let full = ConsoleEvent::Previewed(Box::new(staged), Err(Refusal("cpu:0 is full".into())));
+    let full = ConsoleEvent::Previewed(
+        Box::new(staged),
+        Err(Refusal::new(Code::DoesNotFit, "cpu:0 is full")),
+    );
     bench.console.handle(full);
     assert!(bench.text().contains("✗ cannot be applied: cpu:0 is full"));
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
+use divisi::codes::Code;
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Doubt, SearchProgress};
@@ -61,7 +62,7 @@ impl Session for FakeSession {
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
         if let Some(reason) = self.desk.refusal.lock().unwrap().clone() {
-            return Err(Refusal(reason));
+            return Err(Refusal::new(Code::DoesNotFit, reason));
         }
         self.desk.sent.lock().unwrap().push(command);
         Ok(())

@@ -444,9 +444,11 @@ fn work_that_panics_is_a_change_that_failed() {
     begun.expect("nothing else is under way");
     drive.work.take().expect("to be done");
     drive.begin();
-    drive.end(Err(ApplyError::Panicked("index out of bounds".into())));
+    drive.end(Err(ApplyError::Panicked(
+        "panicked: index out of bounds".into(),
+    )));
     let seen = drive.status();
-    let why = "the change broke off: index out of bounds; the old matrix serves";
+    let why = "the change panicked: index out of bounds; the old matrix serves";
     let state = seen.reload.map(|r| r.state);
     assert_eq!(state, Some(ReloadState::Failed(why.into())));
     assert_eq!((seen.probation, seen.can_undo), (None, false));

@@ -84,7 +84,7 @@ fn a_lost_device_is_evacuated_and_no_request_is_lost() {
         after.matrix.frame().batch_sizes.iter().next(),
     );
     let refused = apply(&mut session, &on_it.expect("valid"));
-    assert_eq!(refused.expect_err("gone").0, "`sim:h200:0` is gone");
+    assert_eq!(refused.expect_err("gone").text(), "`sim:h200:0` is gone");
     session
         .command(Command::RegainDevice(0))
         .expect("it was gone");
@@ -143,17 +143,16 @@ fn devices_of_this_machine_neither_disappear_nor_grow_slow() {
         Command::SlowDevice(1, Slowdown::nearest(2.0)),
         Command::RegainDevice(0),
     ] {
-        let refused = session
-            .command(command.clone())
-            .expect_err("a real device")
-            .0;
-        assert!(refused.contains("only simulated"), "{command:?}: {refused}");
+        let refused = session.command(command.clone()).expect_err("a real device");
+        assert!(
+            refused.text().contains("only simulated"),
+            "{command:?}: {refused}"
+        );
     }
     let refused = session
         .command(Command::LoseDevice(7))
-        .expect_err("no such device")
-        .0;
-    assert_eq!(refused, "expected a device from 0 to 1, found 7");
+        .expect_err("no such device");
+    assert_eq!(refused.text(), "expected a device from 0 to 1, found 7");
 }
 
 #[test]

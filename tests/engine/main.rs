@@ -10,6 +10,7 @@
 
 mod allocation;
 mod changes;
+mod codes;
 mod combination;
 mod common;
 mod compute;

@@ -114,7 +114,7 @@ const CAUSES: [(&str, Cause); 8] = [
 fn a_plan_is_stale_once_what_it_was_made_from_changed() {
     for (cause, happens) in CAUSES {
         let engine = engine();
-        let to = resized(&engine.setup(), 4);
+        let to = resized(&engine.setup(), 32);
         let plan = engine.plan(&to).expect("it can be applied");
         let _held = happens(&engine);
         let before = engine.setup();
@@ -127,7 +127,7 @@ fn a_plan_is_stale_once_what_it_was_made_from_changed() {
 #[test]
 fn a_plan_holds_while_all_is_as_it_was_again() {
     let engine = engine();
-    let (old, to) = (engine.setup(), resized(&engine.setup(), 4));
+    let (old, to) = (engine.setup(), resized(&engine.setup(), 32));
     let plan = engine.plan(&to).expect("it can be applied");
     reload(&engine, &resized(&old, 16).matrix).expect("reloads");
     reload(&engine, &old.matrix).expect("reloads");
@@ -196,7 +196,7 @@ fn a_plan_says_what_differs_and_what_it_books() {
     let old = engine.setup();
     let plan = engine.plan(&old).expect("it runs");
     assert!(plan.is_empty() && plan.settings().is_empty() && !plan.changes_pace());
-    let mut to = resized(&old, 4);
+    let mut to = resized(&old, 32);
     to.combination.voting[1] = false;
     to.segment_size = 7;
     let plan = engine.plan(&to).expect("it can be applied");
@@ -231,7 +231,7 @@ fn a_rule_of_a_callers_own_goes_when_a_setup_is_applied_and_stays_when_workers_m
     let same = engine.plan(&engine.setup()).expect("it runs");
     assert!(same.is_empty(), "no other setup");
     assert_eq!(same.setting_words(), Vec::<String>::new());
-    let to = resized(&engine.setup(), 4);
+    let to = resized(&engine.setup(), 32);
     engine.apply_setup(&to, &mut |_| {}).expect("applies");
     assert!(answer(&engine).iter().any(|score| *score != 0.0));
 }

@@ -54,7 +54,7 @@ fn a_rule_that_panics_fails_its_requests_with_the_reason_and_nothing_else() {
             engine.settings().combine_with(Arc::new(Panics { folding }));
             for _ in 0..5 {
                 let outcome = engine.predict(Request::new(&[0.5; 64 * 20]));
-                let Err(Failure::Worker(why)) = outcome.expect("let in") else {
+                let Err(Failure::RulePanicked(why)) = outcome.expect("let in") else {
                     panic!("a rule that panics has no answer")
                 };
                 let said = if folding {

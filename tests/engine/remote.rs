@@ -288,7 +288,7 @@ fn only_who_edits_changes_anything_and_everybody_is_told_the_truth() {
         match lets_go {
             true => assert_eq!(refused, Ok(())),
             false => assert!(
-                refused.is_err_and(|r| r.0.contains("read-only")),
+                refused.is_err_and(|r| r.text().contains("read-only")),
                 "{command:?}"
             ),
         }
@@ -303,7 +303,7 @@ fn only_who_edits_changes_anything_and_everybody_is_told_the_truth() {
             editing(&mut guest, false, Some("ann"));
             let refused = bob.command(command.clone()).expect_err("ann edits");
             assert!(
-                refused.0.contains("ann is editing"),
+                refused.text().contains("ann is editing"),
                 "{command:?}: {refused}"
             );
             assert_eq!(puppet.sent.lock().expect("lock").len() - asked, taken);
@@ -311,7 +311,7 @@ fn only_who_edits_changes_anything_and_everybody_is_told_the_truth() {
         for session in [&mut ann, &mut bob, &mut guest] {
             let preview = session.preview(&setup).expect_err("a puppet's");
             assert!(
-                preview.0.contains("puppet"),
+                preview.text().contains("puppet"),
                 "whoever watches may look: {preview}"
             );
         }
@@ -348,12 +348,12 @@ fn files_are_meant_as_the_viewer_sees_them() {
     let refused = ann.command(replay("no/such.csv")).expect_err("no file");
     let here = std::env::current_dir().expect("a folder");
     let found = here.join("no/such.csv").display().to_string();
-    assert!(refused.0.contains(&found), "{refused}");
+    assert!(refused.text().contains(&found), "{refused}");
     let arrivals = folder.join("arrivals.csv");
     fs::write(&arrivals, "once upon\n").expect("written");
     let refused = ann.command(replay(&arrivals.display().to_string()));
     assert!(
-        refused.is_err_and(|r| r.0.contains("arrivals.csv:1")),
+        refused.is_err_and(|r| r.text().contains("arrivals.csv:1")),
         "no times"
     );
     fs::write(&arrivals, "0\n1\n").expect("written");

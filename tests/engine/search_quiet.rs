@@ -87,7 +87,7 @@ fn a_quiet_search_takes_the_model() {
         ..SearchOrder::default()
     };
     let refused = session.command(Command::StartSearch(method));
-    assert!(refused.is_err_and(|r| r.0.contains("expected evaluator model")));
+    assert!(refused.is_err_and(|r| r.text().contains("expected evaluator model")));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use divisi::allocation::{Cell, Difference, Matrix, MatrixFile};
+use divisi::codes::Code;
 use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Arrangement, Command, EditPreview, LiveSession, Prediction, Refusal, Session, Setup, SetupFile,
@@ -50,7 +51,10 @@ impl Session for Tight {
         let booked = |device: &Vec<usize>| device.iter().sum::<usize>() as u64;
         let memory: Vec<(u64, u64)> = setup.matrix.rows().iter().map(|r| (0, booked(r))).collect();
         if let Some(device) = memory.iter().position(|m| m.1 > self.room) {
-            return Err(Refusal(format!("device {device} is full")));
+            return Err(Refusal::new(
+                Code::DoesNotFit,
+                format!("device {device} is full"),
+            ));
         }
         Ok(EditPreview {
             difference: Difference::default(),
@@ -95,7 +99,11 @@ fn what_does_not_fit_gets_a_smaller_batch_or_is_refused() {
     assert!(arranged.notes[0].contains("batch size 32"));
     session.room = 40;
     let refused = arrange(&mut session, &setup, clear).expect_err("it is full");
-    assert!(refused.0.contains("fits nowhere else: device 1 is full"));
+    assert!(
+        refused
+            .text()
+            .contains("fits nowhere else: device 1 is full")
+    );
 }
 
 #[test]
@@ -103,7 +111,12 @@ fn an_empty_device_is_clear_already() {
     let rows = [vec![0; 6], vec![8; 6]];
     let (mut session, setup) = tight(96, &rows);
     let refused = arrange(&mut session, &setup, Arrangement::Clear { device: 0 });
-    assert!(refused.expect_err("nothing to do").0.contains("no worker"));
+    assert!(
+        refused
+            .expect_err("nothing to do")
+            .text()
+            .contains("no worker")
+    );
 }
 
 #[test]
@@ -118,7 +131,7 @@ fn a_member_is_spread_where_it_fits() {
     };
     assert_eq!(arranged.matrix.get(cell), Some(size(8)));
     let refused = arrange(&mut session, &setup, spread(size(64)));
-    assert!(refused.expect_err("too large").0.contains("is full"));
+    assert!(refused.expect_err("too large").text().contains("is full"));
 }
 
 fn unusual() -> Setup {

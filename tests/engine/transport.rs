@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use divisi::allocation::Cell;
+use divisi::codes::Code;
 use divisi::ensemble::BatchSize;
 use divisi::session::record::{Recorder, RecordingReader};
 use divisi::session::remote::{
     BoundSocket, Hub, PlaceError, RemoteError, RemoteSession, ServerName, Viewer, stop,
 };
 use divisi::session::replay::ReplaySession;
-use divisi::session::wire::{Delta, SpanBatch, VERSION, decode, encode};
+use divisi::session::wire::{Delta, Format, SpanBatch, decode, encode};
 use divisi::session::{
     Command, EditPreview, Health, LiveSession, LoadPattern, LogEntry, LogLevel, Pace, Play,
     Refusal, Session, Setup, Snapshot,
@@ -133,7 +134,7 @@ impl Session for Puppet {
     }
 
     fn preview(&mut self, _: &Setup) -> Result<EditPreview, Refusal> {
-        Err(Refusal("a puppet has no preview".into()))
+        Err(Refusal::new(Code::DoesNotFit, "a puppet has no preview"))
     }
 }
 
@@ -227,7 +228,7 @@ fn pause_speed_and_seek_are_a_players() {
     let playback = session.snapshot().playback.expect("played");
     assert_eq!((playback.epoch, playback.paused), (epoch + 1, true));
     let refused = session.command(Command::StopLoad).expect_err("a recording");
-    assert!(refused.0.contains("this is a recording"));
+    assert!(refused.text().contains("this is a recording"));
 }
 
 #[test]
@@ -321,11 +322,12 @@ fn another_version_and_other_files_are_named() {
     let path = folder.join("a.divisi");
     record(&path, 1);
     let mut bytes = fs::read(&path).expect("bytes");
-    for (version, said) in [(VERSION + 1, " newer"), (VERSION - 1, "n older")] {
+    let known = Format::Recording.version();
+    for (version, said) in [(known + 1, " newer"), (known - 1, "n older")] {
         bytes[8..10].copy_from_slice(&version.to_le_bytes());
         fs::write(&path, &bytes).expect("written");
         let error = RecordingReader::open(&path).expect_err("another version");
-        let said = format!("recorded by a{said} Divisi: version {version}, expected {VERSION}");
+        let said = format!("recorded by a{said} Divisi: version {version}, expected {known}");
         assert_eq!(error.to_string(), said);
     }
     fs::write(&path, "sample,class\n1,2\n").expect("written");
@@ -536,9 +538,9 @@ fn many_watch_and_one_edits() {
     assert!(!seen.audience.you_edit && seen.audience.attached);
     until(&mut ann, |s| s.audience.you_edit);
     let refused = bob.command(Command::StopLoad).expect_err("ann edits");
-    assert!(refused.0.contains("ann@pts/1"), "{refused}");
+    assert!(refused.text().contains("ann@pts/1"), "{refused}");
     let refused = guest.command(Command::TakeEditing(true)).expect_err("no");
-    assert!(refused.0.contains("read-only"));
+    assert!(refused.text().contains("read-only"));
     ann.command(Command::TakeEditing(false)).expect("lets go");
     bob.command(Command::TakeEditing(true)).expect("free");
     assert!(ann.command(Command::StopLoad).is_err(), "bob edits");

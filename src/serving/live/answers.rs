@@ -113,7 +113,7 @@ impl EngineState {
             worker: batch.worker,
             reason: why.to_string(),
         });
-        self.deliver_failures(failed, &Failure::Worker(why.to_string()));
+        self.deliver_failures(failed, &Failure::RulePanicked(why.to_string()));
         woken.push(batch.device);
         self.poke(&woken);
     }

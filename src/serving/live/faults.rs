@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::codes::{Code, Coded};
 use crate::serving::events::EngineEvent;
 
 use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
@@ -25,6 +26,17 @@ pub enum FaultError {
     /// A GPU could not be opened again; names it and says why.
     #[error("a new worker did not start: {0}")]
     NotOpened(String),
+}
+
+impl Coded for FaultError {
+    fn code(&self) -> Code {
+        match self {
+            FaultError::Lost(_) => Code::DeviceLost,
+            FaultError::NotLost(_) => Code::DeviceNotLost,
+            FaultError::NotSimulated(_) => Code::NotASimulatedDevice,
+            FaultError::NotOpened(_) => Code::DeviceNotOpened,
+        }
+    }
 }
 
 /// The faults of an engine's devices. [`Engine::faults`] lends it.

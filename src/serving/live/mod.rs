@@ -28,6 +28,7 @@ pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory, Pro
 pub use faults::{DeviceFaults, FaultError};
 pub use losses::Loss;
 pub use panics::Panicked;
+pub(crate) use panics::caught;
 pub use pending::{Pending, Staged};
 pub use promise::{Failure, Outcome, Reply, Settlements};
 pub use request::Request;

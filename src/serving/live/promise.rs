@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use thiserror::Error;
 
+use crate::codes::{Code, Coded};
 use crate::serving::answer::Answer;
 
 use super::locks::Leaf;
@@ -23,10 +24,29 @@ pub enum Failure {
     /// A worker, or the system, failed; says how.
     #[error("{0}")]
     Worker(String),
+    /// The combination rule panicked; says with what.
+    #[error("{0}")]
+    RulePanicked(String),
+    /// The request was dropped by a fault of the system's own.
+    #[error("the system dropped the request; this is a fault of the system")]
+    Dropped,
     /// Members that vote answered NaN or infinities: their names, and for how many of the
     /// request's samples.
     #[error("{}", not_finite(.0))]
     NotFinite(Vec<(String, usize)>),
+}
+
+impl Coded for Failure {
+    fn code(&self) -> Code {
+        match self {
+            Failure::Deadline => Code::Deadline,
+            Failure::Cancelled => Code::Cancelled,
+            Failure::Worker(_) => Code::WorkerFailed,
+            Failure::RulePanicked(_) => Code::RulePanicked,
+            Failure::Dropped => Code::RequestDropped,
+            Failure::NotFinite(_) => Code::MemberNotFinite,
+        }
+    }
 }
 
 fn not_finite(members: &[(String, usize)]) -> String {
@@ -83,9 +103,6 @@ impl PromiseLedger {
     }
 }
 
-/// Told to a client whose request was dropped.
-const DROPPED: &str = "the system dropped the request; this is a fault of the system";
-
 /// See the module's text.
 pub(super) struct Promise {
     reply: Leaf<Option<Reply>>,
@@ -110,7 +127,7 @@ impl Promise {
         };
         let (outcome, why) = match caught(outcome).map_err(RulePanicked::from) {
             Ok(outcome) => (outcome, None),
-            Err(panic) => (Err(Failure::Worker(panic.to_string())), Some(panic)),
+            Err(panic) => (Err(Failure::RulePanicked(panic.to_string())), Some(panic)),
         };
         self.ledger.kept.fetch_add(1, Ordering::AcqRel);
         tell(reply, outcome);
@@ -132,7 +149,7 @@ impl Drop for Promise {
         let reply = self.reply.lock().take();
         if let Some(reply) = reply {
             self.ledger.dropped.fetch_add(1, Ordering::AcqRel);
-            tell(reply, Err(Failure::Worker(DROPPED.into())));
+            tell(reply, Err(Failure::Dropped));
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::allocation::DoesNotFit;
+use crate::codes::{Code, Coded};
 use crate::device::Devices;
 use crate::lock::Ranked;
 
@@ -25,6 +26,16 @@ pub enum ReserveError {
     /// A change is under way.
     #[error("a reload is under way")]
     UnderWay,
+}
+
+impl Coded for ReserveError {
+    fn code(&self) -> Code {
+        match self {
+            ReserveError::DoesNotFit(_) => Code::DoesNotFit,
+            ReserveError::Reserved => Code::MemoryReserved,
+            ReserveError::UnderWay => Code::ChangeUnderWay,
+        }
+    }
 }
 
 type Leave = Box<dyn Fn() + Send + Sync>;

@@ -7,7 +7,7 @@ use crate::compute::gpu::Precision;
 use crate::search::model::Batching;
 use crate::search::propose_move;
 use crate::serving::{DoorState, Observed, WorkerStats};
-use crate::session::{GpuView, Health, MarkKind, Proposal, Refusal};
+use crate::session::{GpuView, Health, MarkKind, Proposal, Refusal, SessionRefusal};
 
 use super::LiveSession;
 
@@ -24,21 +24,20 @@ const SETTLED: u64 = 10;
 
 impl LiveSession {
     /// Whether there is a device of that number.
-    pub(super) fn device(&self, device: usize) -> Result<(), Refusal> {
-        let count = self.engine.devices().count();
-        if device < count {
-            return Ok(());
+    pub(super) fn device(&self, device: usize) -> Result<(), SessionRefusal> {
+        let last = self.engine.devices().count() - 1;
+        match device > last {
+            true => Err(SessionRefusal::UnknownDevice {
+                found: device,
+                last,
+            }),
+            false => Ok(()),
         }
-        Err(Refusal(format!(
-            "expected a device from 0 to {}, found {device}",
-            count - 1
-        )))
     }
 
     pub(super) fn regain(&mut self, device: usize) -> Result<(), Refusal> {
         self.device(device)?;
-        let regained = self.engine.faults().regain(device);
-        regained.map_err(|e| Refusal(e.to_string()))?;
+        self.engine.faults().regain(device)?;
         let name = &self.engine.devices().get(device).name;
         self.changes.mark(MarkKind::Device, format!("{name} back"));
         Ok(())
@@ -46,8 +45,7 @@ impl LiveSession {
 
     pub(super) fn slow(&mut self, device: usize, factor: f64) -> Result<(), Refusal> {
         self.device(device)?;
-        let slowed = self.engine.faults().slow(device, factor);
-        slowed.map_err(|e| Refusal(e.to_string()))?;
+        self.engine.faults().slow(device, factor)?;
         self.slowdown[device] = factor;
         let name = &self.engine.devices().get(device).name;
         self.note(format!("`{name}` takes {factor} times as long"));

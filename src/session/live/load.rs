@@ -9,7 +9,7 @@ use crate::ensemble::Samples;
 use crate::load::{Generator, LoadPattern, LoadTally};
 use crate::lock::lock;
 use crate::serving::Engine;
-use crate::session::{Accuracy, LoadView, LogLevel, Refusal};
+use crate::session::{Accuracy, LoadView, LogLevel, SessionRefusal};
 
 use super::log::Log;
 
@@ -39,21 +39,17 @@ impl Load {
         }
     }
 
-    fn samples(&self) -> Result<Arc<Samples>, Refusal> {
+    fn samples(&self) -> Result<Arc<Samples>, SessionRefusal> {
         let samples = self.engine.ensemble().calibration.clone();
-        samples.ok_or_else(|| {
-            Refusal("the ensemble has no calibration samples to send or measure with".into())
-        })
+        samples.ok_or_else(|| SessionRefusal::NoSamples)
     }
 
     /// Sends by another pattern; what was counted under the last one is kept.
-    pub fn start(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
+    pub fn start(&mut self, pattern: LoadPattern) -> Result<(), SessionRefusal> {
         if let LoadPattern::Closed { samples, .. } = pattern {
             let (samples, most) = (samples.count(), self.engine.telemetry().capacity());
             if samples > most {
-                return Err(Refusal(format!(
-                    "a request of {samples} samples is larger than the pool of {most}"
-                )));
+                return Err(SessionRefusal::LoadTooLarge { samples, most });
             }
         }
         if self.pattern.is_none() {
@@ -67,7 +63,7 @@ impl Load {
         Ok(())
     }
 
-    fn generator(&mut self, pattern: &LoadPattern) -> Result<Generator, Refusal> {
+    fn generator(&mut self, pattern: &LoadPattern) -> Result<Generator, SessionRefusal> {
         self.seed += 1;
         let started = Generator::go_on(
             Arc::clone(&self.engine),
@@ -77,7 +73,7 @@ impl Load {
             None,
             Arc::clone(&self.tally),
         );
-        started.map_err(|e| Refusal(e.to_string()))
+        Ok(started?)
     }
 
     /// Whether there was something to stop.

@@ -22,8 +22,8 @@ use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, Session, Setup,
-    Snapshot, Target,
+    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, Session,
+    SessionRefusal, Setup, Snapshot, Target,
 };
 use gauges::Readings;
 use load::Load;
@@ -105,9 +105,10 @@ impl LiveSession {
     }
 
     fn samples(&self) -> Result<Arc<Samples>, Refusal> {
-        self.ensemble.calibration.clone().ok_or_else(|| {
-            Refusal("the ensemble has no calibration samples to send or measure with".into())
-        })
+        self.ensemble
+            .calibration
+            .clone()
+            .ok_or_else(|| SessionRefusal::NoSamples.into())
     }
 
     fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
@@ -134,7 +135,7 @@ impl LiveSession {
         self.join_rest();
         if let Some(measuring) = self.searches.watcher() {
             let rest = load::look_after(Arc::clone(&self.load), measuring);
-            self.rest = Some(rest.map_err(|e| Refusal(e.to_string()))?);
+            self.rest = Some(rest.map_err(|e| SessionRefusal::Thread(e.to_string()))?);
         }
         Ok(())
     }
@@ -158,10 +159,15 @@ impl LiveSession {
     }
 
     fn set_vote(&mut self, member: usize, votes: bool) -> Result<(), Refusal> {
+        let last = self.ensemble.members.len() - 1;
+        if member > last {
+            let found = member;
+            return Err(SessionRefusal::UnknownMember { found, last }.into());
+        }
         let old = self.engine.setup();
         let combination = old.combination.with_vote(member, votes);
         let setup = Setup {
-            combination: combination.map_err(|e| Refusal(e.to_string()))?,
+            combination: combination.map_err(|e| SessionRefusal::Vote(e.to_string()))?,
             ..old
         };
         let name = &self.ensemble.members[member].name;
@@ -172,7 +178,7 @@ impl LiveSession {
 
     fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
         let checked = target.map_or(Ok(()), |t| t.check());
-        checked.map_err(|e| Refusal(e.to_string()))?;
+        checked.map_err(|e| SessionRefusal::Target(e.to_string()))?;
         self.target = target;
         Ok(())
     }
@@ -246,11 +252,11 @@ impl Session for LiveSession {
             }
             // Whoever wraps this session does these.
             Command::StartRecording(_) | Command::StopRecording => {
-                Err(Refusal("this session cannot be recorded".into()))
+                Err(SessionRefusal::NotRecordable.into())
             }
-            Command::Play(_) => Err(Refusal("this is no recording".into())),
-            Command::TakeEditing(_) => Err(Refusal("nobody else watches".into())),
-            Command::KeepServing => Err(Refusal("this session cannot be left running".into())),
+            Command::Play(_) => Err(SessionRefusal::IsNoRecording.into()),
+            Command::TakeEditing(_) => Err(SessionRefusal::NobodyElse.into()),
+            Command::KeepServing => Err(SessionRefusal::NotLeftRunning.into()),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::search::{
     SearchResult,
 };
 use crate::serving::{Engine, PredictorFactory, Reservation};
-use crate::session::{LogLevel, Refusal, SearchState, SearchView};
+use crate::session::{LogLevel, Refusal, SearchState, SearchView, SessionRefusal};
 
 use super::log::Log;
 
@@ -67,9 +67,10 @@ impl Searches {
         samples: Option<Arc<Samples>>,
         known: Option<Arc<Costs>>,
     ) -> Result<(), Refusal> {
-        method.check().map_err(|e| Refusal(e.to_string()))?;
+        let checked = method.check();
+        checked.map_err(|e| SessionRefusal::Search(e.to_string()))?;
         if self.running().is_ok() {
-            return Err(Refusal("a search is running; cancel it first".into()));
+            return Err(SessionRefusal::SearchRunning.into());
         }
         self.end();
         let matrix = self.engine.matrix();
@@ -120,7 +121,7 @@ impl Searches {
             },
             control,
             end,
-            thread: Some(thread.map_err(|e| Refusal(e.to_string()))?),
+            thread: Some(thread.map_err(|e| SessionRefusal::Thread(e.to_string()))?),
         });
         Ok(())
     }
@@ -132,23 +133,23 @@ impl Searches {
         devices: &Devices,
         control: &Arc<Control>,
     ) -> Result<(Option<Reservation>, Devices), Refusal> {
-        let refuse = |e: &dyn std::fmt::Display| Refusal(e.to_string());
         if !measures {
             let booked = self.engine.ledger(&self.engine.matrix());
-            return Ok((None, devices.beside(&booked.map_err(|e| refuse(&e))?)));
+            let booked = booked.map_err(SessionRefusal::DoesNotFit)?;
+            return Ok((None, devices.beside(&booked)));
         }
         let control = Arc::clone(control);
         let reserved = self.engine.reserve_rest(move || control.cancel());
-        let reserved = reserved.map_err(|e| refuse(&e))?;
+        let reserved = reserved?;
         let free = reserved.free().clone();
         Ok((Some(reserved), free))
     }
 
-    fn running(&self) -> Result<&Running, Refusal> {
+    fn running(&self) -> Result<&Running, SessionRefusal> {
         self.current
             .as_ref()
             .filter(|r| lock(&r.end).is_none())
-            .ok_or_else(|| Refusal("no search is running".into()))
+            .ok_or(SessionRefusal::SearchNotRunning)
     }
 
     pub fn pause(&self, paused: bool) -> Result<(), Refusal> {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::session::{
-    Audience, Command, EditPreview, RecordingView, Refusal, Session, Setup, Snapshot,
+    Audience, Command, EditPreview, RecordingView, Refusal, Session, SessionRefusal, Setup,
+    Snapshot,
 };
 use crate::trace::Span;
 
@@ -16,7 +17,7 @@ const BETWEEN: Duration = Duration::from_millis(90);
 /// Writes what it shows to a file, from [`Command::StartRecording`] on.
 pub struct Recorder<S> {
     inner: S,
-    scribe: Option<RecordingWriter>,
+    writer: Option<RecordingWriter>,
     noted: Option<Duration>,
     shown: Option<Snapshot>,
 }
@@ -26,7 +27,7 @@ impl<S: Session> Recorder<S> {
     pub fn new(inner: S) -> Self {
         Recorder {
             inner,
-            scribe: None,
+            writer: None,
             noted: None,
             shown: None,
         }
@@ -38,16 +39,19 @@ impl<S: Session> Recorder<S> {
     }
 
     fn start(&mut self, path: &Path) -> Result<(), Refusal> {
-        let view = self.scribe.as_ref().map(RecordingWriter::view);
+        let view = self.writer.as_ref().map(RecordingWriter::view);
         if let Some(RecordingView {
             path, failed: None, ..
         }) = view
         {
-            return Err(Refusal(format!("recording to {} already", path.display())));
+            return Err(SessionRefusal::RecordingUnderWay(path).into());
         }
         let started = RecordingWriter::start(path, self.inner.now());
-        let refuse = |e| Refusal(format!("cannot record to {}: {e}", path.display()));
-        self.scribe = Some(started.map_err(refuse)?);
+        let refuse = |error: std::io::Error| SessionRefusal::RecordingFailed {
+            path: path.to_owned(),
+            why: error.to_string(),
+        };
+        self.writer = Some(started.map_err(refuse)?);
         // The file begins with a state: spans mean nothing without one.
         self.noted = None;
         self.snapshot();
@@ -56,17 +60,17 @@ impl<S: Session> Recorder<S> {
 
     fn stop(&mut self) -> Result<(), Refusal> {
         // What came since the last state that was noted.
-        if let (Some(scribe), Some(shown)) = (&self.scribe, self.shown.take()) {
-            scribe.state(shown);
+        if let (Some(writer), Some(shown)) = (&self.writer, self.shown.take()) {
+            writer.state(shown);
         }
-        match self.scribe.take() {
+        match self.writer.take() {
             Some(_) => Ok(()),
-            None => Err(Refusal("nothing is being recorded".into())),
+            None => Err(SessionRefusal::RecordingNone.into()),
         }
     }
 
     fn note(&mut self, shown: &Snapshot) {
-        let Some(scribe) = &self.scribe else { return };
+        let Some(writer) = &self.writer else { return };
         let mut shown = shown.clone();
         shown.recording = None;
         shown.audience = Audience::default();
@@ -77,7 +81,7 @@ impl<S: Session> Recorder<S> {
         }
         self.noted = Some(shown.now);
         self.shown = None;
-        scribe.state(shown);
+        writer.state(shown);
     }
 }
 
@@ -85,7 +89,7 @@ impl<S: Session> Session for Recorder<S> {
     fn snapshot(&mut self) -> Snapshot {
         let mut shown = self.inner.snapshot();
         self.note(&shown);
-        shown.recording = self.scribe.as_ref().map(RecordingWriter::view);
+        shown.recording = self.writer.as_ref().map(RecordingWriter::view);
         shown
     }
 
@@ -96,10 +100,10 @@ impl<S: Session> Session for Recorder<S> {
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
         let first = into.len();
         let lost = self.inner.drain_spans(into);
-        if let Some(scribe) = &self.scribe
+        if let Some(writer) = &self.writer
             && into.len() > first
         {
-            scribe.spans(self.inner.now(), &into[first..], lost);
+            writer.spans(self.inner.now(), &into[first..], lost);
         }
         lost
     }
@@ -119,8 +123,8 @@ impl<S: Session> Session for Recorder<S> {
 
 impl<S> Drop for Recorder<S> {
     fn drop(&mut self) {
-        if let (Some(scribe), Some(shown)) = (&self.scribe, self.shown.take()) {
-            scribe.state(shown);
+        if let (Some(writer), Some(shown)) = (&self.writer, self.shown.take()) {
+            writer.state(shown);
         }
     }
 }

@@ -9,8 +9,6 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-
 use crate::load::{Arrivals, LoadPattern};
 use crate::lock::lock;
 use crate::session::wire::{Format, HELLO, WireError, checked, hello, read_hello};
@@ -21,6 +19,7 @@ use super::RemoteError;
 use super::frame::{NEWS, receive, send};
 use super::message::{Ask, Join, Message, Reply, Request};
 use super::reach::reach;
+use super::refusal::RemoteRefusal;
 
 /// An answer takes microseconds; a server that is stopped gives none.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -96,31 +95,20 @@ impl RemoteSession {
         self.next += 1;
         let number = self.next;
         if let Some(why) = &lock(&self.shared.state).over {
-            return Err(Refusal(why.clone()));
+            return Err(RemoteRefusal::Gone(why.clone()).into());
         }
         let sent = send(&mut self.stream, &Request { number, ask });
-        sent.map_err(|e| Refusal(format!("the server cannot be asked: {e}")))?;
+        sent.map_err(|e| RemoteRefusal::NotAsked(e.to_string()))?;
         let answer = |state: &mut State| state.answers.remove(&number);
-        let answered = self.shared.wait(ANSWER, answer);
-        answered.map_err(|e| Refusal(e.to_string()))?
+        self.shared.wait(ANSWER, answer)?
     }
 }
 
-/// Why nothing came.
-#[derive(Debug, Error)]
-enum Nothing {
-    #[error("the server has not answered for {0:?}")]
-    Yet(Duration),
-    /// Why nothing will.
-    #[error("{0}")]
-    More(String),
-}
-
-impl From<Nothing> for RemoteError {
-    fn from(nothing: Nothing) -> Self {
-        match nothing {
-            Nothing::Yet(waited) => RemoteError::Silent(waited),
-            Nothing::More(why) => RemoteError::Refused(why),
+impl From<RemoteRefusal> for RemoteError {
+    fn from(refusal: RemoteRefusal) -> Self {
+        match refusal {
+            RemoteRefusal::Silent(waited) => RemoteError::Silent(waited),
+            other => RemoteError::Refused(other.to_string()),
         }
     }
 }
@@ -131,7 +119,7 @@ impl Shared {
         &self,
         most: Duration,
         mut there: impl FnMut(&mut State) -> Option<T>,
-    ) -> Result<T, Nothing> {
+    ) -> Result<T, RemoteRefusal> {
         let until = Instant::now() + most;
         let mut state = lock(&self.state);
         loop {
@@ -139,11 +127,11 @@ impl Shared {
                 return Ok(found);
             }
             if let Some(why) = &state.over {
-                return Err(Nothing::More(why.clone()));
+                return Err(RemoteRefusal::Gone(why.clone()));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Nothing::Yet(most));
+                return Err(RemoteRefusal::Silent(most));
             }
             let woken = self.changed.wait_timeout(state, left);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
@@ -269,7 +257,7 @@ impl Session for RemoteSession {
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         match self.ask(Ask::Preview(Box::new(setup.clone())))? {
             Reply::Preview(preview) => Ok(*preview),
-            Reply::Done => Err(Refusal("the server gave no preview".into())),
+            Reply::Done => Err(RemoteRefusal::NoPreview.into()),
         }
     }
 }
@@ -279,18 +267,20 @@ impl Session for RemoteSession {
 ///
 /// # Errors
 /// The file to be played is none that this process can play.
-fn as_seen_from_here(command: Command) -> Result<Command, Refusal> {
+fn as_seen_from_here(command: Command) -> Result<Command, RemoteRefusal> {
     let absolute = |path: &Path| {
         let found = std::path::absolute(path);
-        found.map_err(|e| Refusal(format!("{}: {e}", path.display())))
+        found.map_err(|e| RemoteRefusal::File {
+            path: path.to_owned(),
+            why: e.to_string(),
+        })
     };
     Ok(match command {
         Command::StartRecording(path) => Command::StartRecording(absolute(&path)?),
         Command::StartLoad(LoadPattern::Replay { file, speed }) => {
             let file = absolute(&file)?;
             let pattern = LoadPattern::Replay { file, speed };
-            let played = Arrivals::new(&pattern, 0);
-            played.map_err(|e| Refusal(e.to_string()))?;
+            Arrivals::new(&pattern, 0)?;
             Command::StartLoad(pattern)
         }
         other => other,
@@ -314,7 +304,7 @@ pub fn stop(path: &Path) -> Result<(), RemoteError> {
     };
     let mut session = RemoteSession::join(path, viewer)?;
     let asked = session.ask(Ask::Stop);
-    asked.map_err(|refusal| RemoteError::Refused(refusal.0))?;
+    asked.map_err(|refusal| RemoteError::Refused(refusal.text().to_owned()))?;
     let mut state = lock(&session.shared.state);
     while state.over.is_none() {
         let woken = session.shared.changed.wait(state);

@@ -3,6 +3,7 @@
 use crate::session::{Audience, Command, Refusal};
 
 use super::message::{Ask, Join};
+use super::refusal::RemoteRefusal;
 use super::rights::Right;
 
 /// Who has taken editing on.
@@ -46,9 +47,9 @@ impl EditLock {
 
     fn is_free_for(&self, viewer: u64) -> Result<(), Refusal> {
         match &self.editor {
-            Some((other, name)) if *other != viewer => Err(Refusal(format!(
-                "{name} is editing; nothing changes until they leave or let go (E)"
-            ))),
+            Some((other, name)) if *other != viewer => {
+                Err(RemoteRefusal::AnotherEdits(name.clone()).into())
+            }
             _ => Ok(()),
         }
     }
@@ -67,7 +68,7 @@ impl EditLock {
 
 fn may_act(join: &Join) -> Result<(), Refusal> {
     match join.read_only {
-        true => Err(Refusal("this console is read-only".into())),
+        true => Err(RemoteRefusal::ReadOnly.into()),
         false => Ok(()),
     }
 }

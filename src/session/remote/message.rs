@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::session::wire::{Delta, SpanBatch, WireError, decode, decode_first};
 use crate::session::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
 
+use super::refusal::RemoteRefusal;
+
 /// Who joins: the first thing a console says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Join {
@@ -47,9 +49,7 @@ fn unheard(error: WireError) -> Refusal {
         WireError::Damaged(why) => why,
         other => other.to_string(),
     };
-    Refusal(format!(
-        "what was asked cannot be, or is no request of this version: {why}"
-    ))
+    RemoteRefusal::NotUnderstood(why).into()
 }
 
 /// What can be asked for.

@@ -25,6 +25,7 @@ mod name;
 mod outbox;
 mod place;
 mod reach;
+mod refusal;
 mod rights;
 mod viewer;
 
@@ -33,6 +34,7 @@ pub use hub::{Hub, LogSink};
 pub use name::ServerName;
 pub use place::{BoundSocket, PlaceError, names, path_of};
 pub use reach::knock;
+pub use refusal::RemoteRefusal;
 
 use std::time::Duration;
 

@@ -6,6 +6,7 @@ use crate::load::LoadPattern;
 use crate::session::{Command, Refusal};
 
 use super::message::Ask;
+use super::refusal::RemoteRefusal;
 
 /// What whoever asks has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,10 +74,7 @@ fn file_of(command: &Command) -> Option<&Path> {
 /// The path is relative.
 pub fn check_paths(command: &Command) -> Result<(), Refusal> {
     match file_of(command).filter(|path| !path.is_absolute()) {
-        Some(path) => Err(Refusal(format!(
-            "{}: expected an absolute path, since the server runs in another folder",
-            path.display()
-        ))),
+        Some(path) => Err(RemoteRefusal::PathRelative(path.to_owned()).into()),
         None => Ok(()),
     }
 }

@@ -13,8 +13,8 @@ use crate::trace::Span;
 use super::record::{Decoded, Record, RecordingReader, Records};
 use super::wire::{WireError, checked};
 use super::{
-    Audience, Command, EditPreview, LogEntry, LogLevel, Play, Playback, Refusal, Session, Setup,
-    Snapshot,
+    Audience, Command, EditPreview, LogEntry, LogLevel, Play, Playback, Refusal, Session,
+    SessionRefusal, Setup, Snapshot,
 };
 use play::Head;
 
@@ -316,7 +316,7 @@ impl Session for ReplaySession {
 }
 
 fn is_recording() -> Refusal {
-    Refusal("this is a recording: nothing can be changed".into())
+    SessionRefusal::IsRecording.into()
 }
 
 /// The state that a block begins with, and what follows.

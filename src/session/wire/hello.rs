@@ -1,9 +1,8 @@
 //! The first bytes of a file or a connection: what it is, and of which version.
 
-use super::WireError;
+use std::cmp::Ordering;
 
-/// The version of everything behind the hello.
-pub const VERSION: u16 = 3;
+use super::WireError;
 
 /// What follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +12,15 @@ pub enum Format {
 }
 
 impl Format {
+    /// Returns the version of everything behind the hello.
+    pub fn version(self) -> u16 {
+        match self {
+            Format::Recording => 3,
+            // Refusals have codes since 4.
+            Format::Connection => 4,
+        }
+    }
+
     fn magic(self) -> &'static [u8; 8] {
         match self {
             Format::Recording => b"DIVISI\0R",
@@ -43,7 +51,7 @@ pub const HELLO: usize = 10;
 pub fn hello(format: Format) -> [u8; HELLO] {
     let mut bytes = [0; HELLO];
     bytes[..8].copy_from_slice(format.magic());
-    bytes[8..].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[8..].copy_from_slice(&format.version().to_le_bytes());
     bytes
 }
 
@@ -56,10 +64,18 @@ pub fn read_hello(bytes: &[u8; HELLO], format: Format) -> Result<(), WireError> 
         return Err(WireError::Foreign(format.name()));
     }
     let found = u16::from_le_bytes([bytes[8], bytes[9]]);
-    let what = format.verb();
-    match found {
-        VERSION => Ok(()),
-        newer if newer > VERSION => Err(WireError::Newer { what, found }),
-        _ => Err(WireError::Older { what, found }),
+    let (what, expected) = (format.verb(), format.version());
+    match found.cmp(&expected) {
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(WireError::Newer {
+            what,
+            found,
+            expected,
+        }),
+        Ordering::Less => Err(WireError::Older {
+            what,
+            found,
+            expected,
+        }),
     }
 }

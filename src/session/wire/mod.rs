@@ -21,7 +21,7 @@ mod spans;
 
 pub(in crate::session) use delta::checked;
 pub use delta::{Delta, Differ};
-pub use hello::{Format, HELLO, VERSION, hello, read_hello};
+pub use hello::{Format, HELLO, hello, read_hello};
 pub use spans::SpanBatch;
 
 pub(in crate::session) use budget::{allowance, take_within};
@@ -35,10 +35,18 @@ use thiserror::Error;
 pub enum WireError {
     #[error("not {0}: it begins otherwise")]
     Foreign(&'static str),
-    #[error("{what} by a newer Divisi: version {found}, expected {VERSION}")]
-    Newer { what: &'static str, found: u16 },
-    #[error("{what} by an older Divisi: version {found}, expected {VERSION}")]
-    Older { what: &'static str, found: u16 },
+    #[error("{what} by a newer Divisi: version {found}, expected {expected}")]
+    Newer {
+        what: &'static str,
+        found: u16,
+        expected: u16,
+    },
+    #[error("{what} by an older Divisi: version {found}, expected {expected}")]
+    Older {
+        what: &'static str,
+        found: u16,
+        expected: u16,
+    },
     #[error("expected {what}, found {found} bytes")]
     Short { what: &'static str, found: u64 },
     /// It cannot be read at all.

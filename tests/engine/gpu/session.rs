@@ -164,7 +164,10 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_comes_back() {
     let refused = session
         .command(Command::LoseDevice(0))
         .expect_err("it works");
-    assert!(refused.0.contains("only simulated devices"), "{refused:?}");
+    assert!(
+        refused.text().contains("only simulated devices"),
+        "{refused:?}"
+    );
     assert!(
         session
             .command(Command::SlowDevice(0, Slowdown::nearest(2.0)))

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use divisi::codes::Code;
 use divisi::session::remote::{BoundSocket, PlaceError};
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
@@ -63,7 +64,7 @@ struct ConsoleSession {
 
 impl ConsoleSession {
     fn own(&mut self) -> Result<&mut OwnSession, Refusal> {
-        let gone = || Refusal("the session is gone".into());
+        let gone = || Refusal::new(Code::ServerGone, "the session is gone");
         self.session.as_mut().ok_or_else(gone)
     }
 
@@ -71,7 +72,8 @@ impl ConsoleSession {
     fn keep(&mut self) -> Result<(), Refusal> {
         let own = self.own()?;
         let wanted = own.snapshot().ensemble;
-        let door = free_door(&wanted).map_err(|e| Refusal(e.to_string()))?;
+        let door =
+            free_door(&wanted).map_err(|e| Refusal::new(Code::NotLeftRunning, e.to_string()))?;
         if *door.name() != start::server_name(&wanted) {
             let name = door.name();
             let text = format!("another server is named `{wanted}`: this one is `{name}`");

@@ -1,0 +1,233 @@
+//! Stable codes of all that is refused or fails, for protocols and programs: what a person
+//! reads may change, these do not.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Something that has a stable code.
+pub trait Coded {
+    /// Returns its code.
+    fn code(&self) -> Code;
+}
+
+/// How a code is told by HTTP and by gRPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    InvalidArgument,
+    DeadlineExceeded,
+    NotFound,
+    PermissionDenied,
+    ResourceExhausted,
+    FailedPrecondition,
+    Aborted,
+    Cancelled,
+    Unimplemented,
+    Internal,
+    Unavailable,
+}
+
+impl Status {
+    /// The statuses of HTTP and of gRPC.
+    const fn numbers(self) -> (u16, u8) {
+        match self {
+            Status::Cancelled => (499, 1),
+            Status::InvalidArgument => (400, 3),
+            Status::DeadlineExceeded => (504, 4),
+            Status::NotFound => (404, 5),
+            Status::PermissionDenied => (403, 7),
+            Status::ResourceExhausted => (503, 8),
+            Status::FailedPrecondition => (409, 9),
+            Status::Aborted => (409, 10),
+            Status::Unimplemented => (501, 12),
+            Status::Internal => (500, 13),
+            Status::Unavailable => (503, 14),
+        }
+    }
+}
+
+/// Declares the codes: what each stands for, its name and its status.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident = $name:literal, $status:ident;)*) => {
+        /// Why something was refused or failed. Names are never changed and never reused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "&'static str", try_from = "String")]
+        pub enum Code {
+            $($(#[$doc])* $code,)*
+        }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Code] = &[$(Code::$code,)*];
+
+            /// Returns its name in `snake_case`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Code::$code => $name,)*
+                }
+            }
+
+            const fn status(self) -> Status {
+                match self {
+                    $(Code::$code => Status::$status,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A request has more samples than the pool holds.
+    RequestTooLarge = "request_too_large", InvalidArgument;
+    /// A request has no sample.
+    RequestEmpty = "request_empty", InvalidArgument;
+    /// A request's samples have another size than the ensemble's.
+    RequestShape = "request_shape", InvalidArgument;
+    /// A request has a value that is not finite.
+    RequestNotFinite = "request_not_finite", InvalidArgument;
+    /// The pool has no room for a request now.
+    PoolFull = "pool_full", ResourceExhausted;
+    /// Workers are not ready yet.
+    DoorStarting = "door_starting", Unavailable;
+    /// No request is let in any more, or for now.
+    DoorClosed = "door_closed", Unavailable;
+    /// A request was not answered in time.
+    Deadline = "deadline", DeadlineExceeded;
+    /// A request was given up by its caller.
+    Cancelled = "cancelled", Cancelled;
+    /// A worker failed while it ran a request, or none was left to.
+    WorkerFailed = "worker_failed", Internal;
+    /// The combination rule panicked.
+    RulePanicked = "rule_panicked", Internal;
+    /// The engine dropped a request by a fault of its own.
+    RequestDropped = "request_dropped", Internal;
+    /// A member answered NaN or infinities.
+    MemberNotFinite = "member_not_finite", Internal;
+    /// A setup's policy, combination or segment size cannot be.
+    SetupInvalid = "setup_invalid", InvalidArgument;
+    /// A matrix is larger than the memory.
+    DoesNotFit = "does_not_fit", FailedPrecondition;
+    /// The memory that a matrix needs is lent to a search.
+    MemoryLent = "memory_lent", FailedPrecondition;
+    /// The memory is reserved by somebody else.
+    MemoryReserved = "memory_reserved", FailedPrecondition;
+    /// A device is lost.
+    DeviceLost = "device_lost", FailedPrecondition;
+    /// A device is not lost.
+    DeviceNotLost = "device_not_lost", FailedPrecondition;
+    /// A matrix is for other devices or members.
+    OtherFrame = "other_frame", FailedPrecondition;
+    /// What runs changed since a plan was made.
+    PlanStale = "plan_stale", Aborted;
+    /// Another change is under way.
+    ChangeUnderWay = "change_under_way", Aborted;
+    /// The setup runs already.
+    ChangeNothing = "change_nothing", FailedPrecondition;
+    /// A change broke off by a fault of the engine's own.
+    ChangePanicked = "change_panicked", Internal;
+    /// Nothing is on probation.
+    NoProbation = "no_probation", FailedPrecondition;
+    /// Nothing ran before.
+    NoUndo = "no_undo", FailedPrecondition;
+    /// Nothing was undone.
+    NoRedo = "no_redo", FailedPrecondition;
+    /// The terms of a probation cannot be judged by.
+    TermsInvalid = "terms_invalid", InvalidArgument;
+    /// A service objective cannot be met at all.
+    TargetInvalid = "target_invalid", InvalidArgument;
+    /// A worker did not start.
+    WorkerNotBuilt = "worker_not_built", Internal;
+    /// There is no matrix for the devices that remain.
+    NoFallback = "no_fallback", Internal;
+    /// Only simulated devices can be lost or slowed by wish.
+    NotASimulatedDevice = "not_a_simulated_device", Unimplemented;
+    /// A device could not be opened again.
+    DeviceNotOpened = "device_not_opened", Unavailable;
+    /// There is no device of that number.
+    UnknownDevice = "unknown_device", NotFound;
+    /// There is no member of that number.
+    UnknownMember = "unknown_member", NotFound;
+    /// Nothing of an arrangement could be done: no device has room, say.
+    NothingArranged = "nothing_arranged", FailedPrecondition;
+    /// The ensemble has no calibration samples.
+    NoSamples = "no_samples", FailedPrecondition;
+    /// A load's requests are larger than the pool.
+    LoadTooLarge = "load_too_large", InvalidArgument;
+    /// A load's file of arrivals cannot be used.
+    LoadFile = "load_file", InvalidArgument;
+    /// What a search was asked for makes no sense.
+    SearchInvalid = "search_invalid", InvalidArgument;
+    /// A search is running already.
+    SearchRunning = "search_running", FailedPrecondition;
+    /// No search is running.
+    SearchNotRunning = "search_not_running", FailedPrecondition;
+    /// The system has no thread left.
+    ThreadNotStarted = "thread_not_started", ResourceExhausted;
+    /// A session cannot be recorded.
+    NotRecordable = "not_recordable", Unimplemented;
+    /// A recording is being made already.
+    RecordingUnderWay = "recording_under_way", FailedPrecondition;
+    /// A recording cannot be written where it was asked for.
+    RecordingFailed = "recording_failed", FailedPrecondition;
+    /// Nothing is being recorded.
+    RecordingNone = "recording_none", FailedPrecondition;
+    /// A session is played from a recording: nothing can be changed.
+    IsRecording = "is_recording", FailedPrecondition;
+    /// A session is not played from a recording.
+    IsNoRecording = "is_no_recording", FailedPrecondition;
+    /// The console may change nothing.
+    ReadOnly = "read_only", PermissionDenied;
+    /// Another console is editing.
+    AnotherEdits = "another_edits", PermissionDenied;
+    /// Nobody else watches.
+    NobodyElse = "nobody_else", FailedPrecondition;
+    /// A session cannot be left running.
+    NotLeftRunning = "not_left_running", Unimplemented;
+    /// A path is to be absolute.
+    PathRelative = "path_relative", InvalidArgument;
+    /// What was asked was not understood.
+    NotUnderstood = "not_understood", InvalidArgument;
+    /// The server is gone, or cannot be asked.
+    ServerGone = "server_gone", Unavailable;
+    /// The server does not answer.
+    ServerSilent = "server_silent", DeadlineExceeded;
+}
+
+impl Code {
+    /// Returns the status of HTTP.
+    pub const fn http(self) -> u16 {
+        self.status().numbers().0
+    }
+
+    /// Returns the status of gRPC.
+    pub const fn grpc(self) -> u8 {
+        self.status().numbers().1
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl From<Code> for &'static str {
+    fn from(code: Code) -> Self {
+        code.name()
+    }
+}
+
+/// A name that is no code's.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{0}` is no code of this version")]
+pub struct UnknownCode(pub String);
+
+impl TryFrom<String> for Code {
+    type Error = UnknownCode;
+
+    fn try_from(name: String) -> Result<Self, UnknownCode> {
+        let known = Code::ALL.iter().find(|code| code.name() == name);
+        known.copied().ok_or(UnknownCode(name))
+    }
+}

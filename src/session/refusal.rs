@@ -1,0 +1,157 @@
+//! Why a session does not do what it is asked for.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::allocation::DoesNotFit;
+use crate::codes::{Code, Coded};
+use crate::load::LoadError;
+
+/// A command was not taken, as whoever asked is told: by a code for programs, in words for
+/// people. It goes from process to process.
+#[derive(Clone, Debug, Error, PartialEq, Eq, Serialize, Deserialize)]
+#[error("{text}")]
+pub struct Refusal {
+    code: Code,
+    text: String,
+}
+
+impl Refusal {
+    /// A refusal by `code`, in words.
+    pub fn new(code: Code, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Refusal { code, text }
+    }
+
+    /// Returns what programs know it by.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Returns it in words.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<E: Coded + ToString> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Refusal::new(error.code(), error.to_string())
+    }
+}
+
+/// What sessions refuse beside changes of what runs.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SessionRefusal {
+    /// The ensemble has no samples to send.
+    #[error("the ensemble has no calibration samples to send or measure with")]
+    NoSamples,
+    /// There is no device of that number.
+    #[error("expected a device from 0 to {last}, found {found}")]
+    UnknownDevice {
+        /// What was asked for.
+        found: usize,
+        /// The last one there is.
+        last: usize,
+    },
+    /// There is no member of that number.
+    #[error("expected a member from 0 to {last}, found {found}")]
+    UnknownMember {
+        /// What was asked for.
+        found: usize,
+        /// The last one there is.
+        last: usize,
+    },
+    /// Votes cannot be set so; says why.
+    #[error("{0}")]
+    Vote(String),
+    /// A service objective cannot be met at all; says why.
+    #[error("{0}")]
+    Target(String),
+    /// A search cannot be asked for so; says why.
+    #[error("{0}")]
+    Search(String),
+    /// A search is running.
+    #[error("a search is running; cancel it first")]
+    SearchRunning,
+    /// No search is running.
+    #[error("no search is running")]
+    SearchNotRunning,
+    /// What runs does not fit by itself.
+    #[error(transparent)]
+    DoesNotFit(DoesNotFit),
+    /// A request of the load is larger than the pool.
+    #[error("a request of {samples} samples is larger than the pool of {most}")]
+    LoadTooLarge {
+        /// What was asked for.
+        samples: usize,
+        /// What the pool holds.
+        most: usize,
+    },
+    /// The load does not start.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A thread could not be started; says why.
+    #[error("{0}")]
+    Thread(String),
+    /// The session does not record itself.
+    #[error("this session cannot be recorded")]
+    NotRecordable,
+    /// A recording is being made already.
+    #[error("recording to {} already", .0.display())]
+    RecordingUnderWay(PathBuf),
+    /// A recording cannot be begun; says where and why.
+    #[error("cannot record to {}: {why}", .path.display())]
+    RecordingFailed {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// Nothing is being recorded.
+    #[error("nothing is being recorded")]
+    RecordingNone,
+    /// The session is played from a recording.
+    #[error("this is a recording: nothing can be changed")]
+    IsRecording,
+    /// The session is not played from a recording.
+    #[error("this is no recording")]
+    IsNoRecording,
+    /// Nobody else watches.
+    #[error("nobody else watches")]
+    NobodyElse,
+    /// The session ends with its console.
+    #[error("this session cannot be left running")]
+    NotLeftRunning,
+}
+
+impl Coded for SessionRefusal {
+    fn code(&self) -> Code {
+        match self {
+            SessionRefusal::NoSamples => Code::NoSamples,
+            SessionRefusal::UnknownDevice { .. } => Code::UnknownDevice,
+            SessionRefusal::UnknownMember { .. } => Code::UnknownMember,
+            SessionRefusal::Vote(_) => Code::SetupInvalid,
+            SessionRefusal::Target(_) => Code::TargetInvalid,
+            SessionRefusal::Search(_) => Code::SearchInvalid,
+            SessionRefusal::SearchRunning => Code::SearchRunning,
+            SessionRefusal::SearchNotRunning => Code::SearchNotRunning,
+            SessionRefusal::DoesNotFit(_) => Code::DoesNotFit,
+            SessionRefusal::LoadTooLarge { .. } => Code::LoadTooLarge,
+            SessionRefusal::Load(LoadError::Thread(_)) | SessionRefusal::Thread(_) => {
+                Code::ThreadNotStarted
+            }
+            SessionRefusal::Load(_) => Code::LoadFile,
+            SessionRefusal::NotRecordable => Code::NotRecordable,
+            SessionRefusal::RecordingUnderWay(_) => Code::RecordingUnderWay,
+            SessionRefusal::RecordingFailed { .. } => Code::RecordingFailed,
+            SessionRefusal::RecordingNone => Code::RecordingNone,
+            SessionRefusal::IsRecording => Code::IsRecording,
+            SessionRefusal::IsNoRecording => Code::IsNoRecording,
+            SessionRefusal::NobodyElse => Code::NobodyElse,
+            SessionRefusal::NotLeftRunning => Code::NotLeftRunning,
+        }
+    }
+}
