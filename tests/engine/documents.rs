@@ -91,15 +91,33 @@ fn names_a_file(name: &str) -> bool {
     !pattern && (name.ends_with(".rs") || name.contains('/'))
 }
 
+/// What stands between backticks outside of examples.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let prose = text.split("```").step_by(2);
+    prose.flat_map(|part| part.split('`').skip(1).step_by(2))
+}
+
 #[test]
 fn the_architecture_names_what_is_there() {
     let text = read(&root().join("ARCHITECTURE.md"));
     let files = files();
-    let prose = text.split("```").step_by(2);
-    let names = prose.flat_map(|part| part.split('`').skip(1).step_by(2));
-    for name in names.filter(|name| names_a_file(name)) {
+    for name in names(&text).filter(|name| names_a_file(name)) {
         let there = files.iter().any(|file| file.ends_with(name));
         assert!(there, "ARCHITECTURE.md: {name}");
+    }
+}
+
+#[test]
+fn documents_name_what_is_there() {
+    let folders = ["src/", "ui/", "tests/", "benches/", "assets/", ".ci/"];
+    let is_ours = |name: &&str| names_a_file(name) && folders.iter().any(|f| name.starts_with(f));
+    // The plan names what is to be, too.
+    let is_plan = |path: &PathBuf| path.ends_with("docs/redesign.md");
+    for document in documents().iter().filter(|path| !is_plan(path)) {
+        let text = read(document);
+        for name in names(&text).filter(is_ours) {
+            assert!(root().join(name).exists(), "{}: {name}", document.display());
+        }
     }
 }
 
