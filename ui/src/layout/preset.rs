@@ -18,7 +18,7 @@ pub enum LayoutError {
     NoName,
     /// One of its parts is wrong.
     #[error("layout `{name}`: {wrong}")]
-    Wrong {
+    Invalid {
         /// The layout.
         name: String,
         /// Which part.
@@ -89,7 +89,7 @@ impl PanelLayout {
         if self.name.trim().is_empty() {
             return Err(LayoutError::NoName);
         }
-        self.check_rows().map_err(|wrong| LayoutError::Wrong {
+        self.check_rows().map_err(|wrong| LayoutError::Invalid {
             name: self.name.clone(),
             wrong,
         })
