@@ -60,7 +60,7 @@ impl<'a> Painter<'a> {
         part
     }
 
-    /// Writes text, cut at the right edge; gives the column after it.
+    /// Writes text, cut at the right edge; returns the column after it.
     pub fn text(&mut self, x: u16, y: u16, text: &str, role: Role) -> u16 {
         let after = x.saturating_add(format::width(text));
         if x >= self.area.width || y >= self.area.height {
@@ -92,7 +92,7 @@ impl<'a> Painter<'a> {
         self.text(end.saturating_sub(format::width(text)), y, text, role);
     }
 
-    /// Writes pieces one after the other; gives the column after the last.
+    /// Writes pieces one after the other; returns the column after the last.
     pub fn pieces(&mut self, mut x: u16, y: u16, pieces: &[(&str, Role)]) -> u16 {
         for (text, role) in pieces {
             x = self.text(x, y, text, *role);
@@ -144,7 +144,7 @@ impl<'a> Painter<'a> {
         self.run(x, 0, end.saturating_sub(x), sign, rule);
     }
 
-    /// Draws a frame with a title and gives the pen for what is inside.
+    /// Draws a frame with a title and returns the painter for what is inside.
     pub fn framed(&mut self, title: &str, focused: bool) -> Painter<'_> {
         let (w, h) = (self.width(), self.height());
         if w < 2 || h < 2 {

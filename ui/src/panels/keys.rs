@@ -37,7 +37,7 @@ pub(super) fn words(model: &Model, hints: &[Hint]) -> String {
     words.join(", ")
 }
 
-/// Draws keys with a word each, as many as fit; gives the column after them.
+/// Draws keys with a word each, as many as fit; returns the column after them.
 pub(super) fn draw(
     pen: &mut Painter<'_>,
     mut x: u16,

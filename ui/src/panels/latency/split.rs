@@ -36,7 +36,7 @@ fn parts(split: &SplitMeans) -> [SplitPart; 6] {
     ]
 }
 
-/// Draws the bars and the numbers in at most `room` rows; gives how many it took.
+/// Draws the bars and the numbers in at most `room` rows; returns how many it took.
 pub(super) fn draw(
     inside: &mut Painter<'_>,
     y: u16,

@@ -17,7 +17,7 @@ const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
 
 type PercentileText = (String, Role);
 
-/// Draws it; gives how many rows it took.
+/// Draws it; returns how many rows it took.
 pub(super) fn draw(
     inside: &mut Painter<'_>,
     view: &LatencyView,

@@ -11,7 +11,7 @@ use crate::text::format;
 /// A word before, what is said, and how.
 type Fact = (&'static str, String, Role);
 
-/// Draws what there is room for under the numbers; gives the row after it.
+/// Draws what there is room for under the numbers; returns the row after it.
 pub(super) fn draw(
     inside: &mut Painter<'_>,
     mut y: u16,

@@ -64,7 +64,7 @@ impl Heat {
         u16::try_from(devices).unwrap_or(u16::MAX).saturating_add(1)
     }
 
-    /// Draws a row a device as far as there is room; gives how many it took.
+    /// Draws a row a device as far as there is room; returns how many it took.
     pub(super) fn draw(&self, inside: &mut Painter<'_>, model: &Model) -> u16 {
         let rows = self.rows().min(inside.height());
         let grid = HeatGrid::new(model, inside.width(), self.members);

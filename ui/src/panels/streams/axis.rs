@@ -39,7 +39,7 @@ fn end(model: &Model) -> String {
     }
 }
 
-/// Writes into the axis; gives the columns taken.
+/// Writes into the axis; returns the columns taken.
 fn words(pen: &mut Painter<'_>, x: u16, text: &str) -> (u16, u16) {
     let y = pen.height().saturating_sub(1);
     (x, pen.text(x, y, text, Role::Dim))

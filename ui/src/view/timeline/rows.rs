@@ -70,7 +70,7 @@ impl TimelineRows {
         }
     }
 
-    /// Rows for the lanes of a worker, at least one; gives the first.
+    /// Rows for the lanes of a worker, at least one; returns the first.
     pub fn worker(&mut self, device: usize, member: usize, lanes: usize) -> usize {
         let (first, count) = (self.lanes, lanes.max(1));
         if let Some(place) = self.workers.get_mut(device * self.members + member) {
