@@ -71,7 +71,10 @@ fn rust_fields(line: &str) -> Vec<(String, String)> {
     let (name, kind) = field.unwrap_or_else(|| panic!("expected a field, found `{line}`"));
     vec![(
         name.to_owned(),
-        kind.trim().trim_end_matches(',').to_owned(),
+        kind.trim()
+            .trim_end_matches(',')
+            .trim_end_matches("Params")
+            .to_owned(),
     )]
 }
 
