@@ -1,4 +1,4 @@
-//! What ran before, to go back and forth.
+//! The history of undo and redo.
 
 /// Undo and redo over values that replaced each other.
 #[derive(Clone, Debug)]
@@ -7,7 +7,7 @@ pub struct UndoHistory<T> {
     redo: Vec<T>,
 }
 
-/// Older ones are forgotten.
+/// The most values kept to undo; older ones are forgotten.
 const MOST: usize = 100;
 
 impl<T> Default for UndoHistory<T> {
@@ -20,7 +20,7 @@ impl<T> Default for UndoHistory<T> {
 }
 
 impl<T: Clone> UndoHistory<T> {
-    /// `old` was replaced by something new.
+    /// Records that a new value replaced `old`. Nothing can be redone then.
     pub fn replaced(&mut self, old: T) {
         self.undo.push(old);
         if self.undo.len() > MOST {
@@ -29,23 +29,23 @@ impl<T: Clone> UndoHistory<T> {
         self.redo.clear();
     }
 
-    /// What ran before.
+    /// Returns the value that an undo would bring back, or `None` if there is none.
     pub fn before(&self) -> Option<&T> {
         self.undo.last()
     }
 
-    /// What the last undo took back.
+    /// Returns the value that a redo would bring back, or `None` if there is none.
     pub fn after(&self) -> Option<&T> {
         self.redo.last()
     }
 
-    /// The one before runs again, in place of `current`.
+    /// Records an undo: the value before replaced `current`.
     pub fn went_back(&mut self, current: T) {
         self.undo.pop();
         self.redo.push(current);
     }
 
-    /// The one after runs again, in place of `current`.
+    /// Records a redo: the value after replaced `current`.
     pub fn went_forth(&mut self, current: T) {
         self.redo.pop();
         self.undo.push(current);

@@ -1,4 +1,4 @@
-//! What ran when, how it did, and what changed.
+//! The log of changes: the setups that ran, how each did, and marks of what changed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,19 +10,22 @@ use crate::serving::Setup;
 
 use super::judge::Baseline;
 
-/// What a probation compares, and what history remembers.
+/// The figures of one period, as shown of a probation and kept in history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Requests answered.
     pub answered: u64,
     /// Requests that failed or were refused.
     pub failed: u64,
+    /// Samples answered per second of the time in which anything was answered.
     pub samples_per_s: f64,
-    /// Microseconds; none while nothing was answered.
+    /// The median latency in microseconds, or `None` if nothing was answered.
     pub p50: Option<u64>,
+    /// The 90th percentile of latency in microseconds, or `None` if nothing was answered.
     pub p90: Option<u64>,
+    /// The 99th percentile of latency in microseconds, or `None` if nothing was answered.
     pub p99: Option<u64>,
-    /// 0 to 1, where labels are known.
+    /// The share of right answers, 0 to 1, where labels are known.
     pub accuracy: Option<f64>,
 }
 
@@ -31,13 +34,15 @@ pub struct Measured {
 pub struct Ran {
     /// Counted from 1 since the engine's start; never reused.
     pub number: u64,
+    /// The setup.
     pub setup: Setup,
-    /// Time since the engine's start.
+    /// When it began to serve, after the engine's start.
     pub from: Duration,
-    /// None while it runs.
+    /// When another setup replaced it, or `None` while it runs.
     pub until: Option<Duration>,
     /// How it came: `start`, `applied`, `undo`, `search`, `evacuation`, `rolled back: …`.
     pub why: String,
+    /// The figures of the time in which it served.
     pub did: Measured,
 }
 
@@ -46,19 +51,26 @@ pub struct Ran {
 pub struct Mark {
     /// Time since the engine's start.
     pub at: Duration,
+    /// The kind of change.
     pub kind: MarkKind,
     /// A few words.
     pub text: String,
 }
 
-/// What changed.
+/// The kind of a [`Mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MarkKind {
+    /// Another matrix serves.
     Reload,
+    /// The batching policy or the segment size changed.
     Policy,
+    /// The combination of members changed.
     Combination,
+    /// Generated load was started or stopped.
     Load,
+    /// A device was lost or came back.
     Device,
+    /// A setup was rolled back from probation.
     Rollback,
 }
 
@@ -67,9 +79,9 @@ pub enum MarkKind {
 pub(super) struct ChangeLog {
     marks: VecDeque<Mark>,
     ran: VecDeque<Ran>,
-    /// When what runs began.
+    /// The reading at the time when the running setup began to serve.
     since: Reading,
-    /// Answers mean something, so that labels do.
+    /// Whether answers can be compared with labels.
     graded: bool,
 }
 
@@ -77,7 +89,7 @@ const MOST_MARKS: usize = 64;
 const MOST_RAN: usize = 32;
 
 impl ChangeLog {
-    /// Begins with what runs and what was done by now.
+    /// Creates a log with the running setup as its first entry.
     pub(super) fn new(setup: Setup, since: Reading, graded: bool) -> Self {
         let mut new = ChangeLog {
             marks: VecDeque::new(),
@@ -89,7 +101,7 @@ impl ChangeLog {
         new
     }
 
-    /// Writes down that something changed.
+    /// Adds a mark; the oldest one makes room.
     pub(super) fn mark(&mut self, at: Duration, kind: MarkKind, text: String) {
         if self.marks.len() >= MOST_MARKS {
             self.marks.pop_front();
@@ -97,12 +109,12 @@ impl ChangeLog {
         self.marks.push_back(Mark { at, kind, text });
     }
 
-    /// Returns what changed, oldest first.
+    /// Returns the marks, oldest first.
     pub(super) fn marks(&self) -> Vec<Mark> {
         self.marks.iter().cloned().collect()
     }
 
-    /// Another setup runs from now on.
+    /// Ends the entry of the running setup and begins one for `setup`.
     pub(super) fn runs(&mut self, setup: Setup, now: Reading, why: String) {
         let did = self.measured(&now.since(&self.since));
         let mut number = 1;
@@ -125,7 +137,8 @@ impl ChangeLog {
         self.since = now;
     }
 
-    /// What ran, oldest first; the last one runs, and did what it did until `now`.
+    /// Returns the setups that ran, oldest first. The last one runs still; its figures are those
+    /// until `now`.
     pub(super) fn history(&self, now: &Reading) -> Vec<Ran> {
         let mut ran: Vec<Ran> = self.ran.iter().cloned().collect();
         if let Some(last) = ran.last_mut() {
@@ -134,12 +147,12 @@ impl ChangeLog {
         ran
     }
 
-    /// When what runs began.
+    /// Returns the reading at the time when the running setup began to serve.
     pub(super) fn since(&self) -> &Reading {
         &self.since
     }
 
-    /// The same without labels where those say nothing.
+    /// Returns `period`, without labels unless answers can be compared with them.
     pub(super) fn graded(&self, mut period: Reading) -> Reading {
         if !self.graded {
             (period.labelled, period.right) = (0, 0);
@@ -147,7 +160,7 @@ impl ChangeLog {
         period
     }
 
-    /// The same of what was done before a change.
+    /// Applies [`ChangeLog::graded`] to every reading of a baseline.
     pub(super) fn graded_baseline(&self, before: Baseline) -> Baseline {
         let pieces = before.pieces.into_iter();
         Baseline {
@@ -156,7 +169,7 @@ impl ChangeLog {
         }
     }
 
-    /// What happened in a time, as history remembers it.
+    /// Returns the figures of a period.
     pub(super) fn measured(&self, period: &Reading) -> Measured {
         let [p50, p90, p99] = period.latency.quantiles([0.5, 0.9, 0.99]);
         let answered = period.answered > 0;

@@ -27,11 +27,11 @@ pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
 /// Applies setups one after another and remembers what ran. [`Changes::close`] ends it.
 pub struct Changes {
     driver: Arc<Driver>,
-    /// Not there before the first change, unless GPUs may be lost.
+    /// Started by the first change, or at once where devices may be lost.
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the callers and the thread share.
+/// The state that the callers and the thread share.
 struct Driver {
     engine: Arc<Engine>,
     journal: ChangeJournal,
@@ -39,8 +39,8 @@ struct Driver {
     inbox: Arc<Inbox>,
 }
 
-/// What the thread has to do. Losses come here and not to the machine, since they are told
-/// while locks of the engine are held.
+/// The jobs of the thread. Losses are queued here and not passed to the machine, since they
+/// are reported while locks of the engine are held.
 #[derive(Default)]
 struct Inbox {
     mail: Mutex<Mail>,
@@ -52,7 +52,7 @@ struct Mail {
     losses: VecDeque<Loss>,
     work: Option<ChangeWork>,
     look_at: Option<Duration>,
-    /// Nothing more comes.
+    /// Whether no further job will be queued.
     is_over: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What happens to changes of what runs, and what is to be done about it.
+//! The events that the machine of changes takes and the actions that it returns.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,15 +21,15 @@ pub enum ChangeOrigin {
     Applied,
     /// An operator applied what a search found.
     Search,
-    /// What ran before comes back.
+    /// An operator brought back the setup before the last change.
     Undo,
-    /// What was undone comes back.
+    /// An operator brought back the setup of the last undo.
     Redo,
-    /// What ran before something on probation comes back; says why.
+    /// A probation was ended by rolling back; holds the reason.
     RolledBack(String),
     /// Workers move away from a lost device.
     Evacuation,
-    /// A member votes or no longer votes; says which.
+    /// A member votes or no longer votes; holds the words for it.
     Vote(String),
 }
 
@@ -47,30 +47,30 @@ impl fmt::Display for ChangeOrigin {
     }
 }
 
-/// What happens, or is asked for.
+/// An event: something that happens or is asked for.
 #[derive(Clone, Debug)]
 pub enum ChangeEvent {
     /// A plan is to be applied, on probation where there are terms.
     Requested {
-        /// What is to change.
+        /// The plan to carry out.
         plan: Box<Plan>,
-        /// What it is held to.
+        /// The terms of the probation, if there is to be one.
         terms: Option<Terms>,
-        /// Where it comes from.
+        /// Where the change comes from.
         origin: ChangeOrigin,
     },
     /// The settings of a plan are to be set at once; workers stay as they are.
     Adjusted {
-        /// What is to change.
+        /// The plan to carry out.
         plan: Box<Plan>,
-        /// Where it comes from.
+        /// Where the change comes from.
         origin: ChangeOrigin,
-        /// What was done by now.
+        /// A reading of now.
         reading: Box<Reading>,
     },
-    /// What is on probation is to stay.
+    /// An operator ends the probation: the new setup stays.
     Kept,
-    /// What is on probation is to go: the plan of going back.
+    /// An operator ends the probation: the new setup is rolled back by this plan.
     TakenBack(Box<Plan>),
     /// An operator lets a device disappear.
     LoseRequested(usize),
@@ -78,14 +78,14 @@ pub enum ChangeEvent {
     DeviceLost {
         /// Its number among the devices.
         device: usize,
-        /// What its driver said.
+        /// The reason that its driver reported.
         reason: String,
     },
     /// Something else changed how serving goes.
     Marked(MarkKind, String),
     /// The work that was to be run begins.
     Began {
-        /// What ran until now did lately, where what comes is on probation.
+        /// Recent figures of the running setup, if the new one goes on probation.
         baseline: Option<Box<Baseline>>,
         /// Latencies until now.
         latency: Box<Distribution>,
@@ -96,12 +96,12 @@ pub enum ChangeEvent {
     Ended {
         /// The plan that was carried out, or why none was.
         result: Result<Box<Plan>, ApplyError>,
-        /// What was done by now.
+        /// A reading of now.
         reading: Box<Reading>,
     },
-    /// It is time to look at what is on probation.
+    /// It is time to judge the running probation.
     Looked {
-        /// What was done by now.
+        /// A reading of now.
         reading: Box<Reading>,
         /// Requests that are not answered yet.
         in_flight: usize,
@@ -110,23 +110,23 @@ pub enum ChangeEvent {
     Closed,
 }
 
-/// What is to be done, in this order. All but [`ChangeAction::Run`] is quick, and is done
-/// before anybody sees the state that follows.
+/// An action for the driver of the machine; actions are carried out in order. All but
+/// [`ChangeAction::Run`] are quick and are done before anybody sees the state that follows.
 #[derive(Clone, Debug)]
 pub enum ChangeAction {
     /// Write a line to the log.
     Log(LogLevel, String),
-    /// Forget latencies so far.
+    /// Forget the latencies measured so far.
     ClearLatencies,
     /// Set the settings of a plan at once.
     SetSettings(Box<Plan>),
-    /// Run this in the background, and tell how it begins, goes and ends.
+    /// Run this in the background. Its begin, steps and end are reported as events.
     Run(ChangeWork),
-    /// Look at what is on probation at this time after the engine's start.
+    /// Judge the probation at this time after the engine's start.
     LookAt(Duration),
 }
 
-/// What takes time.
+/// Work that takes time, run in the background.
 #[derive(Clone, Debug)]
 pub enum ChangeWork {
     /// Apply a plan, unless it is stale.
@@ -148,7 +148,7 @@ pub enum ChangeRefusal {
     /// Another change is under way.
     #[error("a reload is under way")]
     UnderWay,
-    /// What is on probation cannot be taken back while another change is under way.
+    /// A probation cannot be rolled back while another change is under way.
     #[error("a change is under way")]
     NotNow,
     /// Nothing is on probation.

@@ -10,15 +10,15 @@ use super::terms::{Check, Limited, Terms};
 
 /// Compares what is measured since a change with what was measured before it.
 ///
-/// Each limit is a count: requests above the limit of latency, failed ones, samples that
-/// were answered wrongly. As many as chance brings about where nothing changed decide
-/// nothing: where a change does no worse than its terms allow, [`Judge::RISK`] is the
-/// probability at most that it is rolled back, for all limits and looks together. One
-/// third of it is for what the time before does not tell exactly, one for looking while it
-/// runs, one for the end.
+/// Each limit is a count: requests above the limit of latency, failed requests, samples
+/// answered wrongly. The judge tests whether a count is higher than chance explains. A change
+/// that does no worse than its terms allow is rolled back with a probability of at most
+/// [`Judge::RISK`], over all limits and looks together. A third of that risk is for the
+/// uncertainty of the baseline, a third for the looks while the probation runs, and a third
+/// for the end.
 ///
-/// Requests share batches and queues, so many may be late together: counts are taken for
-/// as few as their spread before says.
+/// Requests share batches and queues, so many may be late together. Counts are therefore
+/// divided by their overdispersion before the change.
 #[derive(Clone, Debug)]
 pub struct Judge {
     terms: Terms,
@@ -28,38 +28,40 @@ pub struct Judge {
     before: u64,
 }
 
-/// What was done before a change.
+/// The readings before a change that it is compared with.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline {
+    /// The reading of the whole period.
     pub whole: Reading,
-    /// The same in pieces of a few seconds, which tell how much counts spread.
+    /// The same period in pieces of a few seconds, which show how much counts vary.
     pub pieces: Vec<Reading>,
 }
 
-/// What waited while a change was made is over in so long.
+/// The longest time after a change in which latencies are not judged.
 const SETTLES: Duration = Duration::from_secs(3);
 
-/// What a [`Judge`] says.
+/// The verdict of a [`Judge`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JudgeVerdict {
+    /// It is not decided yet.
     Watching,
-    /// It stays; with a remark where not all could be judged.
+    /// It stays; holds a remark if not all could be judged.
     Passed(Option<String>),
-    /// It does worse; says why.
+    /// It does worse; holds the reason.
     Failed(String),
 }
 
 impl Judge {
-    /// Probability at most that a change is rolled back that does no worse.
+    /// The upper bound of the probability that a change which does no worse is rolled back.
     pub const RISK: f64 = 0.01;
-    /// Requests before a change under which nothing is compared with them.
+    /// The fewest requests before a change that it is compared with.
     pub const LEAST: u64 = 100;
-    /// One request of a hundred more beyond a limit than may be (of failures and accuracy,
-    /// half as many again where that is more) is found with this probability, once as many
-    /// came as are asked for.
+    /// The probability that a breach of a limit is found, once enough requests were counted.
+    /// A breach is a share beyond the limit that is at least 0.01 above the allowed one, or, for
+    /// failures and accuracy, 1.5 times the allowed one if that is more.
     pub const POWER: f64 = 0.95;
 
-    /// Of a change that serves since `since` (after the engine's start).
+    /// Creates the judge of a change that serves since `since` (after the engine's start).
     pub fn new(terms: Terms, before: &Baseline, since: Duration) -> Self {
         Judge {
             terms,
@@ -69,13 +71,13 @@ impl Judge {
         }
     }
 
-    /// How each limit stands with what was measured since the change.
+    /// Returns how each limit stands, where `after` was measured since the change.
     pub fn checks(&self, after: &Reading) -> Vec<Check> {
         self.limits.iter().map(|l| l.check(after)).collect()
     }
 
-    /// What it comes to at `now`, with what was measured since, and how many requests are
-    /// under way.
+    /// Returns the verdict at `now`, where `after` was measured since the change and
+    /// `in_flight` requests are under way.
     pub fn step(&self, now: Duration, after: &Reading, in_flight: usize) -> JudgeVerdict {
         let over = now >= self.since.saturating_add(self.terms.lasts);
         let worse = self.limits.iter().find(|limit| match over {
@@ -92,7 +94,8 @@ impl Judge {
         }
     }
 
-    /// What waited while the change was made is late by no fault of the change.
+    /// Whether the limit may be judged yet. Requests that queued while the change was made are
+    /// late by no fault of the new setup, so p99 is not judged at first.
     fn has_settled(&self, now: Duration, limit: &Limit) -> bool {
         let settles = (self.terms.lasts / 4).min(SETTLES);
         limit.what != Limited::P99 || now >= self.since.saturating_add(settles)

@@ -8,39 +8,41 @@ use super::terms::{Check, Limited, Terms};
 /// A limit of a probation, as a share of what is counted.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
+    /// The quantity that is limited.
     pub what: Limited,
-    /// Of p99: a latency is above it that is above this, in microseconds.
+    /// For p99: the latency, in microseconds, above which a request counts as a hit.
     edge: u64,
-    /// What was before, and what is asked: microseconds or shares.
+    /// The value before the change and the limit: microseconds for p99, shares otherwise.
     baseline: Option<f64>,
     limit: f64,
-    /// The share beyond the limit that may be, with what the time before does not tell.
+    /// The largest allowed share of hits, including the uncertainty of the baseline.
     allowed: f64,
-    /// How many hits count as one, since they come together.
+    /// The overdispersion of hits: how many of them count as one, since they cluster.
     dispersion: f64,
-    /// The risk while it runs, and at the end.
+    /// The probability of a false alarm while the probation runs, and again at its end.
     risk: f64,
-    /// How many are to be counted.
+    /// The sample size that the test needs.
     needed: u64,
 }
 
-/// A hundredth of requests may be above p99.
+/// The share of requests above p99, by its definition.
 const ABOVE_P99: f64 = 0.01;
 
-/// A share so much above the allowed one is what is looked for.
+/// The smallest excess over the allowed share that the test is sized to detect.
 const FOUND: f64 = 0.01;
-/// Of failures and accuracy, so much of the allowed one where that is more.
+/// The same for failures and accuracy, relative to the allowed share, where that is more.
 const FOUND_AGAIN: f64 = 0.5;
 
-/// Fewer pieces or hits do not tell how they spread.
+/// The fewest pieces and hits that the dispersion is estimated from.
 const PIECES: usize = 5;
 const HITS: u64 = 5;
 
-/// What `terms` ask, where the time before gives something to compare with.
+/// Returns the limits of `terms`. Those of p99 and accuracy need enough requests or labelled
+/// samples in the baseline to compare with, and are left out otherwise.
 pub(super) fn limits(terms: &Terms, before: &Baseline) -> Vec<Limit> {
     let asked = [terms.p99, terms.failures, terms.accuracy];
     let asked = asked.iter().flatten().count().max(1);
-    // For the time before, the looks meanwhile, and the end.
+    // A third each for the baseline, the looks meanwhile and the end.
     let risk = Judge::RISK / asked as f64 / 3.0;
     let whole = &before.whole;
     let requests = whole.answered + whole.failed + whole.refused;
@@ -74,7 +76,7 @@ fn failing(more: f64, before: &Baseline, requests: u64, risk: f64) -> Limit {
     let share = known.then(|| failed as f64 / requests as f64);
     let limit = (share.unwrap_or(0.0) + more).min(1.0);
     let draft = Limit::draft(Limited::Failures, share, limit, risk).spread_as(before);
-    // Without a time before it is the rise alone that may be.
+    // Without a baseline, the allowed rise alone is the limit.
     let bound = if known {
         draft.bound(before, risk)
     } else {
@@ -105,7 +107,7 @@ impl Limit {
         }
     }
 
-    /// How many are beyond the limit, of how many.
+    /// Returns the number of hits beyond the limit, and the number counted in all.
     fn count(&self, of: &Reading) -> (u64, u64) {
         match self.what {
             Limited::P99 => (of.latency.above(self.edge), of.latency.count()),
@@ -117,8 +119,8 @@ impl Limit {
         }
     }
 
-    /// Counts of pieces vary more than chance alone would have them where hits come
-    /// together: by how much (Pearson's statistic over its degrees of freedom).
+    /// Sets the dispersion: by how much the counts of pieces vary more than by chance, which
+    /// they do where hits cluster (Pearson's statistic over its degrees of freedom).
     fn spread_as(mut self, before: &Baseline) -> Self {
         let counts = before.pieces.iter().map(|piece| self.count(piece));
         let counts: Vec<(u64, u64)> = counts.filter(|(_, of)| *of > 0).collect();
@@ -136,13 +138,13 @@ impl Limit {
         self
     }
 
-    /// The largest share beyond it that the time before leaves possible.
+    /// Returns the upper confidence bound, at `risk`, of the share of hits in the baseline.
     fn bound(&self, before: &Baseline, risk: f64) -> f64 {
         let (hit, of) = self.effective(self.count(&before.whole));
         bounds::share_at_most(hit, of, risk)
     }
 
-    /// The share that may be; how many are needed follows from it.
+    /// Sets the allowed share of hits, and the sample size that follows from it.
     fn allowing(mut self, allowed: f64) -> Self {
         self.allowed = allowed.min(1.0);
         let more = match self.what {
@@ -156,26 +158,27 @@ impl Limit {
         self
     }
 
-    /// As if those that come together were one.
+    /// Divides counts by the dispersion.
     fn effective(&self, (hit, of): (u64, u64)) -> (u64, u64) {
         let fewer = |n: u64| (n as f64 / self.dispersion).round() as u64;
         (fewer(hit), fewer(of))
     }
 
-    /// Clear enough while it runs, however often it is looked at.
+    /// Whether the limit is exceeded by a test that stays valid however often it is made while
+    /// the probation runs.
     pub fn is_passed_meanwhile(&self, after: &Reading) -> bool {
         let (hit, of) = self.count(after);
         let (hit, of) = (hit as f64 / self.dispersion, of as f64 / self.dispersion);
         bounds::evidence(hit, of, self.allowed) >= 1.0 / self.risk
     }
 
-    /// More than chance brings, looked at once.
+    /// Whether the limit is exceeded by more than chance, tested once at the end.
     pub fn is_passed_at_the_end(&self, after: &Reading) -> bool {
         let (hit, of) = self.effective(self.count(after));
         bounds::at_least(hit, of, self.allowed) <= self.risk || self.is_passed_meanwhile(after)
     }
 
-    /// How it stands.
+    /// Returns how the limit stands.
     pub fn check(&self, after: &Reading) -> Check {
         let (beyond, counted) = self.count(after);
         let share = beyond as f64 / counted.max(1) as f64;
@@ -196,7 +199,7 @@ impl Limit {
         }
     }
 
-    /// Why it is rolled back.
+    /// Returns the reason for rolling back, in words.
     pub fn why(&self, after: &Reading) -> String {
         let check = self.check(after);
         let (value, limit) = (check.value.unwrap_or_default(), self.limit);
@@ -204,7 +207,7 @@ impl Limit {
         let before = self.baseline.map_or("not known".into(), text);
         let limit = text(limit);
         let (asked, what) = match self.what {
-            // Latencies are counted in steps: it is the one above what was asked for.
+            // Latencies are counted in buckets: the limit is the edge above the one asked for.
             Limited::P99 => (format!("judged at {limit}"), "are above it"),
             Limited::Failures => (format!("at most {limit} was asked for"), "failed"),
             Limited::Accuracy => (format!("at least {limit} was asked for"), "are wrong"),
@@ -219,7 +222,7 @@ impl Limit {
         )
     }
 
-    /// How many of so many chance leaves within the limit.
+    /// Returns the most hits among `counted` that are still within chance.
     fn most(&self, counted: u64) -> u64 {
         let (_, of) = self.effective((0, counted));
         let most = bounds::surprising(of, self.allowed, self.risk).saturating_sub(1);

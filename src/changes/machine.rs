@@ -41,7 +41,7 @@ pub struct ChangeMachine {
 struct UnderWay {
     origin: ChangeOrigin,
     terms: Option<Terms>,
-    /// To be planned once more where the plan is stale.
+    /// The setup to plan once more if the plan is stale.
     again: Option<Box<Setup>>,
     began: Duration,
     baseline: Option<Box<Baseline>>,
@@ -64,8 +64,8 @@ impl UnderWay {
 const TAKEN_BACK: &str = "an operator took it back";
 
 impl ChangeMachine {
-    /// Begins with what runs and what was done by now. Labels count only where answers are
-    /// `graded`.
+    /// Creates a machine with the running setup and a reading of now. Labels count only where
+    /// answers are `graded`.
     pub fn new(running: Setup, now: Reading, graded: bool) -> Self {
         ChangeMachine {
             frame: Arc::clone(running.matrix.frame()),
@@ -83,7 +83,7 @@ impl ChangeMachine {
     /// Takes what happens at `now` and returns what is to be done about it.
     ///
     /// # Errors
-    /// What was asked for is not begun, and nothing is otherwise than before.
+    /// The change asked for is refused; the state stays as it was.
     pub fn step(&mut self, now: Duration, event: ChangeEvent) -> Result<Actions, ChangeRefusal> {
         match event {
             ChangeEvent::Requested {

@@ -1,4 +1,4 @@
-//! What was applied on probation.
+//! Probations: setups that are watched for a time after they were applied.
 
 use std::time::Duration;
 
@@ -11,28 +11,33 @@ use super::change_log::{ChangeLog, Measured};
 use super::judge::{Baseline, Judge, JudgeVerdict};
 use super::terms::{Check, Terms};
 
-/// Something applied that has to prove itself.
+/// The probation of a setup that was applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probation {
+    /// The terms that it is judged by.
     pub terms: Terms,
-    /// Time since the engine's start.
+    /// When it began, after the engine's start.
     pub since: Duration,
+    /// How far it has come.
     pub state: ProbationState,
+    /// The figures of the setup before.
     pub before: Measured,
-    /// So far.
+    /// The figures of the new setup so far.
     pub after: Measured,
     /// How each limit stands; none where there is nothing to compare with.
     pub checks: Vec<Check>,
-    /// What comes back where it fails.
+    /// The setup that comes back if it fails.
     pub fallback: Setup,
 }
 
 /// Where a probation stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ProbationState {
+    /// It is not decided yet.
     Watching,
+    /// It passed; the setup stays.
     Passed,
-    /// It is being rolled back, or was; says why.
+    /// It failed, and the setup is or was rolled back; holds the reason.
     Failed(String),
     /// An operator ended it; what was applied stays.
     Kept,
@@ -41,23 +46,24 @@ pub enum ProbationState {
 /// A probation and what it is measured from.
 #[derive(Clone, Debug)]
 pub(super) struct RunningProbation {
+    /// The part that is shown.
     pub view: Probation,
     judge: Judge,
-    /// What was done before it began to count.
+    /// The reading when measuring began, or `None` before that.
     start: Option<Reading>,
 }
 
-/// What waited while the change was made is not the new setup's: it counts after a tenth
-/// of its time, at most this.
+/// The longest wait before measuring begins; a tenth of the probation's time if that is less.
+/// Requests that queued while the change was made are so left out.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// How often it is looked at: so many times, within bounds.
+/// The number of looks in a probation, and the bounds of the pause between them.
 const LOOKS: u32 = 50;
 const OFTEN: Duration = Duration::from_millis(20);
 const SELDOM: Duration = Duration::from_millis(250);
 
 impl RunningProbation {
-    /// Begins now, where `before` is what ran before did.
+    /// Begins a probation at `now` against the baseline `before`.
     pub(super) fn new(
         terms: Terms,
         before: &Baseline,

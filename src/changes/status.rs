@@ -1,4 +1,4 @@
-//! What is shown of changes.
+//! The status of changes, as shown.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub enum ReloadState {
     Running,
     /// The new setup serves.
     Done,
-    /// Says why, and whether the old matrix serves.
+    /// It failed; holds the reason, and whether the old matrix serves.
     Failed(String),
 }
 
@@ -38,14 +38,14 @@ pub struct ChangeStatus {
     pub reload: Option<ReloadView>,
     /// Latencies under what ran before.
     pub latency_before: Option<Distribution>,
-    /// Something ran before that can come back.
+    /// Whether the last change can be undone.
     pub can_undo: bool,
-    /// Something was undone that can be done again.
+    /// Whether the last undo can be redone.
     pub can_redo: bool,
-    /// What changed and when, oldest first, bounded.
+    /// The latest marks, oldest first.
     pub marks: Vec<Mark>,
-    /// What ran when and how it did, oldest first, bounded; the last one runs.
+    /// The latest setups that ran, oldest first; the last one runs.
     pub history: Vec<Ran>,
-    /// What was applied last on probation, unless something was changed since.
+    /// The last probation, unless something was changed since.
     pub probation: Option<Probation>,
 }

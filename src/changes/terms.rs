@@ -1,4 +1,4 @@
-//! What something applied on probation is held to, and how each limit stands.
+//! The terms of a probation, and how each of its limits stands.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranged::{FieldOutOfRange, checked_when_read, within};
 
-/// What must not get worse, and for how long it is watched. Each limit compares the time
-/// since with the time before; none does not matter.
+/// The terms of a probation: its length and its limits. Each limit compares the time since
+/// the change with the time before it; `None` sets no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Terms {
+    /// The length of the probation.
     pub lasts: Duration,
-    /// p99 at most so many times what it was.
+    /// The most that p99 may be, as a multiple of what it was.
     pub p99: Option<f64>,
-    /// Share of requests that failed or were refused at most so much above what it was,
-    /// 0 to 1.
+    /// The most that the share of failed or refused requests may rise, 0 to 1.
     pub failures: Option<f64>,
-    /// Accuracy at most so much under what it was, 0 to 1; only where labels are known.
+    /// The most that accuracy may fall, 0 to 1; judged only where labels are known.
     pub accuracy: Option<f64>,
 }
 
 checked_when_read!(Terms);
 
 impl Terms {
-    /// How long a probation may last: up to a day.
+    /// The shortest and the longest probation: up to a day.
     pub const LASTS: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(86_400));
 
-    /// Whether something can be judged by them.
+    /// Checks that every term is within its range.
     ///
     /// # Errors
-    /// Which part is wrong and what was expected.
+    /// A term is out of range; says which, and what was expected.
     pub fn check(&self) -> Result<(), FieldOutOfRange> {
         let (least, most) = Self::LASTS;
         within("a probation's time", self.lasts, least, most)?;
@@ -44,7 +44,7 @@ impl Terms {
 }
 
 impl Terms {
-    /// The same time, in which nothing matters.
+    /// Returns terms of the same length without any limit.
     pub(super) fn of_nothing(self) -> Self {
         Terms {
             p99: None,
@@ -55,16 +55,19 @@ impl Terms {
     }
 }
 
-/// What a limit is of.
+/// The quantity that a limit is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limited {
+    /// The 99th percentile of latency.
     P99,
+    /// The share of requests that failed or were refused.
     Failures,
+    /// The share of right answers among samples with labels.
     Accuracy,
 }
 
 impl Limited {
-    /// `p99`, `failures`, `accuracy`.
+    /// Returns its name: `p99`, `failures` or `accuracy`.
     pub fn name(self) -> &'static str {
         match self {
             Limited::P99 => "p99",
@@ -73,7 +76,8 @@ impl Limited {
         }
     }
 
-    /// A value of it with its unit: `12.3 ms`, `1.8 %`.
+    /// Formats a value of it with its unit: `12.3 ms`, `1.8 %`. Latencies are given in
+    /// microseconds.
     pub fn text(self, value: f64) -> String {
         match self {
             Limited::P99 => format!("{:.1} ms", value / 1e3),
@@ -85,17 +89,22 @@ impl Limited {
 /// How one limit of a probation stands.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
+    /// The quantity that is limited.
     pub what: Limited,
-    /// Since the change: microseconds of p99, shares of the others; none so far.
+    /// The value since the change: microseconds for p99, shares otherwise. `None` if nothing
+    /// was counted yet.
     pub value: Option<f64>,
+    /// The limit, in the unit of the value.
     pub limit: f64,
-    /// Before the change, where enough was asked then.
+    /// The value before the change, if there were enough requests.
     pub baseline: Option<f64>,
-    /// Requests (samples, of accuracy) beyond the limit, of so many.
+    /// Requests (for accuracy: samples) beyond the limit.
     pub beyond: u64,
+    /// Requests (for accuracy: samples) counted in all.
     pub counted: u64,
-    /// The share that may be beyond it, with what the time before does not tell.
+    /// The largest share allowed beyond the limit, including the uncertainty of the baseline.
     pub allowed: f64,
-    /// How many are missing to tell one of a hundred more from chance.
+    /// How many more must be counted before an excess can be told from chance (see
+    /// [`Judge::POWER`](super::Judge::POWER)).
     pub missing: u64,
 }

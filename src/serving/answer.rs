@@ -1,4 +1,4 @@
-//! What a request comes to.
+//! The answer to a request.
 
 use crate::ensemble::label_of;
 

@@ -1,4 +1,4 @@
-//! What travels: identities of samples, never their data.
+//! The identities of requests, workers, batches and samples, which travel in place of data.
 
 use std::time::Duration;
 

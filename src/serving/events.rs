@@ -53,7 +53,7 @@ pub enum EngineEvent {
         device: String,
         /// Why.
         reason: String,
-        /// What became of the worker.
+        /// How it ended for the worker.
         outcome: WorkerOutcome,
     },
     /// A worker that leaves did not finish its batch in time.
@@ -91,7 +91,7 @@ pub enum EngineEvent {
     EventsDropped,
 }
 
-/// What became of a worker that failed.
+/// The outcome for a worker that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerOutcome {
     /// It was built again.

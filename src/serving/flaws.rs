@@ -1,4 +1,4 @@
-//! What is wrong with rows that members answer, found where they are folded.
+//! Flaws of the rows that members answer, found when the rows are folded.
 //!
 //! A row that holds NaN or infinities is never folded, under any rule and on any device:
 //! it has no likeliest class, and one NaN in a sum would stay there. Nor is it left out

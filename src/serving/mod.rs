@@ -1,7 +1,7 @@
 //! Requests to answers.
 //!
-//! What decides is a state machine without clock, lock or thread: [`Core`] takes
-//! events with the time they happen at and says what to do. `live` drives it with
+//! Decisions are made by a state machine without clock, lock or thread: [`Core`] takes
+//! events with the time they happen at and returns what to do. `live` drives it with
 //! threads; tests, and later the simulation, drive it in virtual time.
 
 mod accumulator;

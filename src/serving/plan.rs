@@ -1,4 +1,4 @@
-//! What applying a setup would change, worked out before anything moves.
+//! The plan of applying a setup: all that would change, worked out before anything moves.
 
 use thiserror::Error;
 
@@ -280,6 +280,7 @@ pub enum ApplyStep {
 }
 
 impl ApplyStep {
+    /// Returns the step that an action of a reload is, or `None` for its end.
     pub(crate) fn of(action: &ReloadAction) -> Option<Self> {
         match *action {
             ReloadAction::Drain(cell) => Some(ApplyStep::Drain(cell)),

@@ -10,7 +10,7 @@ use super::Session;
 use super::refusal::Refusal;
 use super::snapshot::Snapshot;
 
-/// What is to be done.
+/// A change of a whole row or column of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
     /// A worker of the member on every device that has room for one of this batch size;
@@ -21,11 +21,12 @@ pub enum Arrangement {
     Clear { device: usize },
 }
 
-/// What came of it.
+/// The outcome of [`arrange`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arranged {
+    /// The changed matrix.
     pub matrix: Matrix,
-    /// What was left out and why, one sentence each.
+    /// The parts that were left out and why, one sentence each.
     pub notes: Vec<String>,
 }
 

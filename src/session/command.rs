@@ -33,7 +33,7 @@ pub enum Command {
     Undo,
     /// Run again what the last undo took back.
     Redo,
-    /// What latencies are judged by.
+    /// Set the service objective that latencies are judged by; `None` clears it.
     SetTarget(Option<Target>),
     /// Whether a member's answers count; it runs either way.
     SetVote(usize, bool),
@@ -45,16 +45,23 @@ pub enum Command {
     RegainDevice(usize),
     /// Let the operations of a simulated device take so many times as long.
     SlowDevice(usize, Slowdown),
+    /// Send requests by this pattern, instead of the one before.
     StartLoad(LoadPattern),
+    /// Stop the built-in load.
     StopLoad,
+    /// Start a search for a better matrix.
     StartSearch(Method),
+    /// Pause the running search.
     PauseSearch,
+    /// Resume the paused search.
     ResumeSearch,
+    /// Cancel the running search.
     CancelSearch,
     /// Forget latencies so far, to see what comes.
     ClearLatency,
     /// Write all that is shown to a file from now on.
     StartRecording(PathBuf),
+    /// End the recording that is being made.
     StopRecording,
     /// Play a recording otherwise.
     Play(Play),
@@ -64,17 +71,19 @@ pub enum Command {
     KeepServing,
 }
 
-/// What applying a matrix would change.
+/// The changes that applying a setup would make.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EditPreview {
+    /// The workers that would change.
     pub difference: Difference,
     /// Booked bytes of each device's memory now and after.
     pub memory: Vec<(u64, u64)>,
     /// Whether new workers are ready before old ones drain; otherwise members
     /// named here have no worker for a moment and their requests wait.
     pub paused_members: Vec<String>,
-    /// What changes beside the matrix, in words: `policy: no-wait → elastic`.
+    /// Changes of settings beside the matrix, in words: `policy: no-wait → elastic`.
     pub settings: Vec<String>,
+    /// The predicted throughputs.
     pub prediction: Prediction,
 }
 
@@ -83,6 +92,7 @@ pub struct EditPreview {
 pub struct Prediction {
     /// Of what runs, and of what would.
     pub before: Option<f64>,
+    /// Of the setup that would be applied.
     pub after: Option<f64>,
     /// Where it comes from, or why there is none.
     pub source: String,

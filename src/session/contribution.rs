@@ -21,7 +21,7 @@ pub struct MemberContribution {
     /// Share of samples whose answer would be another class without it (with it, where it
     /// does not vote), 0 to 1.
     pub flips: f64,
-    /// What the ensemble's accuracy would change by without it (with it), where labels
-    /// are known.
+    /// Change of the ensemble's accuracy without this member (with it, where it does not
+    /// vote), where labels are known.
     pub accuracy_change: Option<f64>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{LogLevel, Lost, LostRequests};
 
-/// What is lost counts for so long.
+/// The span over which lost requests are counted as lost lately.
 const WINDOW: Duration = Duration::from_secs(5);
 /// Readings are kept so far apart.
 const APART: Duration = Duration::from_millis(500);
@@ -79,8 +79,8 @@ impl FailureWatch {
     }
 }
 
-/// What the log was told of one kind of loss: a line at once, one every window while it
-/// goes on, one when it is over.
+/// The state of the log for one kind of loss. A line is written when losses begin, once every
+/// window while they go on, and when they are over.
 #[derive(Debug)]
 struct Told {
     what: &'static str,

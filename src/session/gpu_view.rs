@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::gpu::{Gauges, GpuInfo, Usage};
 
-/// What a GPU is and how it is doing.
+/// The properties of a GPU and its latest readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GpuView {
     /// As the driver names it.

@@ -54,7 +54,7 @@ pub trait Session: Send {
     /// Time since the engine's start; of a recording, where it is being played.
     fn now(&mut self) -> Duration;
 
-    /// Moves the spans since the last call to `into`, oldest first; gives how many
+    /// Moves the spans since the last call to `into`, oldest first. Returns how many spans
     /// were lost since the start.
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64;
 
@@ -64,7 +64,7 @@ pub trait Session: Send {
     /// Why it cannot be done now.
     fn command(&mut self, command: Command) -> Result<(), Refusal>;
 
-    /// What applying `setup` would change: workers, memory, throughput.
+    /// Returns the changes that applying `setup` would make: workers, memory, throughput.
     ///
     /// # Errors
     /// Why it cannot be applied.

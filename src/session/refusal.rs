@@ -42,7 +42,7 @@ impl<E: Coded + ToString> From<E> for Refusal {
     }
 }
 
-/// What sessions refuse beside changes of what runs.
+/// The reasons why a session refuses a request, except those of changes to the setup.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SessionRefusal {
     /// The ensemble has no samples to send.
@@ -51,7 +51,7 @@ pub enum SessionRefusal {
     /// There is no device of that number.
     #[error("expected a device from 0 to {last}, found {found}")]
     UnknownDevice {
-        /// What was asked for.
+        /// The device that was asked for.
         found: usize,
         /// The last one there is.
         last: usize,
@@ -59,7 +59,7 @@ pub enum SessionRefusal {
     /// There is no member of that number.
     #[error("expected a member from 0 to {last}, found {found}")]
     UnknownMember {
-        /// What was asked for.
+        /// The member that was asked for.
         found: usize,
         /// The last one there is.
         last: usize,
@@ -79,15 +79,15 @@ pub enum SessionRefusal {
     /// No search is running.
     #[error("no search is running")]
     SearchNotRunning,
-    /// What runs does not fit by itself.
+    /// The running matrix does not fit into memory by itself.
     #[error(transparent)]
     DoesNotFit(DoesNotFit),
     /// A request of the load is larger than the pool.
     #[error("a request of {samples} samples is larger than the pool of {most}")]
     LoadTooLarge {
-        /// What was asked for.
+        /// Samples of the request that was asked for.
         samples: usize,
-        /// What the pool holds.
+        /// Samples that the pool holds.
         most: usize,
     },
     /// The load does not start.

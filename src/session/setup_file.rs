@@ -27,24 +27,32 @@ use crate::ranged::OutOfRange;
 
 use crate::serving::Setup;
 
-/// What a file says; a plain matrix file says nothing but the matrix.
+/// The contents of a setup file; a plain matrix file has the matrix alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetupFile {
+    /// The allocation matrix, as written.
     pub matrix: MatrixFile,
+    /// The batching policy, if the file has one.
     pub policy: Option<PolicyKind>,
+    /// The combination of members, if the file has one.
     pub combination: Option<Combination>,
+    /// Samples in a segment at most, if the file says so.
     pub segment_size: Option<usize>,
 }
 
-/// Why a file gives no setup for this ensemble.
+/// The reasons why a file is no setup for this ensemble.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SetupFileError {
+    /// The matrix, or the file as a whole, is wrong.
     #[error(transparent)]
     Matrix(#[from] MatrixFileError),
+    /// The policy is unknown or does not fit.
     #[error("policy: {0}")]
     Policy(PolicyError),
+    /// The combination is wrong; says why.
     #[error("combination: {0}")]
     Combination(String),
+    /// The segment size is out of range.
     #[error("segment_size: expected a whole number from 1 to {most}, found {found}", most = SetupFile::MOST_SEGMENT)]
     Segment { found: i64 },
 }
@@ -137,7 +145,8 @@ impl SetupFile {
     /// The setup: what the file does not say stays as in `running`.
     ///
     /// # Errors
-    /// What belongs to something else, or the rule that is broken.
+    /// The matrix is of another ensemble, has other members or devices, or breaks a rule; or
+    /// the policy does not fit the batch sizes.
     pub fn setup_for(&self, ensemble: &str, running: &Setup) -> Result<Setup, SetupFileError> {
         let frame = running.matrix.frame();
         let matrix = self.matrix.matrix_for(ensemble, frame)?;

@@ -10,6 +10,7 @@ use crate::ranged::{FieldOutOfRange, checked_when_read, within};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Target {
+    /// The latency that is not to be exceeded.
     pub latency: Duration,
     /// Share of requests that has to be, 0 to 1.
     pub share: f64,

@@ -38,12 +38,15 @@ impl Default for Audience {
 /// Where a recording that is played stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Playback {
+    /// The file of the recording.
     pub path: PathBuf,
     /// From the start of the recording.
     pub position: Duration,
+    /// The length of the recording.
     pub length: Duration,
     /// 1 as it was recorded.
     pub speed: f64,
+    /// Whether it is paused.
     pub paused: bool,
     /// Counts the times that it went back: spans given before are of another future.
     pub epoch: u64,
@@ -54,9 +57,10 @@ ranged! {
     Pace(f64) = 0.01, 100.0, "{} to {} times"
 }
 
-/// What to do with a recording that is played.
+/// A change of how a recording is played.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Play {
+    /// Pause (`true`) or go on (`false`).
     Pause(bool),
     /// Times as fast as it was recorded.
     Speed(Pace),
@@ -67,9 +71,11 @@ pub enum Play {
 /// A recording that is being made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordingView {
+    /// The file that is written.
     pub path: PathBuf,
     /// Time since the engine's start.
     pub since: Duration,
+    /// Bytes written.
     pub bytes: u64,
     /// Spans and states that were left out, since the disk was slower than they came.
     pub dropped: u64,

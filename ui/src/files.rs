@@ -18,7 +18,7 @@ pub enum FileError {
     Read {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
     /// It cannot be written.
@@ -26,7 +26,7 @@ pub enum FileError {
     Write {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
     /// Too many files have names like it.
@@ -91,8 +91,8 @@ pub struct FolderItem {
     pub bytes: Option<u64>,
 }
 
-/// What is at `path`; `~` is the home folder. Of a file, or what is not there yet, the
-/// folder that it is in.
+/// Lists the folder at `path`; `~` is the home folder. If `path` is a file or does not exist,
+/// lists the folder that it is in.
 ///
 /// # Errors
 /// Neither it nor its folder can be read: the path and why.
@@ -183,14 +183,14 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     }
 }
 
-/// What is to be chosen.
+/// A file to be chosen in the desktop's dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePick {
     /// Where to write; otherwise, what to read.
     pub save: bool,
     /// Where to begin.
     pub folder: PathBuf,
-    /// What it is called to begin with.
+    /// The name that is suggested at first.
     pub name: String,
 }
 

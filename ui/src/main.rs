@@ -1,4 +1,4 @@
-//! The program `divisi`: parses the command line and gives the exit code.
+//! The program `divisi`: parses the command line and returns the exit code.
 
 use std::process::ExitCode;
 

@@ -24,15 +24,19 @@ pub enum Next<T> {
 
 /// A batch in execution.
 pub(super) struct RunningBatch {
+    /// The worker that runs it.
     pub worker: WorkerId,
+    /// The index of the worker's device.
     pub device: usize,
+    /// The index of the worker's member.
     pub member: usize,
+    /// Its samples.
     pub ranges: Vec<Range>,
-    /// Its worker was given up: only its slots are still to be freed.
+    /// Whether its worker was given up: only its slots are still to be freed.
     pub given_up: bool,
-    /// Its answers are being folded: nobody else may run its samples any more.
+    /// Whether its answers are being folded: nobody else may run its samples any more.
     pub folding: bool,
-    /// Its device was lost meanwhile: what its pool held is no more.
+    /// Whether its device was lost meanwhile, with all that the device's memory held.
     pub lost: bool,
 }
 

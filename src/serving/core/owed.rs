@@ -45,6 +45,7 @@ impl<T> Owed<T> {
         }
     }
 
+    /// Adds a finished request.
     pub(super) fn push(&mut self, finished: Finished<T>) {
         self.list.push(finished);
     }

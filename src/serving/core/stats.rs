@@ -80,9 +80,13 @@ pub(crate) const MOMENTS: usize = 480;
 
 /// Counters of one worker.
 pub(super) struct WorkerTally {
+    /// Batches finished.
     pub batches: u64,
+    /// Samples of those batches.
     pub samples: u64,
+    /// Seconds spent on those batches.
     pub seconds: f64,
+    /// Recent seconds spent on batches.
     pub busy: RateRing,
     /// Seconds that computing took, and would have taken undisturbed.
     computed: RateRing,
@@ -91,6 +95,7 @@ pub(super) struct WorkerTally {
     /// Samples of its batches, and as many as there was room for.
     filled: RateRing,
     room: RateRing,
+    /// Latencies of its batches.
     pub latencies: LatencyTally,
 }
 
@@ -152,8 +157,11 @@ impl WorkerTally {
 
 /// A member's counters since the start.
 pub(super) struct Done {
+    /// Samples done, by moment of the throughput series.
     pub samples: RateRing,
+    /// The time that devices spent on its batches.
     pub device: Duration,
+    /// Latencies of its batches.
     pub latencies: LatencyTally,
 }
 
@@ -170,6 +178,7 @@ impl Done {
 
 /// The engine that copies a device's inputs ahead, one after another.
 pub(super) struct CopyEngine {
+    /// Recent seconds spent copying.
     pub busy: RateRing,
     until: Duration,
 }

@@ -1,5 +1,5 @@
-//! What is counted outside the core, and how that stood at a few moments, to compare later
-//! times with earlier ones.
+//! The counters outside the core, and checkpoints of them, which later readings are
+//! compared with.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

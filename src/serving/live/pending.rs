@@ -79,8 +79,8 @@ impl Drop for Pending {
     }
 }
 
-/// A request whose samples are in the pool but that no queue knows of yet. Dropped,
-/// it gives its slots back.
+/// A request whose samples are in the pool but in no queue yet. Dropping it frees its
+/// slots.
 pub struct Staged {
     slot: Arc<OutcomeSlot>,
     state: Arc<EngineState>,

@@ -1,4 +1,4 @@
-//! What all threads of an engine share: the core, the samples that wait, the clock, the
+//! The state that all threads of an engine share: the core, the samples that wait, the clock, the
 //! drivers, what is counted, and what clients were promised.
 
 use std::sync::atomic::{AtomicBool, Ordering};

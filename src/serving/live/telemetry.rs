@@ -1,4 +1,4 @@
-//! What a running engine shows of itself.
+//! The figures that a running engine shows of itself.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -140,8 +140,8 @@ impl<'a> Telemetry<'a> {
         self.state.reading()
     }
 
-    /// Returns the counters as they stood at about `at`: the newest reading kept from before, one every
-    /// few seconds of the last ten minutes in which anything was answered.
+    /// Returns the counters as they stood at about `at`: the newest reading kept from before,
+    /// one every few seconds of the last ten minutes in which anything was answered.
     pub fn reading_before(&self, at: Duration) -> Option<Reading> {
         let checkpoints = self.state.counters.checkpoints.lock();
         checkpoints.before(at).cloned()

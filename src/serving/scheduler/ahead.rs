@@ -17,8 +17,9 @@ use super::{ScheduledDevice, Scheduler};
 pub(super) struct Claim {
     /// The worker's place in its row.
     pub index: usize,
+    /// The most samples to take.
     pub most: usize,
-    /// Whose unstarted samples go back to the queue first.
+    /// The worker whose unstarted samples go back to the queue first, if any.
     pub from: Option<WorkerId>,
 }
 
@@ -39,6 +40,7 @@ impl Scheduler {
         able.find_map(|(index, worker)| self.claim_of(row, index, worker))
     }
 
+    /// Returns the samples that a worker should take ahead now, or `None` if it should take none.
     pub(super) fn claim_of(
         &self,
         row: &ScheduledDevice,

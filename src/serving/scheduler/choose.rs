@@ -1,4 +1,4 @@
-//! What a device does next.
+//! The choice of a device's next action.
 
 use std::time::Duration;
 
@@ -49,9 +49,13 @@ enum Choice {
     Wait,
 }
 
+/// When a worker can start a batch.
 pub(super) enum Ready {
+    /// Now; holds the order of its oldest sample.
     Now(u64),
+    /// At this time, unless more samples come before.
     At(Duration),
+    /// Not before something else happens.
     Never,
 }
 
@@ -94,6 +98,7 @@ impl Scheduler {
         }
     }
 
+    /// Returns when a worker can start a batch.
     pub(super) fn readiness(
         &self,
         now: Duration,
@@ -162,6 +167,7 @@ impl Scheduler {
         decide(self.policy, worker.spec.size, state, now)
     }
 
+    /// Asks the policy about the queue of a worker's member.
     pub(super) fn decide(
         &self,
         now: Duration,

@@ -70,16 +70,24 @@ pub struct Left {
     pub samples: usize,
 }
 
+/// A device as the scheduler sees it.
 #[derive(Clone, Debug)]
 pub(super) struct ScheduledDevice {
+    /// How it runs batches.
     pub discipline: Discipline,
+    /// Its workers.
     pub workers: Vec<ScheduledWorker>,
+    /// Its own `max_inf`, in place of the elastic policy's.
     pub max_inf: Option<NonZeroU32>,
-    /// Samples and batches in execution.
+    /// Samples in execution.
     pub alive: usize,
+    /// Batches in execution.
     pub batches: usize,
+    /// When its last batch ended.
     pub idle_since: Duration,
+    /// Whether it is lost.
     pub lost: bool,
+    /// The samples in its memory.
     pub pool: DevicePool,
 }
 
@@ -204,16 +212,20 @@ impl ScheduledDevice {
     }
 }
 
+/// A worker as the scheduler sees it.
 #[derive(Clone, Debug)]
 pub(super) struct ScheduledWorker {
+    /// Its identity, member and batch size.
     pub spec: WorkerSpec,
+    /// Whether it is about to leave and starts nothing more.
     pub draining: bool,
-    /// Its network panicked; until it is built again it starts nothing.
+    /// Whether its network panicked; until it is built again it starts nothing.
     pub rebuilding: bool,
     /// Samples that it took but did not start: the rest of a segment, or what is copied ahead.
     pub current: MemberQueue,
     /// Samples at the front of `current` that are in the device's memory.
     pub ready: usize,
+    /// Its lanes.
     pub lanes: Lanes,
 }
 

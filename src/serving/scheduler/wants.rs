@@ -1,4 +1,4 @@
-//! What a device could do, without doing it.
+//! The batches and copies that a device could start, without starting them.
 
 use std::time::Duration;
 

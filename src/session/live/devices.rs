@@ -84,7 +84,7 @@ impl LiveSession {
         reason.map(|r| r.to_string())
     }
 
-    /// What a GPU is and how it is doing.
+    /// Returns the properties and latest readings of a device, or `None` if it is no GPU.
     pub(super) fn gpu(&self, device: usize) -> Option<GpuView> {
         let info = self.engine.devices().get(device).kind.gpu()?;
         Some(GpuView::new(info, self.readings.of(device)))

@@ -10,7 +10,7 @@ const KEPT: Duration = Duration::from_millis(500);
 
 type Read = Option<(Gauges, Option<Usage>)>;
 
-/// What was read last of each device, and when.
+/// The last readings of all devices, and when they were taken.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     at: Option<Duration>,
@@ -28,7 +28,7 @@ impl Readings {
         self.devices = all.map(|device| read(engine, device)).collect();
     }
 
-    /// What was read of a device.
+    /// Returns the last reading of a device, or `None` if there is none.
     pub fn of(&self, device: usize) -> Read {
         self.devices.get(device).copied().flatten()
     }

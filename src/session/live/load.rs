@@ -28,6 +28,7 @@ pub(super) struct Load {
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Load {
+    /// Creates a load that sends nothing yet.
     pub fn new(engine: Arc<Engine>, log: Arc<Log>) -> Self {
         Load {
             engine,
@@ -109,6 +110,7 @@ impl Load {
             .add(self.engine.telemetry().now(), LogLevel::Info, text);
     }
 
+    /// Returns the state of the load, for a snapshot.
     pub fn view(&self) -> LoadView {
         LoadView {
             pattern: self.pattern.clone(),

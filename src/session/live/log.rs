@@ -20,6 +20,7 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// Creates an empty log.
     pub fn new() -> Self {
         Log {
             lines: Mutex::default(),
@@ -27,6 +28,7 @@ impl Log {
         }
     }
 
+    /// Adds a line; the oldest one goes where the log is full.
     pub fn add(&self, at: Duration, level: LogLevel, text: String) {
         let mut lines = self.lock();
         if lines.len() >= LOG_LINES {
@@ -41,6 +43,7 @@ impl Log {
         self.add(at, event.level(), event.text());
     }
 
+    /// Returns the lines, oldest first, after a line that counts those gone.
     pub fn lines(&self) -> Vec<LogEntry> {
         let dropped = self.dropped.load(Ordering::Relaxed);
         let gone = (dropped > 0).then(|| LogEntry {

@@ -45,6 +45,7 @@ struct End {
 }
 
 impl Searches {
+    /// Creates the searches of a session; none is started.
     pub fn new(
         engine: Arc<Engine>,
         factory: Arc<dyn PredictorFactory>,
@@ -152,11 +153,13 @@ impl Searches {
             .ok_or(SessionRefusal::SearchNotRunning)
     }
 
+    /// Pauses the running search, or resumes it.
     pub fn pause(&self, paused: bool) -> Result<(), Refusal> {
         self.running()?.control.pause(paused);
         Ok(())
     }
 
+    /// Cancels the running search.
     pub fn cancel(&self) -> Result<(), Refusal> {
         self.running()?.control.cancel();
         Ok(())
@@ -177,6 +180,7 @@ impl Searches {
         })
     }
 
+    /// Returns the state of the last search, or `None` before the first.
     pub fn view(&self) -> Option<SearchView> {
         let running = self.current.as_ref()?;
         let progress = running.control.progress();

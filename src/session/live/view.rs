@@ -16,7 +16,7 @@ use crate::session::{
 use super::LiveSession;
 use super::devices::INTERFERED;
 
-/// What never changes about a member, worked out once.
+/// The properties of a member that never change, worked out once.
 pub(super) struct MemberFacts {
     name: String,
     flops: u64,
@@ -194,7 +194,7 @@ impl LiveSession {
         lock(&self.load).accuracy()
     }
 
-    /// What was lost lately; what the log should say of it is said.
+    /// Returns the requests lost lately. Writes to the log where losses begin, go on or end.
     fn lately(&mut self, seen: &Observed) -> LostRequests {
         let refused = Total {
             requests: seen.refused,

@@ -9,7 +9,7 @@ use crate::session::wire::{Delta, SpanBatch, WireError, allowance, take_within};
 
 /// Bytes of a block's head.
 pub const HEAD: usize = 36;
-/// What a head begins with.
+/// The bytes that a head begins with.
 pub const MARK: &[u8; 4] = b"DVSB";
 /// No block is larger, before or after compression.
 pub const MOST: usize = 8 << 20;
@@ -23,12 +23,12 @@ const EACH: usize = 256;
 /// And so many for the smallest block.
 const BASE: usize = 4 << 20;
 
-/// What a recording is made of.
+/// An entry of a recording.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Record {
     /// All that was shown.
     Whole(Box<Snapshot>),
-    /// What changed since.
+    /// The change of the state since the record before.
     Change(Delta),
     /// Spans that had come by then.
     Spans(Duration, SpanBatch),
@@ -37,12 +37,15 @@ pub enum Record {
 /// A block's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Time since the engine's start of its first and its last record.
+    /// Time since the engine's start of its first record.
     pub from: Duration,
+    /// Time since the engine's start of its last record.
     pub until: Duration,
-    /// Bytes before and after compression.
+    /// Bytes before compression.
     pub raw: u32,
+    /// Bytes after compression.
     pub packed: u32,
+    /// The [`checksum`] of the compressed bytes.
     pub checksum: u64,
 }
 

@@ -27,7 +27,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Notes a state; gives the block that it completes.
+    /// Notes a state. Returns the block that was finished before it, if one was full.
     ///
     /// # Errors
     /// It cannot be written down, or is larger than a record can be.

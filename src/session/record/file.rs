@@ -13,7 +13,7 @@ use super::block::{HEAD, Head, MARK, Records};
 
 /// Bytes that are looked through at once.
 const AT_ONCE: u64 = 64 << 10;
-/// What recordings' names end in.
+/// The extension of a recording's file name.
 const EXTENSION: &str = "divisi";
 /// Names tried before giving up.
 const NAMES: usize = 1000;
@@ -21,7 +21,7 @@ const NAMES: usize = 1000;
 /// A new file at `path`, or beside it where there is something already.
 ///
 /// # Errors
-/// What keeps it from being made.
+/// The file cannot be created, or every name that was tried is taken.
 pub fn create(path: &Path) -> io::Result<(File, PathBuf)> {
     for number in 1..=NAMES {
         let name = numbered(path, number);
@@ -68,6 +68,7 @@ pub struct RecordingReader {
 /// How much of a recording was decoded so far; what is decoded again counts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
+    /// Blocks read and decompressed.
     pub blocks: usize,
     /// Bytes of those, decompressed.
     pub bytes: usize,
@@ -198,7 +199,7 @@ impl RecordingReader {
     }
 }
 
-/// What a file has.
+/// The result of scanning a file for blocks.
 #[derive(Debug, Default)]
 struct Found {
     blocks: Vec<Place>,

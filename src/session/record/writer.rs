@@ -51,7 +51,7 @@ impl RecordingWriter {
     /// Begins a file at `path`, or beside it where there is one.
     ///
     /// # Errors
-    /// What keeps the file from being made.
+    /// The file cannot be created, or the thread cannot be started.
     pub fn start(path: &Path, since: Duration) -> io::Result<Self> {
         let (file, path) = create(path)?;
         let status = Arc::new(Status::default());

@@ -21,7 +21,7 @@ use super::message::{Ask, Join, Message, Reply, Request};
 use super::reach::reach;
 use super::refusal::RemoteRefusal;
 
-/// An answer takes microseconds; a server that is stopped gives none.
+/// The longest wait for an answer. Answers take microseconds; a stopped server sends none.
 const ANSWER: Duration = Duration::from_secs(2);
 /// A server that is alive greets within this time.
 const GREETING: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ pub struct Viewer {
 pub struct RemoteSession {
     stream: UnixStream,
     shared: Arc<Shared>,
-    /// What was shown first.
+    /// The first snapshot received, and when it came.
     first: (Snapshot, Instant),
     next: u64,
 }

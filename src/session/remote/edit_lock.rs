@@ -54,7 +54,7 @@ impl EditLock {
         }
     }
 
-    /// What a viewer sees of it.
+    /// Returns the audience as this viewer sees it, among so many viewers.
     pub fn seen_by(&self, viewer: u64, viewers: usize) -> Audience {
         Audience {
             viewers,

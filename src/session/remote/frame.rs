@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 
 use crate::session::wire::{WireError, decode, encode};
 
-/// What a server takes at once.
+/// Bytes of a message to the server, at most.
 pub const REQUEST: usize = 4 << 20;
-/// What a console takes at once.
+/// Bytes of a message to a console, at most.
 pub const NEWS: usize = 64 << 20;
 
 /// A message with its length before it.

@@ -99,7 +99,7 @@ impl Hub {
     }
 }
 
-/// What goes on round by round.
+/// The state of the server's loop.
 struct HubLoop {
     session: Box<dyn Session>,
     log: LogSink,

@@ -24,7 +24,7 @@ use super::place::BoundSocket;
 const GREETING: Duration = Duration::from_secs(5);
 /// A viewer that reads nothing for so long when the server ends is cut off.
 pub const FAREWELL: Duration = Duration::from_secs(1);
-/// What waits for a viewer that leaves, or is cut off, is written within this time.
+/// The longest wait until the outbox of a viewer that leaves, or is cut off, is written.
 const LAST_WORD: Duration = Duration::from_secs(5);
 /// Viewers at most.
 const MOST: usize = 32;
@@ -39,18 +39,25 @@ const PAUSE: Timespec = Timespec {
 /// A viewer's name is cut to so many characters.
 const NAME: usize = 64;
 
-/// What connections tell the hub.
+/// An event of a connection, for the hub; or the request to stop.
 pub enum Event {
+    /// A viewer has joined.
     Joined(Link),
+    /// The viewer of that number asks for something.
     Asked(u64, Heard),
+    /// The viewer of that number has left.
     Left(u64),
+    /// The server is to end.
     Stop,
 }
 
 /// The server's end of a connection.
 pub struct Link {
+    /// The number of the connection.
     pub number: u64,
+    /// The viewer, as it introduced itself.
     pub join: Join,
+    /// The messages that wait to be sent.
     pub outbox: Arc<Outbox>,
     stream: UnixStream,
 }

@@ -16,26 +16,29 @@ pub struct Join {
     pub read_only: bool,
 }
 
-/// What a console asks for, by a number that its answer has.
+/// A request of a console, with a number that its answer repeats.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
+    /// The number that the answer repeats.
     pub number: u64,
+    /// The request itself.
     pub ask: Ask,
 }
 
 /// A request as it was heard.
 #[derive(Clone, Debug)]
 pub struct Heard {
+    /// The number that the answer repeats.
     pub number: u64,
-    /// Or why it means nothing.
+    /// The request, or why it could not be decoded.
     pub ask: Result<Ask, Refusal>,
 }
 
 impl Heard {
-    /// What `bytes` ask for.
+    /// Decodes a request. Where only its number can be read, `ask` is a refusal.
     ///
     /// # Errors
-    /// There is no number that could be answered.
+    /// Not even the number can be decoded.
     pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
         let (number, rest) = decode_first(bytes)?;
         let ask = decode(rest).map_err(unheard);
@@ -43,7 +46,7 @@ impl Heard {
     }
 }
 
-/// What is said of a request whose values cannot be.
+/// Returns the refusal of a request that could not be decoded.
 fn unheard(error: WireError) -> Refusal {
     let why = match error {
         WireError::Damaged(why) => why,
@@ -52,24 +55,30 @@ fn unheard(error: WireError) -> Refusal {
     RemoteRefusal::NotUnderstood(why).into()
 }
 
-/// What can be asked for.
+/// A request to the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Ask {
+    /// Pass a command to the session.
     Command(Command),
+    /// Preview the changes that applying a setup would make.
     Preview(Box<Setup>),
     /// End the server, in order.
     Stop,
 }
 
-/// What a server says.
+/// A message of a server to a console.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// All that is shown; what follows counts from it.
     Whole(Box<Snapshot>),
+    /// The change of the state since the last one sent.
     Change(Delta),
+    /// Spans since those sent before.
     Spans(SpanBatch),
-    /// What differs from viewer to viewer: who it is among, and spans lost on its way.
+    /// The part of the state that differs from viewer to viewer: the audience, and the number
+    /// of spans dropped on the way to this one.
     You(Audience, u64),
+    /// The answer to the request of that number.
     Answer(u64, Result<Reply, Refusal>),
     /// This console may not join; says why.
     Sorry(String),
@@ -78,6 +87,8 @@ pub enum Message {
 /// An answer that is not a refusal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Reply {
+    /// The command was taken.
     Done,
+    /// The preview that was asked for.
     Preview(Box<EditPreview>),
 }

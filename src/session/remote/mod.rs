@@ -11,8 +11,8 @@
 //! viewer that asks and never reads is cut off.
 //!
 //! A name is served once because its server holds a lock on a file beside the socket. A socket is
-//! dead, and is removed, where that lock is free and connecting is refused. A server removes what it
-//! bound itself, told by device and inode. The folder has mode 0700 and the socket 0600, and the
+//! dead, and is removed, where that lock is free and connecting is refused. A server removes what
+//! it bound itself, told by device and inode. The folder has mode 0700 and the socket 0600, and the
 //! kernel is asked for the peer's user.
 
 mod client;
@@ -45,14 +45,19 @@ use super::wire::WireError;
 /// Why there is no connection.
 #[derive(Debug, Error)]
 pub enum RemoteError {
+    /// The socket has no usable place.
     #[error(transparent)]
     Place(#[from] PlaceError),
+    /// The bytes received are damaged, or of another format or version.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// The socket cannot be read or written.
     #[error("the connection failed")]
     Io(#[from] std::io::Error),
+    /// No answer came in time.
     #[error("no answer came within {0:?}")]
     Silent(Duration),
+    /// The server turned the console away; says why.
     #[error("the server does not take this console: {0}")]
     Refused(String),
 }

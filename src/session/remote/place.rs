@@ -14,19 +14,24 @@ use super::reach::knock;
 /// Why there is no socket to serve on or to join.
 #[derive(Debug, Error)]
 pub enum PlaceError {
+    /// A server of this name is running.
     #[error("a server named `{0}` is running already; join it, stop it or give another name")]
     Taken(String),
+    /// The folder of sockets is not safe; says why.
     #[error("{path}: expected a folder of your own that nobody else can enter; {why}")]
     Unsafe { path: PathBuf, why: String },
+    /// The text is no name of a server.
     #[error(
         "a server cannot be named `{0}`: expected 1 to 64 letters, digits, `-`, `_` and `.`, \
          not a `-` or `.` first"
     )]
     Name(String),
+    /// Something else than a dead socket lies at the path.
     #[error(
         "{0}: expected nothing or the socket of a server that is gone, found something else; it stays as it is"
     )]
     Occupied(PathBuf),
+    /// A file or folder cannot be used.
     #[error("{path}: {error}")]
     Io { path: PathBuf, error: io::Error },
 }

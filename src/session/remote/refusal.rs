@@ -31,7 +31,7 @@ pub enum RemoteRefusal {
     /// A load's file of arrivals cannot be used.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// What was asked makes no sense to the server; says why.
+    /// The request could not be decoded by the server; says why.
     #[error("what was asked cannot be, or is no request of this version: {0}")]
     NotUnderstood(String),
     /// The server is gone; says why.

@@ -8,7 +8,7 @@ use crate::session::{Command, Refusal};
 use super::message::Ask;
 use super::refusal::RemoteRefusal;
 
-/// What whoever asks has to be.
+/// The right that a request takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// Anybody who watches.
@@ -21,7 +21,7 @@ pub enum Right {
 }
 
 impl Right {
-    /// The right that it takes.
+    /// Returns the right that `ask` takes.
     pub fn to(ask: &Ask) -> Self {
         match ask {
             Ask::Preview(_) => Right::Watch,

@@ -8,21 +8,24 @@ use super::link::Link;
 
 /// A viewer and what it knows.
 pub struct ViewerState {
+    /// The connection to the viewer.
     pub link: Link,
     /// It follows the newest state; otherwise it needs all of it.
     follows: bool,
     /// Spans that were dropped on the way to it.
     lost: u64,
-    /// What it was told about itself.
+    /// The audience and the count of lost spans that it was sent last.
     told: Option<(Audience, u64)>,
 }
 
-/// What every viewer is sent, encoded once.
+/// The messages for all viewers, each encoded once.
 #[derive(Default)]
 pub struct News {
+    /// The whole state, where a viewer needs it.
     pub whole: Option<Arc<[u8]>>,
+    /// The change of the state, if there is one.
     pub change: Option<Arc<[u8]>>,
-    /// With how many they are.
+    /// The spans, and how many they are.
     pub spans: Option<(Arc<[u8]>, u64)>,
 }
 
@@ -42,7 +45,7 @@ impl ViewerState {
         !self.follows && self.link.outbox.has_room()
     }
 
-    /// What changed, or all of it where that is needed.
+    /// Sends the change, or the whole state where the viewer needs it and there is room.
     pub fn send_state(&mut self, news: &News) {
         let outbox = &self.link.outbox;
         if self.follows {
@@ -63,7 +66,8 @@ impl ViewerState {
         }
     }
 
-    /// Who watches, if that is new; gives what it is to be told.
+    /// Returns the audience and the number of lost spans if either is new to the viewer and
+    /// its outbox has room; they count as sent.
     pub fn news_of_itself(&mut self, audience: Audience) -> Option<(Audience, u64)> {
         let told = Some((audience, self.lost));
         if self.told == told || !self.link.outbox.has_room() {

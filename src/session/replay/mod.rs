@@ -238,7 +238,7 @@ impl ReplaySession {
         }
     }
 
-    /// What is to be known about the file itself.
+    /// Returns warnings about the file: damaged parts, or an early end.
     fn remarks(&self) -> Vec<LogEntry> {
         let mut remarks = Vec::new();
         let damaged = self.damaged.saturating_add(self.tape.torn());

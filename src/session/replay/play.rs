@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::session::Pace;
 
-/// What plays.
+/// The position in a recording, which moves with a clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     /// The clock, and the position then.

@@ -44,11 +44,11 @@ pub fn take_within<T: DeserializeOwned>(
     Ok((value, rest))
 }
 
-/// What goes with a value while it is read.
+/// The memory left for a value while it is read, and the error found in it.
 pub(super) struct Budget {
     /// Bytes that are left; none once more was asked for.
     left: Cell<Option<usize>>,
-    /// What is wrong, on its way through the format, which has no words for it.
+    /// The error found. The format cannot carry its text, so it is kept here.
     wrong: Cell<Option<FieldError>>,
 }
 
@@ -80,7 +80,7 @@ impl Budget {
         E::custom("")
     }
 
-    /// What an error of the format stands for: what was put by, or what it says itself.
+    /// Returns the error kept by [`Budget::put_by`], or else `error` itself.
     pub fn taken_up<E: Error>(&self, error: E) -> FieldError {
         self.wrong
             .take()

@@ -18,7 +18,7 @@ pub(super) struct Counted<'a, T> {
 }
 
 impl<'a, T> Counted<'a, T> {
-    /// What is read of `inner` is charged to `budget`.
+    /// Wraps `inner`, so that what is read from it is charged to `budget`.
     pub fn new(inner: T, budget: &'a Budget) -> Self {
         Counted { inner, budget }
     }
@@ -29,7 +29,7 @@ impl<'a, T> Counted<'a, T> {
     }
 }
 
-/// What holds nothing else is read as it is.
+/// Values without parts are read unchanged.
 macro_rules! plain {
     ($($method:ident)+) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
@@ -137,7 +137,7 @@ struct Parts<A> {
     /// Each of them is: those of a list take room of their own, others have theirs in what
     /// holds them.
     charged: bool,
-    /// What those are called that are still to come, where they have names.
+    /// The names of the parts that are still to come, where they have names.
     names: &'static [&'static str],
 }
 
@@ -174,7 +174,7 @@ impl<'a, V> Counted<'a, Parts<V>> {
     }
 }
 
-/// What holds nothing else is given on as it is.
+/// Values without parts are passed on unchanged.
 macro_rules! given {
     ($($method:ident($type:ty))+) => {
         $(fn $method<E: Error>(self, value: $type) -> Result<Self::Value, E> {
@@ -246,7 +246,7 @@ impl<A> Counted<'_, Parts<A>> {
         }
     }
 
-    /// What the next part is called.
+    /// Returns the name of the next part, or `None` if it has no name.
     fn next_name(&mut self) -> Option<&'static str> {
         let (first, rest) = self.inner.names.split_first()?;
         self.inner.names = rest;

@@ -10,7 +10,7 @@ use super::check::check;
 use super::list::ListDelta;
 use super::{WireError, decode, encode};
 
-/// What makes a snapshot of the one before.
+/// The change from one snapshot to the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
     now: Duration,
@@ -63,7 +63,7 @@ pub struct Differ {
 }
 
 impl Differ {
-    /// What changed since the last call; none at the first one.
+    /// Returns the change since the last call, or `None` at the first one.
     ///
     /// # Errors
     /// A path that is no text.
@@ -74,7 +74,7 @@ impl Differ {
         Ok(delta)
     }
 
-    /// What was told last.
+    /// Returns the snapshot of the last call, if there is one.
     pub fn last(&self) -> Option<&Snapshot> {
         self.last.as_ref()
     }

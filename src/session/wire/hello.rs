@@ -4,10 +4,12 @@ use std::cmp::Ordering;
 
 use super::WireError;
 
-/// What follows.
+/// The format of the bytes after the hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// A file with a recorded session.
     Recording,
+    /// A connection of a console with a server.
     Connection,
 }
 
@@ -28,7 +30,7 @@ impl Format {
         }
     }
 
-    /// What it is, in words.
+    /// Returns its name, in words.
     pub fn name(self) -> &'static str {
         match self {
             Format::Recording => "a recording of Divisi",

@@ -14,12 +14,12 @@ pub struct ListDelta {
     cut: usize,
     /// Of what is left, elements that are others now.
     changed: Vec<(usize, Vec<u8>)>,
-    /// What follows.
+    /// Elements appended, encoded.
     appended: Vec<Vec<u8>>,
 }
 
 impl ListDelta {
-    /// What makes `new` of `old`.
+    /// Returns the change from `old` to `new`.
     pub fn between<T: Serialize + PartialEq>(old: &[T], new: &[T]) -> Result<Self, WireError> {
         let gone = shift(old, new);
         let kept = &old[gone..];

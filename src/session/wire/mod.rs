@@ -1,9 +1,9 @@
 //! What a session shows, as bytes: for a socket and for a file.
 //!
 //! Snapshots travel as differences by section ([`Delta`]), spans in batches that count
-//! from each other ([`SpanBatch`]). Whatever bytes come, decoding gives a value that is
-//! whole or an error; it never panics and never takes more memory than a small multiple
-//! of what it was given.
+//! from each other ([`SpanBatch`]). Whatever bytes come, decoding returns a whole value or
+//! an error. It never panics and never takes more memory than a small multiple of the
+//! bytes it reads.
 //!
 //! A field of the snapshot that is in no section does not compile. A hello of ten bytes says what
 //! follows and in which version. Decoding checks that the parts of a snapshot fit together, since
@@ -33,31 +33,39 @@ use thiserror::Error;
 /// Bytes that say nothing, or not what they should.
 #[derive(Debug, Error)]
 pub enum WireError {
+    /// The bytes are of another format.
     #[error("not {0}: it begins otherwise")]
     Foreign(&'static str),
+    /// The version is newer than this one.
     #[error("{what} by a newer Divisi: version {found}, expected {expected}")]
     Newer {
         what: &'static str,
         found: u16,
         expected: u16,
     },
+    /// The version is older than this one.
     #[error("{what} by an older Divisi: version {found}, expected {expected}")]
     Older {
         what: &'static str,
         found: u16,
         expected: u16,
     },
+    /// There are too few bytes.
     #[error("expected {what}, found {found} bytes")]
     Short { what: &'static str, found: u64 },
     /// It cannot be read at all.
     #[error("{0}")]
     Unreadable(String),
+    /// The bytes are not those of a valid value; says why.
     #[error("damaged: {0}")]
     Damaged(String),
+    /// The message is too long.
     #[error("{found} bytes at once, expected at most {most}")]
     TooLong { found: usize, most: usize },
+    /// The value would take too much memory.
     #[error("damaged: what is announced would take more than {most} bytes")]
     TooLarge { most: usize },
+    /// The value cannot be encoded; says why.
     #[error("cannot be written down: {0}")]
     Unwritable(String),
 }

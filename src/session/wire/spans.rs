@@ -11,6 +11,7 @@ use super::WireError;
 /// Spans, and how many were lost since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpanBatch {
+    /// Spans lost since the start.
     pub lost: u64,
     packed: Vec<Packed>,
 }
@@ -32,7 +33,7 @@ struct Packed {
     request: i64,
 }
 
-/// What the next span counts from.
+/// The values that the next span is encoded relative to.
 #[derive(Clone, Copy, Default)]
 struct Before {
     start: u64,

@@ -9,12 +9,12 @@ use divisi::session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
 
 use crate::config::time;
 
-/// What one word can say.
+/// A value that can be read from one word.
 pub(super) trait Argument: Sized {
     /// Reads the word; names are those of what is shown.
     ///
     /// # Errors
-    /// What was expected and what was found.
+    /// Returns a message that says what was expected and what was found.
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String>;
 }
 
@@ -149,7 +149,7 @@ pub(super) fn search(words: &[&str]) -> Result<SearchOrder, String> {
 /// Reads what latencies are judged by: a time and a percentage of requests, or `none`.
 ///
 /// # Errors
-/// What was expected and what was found.
+/// Returns a message that says what was expected and what was found.
 pub(super) fn target(words: &[&str]) -> Result<Option<Target>, String> {
     let latency = match words {
         ["none"] => return Ok(None),

@@ -168,7 +168,7 @@ pub(super) fn clear_device(model: &mut Model) -> Vec<Effect> {
     arrange(edit, Arrangement::Clear { device })
 }
 
-/// What fits is asked of the session.
+/// Asks the session for the changes of `arrangement` that fit.
 fn arrange(edit: &SetupEdit, arrangement: Arrangement) -> Vec<Effect> {
     vec![Effect::Arrange(Box::new(edit.setup().clone()), arrangement)]
 }

@@ -5,12 +5,12 @@ use divisi::session::Command;
 use crate::dialogs::Dialog;
 use crate::model::Effect;
 
-/// What a command of the screen leaves to be done.
+/// The work that a command of the screen leaves to be done.
 #[derive(Debug, Default)]
 pub(crate) struct FollowUp {
     /// A dialog to open.
     pub dialog: Option<Dialog>,
-    /// What is wanted outside of the model.
+    /// The effects to carry out outside of the model.
     pub effects: Vec<Effect>,
 }
 

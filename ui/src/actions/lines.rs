@@ -15,15 +15,15 @@ use crate::config::nearest;
 use crate::text::format;
 use crate::text::status as words;
 
-/// What lines act on: the session, and what was staged by lines before.
+/// The state that lines act on: the session, and the matrix staged by earlier lines.
 pub(crate) struct LineFront<'a> {
     /// The session.
     pub session: &'a mut dyn Session,
-    /// What it shows.
+    /// The session's snapshot.
     pub shown: &'a Snapshot,
     /// The matrix that is staged.
     pub staged: &'a mut Option<Matrix>,
-    /// What `apply probation` asks.
+    /// The terms of `apply probation`.
     pub terms: Terms,
     /// Nothing may be changed.
     pub read_only: bool,
@@ -37,9 +37,9 @@ pub(crate) enum LineError {
     /// No command is called so.
     #[error("no command `{name}`{} (help lists all)", meant(.near))]
     Unknown {
-        /// What was said.
+        /// The name that was typed.
         name: String,
-        /// What was probably meant.
+        /// The command that was probably meant.
         near: Option<&'static str>,
     },
     /// Nothing may be changed; holds the command.
@@ -50,7 +50,7 @@ pub(crate) enum LineError {
     Words {
         /// The command.
         name: &'static str,
-        /// What comes after it.
+        /// The words that the command takes.
         takes: &'static str,
     },
     /// A word says nothing that was expected; holds what was.
@@ -150,7 +150,7 @@ impl LineFront<'_> {
         Ok(vec!["taken".into()])
     }
 
-    /// What is staged, with the settings that run.
+    /// Returns the staged matrix with the settings that run.
     fn setup(&self) -> Result<Setup, LineError> {
         let staged = self.staged.clone().ok_or(LineError::NothingStaged)?;
         Ok(self.shown.setup().with_matrix(staged))

@@ -43,7 +43,7 @@ pub(crate) fn run(model: &mut Model, binding: &Binding) -> FollowUp {
     }
 }
 
-/// Asks the session for what a command came to, as a demonstration gives it.
+/// Returns the effect that sends `asked`, a command of a demonstration, to the session.
 ///
 /// # Errors
 /// Why the command cannot be done now.

@@ -270,7 +270,8 @@ fn weight(span: &Span, from: Duration, until: Duration) -> (bool, Duration) {
     (span.kind != SpanKind::Wait && !part.is_zero(), part)
 }
 
-/// What is in view, or all that is remembered, as a file for trace viewers.
+/// Exports spans to a file for trace viewers: those in view if the panel is frozen, else all
+/// that are remembered.
 pub(crate) fn export(model: &mut Model) -> Vec<Effect> {
     let (from, until) = match model.streams.frozen {
         Some(end) => (end.saturating_sub(model.streams.length()), end),

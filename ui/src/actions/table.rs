@@ -13,9 +13,9 @@ use crate::commands::{BINDINGS, CommandInfo, LINES};
 use crate::layout::Panel;
 use crate::model::Model;
 
-/// What a command does on the screen.
+/// The function that carries out a command of the screen.
 pub(super) type ScreenFn = fn(&mut Model) -> FollowUp;
-/// What a command does as a line.
+/// The function that carries out a command given as a line.
 pub(super) type LineFn = fn(&mut LineFront<'_>, LineWords<'_>) -> Result<Vec<String>, LineError>;
 
 /// A command with what it does; either may be missing, as its keys or its form as a line

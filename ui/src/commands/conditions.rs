@@ -3,10 +3,10 @@
 use divisi::session::{DeviceView, ProbationState, SearchState, Snapshot};
 use thiserror::Error;
 
-/// What decides whether a command can be done, whatever it is done to.
+/// The state that decides whether a command can be done, whatever its subject.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownState<'a> {
-    /// What the session shows.
+    /// The session's snapshot.
     pub snapshot: &'a Snapshot,
     /// No command may change anything.
     pub read_only: bool,
@@ -26,7 +26,7 @@ pub enum NotNow {
     EditedBy {
         /// Who has it.
         editor: String,
-        /// What cannot be done.
+        /// The command that cannot be done.
         title: &'static str,
     },
     /// Nobody else is there, so editing need not be taken.

@@ -53,7 +53,7 @@ const NAMES: [(&str, KeyCode); 16] = [
     ("right", KeyCode::Right),
 ];
 
-/// What a key may be called, for errors.
+/// The names that a key may have, for errors.
 pub const EXPECTED: &str = "a sign, space, enter, esc, tab, shift-tab, backspace, delete, insert, \
      home, end, page-up, page-down, up, down, left, right or f1 to f12, with ctrl- or alt- before it";
 

@@ -32,7 +32,7 @@ pub struct CommandInfo {
     subject: Subject,
 }
 
-/// What a command is done to, and whether that can be done to it.
+/// The subject of a command, and the check that the command can be done to it.
 #[derive(Debug)]
 enum Subject {
     /// Nothing that has a place in the matrix.
@@ -123,7 +123,7 @@ pub enum Scope {
     Demo,
 }
 
-/// What decides which keys work.
+/// The state that decides which keys work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyContext {
     /// The matrix is being edited.
@@ -215,9 +215,9 @@ impl Binding {
 pub struct LineForm {
     /// The command.
     pub command: &'static CommandInfo,
-    /// What comes after the name.
+    /// The words that come after the name.
     pub takes: &'static str,
-    /// What may be said in place of the name.
+    /// Other names of the command.
     pub also: &'static [&'static str],
     /// A sentence about what it does.
     pub help: &'static str,

@@ -22,7 +22,7 @@ pub enum Glyphs {
     Ascii,
 }
 
-/// What the engine does when the terminal goes away.
+/// The engine's behaviour when the terminal goes away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HangUp {
     /// It answers the requests under way and ends.
@@ -55,7 +55,7 @@ pub struct Config {
     pub frames: u32,
     /// The name of the first layout; empty for the first one of the list.
     pub layout: String,
-    /// What happens when the terminal goes away.
+    /// The behaviour when the terminal goes away.
     pub hang_up: HangUp,
     /// The format of reports.
     pub format: ReportFormat,

@@ -28,11 +28,11 @@ pub struct ConfigError {
     pub place: Option<(usize, usize)>,
     /// The key after its table: `console.theme`.
     pub key: String,
-    /// What is wrong there.
+    /// The problem found there.
     pub problem: ConfigProblem,
 }
 
-/// What is wrong in a configuration file.
+/// A problem in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigProblem {
     /// The file exists and cannot be read.

@@ -13,7 +13,7 @@ use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::view::SetupEdit;
 
-/// What is at the path that the picker asked about.
+/// Passes the listing that the picker asked for to it, and remembers the folder.
 pub(super) fn looked(
     state: &mut ConsoleState,
     looked: Result<FolderListing, FileError>,

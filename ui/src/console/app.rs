@@ -116,7 +116,7 @@ impl Signals {
     }
 }
 
-/// What a signal says.
+/// The meaning of a signal.
 enum HeardSignal {
     /// The program is to end.
     LoopEnd,
@@ -126,7 +126,7 @@ enum HeardSignal {
     Proceed,
 }
 
-/// What goes on.
+/// The next step of the loop.
 enum LoopStep {
     On,
     Suspend,

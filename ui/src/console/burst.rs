@@ -17,7 +17,8 @@ pub(super) fn types_a_sign(input: &Input) -> bool {
     sign(input).is_some()
 }
 
-/// What came at once, in order, with pasted text as such.
+/// Returns the events of inputs that came at once, in order. Keys that look like pasted text
+/// become a paste.
 pub(super) fn events(inputs: &[Input]) -> Vec<ConsoleEvent> {
     let mut events = Vec::new();
     for run in inputs.chunk_by(|a, b| sign(a).is_some() == sign(b).is_some()) {
@@ -48,7 +49,7 @@ fn sign(input: &Input) -> Option<char> {
     }
 }
 
-/// What it is to the console; `None` where that does not matter.
+/// Returns the event for an input, or `None` if the input does not matter.
 fn event(input: &Input) -> Option<ConsoleEvent> {
     Some(match input {
         Input::Key(key) => ConsoleEvent::Key(*key),

@@ -29,12 +29,12 @@ impl Console {
         self.state.model.configure(settings);
     }
 
-    /// What is drawn.
+    /// Returns the model that is drawn.
     pub fn model(&self) -> &Model {
         &self.state.model
     }
 
-    /// What lies over the panels, the last on top.
+    /// Returns the dialogs over the panels, the last on top.
     pub fn dialogs(&self) -> &[Dialog] {
         &self.state.dialogs
     }
@@ -59,7 +59,7 @@ impl Console {
         left
     }
 
-    /// What was drawn has come to the screen: only what is seen can be answered.
+    /// Notes that the last picture is on the screen. Only a dialog that was seen can be answered.
     pub fn seen(&mut self) {
         self.state.consent.see();
     }

@@ -14,7 +14,7 @@ const IDLE: Duration = Duration::from_millis(1200);
 /// So long after the last change nothing is taken to happen.
 const CALM: Duration = Duration::from_secs(1);
 
-/// What is due.
+/// The part of the session's state to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Spans and the time.
@@ -51,7 +51,7 @@ impl Pace {
         self.next
     }
 
-    /// What to look at now.
+    /// Returns the part of the session's state to look at now.
     pub(super) fn due(&mut self, now: Instant) -> Due {
         // Half a frame early is better than a frame late.
         let half = self.frame / 2;

@@ -9,7 +9,7 @@ use std::thread;
 
 use directories::ProjectDirs;
 
-/// What happened, as a report has it.
+/// Describes a panic for a report.
 pub(super) fn describe(info: &PanicHookInfo<'_>) -> String {
     let name = thread::current().name().unwrap_or("unnamed").to_owned();
     format!("thread `{name}`: {info}")

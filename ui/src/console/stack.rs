@@ -65,7 +65,7 @@ fn guard(state: &mut ConsoleState, compare: Dialog) {
     state.dialogs.push(Dialog::Form(form));
 }
 
-/// What is compared is applied, to come back where the terms are not kept.
+/// Applies the compared setup on probation. It is rolled back if the terms are not kept.
 fn guarded(state: &ConsoleState, terms: Terms) -> Vec<Effect> {
     let compared = state.dialogs.last().and_then(|d| d.body().compared());
     let apply = compared.map(|setup| {

@@ -14,9 +14,9 @@ use crate::model::{Effect, Model, Options};
 /// The console's whole state.
 #[derive(Clone, Debug)]
 pub(super) struct ConsoleState {
-    /// What is drawn.
+    /// The model that is drawn.
     pub model: Model,
-    /// What lies over the panels, the last on top.
+    /// The dialogs over the panels, the last on top.
     pub dialogs: Vec<Dialog>,
     /// Whether a key may answer the dialog on top.
     pub consent: Consent,

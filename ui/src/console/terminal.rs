@@ -23,7 +23,7 @@ use ratatui::layout::Rect;
 use super::core::Console;
 use super::reports;
 
-/// The terminal is ours now. Whoever makes it false gives the terminal back.
+/// Whether the console holds the terminal. Whoever sets it to false restores the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Panics of other threads while the screen was ours, to be told afterwards.
 static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -190,8 +190,9 @@ fn tell_reports() {
     }
 }
 
-/// A panic of the console's thread gives the terminal back before it is reported; one
-/// of another thread, which may be caught there, must not write over the screen.
+/// Sets the panic hook. A panic of the console's thread restores the terminal before it is
+/// reported. A panic of another thread may be caught there, so its report is kept for later
+/// and does not write over the screen.
 fn watch_panics() {
     HOOK.call_once(|| {
         let console: ThreadId = thread::current().id();

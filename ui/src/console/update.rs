@@ -219,7 +219,8 @@ fn serves_otherwise(before: &Snapshot, now: &Snapshot) -> bool {
         || before.segment_size != now.segment_size
 }
 
-/// What was said of setups was against something that no longer runs.
+/// Asks for the previews of setups again, as the old ones compare with a setup that no longer
+/// runs.
 fn ask_again(state: &mut ConsoleState) -> Vec<Effect> {
     if let Some(edit) = &mut state.model.edit {
         edit.ask_again();
@@ -258,7 +259,7 @@ fn on_reload(state: &mut ConsoleState, reload: &ReloadView) {
 fn on_accepted(state: &mut ConsoleState, command: &Command) {
     let model = &mut state.model;
     if matches!(command, Command::Play(Play::Seek(_))) {
-        // The recording gives what came before that moment once more.
+        // After a seek, the recording sends the spans before that moment again.
         model.timeline = Timeline::default();
         actions::streams::go_live(model);
     }

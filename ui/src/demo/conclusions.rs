@@ -5,7 +5,7 @@ use divisi::session::Snapshot;
 use crate::model::{Comparison, DemoState, Figure, FigureNote};
 use crate::text::format;
 
-/// What a scene ends with.
+/// The conclusion that a scene ends with.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Conclusion {
     /// How evenly devices were busy.
@@ -19,14 +19,14 @@ pub(super) enum Conclusion {
     },
     /// The least and the most of what was taken under different names.
     Ranking,
-    /// What two reloads did to requests.
+    /// The effect of two reloads on requests.
     Reloads {
         before: &'static str,
         after: &'static str,
     },
 }
 
-/// What each outcome means.
+/// The meaning of each outcome.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Means {
     pub more: &'static str,
@@ -62,7 +62,7 @@ impl Conclusion {
 struct SceneFigures<'a>(&'a DemoState);
 
 impl SceneFigures<'_> {
-    /// What was noted in this scene.
+    /// Returns the notes on `figure` in this scene.
     fn noted(&self, figure: Figure) -> impl Iterator<Item = &FigureNote> {
         let scene = self.0.scene();
         let here = move |n: &&FigureNote| n.scene == scene && n.figure == figure;

@@ -19,7 +19,7 @@ const REST: Duration = Duration::from_secs(8);
 /// Below this height a panel alone shows more than all of them do.
 const SHORT: u16 = 34;
 
-/// What becomes of a step.
+/// The outcome of a step.
 enum StepVerdict {
     /// Done: on to the next.
     Done,

@@ -51,7 +51,7 @@ fn measured(words: &StageWords, name: &'static str) -> [DemoStep; 4] {
     ]
 }
 
-/// What came of a change, by what was measured on both sides of it.
+/// Returns the step that states the effect of a change, by measurements before and after it.
 fn conclusion(told: &ChangeWords, from: &'static str, to: &'static str) -> DemoStep {
     Conclude(Conclusion::Change {
         figure: told.figure,

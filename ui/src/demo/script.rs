@@ -83,7 +83,7 @@ impl Given {
         }
     }
 
-    /// What it asks of the session, where so many samples a second can be served.
+    /// Returns the command for the session. `capacity` is in samples per second.
     ///
     /// # Errors
     /// Why it cannot be asked here.

@@ -5,7 +5,7 @@ use divisi::ensemble::{PolicyKind, Wait};
 use super::conclusions::Means;
 use crate::model::Figure;
 
-/// What differs between the two stages.
+/// The texts and sizes that differ between the two stages.
 pub(super) struct StageWords {
     pub alone: &'static str,
     pub together: ChangeWords,
@@ -24,17 +24,17 @@ pub(super) struct StageWords {
 /// A change of what runs: what it is before it is made, and what comes of it after.
 pub(super) struct ChangeWords {
     pub opening: &'static str,
-    /// What is compared.
+    /// The figure that is compared.
     pub figure: Figure,
     pub means: Means,
 }
 
 const WAIT: Wait = Wait::millis(20);
 const LONG_WAIT: Wait = Wait::millis(100);
-/// What is said of the first of two.
+/// The caption for the first of two measurements.
 pub(super) const BEFORE: &str = "First the matrix before, under the same load, to compare with.";
 
-/// What is said while a search's matrix is measured.
+/// The caption while a search's matrix is measured.
 pub(super) const FOUND: &str = "What the search found serves now, under the same load again. It is \
                                 measured as long as the matrix before was.";
 

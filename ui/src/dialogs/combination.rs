@@ -59,7 +59,7 @@ fn temperature(now: &Combination, member: usize) -> Temperature {
 }
 
 impl VoterRow {
-    /// What was typed, where it is a weight or 0.
+    /// Returns the typed number, or an error if it is neither a weight nor 0.
     fn weight(&self) -> Result<f64, String> {
         let (name, found) = (&self.name, &self.weight);
         let number: Option<f64> = found.parse().ok();

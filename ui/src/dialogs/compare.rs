@@ -15,10 +15,10 @@ use crate::text::format;
 #[derive(Clone, Debug)]
 pub struct Compare {
     title: String,
-    /// What is compared, whatever is staged or found meanwhile.
+    /// The setup that is compared, whatever is staged or found meanwhile.
     pub setup: Setup,
     scroll: usize,
-    /// What the session says of it, once it has.
+    /// The session's preview of the setup, once it has arrived.
     pub preview: Option<Result<EditPreview, Refusal>>,
 }
 

@@ -8,7 +8,7 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// What `y` does.
+/// The action that `y` confirms.
 #[derive(Clone, Debug)]
 pub enum Then {
     /// Sends a command.

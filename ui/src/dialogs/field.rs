@@ -5,7 +5,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// The longest text.
 const MOST: usize = 1000;
 
-/// What was pasted as one line: breaks become spaces, other control characters go.
+/// Returns pasted text as one line. Line breaks and tabs become spaces, other control
+/// characters are removed.
 pub(crate) fn one_line(pasted: &str) -> String {
     let spaced = |c: char| {
         if matches!(c, '\n' | '\r' | '\t') {

@@ -16,7 +16,7 @@ pub struct Help {
 }
 
 impl Help {
-    /// What can be reached now comes first.
+    /// Returns the bindings that match the query. Those that can be reached now come first.
     fn found(&self, model: &Model) -> Vec<&'static Binding> {
         let keys = &model.settings.keys;
         let found = BINDINGS.iter().filter(|e| e.matches(&self.query, keys));

@@ -112,7 +112,7 @@ impl DialogBody for HistoryDialog {
     }
 }
 
-/// What differs beside the matrix, in words.
+/// Describes the settings that differ, other than the matrix.
 fn settings(running: &Snapshot, setup: &Setup) -> impl Iterator<Item = String> {
     let policy = (running.policy != setup.policy)
         .then(|| format!("~ policy: {} → {}", running.policy, setup.policy));
@@ -144,7 +144,7 @@ fn keys(inside: &mut Painter<'_>) {
     inside.pieces(1, inside.height().saturating_sub(1), &keys);
 }
 
-/// What there is room for, and how wide `why` is.
+/// The columns that there is room for, and the width of `why`.
 struct HistoryColumns {
     /// p50, failures and accuracy too.
     all: bool,

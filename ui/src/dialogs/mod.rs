@@ -38,13 +38,13 @@ pub enum Dialog {
     Help(Help),
     /// A command by a part of its name.
     Palette(Palette),
-    /// What a matrix would change.
+    /// The changes that a setup would make.
     Compare(Box<Compare>),
     /// Yes or no.
     Confirm(Confirm),
     /// The panels that are shown, and the others.
     Panels(PanelList),
-    /// What becomes of the engine.
+    /// The question what happens to the engine when the console is left.
     Leave(LeaveDialog),
     /// Load, policy, search or a device, with their numbers.
     Form(Form),
@@ -52,7 +52,7 @@ pub enum Dialog {
     Themes(Themes),
     /// The combination rule, weights and votes.
     Voters(Voters),
-    /// What ran when.
+    /// The setups that ran, and when.
     History(HistoryDialog),
     /// A file to read or write.
     Picker(Box<Picker>),

@@ -7,7 +7,7 @@ use crate::commands::Binding;
 use crate::look::Painter;
 use crate::model::{Effect, Model, Setting};
 
-/// What every dialog does.
+/// The behaviour that all dialogs have.
 pub trait DialogBody {
     /// Takes a key.
     fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply;
@@ -40,7 +40,7 @@ pub trait DialogBody {
     fn previewed(&mut self, _about: &Setup, _preview: &Result<EditPreview, Refusal>) {}
 }
 
-/// What a dialog makes of a key.
+/// A dialog's reply to a key.
 #[derive(Clone, Debug)]
 pub enum DialogReply {
     /// It stays open.

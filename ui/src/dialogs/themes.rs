@@ -7,7 +7,7 @@ use crate::config::Settings;
 use crate::look::{Painter, Role, Theme};
 use crate::model::Model;
 
-/// What each theme shows of itself.
+/// The sample of a theme: words, each in the role that it names.
 const SAMPLE: [(&str, Role); 6] = [
     ("text ", Role::Text),
     ("accent ", Role::Accent),
@@ -21,7 +21,7 @@ const SAMPLE: [(&str, Role); 6] = [
 #[derive(Clone, Debug)]
 pub struct Themes {
     chosen: usize,
-    /// What comes back on `Esc`.
+    /// The theme that `Esc` restores.
     before: Theme,
 }
 

@@ -117,7 +117,7 @@ impl PanelArrangement {
         rows.chain(self.added.iter().map(own)).collect()
     }
 
-    /// What is shown now as a layout of its own, to be saved.
+    /// Returns the panels shown now as a layout called `name`, to be saved.
     pub fn named(&self, name: &str) -> PanelLayout {
         PanelLayout {
             name: name.into(),

@@ -59,7 +59,7 @@ pub enum LayoutPart {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PanelLayout {
-    /// What it is called; one of a user's replaces a built-in one of the same name.
+    /// Its name. A user's layout replaces a built-in one of the same name.
     pub name: String,
     /// From the top.
     pub rows: Vec<LayoutRow>,

@@ -5,9 +5,9 @@
 pub(crate) struct SizeShare {
     /// Its share against the others'.
     pub weight: u16,
-    /// What it is useless without.
+    /// The smallest useful size.
     pub least: u16,
-    /// What it can use.
+    /// The largest useful size.
     pub most: u16,
 }
 

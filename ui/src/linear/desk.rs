@@ -6,20 +6,20 @@ use divisi::session::{Session, Terms};
 use crate::actions;
 use crate::actions::LineFront;
 
-/// What a line came to.
+/// The answer to a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineAnswer {
-    /// What to say, a line each.
+    /// The lines to print.
     pub lines: Vec<String>,
     /// The program is to end.
     pub leave: bool,
 }
 
-/// What was staged by lines so far, and what they may do.
+/// The matrix that lines have staged so far, and what lines may do.
 #[derive(Debug)]
 pub struct LineDesk {
     read_only: bool,
-    /// What `apply probation` asks.
+    /// The terms of `apply probation`.
     terms: Terms,
     staged: Option<Matrix>,
 }

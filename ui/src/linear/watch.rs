@@ -11,7 +11,7 @@ use crate::panels::lint_texts;
 use crate::text::status as words;
 use crate::text::{Condition, Severity, format};
 
-/// What was said so far.
+/// The state that was reported last, to find what is new.
 #[derive(Debug)]
 pub struct Watcher {
     before: Option<Snapshot>,
@@ -35,7 +35,7 @@ impl Watcher {
         }
     }
 
-    /// What to say about `now`, oldest first; nothing where nothing is new.
+    /// Returns lines about what is new in `now`, oldest first, or none if nothing is new.
     pub fn news(&mut self, now: &Snapshot) -> Vec<String> {
         let mut lines = Vec::new();
         let before = self.before.take();

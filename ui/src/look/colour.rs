@@ -43,7 +43,7 @@ const ANSI: [&str; 16] = [
     "bright-white",
 ];
 
-/// What the 16 look like in most terminals.
+/// The usual colours of the 16 ANSI colours in terminals.
 const USUAL: [Rgb; 16] = [
     (0, 0, 0),
     (205, 49, 49),
@@ -63,7 +63,7 @@ const USUAL: [Rgb; 16] = [
     (255, 255, 255),
 ];
 
-/// What a colour may be written as, for errors.
+/// The ways to write a colour, for errors.
 pub(super) const EXPECTED: &str = "a colour as #rrggbb, indexed:0 to indexed:255, ansi:NAME (black, red, green, yellow, blue, \
      magenta, cyan, white, or bright- before one) or terminal";
 
@@ -105,7 +105,7 @@ impl fmt::Display for Colour {
 }
 
 impl Colour {
-    /// What it looks like; nothing for the terminal's own.
+    /// Returns its red, green and blue, or `None` for the terminal's own colour.
     pub fn rgb(self) -> Option<Rgb> {
         match self {
             Colour::Terminal => None,
@@ -115,7 +115,7 @@ impl Colour {
         }
     }
 
-    /// What to send to a terminal with so many colours; the nearest where it lacks this.
+    /// Returns the colour to send to a terminal: the nearest one if the terminal lacks this.
     pub fn on(self, colours: Colours) -> Color {
         let Some(rgb) = self.rgb() else {
             return Color::Reset;

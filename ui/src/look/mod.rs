@@ -1,4 +1,4 @@
-//! What things look like: meanings on one side, colours of a terminal on the other.
+//! The look of things: meanings on one side, colours of a terminal on the other.
 //!
 //! Panels name a [`Role`]; a [`Theme`] says how each looks, and `Styles` is that for
 //! the colours that the terminal has. Colour never carries a meaning alone: a sign or
@@ -67,9 +67,9 @@ pub enum Role {
     Border,
     /// The frame of the focused panel.
     Focus,
-    /// What is no longer there.
+    /// Things that are no longer there.
     Gone,
-    /// Where the cursor is.
+    /// The place of the cursor.
     Cursor,
 }
 

@@ -1,4 +1,4 @@
-//! A theme, and what it comes to on a terminal.
+//! A theme, and its styles on a terminal.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Style};
@@ -13,11 +13,11 @@ static PLAIN: Paint = Paint::NONE;
 /// How every role looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Behind everything; the terminal's own where it says so.
+    /// The colour behind everything; may be the terminal's own.
     pub background: Colour,
-    /// What the terminal's own background is taken for, in pictures and for contrast.
+    /// The colour assumed for the terminal's own background, in pictures and for contrast.
     pub ground: Rgb,
     /// The colour of plain text on that.
     pub ink: Rgb,
@@ -48,7 +48,7 @@ impl Theme {
         }
     }
 
-    /// What it comes to on a terminal.
+    /// Returns the styles of all roles on a terminal.
     pub fn styles(&self, look: TerminalLook) -> Styles {
         let colours = look.colours;
         let text = self.paint(Role::Text).style(colours);

@@ -6,7 +6,7 @@ use divisi::session::{Setup, Terms};
 
 use crate::config::Config;
 
-/// What was said last, to be offered the next time.
+/// Values that were entered last, to be offered again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
     /// Of a probation.

@@ -8,7 +8,7 @@ use divisi::session::Counters;
 use super::estimate::CounterLook;
 use super::figures::FigureNote;
 
-/// What a demonstration is shown on.
+/// The stage of a demonstration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemoStage {
     /// The digits ensemble on this machine's devices.
@@ -32,7 +32,7 @@ impl FromStr for DemoStage {
 /// How a demonstration is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// What it is shown on.
+    /// The stage that it is shown on.
     pub stage: DemoStage,
     /// It goes on by itself at the end of each scene.
     pub auto: bool,
@@ -50,11 +50,11 @@ pub struct DemoState {
     pub begun: bool,
     /// The step of the scene.
     pub step: usize,
-    /// What this step asked for is under way.
+    /// Whether the request of this step is under way.
     pub asked: bool,
-    /// What is said now.
+    /// The caption that is shown now.
     pub caption: String,
-    /// What had been answered since the last watch began, the beginning first.
+    /// Readings of the counter of answers since the last watch began, oldest first.
     pub looks: Vec<CounterLook>,
     /// Of the present watch: requests answered, of how many.
     pub watched: Option<(u64, u64)>,
@@ -117,7 +117,7 @@ impl DemoState {
         self.titles.get(self.scene).copied().unwrap_or_default()
     }
 
-    /// What is said now.
+    /// Returns the caption that is shown now.
     pub fn caption(&self) -> &str {
         &self.caption
     }
@@ -127,8 +127,8 @@ impl DemoState {
         self.scene + 1 >= self.titles.len()
     }
 
-    /// What its bar shows beside what the session shows: where it differs, so does the
-    /// picture.
+    /// Returns the state that the bar shows in addition to the session's.
+    /// The picture is to be drawn again if it differs.
     pub fn stands(&self) -> impl PartialEq + use<> {
         let ended = self.ended.is_some();
         (

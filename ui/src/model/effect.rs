@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::files::{FileError, FilePick, FolderListing};
 use crate::layout::PanelLayout;
 
-/// What happened.
+/// An event that the console handles.
 #[derive(Clone, Debug)]
 pub enum ConsoleEvent {
     /// A key went down or repeats.
@@ -36,9 +36,9 @@ pub enum ConsoleEvent {
         /// Spans lost since the start.
         lost: u64,
     },
-    /// What a preview says of the setup that it was asked about, or why there is none.
+    /// The session's preview of a setup, or why there is none.
     Previewed(Box<Setup>, Result<EditPreview, Refusal>),
-    /// What an arrangement makes of the setup that it was asked about, or why it cannot.
+    /// The result of an arrangement of a setup, or why it was refused.
     Arranged(Box<Setup>, Result<Arranged, Refusal>),
     /// The session took the command.
     Accepted(Command),
@@ -46,17 +46,17 @@ pub enum ConsoleEvent {
     Refused(String),
     /// A file was written, or why not.
     Wrote(Result<PathBuf, FileError>),
-    /// What is configured from now on, or what is wrong with it.
+    /// The settings from now on, or what is wrong with them.
     Configured(Result<Box<Settings>, String>),
-    /// What is at a path: a folder's files, or a file's place.
+    /// The listing of a folder, or of the folder around a file; or why it cannot be read.
     Looked(Result<FolderListing, FileError>),
     /// A file's text, or why it cannot be read.
     Read(PathBuf, Result<String, FileError>),
-    /// What was chosen in the desktop's own dialog, if anything, or why it cannot ask.
+    /// The file chosen in the desktop's own dialog, if any, or why the dialog failed.
     Picked(Result<Option<PathBuf>, FileError>),
 }
 
-/// What the session showed.
+/// The session's state and its latest spans.
 #[derive(Clone, Debug)]
 pub struct SessionNews {
     /// Its state.
@@ -67,7 +67,7 @@ pub struct SessionNews {
     pub lost: u64,
 }
 
-/// What is to be done.
+/// Work to be done outside of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send a command to the session.
@@ -88,9 +88,9 @@ pub enum Effect {
     Write {
         /// Where.
         path: PathBuf,
-        /// What stands in it.
+        /// The file's content.
         bytes: Vec<u8>,
-        /// A file that is there gives way.
+        /// Whether an existing file is replaced.
         replace: bool,
     },
     /// Keep a layout among the user's own.

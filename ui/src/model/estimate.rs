@@ -6,7 +6,8 @@ use divisi::metrics::Bucket;
 
 /// Looks at a counter are so far apart at least that each says something.
 pub(crate) const APART: Duration = Duration::from_millis(250);
-/// What is nearer than this is the same, however long it was measured.
+/// The smallest half-width of an interval, as a share of the value, however long the
+/// measurement was.
 const NEAR: f64 = 0.01;
 
 /// A counter at a moment.

@@ -7,7 +7,7 @@ use divisi::session::{Counters, LoadPattern, Snapshot};
 use super::estimate::{CounterLook, Estimate};
 use crate::text::format;
 
-/// What is compared.
+/// A figure that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// Samples a second since the watch began.

@@ -46,7 +46,7 @@ pub struct Options {
 /// A line over the footer, there until the next key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FooterMessage {
-    /// What to say.
+    /// The text of the message.
     pub text: String,
     /// Something was refused or failed.
     pub bad: bool,
@@ -55,7 +55,7 @@ pub struct FooterMessage {
 /// The console's whole state.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What the session said last.
+    /// The session's latest snapshot.
     pub snapshot: Snapshot,
     /// Spans lost since the start.
     pub lost_spans: u64,
@@ -83,7 +83,7 @@ pub struct Model {
     pub log_back: usize,
     /// Staged changes, while editing.
     pub edit: Option<SetupEdit>,
-    /// What was last said in dialogs of change.
+    /// Values entered last in the dialogs that change something.
     pub change: Remembered,
     /// The demonstration under way.
     pub demo: Option<DemoState>,
@@ -95,9 +95,9 @@ pub struct Model {
     pub mouse: bool,
     /// The program's name in the header.
     pub title: String,
-    /// What the terminal can show.
+    /// The capabilities of the terminal.
     pub look: TerminalLook,
-    /// What can be configured: keys, theme, options.
+    /// The settings: keys, theme, options.
     pub settings: Settings,
 }
 
@@ -156,7 +156,7 @@ impl Model {
         self.message = Some(FooterMessage { text, bad });
     }
 
-    /// What decides which keys work.
+    /// Returns the state that decides which keys work.
     pub fn key_context(&self) -> KeyContext {
         KeyContext {
             editing: self.edit.is_some(),
@@ -166,7 +166,7 @@ impl Model {
         }
     }
 
-    /// What decides whether a command can be done, whatever it is done to.
+    /// Returns the state that decides whether a command can be done, whatever its subject.
     pub fn state(&self) -> ShownState<'_> {
         ShownState {
             snapshot: &self.snapshot,
@@ -212,7 +212,7 @@ impl Model {
         self.edit.as_ref().is_some_and(changed)
     }
 
-    /// What is staged, or what runs where nothing is being edited.
+    /// Returns the staged setup, or the running one if nothing is being edited.
     pub fn setup(&self) -> Setup {
         let staged = self.edit.as_ref().map(|e| e.setup().clone());
         staged.unwrap_or_else(|| self.snapshot.setup())

@@ -21,7 +21,7 @@ const ENOUGH: u64 = 20;
 /// Queues this long matter, in samples.
 const LONG: usize = 32;
 
-/// What is wrong, and the keys that show or change it.
+/// A description of a problem, and the keys that show or change it.
 type Lint = (String, &'static [Hint]);
 
 const EDIT: Hint = (&c::EDIT, "edit");
@@ -135,7 +135,7 @@ fn retired(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
     })
 }
 
-/// What was applied did worse than stated.
+/// Returns the lint for a setup that was rolled back because its probation failed.
 fn failed(shown: &Snapshot) -> Option<Lint> {
     match &shown.probation.as_ref()?.state {
         ProbationState::Failed(why) => Some((format!("rolled back: {why}"), &[LOG, LATENCY])),

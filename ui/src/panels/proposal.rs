@@ -3,7 +3,8 @@
 use divisi::allocation::{Difference, EntryChange, WorkerChange};
 use divisi::session::{Proposal, Snapshot};
 
-/// What the proposal changes, if there is one: `move resnet152 to sim:v100:3 at 16`.
+/// Describes the changes of the proposal, if there is one:
+/// `move resnet152 to sim:v100:3 at 16`.
 pub(super) fn words(shown: &Snapshot) -> Option<String> {
     let proposal = shown.proposal.as_ref()?;
     let difference = Difference::between(&shown.matrix, &proposal.matrix);

@@ -68,7 +68,7 @@ pub(crate) fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
     ]
 }
 
-/// What changes beside the matrix.
+/// Returns lines on the settings that change, other than the matrix.
 pub(crate) fn settings(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
     let wrapped = preview.settings.iter().flat_map(|s| {
         let lines = format::wrap(&format!("~ {s}"), width);

@@ -72,7 +72,7 @@ impl<'a> Condition<'a> {
         }
     }
 
-    /// What stays the same while its numbers move.
+    /// Returns a text that stays the same while the numbers in [`Condition::text`] change.
     pub(crate) fn kind(self) -> String {
         match self {
             Condition::Failing(..) => "failing".into(),

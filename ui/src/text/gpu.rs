@@ -21,7 +21,8 @@ pub(crate) fn others(gpu: &GpuView) -> Option<String> {
     Some(format!("others {}", format::bytes(bytes).trim()))
 }
 
-/// What the driver counts beside what is booked.
+/// Returns the memory in use as the driver counts it, in all and by this process, or `None` if
+/// neither is known.
 pub(crate) fn memory(gpu: &GpuView) -> Option<String> {
     let here = gpu
         .used

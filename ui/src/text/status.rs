@@ -1,4 +1,4 @@
-//! What the session shows in words: how serving goes, its load, over how long it was measured.
+//! The session in words: how serving goes, its load, over how long it was measured.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn memory(shown: &Snapshot, device: &DeviceView) -> String {
     }
 }
 
-/// What was not answered.
+/// Returns the counters of requests without an answer and of worker restarts, with their names.
 pub(crate) fn counters(shown: &Snapshot) -> [(&'static str, u64); 4] {
     let counters = &shown.counters;
     [
@@ -87,7 +87,7 @@ pub(crate) fn condition(now: Condition<'_>) -> String {
     }
 }
 
-/// What it is about, behind the word for how grave it is.
+/// Returns `text` behind the word for its severity.
 pub(crate) fn graded(severity: Severity, text: &str) -> String {
     match severity {
         Severity::Information => format!("look: {text}"),

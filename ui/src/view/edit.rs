@@ -18,9 +18,9 @@ pub struct SetupEdit {
     error: Option<String>,
     /// The worker that is to be put on another device.
     mark: Option<TakenWorker>,
-    /// What the session was asked about last.
+    /// The setup that the session was last asked to preview.
     asked: Option<Setup>,
-    /// Its answer.
+    /// The session's latest answer.
     preview: Option<Result<EditPreview, Refusal>>,
 }
 
@@ -96,7 +96,7 @@ impl SetupEdit {
         self.step(setup, false);
     }
 
-    /// What the session says of what is staged, once it has.
+    /// Returns the session's latest preview of a staged setup, or `None` before the first one.
     pub fn preview(&self) -> Option<&Result<EditPreview, Refusal>> {
         self.preview.as_ref()
     }
@@ -117,7 +117,7 @@ impl SetupEdit {
         }
     }
 
-    /// What runs has changed: what was said of the staged setup no longer holds.
+    /// Asks for a new preview of the staged setup, since the running setup has changed.
     pub fn ask_again(&mut self) {
         self.asked = None;
     }

@@ -1,4 +1,4 @@
-//! What is looked at: a setup that is staged, spans over time, whose figures.
+//! The state of views: a staged setup, the timeline, and the scope of figures.
 
 mod edit;
 mod scope;

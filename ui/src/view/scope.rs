@@ -3,19 +3,19 @@
 use divisi::allocation::Cell;
 use divisi::session::{LatencyView, Snapshot};
 
-/// Whose.
+/// The subject that figures are shown of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Whose {
-    /// Of requests.
+    /// The ensemble: latencies and rates of requests.
     #[default]
     Ensemble,
-    /// Of one member, by its column.
+    /// One member, by its column.
     Member(usize),
-    /// Of one worker, by its entry.
+    /// One worker, by its entry.
     Worker(Cell),
 }
 
-/// What the panels show that can show either.
+/// The subjects of the panels that can show more than one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scopes {
     /// Of the latency panel.

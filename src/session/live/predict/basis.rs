@@ -22,10 +22,13 @@ pub(super) enum Grade {
     Laws,
 }
 
-/// What predictions rest on.
+/// The batch costs that predictions rest on.
 pub(super) struct Basis {
+    /// How good they are.
     pub grade: Grade,
+    /// The costs of batches.
     pub costs: Costs,
+    /// Where they come from, in words.
     pub source: String,
 }
 
@@ -126,8 +129,8 @@ impl Forecast {
         Some(middle)
     }
 
-    /// What batches cost by what was seen, laws of simulated devices beside it; `settled`
-    /// leaves out what was seen too seldom to be kept.
+    /// Returns the batch costs seen while serving, and the laws of simulated devices. With
+    /// `settled`, costs that were seen too seldom are left out.
     pub(super) fn seen(&self, settled: bool) -> Costs {
         let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
         let sizes: Vec<usize> = ensemble.batch_sizes.iter().map(|s| s.get()).collect();

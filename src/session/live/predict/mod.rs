@@ -99,8 +99,8 @@ impl Forecast {
         real.then(like).flatten()
     }
 
-    /// What a search that measures nothing works with: what predictions rest on, or else
-    /// whatever was seen.
+    /// Returns the costs for a search that measures nothing: those that predictions rest on, or
+    /// else all that were seen.
     pub fn known(&mut self) -> Arc<Costs> {
         let costs = match self.look() {
             Ok(()) => self.basis.as_ref().map(|b| b.costs.clone()),

@@ -4,7 +4,7 @@ use divisi::session::{Command, LoadPattern};
 
 use super::{Form, FormChoice, FormField, FormKind};
 
-/// What stands in the fields to begin with.
+/// The initial values of the fields.
 struct LoadValues {
     clients: String,
     samples: String,

@@ -10,7 +10,7 @@ use super::DialogReply;
 use super::forms::{Form, FormChoice, FormField, FormKind};
 
 impl Form {
-    /// What is filled in, or what is wrong with it.
+    /// Returns the reply for the values that were filled in, or what is wrong with them.
     pub(super) fn answer(&self) -> Result<DialogReply, String> {
         let name = self.choices[self.chosen].name;
         let command = match self.kind {

@@ -99,7 +99,7 @@ impl Form {
         y + fields.len() as u16
     }
 
-    /// What is wrong, or more about what is chosen.
+    /// Draws the error, or the note on the chosen option if there is none.
     fn draw_words(&self, inside: &mut Painter<'_>, y: u16) {
         let width = inside.width() + 2;
         let (lines, role) = match &self.error {

@@ -37,7 +37,7 @@ impl FormChoice {
     }
 }
 
-/// What the form is about, and so which command it becomes.
+/// The subject of a form, which decides the command that it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FormKind {
     Load,
@@ -49,11 +49,11 @@ pub(super) enum FormKind {
     Slow(usize),
     /// Samples in a segment at most.
     SegmentSize,
-    /// What latencies are judged by.
+    /// The target that latencies are judged by.
     Target,
-    /// What a probation watches.
+    /// The terms of a probation.
     Terms,
-    /// What a layout is called.
+    /// The name of a layout.
     Layout,
 }
 
@@ -146,7 +146,8 @@ impl Form {
         }
     }
 
-    /// What stands in the field called `name`, of the chosen or the shared ones.
+    /// Returns the text of the field called `name`, among those of the chosen option and the
+    /// shared ones. It is empty if there is no such field.
     pub(super) fn text(&self, name: &str) -> &str {
         let own = self.choices[self.chosen].fields.iter();
         let field = own.chain(&self.shared).find(|f| f.name == name);

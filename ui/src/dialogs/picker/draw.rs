@@ -73,7 +73,7 @@ impl Picker {
         inside.text(1, y, &format::fit(&text, room), role);
     }
 
-    /// What is wrong is read to its end, over the last files if it must be.
+    /// Draws the whole error, over the last files if it needs their lines.
     fn draw_error(&self, inside: &mut Painter<'_>, y: u16, error: &str, room: u16) {
         let lines = format::wrap(&format!("✗ {error}"), room);
         let top = (y + 1).saturating_sub(lines.len() as u16).max(2);

@@ -14,7 +14,7 @@ use crate::files::FilePick;
 use crate::files::{FileError, FolderItem, FolderListing};
 use crate::model::{Effect, Remembered};
 
-/// What the file is chosen for.
+/// The purpose that a file is chosen for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To read a setup.
@@ -141,7 +141,7 @@ impl Picker {
         }))
     }
 
-    /// What stands at the cursor becomes what is typed.
+    /// Replaces the typed text with the name at the cursor. A folder's name ends with `/`.
     fn complete(&mut self) {
         let name = self.row().map(|item| match item.folder {
             true => format!("{}/", item.name),
@@ -206,7 +206,8 @@ impl Picker {
         }
     }
 
-    /// What there is at the path that was asked about.
+    /// Takes the listing of the path that was asked about. Returns the effect that reads or
+    /// writes the file, if that can be done at once.
     pub fn looked(&mut self, looked: Result<FolderListing, FileError>) -> Option<Effect> {
         let folder = match looked {
             Ok(folder) => folder,

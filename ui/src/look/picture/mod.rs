@@ -74,7 +74,7 @@ pub fn ansi(screen: &Buffer) -> String {
     text
 }
 
-/// What comes after a reset: `;1;38;5;74`.
+/// Returns the codes of a cell's style, to follow a reset: `;1;38;5;74`.
 fn codes_of(cell: &Cell) -> String {
     let mut codes = String::new();
     for (modifier, code) in MODIFIERS {

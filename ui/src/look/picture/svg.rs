@@ -22,7 +22,7 @@ struct Ink {
     modifiers: Modifier,
 }
 
-/// What is drawn, gathered by colour so that the file stays small.
+/// The shapes drawn, grouped by colour so that the file stays small.
 #[derive(Default)]
 struct Drawing {
     grounds: BTreeMap<Rgb, String>,

@@ -40,7 +40,7 @@ pub(super) struct MatrixColumns {
     pub first: usize,
     /// Members shown.
     pub shown: usize,
-    /// What is at the right.
+    /// The description of devices at the right.
     pub side: Side,
 }
 

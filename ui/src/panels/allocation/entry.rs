@@ -66,7 +66,7 @@ fn suffers(model: &Model, cell: Cell) -> bool {
     view(model, cell).is_some_and(|v| v.interfered.is_some())
 }
 
-/// What the session says of it.
+/// Returns the session's view of the entry, or `None` if it has none.
 pub(super) fn view(model: &Model, cell: Cell) -> Option<&EntryView> {
     let at = cell.device * model.snapshot.members.len() + cell.member;
     model.snapshot.entries.get(at)

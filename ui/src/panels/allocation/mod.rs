@@ -56,7 +56,8 @@ pub(crate) fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
     Some(Cell { device, member })
 }
 
-/// What is staged, or what is hidden; the longest of its forms that fits in `room`.
+/// Returns the note on the staged changes, or on the devices and members that are hidden.
+/// If both are hidden and `room` is too small, only the members are named.
 fn note(model: &Model, columns: MatrixColumns, shape: MatrixShape, room: u16) -> String {
     if let Some(edit) = &model.edit {
         return staged::note(model, edit);

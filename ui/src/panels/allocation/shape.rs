@@ -4,7 +4,7 @@ use super::columns::MatrixColumns;
 use super::words;
 use crate::model::Model;
 
-/// What the rows under a device say of its entries, the weightier first.
+/// The details of a device's entries that the rows under it show, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeviceDetail {
     /// Share of the batch size that batches filled.

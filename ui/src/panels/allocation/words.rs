@@ -240,7 +240,7 @@ fn alive(view: &DeviceView, model: &Model) -> Option<String> {
     }
 }
 
-/// What the batch sizes on the device under the cursor add up to.
+/// Returns the sum of the batch sizes on the device under the cursor.
 fn batch_sizes(model: &Model) -> u32 {
     let workers = model.snapshot.matrix.workers();
     let here = workers.filter(|w| w.0.device == model.cursor.device);

@@ -37,11 +37,12 @@ fn alone(pieces: impl IntoIterator<Item = HeaderPiece>) -> Vec<HeaderGroup> {
     pieces.into_iter().map(|piece| vec![piece]).collect()
 }
 
-/// What goes first where the first line has no room for all: the program's name, then
-/// what a panel says as well.
+/// Places of the groups that are left out first if the first line has too little room: the
+/// program's name, then the group that a panel shows as well.
 const GOES: [usize; 2] = [0, 4];
 
-/// What serves and how it goes. Latencies go last: half of them would be no figure.
+/// Returns the groups of the first line: what serves, and how well. Latencies are one group,
+/// since a part of them would say little.
 fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let name = (model.title.clone(), Role::Focus);
     let mut groups = alone([
@@ -61,8 +62,8 @@ fn first(model: &Model, width: u16) -> Vec<HeaderGroup> {
     groups
 }
 
-/// What goes on beside serving: what is being lost, who may change things, what is on
-/// probation or recorded, what should not be overlooked.
+/// Returns the groups on what happens beside serving: requests that are being lost, who may
+/// change things, probation, recording, and warnings.
 fn beside(model: &Model, width: u16) -> Vec<HeaderGroup> {
     let (mut pieces, others) = troubles(model);
     pieces.extend(signs::access(model));
@@ -216,8 +217,8 @@ fn layout(model: &Model) -> String {
     }
 }
 
-/// What should not be overlooked: requests that are being lost, then made-up weights and
-/// other counters that are not zero.
+/// Returns the faults, such as requests that are being lost, then the warnings: made-up
+/// weights and other counters that are not zero.
 fn troubles(model: &Model) -> (Vec<HeaderPiece>, Vec<HeaderPiece>) {
     let shown = &model.snapshot;
     let lately = &shown.lately;
@@ -247,7 +248,7 @@ fn troubles(model: &Model) -> (Vec<HeaderPiece>, Vec<HeaderPiece>) {
     pieces.into_iter().partition(lost)
 }
 
-/// What is being lost is a fault; what was lost before is to be looked at.
+/// Returns the severity of lost requests: a fault if some were lost lately, else a warning.
 fn grave(lost: &Lost) -> Severity {
     match lost.requests {
         0 => Severity::Warning,

@@ -83,7 +83,7 @@ pub(crate) fn watching(model: &Model) -> Option<String> {
     })
 }
 
-/// What must not get worse, in signs.
+/// Formats the limits that a probation sets.
 fn limits(terms: &Terms) -> Vec<String> {
     let points = |share: f64| format!("{:.1}", share * 100.0);
     let p99 = terms.p99.map(|f| format!("p99 ≤ {}", times(f)));

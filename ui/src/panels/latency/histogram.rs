@@ -78,7 +78,7 @@ pub(super) struct HistogramBars<'a> {
     pub view: &'a Distribution,
     pub axis: LatencyAxis,
     pub target: Option<Target>,
-    /// What is written in its corner.
+    /// The label in its corner.
     pub name: &'a str,
 }
 

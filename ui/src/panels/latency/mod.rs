@@ -40,8 +40,8 @@ pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     histograms(&mut area, model, (now, &name), before);
 }
 
-/// What is drawn as bars, and its name: what was answered lately, or all since the last
-/// reload where that is nothing.
+/// Returns the distribution that is drawn as bars, and its name. It covers the latest
+/// answers, or all since the last reload if there are none.
 fn newest<'a>(view: &'a LatencyView, model: &Model) -> (&'a Distribution, String) {
     match view.now.summary.count {
         0 => (&view.since, "since".to_owned()),

@@ -15,7 +15,7 @@ pub(super) struct MemberColumn {
     pub name: &'static str,
     /// Columns of the screen that it takes, with the gap before it.
     pub width: u16,
-    /// What it says of a member.
+    /// The function that returns the text for a member.
     pub value: fn(&MemberView) -> MemberText,
     /// Only where labels are known.
     labels: bool,
@@ -95,7 +95,8 @@ fn of(view: &MemberView, say: fn(&MemberContribution) -> Option<String>) -> Memb
     text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
 }
 
-/// What the ensemble's accuracy would change by; a member that only harms stands out.
+/// Formats the change of the ensemble's accuracy if the member stopped voting, or began to.
+/// A gain is marked as a warning.
 fn change(view: &MemberView) -> MemberText {
     let Some(change) = view.standing.and_then(|s| s.accuracy_change) else {
         return ("–".to_owned(), Role::Dim);

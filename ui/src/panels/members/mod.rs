@@ -139,7 +139,7 @@ fn missing(model: &Model) -> String {
     }
 }
 
-/// What the member under the cursor is worth, in words.
+/// Describes the contribution of the member under the cursor.
 fn sentence(view: &MemberView, votes: bool) -> String {
     let standing = view.standing.unwrap_or_default();
     let verb = match votes {

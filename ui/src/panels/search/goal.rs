@@ -50,7 +50,7 @@ fn facts(search: &SearchView, next: Option<String>, model: &Model, wide: bool) -
     facts.into_iter().flatten().collect()
 }
 
-/// What runs beside the start say, once there were any.
+/// Returns the comparison of the best matrix with the start, once the two were run in turn.
 fn compared(search: &SearchView) -> Option<Fact> {
     let gain = search.progress.gain.as_ref()?;
     Some(match gain.is_better() {

@@ -171,7 +171,8 @@ fn current(search: &SearchView) -> Option<f64> {
     score.filter(|s| *s > 0.0)
 }
 
-/// What the search's own steps last set there.
+/// Returns the batch size that the search's steps last set at `cell`, or `None` if no step
+/// changed it. The inner `None` means no worker.
 fn set_before(steps: &[Accepted], cell: Cell) -> Option<Option<BatchSize>> {
     let changes = steps.iter().rev().flat_map(|s| s.changes.iter().rev());
     let mut here = changes.filter(|c| c.0 == cell);

@@ -31,7 +31,7 @@ pub(super) fn curve(area: &mut Painter<'_>, search: &SearchView) {
     axis(area, rows, most);
 }
 
-/// What no matrix exceeds, by the model.
+/// Draws the score that no matrix exceeds, according to the model.
 fn bound(area: &mut Painter<'_>, search: &SearchView, rows: u16, share: impl Fn(f64) -> f64) {
     let bound = search.progress.bound.map(share);
     let Some(share) = bound.filter(|s| (0.0..=1.0).contains(s) && rows > 2) else {

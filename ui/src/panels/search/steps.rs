@@ -66,7 +66,8 @@ fn line(area: &mut Painter<'_>, y: u16, step: &Accepted, before: Option<&Accepte
     area.text(x, y, &format::fit(&changes, room), Role::Text);
 }
 
-/// What it set, without what was there: that may have changed since.
+/// Describes a change by its new batch size. The old one is left out, as it may have changed
+/// since.
 fn change(model: &Model, cell: Cell, to: Option<BatchSize>) -> String {
     let size = to.map_or(0, BatchSize::get);
     format!("{} → {size}", heat::place(model, cell))

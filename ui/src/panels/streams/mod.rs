@@ -158,7 +158,7 @@ fn cells(reading: &SpanReading, view: &StreamsView) -> Option<(usize, usize)> {
     Some((first, last.unwrap_or(window.cells - 1)))
 }
 
-/// What is read out, and the filter while it is typed.
+/// Draws the readout, and the filter while it is typed.
 fn foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
     let typed = u16::from(model.streams.typing).min(view.foot);
     let y = inside.height().saturating_sub(view.foot);

@@ -58,7 +58,7 @@ fn place(model: &Model, span: &Span, roomy: bool) -> String {
     )
 }
 
-/// What it was done to.
+/// Describes the batch, samples and requests that the span worked on.
 fn contents(span: &Span, roomy: bool) -> String {
     let batch = span.batch.map(|b| format!("batch {b}: "));
     let batch = batch.unwrap_or_default();

@@ -38,7 +38,7 @@ pub(crate) enum StreamRow {
 }
 
 impl StreamRow {
-    /// What it shows, wherever it stands.
+    /// Returns the key of what the row shows, which does not depend on its position.
     pub(crate) fn key(&self) -> RowKey {
         match *self {
             StreamRow::Lane {

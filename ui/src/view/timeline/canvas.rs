@@ -20,9 +20,9 @@ const LEAST: f32 = 0.02;
 /// One cell of a lane's row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CellMark {
-    /// What the lane did for most of the cell.
+    /// The kind of step that covers most of the cell.
     pub kind: Option<SpanKind>,
-    /// Of every other batch.
+    /// Whether it belongs to every other batch, which is drawn in another colour.
     pub other: bool,
     /// Eighths of the cell that it computed, where batches are shorter than a cell; the
     /// whole cell belongs to longer ones.

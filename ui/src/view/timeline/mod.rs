@@ -1,4 +1,4 @@
-//! What workers did lately: a bounded history of spans, and spans as cells.
+//! The timeline of workers: a bounded history of spans, and spans as cells.
 
 mod canvas;
 mod history;
@@ -30,7 +30,8 @@ pub struct Timeline {
     history: SpanHistory,
     parity: HashMap<(usize, usize, usize), bool>,
     newest: Option<Duration>,
-    /// What was painted last, to go on from. What is drawn does not depend on it.
+    /// The last painting, which the next one continues. It saves work and does not change the
+    /// picture.
     canvas: RefCell<Canvas>,
 }
 

@@ -2,7 +2,7 @@
 
 use divisi::trace::{Span, SpanKind};
 
-/// What a row shows of a whole device: when it did this at all.
+/// The activity of a whole device that a row sums up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowSum {
     /// Any lane computed.
@@ -41,7 +41,7 @@ pub enum RowKey {
     Sum {
         /// Row of the matrix.
         device: usize,
-        /// What is summed.
+        /// The activity summed up.
         sum: RowSum,
     },
 }

@@ -19,7 +19,7 @@ use super::serving::{ServingGpu, loss_in_build};
 use super::worker::{GpuWorker, LaneHandle, sizes_with};
 
 impl ServingGpu {
-    /// Makes a worker with the lanes that the policy in force gives it, ready.
+    /// Builds a worker with the lanes of the current policy, and waits until they are ready.
     ///
     /// # Errors
     /// The GPU cannot hold one of them; none is left then.
