@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::UndoHistory;
 use crate::metrics::Reading;
-use crate::serving::Setup;
+use crate::serving::{Plan, SettingChange, Setup};
 
+use super::event::ChangeOrigin;
 use super::judge::Baseline;
 
 /// The figures of one period, as shown of a probation and kept in history.
@@ -83,6 +85,7 @@ pub(super) struct ChangeLog {
     since: Reading,
     /// Whether answers can be compared with labels.
     graded: bool,
+    undo: UndoHistory<Setup>,
 }
 
 const MOST_MARKS: usize = 64;
@@ -96,9 +99,36 @@ impl ChangeLog {
             ran: VecDeque::new(),
             since: Reading::default(),
             graded,
+            undo: UndoHistory::default(),
         };
         new.runs(setup, since, "start".into());
         new
+    }
+
+    /// Returns the setups that undo and redo bring back.
+    pub(super) fn undo(&self) -> &UndoHistory<Setup> {
+        &self.undo
+    }
+
+    /// Writes down that another setup runs since a reading was taken.
+    pub(super) fn remember(&mut self, plan: &Plan, reading: Reading, origin: &ChangeOrigin) {
+        let (old, new) = (plan.from(), plan.to());
+        // Bringing retired workers back is no other setup.
+        if old == new {
+            return;
+        }
+        for (kind, text) in marks(plan, origin) {
+            self.mark(reading.at, kind, text);
+        }
+        match origin {
+            ChangeOrigin::Redo => self.undo.went_forth(old.clone()),
+            ChangeOrigin::Undo => self.undo.went_back(old.clone()),
+            ChangeOrigin::RolledBack(_) if self.undo.before() == Some(new) => {
+                self.undo.went_back(old.clone());
+            }
+            _ => self.undo.replaced(old.clone()),
+        }
+        self.runs(new.clone(), reading, origin.to_string());
     }
 
     /// Adds a mark; the oldest one makes room.
@@ -183,4 +213,40 @@ impl ChangeLog {
             accuracy: period.accuracy().filter(|_| self.graded),
         }
     }
+}
+
+/// Returns how many entries of the matrix a plan changes, in words.
+pub(super) fn changed_entries(plan: &Plan) -> String {
+    match plan.reload().difference.changed().count() {
+        1 => "1 entry changed".into(),
+        changed => format!("{changed} entries changed"),
+    }
+}
+
+/// Returns the marks that a plan leaves once it is applied.
+fn marks(plan: &Plan, origin: &ChangeOrigin) -> Vec<(MarkKind, String)> {
+    if matches!(origin, ChangeOrigin::RolledBack(_)) {
+        return vec![(MarkKind::Rollback, origin.to_string())];
+    }
+    let mut marks = Vec::new();
+    if plan.from().matrix != plan.to().matrix {
+        marks.push((MarkKind::Reload, changed_entries(plan)));
+    }
+    let members = &plan.to().matrix.frame().members;
+    for change in plan.settings() {
+        match change {
+            SettingChange::Policy(old, new) => {
+                marks.push((MarkKind::Policy, format!("{old} → {new}")));
+            }
+            SettingChange::Combination(..) => {
+                let words = change.words(members).into_iter();
+                marks.extend(words.map(|said| (MarkKind::Combination, said)));
+            }
+            SettingChange::Segment(..) => {
+                let words = change.words(members).into_iter();
+                marks.extend(words.map(|said| (MarkKind::Policy, said)));
+            }
+        }
+    }
+    marks
 }

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocation::{Frame, UndoHistory};
+use crate::allocation::Frame;
 use crate::metrics::{Distribution, Reading};
-use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, SettingChange, Setup};
+use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, Setup};
 
 use super::change_log::{ChangeLog, MarkKind};
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
@@ -18,8 +18,7 @@ use super::judge::{Baseline, JudgeVerdict};
 use super::probation::{ProbationState, RunningProbation};
 use super::status::{ChangeStatus, ReloadState, ReloadView};
 use super::terms::Terms;
-
-type Actions = Vec<ChangeAction>;
+use super::under_way::{Actions, TAKEN_BACK, UnderWay, done, failed, info};
 
 /// The state of all changes of what runs.
 #[derive(Debug)]
@@ -32,36 +31,8 @@ pub struct ChangeMachine {
     shown: Option<ReloadView>,
     latency_before: Option<Distribution>,
     log: ChangeLog,
-    undo: UndoHistory<Setup>,
     probation: Option<RunningProbation>,
 }
-
-/// A change that is being made.
-#[derive(Debug)]
-struct UnderWay {
-    origin: ChangeOrigin,
-    terms: Option<Terms>,
-    /// The setup to plan once more if the plan is stale.
-    again: Option<Box<Setup>>,
-    began: Duration,
-    baseline: Option<Box<Baseline>>,
-    latency: Option<Box<Distribution>>,
-}
-
-impl UnderWay {
-    fn new(now: Duration, origin: ChangeOrigin) -> Self {
-        UnderWay {
-            origin,
-            terms: None,
-            again: None,
-            began: now,
-            baseline: None,
-            latency: None,
-        }
-    }
-}
-
-const TAKEN_BACK: &str = "an operator took it back";
 
 impl ChangeMachine {
     /// Creates a machine with the running setup and a reading of now. Labels count only where
@@ -75,7 +46,6 @@ impl ChangeMachine {
             shown: None,
             latency_before: None,
             log: ChangeLog::new(running, now, graded),
-            undo: UndoHistory::default(),
             probation: None,
         }
     }
@@ -128,7 +98,7 @@ impl ChangeMachine {
     /// # Errors
     /// Nothing did.
     pub fn before(&self) -> Result<&Setup, ChangeRefusal> {
-        self.undo.before().ok_or(ChangeRefusal::NoUndo)
+        self.log.undo().before().ok_or(ChangeRefusal::NoUndo)
     }
 
     /// Returns what the last undo took back.
@@ -136,7 +106,7 @@ impl ChangeMachine {
     /// # Errors
     /// Nothing was undone.
     pub fn after(&self) -> Result<&Setup, ChangeRefusal> {
-        self.undo.after().ok_or(ChangeRefusal::NoRedo)
+        self.log.undo().after().ok_or(ChangeRefusal::NoRedo)
     }
 
     /// Returns what comes back where what is on probation goes.
@@ -163,8 +133,8 @@ impl ChangeMachine {
         ChangeStatus {
             reload: self.shown.clone(),
             latency_before: self.latency_before.clone(),
-            can_undo: self.undo.before().is_some(),
-            can_redo: self.undo.after().is_some(),
+            can_undo: self.log.undo().before().is_some(),
+            can_redo: self.log.undo().after().is_some(),
             marks: self.log.marks(),
             history: self.log.history(now),
             probation: self.probation.as_ref().map(|p| p.view.clone()),
@@ -184,8 +154,8 @@ impl ChangeMachine {
         self.check_free()?;
         // It was planned before this: something else may have come between.
         let due = match origin {
-            ChangeOrigin::Undo => self.undo.before() == Some(plan.to()),
-            ChangeOrigin::Redo => self.undo.after() == Some(plan.to()),
+            ChangeOrigin::Undo => self.log.undo().before() == Some(plan.to()),
+            ChangeOrigin::Redo => self.log.undo().after() == Some(plan.to()),
             _ => true,
         };
         if !due {
@@ -213,7 +183,7 @@ impl ChangeMachine {
         self.check_free()?;
         let mut actions = self.make_way(&origin.to_string());
         let text = plan.setting_words().join(", ");
-        self.remember(&plan, reading, origin);
+        self.log.remember(&plan, reading, origin);
         actions.push(ChangeAction::SetSettings(plan));
         actions.push(ChangeAction::Log(LogLevel::Info, text));
         Ok(actions)
@@ -380,7 +350,7 @@ impl ChangeMachine {
             let latency = change.latency.filter(|l| l.summary.count > 0);
             self.latency_before = latency.map(|l| *l);
         }
-        self.remember(plan, reading, &change.origin);
+        self.log.remember(plan, reading, &change.origin);
         if let (Some(terms), Some(before)) = (change.terms, change.baseline) {
             let before = self.log.graded_baseline(*before);
             let measured = self.log.measured(&before.whole);
@@ -424,88 +394,7 @@ impl ChangeMachine {
     fn roll_back(&mut self, now: Duration, why: String, fallback: Box<Setup>) -> Actions {
         let text = format!("probation failed: {why}; what ran before comes back");
         let change = UnderWay::new(now, ChangeOrigin::RolledBack(why));
-        vec![
-            ChangeAction::Log(LogLevel::Warn, text),
-            self.begin(change, ChangeWork::ApplySetup(fallback)),
-        ]
+        let begin = self.begin(change, ChangeWork::ApplySetup(fallback));
+        vec![ChangeAction::Log(LogLevel::Warn, text), begin]
     }
-
-    /// Writes down that another setup runs since a reading was taken.
-    fn remember(&mut self, plan: &Plan, reading: Reading, origin: &ChangeOrigin) {
-        let (old, new) = (plan.from(), plan.to());
-        // Bringing retired workers back is no other setup.
-        if old == new {
-            return;
-        }
-        for (kind, text) in marks(plan, origin) {
-            self.log.mark(reading.at, kind, text);
-        }
-        match origin {
-            ChangeOrigin::Redo => self.undo.went_forth(old.clone()),
-            ChangeOrigin::Undo => self.undo.went_back(old.clone()),
-            ChangeOrigin::RolledBack(_) if self.undo.before() == Some(new) => {
-                self.undo.went_back(old.clone());
-            }
-            _ => self.undo.replaced(old.clone()),
-        }
-        self.log.runs(new.clone(), reading, origin.to_string());
-    }
-}
-
-fn info(text: String) -> Actions {
-    vec![ChangeAction::Log(LogLevel::Info, text)]
-}
-
-fn done(plan: &Plan, took: Duration) -> String {
-    let mut said = plan.setting_words();
-    if !plan.reload().is_empty() || said.is_empty() {
-        said.insert(0, changed_entries(plan));
-    }
-    let millis = took.as_secs_f64() * 1e3;
-    format!("reload: {} in {millis:.1} ms", said.join(", "))
-}
-
-fn changed_entries(plan: &Plan) -> String {
-    match plan.reload().difference.changed().count() {
-        1 => "1 entry changed".into(),
-        changed => format!("{changed} entries changed"),
-    }
-}
-
-fn failed(error: &ApplyError, origin: &ChangeOrigin) -> (ReloadState, Actions) {
-    // After a loss nothing can be said of what ran before.
-    let why = match origin {
-        ChangeOrigin::Evacuation => error.to_string(),
-        _ => format!("{error}; the old matrix serves"),
-    };
-    let text = format!("reload failed: {why}");
-    let log = ChangeAction::Log(LogLevel::Error, text);
-    (ReloadState::Failed(why), vec![log])
-}
-
-fn marks(plan: &Plan, origin: &ChangeOrigin) -> Vec<(MarkKind, String)> {
-    if matches!(origin, ChangeOrigin::RolledBack(_)) {
-        return vec![(MarkKind::Rollback, origin.to_string())];
-    }
-    let mut marks = Vec::new();
-    if plan.from().matrix != plan.to().matrix {
-        marks.push((MarkKind::Reload, changed_entries(plan)));
-    }
-    let members = &plan.to().matrix.frame().members;
-    for change in plan.settings() {
-        match change {
-            SettingChange::Policy(old, new) => {
-                marks.push((MarkKind::Policy, format!("{old} → {new}")));
-            }
-            SettingChange::Combination(..) => {
-                let words = change.words(members).into_iter();
-                marks.extend(words.map(|said| (MarkKind::Combination, said)));
-            }
-            SettingChange::Segment(..) => {
-                let words = change.words(members).into_iter();
-                marks.extend(words.map(|said| (MarkKind::Policy, said)));
-            }
-        }
-    }
-    marks
 }

@@ -12,6 +12,7 @@ mod machine;
 mod probation;
 mod status;
 mod terms;
+mod under_way;
 
 pub use change_log::{Mark, MarkKind, Measured, Ran};
 pub use driver::{ChangeJournal, Changes};

@@ -51,8 +51,8 @@ impl PerChannel {
 /// the input transform of torchvision's Inception.
 ///
 /// `mean` and `std` are in units of scaled and shifted values, as in torchvision: pixels
-/// from 0 to 255, a scale of 1/255, and the mean and standard deviation of values from 0 to
-/// 1. A channel of an image is one of its planes, a channel of a vector is one of its
+/// from 0 to 255, a scale of 1/255, and mean and standard deviation of values up to one
+/// (1.0). A channel of an image is one of its planes, a channel of a vector is one of its
 /// features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormalisationSteps {

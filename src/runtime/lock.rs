@@ -84,7 +84,7 @@ impl<R: LockRank, T> fmt::Debug for Ranked<R, T> {
     }
 }
 
-/// A lock that is held. Dropping it gives the lock back.
+/// A lock that is held. Dropping it releases the lock.
 pub struct RankedGuard<'a, T> {
     guard: MutexGuard<'a, T>,
     _held: HeldRank,
@@ -105,7 +105,7 @@ impl<T> DerefMut for RankedGuard<'_, T> {
 }
 
 impl<T> RankedGuard<'_, T> {
-    /// Waits for `condition`, for at most `time`, while it gives the lock back.
+    /// Waits for `condition`, for at most `time`, while the lock is released.
     #[must_use]
     pub fn wait_timeout(self, condition: &Condvar, time: Duration) -> Self {
         let RankedGuard { guard, _held } = self;

@@ -27,6 +27,7 @@ mod gpu;
 mod gpu_names;
 mod gpu_search;
 mod hostile;
+mod house;
 mod inputs;
 mod judge;
 mod judge_risk;
@@ -69,6 +70,8 @@ mod session;
 mod setup_files;
 mod setups;
 mod simulation;
+#[path = "../support/sources.rs"]
+mod sources;
 #[path = "../support/spoilt.rs"]
 mod spoilt;
 mod standing;

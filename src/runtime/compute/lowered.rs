@@ -159,7 +159,7 @@ impl Lowered {
                     thread: share.thread,
                     offsets: &mut *share.offsets,
                 };
-                // SAFETY: progress gives each task of a phase out once, and begins a
+                // SAFETY: progress hands each task of a phase out once, and begins a
                 // phase when the one before is done.
                 unsafe { step.run(&mut call, phase.phase, task) };
             })

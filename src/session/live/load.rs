@@ -42,7 +42,7 @@ impl Load {
 
     fn samples(&self) -> Result<Arc<Samples>, SessionRefusal> {
         let samples = self.engine.ensemble().calibration.clone();
-        samples.ok_or_else(|| SessionRefusal::NoSamples)
+        samples.ok_or(SessionRefusal::NoSamples)
     }
 
     /// Sends by another pattern; what was counted under the last one is kept.

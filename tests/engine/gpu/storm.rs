@@ -116,14 +116,14 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
             let policies = ["no-wait", "elastic", "pipelined-opt-wait:1ms", "elastic:6"];
             let policy = policies[random.random_range(0..policies.len())];
             let policy = policy.parse().expect("a policy");
-            set_policy(&engine, policy).expect("powers of two");
+            set_policy(engine, policy).expect("powers of two");
         }
         6 => {
             let by = engine.settings().combination();
             engine
                 .settings()
                 .combine_with(std::sync::Arc::new(Panics { folding: true }));
-            set_combination(&engine, by).expect("it was set before");
+            set_combination(engine, by).expect("it was set before");
         }
         7 => lose_and_regain(bed, engine),
         _ => {
@@ -132,7 +132,7 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
             let size = [SIZE, 16][random.random_range(0..2)];
             let matrix = bed.matrix(devices, size);
             // A worker that panics meanwhile is no reason to fail.
-            reload(&engine, &matrix).expect("reloads");
+            reload(engine, &matrix).expect("reloads");
         }
     }
 }
@@ -146,5 +146,5 @@ fn lose_and_regain(bed: &Bed, engine: &Engine) {
     lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
     engine.faults().regain(0).expect("another one is there");
     let all = bed.matrix(&[0, 1, 2], SIZE);
-    reload(&engine, &all).expect("reloads");
+    reload(engine, &all).expect("reloads");
 }

@@ -3,6 +3,11 @@
 //! The compiler holds that each binding of [`BINDINGS`] and each form of [`LINES`] has its
 //! function, and that no command is here twice.
 
+#![allow(
+    clippy::unit_arg,
+    reason = "a row stays one line: what returns nothing converts into no effect"
+)]
+
 use divisi::session::Command;
 
 use super::follow_up::FollowUp;

@@ -64,12 +64,12 @@ impl CommandInfo {
         CommandInfo { when, ..self }
     }
 
-    const fn to_member(self, check: fn(&Snapshot, usize) -> Result<(), NotNow>) -> Self {
+    const fn of_member(self, check: fn(&Snapshot, usize) -> Result<(), NotNow>) -> Self {
         let subject = Subject::Member(check);
         CommandInfo { subject, ..self }
     }
 
-    const fn to_device(self, check: fn(&DeviceView) -> Result<(), NotNow>) -> Self {
+    const fn of_device(self, check: fn(&DeviceView) -> Result<(), NotNow>) -> Self {
         let subject = Subject::Device(check);
         CommandInfo { subject, ..self }
     }

@@ -95,12 +95,12 @@ pub static ROLL_BACK: CommandInfo = command("roll-back").changing().when(is_on_p
 /// Applies the change that relieves an interfered worker.
 pub static APPLY_PROPOSAL: CommandInfo = command("apply-proposal").changing().when(has_proposal);
 /// Lets a simulated device disappear.
-pub static LOSE_DEVICE: CommandInfo = command("lose-device").changing().to_device(can_be_lost);
+pub static LOSE_DEVICE: CommandInfo = command("lose-device").changing().of_device(can_be_lost);
 /// Lets a lost device come back.
 pub static REGAIN_DEVICE: CommandInfo =
-    command("regain-device").changing().to_device(can_come_back);
+    command("regain-device").changing().of_device(can_come_back);
 /// Lets a simulated device take so many times as long.
-pub static SLOW_DEVICE: CommandInfo = command("slow-device").changing().to_device(can_be_slowed);
+pub static SLOW_DEVICE: CommandInfo = command("slow-device").changing().of_device(can_be_slowed);
 /// Bounds the samples in execution on a device.
 pub static MAX_INF: CommandInfo = command("max-inf").changing();
 /// Forgets latencies.
@@ -158,7 +158,7 @@ pub static FOCUS_LOG: CommandInfo = command("focus-log");
 /// Focuses the panel of that name.
 pub static FOCUS_MEMBERS: CommandInfo = command("focus-members");
 /// Takes a member out of the vote, or back.
-pub static VOTE: CommandInfo = command("vote").changing().to_member(another_votes);
+pub static VOTE: CommandInfo = command("vote").changing().of_member(another_votes);
 /// Changes whose latencies are shown.
 pub static LATENCY_SCOPE: CommandInfo = command("latency-scope");
 /// Changes whose rates are shown.

@@ -147,10 +147,10 @@ impl Settings {
                 path: PathBuf::from("--theme"),
                 place: None,
                 key: String::new(),
-                problem: ConfigProblem::UnknownTheme {
+                problem: Box::new(ConfigProblem::UnknownTheme {
                     found: name.to_owned(),
                     known: names,
-                },
+                }),
             })?,
         };
         self.wear(theme);

@@ -29,7 +29,7 @@ pub struct ConfigError {
     /// The key after its table: `console.theme`.
     pub key: String,
     /// The problem found there.
-    pub problem: ConfigProblem,
+    pub problem: Box<ConfigProblem>,
 }
 
 /// A problem in a configuration file.
@@ -96,7 +96,7 @@ impl ConfigError {
             path: path.to_owned(),
             place: None,
             key: String::new(),
-            problem: ConfigProblem::Unreadable(error.to_string()),
+            problem: Box::new(ConfigProblem::Unreadable(error.to_string())),
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a> ConfigSource<'a> {
             path: self.path.to_owned(),
             place: Some((line, before[start..].chars().count() + 1)),
             key: key.to_owned(),
-            problem: problem.into(),
+            problem: Box::new(problem.into()),
         }
     }
 }

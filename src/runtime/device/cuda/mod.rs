@@ -6,7 +6,7 @@
 //! - The bindings' own tracking of reads and writes is off. It does not see what kernels reach
 //!   through tables, costs two events for each allocation, and may not happen in a capture. All
 //!   order between streams is by events (`Stream::record`, `Stream::wait`).
-//! - Memory comes from the device's default pool, which never gives it back between uses and never
+//! - Memory comes from the device's default pool, which never returns it between uses and never
 //!   makes one stream wait for another. Page-locked memory is not write-combined, since
 //!   processors read it too.
 //! - Weights are copied before anybody can read them (`upload` waits), and memory is freed when

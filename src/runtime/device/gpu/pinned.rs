@@ -29,7 +29,7 @@ impl PinnedBlock {
     #[allow(unsafe_code, reason = "memory of a driver")]
     pub fn values(&self) -> &[f32] {
         // SAFETY: the memory is valid and initialised for as long as it lives, and only
-        // its one owner gives references to it. A copy engine that writes to what is
+        // its one owner lends references to it. A copy engine that writes to what is
         // being read is the caller's mistake and shows as wrong values.
         unsafe { std::slice::from_raw_parts(self.memory.pointer(), self.memory.floats()) }
     }
