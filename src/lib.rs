@@ -5,6 +5,7 @@
 //! its own, which is part of this one's interface.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
 
 pub use divisi_runtime::{compute, device, lock, network, reading, words};
 

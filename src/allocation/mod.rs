@@ -1,7 +1,5 @@
 //! The allocation matrix as a value: devices × members, an entry is a batch size.
 
-#![warn(missing_docs, unreachable_pub)]
-
 mod difference;
 mod file;
 mod history;

@@ -166,20 +166,20 @@ impl Limit {
 
     /// Whether the limit is exceeded by a test that stays valid however often it is made while
     /// the probation runs.
-    pub fn is_passed_meanwhile(&self, after: &Reading) -> bool {
+    pub(super) fn is_passed_meanwhile(&self, after: &Reading) -> bool {
         let (hit, of) = self.count(after);
         let (hit, of) = (hit as f64 / self.dispersion, of as f64 / self.dispersion);
         bounds::evidence(hit, of, self.allowed) >= 1.0 / self.risk
     }
 
     /// Whether the limit is exceeded by more than chance, tested once at the end.
-    pub fn is_passed_at_the_end(&self, after: &Reading) -> bool {
+    pub(super) fn is_passed_at_the_end(&self, after: &Reading) -> bool {
         let (hit, of) = self.effective(self.count(after));
         bounds::at_least(hit, of, self.allowed) <= self.risk || self.is_passed_meanwhile(after)
     }
 
     /// Returns how the limit stands.
-    pub fn check(&self, after: &Reading) -> Check {
+    pub(super) fn check(&self, after: &Reading) -> Check {
         let (beyond, counted) = self.count(after);
         let share = beyond as f64 / counted.max(1) as f64;
         let value = match self.what {
@@ -200,7 +200,7 @@ impl Limit {
     }
 
     /// Returns the reason for rolling back, in words.
-    pub fn why(&self, after: &Reading) -> String {
+    pub(super) fn why(&self, after: &Reading) -> String {
         let check = self.check(after);
         let (value, limit) = (check.value.unwrap_or_default(), self.limit);
         let text = |value: f64| self.what.text(value);

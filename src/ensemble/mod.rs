@@ -1,7 +1,5 @@
 //! The ensemble to serve: its manifest, members, samples and combination rules.
 
-#![warn(missing_docs, unreachable_pub)]
-
 mod batch_sizes;
 mod combination;
 mod evaluation;

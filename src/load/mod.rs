@@ -1,7 +1,5 @@
 //! Loads: arrival patterns, a generator that sends requests by them, and saturating runs.
 
-#![warn(missing_docs, unreachable_pub)]
-
 mod arrivals;
 mod generator;
 mod pattern;

@@ -7,8 +7,6 @@
 //! all that was ever counted and never decreases; the difference of two tells what happened between
 //! them, which is how history and probation measure.
 
-#![warn(missing_docs, unreachable_pub)]
-
 pub mod bounds;
 mod latency;
 mod log_histogram;

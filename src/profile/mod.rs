@@ -1,7 +1,5 @@
 //! The costs of a member's batches on a device: by a simulated device's law, or as measured.
 
-#![warn(missing_docs, unreachable_pub)]
-
 mod batch_times;
 mod costs;
 

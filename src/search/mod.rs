@@ -1,8 +1,6 @@
 //! The search for a matrix: worst-fit decreasing, bounded greedy, local search by a model, and
 //! the baseline.
 
-#![warn(missing_docs, unreachable_pub)]
-
 mod bench;
 mod cache;
 mod comparison;

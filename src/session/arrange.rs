@@ -15,10 +15,18 @@ use super::snapshot::Snapshot;
 pub enum Arrangement {
     /// A worker of the member on every device that has room for one of this batch size;
     /// workers that it has stay as they are.
-    Spread { member: usize, size: BatchSize },
+    Spread {
+        /// Its column in the matrix.
+        member: usize,
+        /// The batch size of new workers.
+        size: BatchSize,
+    },
     /// No worker on the device. Members that have no other worker get one where most
     /// memory is free, of the same batch size or the next smaller one that fits.
-    Clear { device: usize },
+    Clear {
+        /// Its row in the matrix.
+        device: usize,
+    },
 }
 
 /// The outcome of [`arrange`].

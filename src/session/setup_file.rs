@@ -54,7 +54,10 @@ pub enum SetupFileError {
     Combination(String),
     /// The segment size is out of range.
     #[error("segment_size: expected a whole number from 1 to {most}, found {found}", most = SetupFile::MOST_SEGMENT)]
-    Segment { found: i64 },
+    Segment {
+        /// The value found.
+        found: i64,
+    },
 }
 
 #[derive(Deserialize)]

@@ -1,8 +1,6 @@
 //! Serving in virtual time: a discrete-event loop drives the state machines that threads
 //! drive live. Runs repeat exactly, and an hour takes seconds.
 
-#![warn(missing_docs, unreachable_pub)]
-
 mod arriving;
 mod incidents;
 mod run;

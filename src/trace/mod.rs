@@ -1,7 +1,5 @@
 //! Spans: the times that each worker spent on each step, in a bounded ring.
 
-#![warn(missing_docs, unreachable_pub)]
-
 mod chrome;
 
 use std::sync::Mutex;

@@ -19,7 +19,7 @@ pub(super) struct Readings {
 
 impl Readings {
     /// Asks again where the last answers are old.
-    pub fn refresh(&mut self, engine: &Engine, now: Duration) {
+    pub(super) fn refresh(&mut self, engine: &Engine, now: Duration) {
         if self.at.is_some_and(|at| now < at + KEPT) {
             return;
         }
@@ -29,7 +29,7 @@ impl Readings {
     }
 
     /// Returns the last reading of a device, or `None` if there is none.
-    pub fn of(&self, device: usize) -> Read {
+    pub(super) fn of(&self, device: usize) -> Read {
         self.devices.get(device).copied().flatten()
     }
 }

@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 impl Load {
     /// Creates a load that sends nothing yet.
-    pub fn new(engine: Arc<Engine>, log: Arc<Log>) -> Self {
+    pub(super) fn new(engine: Arc<Engine>, log: Arc<Log>) -> Self {
         Load {
             engine,
             log,
@@ -46,7 +46,7 @@ impl Load {
     }
 
     /// Sends by another pattern; what was counted under the last one is kept.
-    pub fn start(&mut self, pattern: LoadPattern) -> Result<(), SessionRefusal> {
+    pub(super) fn start(&mut self, pattern: LoadPattern) -> Result<(), SessionRefusal> {
         if let LoadPattern::Closed { samples, .. } = pattern {
             let (samples, most) = (samples.count(), self.engine.telemetry().capacity());
             if samples > most {
@@ -78,7 +78,7 @@ impl Load {
     }
 
     /// Whether there was something to stop.
-    pub fn stop(&mut self) -> bool {
+    pub(super) fn stop(&mut self) -> bool {
         self.generator = None;
         let stopped = self.pattern.take().is_some();
         if stopped {
@@ -88,7 +88,7 @@ impl Load {
     }
 
     /// It rests while a search measures: it would be measured too.
-    pub fn follow(&mut self, measuring: bool) {
+    pub(super) fn follow(&mut self, measuring: bool) {
         match (measuring, self.generator.is_some(), self.pattern.clone()) {
             (true, true, _) => {
                 self.generator = None;
@@ -111,7 +111,7 @@ impl Load {
     }
 
     /// Returns the state of the load, for a snapshot.
-    pub fn view(&self) -> LoadView {
+    pub(super) fn view(&self) -> LoadView {
         LoadView {
             pattern: self.pattern.clone(),
             resting: self.pattern.is_some() && self.generator.is_none(),
@@ -124,7 +124,7 @@ impl Load {
     }
 
     /// Of the samples answered so far.
-    pub fn accuracy(&self) -> Option<Accuracy> {
+    pub(super) fn accuracy(&self) -> Option<Accuracy> {
         let answered = self.tally.answered.load(Ordering::Relaxed);
         (answered > 0).then(|| Accuracy {
             right: self.tally.right.load(Ordering::Relaxed),

@@ -21,7 +21,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Creates an empty log.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Log {
             lines: Mutex::default(),
             dropped: AtomicU64::new(0),
@@ -29,7 +29,7 @@ impl Log {
     }
 
     /// Adds a line; the oldest one goes where the log is full.
-    pub fn add(&self, at: Duration, level: LogLevel, text: String) {
+    pub(super) fn add(&self, at: Duration, level: LogLevel, text: String) {
         let mut lines = self.lock();
         if lines.len() >= LOG_LINES {
             lines.pop_front();
@@ -39,12 +39,12 @@ impl Log {
     }
 
     /// Adds an event of the engine.
-    pub fn add_event(&self, at: Duration, event: &EngineEvent) {
+    pub(super) fn add_event(&self, at: Duration, event: &EngineEvent) {
         self.add(at, event.level(), event.text());
     }
 
     /// Returns the lines, oldest first, after a line that counts those gone.
-    pub fn lines(&self) -> Vec<LogEntry> {
+    pub(super) fn lines(&self) -> Vec<LogEntry> {
         let dropped = self.dropped.load(Ordering::Relaxed);
         let gone = (dropped > 0).then(|| LogEntry {
             at: Duration::ZERO,

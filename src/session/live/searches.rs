@@ -46,7 +46,7 @@ struct End {
 
 impl Searches {
     /// Creates the searches of a session; none is started.
-    pub fn new(
+    pub(super) fn new(
         engine: Arc<Engine>,
         factory: Arc<dyn PredictorFactory>,
         cache: Option<Cache>,
@@ -62,7 +62,7 @@ impl Searches {
     }
 
     /// Starts a search; a quiet one takes what `known` says where no profile is kept.
-    pub fn start(
+    pub(super) fn start(
         &mut self,
         method: Method,
         samples: Option<Arc<Samples>>,
@@ -154,24 +154,24 @@ impl Searches {
     }
 
     /// Pauses the running search, or resumes it.
-    pub fn pause(&self, paused: bool) -> Result<(), Refusal> {
+    pub(super) fn pause(&self, paused: bool) -> Result<(), Refusal> {
         self.running()?.control.pause(paused);
         Ok(())
     }
 
     /// Cancels the running search.
-    pub fn cancel(&self) -> Result<(), Refusal> {
+    pub(super) fn cancel(&self) -> Result<(), Refusal> {
         self.running()?.control.cancel();
         Ok(())
     }
 
     /// Whether a search occupies the devices.
-    pub fn is_measuring(&self) -> bool {
+    pub(super) fn is_measuring(&self) -> bool {
         self.running().is_ok_and(|r| r.control.is_measuring())
     }
 
     /// Tells whether the search occupies the devices; none once it is over.
-    pub fn watcher(&self) -> Option<impl Fn() -> Option<bool> + Send + 'static> {
+    pub(super) fn watcher(&self) -> Option<impl Fn() -> Option<bool> + Send + 'static> {
         let running = self.running().ok()?;
         let (control, end) = (Arc::clone(&running.control), Arc::clone(&running.end));
         Some(move || {
@@ -181,7 +181,7 @@ impl Searches {
     }
 
     /// Returns the state of the last search, or `None` before the first.
-    pub fn view(&self) -> Option<SearchView> {
+    pub(super) fn view(&self) -> Option<SearchView> {
         let running = self.current.as_ref()?;
         let progress = running.control.progress();
         let end = lock(&running.end).clone();
@@ -211,7 +211,7 @@ impl Searches {
     }
 
     /// Cancels what runs and waits for it.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         if let Some(mut running) = self.current.take() {
             running.control.cancel();
             if let Some(thread) = running.thread.take() {

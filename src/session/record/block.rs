@@ -8,15 +8,15 @@ use crate::session::Snapshot;
 use crate::session::wire::{Delta, SpanBatch, WireError, allowance, take_within};
 
 /// Bytes of a block's head.
-pub const HEAD: usize = 36;
+pub(super) const HEAD: usize = 36;
 /// The bytes that a head begins with.
-pub const MARK: &[u8; 4] = b"DVSB";
+pub(super) const MARK: &[u8; 4] = b"DVSB";
 /// No block is larger, before or after compression.
-pub const MOST: usize = 8 << 20;
+pub(super) const MOST: usize = 8 << 20;
 /// No record is larger.
-pub const MOST_RECORD: usize = 4 << 20;
+pub(super) const MOST_RECORD: usize = 4 << 20;
 /// No block has more records.
-pub const MOST_RECORDS: usize = 4096;
+pub(super) const MOST_RECORDS: usize = 4096;
 /// Bytes of memory that a record's lists may take for each byte that its block has in the
 /// file: as many as compression can save at most.
 const EACH: usize = 256;
@@ -25,7 +25,7 @@ const BASE: usize = 4 << 20;
 
 /// An entry of a recording.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Record {
+pub(crate) enum Record {
     /// All that was shown.
     Whole(Box<Snapshot>),
     /// The change of the state since the record before.
@@ -36,7 +36,7 @@ pub enum Record {
 
 /// A block's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub(super) struct Head {
     /// Time since the engine's start of its first record.
     pub from: Duration,
     /// Time since the engine's start of its last record.
@@ -51,7 +51,7 @@ pub struct Head {
 
 impl Head {
     /// The head that `bytes` are, if they may be one.
-    pub fn read(bytes: &[u8; HEAD]) -> Option<Self> {
+    pub(super) fn read(bytes: &[u8; HEAD]) -> Option<Self> {
         let (mark, rest) = bytes.split_first_chunk::<4>()?;
         let (from, rest) = rest.split_first_chunk()?;
         let (until, rest) = rest.split_first_chunk()?;
@@ -73,7 +73,7 @@ impl Head {
     }
 
     /// Adds the head's bytes to `into`.
-    pub fn write(&self, into: &mut Vec<u8>) {
+    pub(super) fn write(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(MARK);
         for time in [self.from, self.until] {
             let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -88,7 +88,7 @@ impl Head {
     ///
     /// # Errors
     /// The bytes are not those that were written.
-    pub fn records(&self, packed: &[u8]) -> Result<Records, WireError> {
+    pub(super) fn records(&self, packed: &[u8]) -> Result<Records, WireError> {
         if checksum(packed) != self.checksum {
             return Err(WireError::Damaged("a block's checksum".into()));
         }
@@ -106,7 +106,7 @@ impl Head {
 
 /// The records of a block, decoded one at a time when they are wanted.
 #[derive(Debug, Default)]
-pub struct Records {
+pub(crate) struct Records {
     raw: Vec<u8>,
     /// Where the next one begins that was not decoded.
     at: usize,
@@ -120,17 +120,17 @@ pub struct Records {
 
 impl Records {
     /// Whether there are no more.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.next.is_none() && self.at >= self.raw.len()
     }
 
     /// Records decoded so far.
-    pub fn read(&self) -> usize {
+    pub(crate) fn read(&self) -> usize {
         self.read
     }
 
     /// Bytes of the block, decompressed.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.raw.len()
     }
 
@@ -138,7 +138,7 @@ impl Records {
     ///
     /// # Errors
     /// There is something else; no more follow it.
-    pub fn next_by(&mut self, now: Duration) -> Result<Option<Record>, WireError> {
+    pub(crate) fn next_by(&mut self, now: Duration) -> Result<Option<Record>, WireError> {
         if self.next.is_none() && !self.is_over() {
             self.next = Some(self.decode()?);
         }
@@ -149,7 +149,7 @@ impl Records {
     ///
     /// # Errors
     /// As [`Records::next_by`].
-    pub fn next(&mut self) -> Result<Option<Record>, WireError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Record>, WireError> {
         self.next_by(Duration::MAX)
     }
 
@@ -182,7 +182,7 @@ impl Record {
 }
 
 /// FNV-1a: against accidents, not against people.
-pub fn checksum(bytes: &[u8]) -> u64 {
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -16,7 +16,7 @@ const STILL: Duration = Duration::from_secs(1);
 
 /// Makes blocks of what a session shows.
 #[derive(Debug, Default)]
-pub struct Blocks {
+pub(super) struct Blocks {
     raw: Vec<u8>,
     differ: Differ,
     from: Duration,
@@ -31,7 +31,7 @@ impl Blocks {
     ///
     /// # Errors
     /// It cannot be written down, or is larger than a record can be.
-    pub fn state(&mut self, shown: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
+    pub(super) fn state(&mut self, shown: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
         let done = match self.is_full(shown.now) {
             true => self.finish(),
             false => None,
@@ -61,7 +61,7 @@ impl Blocks {
     ///
     /// # Errors
     /// They cannot be written down.
-    pub fn spans(&mut self, at: Duration, batch: SpanBatch) -> Result<bool, WireError> {
+    pub(super) fn spans(&mut self, at: Duration, batch: SpanBatch) -> Result<bool, WireError> {
         let record = encode(&Record::Spans(at, batch))?;
         let room = self.has_room(record.len(), MOST / 2);
         if self.raw.is_empty() || !room {
@@ -104,7 +104,7 @@ impl Blocks {
     }
 
     /// The block so far, whole.
-    pub fn finish(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let raw = std::mem::take(&mut self.raw);
         if raw.is_empty() {
             return None;

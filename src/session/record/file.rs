@@ -22,7 +22,7 @@ const NAMES: usize = 1000;
 ///
 /// # Errors
 /// The file cannot be created, or every name that was tried is taken.
-pub fn create(path: &Path) -> io::Result<(File, PathBuf)> {
+pub(super) fn create(path: &Path) -> io::Result<(File, PathBuf)> {
     for number in 1..=NAMES {
         let name = numbered(path, number);
         let made = OpenOptions::new()

@@ -39,7 +39,7 @@ struct Status {
 }
 
 /// A recording that is being made.
-pub struct RecordingWriter {
+pub(super) struct RecordingWriter {
     path: PathBuf,
     since: Duration,
     status: Arc<Status>,
@@ -52,7 +52,7 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// The file cannot be created, or the thread cannot be started.
-    pub fn start(path: &Path, since: Duration) -> io::Result<Self> {
+    pub(super) fn start(path: &Path, since: Duration) -> io::Result<Self> {
         let (file, path) = create(path)?;
         let status = Arc::new(Status::default());
         let (jobs, queue) = sync_channel(QUEUE);
@@ -76,7 +76,7 @@ impl RecordingWriter {
     }
 
     /// How it goes.
-    pub fn view(&self) -> RecordingView {
+    pub(super) fn view(&self) -> RecordingView {
         RecordingView {
             path: self.path.clone(),
             since: self.since,
@@ -87,12 +87,12 @@ impl RecordingWriter {
     }
 
     /// Notes a state, unless the disk is behind.
-    pub fn state(&self, shown: Snapshot) {
+    pub(super) fn state(&self, shown: Snapshot) {
         self.offer(Job::State(Box::new(shown)), 1);
     }
 
     /// Notes spans and how many were lost before them, unless the disk is behind.
-    pub fn spans(&self, at: Duration, spans: &[Span], lost: u64) {
+    pub(super) fn spans(&self, at: Duration, spans: &[Span], lost: u64) {
         if self.status.waiting.load(Ordering::Relaxed) + spans.len() > SPANS {
             self.drop_them(spans.len());
             return;

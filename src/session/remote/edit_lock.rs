@@ -8,7 +8,7 @@ use super::rights::Right;
 
 /// Who has taken editing on.
 #[derive(Debug, Default)]
-pub struct EditLock {
+pub(super) struct EditLock {
     editor: Option<(u64, String)>,
 }
 
@@ -18,7 +18,7 @@ impl EditLock {
     ///
     /// # Errors
     /// It may not; says why.
-    pub fn admit(&mut self, viewer: u64, join: &Join, ask: &Ask) -> Result<(), Refusal> {
+    pub(super) fn admit(&mut self, viewer: u64, join: &Join, ask: &Ask) -> Result<(), Refusal> {
         match Right::to(ask) {
             Right::Watch => {}
             Right::Act => may_act(join)?,
@@ -35,7 +35,7 @@ impl EditLock {
     }
 
     /// The viewer is gone, or lets others edit.
-    pub fn leave(&mut self, viewer: u64) {
+    pub(super) fn leave(&mut self, viewer: u64) {
         if self.edits(viewer) {
             self.editor = None;
         }
@@ -55,7 +55,7 @@ impl EditLock {
     }
 
     /// Returns the audience as this viewer sees it, among so many viewers.
-    pub fn seen_by(&self, viewer: u64, viewers: usize) -> Audience {
+    pub(super) fn seen_by(&self, viewer: u64, viewers: usize) -> Audience {
         Audience {
             viewers,
             editor: self.editor.as_ref().map(|(_, name)| name.clone()),

@@ -8,15 +8,15 @@ use serde::de::DeserializeOwned;
 use crate::session::wire::{WireError, decode, encode};
 
 /// Bytes of a message to the server, at most.
-pub const REQUEST: usize = 4 << 20;
+pub(super) const REQUEST: usize = 4 << 20;
 /// Bytes of a message to a console, at most.
-pub const NEWS: usize = 64 << 20;
+pub(super) const NEWS: usize = 64 << 20;
 
 /// A message with its length before it.
 ///
 /// # Errors
 /// It cannot be written down.
-pub fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
+pub(super) fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
     let body = encode(message)?;
     let length = u32::try_from(body.len());
     let length = length.map_err(|_| WireError::Unwritable("too long".into()))?;
@@ -29,7 +29,7 @@ pub fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
 ///
 /// # Errors
 /// The stream fails.
-pub fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let bytes = frame(message).map_err(io::Error::other)?;
     to.write_all(&bytes)
 }
@@ -38,7 +38,7 @@ pub fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 ///
 /// # Errors
 /// The stream ends or fails, or says something else.
-pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
+pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
     decode(&receive_bytes(from, most)?).map_err(io::Error::other)
 }
 
@@ -46,7 +46,7 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Re
 ///
 /// # Errors
 /// The stream ends or fails, or announces more.
-pub fn receive_bytes(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
+pub(super) fn receive_bytes(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let found = u32::from_le_bytes(length) as usize;

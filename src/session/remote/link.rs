@@ -23,7 +23,7 @@ use super::place::BoundSocket;
 /// A connection says who it is within this time.
 const GREETING: Duration = Duration::from_secs(5);
 /// A viewer that reads nothing for so long when the server ends is cut off.
-pub const FAREWELL: Duration = Duration::from_secs(1);
+pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// The longest wait until the outbox of a viewer that leaves, or is cut off, is written.
 const LAST_WORD: Duration = Duration::from_secs(5);
 /// Viewers at most.
@@ -40,7 +40,7 @@ const PAUSE: Timespec = Timespec {
 const NAME: usize = 64;
 
 /// An event of a connection, for the hub; or the request to stop.
-pub enum Event {
+pub(super) enum Event {
     /// A viewer has joined.
     Joined(Link),
     /// The viewer of that number asks for something.
@@ -52,7 +52,7 @@ pub enum Event {
 }
 
 /// The server's end of a connection.
-pub struct Link {
+pub(super) struct Link {
     /// The number of the connection.
     pub number: u64,
     /// The viewer, as it introduced itself.
@@ -64,14 +64,14 @@ pub struct Link {
 
 impl Link {
     /// Lets what waits be written, for a moment, then ends the connection.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         let _ = self.stream.set_write_timeout(Some(FAREWELL));
         let _ = self.stream.shutdown(Shutdown::Read);
         self.outbox.close();
     }
 
     /// Says a last word instead of what waits, then ends the connection.
-    pub fn cut_off(self, word: Option<Arc<[u8]>>) {
+    pub(super) fn cut_off(self, word: Option<Arc<[u8]>>) {
         self.outbox.close_with(word);
         let _ = self.stream.shutdown(Shutdown::Read);
     }
@@ -121,7 +121,7 @@ impl Drop for Place {
 }
 
 /// Lets connections in until the other end of `end` is gone.
-pub fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStream) {
+pub(super) fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStream) {
     let lobby = Arc::<Lobby>::default();
     let mut number = 0;
     while somebody_comes(&door.listener, end) {

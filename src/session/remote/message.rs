@@ -9,7 +9,7 @@ use super::refusal::RemoteRefusal;
 
 /// Who joins: the first thing a console says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Join {
+pub(super) struct Join {
     /// `user@terminal`.
     pub name: String,
     /// It changes nothing.
@@ -18,7 +18,7 @@ pub struct Join {
 
 /// A request of a console, with a number that its answer repeats.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Request {
+pub(super) struct Request {
     /// The number that the answer repeats.
     pub number: u64,
     /// The request itself.
@@ -27,7 +27,7 @@ pub struct Request {
 
 /// A request as it was heard.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub(super) struct Heard {
     /// The number that the answer repeats.
     pub number: u64,
     /// The request, or why it could not be decoded.
@@ -39,7 +39,7 @@ impl Heard {
     ///
     /// # Errors
     /// Not even the number can be decoded.
-    pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
+    pub(super) fn of(bytes: &[u8]) -> Result<Self, WireError> {
         let (number, rest) = decode_first(bytes)?;
         let ask = decode(rest).map_err(unheard);
         Ok(Heard { number, ask })
@@ -57,7 +57,7 @@ fn unheard(error: WireError) -> Refusal {
 
 /// A request to the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Ask {
+pub(super) enum Ask {
     /// Pass a command to the session.
     Command(Command),
     /// Preview the changes that applying a setup would make.
@@ -68,7 +68,7 @@ pub enum Ask {
 
 /// A message of a server to a console.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Message {
+pub(super) enum Message {
     /// All that is shown; what follows counts from it.
     Whole(Box<Snapshot>),
     /// The change of the state since the last one sent.
@@ -86,7 +86,7 @@ pub enum Message {
 
 /// An answer that is not a refusal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Reply {
+pub(super) enum Reply {
     /// The command was taken.
     Done,
     /// The preview that was asked for.

@@ -14,7 +14,7 @@ const ANSWER_BYTES: usize = 4 << 20;
 
 /// Bytes in the order in which they go.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub(super) struct Outbox {
     inner: Mutex<Inner>,
     changed: Condvar,
 }
@@ -70,7 +70,7 @@ impl Inner {
 
 impl Outbox {
     /// Adds news where there is room for them.
-    pub fn push(&self, bytes: &Arc<[u8]>) -> bool {
+    pub(super) fn push(&self, bytes: &Arc<[u8]>) -> bool {
         let most = Waiting {
             count: usize::MAX,
             bytes: MOST,
@@ -79,7 +79,7 @@ impl Outbox {
     }
 
     /// Adds an answer; false where so many wait that the viewer cannot be reading them.
-    pub fn answer(&self, bytes: &Arc<[u8]>) -> bool {
+    pub(super) fn answer(&self, bytes: &Arc<[u8]>) -> bool {
         let most = Waiting {
             count: ANSWERS,
             bytes: ANSWER_BYTES,
@@ -94,12 +94,12 @@ impl Outbox {
     }
 
     /// Whether at least half of the room for news is free again.
-    pub fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         lock(&self.inner).news.bytes <= MOST / 2
     }
 
     /// Waits for bytes; none once closed and empty.
-    pub fn take(&self) -> Option<Arc<[u8]>> {
+    pub(super) fn take(&self) -> Option<Arc<[u8]>> {
         let mut inner = lock(&self.inner);
         loop {
             if let Some(Parcel { bytes, answer }) = inner.waiting.pop_front() {
@@ -116,13 +116,13 @@ impl Outbox {
     }
 
     /// Takes nothing more; what waits still goes.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         lock(&self.inner).closed = true;
         self.changed.notify_all();
     }
 
     /// Takes nothing more, and instead of what waits a last word goes.
-    pub fn close_with(&self, word: Option<Arc<[u8]>>) {
+    pub(super) fn close_with(&self, word: Option<Arc<[u8]>>) {
         let mut inner = lock(&self.inner);
         inner.waiting.clear();
         (inner.news, inner.answers) = Default::default();
@@ -135,14 +135,14 @@ impl Outbox {
     }
 
     /// Whoever wrote has ended: all is written, or the viewer is gone.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         let mut inner = lock(&self.inner);
         (inner.closed, inner.ended) = (true, true);
         self.changed.notify_all();
     }
 
     /// Waits until whoever writes has ended, for at most `most`.
-    pub fn await_end(&self, most: Duration) {
+    pub(super) fn await_end(&self, most: Duration) {
         let inner = lock(&self.inner);
         // Late or not, nothing more is waited for.
         let _ = self.changed.wait_timeout_while(inner, most, |i| !i.ended);

@@ -19,7 +19,12 @@ pub enum PlaceError {
     Taken(String),
     /// The folder of sockets is not safe; says why.
     #[error("{path}: expected a folder of your own that nobody else can enter; {why}")]
-    Unsafe { path: PathBuf, why: String },
+    Unsafe {
+        /// The path of the file or folder.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// The text is no name of a server.
     #[error(
         "a server cannot be named `{0}`: expected 1 to 64 letters, digits, `-`, `_` and `.`, \
@@ -33,7 +38,12 @@ pub enum PlaceError {
     Occupied(PathBuf),
     /// A file or folder cannot be used.
     #[error("{path}: {error}")]
-    Io { path: PathBuf, error: io::Error },
+    Io {
+        /// The path of the file or folder.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> PlaceError {

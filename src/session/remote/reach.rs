@@ -17,7 +17,7 @@ const AT_ONCE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// It cannot be; `WouldBlock` where that took longer than `most`.
-pub fn reach(path: &Path, most: Duration) -> io::Result<UnixStream> {
+pub(super) fn reach(path: &Path, most: Duration) -> io::Result<UnixStream> {
     let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     set_socket_timeout(&socket, Timeout::Send, Some(most))?;

@@ -10,7 +10,7 @@ use super::refusal::RemoteRefusal;
 
 /// The right that a request takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Right {
+pub(super) enum Right {
     /// Anybody who watches.
     Watch,
     /// Not read-only. It is nothing that two could do against each other, so it matters
@@ -22,7 +22,7 @@ pub enum Right {
 
 impl Right {
     /// Returns the right that `ask` takes.
-    pub fn to(ask: &Ask) -> Self {
+    pub(super) fn to(ask: &Ask) -> Self {
         match ask {
             Ask::Preview(_) => Right::Watch,
             Ask::Stop => Right::Act,
@@ -72,7 +72,7 @@ fn file_of(command: &Command) -> Option<&Path> {
 ///
 /// # Errors
 /// The path is relative.
-pub fn check_paths(command: &Command) -> Result<(), Refusal> {
+pub(super) fn check_paths(command: &Command) -> Result<(), Refusal> {
     match file_of(command).filter(|path| !path.is_absolute()) {
         Some(path) => Err(RemoteRefusal::PathRelative(path.to_owned()).into()),
         None => Ok(()),

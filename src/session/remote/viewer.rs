@@ -7,7 +7,7 @@ use crate::session::Audience;
 use super::link::Link;
 
 /// A viewer and what it knows.
-pub struct ViewerState {
+pub(super) struct ViewerState {
     /// The connection to the viewer.
     pub link: Link,
     /// It follows the newest state; otherwise it needs all of it.
@@ -20,7 +20,7 @@ pub struct ViewerState {
 
 /// The messages for all viewers, each encoded once.
 #[derive(Default)]
-pub struct News {
+pub(super) struct News {
     /// The whole state, where a viewer needs it.
     pub whole: Option<Arc<[u8]>>,
     /// The change of the state, if there is one.
@@ -31,7 +31,7 @@ pub struct News {
 
 impl ViewerState {
     /// A viewer that knows nothing yet.
-    pub fn new(link: Link) -> Self {
+    pub(super) fn new(link: Link) -> Self {
         ViewerState {
             link,
             follows: false,
@@ -41,12 +41,12 @@ impl ViewerState {
     }
 
     /// It has to be told the whole state, and there is room for it.
-    pub fn wants_whole(&self) -> bool {
+    pub(super) fn wants_whole(&self) -> bool {
         !self.follows && self.link.outbox.has_room()
     }
 
     /// Sends the change, or the whole state where the viewer needs it and there is room.
-    pub fn send_state(&mut self, news: &News) {
+    pub(super) fn send_state(&mut self, news: &News) {
         let outbox = &self.link.outbox;
         if self.follows {
             if let Some(change) = &news.change {
@@ -58,7 +58,7 @@ impl ViewerState {
     }
 
     /// Spans, or their number where there is no room.
-    pub fn send_spans(&mut self, news: &News) {
+    pub(super) fn send_spans(&mut self, news: &News) {
         if let Some((spans, count)) = &news.spans
             && !(self.follows && self.link.outbox.push(spans))
         {
@@ -68,7 +68,7 @@ impl ViewerState {
 
     /// Returns the audience and the number of lost spans if either is new to the viewer and
     /// its outbox has room; they count as sent.
-    pub fn news_of_itself(&mut self, audience: Audience) -> Option<(Audience, u64)> {
+    pub(super) fn news_of_itself(&mut self, audience: Audience) -> Option<(Audience, u64)> {
         let told = Some((audience, self.lost));
         if self.told == told || !self.link.outbox.has_room() {
             return None;

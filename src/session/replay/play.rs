@@ -6,7 +6,7 @@ use crate::session::Pace;
 
 /// The position in a recording, which moves with a clock.
 #[derive(Clone, Copy, Debug)]
-pub struct Head {
+pub(super) struct Head {
     /// The clock, and the position then.
     since: Duration,
     position: Duration,
@@ -17,7 +17,7 @@ pub struct Head {
 
 impl Head {
     /// Plays from the start, from now on.
-    pub fn new(now: Duration, length: Duration) -> Self {
+    pub(super) fn new(now: Duration, length: Duration) -> Self {
         Head {
             since: now,
             position: Duration::ZERO,
@@ -28,7 +28,7 @@ impl Head {
     }
 
     /// From the start of the recording. At the end it holds.
-    pub fn position(&mut self, now: Duration) -> Duration {
+    pub(super) fn position(&mut self, now: Duration) -> Duration {
         if !self.paused {
             let passed = now.saturating_sub(self.since).mul_f64(self.speed);
             self.position = self.position.saturating_add(passed).min(self.length);
@@ -39,40 +39,40 @@ impl Head {
     }
 
     /// How long the recording is.
-    pub fn length(&self) -> Duration {
+    pub(super) fn length(&self) -> Duration {
         self.length
     }
 
     /// 1 as it was recorded.
-    pub fn speed(&self) -> f64 {
+    pub(super) fn speed(&self) -> f64 {
         self.speed
     }
 
     /// Whether it holds.
-    pub fn is_paused(&self) -> bool {
+    pub(super) fn is_paused(&self) -> bool {
         self.paused
     }
 
     /// Whether there is no more.
-    pub fn is_at_end(&mut self, now: Duration) -> bool {
+    pub(super) fn is_at_end(&mut self, now: Duration) -> bool {
         self.position(now) == self.length
     }
 
     /// Holds, or goes on.
-    pub fn pause(&mut self, now: Duration, paused: bool) {
+    pub(super) fn pause(&mut self, now: Duration, paused: bool) {
         self.position(now);
         self.since = now;
         self.paused = paused;
     }
 
     /// Plays so many times as fast.
-    pub fn set_speed(&mut self, now: Duration, speed: Pace) {
+    pub(super) fn set_speed(&mut self, now: Duration, speed: Pace) {
         self.position(now);
         self.speed = speed.get();
     }
 
     /// Goes to `position`, or to the end.
-    pub fn seek(&mut self, now: Duration, position: Duration) {
+    pub(super) fn seek(&mut self, now: Duration, position: Duration) {
         self.since = now;
         self.position = position.min(self.length);
     }

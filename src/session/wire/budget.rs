@@ -18,7 +18,7 @@ const EACH: usize = 24;
 const BASE: usize = 64 << 10;
 
 /// Bytes of memory that lists may take which are read from so many bytes.
-pub fn allowance(bytes: usize) -> usize {
+pub(crate) fn allowance(bytes: usize) -> usize {
     bytes.saturating_mul(EACH).saturating_add(BASE)
 }
 
@@ -27,7 +27,7 @@ pub fn allowance(bytes: usize) -> usize {
 ///
 /// # Errors
 /// They begin with no such value, or it would take more.
-pub fn take_within<T: DeserializeOwned>(
+pub(crate) fn take_within<T: DeserializeOwned>(
     bytes: &[u8],
     most: usize,
 ) -> Result<(T, &[u8]), WireError> {
@@ -65,7 +65,7 @@ impl Budget {
     }
 
     /// Takes so many bytes from it.
-    pub fn charge(&self, bytes: usize) -> Result<(), FieldError> {
+    pub(super) fn charge(&self, bytes: usize) -> Result<(), FieldError> {
         let left = self.left.get().and_then(|left| left.checked_sub(bytes));
         self.left.set(left);
         match left {
@@ -75,13 +75,13 @@ impl Budget {
     }
 
     /// An error that the format passes on, for one with words, which are kept here.
-    pub fn put_by<E: Error>(&self, wrong: FieldError) -> E {
+    pub(super) fn put_by<E: Error>(&self, wrong: FieldError) -> E {
         self.wrong.set(Some(wrong));
         E::custom("")
     }
 
     /// Returns the error kept by [`Budget::put_by`], or else `error` itself.
-    pub fn taken_up<E: Error>(&self, error: E) -> FieldError {
+    pub(super) fn taken_up<E: Error>(&self, error: E) -> FieldError {
         self.wrong
             .take()
             .unwrap_or_else(|| FieldError::custom(error))

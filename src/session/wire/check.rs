@@ -13,7 +13,7 @@ const END_OF_TIME: u64 = 1 << 40;
 const MOST_LINES: usize = 4096;
 
 /// Whether its parts fit together.
-pub fn check(shown: &Snapshot) -> Result<(), WireError> {
+pub(super) fn check(shown: &Snapshot) -> Result<(), WireError> {
     if shown.now.as_secs() >= END_OF_TIME {
         return Err(WireError::Damaged("a time that never comes".into()));
     }

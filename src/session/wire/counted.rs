@@ -19,7 +19,7 @@ pub(super) struct Counted<'a, T> {
 
 impl<'a, T> Counted<'a, T> {
     /// Wraps `inner`, so that what is read from it is charged to `budget`.
-    pub fn new(inner: T, budget: &'a Budget) -> Self {
+    pub(super) fn new(inner: T, budget: &'a Budget) -> Self {
         Counted { inner, budget }
     }
 

@@ -19,7 +19,7 @@ struct Words {
 
 impl FieldError {
     /// The same, of a value that has it in this field.
-    pub fn within(mut self, field: &'static str) -> Self {
+    pub(super) fn within(mut self, field: &'static str) -> Self {
         self.0.fields.insert(0, field);
         self
     }

@@ -7,7 +7,7 @@ use super::{WireError, decode, encode};
 
 /// From one list to the next.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ListDelta {
+pub(super) struct ListDelta {
     /// Elements gone from the front.
     gone: usize,
     /// Of what is left, elements gone from the end.
@@ -20,7 +20,10 @@ pub struct ListDelta {
 
 impl ListDelta {
     /// Returns the change from `old` to `new`.
-    pub fn between<T: Serialize + PartialEq>(old: &[T], new: &[T]) -> Result<Self, WireError> {
+    pub(super) fn between<T: Serialize + PartialEq>(
+        old: &[T],
+        new: &[T],
+    ) -> Result<Self, WireError> {
         let gone = shift(old, new);
         let kept = &old[gone..];
         let common = kept.len().min(new.len());
@@ -40,7 +43,7 @@ impl ListDelta {
     }
 
     /// Makes the new list of the old one.
-    pub fn apply<T: DeserializeOwned>(self, list: &mut Vec<T>) -> Result<(), WireError> {
+    pub(super) fn apply<T: DeserializeOwned>(self, list: &mut Vec<T>) -> Result<(), WireError> {
         let left = list.len().checked_sub(self.gone);
         let left = left.and_then(|l| l.checked_sub(self.cut));
         let left = left.ok_or_else(|| WireError::Damaged("more is gone than there was".into()))?;

@@ -39,20 +39,31 @@ pub enum WireError {
     /// The version is newer than this one.
     #[error("{what} by a newer Divisi: version {found}, expected {expected}")]
     Newer {
+        /// The kind of format.
         what: &'static str,
+        /// The value found.
         found: u16,
+        /// The version that is read.
         expected: u16,
     },
     /// The version is older than this one.
     #[error("{what} by an older Divisi: version {found}, expected {expected}")]
     Older {
+        /// The kind of format.
         what: &'static str,
+        /// The value found.
         found: u16,
+        /// The version that is read.
         expected: u16,
     },
     /// There are too few bytes.
     #[error("expected {what}, found {found} bytes")]
-    Short { what: &'static str, found: u64 },
+    Short {
+        /// The kind of format.
+        what: &'static str,
+        /// The value found.
+        found: u64,
+    },
     /// It cannot be read at all.
     #[error("{0}")]
     Unreadable(String),
@@ -61,10 +72,18 @@ pub enum WireError {
     Damaged(String),
     /// The message is too long.
     #[error("{found} bytes at once, expected at most {most}")]
-    TooLong { found: usize, most: usize },
+    TooLong {
+        /// The value found.
+        found: usize,
+        /// The most that is allowed, in bytes.
+        most: usize,
+    },
     /// The value would take too much memory.
     #[error("damaged: what is announced would take more than {most} bytes")]
-    TooLarge { most: usize },
+    TooLarge {
+        /// The most that is allowed, in bytes.
+        most: usize,
+    },
     /// The value cannot be encoded; says why.
     #[error("cannot be written down: {0}")]
     Unwritable(String),

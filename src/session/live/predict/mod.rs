@@ -52,7 +52,7 @@ const MOST_SAID: usize = 16;
 
 impl Forecast {
     /// Nothing seen yet; profiles are read from `cache`.
-    pub fn new(
+    pub(super) fn new(
         engine: Arc<Engine>,
         factory: Arc<dyn PredictorFactory>,
         cache: Option<Cache>,
@@ -71,7 +71,7 @@ impl Forecast {
 
     /// Takes in what workers did since the last look; where it was `disturbed`, by a
     /// search that measures, it only counts from there.
-    pub fn learn(&mut self, seen: &Observed, disturbed: bool) {
+    pub(super) fn learn(&mut self, seen: &Observed, disturbed: bool) {
         let before = std::mem::take(&mut self.counted);
         for worker in &seen.workers {
             let now = (worker.batches, worker.samples, worker.seconds);
@@ -101,7 +101,7 @@ impl Forecast {
 
     /// Returns the costs for a search that measures nothing: those that predictions rest on, or
     /// else all that were seen.
-    pub fn known(&mut self) -> Arc<Costs> {
+    pub(super) fn known(&mut self) -> Arc<Costs> {
         let costs = match self.look() {
             Ok(()) => self.basis.as_ref().map(|b| b.costs.clone()),
             Err(_) => None,
@@ -110,7 +110,12 @@ impl Forecast {
     }
 
     /// Throughputs of `running` and of `staged`, with devices as slow as told.
-    pub fn predict(&mut self, running: &Setup, staged: &Setup, slowdown: &[f64]) -> Prediction {
+    pub(super) fn predict(
+        &mut self,
+        running: &Setup,
+        staged: &Setup,
+        slowdown: &[f64],
+    ) -> Prediction {
         if let Err(why) = self.look() {
             return Prediction {
                 source: why,
