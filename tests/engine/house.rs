@@ -1,14 +1,11 @@
 //! What a reader of the sources may rely on: small circles, short files, plain words.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use crate::sources::{CRATES, Module, SourceFile, circles, files, imports};
 
 const MODULES_OF_A_CIRCLE: usize = 5;
 const LINES_OF_A_FILE: usize = 400;
-const WORDS_OF_THE_README: usize = 900;
 const NAMES_FOR_MORE_THAN_ONE_TYPE: usize = 15;
 const DOCS_THAT_BEGIN_WITH_WHAT: usize = 20;
 
@@ -88,14 +85,6 @@ fn type_name(line: &str) -> Option<&str> {
     let name = kinds.iter().find_map(|k| line.strip_prefix(k))?;
     name.split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .next()
-}
-
-#[test]
-fn the_readme_is_read_in_a_few_minutes() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let text = fs::read_to_string(readme).expect("a README");
-    let words = text.split_whitespace().count();
-    assert!(words <= WORDS_OF_THE_README, "{words} words");
 }
 
 mod the_reader_of_sources {
