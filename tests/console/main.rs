@@ -37,7 +37,6 @@ mod fake;
 mod figures;
 mod files;
 mod gpus;
-mod layers;
 mod layouts;
 mod linear;
 mod looks;

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::sources::{code, texts};
+
 const FOLDERS: [&str; 6] = ["src", "ui", "tests", "benches", "examples", "fuzz"];
 
 fn root() -> &'static Path {
@@ -21,8 +23,8 @@ struct Source {
 }
 
 impl Source {
-    fn read(path: &Path) -> Self {
-        let code = code(&fs::read_to_string(path).expect("text"));
+    fn new(path: &Path, text: &str) -> Self {
+        let code = code(text);
         let words: Vec<&str> = identifiers(&code).collect();
         let keywords = ["struct", "enum", "trait", "type"];
         let defines = |pair: &&[&str]| keywords.contains(&pair[0]);
@@ -44,29 +46,10 @@ impl Source {
 
 /// Every file of Rust.
 fn sources() -> Vec<Source> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = FOLDERS.map(|f| root().join(f)).to_vec();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() && !path.ends_with("target") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                found.push(Source::read(&path));
-            }
-        }
-    }
-    found
-}
-
-/// The text without comments and strings.
-fn code(text: &str) -> String {
-    let lines = text.lines().map(|line| {
-        let line = line.split("//").next().unwrap_or_default();
-        let line = line.replace("\\\"", "").replace("'\"'", "");
-        line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    let files = FOLDERS.into_iter().flat_map(texts);
+    files
+        .map(|(path, text)| Source::new(&path, &text))
+        .collect()
 }
 
 fn identifiers(code: &str) -> impl Iterator<Item = &str> {

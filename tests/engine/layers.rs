@@ -2,7 +2,9 @@
 //! down, the engine knows no terminal, public items are documented.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::sources::{Module, files, imports, texts};
 
 /// The rooms of `src/` from the bottom up. Rooms of one row may not use each other.
 const LAYERS: &[&[&str]] = &[
@@ -23,75 +25,57 @@ const LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-fn sources(folder: &str) -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let text = fs::read_to_string(&path).expect("text");
-                found.push((path, text));
-            }
-        }
-    }
-    assert!(!found.is_empty(), "no source in {folder}");
-    found
+/// The rooms of `ui/src/`, likewise.
+const CONSOLE_LAYERS: &[&[&str]] = &[
+    &["text", "replace"],
+    &["look", "layout", "files"],
+    &["commands"],
+    &["config"],
+    &["view"],
+    &["model"],
+    &["panels"],
+    &["dialogs"],
+    &["actions"],
+    &["demo"],
+    &["console", "linear"],
+    &["cli"],
+    &["main"],
+    &["lib"],
+];
+
+/// Returns the room that a module lies in; the root of a crate is one by itself.
+fn room(module: &Module) -> &str {
+    module.first().map_or("lib", String::as_str)
 }
 
-fn room(path: &Path) -> String {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let inside = path.strip_prefix(&src).expect("in src");
-    // Its rooms are rooms of the engine's interface; its own root is below all that use it.
-    let inside = inside.strip_prefix("runtime").unwrap_or(inside);
-    let first = inside.components().next().expect("a name");
-    first
-        .as_os_str()
-        .to_string_lossy()
-        .trim_end_matches(".rs")
-        .to_owned()
-}
-
-fn level(room: &str) -> usize {
-    LAYERS
-        .iter()
-        .position(|row| row.contains(&room))
-        .unwrap_or_else(|| panic!("`{room}` is in no layer"))
-}
-
-fn used_rooms(text: &str) -> impl Iterator<Item = &str> {
-    text.split("crate::").skip(1).flat_map(|rest| {
-        let several = rest.strip_prefix('{').and_then(|list| list.split_once('}'));
-        let paths = several.map_or(vec![rest], |(list, _)| list.split(',').collect());
-        paths
-            .into_iter()
-            .map(first_name)
-            .filter(|name| !name.is_empty())
-    })
-}
-
-fn first_name(path: &str) -> &str {
-    let path = path.trim_start();
-    let end = path.find(|c: char| !(c.is_alphanumeric() || c == '_'));
-    &path[..end.unwrap_or(path.len())]
+fn level(layers: &[&[&str]], room: &str) -> usize {
+    let at = layers.iter().position(|row| row.contains(&room));
+    at.unwrap_or_else(|| panic!("`{room}` is in no layer"))
 }
 
 #[test]
-fn arrows_between_layers_point_down() {
-    let no_root = |(path, _): &(PathBuf, String)| !path.ends_with("runtime/lib.rs");
-    let no_build = |(path, _): &(PathBuf, String)| !path.ends_with("runtime/build.rs");
-    let rooms = sources("src").into_iter().filter(no_root).filter(no_build);
-    for (path, text) in rooms {
-        let here = room(&path);
-        for used in used_rooms(&text).filter(|used| *used != here) {
-            assert!(
-                level(used) < level(&here),
-                "{}: `{here}` uses `{used}`",
-                path.display()
-            );
+fn arrows_between_rooms_point_down() {
+    // The engine offers the rooms of the runtime as its own.
+    let crates: [(&[&str], _); 2] = [
+        (&["src/runtime", "src"], LAYERS),
+        (&["ui/src"], CONSOLE_LAYERS),
+    ];
+    for (folders, layers) in crates {
+        let sources: Vec<_> = folders.iter().flat_map(|f| files(f)).collect();
+        let imports = imports(&sources);
+        let arrows = imports
+            .iter()
+            .flat_map(|(from, all)| all.iter().map(move |to| (from, to)));
+        let mut seen = 0;
+        // What the root itself defines is macros.
+        let arrows = arrows.filter(|(_, to)| !to.is_empty());
+        for (from, to) in arrows.filter(|(from, to)| room(from) != room(to)) {
+            seen += 1;
+            let (above, below) = (level(layers, room(from)), level(layers, room(to)));
+            let (from, to) = (from.join("::"), to.join("::"));
+            assert!(below < above, "{folders:?}: `{from}` uses `{to}`");
         }
+        assert!(seen > 20, "{folders:?}: only {seen} arrows between rooms");
     }
 }
 
@@ -119,7 +103,7 @@ fn public_items_are_documented() {
         "async fn ",
         "const fn ",
     ];
-    for (path, text) in sources("src").into_iter().chain(sources("ui/src")) {
+    for (path, text) in texts("src").into_iter().chain(texts("ui/src")) {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         assert!(
             lines.first().is_some_and(|l| l.starts_with("//!")),
@@ -223,7 +207,7 @@ fn check_row(table: &[&[&str]], here: &str, used: &str, path: &Path) {
 #[test]
 fn files_of_the_live_engine_use_those_below_them() {
     let live = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/serving/live");
-    for (path, text) in sources("src/serving/live") {
+    for (path, text) in texts("src/serving/live") {
         let inside = path.strip_prefix(&live).expect("inside").with_extension("");
         let names: Vec<&str> = inside.iter().map(|n| n.to_str().expect("text")).collect();
         let is_root = names.last() == Some(&"mod");
@@ -241,7 +225,7 @@ fn files_of_the_live_engine_use_those_below_them() {
 
 #[test]
 fn locks_of_the_live_engine_have_ranks() {
-    for (path, text) in sources("src/serving/live") {
+    for (path, text) in texts("src/serving/live") {
         assert!(
             !text.contains("Mutex"),
             "{}: a lock without a rank",

@@ -23,20 +23,34 @@ pub struct SourceFile {
 pub fn files(folder: &str) -> Vec<SourceFile> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = top.join(folder);
-    let others = CRATES.map(|c| top.join(c));
+    let others = CRATES.map(|c| top.join(c)).into_iter();
+    let others: Vec<PathBuf> = others.filter(|o| *o != root).collect();
+    let texts = texts(folder).into_iter();
+    let ours = texts.filter(|(path, _)| {
+        !others
+            .iter()
+            .any(|o| path.starts_with(o) && o.starts_with(&root))
+    });
+    let ours = ours.filter(|(path, _)| !path.ends_with("build.rs"));
+    let found = ours.map(|(path, text)| {
+        let module = module_of(path.strip_prefix(&root).expect("a file of the crate"));
+        SourceFile { path, module, text }
+    });
+    found.collect()
+}
+
+/// Returns all files of Rust below `folder` of the repository, with their texts.
+pub fn texts(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                if !others.contains(&path) {
-                    folders.push(path);
-                }
-            } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("build.rs") {
+            if path.is_dir() && !path.ends_with("target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
                 let text = fs::read_to_string(&path).expect("text");
-                let module = module_of(path.strip_prefix(&root).expect("a file of the crate"));
-                found.push(SourceFile { path, module, text });
+                found.push((path, text));
             }
         }
     }
@@ -99,7 +113,7 @@ pub fn imports(files: &[SourceFile]) -> Imports {
 }
 
 /// Returns `text` without comments, and with empty strings in place of those it has.
-fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     let mut code = String::new();
     for line in text.lines() {
         let mut quoted = false;

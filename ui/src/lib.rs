@@ -1,7 +1,7 @@
 //! The console and command line of Divisi.
 //!
 //! They ask the engine library and hold none of its decisions. The rooms, from the bottom
-//! up, each of which uses only those below it (`tests/console/layers.rs` holds that):
+//! up, each of which uses only those below it (`tests/engine/layers.rs` holds that):
 //!
 //! - `text`: numbers and states of the engine in words
 //! - `look`: colours, themes, what is painted with them, the screen as a file
