@@ -7,15 +7,13 @@ mod error;
 pub mod file;
 mod graph;
 mod op;
-mod parameters;
 mod shape;
 mod weights;
 mod window;
 
 pub use error::{GraphError, LayerFault, OpError};
 pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
-pub use op::{Activation, Op};
-pub use parameters::{Parameter, ParameterRole};
+pub use op::{Activation, Op, Parameter, ParameterRole};
 pub use shape::{Shape, ShapeError, Sides};
 pub use weights::{
     Filling, Foreign, Handful, HeaderError, Ignored, IndexError, Mismatch, Naming, NamingError,

@@ -1,9 +1,9 @@
-//! Densely connected networks
-//! (Huang et al., "Densely connected convolutional networks", section 3).
+//! Densely connected networks (Huang et al., "Densely connected convolutional networks",
+//! section 3), and the published ones (table 1, torchvision's names).
 
 use serde::{Deserialize, Serialize};
 
-use super::heads::{classify, enter};
+use super::plain::{classify, enter};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
 
 /// A 3×3 stem of `2 × growth` channels, then dense blocks of pre-activated
@@ -34,7 +34,7 @@ impl Densenet {
 }
 
 /// Adds dense blocks with transitions between them.
-pub(super) fn dense_blocks(
+fn dense_blocks(
     b: &mut GraphBuilder,
     growth: usize,
     blocks: &[usize],
@@ -78,11 +78,30 @@ fn transition(b: &mut GraphBuilder, i: usize, input: NodeId) -> Result<NodeId, G
 }
 
 /// Adds a batch norm and a ReLU.
-pub(super) fn norm_relu(
-    b: &mut GraphBuilder,
-    name: &str,
-    input: NodeId,
-) -> Result<NodeId, GraphError> {
+fn norm_relu(b: &mut GraphBuilder, name: &str, input: NodeId) -> Result<NodeId, GraphError> {
     let x = b.add(name, Op::BatchNorm { eps: 1e-5 }, &[input])?;
     b.add(format!("{name}.relu"), Op::Relu, &[x])
+}
+
+/// Layers of each dense block.
+pub(super) const D121: [usize; 4] = [6, 12, 24, 16];
+pub(super) const D169: [usize; 4] = [6, 12, 32, 32];
+pub(super) const D201: [usize; 4] = [6, 12, 48, 32];
+
+/// Channels each layer adds.
+const GROWTH: usize = 32;
+
+pub(super) fn published(
+    mut b: GraphBuilder,
+    blocks: [usize; 4],
+    classes: usize,
+) -> Result<Graph, GraphError> {
+    let stem = Conv2d::new(2 * GROWTH, 7).same().strided(2);
+    let (conv, norm) = ("features.conv0", "features.norm0");
+    let x = b.conv_bn(conv, norm, stem, NodeId::INPUT, Norm::RELU)?;
+    let pool = Op::MaxPool(Pool::new(3, 2).padded(1));
+    let x = b.add("features.pool0", pool, &[x])?;
+    let x = dense_blocks(&mut b, GROWTH, &blocks, x)?;
+    let x = norm_relu(&mut b, "features.norm5", x)?;
+    classify(b, "classifier", x, classes)
 }

@@ -1,10 +1,11 @@
-//! Residual networks of basic blocks (He et al., "Deep residual learning", figures 2 and 5,
-//! with torchvision's names): with the small-image stem (sections 3.3 and 4.2), and as a
-//! skeleton with free depth and width (table 1, as an automatic search varies it).
+//! Residual networks (He et al., "Deep residual learning", figures 2 and 5, with torchvision's
+//! names): with the small-image stem (sections 3.3 and 4.2), as a skeleton with free depth and
+//! width (table 1, as an automatic search varies it), and as published, with ResNeXt (Xie et
+//! al., "Aggregated residual transformations", table 1).
 
 use serde::{Deserialize, Serialize};
 
-use super::heads::{classify, enter};
+use super::plain::{classify, enter};
 use crate::network::{
     Conv2d, Graph, GraphBuilder, GraphError, LayerFault, NodeId, Norm, Op, Pool, Shape,
 };
@@ -129,14 +130,14 @@ impl ResnetSkeleton {
 }
 
 /// Adds a 7×7 convolution of stride 2 and a 3×3 max pool of stride 2 (table 1, conv1).
-pub(super) fn imagenet_stem(b: &mut GraphBuilder, filters: usize) -> Result<NodeId, GraphError> {
+fn imagenet_stem(b: &mut GraphBuilder, filters: usize) -> Result<NodeId, GraphError> {
     let stem = Conv2d::new(filters, 7).same().strided(2);
     let x = b.conv_bn("conv1", "bn1", stem, NodeId::INPUT, Norm::RELU)?;
     b.add("maxpool", Op::MaxPool(Pool::new(3, 2).padded(1)), &[x])
 }
 
 /// Adds two 3×3 convolutions beside a shortcut; the first has `stride`.
-pub(super) fn basic_block(
+fn basic_block(
     b: &mut GraphBuilder,
     name: &str,
     input: NodeId,
@@ -153,7 +154,7 @@ pub(super) fn basic_block(
 
 /// The widths of a bottleneck: 1×1 to `inner` channels, 3×3 in `groups`, 1×1 to `outer`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bottleneck {
+struct Bottleneck {
     pub inner: usize,
     pub groups: usize,
     pub outer: usize,
@@ -161,7 +162,7 @@ pub(super) struct Bottleneck {
 
 /// Adds 1×1, 3×3 and 1×1 convolutions beside a shortcut. The 3×3 one has `stride`, as in
 /// torchvision; the paper has it in the first.
-pub(super) fn bottleneck(
+fn bottleneck(
     b: &mut GraphBuilder,
     name: &str,
     input: NodeId,
@@ -202,4 +203,81 @@ fn join(
     };
     let sum = b.add(part("add"), Op::Add, &[x, shortcut])?;
     b.add(part("relu"), Op::Relu, &[sum])
+}
+
+/// Blocks of each stage, and which.
+#[derive(Clone, Copy)]
+pub(super) struct ResnetTable {
+    blocks: [usize; 4],
+    block: ResnetBlock,
+}
+
+#[derive(Clone, Copy)]
+enum ResnetBlock {
+    Basic,
+    /// Groups of the 3×3 convolution; its width in the first stage.
+    Bottleneck {
+        groups: usize,
+        width: usize,
+    },
+}
+
+const NARROW: ResnetBlock = ResnetBlock::Bottleneck {
+    groups: 1,
+    width: 64,
+};
+const GROUPED: ResnetBlock = ResnetBlock::Bottleneck {
+    groups: 32,
+    width: 32 * 4,
+};
+
+pub(super) const R18: ResnetTable = table([2, 2, 2, 2], ResnetBlock::Basic);
+pub(super) const R34: ResnetTable = table([3, 4, 6, 3], ResnetBlock::Basic);
+pub(super) const R50: ResnetTable = table([3, 4, 6, 3], NARROW);
+pub(super) const R101: ResnetTable = table([3, 4, 23, 3], NARROW);
+pub(super) const R152: ResnetTable = table([3, 8, 36, 3], NARROW);
+pub(super) const X50: ResnetTable = table([3, 4, 6, 3], GROUPED);
+pub(super) const X101: ResnetTable = table([3, 4, 23, 3], GROUPED);
+
+const fn table(blocks: [usize; 4], block: ResnetBlock) -> ResnetTable {
+    ResnetTable { blocks, block }
+}
+
+pub(super) fn published(
+    mut b: GraphBuilder,
+    table: ResnetTable,
+    classes: usize,
+) -> Result<Graph, GraphError> {
+    let mut x = imagenet_stem(&mut b, 64)?;
+    for (stage, &blocks) in table.blocks.iter().enumerate() {
+        for i in 0..blocks {
+            let stride = if stage > 0 && i == 0 { 2 } else { 1 };
+            let name = format!("layer{}.{i}", stage + 1);
+            x = table.block.add(&mut b, &name, x, stage, stride)?;
+        }
+    }
+    classify(b, "fc", x, classes)
+}
+
+impl ResnetBlock {
+    fn add(
+        self,
+        b: &mut GraphBuilder,
+        name: &str,
+        x: NodeId,
+        stage: usize,
+        stride: usize,
+    ) -> Result<NodeId, GraphError> {
+        match self {
+            ResnetBlock::Basic => basic_block(b, name, x, 64 << stage, stride),
+            ResnetBlock::Bottleneck { groups, width } => {
+                let widths = Bottleneck {
+                    inner: width << stage,
+                    groups,
+                    outer: 256 << stage,
+                };
+                bottleneck(b, name, x, widths, stride)
+            }
+        }
+    }
 }

@@ -1,17 +1,19 @@
-//! Checks a file's tensors against a graph, and collects everything that does not fit.
+//! Checks a file's tensors against a graph, converts their values to float32, and collects
+//! everything that does not fit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use half::{bf16, f16};
+use thiserror::Error;
 
 use super::error::{Mismatch, WeightsError};
-use super::naming::Naming;
-use super::notes::WeightsNote;
-use super::notes::quoted;
-use super::resolve::{Resolved, resolve};
+use super::naming::{Naming, Resolved, resolve};
+use super::notes::{WeightsNote, quoted};
 use super::source::ByteSource;
-use super::tensors::FileTensor;
-use super::values::{ParameterValues, ValueType, read};
+use super::tensors::{FileTensor, TensorEntry};
 use crate::network::graph::Graph;
-use crate::network::parameters::Parameter;
+use crate::network::op::{Parameter, ParameterRole};
 
 /// The values of all parameters, and the changes made to a file's tensors.
 pub(super) struct Fitted {
@@ -117,4 +119,196 @@ fn hint(resolved: &Resolved<'_>, wanted: &BTreeSet<&str>) -> Option<String> {
     Some(format!(
         "{count} of those missing are there behind the prefix {prefix}"
     ))
+}
+
+/// The values of one parameter.
+#[derive(Clone, Debug)]
+pub(super) enum ParameterValues {
+    Owned(Vec<f32>),
+    /// The number of a mapped file and a range of its bytes, aligned for float32.
+    InPlace(usize, Range<usize>),
+}
+
+/// The types whose values convert to float32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ValueType {
+    F32,
+    F64,
+    F16,
+    Bf16,
+}
+
+impl ValueType {
+    /// Returns the type of this name in a header, or `None` if it does not convert.
+    fn named(name: &str) -> Option<Self> {
+        let all = [
+            ValueType::F32,
+            ValueType::F64,
+            ValueType::F16,
+            ValueType::Bf16,
+        ];
+        all.into_iter().find(|t| t.name() == name)
+    }
+
+    /// Returns the name in a header.
+    fn name(self) -> &'static str {
+        match self {
+            ValueType::F32 => "F32",
+            ValueType::F64 => "F64",
+            ValueType::F16 => "F16",
+            ValueType::Bf16 => "BF16",
+        }
+    }
+
+    /// Appends the values of `bytes` to `to`.
+    fn decode(self, bytes: &[u8], to: &mut Vec<f32>) {
+        match self {
+            ValueType::F32 => to.extend(floats(bytes)),
+            ValueType::F64 => to.extend(chunks(bytes).map(|b| f64::from_le_bytes(b) as f32)),
+            ValueType::F16 => to.extend(chunks(bytes).map(|b| f16::from_le_bytes(b).to_f32())),
+            ValueType::Bf16 => to.extend(chunks(bytes).map(|b| bf16::from_le_bytes(b).to_f32())),
+        }
+    }
+}
+
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + Clone {
+    chunks(bytes).map(f32::from_le_bytes)
+}
+
+fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + Clone {
+    let (chunks, _) = bytes.as_chunks::<N>();
+    chunks.iter().copied()
+}
+
+/// Returns the values of a tensor of type `kind`, in place where they can be read there.
+///
+/// # Errors
+/// Values are not finite in float32, or variances below 0.
+fn read(
+    (file, source): (usize, ByteSource<'_>),
+    entry: &TensorEntry,
+    kind: ValueType,
+    parameter: &Parameter,
+) -> Result<ParameterValues, ValueFault> {
+    let place = &entry.place;
+    let in_place = kind == ValueType::F32 && source.is_readable_in_place(place);
+    let mut owned = Vec::with_capacity(if in_place { 0 } else { parameter.elements() });
+    let mut faults = Faults::new(parameter.role);
+    for piece in source.pieces(place) {
+        if in_place {
+            faults.look(floats(piece));
+        } else {
+            let before = owned.len();
+            kind.decode(piece, &mut owned);
+            faults.look(owned[before..].iter().copied());
+        }
+    }
+    faults.result(parameter.elements())?;
+    Ok(match in_place {
+        true => ParameterValues::InPlace(file, place.clone()),
+        false => ParameterValues::Owned(owned),
+    })
+}
+
+/// The reason why a tensor's values cannot be those of its parameter: the first such value,
+/// and how many there are.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+enum ValueFault {
+    /// Values that are not finite in float32.
+    #[error(
+        "value {at} is not a finite number ({value} in float32), {count} of {elements} are not"
+    )]
+    NotFinite {
+        at: usize,
+        value: f32,
+        count: usize,
+        elements: usize,
+    },
+    /// Variances below 0.
+    #[error(
+        "value {at} is {value}: a running variance cannot be below 0, {count} of {elements} are"
+    )]
+    Negative {
+        at: usize,
+        value: f32,
+        count: usize,
+        elements: usize,
+    },
+}
+
+/// Counts values that cannot be those of a parameter.
+struct Faults {
+    /// Whether values below 0 are faults too.
+    variance: bool,
+    seen: usize,
+    not_finite: FaultCount,
+    negative: FaultCount,
+}
+
+/// The number of faults, and the first with its position.
+#[derive(Default)]
+struct FaultCount {
+    count: usize,
+    first: Option<(usize, f32)>,
+}
+
+impl FaultCount {
+    fn add(&mut self, at: usize, value: f32) {
+        self.count += 1;
+        self.first.get_or_insert((at, value));
+    }
+}
+
+impl Faults {
+    fn new(role: ParameterRole) -> Self {
+        Faults {
+            variance: role == ParameterRole::RunningVariance,
+            seen: 0,
+            not_finite: FaultCount::default(),
+            negative: FaultCount::default(),
+        }
+    }
+
+    fn look(&mut self, values: impl Iterator<Item = f32> + Clone) {
+        let variance = self.variance;
+        let is_wrong = |v: f32| !v.is_finite() | (variance & (v < 0.0));
+        let mut count = 0;
+        // Without leaving early the test takes several values at once.
+        let any = values.clone().fold(false, |any, v| {
+            count += 1;
+            any | is_wrong(v)
+        });
+        if any {
+            let numbered = values.enumerate().filter(|(_, v)| is_wrong(*v));
+            numbered.for_each(|(i, v)| self.add(self.seen + i, v));
+        }
+        self.seen += count;
+    }
+
+    fn add(&mut self, at: usize, value: f32) {
+        match value.is_finite() {
+            true => self.negative.add(at, value),
+            false => self.not_finite.add(at, value),
+        }
+    }
+
+    fn result(&self, elements: usize) -> Result<(), ValueFault> {
+        if let Some((at, value)) = self.not_finite.first {
+            return Err(ValueFault::NotFinite {
+                at,
+                value,
+                count: self.not_finite.count,
+                elements,
+            });
+        }
+        match self.negative.first {
+            None => Ok(()),
+            Some((at, value)) => Err(ValueFault::Negative {
+                at,
+                value,
+                count: self.negative.count,
+                elements,
+            }),
+        }
+    }
 }

@@ -1,28 +1,27 @@
-//! The trained weights of a network, by name, checked against its graph.
+//! The trained weights of a network, by name, checked against its graph; read, made up and
+//! written.
 
 mod error;
 mod fit;
 mod foreign;
-mod header;
 mod naming;
 mod notes;
-mod resolve;
 mod source;
 mod synthetic;
 mod tensors;
-mod values;
-mod write;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use safetensors::{Dtype, View, serialize_to_file};
+
 use super::graph::Graph;
-use fit::fit;
+use fit::{ParameterValues, fit};
 use source::{ByteSource, Map};
 use synthetic::SyntheticRecipe;
 use tensors::{Shards, is_index, of_file, open_shards};
-use values::ParameterValues;
 
 pub use error::{HeaderError, IndexError, Mismatch, NamingError, WeightsError};
 pub use foreign::Foreign;
@@ -215,5 +214,45 @@ impl Weights {
                 .map(|(n, v)| (n, ParameterValues::Owned(v)))
                 .collect()
         })
+    }
+}
+
+/// One parameter, turned into bytes as it is written.
+struct TensorBytes<'a> {
+    shape: Vec<usize>,
+    values: &'a [f32],
+}
+
+impl Weights {
+    /// Writes every parameter of `graph` to a file at `path`, in float32.
+    ///
+    /// # Errors
+    /// [`WeightsError::Unwritable`].
+    pub fn write(&self, graph: &Graph, path: &Path) -> Result<(), WeightsError> {
+        let parameters = graph.parameters();
+        let tensors = parameters.iter().map(|p| {
+            let values = self.get(&p.name);
+            let shape = p.shape.clone();
+            (p.name.as_str(), TensorBytes { shape, values })
+        });
+        serialize_to_file(tensors, None, path).map_err(WeightsError::Unwritable)
+    }
+}
+
+impl View for TensorBytes<'_> {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.values.iter().flat_map(|v| v.to_le_bytes()).collect()
+    }
+
+    fn data_len(&self) -> usize {
+        4 * self.values.len()
     }
 }

@@ -1,15 +1,22 @@
-//! The tensors of one file, or of several with an index that says which tensor is in which
-//! (`model.safetensors.index.json`).
+//! The tensors of one file of safetensors, or of several with an index that says which tensor
+//! is in which (`model.safetensors.index.json`); headers are checked against their files.
+//!
+//! The format has eight bytes with the header's length, the header as JSON, and the tensors'
+//! bytes one after another (<https://huggingface.co/docs/safetensors>).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::error::{HeaderError, IndexError, MAX_SHARDS, MAX_TENSORS, WeightsError};
+use super::error::{HeaderError, IndexError, MAX_HEADER, MAX_SHARDS, MAX_TENSORS, WeightsError};
 use super::foreign::Foreign;
-use super::header::{TensorEntry, entries, is_meant};
+use super::notes::quoted;
 use super::source::Map;
 
 /// The part of an index that is needed.
@@ -124,5 +131,210 @@ pub(super) fn of_file(file: &[u8]) -> Result<BTreeMap<String, FileTensor>, Weigh
             None if is_index(file) => WeightsError::Foreign(Foreign::Index),
             _ => WeightsError::Unreadable(why),
         }),
+    }
+}
+
+/// The most dimensions; more are taken for a mistake.
+const MAX_DIMENSIONS: usize = 8;
+
+/// One tensor of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TensorEntry {
+    /// Type of the values, as the header names it.
+    pub dtype: String,
+    pub shape: Vec<usize>,
+    /// Range of its bytes in the file.
+    pub place: Range<usize>,
+}
+
+/// Returns the tensors of a file by name. Each has as many bytes as its type and shape need,
+/// inside the file; together they leave no gap and do not overlap.
+fn entries(file: &[u8]) -> Result<BTreeMap<String, TensorEntry>, HeaderError> {
+    let (length, rest) = file.split_first_chunk::<8>().ok_or(HeaderError::NoLength)?;
+    let claimed = u64::from_le_bytes(*length);
+    let length = usize::try_from(claimed)
+        .ok()
+        .filter(|&n| n <= MAX_HEADER)
+        .ok_or(HeaderError::TooLong { claimed })?;
+    let (header, data) = rest
+        .split_at_checked(length)
+        .ok_or(HeaderError::CutShort { length })?;
+    let Listed(listed) = serde_json::from_slice(header).map_err(HeaderError::Json)?;
+    check_places(&listed, data.len())?;
+    let begin = 8 + length;
+    let entries = listed.into_iter().map(|(name, tensor)| {
+        let Range { start, end } = tensor.range();
+        let entry = TensorEntry {
+            place: begin + start..begin + end,
+            shape: tensor.shape.0,
+            dtype: tensor.dtype,
+        };
+        (name, entry)
+    });
+    Ok(entries.collect())
+}
+
+/// Whether a file is meant to be safetensors: it begins with a possible length and the first
+/// byte of a header.
+fn is_meant(file: &[u8]) -> bool {
+    let length = file.first_chunk::<8>().map(|l| u64::from_le_bytes(*l));
+    length.is_some_and(|n| n <= MAX_HEADER as u64) && file.get(8) == Some(&b'{')
+}
+
+/// Checks that the first tensor begins at 0, each other where the one before it ends, and that
+/// the last one ends with the file.
+fn check_places(listed: &BTreeMap<String, HeaderTensor>, data: usize) -> Result<(), HeaderError> {
+    let mut all: Vec<_> = listed.iter().collect();
+    all.sort_by_key(|(_, tensor)| tensor.data_offsets);
+    let mut end = 0;
+    for (name, tensor) in all {
+        end = tensor.check(name, end, data)?;
+    }
+    match end == data {
+        true => Ok(()),
+        false => Err(HeaderError::Trailing { end, data }),
+    }
+}
+
+/// A tensor as the header describes it.
+#[derive(Deserialize)]
+struct HeaderTensor {
+    dtype: String,
+    shape: Dimensions,
+    data_offsets: (usize, usize),
+}
+
+impl HeaderTensor {
+    fn range(&self) -> Range<usize> {
+        self.data_offsets.0..self.data_offsets.1
+    }
+
+    /// Checks that the tensor begins at byte `expected`, has as many bytes as its type and
+    /// shape need, and ends within `data` bytes; returns the byte at which it ends.
+    fn check(&self, name: &str, expected: usize, data: usize) -> Result<usize, HeaderError> {
+        let Range { start, end } = self.range();
+        let name = || name.to_owned();
+        if end > data {
+            let name = name();
+            return Err(HeaderError::PastTheEnd { name, end, data });
+        }
+        if start != expected {
+            return Err(HeaderError::Gap {
+                name: name(),
+                expected,
+                found: start,
+            });
+        }
+        let bits = bits(&self.dtype).ok_or_else(|| HeaderError::Type {
+            name: name(),
+            dtype: self.dtype.clone(),
+        })?;
+        let needed = self.bytes(bits).ok_or_else(|| HeaderError::Size {
+            name: name(),
+            shape: self.shape.0.clone(),
+        })?;
+        if end.checked_sub(start) != Some(needed) {
+            return Err(HeaderError::Place {
+                name: name(),
+                needed,
+                found: self.data_offsets,
+            });
+        }
+        Ok(end)
+    }
+
+    /// Bytes of the tensor where a value has `bits`, or `None` if they are too many or not
+    /// whole.
+    fn bytes(&self, bits: usize) -> Option<usize> {
+        let mut dims = self.shape.0.iter();
+        let values = dims.try_fold(1usize, |n, &d| n.checked_mul(d))?;
+        let bits = values.checked_mul(bits)?;
+        bits.is_multiple_of(8).then_some(bits / 8)
+    }
+}
+
+/// Returns the bits of one value of a type, or `None` if the format has no such type.
+fn bits(dtype: &str) -> Option<usize> {
+    Some(match dtype {
+        "F4" => 4,
+        "F6_E2M3" | "F6_E3M2" => 6,
+        "BOOL" | "U8" | "I8" | "F8_E4M3" | "F8_E5M2" | "F8_E8M0" => 8,
+        "U16" | "I16" | "F16" | "BF16" => 16,
+        "U32" | "I32" | "F32" => 32,
+        "U64" | "I64" | "F64" | "C64" => 64,
+        _ => return None,
+    })
+}
+
+/// The object of a header, without a name twice and with at most [`MAX_TENSORS`].
+struct Listed(BTreeMap<String, HeaderTensor>);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ListedVisitor).map(Listed)
+    }
+}
+
+struct ListedVisitor;
+
+impl<'de> Visitor<'de> for ListedVisitor {
+    type Value = BTreeMap<String, HeaderTensor>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut tensors = BTreeMap::new();
+        while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+            if name == "__metadata__" {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            if tensors.len() == MAX_TENSORS {
+                let why = format!("expected {MAX_TENSORS} tensors at most");
+                return Err(A::Error::custom(why));
+            }
+            let tensor = map.next_value()?;
+            if tensors.insert(name.clone().into_owned(), tensor).is_some() {
+                return Err(A::Error::custom(format!(
+                    "tensor {} appears twice",
+                    quoted(&name)
+                )));
+            }
+        }
+        Ok(tensors)
+    }
+}
+
+/// A shape of at most [`MAX_DIMENSIONS`].
+struct Dimensions(Vec<usize>);
+
+impl<'de> Deserialize<'de> for Dimensions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_seq(DimensionsVisitor)
+            .map(Dimensions)
+    }
+}
+
+struct DimensionsVisitor;
+
+impl<'de> Visitor<'de> for DimensionsVisitor {
+    type Value = Vec<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at most {MAX_DIMENSIONS} dimensions, as whole numbers")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut dims = Vec::new();
+        while let Some(dim) = seq.next_element()? {
+            if dims.len() == MAX_DIMENSIONS {
+                return Err(A::Error::invalid_length(dims.len() + 1, &self));
+            }
+            dims.push(dim);
+        }
+        Ok(dims)
     }
 }

@@ -1,17 +1,17 @@
 //! Inception v3 without its auxiliary head (Szegedy et al., "Rethinking the Inception
-//! architecture", table 1 and figures 5 to 7); torchvision's names. Made for 299×299.
+//! architecture", table 1 and figures 5 to 7), with torchvision's names and made for 299×299;
+//! and the units and branches that all Inception networks are made of.
 //!
 //! torchvision's trained weights were TensorFlow's, which takes values of −1 to 1; its
 //! model turns ImageNet's normalisation into that first. A manifest asks for it with
 //! `transform_input`.
 
-use super::super::heads::classify;
-use super::inception::{chain, fork, same, shrink, smooth, valid};
-use crate::network::{Graph, GraphBuilder, GraphError, NodeId, Op, Pool};
+use super::plain::classify;
+use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool};
 
 const AVERAGE: Pool = Pool::new(3, 1);
 
-pub(super) fn build(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
+pub(super) fn v3(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
     let mut x = stem(&mut b)?;
     for (name, pooled) in [("Mixed_5b", 32), ("Mixed_5c", 64), ("Mixed_5d", 64)] {
         x = block_a(&mut b, name, pooled, x)?;
@@ -142,5 +142,86 @@ fn block_c(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphE
     }
     let pooled = [("pool", smooth(AVERAGE)), ("branch_pool", same(192, 1))];
     ends.push(chain(b, name, &pooled, x)?);
+    b.add(format!("{name}.concat"), Op::Concat, &ends)
+}
+
+/// One layer of a branch.
+#[derive(Clone, Copy)]
+pub(super) enum BranchLayer {
+    /// A convolution with its norm and ReLU: `name.conv`, `name.bn`.
+    Unit(Conv2d),
+    /// An operation without weights.
+    Plain(Op),
+}
+
+/// Layers in sequence, by name.
+pub(super) type Branch<'a> = &'a [(&'a str, BranchLayer)];
+
+/// Returns a unit of `channels` that keeps the image's size; `kernel` is a side or
+/// `(height, width)`.
+pub(super) fn same(channels: usize, kernel: impl Into<crate::network::Sides>) -> BranchLayer {
+    BranchLayer::Unit(Conv2d::new(channels, kernel).same())
+}
+
+/// Returns a unit of `channels` without padding, every `stride` pixels.
+pub(super) fn valid(channels: usize, kernel: usize, stride: usize) -> BranchLayer {
+    BranchLayer::Unit(Conv2d::new(channels, kernel).strided(stride))
+}
+
+/// Returns a 3×3 max pool that halves the image.
+pub(super) fn shrink() -> BranchLayer {
+    BranchLayer::Plain(Op::MaxPool(Pool::new(3, 2)))
+}
+
+/// Returns a 3×3 average pool that keeps the image's size.
+pub(super) fn smooth(pool: Pool) -> BranchLayer {
+    BranchLayer::Plain(Op::AvgPool(pool.padded(1)))
+}
+
+/// Adds one layer.
+pub(super) fn layer(
+    b: &mut GraphBuilder,
+    name: &str,
+    layer: BranchLayer,
+    from: NodeId,
+) -> Result<NodeId, GraphError> {
+    // TensorFlow's eps, which the published weights were trained with.
+    let norm = Norm::RELU.eps(1e-3);
+    match layer {
+        BranchLayer::Plain(op) => b.add(name, op, &[from]),
+        BranchLayer::Unit(conv) => {
+            let (at, bn) = (format!("{name}.conv"), format!("{name}.bn"));
+            b.conv_bn(&at, &bn, conv, from, norm)
+        }
+    }
+}
+
+/// Adds layers in sequence, each named `prefix.name` (`name` without a prefix).
+pub(super) fn chain(
+    b: &mut GraphBuilder,
+    prefix: &str,
+    layers: Branch<'_>,
+    from: NodeId,
+) -> Result<NodeId, GraphError> {
+    layers.iter().try_fold(from, |x, (name, one)| {
+        let full = match prefix {
+            "" => (*name).to_owned(),
+            _ => format!("{prefix}.{name}"),
+        };
+        layer(b, &full, *one, x)
+    })
+}
+
+/// Adds branches that read `from`, and their concatenation.
+pub(super) fn fork(
+    b: &mut GraphBuilder,
+    name: &str,
+    branches: &[Branch<'_>],
+    from: NodeId,
+) -> Result<NodeId, GraphError> {
+    let ends = branches
+        .iter()
+        .map(|branch| chain(b, name, branch, from))
+        .collect::<Result<Vec<_>, _>>()?;
     b.add(format!("{name}.concat"), Op::Concat, &ends)
 }
