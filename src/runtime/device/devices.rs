@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::device::{Device, DeviceKind, MemorySpace, SpaceId};
-use super::error::DeviceError;
 use super::gpu::{FoundGpus, GpuError, GpuInfo};
 use super::host::Host;
 use super::ledger::Ledger;
 use super::simulated::DeviceProfile;
+use super::{Device, DeviceError, DeviceKind, MemorySpace, SpaceId};
 
 /// The devices of a run; no two share a core.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
-use super::device::SpaceId;
+use super::SpaceId;
 use super::devices::Devices;
 
 /// The memory that one worker books: its member's weights, which are shared in a memory

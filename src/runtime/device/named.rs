@@ -2,12 +2,11 @@
 //!
 //! No GPU is touched that is not named; by default all are looked at.
 
-use super::device::{Device, DeviceKind};
 use super::devices::{Devices, cpu_partition};
-use super::error::DeviceError;
 use super::gpu::{FoundGpus, GpuError, GpuInfo, find_gpus, look_at};
 use super::host::Host;
 use super::simulated::find_profile;
+use super::{Device, DeviceError, DeviceKind};
 
 impl Devices {
     /// The most simulated devices of a name; a larger number is taken for a mistake.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::device::size::format_bytes;
+use crate::words::format_bytes;
 
 /// A GPU cannot be used, or stopped working.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -16,12 +16,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::device::size::parse_bytes;
+use super::{DeviceClass, DeviceProfile, Law, Origin, OriginKind, ProfileError};
 use crate::reading;
-use crate::words;
-
-use super::law::Law;
-use super::profile::{DeviceClass, DeviceProfile, Origin, OriginKind, ProfileError};
+use crate::words::{self, parse_bytes};
 
 const BUILT_IN: [(&str, &str); 4] = [
     ("v100", include_str!("../../../../assets/devices/v100.toml")),

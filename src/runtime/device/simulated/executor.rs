@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::law::{JobId, Kernel, Law, Units, seconds};
+use super::{Kernel, Law};
 
 /// A job of a simulated device: one batch, or one transfer if it has no operations.
 #[derive(Clone, Debug)]
@@ -235,4 +235,96 @@ impl TransferQueue {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The number of a job, chosen by its submitter.
+pub type JobId = u64;
+
+/// The units of a device, shared by operations in the order of their start: an earlier
+/// operation has all the units that it asks for, as far as there are any; later ones get the
+/// rest, and more as units become free.
+#[derive(Clone, Debug)]
+struct Units {
+    units: u32,
+    active: Vec<Active>,
+    /// The time up to which progress is accounted for, in nanoseconds.
+    at: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Active {
+    job: JobId,
+    units: u32,
+    /// Seconds left with all its units.
+    left: f64,
+    /// Share of its units that it has, from 0 to 1.
+    share: f64,
+    ends: u64,
+}
+
+impl Units {
+    /// Creates idle units.
+    fn new(units: u32) -> Self {
+        Units {
+            units,
+            active: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// Starts an operation.
+    fn enter(&mut self, at: u64, job: JobId, kernel: Kernel) {
+        self.progress(at);
+        self.active.push(Active {
+            job,
+            units: kernel.units.clamp(1, self.units),
+            left: kernel.seconds,
+            share: 0.0,
+            ends: u64::MAX,
+        });
+        self.share_out();
+    }
+
+    /// Returns the time at which the next operation is done, or `None` if none is under way.
+    fn next_end(&self) -> Option<u64> {
+        self.active.iter().map(|a| a.ends).min()
+    }
+
+    /// Removes the operations that are done at `at`, and returns their jobs.
+    fn take_done(&mut self, at: u64) -> Vec<JobId> {
+        if self.next_end().is_none_or(|end| end > at) {
+            return Vec::new();
+        }
+        self.progress(at);
+        let done = self.active.extract_if(.., |a| a.ends <= at);
+        let done = done.map(|a| a.job).collect();
+        self.share_out();
+        done
+    }
+
+    fn progress(&mut self, at: u64) {
+        let passed = at.saturating_sub(self.at) as f64 / 1e9;
+        for active in &mut self.active {
+            active.left = (active.left - passed * active.share).max(0.0);
+        }
+        self.at = at;
+    }
+
+    fn share_out(&mut self) {
+        let mut free = self.units;
+        for active in &mut self.active {
+            let got = active.units.min(free);
+            free -= got;
+            active.share = f64::from(got) / f64::from(active.units);
+            active.ends = match got {
+                0 => u64::MAX,
+                _ => self.at.saturating_add(seconds(active.left / active.share)),
+            };
+        }
+    }
+}
+
+/// Returns seconds as whole nanoseconds, at least one, so that time always advances.
+fn seconds(seconds: f64) -> u64 {
+    ((seconds * 1e9).ceil() as u64).max(1)
 }
