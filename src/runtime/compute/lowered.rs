@@ -1,15 +1,20 @@
-//! Networks ready to run: fused steps, folded weights, the plan of an arena.
+//! Networks ready to run: fused steps, folded weights and their plan, and the arena in which a
+//! worker runs them, for batches of up to a size.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
-use crate::network::{Graph, Weights};
+use rayon::ThreadPool;
 
+use super::buffers::ValuePlace;
 use super::error::ComputeError;
 use super::family::Family;
 use super::fold::fold;
-use super::kernels::{BatchMemory, Call, StepWeights, TileShape};
+use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, StepWeights, TileShape};
 use super::plan::ArenaPlan;
 use super::team::PhaseBarrier;
+use crate::lock::lock;
+use crate::network::{Graph, Weights};
 
 /// A network lowered for a processor; all workers of a member in a memory space share it.
 #[derive(Debug)]
@@ -24,7 +29,7 @@ pub struct Lowered {
 
 /// One phase of one step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StepPhase {
+struct StepPhase {
     step: usize,
     phase: usize,
     tasks: usize,
@@ -84,16 +89,16 @@ impl Lowered {
     }
 
     /// Returns the floating-point operations for one sample, as the direct algorithm.
-    pub(super) fn flops(&self) -> f64 {
+    fn flops(&self) -> f64 {
         self.flops
     }
 
-    pub(super) fn plan(&self) -> &ArenaPlan {
+    fn plan(&self) -> &ArenaPlan {
         &self.plan
     }
 
     /// Lists the phases that `samples` samples go through, in order.
-    pub(super) fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<StepPhase>) {
+    fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<StepPhase>) {
         phases.clear();
         let chunks = self.plan.chunks;
         let early = chunks.early(samples);
@@ -140,7 +145,7 @@ impl Lowered {
     /// `progress` began with them; nothing else uses the memory, and each thread has a
     /// number of its own.
     #[allow(unsafe_code, reason = "threads share one memory")]
-    pub(super) unsafe fn run(
+    unsafe fn run(
         &self,
         phases: &[StepPhase],
         progress: &PhaseBarrier,
@@ -167,7 +172,7 @@ impl Lowered {
     }
 
     /// Copies the answer of sample `sample` out of its slot, with an image's channels slowest.
-    pub(super) fn answer(&self, sample: usize, slot: &[f32], row: &mut [f32]) {
+    fn answer(&self, sample: usize, slot: &[f32], row: &mut [f32]) {
         let view = self.plan.answer;
         let pixels = view.pixels();
         for pixel in 0..pixels {
@@ -181,9 +186,158 @@ impl Lowered {
 }
 
 /// The memory and the number of one thread in a batch.
-pub(super) struct ThreadShare<'a> {
-    pub memory: BatchMemory<'a>,
-    pub threads: usize,
-    pub thread: usize,
-    pub offsets: &'a mut Vec<usize>,
+struct ThreadShare<'a> {
+    memory: BatchMemory<'a>,
+    threads: usize,
+    thread: usize,
+    offsets: &'a mut Vec<usize>,
+}
+
+/// Intermediate values for batches of up to its size, on up to its threads.
+#[derive(Debug)]
+pub(super) struct Arena {
+    /// Samples that are run together.
+    together: usize,
+    batch: usize,
+    threads: usize,
+    layout: ArenaLayout,
+    buffer: Buffer,
+    /// Row offsets of each thread.
+    offsets: Vec<Mutex<Vec<usize>>>,
+    phases: Vec<StepPhase>,
+    progress: PhaseBarrier,
+}
+
+/// Floating-point operations below which one thread is done before others are awake, which
+/// takes some twenty microseconds.
+const WORTH_WAKING: f64 = 2e6;
+
+impl Arena {
+    /// Takes memory for batches of up to `batch` samples on up to `threads` threads.
+    ///
+    /// # Errors
+    /// [`ComputeError::OutOfMemory`].
+    pub(super) fn new(
+        network: &Lowered,
+        batch: usize,
+        threads: usize,
+    ) -> Result<Self, ComputeError> {
+        let together = network.plan().together(batch);
+        let layout = network.plan().layout(together, threads);
+        let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
+        Ok(Arena {
+            together,
+            batch,
+            threads,
+            buffer: Buffer::zeroed(layout.floats)?,
+            offsets: (0..threads).map(|_| offsets()).collect(),
+            layout,
+            phases: Vec::new(),
+            progress: PhaseBarrier::default(),
+        })
+    }
+
+    /// Runs `samples` samples: `input` is `[samples, inputs]`, `output`
+    /// `[samples, outputs]`.
+    ///
+    /// # Errors
+    /// The batch is larger than the arena, or a slice has another length.
+    pub(super) fn run(
+        &mut self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        samples: usize,
+        input: &[f32],
+        output: &mut [f32],
+    ) -> Result<(), ComputeError> {
+        check("input", samples * network.inputs(), input.len())?;
+        check("output", samples * network.outputs(), output.len())?;
+        if samples > self.batch {
+            return Err(ComputeError::BatchTooLarge {
+                found: samples,
+                most: self.batch,
+            });
+        }
+        if samples == 0 {
+            return Ok(());
+        }
+        let inputs = input.chunks(self.together * network.inputs().max(1));
+        let outputs = output.chunks_mut(self.together * network.outputs().max(1));
+        for (input, output) in inputs.zip(outputs) {
+            self.run_together(network, pool, input, output);
+        }
+        Ok(())
+    }
+
+    fn run_together(
+        &mut self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        input: &[f32],
+        output: &mut [f32],
+    ) {
+        let samples = input.len() / network.inputs().max(1);
+        let small = network.flops() * (samples as f64) < WORTH_WAKING;
+        let pool = pool.filter(|_| !small);
+        let threads = pool.map_or(1, |_| self.threads);
+        network.phases(samples, threads, &mut self.phases);
+        self.progress.begin(self.phases.len());
+        self.compute(network, pool, threads, input);
+        self.answer(network, samples, output);
+    }
+
+    fn compute(
+        &mut self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        threads: usize,
+        input: &[f32],
+    ) {
+        let memory = BatchMemory::new(&mut self.buffer, &self.layout, input);
+        let (phases, progress, offsets) = (&self.phases, &self.progress, &self.offsets);
+        let work = |thread: usize| {
+            let share = ThreadShare {
+                memory,
+                threads,
+                thread,
+                offsets: &mut lock(&offsets[thread]),
+            };
+            #[allow(unsafe_code, reason = "threads share one memory")]
+            // SAFETY: the layout is for at least these samples and threads, the phases are
+            // theirs, and the buffer is borrowed mutably for as long as threads run.
+            unsafe {
+                network.run(phases, progress, share)
+            }
+        };
+        match pool {
+            Some(pool) => {
+                pool.broadcast(|thread| work(thread.index()));
+            }
+            None => {
+                work(0);
+            }
+        }
+    }
+
+    fn answer(&self, network: &Lowered, samples: usize, output: &mut [f32]) {
+        let rows = output.chunks_exact_mut(network.outputs().max(1));
+        for (sample, row) in (0..samples).zip(rows) {
+            if let ValuePlace::Slot(slot) = network.plan().answer.place {
+                let values = &self.buffer.values()[self.layout.slots[slot].clone()];
+                network.answer(sample, values, row);
+            }
+        }
+    }
+}
+
+fn check(what: &'static str, expected: usize, found: usize) -> Result<(), ComputeError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(ComputeError::Shape {
+            what,
+            expected,
+            found,
+        })
+    }
 }

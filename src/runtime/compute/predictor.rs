@@ -1,19 +1,19 @@
-//! Predictors, with which workers answer batches on their devices.
+//! Predictors, with which workers answer batches on their devices, and rows of float32 in
+//! tensors of host memory, which they read and write in place.
 //!
 //! A lowered network is one Candle operation. Candle's storage cannot be taken back from a
 //! tensor, so a worker keeps its two tensors and the operation writes into them.
 
 use std::sync::{Arc, Mutex};
 
-use candle_core::{CpuStorage, CustomOp1, InplaceOp2, Layout, Shape, Tensor};
+use candle_core::{
+    CpuStorage, CustomOp1, Device, InplaceOp1, InplaceOp2, Layout, Shape, Storage, Tensor,
+};
 use rayon::ThreadPool;
 
-use crate::lock::lock;
-
-use super::arena::Arena;
 use super::error::ComputeError;
-use super::lowered::Lowered;
-use super::rows::{contiguous, contiguous_mut, write_rows};
+use super::lowered::{Arena, Lowered};
+use crate::lock::lock;
 
 /// Answers batches: Candle tensors in, Candle tensors out, without allocating.
 pub trait Predictor: Send {
@@ -172,4 +172,85 @@ impl Predictor for FakePredictor {
             }
         })
     }
+}
+
+/// Creates a tensor of `rows × columns` zeros in host memory.
+///
+/// # Errors
+/// [`ComputeError::OutOfMemory`].
+pub fn host_rows(rows: usize, columns: usize) -> Result<Tensor, ComputeError> {
+    let values = zeroed(rows * columns)?;
+    Ok(Tensor::from_vec(values, (rows, columns), &Device::Cpu)?)
+}
+
+/// Calls `fill` with the values of a host tensor, to write.
+///
+/// # Errors
+/// The tensor is not a contiguous float32 tensor in host memory.
+pub fn write_rows(tensor: &Tensor, fill: impl Fn(&mut [f32])) -> Result<(), ComputeError> {
+    Ok(tensor.inplace_op1(&Fill(fill))?)
+}
+
+/// Calls `look` with the values of a host tensor, and returns its result.
+///
+/// # Errors
+/// The tensor is not a contiguous float32 tensor in host memory.
+pub fn read_rows<R>(tensor: &Tensor, look: impl FnOnce(&[f32]) -> R) -> Result<R, ComputeError> {
+    let (storage, layout) = tensor.storage_and_layout();
+    match &*storage {
+        Storage::Cpu(storage) => {
+            let values = storage.as_slice::<f32>()?;
+            Ok(look(contiguous(values, layout)?))
+        }
+        _ => Err(candle_core::Error::Msg("expected a tensor in host memory".into()).into()),
+    }
+}
+
+/// Returns the values of a contiguous layout.
+fn contiguous<'a>(values: &'a [f32], layout: &Layout) -> candle_core::Result<&'a [f32]> {
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&values[start..end]),
+        None => Err(candle_core::Error::Msg(
+            "expected a contiguous tensor".into(),
+        )),
+    }
+}
+
+/// Returns the values of a contiguous layout, to write.
+fn contiguous_mut<'a>(
+    storage: &'a mut CpuStorage,
+    layout: &Layout,
+) -> candle_core::Result<&'a mut [f32]> {
+    let CpuStorage::F32(values) = storage else {
+        return Err(candle_core::Error::Msg("expected float32".into()));
+    };
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&mut values[start..end]),
+        None => Err(candle_core::Error::Msg(
+            "expected a contiguous tensor".into(),
+        )),
+    }
+}
+
+struct Fill<F>(F);
+
+impl<F: Fn(&mut [f32])> InplaceOp1 for Fill<F> {
+    fn name(&self) -> &'static str {
+        "write-rows"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> candle_core::Result<()> {
+        (self.0)(contiguous_mut(storage, layout)?);
+        Ok(())
+    }
+}
+
+/// Returns zeros, or an error instead of an abort if memory runs out.
+fn zeroed(floats: usize) -> Result<Vec<f32>, ComputeError> {
+    let mut values = Vec::new();
+    values
+        .try_reserve_exact(floats)
+        .map_err(|_| ComputeError::OutOfMemory { bytes: 4 * floats })?;
+    values.resize(floats, 0.0);
+    Ok(values)
 }

@@ -1,11 +1,9 @@
 //! Steps that read each value once, and the epilogue of others.
 
-use crate::network::Activation;
-
-use crate::compute::buffers::{TensorView, ValuePlace};
-
-use super::call::StepWeights;
 use super::memory::{InputPixels, OutputPixels};
+use super::task::StepWeights;
+use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::network::Activation;
 
 /// The sum and the activation that a step applies to its result while that is in cache.
 pub(super) struct Epilogue<'a> {

@@ -18,17 +18,14 @@
 //! side is packed at load, and the end of a step is applied in registers; a general product
 //! offers none of these.
 
-mod buffer;
-mod call;
 mod convolution;
 mod elementwise;
 mod memory;
 mod narrow;
 mod panels;
-mod pooling;
-mod resize;
-mod split;
+mod resample;
 mod step;
+mod task;
 mod tile;
 mod vector;
 #[allow(
@@ -38,10 +35,8 @@ mod vector;
 mod winograd;
 
 pub use elementwise::softmax_row;
-pub use resize::resize_planes;
-
-pub(in crate::compute) use buffer::{ArenaLayout, Buffer, LINE};
-pub(in crate::compute) use call::{Call, PlacedStep, Scratch, StepWeights};
-pub(in crate::compute) use memory::BatchMemory;
+pub(in crate::compute) use memory::{ArenaLayout, BatchMemory, Buffer, LINE};
 pub(in crate::compute) use panels::{Filters, TileShape};
+pub use resample::resize_planes;
 pub(in crate::compute) use step::{PlannedStep, StepMethod};
+pub(in crate::compute) use task::{Call, PlacedStep, Scratch, StepWeights};

@@ -1,16 +1,15 @@
 //! Planned steps: their operands, and the methods that compute them.
 
-use crate::compute::buffers::TensorView;
-use crate::compute::fuse::StepKernel;
-use crate::network::Conv2d;
-
-use super::call::{Call, MAX_PHASES, PlacedStep, Scratch, StepWeights};
 use super::convolution::Convolution;
 use super::memory::{InputPixels, OutputPixels};
 use super::panels::{Filters, TileShape};
+use super::task::{self, Call, MAX_PHASES, PlacedStep, Scratch, StepWeights};
 use super::vector::{self, Vector, Vectorised};
 use super::winograd::Winograd;
-use super::{elementwise, pooling, resize, split};
+use super::{elementwise, resample};
+use crate::compute::buffers::TensorView;
+use crate::compute::fuse::StepKernel;
+use crate::network::Conv2d;
 
 /// A placed step with the method that computes it.
 #[derive(Clone, Debug)]
@@ -94,7 +93,7 @@ impl PlannedStep {
         match &self.method {
             StepMethod::Convolution(c) => c.phases(samples, threads),
             StepMethod::Winograd(w) => w.phases(samples, threads),
-            StepMethod::Simple => [split::pixels(&self.placed, samples, threads).tasks(), 0, 0],
+            StepMethod::Simple => [task::pixels(&self.placed, samples, threads).tasks(), 0, 0],
         }
     }
 
@@ -131,7 +130,7 @@ impl PlannedStep {
 /// As for [`PlannedStep::run`].
 unsafe fn simple(call: &Call<'_>, task: usize) {
     let step = call.step;
-    let pixels = split::pixels(step, call.samples, call.threads).range(task);
+    let pixels = task::pixels(step, call.samples, call.threads).range(task);
     let source = |view: TensorView| {
         // SAFETY: a step never reads the slot that it writes.
         unsafe { call.memory.source(view) }
@@ -184,11 +183,11 @@ impl Vectorised for Pass<'_> {
             StepKernel::Flatten => elementwise::flatten(input, &mut out),
             StepKernel::Softmax => elementwise::softmax(input, &mut out),
             StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
-            StepKernel::MaxPool(pool) => pooling::max(pool, input, to, &mut out),
-            StepKernel::AvgPool(pool) => pooling::average(pool, input, to, &mut out),
-            StepKernel::GlobalAvgPool => pooling::global(input, &mut out),
-            StepKernel::AdaptiveAvgPool => pooling::adaptive(input, to, &mut out),
-            StepKernel::Upscale => resize::bilinear(input, to, &mut out),
+            StepKernel::MaxPool(pool) => resample::max_pool(pool, input, to, &mut out),
+            StepKernel::AvgPool(pool) => resample::average_pool(pool, input, to, &mut out),
+            StepKernel::GlobalAvgPool => resample::global_pool(input, &mut out),
+            StepKernel::AdaptiveAvgPool => resample::adaptive_pool(input, to, &mut out),
+            StepKernel::Upscale => resample::bilinear(input, to, &mut out),
         }
     }
 }

@@ -8,15 +8,13 @@ mod reads;
 
 use std::ops::Range;
 
-use crate::compute::buffers::{TensorView, ValuePlace};
-use crate::network::Conv2d;
-
-use super::call::{Call, MAX_PHASES, Scratch};
 use super::memory::{InputPixels, OutputPixels};
 use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Filters, Panels, TileShape, even_tiles};
-use super::split::{ProductBlocks, most_rows};
+use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, most_rows};
 use super::tile::{Tile, tile_fn};
+use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::network::Conv2d;
 use reads::{Reads, copied_lines, copy_lines, padded};
 
 /// A convolution with its operands and the layout of its weights.

@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
+use super::super::memory::InputPixels;
+use super::super::task::{Call, Split};
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::network::Conv2d;
-
-use super::super::call::Call;
-use super::super::memory::InputPixels;
-use super::super::split::Split;
 
 /// The input of an output pixel: `taps` runs of `depth` floats each.
 #[derive(Clone, Copy, Debug)]

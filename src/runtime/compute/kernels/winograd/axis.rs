@@ -1,4 +1,5 @@
-//! One side of a Winograd tile: the transforms along a line.
+//! One side of a Winograd tile, the transforms along a line; and the weights, every filter
+//! transformed, a matrix for each point.
 //!
 //! Cook and Toom's algorithm for `outputs` values of a filter of `taps` multiplies as
 //! many times as it has points, 0, ±1, ±2, ±½ and infinity, as many of them as there are
@@ -6,6 +7,7 @@
 //! 1509.09308, section 4; Barabasz et al., arXiv 1803.10986, for the points). Points that
 //! come as ±p share all but the last step.
 
+use super::super::panels::{Filters, Panels};
 use super::super::vector::Vector;
 
 /// The transform of a line: `points` values of input for `outputs` values of a filter of
@@ -50,7 +52,7 @@ impl TileAxis {
 
     /// Returns the filter's transform: a row of `taps` factors for each point. With the points
     /// p_i, row i is `p_i^j / Π(p_i - p_k)`, that of infinity the last tap.
-    pub(super) fn filter(self) -> Vec<Vec<f64>> {
+    fn filter(self) -> Vec<Vec<f64>> {
         if self.points == 1 {
             return vec![vec![1.0]];
         }
@@ -194,4 +196,81 @@ unsafe fn term<V: Vector>(plus: V, minus: V, j: usize) -> V {
             plus.sub(minus)
         }
     }
+}
+
+/// The most taps of a filter's side.
+const MAX_TAPS: usize = 7;
+
+/// Columns that are transformed together, one after the other in memory.
+const COLUMNS: usize = 16;
+
+type FilterColumns = [f32; COLUMNS];
+
+/// Fills `packed` with the panels of each point of `rows × columns`.
+pub(super) fn pack(filters: Filters<'_>, sides: [TileAxis; 2], panels: Panels, packed: &mut [f32]) {
+    let transform = sides.map(TileAxis::filter);
+    for panel in (0..panels.count()).map(|i| panels.panel(i)) {
+        let width = panel.vectors * panels.shape.lanes;
+        for input in 0..panels.depth {
+            for first in (0..width).step_by(COLUMNS) {
+                let column = panel.column + first;
+                let count = panels.columns.saturating_sub(column).min(COLUMNS);
+                let taps = gather(filters, column, count, input);
+                let line = panel.at + input * width + first;
+                let wide = COLUMNS.min(width - first);
+                spread(&taps, &transform, |point, values| {
+                    let at = point * panels.floats() + line;
+                    packed[at..at + wide].copy_from_slice(&values[..wide]);
+                });
+            }
+        }
+    }
+}
+
+/// Returns the taps of `count` filters from `column` on, for one input channel.
+fn gather(
+    filters: Filters<'_>,
+    column: usize,
+    count: usize,
+    input: usize,
+) -> [FilterColumns; MAX_TAPS * MAX_TAPS] {
+    let mut taps = [[0.0; COLUMNS]; MAX_TAPS * MAX_TAPS];
+    for c in 0..count {
+        let factor = filters.factor(column + c);
+        for (tap, &weight) in taps.iter_mut().zip(filters.kernel(column + c, input)) {
+            tap[c] = factor * weight;
+        }
+    }
+    taps
+}
+
+/// Transforms lines, then columns, and calls `give` with each point and its values.
+fn spread(
+    taps: &[FilterColumns],
+    [rows, columns]: &[Vec<Vec<f64>>; 2],
+    mut give: impl FnMut(usize, &FilterColumns),
+) {
+    let mut lines = [[[0.0; COLUMNS]; MAX_TAPS]; MAX_POINTS];
+    let width = columns[0].len();
+    for (line, factors) in lines.iter_mut().zip(rows) {
+        for (x, value) in line[..width].iter_mut().enumerate() {
+            *value = weighted(factors, |y| &taps[y * width + x]);
+        }
+    }
+    for (y, line) in lines[..rows.len()].iter().enumerate() {
+        for (x, factors) in columns.iter().enumerate() {
+            give(y * columns.len() + x, &weighted(factors, |i| &line[i]));
+        }
+    }
+}
+
+#[inline(always)]
+fn weighted<'a>(factors: &[f64], value: impl Fn(usize) -> &'a FilterColumns) -> FilterColumns {
+    let mut sum = [0.0; COLUMNS];
+    for (i, &factor) in factors.iter().enumerate() {
+        for (s, v) in sum.iter_mut().zip(value(i)) {
+            *s += factor as f32 * v;
+        }
+    }
+    sum
 }

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use crate::compute::family::Family;
-
 use super::super::memory::InputPixels;
 use super::super::vector::{Vector, Vectorised, dispatch};
 use super::axis::forward;
 use super::grid::{Points, Spot, TileGrid};
 use super::special::{Special, tamed_view};
+use crate::compute::family::Family;
 
 /// Transforms tiles `tiles` of the input; the first goes to the first of `points`.
 pub(super) struct Forward<'a> {

@@ -7,23 +7,19 @@
 
 mod axis;
 mod backward;
-mod choice;
-mod filters;
 mod forward;
 mod grid;
 mod special;
 
 use std::ops::Range;
 
-use crate::compute::buffers::TensorView;
-use crate::network::Conv2d;
-
-use super::buffer::LINE;
-use super::call::{Call, MAX_PHASES, Scratch};
+use super::memory::LINE;
 use super::panels::{Filters, Panels, TileShape, even_tiles};
-use super::split::Split;
+use super::task::{Call, MAX_PHASES, Scratch, Split};
 use super::tile::{Tile, tile_fn};
 use super::vector::dispatch;
+use crate::compute::buffers::TensorView;
+use crate::network::Conv2d;
 use backward::Backward;
 use forward::Forward;
 use grid::{Points, TileGrid};
@@ -56,7 +52,7 @@ impl Winograd {
         output: TensorView,
         shape: TileShape,
     ) -> Option<Self> {
-        let sides = choice::sides(conv, input, output, shape)?;
+        let sides = grid::sides(conv, input, output, shape)?;
         let padding = [conv.padding.height, conv.padding.width];
         Some(Winograd {
             conv,
@@ -83,7 +79,7 @@ impl Winograd {
 
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         let (transformed, signs) = packed.split_at_mut(self.transformed_floats());
-        filters::pack(filters, self.grid.sides, self.panels, transformed);
+        axis::pack(filters, self.grid.sides, self.panels, transformed);
         Signs::pack(filters, bytemuck::cast_slice_mut(signs));
     }
 

@@ -1,16 +1,19 @@
-//! The memory of a network, as the ledger books it.
+//! What a network costs: its memory, as the ledger books it, and the work of its fused
+//! operations, for the laws of devices.
 //!
-//! It depends on what was fused, on the methods and on the threads, hence it is here and not in
-//! `network`. A network is planned once; a batch size and a number of threads are arithmetic after
-//! that. What is booked is what workers take: folded weights once as they are laid out, the arena
-//! with all scratch, both tensors. Files of weights are mapped and not booked.
-
-use crate::network::Graph;
+//! Memory depends on what was fused, on the methods and on the threads, hence it is here and
+//! not in `network`. A network is planned once; a batch size and a number of threads are
+//! arithmetic after that. What is booked is what workers take: folded weights once as they are
+//! laid out, the arena with all scratch, both tensors. Files of weights are mapped and not
+//! booked.
 
 use super::family::Family;
+use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
 use super::kernels::TileShape;
 use super::plan::{ArenaPlan, whole_arena};
+use crate::device::simulated::OpWork;
+use crate::network::Graph;
 
 /// The memory of a network at one batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,4 +141,53 @@ impl GpuMemory {
         let staged = rows * self.plan.inputs * size_of::<f32>();
         (LaneLayout::new(&self.plan, rows).bytes + staged) as u64
     }
+}
+
+/// Returns the work of each fused operation of `graph`, in order. Operations that move nothing
+/// on a device, such as a concatenation in place, are left out.
+pub fn work(graph: &Graph) -> Vec<OpWork> {
+    let steps = fuse(graph);
+    let steps = steps.iter().filter(|step| occupies_device(step.kernel));
+    steps.map(|step| step_work(graph, step)).collect()
+}
+
+fn occupies_device(kernel: StepKernel) -> bool {
+    !matches!(
+        kernel,
+        StepKernel::Enter | StepKernel::Concat | StepKernel::Flatten
+    )
+}
+
+fn step_work(graph: &Graph, step: &FusedStep) -> OpWork {
+    let read: usize = step.reads().map(|v| elements(graph, v)).sum();
+    let written = elements(graph, step.output);
+    OpWork {
+        flops: flops(graph, step) as f64,
+        bytes: 4.0 * (read + written) as f64,
+        unfused_bytes: 4.0 * (unfused_passes(step) * written) as f64,
+        weight_bytes: 4.0 * step.weights.map_or(0, |node| graph.node_weights(node)) as f64,
+    }
+}
+
+/// Returns how many times more the result would be read and written if the step's batch norm,
+/// sum and activation were layers of their own.
+fn unfused_passes(step: &FusedStep) -> usize {
+    let norm = step.norm.is_some() && step.weights.is_some();
+    let sum = step.residual.is_some() && step.kernel != StepKernel::Copy;
+    let activation = step.activation.is_some() && step.kernel != StepKernel::Copy;
+    2 * (usize::from(norm) + usize::from(sum) + usize::from(activation))
+}
+
+fn elements(graph: &Graph, value: ValueId) -> usize {
+    match value.checked_sub(1).and_then(|i| graph.nodes().get(i)) {
+        Some(node) => node.shape.elements(),
+        None => graph.input().elements(),
+    }
+}
+
+/// Returns the FLOPs of the node whose kernel runs, and of the operations fused into it.
+fn flops(graph: &Graph, step: &FusedStep) -> u64 {
+    let main = step.weights.or(step.norm).unwrap_or(step.output - 1);
+    let fused = u64::from(step.activation.is_some()) + u64::from(step.residual.is_some());
+    graph.node_flops(main) + fused * elements(graph, step.output) as u64
 }
