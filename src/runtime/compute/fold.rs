@@ -2,7 +2,7 @@
 
 use crate::network::{Conv2d, Graph, Op, Weights};
 
-use super::error::ComputeError;
+use super::ComputeError;
 use super::fuse::{FusedStep, StepKernel};
 use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights};
 

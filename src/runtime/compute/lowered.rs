@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use rayon::ThreadPool;
 
+use super::ComputeError;
 use super::buffers::ValuePlace;
-use super::error::ComputeError;
 use super::family::Family;
 use super::fold::fold;
 use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, StepWeights, TileShape};

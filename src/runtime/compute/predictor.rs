@@ -11,7 +11,7 @@ use candle_core::{
 };
 use rayon::ThreadPool;
 
-use super::error::ComputeError;
+use super::ComputeError;
 use super::lowered::{Arena, Lowered};
 use crate::lock::lock;
 

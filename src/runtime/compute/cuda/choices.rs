@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
 
+use crate::compute::ComputeError;
 use crate::compute::buffers::TensorView;
-use crate::compute::error::ComputeError;
 use crate::compute::gpu::{GpuOp, Precision};
 use crate::device::cuda::gpu_error;
 use crate::device::gpu::GpuError;

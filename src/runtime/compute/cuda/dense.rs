@@ -1,7 +1,7 @@
 //! Dense convolutions and fully connected layers: the methods to compute one, as queued work.
 
+use crate::compute::ComputeError;
 use crate::compute::buffers::TensorView;
-use crate::compute::error::ComputeError;
 use crate::compute::gpu::{GpuOp, GpuStep, Precision, StepArrays};
 use crate::device::gpu::GpuError;
 use crate::network::{Activation, Conv2d};

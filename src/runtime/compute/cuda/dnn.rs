@@ -8,8 +8,8 @@ use std::ffi::{c_int, c_void};
 use candle_core::cuda_backend::cudarc::cudnn::{result, sys};
 use candle_core::cuda_backend::cudarc::driver::CudaStream;
 
+use crate::compute::ComputeError;
 use crate::compute::buffers::TensorView;
-use crate::compute::error::ComputeError;
 use crate::compute::gpu::Precision;
 use crate::device::gpu::{DeviceSlice, GpuError};
 use crate::network::Conv2d;

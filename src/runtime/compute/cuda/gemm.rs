@@ -11,7 +11,7 @@ use candle_core::cuda_backend::cudarc::cublas::sys::cublasOperation_t;
 use candle_core::cuda_backend::cudarc::cublaslt::{result, sys};
 use candle_core::cuda_backend::cudarc::driver::CudaStream;
 
-use crate::compute::error::ComputeError;
+use crate::compute::ComputeError;
 use crate::compute::gpu::Precision;
 use crate::device::gpu::{DeviceSlice, GpuError};
 

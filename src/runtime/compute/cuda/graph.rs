@@ -12,7 +12,7 @@ use candle_core::cuda_backend::cudarc::driver::sys::{
 };
 use candle_core::cuda_backend::cudarc::driver::{CudaEvent, CudaGraph};
 
-use crate::compute::error::ComputeError;
+use crate::compute::ComputeError;
 use crate::device::cuda::gpu_error;
 
 use super::work::{Queue, QueuedWork};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use candle_core::cuda_backend::cudarc::driver::{CudaContext, CudaFunction, CudaStream, result};
 use candle_core::cuda_backend::cudarc::nvrtc::Ptx;
 
-use crate::compute::error::ComputeError;
+use crate::compute::ComputeError;
 use crate::compute::gpu::Precision;
 use crate::device::cuda::gpu_error;
 

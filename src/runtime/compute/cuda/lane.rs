@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::compute::error::ComputeError;
+use crate::compute::ComputeError;
 use crate::compute::gpu::{GpuPlan, LaneLayout, LaneProgram, WeightLayout};
 use crate::device::cuda::{CudaGpu, GpuStream, gpu_error};
 use crate::device::gpu::{DeviceMemory, DeviceSlice, Gpu, GpuError, Stream};

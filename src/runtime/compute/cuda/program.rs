@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::compute::error::ComputeError;
+use crate::compute::ComputeError;
 use crate::compute::gpu::{GpuPlan, LaneProgram, Precision, Program, WeightLayout};
 use crate::device::cuda::{CudaGpu, opened};
 use crate::device::gpu::{DeviceMemory, DeviceSlice, Gpu};

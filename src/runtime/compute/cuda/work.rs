@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use candle_core::cuda_backend::cudarc::driver::CudaStream;
 
+use crate::compute::ComputeError;
 use crate::compute::buffers::{TensorView, ValuePlace};
-use crate::compute::error::ComputeError;
 use crate::compute::gpu::{LaneLayout, Precision, StepArrays};
 use crate::device::gpu::DeviceSlice;
 use crate::network::Activation;

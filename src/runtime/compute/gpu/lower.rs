@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::compute::error::ComputeError;
+use crate::compute::ComputeError;
 use crate::device::gpu::Gpu;
 use crate::network::{Graph, Weights};
 

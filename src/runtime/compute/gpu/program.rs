@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::compute::error::ComputeError;
+use crate::compute::ComputeError;
 use crate::device::gpu::{DeviceSlice, Stream};
 
 /// A member's network on one GPU. Its weights are there once, whatever the number of workers

@@ -10,8 +10,8 @@ use std::alloc;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use crate::compute::ComputeError;
 use crate::compute::buffers::{TensorView, ValuePlace};
-use crate::compute::error::ComputeError;
 
 /// One batch's memory, as every thread sees it.
 #[derive(Clone, Copy)]

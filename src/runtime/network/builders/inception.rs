@@ -11,7 +11,7 @@ use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, 
 
 const AVERAGE: Pool = Pool::new(3, 1);
 
-pub(super) fn v3(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
+pub(super) fn inception_v3(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
     let mut x = stem(&mut b)?;
     for (name, pooled) in [("Mixed_5b", 32), ("Mixed_5c", 64), ("Mixed_5d", 64)] {
         x = block_a(&mut b, name, pooled, x)?;

@@ -238,7 +238,7 @@ impl Published {
             Published::Densenet169 => densenet::published(b, densenet::D169, classes),
             Published::Densenet201 => densenet::published(b, densenet::D201, classes),
             Published::InceptionResnetV2 => inception_v4::inception_resnet_v2(b, classes),
-            Published::InceptionV3 => inception::v3(b, classes),
+            Published::InceptionV3 => inception::inception_v3(b, classes),
             Published::InceptionV4 => inception_v4::inception_v4(b, classes),
             Published::MobilenetV1 => separable::mobilenet_v1(b, classes),
             Published::MobilenetV2 => separable::mobilenet_v2(b, classes),
