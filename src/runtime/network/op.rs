@@ -257,6 +257,36 @@ impl Graph {
             .flat_map(|node| node_parameters(node, self.shape(node.inputs[0])))
             .collect()
     }
+
+    /// Returns the number of learned values, as papers count them: without running
+    /// statistics.
+    pub fn parameter_count(&self) -> u64 {
+        self.parameters()
+            .iter()
+            .filter(|p| p.role.is_learned())
+            .map(|p| p.elements() as u64)
+            .sum()
+    }
+
+    /// Returns the bytes of all tensors in float32, running statistics included.
+    pub fn weight_bytes(&self) -> u64 {
+        self.parameters()
+            .iter()
+            .map(|p| 4 * p.elements() as u64)
+            .sum()
+    }
+
+    /// Returns the floating-point operations for one sample. A multiplication and its
+    /// addition count as two, convolutions as the direct algorithm.
+    pub fn flops(&self) -> u64 {
+        (0..self.nodes().len()).map(|i| self.node_flops(i)).sum()
+    }
+
+    /// Returns the floating-point operations of node number `index` for one sample.
+    pub fn node_flops(&self, index: usize) -> u64 {
+        let node = &self.nodes()[index];
+        node_flops(node, self.shape(node.inputs[0]))
+    }
 }
 
 fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
@@ -292,38 +322,6 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
             ]
         }
         _ => Vec::new(),
-    }
-}
-
-impl Graph {
-    /// Returns the number of learned values, as papers count them: without running
-    /// statistics.
-    pub fn parameter_count(&self) -> u64 {
-        self.parameters()
-            .iter()
-            .filter(|p| p.role.is_learned())
-            .map(|p| p.elements() as u64)
-            .sum()
-    }
-
-    /// Returns the bytes of all tensors in float32, running statistics included.
-    pub fn weight_bytes(&self) -> u64 {
-        self.parameters()
-            .iter()
-            .map(|p| 4 * p.elements() as u64)
-            .sum()
-    }
-
-    /// Returns the floating-point operations for one sample. A multiplication and its
-    /// addition count as two, convolutions as the direct algorithm.
-    pub fn flops(&self) -> u64 {
-        (0..self.nodes().len()).map(|i| self.node_flops(i)).sum()
-    }
-
-    /// Returns the floating-point operations of node number `index` for one sample.
-    pub fn node_flops(&self, index: usize) -> u64 {
-        let node = &self.nodes()[index];
-        node_flops(node, self.shape(node.inputs[0]))
     }
 }
 

@@ -179,7 +179,7 @@ pub(super) fn smooth(pool: Pool) -> BranchLayer {
 }
 
 /// Adds one layer.
-pub(super) fn layer(
+fn layer(
     b: &mut GraphBuilder,
     name: &str,
     layer: BranchLayer,

@@ -182,6 +182,20 @@ impl Weights {
         all.map(|(n, v)| (n.as_str(), self.values(v)))
     }
 
+    /// Writes every parameter of `graph` to a file at `path`, in float32.
+    ///
+    /// # Errors
+    /// [`WeightsError::Unwritable`].
+    pub fn write(&self, graph: &Graph, path: &Path) -> Result<(), WeightsError> {
+        let parameters = graph.parameters();
+        let tensors = parameters.iter().map(|p| {
+            let values = self.get(&p.name);
+            let shape = p.shape.clone();
+            (p.name.as_str(), TensorBytes { shape, values })
+        });
+        serialize_to_file(tensors, None, path).map_err(WeightsError::Unwritable)
+    }
+
     /// Checks that the files were not written to since they were opened. Callers that read
     /// many values check before and after, since values read from a changed file are
     /// worthless.
@@ -221,22 +235,6 @@ impl Weights {
 struct TensorBytes<'a> {
     shape: Vec<usize>,
     values: &'a [f32],
-}
-
-impl Weights {
-    /// Writes every parameter of `graph` to a file at `path`, in float32.
-    ///
-    /// # Errors
-    /// [`WeightsError::Unwritable`].
-    pub fn write(&self, graph: &Graph, path: &Path) -> Result<(), WeightsError> {
-        let parameters = graph.parameters();
-        let tensors = parameters.iter().map(|p| {
-            let values = self.get(&p.name);
-            let shape = p.shape.clone();
-            (p.name.as_str(), TensorBytes { shape, values })
-        });
-        serialize_to_file(tensors, None, path).map_err(WeightsError::Unwritable)
-    }
 }
 
 impl View for TensorBytes<'_> {
