@@ -10,8 +10,7 @@ use crate::serving::answer::Answer;
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
 
-use super::panics::RulePanicked;
-use super::promise::Failure;
+use super::promise::{Failure, RulePanicked};
 use super::request::{LiveBatch, LiveOwed, RequestData};
 use super::state::EngineState;
 
