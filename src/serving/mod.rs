@@ -36,9 +36,7 @@ pub use live::{
     LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
     Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, Telemetry,
 };
-pub use plan::{
-    ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, SettingChange,
-};
+pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
 pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
 pub use pool::PoolIndex;
 pub use queue::{MemberQueue, Segmenter};
@@ -46,5 +44,5 @@ pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
 };
-pub use setup::Setup;
+pub use setup::{SettingChange, Setup, SetupError};
 pub use simulated::{Happened, SimulatedDevice};

@@ -12,7 +12,7 @@ use crate::ensemble::Transforms;
 
 use super::batch::Slice;
 
-/// Slots by extent; the bytes live in [`Storage`].
+/// Slots by extent; the bytes live in `Storage`.
 #[derive(Clone, Debug)]
 pub struct PoolIndex {
     slots: usize,
