@@ -148,7 +148,7 @@ impl EngineState {
 
     /// Counts and names what is wrong with complete requests, and fails those that are
     /// spoilt by it. Returns the others.
-    pub(super) fn without_spoilt(&self, finished: LiveOwed) -> LiveOwed {
+    fn without_spoilt(&self, finished: LiveOwed) -> LiveOwed {
         for done in finished.iter().filter(|done| done.payload.is_flawed()) {
             for (member, found) in flaws(&done.payload) {
                 self.tell_flaws(member, found);
