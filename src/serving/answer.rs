@@ -1,8 +1,14 @@
-//! The answer to a request.
+//! The answer to a request, and its parts, the only place where predictions are combined.
+//!
+//! Each part of a request (its samples in one extent) has its own lock and is
+//! folded by whichever thread predicted, in any order.
 
-use crate::ensemble::label_of;
+use std::sync::Mutex;
 
-use super::flaws::Flaw;
+use crate::ensemble::{CombinationRule, label_of};
+use crate::lock::lock;
+
+use super::flaws::{Flaw, FlawKind, is_finite, is_probable};
 
 /// The answer of an ensemble to a request: scores a class for each sample, and, where they
 /// were asked for, the rows of each member.
@@ -15,15 +21,40 @@ pub struct Answer {
 
 /// Of one part of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct AnswerBlock {
+struct AnswerBlock {
     /// `[samples, classes]`.
-    pub scores: Vec<f32>,
+    scores: Vec<f32>,
     /// `[members, samples, classes]`, where they were kept.
-    pub rows: Vec<f32>,
+    rows: Vec<f32>,
 }
 
 impl Answer {
-    pub(super) fn new(blocks: Vec<AnswerBlock>, classes: usize, flaws: Vec<Flaw>) -> Self {
+    /// Finishes the parts of a request, in order. A sample that a voter answered with NaN
+    /// or infinities has NaN as every score.
+    pub fn finish(rule: &dyn CombinationRule, parts: &[Part], classes: usize) -> Self {
+        let mut first = 0;
+        let mut flaws = Vec::new();
+        let blocks = parts.iter().map(|part| {
+            let folded = part.take();
+            let mut scores = rule.finish(folded.state, classes);
+            for flaw in &folded.flaws {
+                if flaw.kind == FlawKind::NotFinite && rule.counts(flaw.member) {
+                    scores[flaw.sample * classes..][..classes].fill(f32::NAN);
+                }
+            }
+            let counted = folded.flaws.into_iter().map(|flaw| Flaw {
+                sample: first + flaw.sample,
+                ..flaw
+            });
+            flaws.extend(counted);
+            first += part.samples;
+            AnswerBlock {
+                scores,
+                rows: folded.rows,
+            }
+        });
+        let blocks: Vec<AnswerBlock> = blocks.collect();
+        flaws.sort_unstable_by_key(|flaw| (flaw.sample, flaw.member));
         Answer {
             blocks,
             classes,
@@ -66,5 +97,150 @@ impl Answer {
     /// Never for an answer to an admitted request: those have samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// The combined state of a part's samples.
+#[derive(Debug)]
+pub struct Part {
+    folded: Mutex<Folded>,
+    samples: usize,
+    /// Members whose rows are kept as well; 0: none.
+    kept: usize,
+}
+
+#[derive(Debug, Default)]
+struct Folded {
+    state: Vec<f32>,
+    /// `[members, samples, classes]`, where they are kept.
+    rows: Vec<f32>,
+    flaws: Vec<Flaw>,
+}
+
+impl Part {
+    /// Nothing folded yet.
+    pub fn new(samples: usize) -> Self {
+        Part {
+            folded: Mutex::default(),
+            samples,
+            kept: 0,
+        }
+    }
+
+    /// The same, to keep the rows of every one of `members` too.
+    pub fn keeping(samples: usize, members: usize) -> Self {
+        Part {
+            kept: members,
+            ..Part::new(samples)
+        }
+    }
+
+    /// Folds `member`'s `rows` for the samples from `first` on, but those that hold NaN
+    /// or infinities: they are noted. Whether all were finite.
+    pub fn fold(
+        &self,
+        rule: &dyn CombinationRule,
+        member: usize,
+        first: usize,
+        rows: &[f32],
+        classes: usize,
+    ) -> bool {
+        let sound = is_finite(rows);
+        if sound && !rule.counts(member) && self.kept == 0 {
+            return true;
+        }
+        let mut folded = lock(&self.folded);
+        if self.kept > 0 {
+            self.keep(&mut folded, member, first, rows, classes);
+        }
+        if rule.counts(member) {
+            let samples = rows.len() / classes.max(1);
+            let state = self.state(&mut folded, first, samples, rule.state_width());
+            match sound {
+                true => rule.fold(member, rows, state),
+                false => fold_finite(rule, member, rows, state, classes),
+            }
+        }
+        if !sound {
+            let rows = rows.chunks_exact(classes).enumerate();
+            let flawed = rows.filter(|(_, row)| !is_finite(row));
+            let flaws = flawed.map(|(i, _)| Flaw {
+                member,
+                sample: first + i,
+                kind: FlawKind::NotFinite,
+            });
+            folded.flaws.extend(flaws);
+        }
+        sound
+    }
+
+    /// The state of `samples` from `first` on.
+    fn state<'a>(
+        &self,
+        folded: &'a mut Folded,
+        first: usize,
+        samples: usize,
+        width: usize,
+    ) -> &'a mut [f32] {
+        if folded.state.is_empty() {
+            folded.state.resize(self.samples * width, 0.0);
+        }
+        &mut folded.state[first * width..(first + samples) * width]
+    }
+
+    fn keep(&self, folded: &mut Folded, member: usize, first: usize, rows: &[f32], classes: usize) {
+        let all = self.kept * self.samples * classes;
+        folded.rows.resize(all, 0.0);
+        let at = (member * self.samples + first) * classes;
+        folded.rows[at..at + rows.len()].copy_from_slice(rows);
+    }
+
+    /// Notes those of a member's `rows` that are finite and no probabilities, for the
+    /// samples from `first` on. Whether there were none.
+    pub fn check_probabilities(
+        &self,
+        member: usize,
+        first: usize,
+        rows: &[f32],
+        classes: usize,
+    ) -> bool {
+        let rows = rows.chunks_exact(classes).enumerate();
+        let wrong = rows.filter(|(_, row)| !is_probable(row) && is_finite(row));
+        let flaws = wrong.map(|(i, _)| Flaw {
+            member,
+            sample: first + i,
+            kind: FlawKind::NotProbabilities,
+        });
+        let flaws: Vec<Flaw> = flaws.collect();
+        if !flaws.is_empty() {
+            lock(&self.folded).flaws.extend(&flaws);
+        }
+        flaws.is_empty()
+    }
+
+    /// Returns the faults of the rows that were folded, in no order; samples count in this
+    /// part.
+    pub fn flaws(&self) -> Vec<Flaw> {
+        lock(&self.folded).flaws.clone()
+    }
+
+    fn take(&self) -> Folded {
+        std::mem::take(&mut *lock(&self.folded))
+    }
+}
+
+/// Folds those rows that are finite.
+fn fold_finite(
+    rule: &dyn CombinationRule,
+    member: usize,
+    rows: &[f32],
+    state: &mut [f32],
+    classes: usize,
+) {
+    let states = state.chunks_exact_mut(rule.state_width());
+    for (row, state) in rows.chunks_exact(classes).zip(states) {
+        if is_finite(row) {
+            rule.fold(member, row, state);
+        }
     }
 }

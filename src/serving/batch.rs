@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::ensemble::BatchSize;
 
-use super::lanes::Lane;
+use super::policy::Lane;
 
 /// One request, unique for the engine's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,14 +4,12 @@
 //! events with the time they happen at and returns what to do. `live` drives it with
 //! threads; tests, and later the simulation, drive it in virtual time.
 
-mod accumulator;
 mod answer;
 mod batch;
 mod core;
 mod door;
 mod events;
 mod flaws;
-mod lanes;
 mod live;
 mod plan;
 mod policy;
@@ -21,20 +19,16 @@ mod reload;
 mod scheduler;
 mod setup;
 mod simulated;
-mod spans;
-mod storage;
 
-pub use accumulator::Part;
-pub use answer::Answer;
+pub use answer::{Answer, Part};
 pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 pub use core::{
     Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed,
-    PanicWatch, Stamps, Verdict, WorkerStats,
+    PanicWatch, Stamps, Verdict, WorkerStats, batch_spans, transfer_span,
 };
 pub use door::{Door, DoorState, Refused};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
-pub use lanes::{Lane, Lanes, lane_sizes};
 pub(crate) use live::caught;
 pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
@@ -42,16 +36,13 @@ pub use live::{
     LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
     Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, Telemetry,
 };
-pub use plan::{
-    ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, SettingChange,
-};
-pub use policy::{Decision, QueueState, decide, fitting};
+pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
+pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
 pub use pool::PoolIndex;
 pub use queue::{MemberQueue, Segmenter};
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
 };
-pub use setup::Setup;
+pub use setup::{SettingChange, Setup, SetupError};
 pub use simulated::{Happened, SimulatedDevice};
-pub use spans::{batch_spans, transfer_span};

@@ -5,57 +5,10 @@ use thiserror::Error;
 use crate::allocation::{Cell, DoesNotFit, Footprints, Frame};
 use crate::codes::{Code, Coded};
 use crate::device::Devices;
-use crate::ensemble::{BatchSize, Combination, Ensemble, PolicyKind};
+use crate::ensemble::{BatchSize, CombinationError, Ensemble, PolicyError};
 
 use super::reload::{ReloadAction, ReloadPlan};
-use super::setup::Setup;
-
-/// A setting that differs between two setups: its old and its new value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SettingChange {
-    /// The batching policy.
-    Policy(PolicyKind, PolicyKind),
-    /// How members are combined.
-    Combination(Box<Combination>, Box<Combination>),
-    /// Samples in a segment.
-    Segment(usize, usize),
-}
-
-impl SettingChange {
-    /// Returns what differs between two setups beside the matrix.
-    pub fn between(old: &Setup, new: &Setup) -> Vec<Self> {
-        let policy = old.policy != new.policy;
-        let combination = old.combination != new.combination;
-        let segment = old.segment_size != new.segment_size;
-        let changes = [
-            policy.then_some(Self::Policy(old.policy, new.policy)),
-            combination.then(|| Self::combination(old, new)),
-            segment.then_some(Self::Segment(old.segment_size, new.segment_size)),
-        ];
-        changes.into_iter().flatten().collect()
-    }
-
-    fn combination(old: &Setup, new: &Setup) -> Self {
-        let boxed = |setup: &Setup| Box::new(setup.combination.clone());
-        Self::Combination(boxed(old), boxed(new))
-    }
-
-    /// Whether batches form otherwise, so that latencies measured before do not tell those
-    /// to come.
-    pub fn changes_pace(&self) -> bool {
-        !matches!(self, SettingChange::Combination(..))
-    }
-
-    /// Returns the change in words, where `members` are the members' names: `policy:
-    /// no-wait → elastic`. A change of the combination may take several.
-    pub fn words(&self, members: &[String]) -> Vec<String> {
-        match self {
-            SettingChange::Policy(old, new) => vec![format!("policy: {old} → {new}")],
-            SettingChange::Combination(old, new) => old.changes(new, members),
-            SettingChange::Segment(old, new) => vec![format!("segment size: {old} → {new}")],
-        }
-    }
-}
+use super::setup::{SettingChange, Setup};
 
 /// All that a plan is worked out from. A plan holds for as long as none of it changes.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,10 +55,10 @@ pub enum PlanError {
     Lent(DoesNotFit),
     /// The policy does not suit the batch sizes.
     #[error("policy: {0}")]
-    Policy(String),
+    Policy(PolicyError),
     /// The combination does not suit the members.
     #[error("combination: {0}")]
-    Combination(String),
+    Combination(CombinationError),
     /// The pool holds no segment of this size.
     #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
     SegmentSize {
@@ -244,9 +197,9 @@ fn reload(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Relo
 fn check_settings(to: &Setup, limits: &PlanLimits<'_>) -> Result<(), PlanError> {
     let (ensemble, most) = (limits.ensemble, limits.most_segment);
     let policy = to.policy.check(&ensemble.batch_sizes);
-    policy.map_err(|e| PlanError::Policy(e.to_string()))?;
+    policy.map_err(PlanError::Policy)?;
     let combination = ensemble.check_combination(&to.combination);
-    combination.map_err(|e| PlanError::Combination(e.to_string()))?;
+    combination.map_err(PlanError::Combination)?;
     match to.segment_size {
         size if (1..=most).contains(&size) => Ok(()),
         size => Err(PlanError::SegmentSize { size, most }),

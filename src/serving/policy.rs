@@ -1,8 +1,11 @@
-//! The batching policies: what a worker with an idle lane does with what waits.
+//! The batching policies: what a worker with an idle lane does with what waits, and the lanes
+//! that it has: batches that can be in execution at once.
 
 use std::time::Duration;
 
 use crate::ensemble::{BatchSize, PolicyKind};
+
+use super::batch::BatchId;
 
 /// A worker's queue, as its policy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,4 +80,128 @@ pub fn decide(policy: PolicyKind, size: BatchSize, queue: QueueState, now: Durat
 /// (Ebird, algorithm 1). The largest idle lane of at most so many takes its size.
 pub fn fitting(ready: usize, room: usize) -> usize {
     ready.min(room)
+}
+
+/// One lane: its place among its worker's lanes and the largest batch it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Its number in its worker.
+    pub index: usize,
+    /// Rows of its batches at most.
+    pub size: usize,
+}
+
+/// Sizes of the lanes of a worker of batch size `size`, smallest first. Where batches
+/// run one at a time there is one lane, whatever the policy.
+///
+/// Elastic: 1, 1, 2, 4, … up to half the batch size, which add up to it, so that any
+/// number of samples can be started at once (Ebird, section VI.C).
+pub fn lane_sizes(policy: PolicyKind, size: BatchSize, side_by_side: bool) -> Vec<usize> {
+    let size = size.get();
+    match policy {
+        PolicyKind::Elastic { .. } if side_by_side => {
+            let doubled = std::iter::successors(Some(1), |s| Some(s * 2));
+            let rest = doubled.take_while(|s| s * 2 <= size);
+            std::iter::once(1).chain(rest).collect()
+        }
+        _ => vec![size],
+    }
+}
+
+/// The lanes of one worker and what they run.
+#[derive(Clone, Debug)]
+pub struct Lanes {
+    lanes: Vec<LaneState>,
+    /// Batches of lanes that another policy had; nothing starts before they are done.
+    old: Vec<(BatchId, usize)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LaneState {
+    size: usize,
+    /// The batch it runs and its samples.
+    runs: Option<(BatchId, usize)>,
+    idle_since: Duration,
+}
+
+impl Lanes {
+    /// Idle lanes of `sizes`, smallest first.
+    pub fn new(now: Duration, sizes: &[usize]) -> Self {
+        let idle = |&size: &usize| LaneState {
+            size,
+            runs: None,
+            idle_since: now,
+        };
+        Lanes {
+            lanes: sizes.iter().map(idle).collect(),
+            old: Vec::new(),
+        }
+    }
+
+    /// Samples that the idle lanes take together.
+    pub fn idle_samples(&self) -> usize {
+        self.idle().map(|lane| lane.size).sum()
+    }
+
+    /// Other lanes from now on; what runs is finished first.
+    pub fn replace(&mut self, now: Duration, sizes: &[usize]) {
+        if self.lanes.iter().map(|l| l.size).eq(sizes.iter().copied()) {
+            return;
+        }
+        let mut old = std::mem::take(&mut self.old);
+        old.extend(self.lanes.iter().filter_map(|l| l.runs));
+        *self = Lanes::new(now, sizes);
+        self.old = old;
+    }
+
+    /// The largest idle lane of at most `most`.
+    pub fn largest_idle(&self, most: usize) -> Option<Lane> {
+        self.idle().rfind(|lane| lane.size <= most)
+    }
+
+    /// The smallest idle lane of at least `least`.
+    pub fn smallest_idle(&self, least: usize) -> Option<Lane> {
+        self.idle().find(|lane| lane.size >= least)
+    }
+
+    fn idle(&self) -> impl DoubleEndedIterator<Item = Lane> {
+        let lanes = self.lanes.iter().enumerate();
+        lanes
+            .filter(|(_, l)| l.runs.is_none() && self.old.is_empty())
+            .map(|(index, l)| Lane {
+                index,
+                size: l.size,
+            })
+    }
+
+    /// Since when a lane has been idle.
+    pub fn idle_since(&self, lane: Lane) -> Duration {
+        self.lanes[lane.index].idle_since
+    }
+
+    /// A batch of `samples` starts in a lane.
+    pub fn start(&mut self, lane: Lane, batch: BatchId, samples: usize) {
+        self.lanes[lane.index].runs = Some((batch, samples));
+    }
+
+    /// Ends a batch. Returns its samples.
+    pub fn finish(&mut self, now: Duration, batch: BatchId) -> usize {
+        if let Some(at) = self.old.iter().position(|(b, _)| *b == batch) {
+            return self.old.swap_remove(at).1;
+        }
+        let runs = |lane: &&mut LaneState| lane.runs.is_some_and(|(b, _)| b == batch);
+        match self.lanes.iter_mut().find(runs) {
+            Some(lane) => {
+                lane.idle_since = now;
+                lane.runs.take().map_or(0, |(_, samples)| samples)
+            }
+            None => 0,
+        }
+    }
+
+    /// Samples in execution.
+    pub fn alive(&self) -> usize {
+        let now = self.lanes.iter().filter_map(|l| l.runs);
+        now.chain(self.old.iter().copied()).map(|(_, s)| s).sum()
+    }
 }

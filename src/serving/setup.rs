@@ -1,9 +1,12 @@
-//! All that can be staged, compared, applied and rolled back together.
+//! All that can be staged, compared, applied and rolled back together, and what differs between
+//! two setups beside the matrix.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::allocation::Matrix;
-use crate::ensemble::{Combination, PolicyKind};
+use crate::codes::{Code, Coded};
+use crate::ensemble::{Combination, CombinationError, PolicyError, PolicyKind};
 use crate::ranged::checked_when_read;
 
 /// How an ensemble is served.
@@ -31,18 +34,15 @@ impl Setup {
     ///
     /// # Errors
     /// Which part is wrong and what was expected.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), SetupError> {
         let frame = self.matrix.frame();
         let policy = self.policy.check(&frame.batch_sizes);
-        policy.map_err(|why| format!("policy: {why}"))?;
+        policy.map_err(SetupError::Policy)?;
         let combination = self.combination.check(frame.members.len());
-        combination.map_err(|why| format!("combination: {why}"))?;
-        let (found, most) = (self.segment_size, Self::MOST_SEGMENT);
-        match (1..=most).contains(&found) {
-            true => Ok(()),
-            false => Err(format!(
-                "segment size: expected 1 to {most} samples, found {found}"
-            )),
+        combination.map_err(SetupError::Combination)?;
+        match self.segment_size {
+            size if (1..=Self::MOST_SEGMENT).contains(&size) => Ok(()),
+            size => Err(SetupError::SegmentSize { size }),
         }
     }
 
@@ -61,6 +61,76 @@ impl Setup {
         Setup {
             matrix,
             ..self.clone()
+        }
+    }
+}
+
+/// Why the parts of a setup do not belong together.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SetupError {
+    /// The policy does not suit the batch sizes.
+    #[error("policy: {0}")]
+    Policy(PolicyError),
+    /// The combination does not suit the members.
+    #[error("combination: {0}")]
+    Combination(CombinationError),
+    /// No segment has this size.
+    #[error("segment size: expected 1 to {most} samples, found {size}", most = Setup::MOST_SEGMENT)]
+    SegmentSize {
+        /// The size found.
+        size: usize,
+    },
+}
+
+impl Coded for SetupError {
+    fn code(&self) -> Code {
+        Code::SetupInvalid
+    }
+}
+
+/// A setting that differs between two setups: its old and its new value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingChange {
+    /// The batching policy.
+    Policy(PolicyKind, PolicyKind),
+    /// How members are combined.
+    Combination(Box<Combination>, Box<Combination>),
+    /// Samples in a segment.
+    Segment(usize, usize),
+}
+
+impl SettingChange {
+    /// Returns what differs between two setups beside the matrix.
+    pub fn between(old: &Setup, new: &Setup) -> Vec<Self> {
+        let policy = old.policy != new.policy;
+        let combination = old.combination != new.combination;
+        let segment = old.segment_size != new.segment_size;
+        let changes = [
+            policy.then_some(Self::Policy(old.policy, new.policy)),
+            combination.then(|| Self::combination(old, new)),
+            segment.then_some(Self::Segment(old.segment_size, new.segment_size)),
+        ];
+        changes.into_iter().flatten().collect()
+    }
+
+    pub(super) fn combination(old: &Setup, new: &Setup) -> Self {
+        let boxed = |setup: &Setup| Box::new(setup.combination.clone());
+        Self::Combination(boxed(old), boxed(new))
+    }
+
+    /// Whether batches form otherwise, so that latencies measured before do not tell those
+    /// to come.
+    pub fn changes_pace(&self) -> bool {
+        !matches!(self, SettingChange::Combination(..))
+    }
+
+    /// Returns the change in words, where `members` are the members' names: `policy:
+    /// no-wait → elastic`. A change of the combination may take several.
+    pub fn words(&self, members: &[String]) -> Vec<String> {
+        match self {
+            SettingChange::Policy(old, new) => vec![format!("policy: {old} → {new}")],
+            SettingChange::Combination(old, new) => old.changes(new, members),
+            SettingChange::Segment(old, new) => vec![format!("segment size: {old} → {new}")],
         }
     }
 }

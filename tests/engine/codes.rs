@@ -7,9 +7,10 @@ use std::time::Duration;
 use divisi::allocation::DoesNotFit;
 use divisi::changes::{ChangeRefusal, Terms};
 use divisi::codes::{Code, Coded};
+use divisi::ensemble::PolicyError;
 use divisi::load::LoadError;
 use divisi::serving::{
-    ApplyError, Failure, FaultError, NoFallback, PlanError, Refused, ReserveError,
+    ApplyError, Failure, FaultError, NoFallback, PlanError, Refused, ReserveError, SetupError,
 };
 use divisi::session::remote::RemoteRefusal;
 use divisi::session::{Refusal, SessionRefusal};
@@ -133,7 +134,8 @@ fn of_changes() -> Vec<Box<dyn Coded>> {
         Box::new(PlanError::DeviceLost(text())),
         Box::new(PlanError::DoesNotFit(does_not_fit())),
         Box::new(PlanError::Lent(does_not_fit())),
-        Box::new(PlanError::Policy(text())),
+        Box::new(PlanError::Policy(PolicyError::Unknown(text()))),
+        Box::new(SetupError::SegmentSize { size: 0 }),
         Box::new(ApplyError::Stale),
         Box::new(ApplyError::Worker(text())),
         Box::new(ApplyError::NoFallback(NoFallback(text()))),

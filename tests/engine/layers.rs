@@ -136,16 +136,12 @@ fn hidden(path: &Path) -> bool {
 /// The files of `serving/live` from the bottom up. Files of one row do not use each other,
 /// except those of [`FACADE`].
 const LIVE: &[&[&str]] = &[
-    &["panics", "locks"],
-    &["member_sampler"],
-    &["promise", "factory"],
-    &["request", "counters"],
-    &["folding"],
+    &["locks"],
+    &["member_sampler", "promise"],
+    &["counters", "factory", "request"],
     &["drivers"],
-    &["losses"],
     &["state"],
     &["answers", "host", "pending"],
-    &["settings"],
     FACADE,
 ];
 
@@ -153,11 +149,7 @@ const LIVE: &[&[&str]] = &[
 const FACADE: &[&str] = &["apply", "engine", "faults", "reserve", "telemetry"];
 
 /// The same of `serving/live/drivers`: a device's driver uses no other device's.
-const DRIVERS: [&[&str]; 3] = [
-    &["driver"],
-    &["thread"],
-    &["absent", "gpu", "partition", "simulated"],
-];
+const DRIVERS: [&[&str]; 3] = [&["driver"], &["thread"], &["gpu", "partition", "simulated"]];
 
 /// The same of the driver of GPUs: batches go around between dispatcher and lanes.
 const GPU: [&[&str]; 7] = [

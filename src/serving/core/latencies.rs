@@ -1,10 +1,89 @@
-//! Where time went: of a request, from when its last batch did what; and of samples until a
-//! member's answer, kept for each worker and each member.
+//! Where time went: when a batch did what, and what follows of it: the spans that are drawn, the
+//! latency of a request from its last batch, and that of samples until a member's answer, kept for
+//! each worker and each member.
 
 use std::time::Duration;
 
 use crate::metrics::{LatencySplit, LatencyTally};
-use crate::serving::batch::{Batch, Placed};
+use crate::serving::batch::{Batch, Placed, Transfer};
+use crate::trace::{Span, SpanKind};
+
+/// When a batch did what; the driver's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamps {
+    /// It left the queue.
+    pub started: Duration,
+    /// Its samples were where it computes, and it began to.
+    pub copied: Duration,
+    /// It was done computing.
+    pub computed: Duration,
+    /// Its answers were back in host memory.
+    pub returned: Duration,
+    /// Time of the whole device that it took.
+    pub busy: Duration,
+    /// How long computing takes undisturbed, where a profile says so.
+    pub expected: Option<Duration>,
+}
+
+/// Returns the spans of a batch until it was folded, at `end`; steps that took no time are left out.
+pub fn batch_spans<T>(
+    batch: &Batch<T>,
+    stamps: &Stamps,
+    end: Duration,
+) -> impl Iterator<Item = Span> + use<T> {
+    let (request, requests) = requests(batch);
+    let span = |kind, start, end| Span {
+        device: batch.device,
+        member: batch.member,
+        batch_size: batch.size.get(),
+        lane: batch.lane.index,
+        kind,
+        start,
+        end,
+        samples: batch.samples,
+        batch: Some(batch.id.0),
+        request,
+        requests,
+    };
+    [
+        span(SpanKind::Wait, batch.oldest, stamps.started),
+        span(SpanKind::CopyIn, stamps.started, stamps.copied),
+        span(SpanKind::Compute, stamps.copied, stamps.computed),
+        span(SpanKind::CopyOut, stamps.computed, stamps.returned),
+        span(SpanKind::Send, stamps.returned, end),
+    ]
+    .into_iter()
+    .filter(|span| span.end > span.start)
+}
+
+/// The request of the first sample, and how many there are; ranges of one request are
+/// neighbours.
+fn requests<T>(batch: &Batch<T>) -> (u64, u32) {
+    let keys = || batch.ranges.iter().map(|r| r.range.request.0);
+    let changes = keys().zip(keys().skip(1)).filter(|(a, b)| a != b);
+    let first = keys().next().unwrap_or_default();
+    (
+        first,
+        changes.count() as u32 + u32::from(!batch.ranges.is_empty()),
+    )
+}
+
+/// Returns the span of a copy engine: from when a copy ahead was asked for to when it was there.
+pub fn transfer_span(transfer: &Transfer, asked: Duration, there: Duration) -> Span {
+    Span {
+        device: transfer.device,
+        member: transfer.member,
+        batch_size: transfer.samples,
+        lane: 0,
+        kind: SpanKind::CopyAhead,
+        start: asked,
+        end: there,
+        samples: transfer.samples,
+        batch: None,
+        request: transfer.part.request.0,
+        requests: 1,
+    }
+}
 
 /// Records a batch that ended at `now`. A batch may have many ranges, so each costs a
 /// subtraction and a counter; where the time went is worked out once, for their mean.
@@ -74,23 +153,6 @@ fn split_of_batch<T>(
 /// Cheaper than [`Duration::as_micros`], which counts in 128 bits.
 fn micros(time: Duration) -> u64 {
     time.as_secs() * 1_000_000 + u64::from(time.subsec_micros())
-}
-
-/// When a batch did what; the driver's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamps {
-    /// It left the queue.
-    pub started: Duration,
-    /// Its samples were where it computes, and it began to.
-    pub copied: Duration,
-    /// It was done computing.
-    pub computed: Duration,
-    /// Its answers were back in host memory.
-    pub returned: Duration,
-    /// Time of the whole device that it took.
-    pub busy: Duration,
-    /// How long computing takes undisturbed, where a profile says so.
-    pub expected: Option<Duration>,
 }
 
 /// The latency, from `submitted` to `now`, of a request that `batch` completed with

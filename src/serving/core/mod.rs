@@ -24,7 +24,7 @@ use crate::serving::scheduler::{Discipline, Scheduler};
 
 pub use batches::Next;
 use batches::RunningBatch;
-pub use latencies::Stamps;
+pub use latencies::{Stamps, batch_spans, transfer_span};
 pub use owed::{Finished, Owed};
 use rest::DeviceRest;
 use stats::{CopyEngine, Done, WorkerTally};

@@ -10,8 +10,7 @@ use crate::serving::answer::Answer;
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
 
-use super::panics::RulePanicked;
-use super::promise::Failure;
+use super::promise::{Failure, RulePanicked};
 use super::request::{LiveBatch, LiveOwed, RequestData};
 use super::state::EngineState;
 
@@ -149,7 +148,7 @@ impl EngineState {
 
     /// Counts and names what is wrong with complete requests, and fails those that are
     /// spoilt by it. Returns the others.
-    pub(super) fn without_spoilt(&self, finished: LiveOwed) -> LiveOwed {
+    fn without_spoilt(&self, finished: LiveOwed) -> LiveOwed {
         for done in finished.iter().filter(|done| done.payload.is_flawed()) {
             for (member, found) in flaws(&done.payload) {
                 self.tell_flaws(member, found);

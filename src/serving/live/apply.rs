@@ -9,11 +9,11 @@ use crate::ensemble::{BatchSize, Combination, PolicyKind};
 use crate::serving::batch::WorkerId;
 use crate::serving::events::EngineEvent;
 use crate::serving::plan::{
-    ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits, SettingChange,
+    ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits,
 };
 use crate::serving::reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 use crate::serving::scheduler::WorkerSpec;
-use crate::serving::setup::Setup;
+use crate::serving::setup::{SettingChange, Setup};
 
 use super::drivers::DeviceFault;
 use super::engine::Engine;

@@ -25,8 +25,7 @@ use super::pending::{Pending, Staged};
 use super::promise::{Failure, Outcome, Reply};
 use super::request::Request;
 use super::reserve::Reserve;
-use super::settings::EngineSettings;
-use super::state::EngineState;
+use super::state::{EngineSettings, EngineState};
 use super::telemetry::Telemetry;
 
 /// How an engine is set up.

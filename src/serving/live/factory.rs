@@ -15,7 +15,7 @@ use crate::lock::Ranked;
 use crate::network::{Graph, GraphError, Weights, WeightsError};
 
 use super::locks::NetworksRank;
-use super::panics::Panicked;
+use super::promise::Panicked;
 
 /// Why a worker could not be built.
 #[derive(Debug, Error)]

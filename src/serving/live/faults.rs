@@ -9,7 +9,7 @@ use crate::serving::events::EngineEvent;
 
 use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
 use super::engine::Engine;
-use super::losses::{Loss, LossListener};
+use super::state::{Loss, LossListener};
 
 /// Why a device cannot be lost, slowed or regained.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -6,20 +6,17 @@ use std::time::{Duration, Instant};
 
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::PartKey;
-use crate::serving::core::{Stamps, Verdict};
+use crate::serving::core::{Stamps, Verdict, batch_spans};
 use crate::serving::events::{EngineEvent, WorkerOutcome};
+use crate::serving::pool::Storage;
 use crate::serving::scheduler::WorkerSpec;
-use crate::serving::spans::batch_spans;
-use crate::serving::storage::Storage;
 use crate::trace::Span;
 
 use super::drivers::{BatchError, Completed, DriverHost, DriverTurn, LossCause};
 use super::factory::BuildError;
-use super::losses::Loss;
-use super::panics::RulePanicked;
-use super::promise::Failure;
+use super::promise::{Failure, RulePanicked};
 use super::request::{LiveBatch, LiveNext};
-use super::state::EngineState;
+use super::state::{EngineState, Loss};
 
 impl DriverHost for EngineState {
     fn now(&self) -> Duration {

@@ -1,49 +1,20 @@
-//! Requests as their callers hold them: staged, then pending until there is an outcome.
+//! Requests on their way in, and as their callers hold them: staged, then pending until there is an
+//! outcome.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
+use crate::serving::answer::Part;
 use crate::serving::batch::RequestKey;
 use crate::serving::door::Refused;
+use crate::serving::flaws::Detail;
 
 use super::drivers::spin;
 use super::locks::Leaf;
-use super::promise::{Failure, Outcome};
-use super::request::Request;
+use super::promise::{Failure, Outcome, Reply};
+use super::request::{Request, RequestData};
 use super::state::EngineState;
-
-/// Where a waiting thread finds its outcome.
-#[derive(Default)]
-struct OutcomeSlot {
-    ready: AtomicBool,
-    outcome: Leaf<Option<Outcome>>,
-    changed: Condvar,
-}
-
-impl OutcomeSlot {
-    fn put(&self, outcome: Outcome) {
-        *self.outcome.lock() = Some(outcome);
-        self.ready.store(true, Ordering::Release);
-        self.changed.notify_all();
-    }
-
-    fn take(&self) -> Outcome {
-        loop {
-            if let Some(outcome) = self.take_within(Duration::from_secs(3600)) {
-                return outcome;
-            }
-        }
-    }
-
-    fn take_within(&self, time: Duration) -> Option<Outcome> {
-        spin(|| self.ready.load(Ordering::Acquire));
-        let outcome = self.outcome.lock();
-        let mut waited =
-            outcome.wait_timeout_while(&self.changed, time, |outcome| outcome.is_none());
-        waited.take()
-    }
-}
 
 /// A request under way. Dropped before its answer, it is cancelled.
 pub struct Pending {
@@ -123,5 +94,120 @@ impl Drop for Staged {
                 request.withdraw();
             }
         }
+    }
+}
+
+/// Where a waiting thread finds its outcome.
+#[derive(Default)]
+struct OutcomeSlot {
+    ready: AtomicBool,
+    outcome: Leaf<Option<Outcome>>,
+    changed: Condvar,
+}
+
+impl OutcomeSlot {
+    fn put(&self, outcome: Outcome) {
+        *self.outcome.lock() = Some(outcome);
+        self.ready.store(true, Ordering::Release);
+        self.changed.notify_all();
+    }
+
+    fn take(&self) -> Outcome {
+        loop {
+            if let Some(outcome) = self.take_within(Duration::from_secs(3600)) {
+                return outcome;
+            }
+        }
+    }
+
+    fn take_within(&self, time: Duration) -> Option<Outcome> {
+        spin(|| self.ready.load(Ordering::Acquire));
+        let outcome = self.outcome.lock();
+        let mut waited =
+            outcome.wait_timeout_while(&self.changed, time, |outcome| outcome.is_none());
+        waited.take()
+    }
+}
+
+impl EngineState {
+    /// Lets a request in and broadcasts it; `reply` gets its outcome exactly once.
+    pub(super) fn submit(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
+        let admitted = self.stage(request, reply)?;
+        self.release(admitted);
+        Ok(admitted)
+    }
+
+    /// Lets a request in and writes its samples to the pool.
+    fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
+        let width = self.ensemble.input.shape.elements();
+        if let Err(refused) = check(request.values, width) {
+            self.core().door().count_refusal(&refused);
+            return Err(refused);
+        }
+        let now = self.now();
+        let deadline = request.deadline.map(|within| now.saturating_add(within));
+        let samples = request.values.len() / width;
+        let rule = self.rule();
+        let ballot = self.sampler.ballot(now, samples, request.labels);
+        let due = now.saturating_sub(request.late);
+        let kept = match request.detail {
+            Detail::Members => self.ensemble.members.len(),
+            Detail::Scores | Detail::Marked => 0,
+        };
+        let detail = request.detail;
+        let admission = self.core().admit(due, samples, deadline, |slices| {
+            let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
+            let ballot = ballot.map(|b| b.within(slices[0].len));
+            let promises = &self.promises;
+            Arc::new(RequestData::new(
+                parts, rule, ballot, detail, reply, promises,
+            ))
+        })?;
+        self.storage.write(&admission.parts, request.values);
+        Ok(admission.request)
+    }
+
+    /// Broadcasts a staged request to the queues and wakes who can serve it.
+    fn release(&self, request: RequestKey) {
+        let now = self.now();
+        let (woken, timer) = {
+            let mut core = self.core();
+            core.enqueue(now, request);
+            (core.wake(now), core.next_timer().is_some())
+        };
+        self.poke(&woken);
+        if timer {
+            self.poke_timer();
+        }
+    }
+
+    /// Gives a request up for `failure`.
+    fn fail(&self, request: RequestKey, failure: &Failure) {
+        let (failed, woken) = {
+            let (mut core, now) = (self.core(), self.now());
+            (core.fail(now, request), core.wake(now))
+        };
+        // Others may take the place of what was copied ahead of it.
+        self.poke(&woken);
+        self.deliver_failures(failed, failure);
+    }
+}
+
+fn check(values: &[f32], width: usize) -> Result<(), Refused> {
+    if values.is_empty() {
+        return Err(Refused::Empty);
+    }
+    if !values.len().is_multiple_of(width) {
+        return Err(Refused::Shape {
+            expected: width,
+            found: values.len(),
+        });
+    }
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Refused::NotFinite {
+            sample: at / width,
+            value: at % width,
+        }),
     }
 }

@@ -1,6 +1,9 @@
 //! The reply that a client was promised: it is called once, whatever happens to those who
-//! should have called it.
+//! should have called it. Panics of what others wrote, networks and combination rules, are caught
+//! where they must not take a thread of the engine with them.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +13,6 @@ use crate::codes::{Code, Coded};
 use crate::serving::answer::Answer;
 
 use super::locks::Leaf;
-use super::panics::{RulePanicked, caught};
 
 /// Why a request has no answer although it was admitted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -157,4 +159,30 @@ impl Drop for Promise {
 /// A caller's reply that panics must not take the thread with it.
 fn tell(reply: Reply, outcome: Outcome) {
     drop(caught(|| reply(outcome)));
+}
+
+/// A panic, with what it said.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("panicked: {0}")]
+pub struct Panicked(String);
+
+/// The combination rule of a request panicked.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("its combination rule {0}")]
+pub(crate) struct RulePanicked(#[from] Panicked);
+
+/// Calls `work`.
+///
+/// # Errors
+/// It panicked. What it worked on may be broken then.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Panicked(panic_text(panic.as_ref())))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no reason given".into())
 }

@@ -1,19 +1,18 @@
 //! Requests: what a client sends, what it comes to, and what the engine keeps of it
-//! meanwhile.
+//! meanwhile; and the answers of a batch on their way to the requests that they belong to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::ensemble::CombinationRule;
-use crate::serving::accumulator::Part;
+use crate::serving::answer::Part;
 use crate::serving::batch::Batch;
 use crate::serving::core::{Next, Owed};
 use crate::serving::flaws::Detail;
 
 use super::member_sampler::MemberSample;
-use super::panics::RulePanicked;
-use super::promise::{Outcome, Promise, PromiseLedger, Reply};
+use super::promise::{Outcome, Promise, PromiseLedger, Reply, RulePanicked, caught};
 
 /// A client's call: samples, row after row, and how long they may take.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +91,7 @@ impl RequestData {
     }
 
     /// A row is not what it should be; its part says which.
-    pub(super) fn note_flaw(&self) {
+    fn note_flaw(&self) {
         self.flawed.store(true, Ordering::Relaxed);
     }
 
@@ -121,3 +120,45 @@ pub(crate) type LiveNext = Next<Arc<RequestData>>;
 
 /// Live requests that are over.
 pub(crate) type LiveOwed = Owed<Arc<RequestData>>;
+
+/// The answers of a batch: `[samples, classes]` row after row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchOutput<'a> {
+    /// The values.
+    pub rows: &'a [f32],
+    /// Values of a row.
+    pub classes: usize,
+    /// The member says that it answers probabilities, and is held to it.
+    pub declared: bool,
+}
+
+impl BatchOutput<'_> {
+    /// Folds the answers into the requests of `batch`.
+    ///
+    /// # Errors
+    /// A combination rule panicked.
+    pub(super) fn fold(&self, batch: &LiveBatch) -> Result<(), RulePanicked> {
+        Ok(caught(|| self.fold_all(batch))?)
+    }
+
+    fn fold_all(&self, batch: &LiveBatch) {
+        let (classes, member) = (self.classes, batch.member);
+        let mut at = 0;
+        for placed in &batch.ranges {
+            let range = placed.range;
+            let end = at + range.len * classes;
+            let data = &placed.payload;
+            let rows = &self.rows[at..end];
+            if let Some(ballot) = &data.ballot {
+                ballot.keep(member, &range, rows);
+            }
+            let (part, first) = (&data.parts[range.part], range.first);
+            let sound = part.fold(data.rule.as_ref(), member, first, rows, classes);
+            let kept = !self.declared || part.check_probabilities(member, first, rows, classes);
+            if !sound || !kept {
+                data.note_flaw();
+            }
+            at = end;
+        }
+    }
+}

@@ -1,31 +1,30 @@
 //! The state that all threads of an engine share: the core, the samples that wait, the clock, the
-//! drivers, what is counted, and what clients were promised.
+//! drivers, what is counted, the devices that are lost, and what clients were promised; and the
+//! settings in force.
 
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crate::device::Devices;
-use crate::ensemble::{Combination, CombinationRule, Ensemble};
+use crate::ensemble::{Combination, CombinationRule, Ensemble, PolicyKind};
 use crate::lock::{Ranked, RankedGuard};
 use crate::profile::Costs;
-use crate::serving::accumulator::Part;
-use crate::serving::batch::{RequestKey, WorkerId};
+use crate::serving::batch::WorkerId;
 use crate::serving::core::{Core, CoreConfig};
-use crate::serving::door::Refused;
 use crate::serving::events::EngineEvent;
-use crate::serving::flaws::Detail;
-use crate::serving::storage::Storage;
+use crate::serving::pool::Storage;
 use crate::trace::SpanRing;
 
 use super::counters::EngineCounters;
-use super::drivers::{self, DeviceDriver, DriverError, ServedNetworks};
-use super::locks::CoreRank;
-use super::losses::Losses;
+use super::drivers::{self, DeviceDriver, DriverError, LossReason, ServedNetworks};
+use super::locks::{CoreRank, Leaf};
 use super::member_sampler::MemberSampler;
-use super::promise::{Failure, PromiseLedger, Reply};
-use super::request::{Request, RequestData};
+use super::promise::PromiseLedger;
+use super::request::RequestData;
 
 /// Spans kept for each device until somebody reads them.
 pub const SPAN_BOUND: usize = 16_384;
@@ -127,13 +126,13 @@ impl EngineState {
     }
 
     /// How requests that are let in now are combined.
-    pub(super) fn combination(&self) -> Combination {
+    fn combination(&self) -> Combination {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
         in_force.combination.clone()
     }
 
     /// Combines requests by a rule of the caller's that are let in from now on.
-    pub(super) fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
+    fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
         let mut in_force = self
             .in_force
             .write()
@@ -183,57 +182,6 @@ impl EngineState {
         self.counters.keep_event(self.now(), event);
     }
 
-    /// Lets a request in and broadcasts it; `reply` gets its outcome exactly once.
-    pub(super) fn submit(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
-        let admitted = self.stage(request, reply)?;
-        self.release(admitted);
-        Ok(admitted)
-    }
-
-    /// Lets a request in and writes its samples to the pool.
-    pub(super) fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
-        let width = self.ensemble.input.shape.elements();
-        if let Err(refused) = check(request.values, width) {
-            self.core().door().count_refusal(&refused);
-            return Err(refused);
-        }
-        let now = self.now();
-        let deadline = request.deadline.map(|within| now.saturating_add(within));
-        let samples = request.values.len() / width;
-        let rule = self.rule();
-        let ballot = self.sampler.ballot(now, samples, request.labels);
-        let due = now.saturating_sub(request.late);
-        let kept = match request.detail {
-            Detail::Members => self.ensemble.members.len(),
-            Detail::Scores | Detail::Marked => 0,
-        };
-        let detail = request.detail;
-        let admission = self.core().admit(due, samples, deadline, |slices| {
-            let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
-            let ballot = ballot.map(|b| b.within(slices[0].len));
-            let promises = &self.promises;
-            Arc::new(RequestData::new(
-                parts, rule, ballot, detail, reply, promises,
-            ))
-        })?;
-        self.storage.write(&admission.parts, request.values);
-        Ok(admission.request)
-    }
-
-    /// Broadcasts a staged request to the queues and wakes who can serve it.
-    pub(super) fn release(&self, request: RequestKey) {
-        let now = self.now();
-        let (woken, timer) = {
-            let mut core = self.core();
-            core.enqueue(now, request);
-            (core.wake(now), core.next_timer().is_some())
-        };
-        self.poke(&woken);
-        if timer {
-            self.poke_timer();
-        }
-    }
-
     /// Wakes devices.
     pub(super) fn poke(&self, devices: &[usize]) {
         for &device in devices {
@@ -252,17 +200,6 @@ impl EngineState {
     pub(super) fn wake(&self) {
         let woken = self.core().wake(self.now());
         self.poke(&woken);
-    }
-
-    /// Gives a request up for `failure`.
-    pub(super) fn fail(&self, request: RequestKey, failure: &Failure) {
-        let (failed, woken) = {
-            let (mut core, now) = (self.core(), self.now());
-            (core.fail(now, request), core.wake(now))
-        };
-        // Others may take the place of what was copied ahead of it.
-        self.poke(&woken);
-        self.deliver_failures(failed, failure);
     }
 }
 
@@ -299,21 +236,107 @@ fn lend_pinned(storage: Storage, drivers: &[Arc<dyn DeviceDriver>]) -> Storage {
     }))
 }
 
-fn check(values: &[f32], width: usize) -> Result<(), Refused> {
-    if values.is_empty() {
-        return Err(Refused::Empty);
+/// The settings in force. [`super::Engine::settings`] lends it; plans change most of them.
+#[derive(Clone, Copy)]
+pub struct EngineSettings<'a> {
+    state: &'a EngineState,
+}
+
+impl<'a> EngineSettings<'a> {
+    pub(super) fn new(state: &'a EngineState) -> Self {
+        EngineSettings { state }
     }
-    if !values.len().is_multiple_of(width) {
-        return Err(Refused::Shape {
-            expected: width,
-            found: values.len(),
-        });
+
+    /// Returns the policy in force.
+    pub fn policy(&self) -> PolicyKind {
+        self.state.core().policy()
     }
-    match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(()),
-        Some(at) => Err(Refused::NotFinite {
-            sample: at / width,
-            value: at % width,
-        }),
+
+    /// Returns how requests that are let in now are combined.
+    pub fn combination(&self) -> Combination {
+        self.state.combination()
+    }
+
+    /// Combines requests that are let in from now on by a rule of the caller's own, until
+    /// a combination is set. [`EngineSettings::combination`] goes on returning the last one that
+    /// was set, and members are not weighed. A rule that panics fails the requests that it
+    /// was to combine, with the reason.
+    pub fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
+        self.state.combine_with(rule);
+    }
+
+    /// Returns the most samples in a segment, under `segment`.
+    pub fn segment_size(&self) -> usize {
+        self.state.core().segment()
+    }
+
+    /// Lets at most so many samples be alive on a device under `elastic`; none: as many as
+    /// the policy says.
+    pub fn set_max_inf(&self, device: usize, most: Option<NonZeroU32>) {
+        self.state.core().set_max_inf(device, most);
+        self.state.wake();
+    }
+}
+
+/// A device that stopped working while it served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Its number among the devices.
+    pub device: usize,
+    /// Why, as its driver said.
+    pub reason: LossReason,
+}
+
+/// Who is told of a loss, in the thread that met with it: it must be quick.
+pub(crate) type LossListener = Arc<dyn Fn(Loss) + Send + Sync>;
+
+/// Losses that nobody has dealt with yet, and who wants to know.
+#[derive(Default)]
+pub(crate) struct Losses {
+    state: Leaf<LossState>,
+}
+
+#[derive(Default)]
+struct LossState {
+    listener: Option<LossListener>,
+    /// Told, and not evacuated.
+    awaited: BTreeMap<usize, LossReason>,
+}
+
+impl Losses {
+    /// Whether evacuations are still to come, so that members may be without workers.
+    pub(super) fn are_awaited(&self) -> bool {
+        let state = self.state.lock();
+        state.listener.is_some() && !state.awaited.is_empty()
+    }
+
+    /// A device's loss is dealt with now; false where none was told.
+    pub(super) fn take(&self, device: usize) -> bool {
+        self.state.lock().awaited.remove(&device).is_some()
+    }
+
+    /// A loss that somebody must deal with. Returns who is to be told of it.
+    pub(super) fn add(&self, loss: &Loss) -> Option<LossListener> {
+        let mut state = self.state.lock();
+        state.awaited.insert(loss.device, loss.reason.clone());
+        state.listener.clone()
+    }
+
+    /// Tells `listener` of losses from now on. Returns those that nobody has dealt with.
+    pub(super) fn listen(&self, listener: LossListener) -> Vec<Loss> {
+        let (before, awaited) = {
+            let mut state = self.state.lock();
+            (state.listener.replace(listener), state.awaited.clone())
+        };
+        // Outside of the lock: nobody knows what it holds.
+        drop(before);
+        let loss = |(device, reason)| Loss { device, reason };
+        awaited.into_iter().map(loss).collect()
+    }
+
+    /// Nobody wants to know any more.
+    pub(super) fn silence(&self) {
+        let before = self.state.lock().listener.take();
+        drop(before);
     }
 }

@@ -1,11 +1,11 @@
-//! The choice of a device's next action.
+//! The choice of a device's next action, and the batches and copies that it could start, told
+//! without starting them.
 
 use std::time::Duration;
 
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{BatchId, Range, Transfer};
-use crate::serving::lanes::Lane;
-use crate::serving::policy::{Decision, QueueState, decide, fitting};
+use crate::serving::policy::{Decision, Lane, QueueState, decide, fitting};
 
 use super::ahead::Claim;
 use super::device::{Discipline, ScheduledWorker, WorkerSpec};
@@ -43,6 +43,31 @@ pub enum Pick {
     Wait,
 }
 
+/// Something that a device could do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Run what it has taken, or what others took and cannot start.
+    Own,
+    /// Take up to so many samples, the oldest number `order`, of a member's queue: others
+    /// may do that as well.
+    Take {
+        /// The member whose queue it takes them from.
+        member: usize,
+        /// How many at most.
+        samples: usize,
+        /// Number of the first of them in order of arrival.
+        order: u64,
+    },
+    /// Nothing before this time; for samples of a member's queue, which others may look at
+    /// as well, or for some that it has taken.
+    Wait {
+        /// The member whose queue it looks at, if it is one.
+        member: Option<usize>,
+        /// When.
+        at: Duration,
+    },
+}
+
 enum Choice {
     Claim(Claim),
     Run(usize),
@@ -50,7 +75,7 @@ enum Choice {
 }
 
 /// When a worker can start a batch.
-pub(super) enum Ready {
+enum Ready {
     /// Now; holds the order of its oldest sample.
     Now(u64),
     /// At this time, unless more samples come before.
@@ -99,12 +124,7 @@ impl Scheduler {
     }
 
     /// Returns when a worker can start a batch.
-    pub(super) fn readiness(
-        &self,
-        now: Duration,
-        row: &ScheduledDevice,
-        worker: &ScheduledWorker,
-    ) -> Ready {
+    fn readiness(&self, now: Duration, row: &ScheduledDevice, worker: &ScheduledWorker) -> Ready {
         if worker.rebuilding || worker.lanes.smallest_idle(1).is_none() {
             return Ready::Never;
         }
@@ -168,12 +188,7 @@ impl Scheduler {
     }
 
     /// Asks the policy about the queue of a worker's member.
-    pub(super) fn decide(
-        &self,
-        now: Duration,
-        row: &ScheduledDevice,
-        worker: &ScheduledWorker,
-    ) -> Decision {
+    fn decide(&self, now: Duration, row: &ScheduledDevice, worker: &ScheduledWorker) -> Decision {
         let queue = &self.queues[worker.spec.member];
         let state = QueueState {
             samples: queue.samples(),
@@ -264,5 +279,84 @@ impl Scheduler {
             held_since: (self.policy.wait() > Duration::ZERO).then_some(idle_since),
             in_pool,
         }
+    }
+}
+
+impl Scheduler {
+    /// Tells all that a device could do now, or later if nothing happens.
+    pub fn wants(&self, now: Duration, device: usize, mut tell: impl FnMut(Want)) {
+        let row = &self.rows[device];
+        if row.is_closed() {
+            return;
+        }
+        // Whoever drives it may be building: nobody should wait for that.
+        let building = row.workers.iter().any(|w| w.rebuilding);
+        for (index, worker) in row.workers.iter().enumerate() {
+            let wants = [
+                self.wants_ahead(row, index, worker),
+                self.wants_to_run(now, row, worker),
+            ];
+            for want in wants.into_iter().flatten() {
+                match want {
+                    Want::Take { .. } if building => tell(Want::Own),
+                    want => tell(want),
+                }
+            }
+        }
+    }
+
+    fn wants_ahead(
+        &self,
+        row: &ScheduledDevice,
+        index: usize,
+        worker: &ScheduledWorker,
+    ) -> Option<Want> {
+        if !self.is_ahead(row) || !worker.takes_batches() {
+            return None;
+        }
+        let claim = self.claim_of(row, index, worker)?;
+        match claim.from {
+            Some(_) => Some(Want::Own),
+            None => self.take(worker, claim.most),
+        }
+    }
+
+    fn wants_to_run(
+        &self,
+        now: Duration,
+        row: &ScheduledDevice,
+        worker: &ScheduledWorker,
+    ) -> Option<Want> {
+        let own = worker.current.samples() > 0;
+        match self.readiness(now, row, worker) {
+            Ready::Never => None,
+            Ready::Now(_) if own => Some(Want::Own),
+            Ready::Now(_) => match self.decide(now, row, worker) {
+                // More may come before it asks.
+                Decision::Run { .. } => {
+                    self.take(worker, worker.spec.size.get().min(row.room(self.policy)))
+                }
+                _ => self.take(worker, self.queues[worker.spec.member].segment_samples()),
+            },
+            Ready::At(at) => Some(Want::Wait {
+                member: (!own).then_some(worker.spec.member),
+                at,
+            }),
+        }
+    }
+
+    fn take(&self, worker: &ScheduledWorker, samples: usize) -> Option<Want> {
+        let member = worker.spec.member;
+        let (_, order) = self.queues[member].oldest()?;
+        Some(Want::Take {
+            member,
+            samples,
+            order,
+        })
+    }
+
+    /// Samples in a member's queue that nobody has taken.
+    pub fn waiting(&self, member: usize) -> usize {
+        self.queues[member].samples()
     }
 }

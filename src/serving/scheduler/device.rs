@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::device::DeviceKind;
 use crate::ensemble::{BatchSize, PolicyKind};
 use crate::serving::batch::{BatchId, Range, WorkerId};
-use crate::serving::lanes::{Lanes, lane_sizes};
+use crate::serving::policy::{Lanes, lane_sizes};
 use crate::serving::queue::MemberQueue;
 
 use super::pool::{DevicePool, key};

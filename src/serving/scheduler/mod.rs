@@ -15,7 +15,6 @@ mod ahead;
 mod choose;
 mod device;
 mod pool;
-mod wants;
 
 use std::num::NonZeroU32;
 use std::ops;
@@ -26,10 +25,9 @@ use crate::ensemble::PolicyKind;
 use super::batch::{Range, WorkerId};
 use super::queue::{MemberQueue, Segmenter};
 
-pub use choose::{Pick, Start};
+pub use choose::{Pick, Start, Want};
 pub use device::{Discipline, FinishedBatch, Left, WorkerSpec};
 use device::{ScheduledDevice, ScheduledWorker};
-pub use wants::Want;
 
 /// The work of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,12 +17,12 @@ use crate::ensemble::{Ensemble, PolicyKind};
 use crate::serving::batch::{PartKey, Slice, Transfer, WorkerId};
 use crate::serving::core::{Core, Next, Stamps};
 use crate::serving::events::EngineEvent;
+use crate::serving::pool::Storage;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
-use crate::serving::storage::Storage;
 use crate::trace::Span;
 
 use super::super::factory::{BuildError, PredictorFactory};
-use super::super::panics::{Panicked, RulePanicked};
+use super::super::promise::{Panicked, RulePanicked};
 use super::super::request::{LiveBatch, LiveNext, LiveOwed, RequestData};
 
 /// The networks that are served: members, and where their networks come from.

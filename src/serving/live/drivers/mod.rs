@@ -2,21 +2,23 @@
 //! [`DriverHost`] for the engine that it serves. A room for each kind of device; no other
 //! room knows how one is driven.
 
-mod absent;
 mod driver;
 mod gpu;
 mod partition;
 mod simulated;
 mod thread;
 
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rayon::ThreadPoolBuildError;
 use thiserror::Error;
 
 use crate::device::{Device, DeviceKind, Devices};
 use crate::profile::Costs;
-use crate::serving::scheduler::Discipline;
+use crate::serving::batch::WorkerId;
+use crate::serving::scheduler::{Discipline, WorkerSpec};
 
 use super::factory::BuildError;
 
@@ -28,7 +30,7 @@ pub use driver::{DeviceCapabilities, DeviceVitals, LossReason};
 pub use gpu::GpuRunner;
 pub(crate) use thread::spin;
 
-use absent::AbsentDriver;
+use driver::NoSuchFault;
 use gpu::GpuSlot;
 use partition::PartitionDriver;
 use simulated::SimulatedDriver;
@@ -92,4 +94,61 @@ fn open_one(
             ))
         }
     })
+}
+
+/// Stands in for a GPU that has no memory to offer: nobody is placed there, so there is nothing
+/// to do.
+struct AbsentDriver {
+    device: usize,
+}
+
+impl AbsentDriver {
+    /// For device number `device`.
+    fn new(device: usize) -> Self {
+        AbsentDriver { device }
+    }
+}
+
+impl DeviceDriver for AbsentDriver {
+    fn capabilities(&self) -> DeviceCapabilities {
+        DeviceCapabilities {
+            discipline: Discipline::SideBySide,
+            keeps_samples: false,
+            computes: true,
+            may_fail: true,
+            faults_on_demand: false,
+        }
+    }
+
+    fn start(self: Arc<Self>, _host: &Arc<dyn DriverHost>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wake(&self) {}
+
+    fn build(
+        self: Arc<Self>,
+        _host: &Arc<dyn DriverHost>,
+        _spec: WorkerSpec,
+    ) -> Result<(), BuildError> {
+        Err(BuildError::Gone)
+    }
+
+    fn remove(&self, _worker: WorkerId) {}
+
+    fn inject(
+        self: Arc<Self>,
+        host: &Arc<dyn DriverHost>,
+        fault: DeviceFault,
+    ) -> Result<(), NoSuchFault> {
+        match fault {
+            DeviceFault::Slowed(_) => Err(NoSuchFault),
+            DeviceFault::Lost => {
+                host.lost(self.device, LossCause::TakenAway(None), &mut || {});
+                Ok(())
+            }
+        }
+    }
+
+    fn stop(&self, _limit: Duration) {}
 }

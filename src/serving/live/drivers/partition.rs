@@ -14,14 +14,13 @@ use crate::ensemble::Ensemble;
 use crate::lock::Ranked;
 use crate::serving::batch::{Transfer, WorkerId};
 use crate::serving::core::{Next, Stamps};
+use crate::serving::pool::Storage;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
-use crate::serving::storage::Storage;
 
 use super::super::factory::BuildError;
-use super::super::folding::BatchOutput;
 use super::super::locks::CpuWorkerRank;
-use super::super::panics::{RulePanicked, caught};
-use super::super::request::LiveBatch;
+use super::super::promise::{RulePanicked, caught};
+use super::super::request::{BatchOutput, LiveBatch};
 use super::driver::{
     BatchError, DeviceCapabilities, DeviceDriver, DeviceFault, DriverHost, NoSuchFault,
     ServedNetworks,

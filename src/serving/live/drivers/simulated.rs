@@ -10,15 +10,13 @@ use std::time::Duration;
 use crate::compute::constant_row;
 use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
-use crate::serving::core::{Next, Stamps};
+use crate::serving::core::{Next, Stamps, transfer_span};
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 use crate::serving::simulated::{Happened, SimulatedDevice};
-use crate::serving::spans::transfer_span;
 
 use super::super::factory::BuildError;
-use super::super::folding::BatchOutput;
 use super::super::locks::Leaf;
-use super::super::request::{LiveBatch, RequestData};
+use super::super::request::{BatchOutput, LiveBatch, RequestData};
 use super::driver::{
     DeviceCapabilities, DeviceDriver, DeviceFault, DriverHost, LossCause, NoSuchFault,
 };

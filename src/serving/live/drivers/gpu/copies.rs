@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crate::device::gpu::{DeviceSlice, Event, GpuError};
 use crate::serving::batch::{Slice, Transfer};
+use crate::serving::core::transfer_span;
 use crate::serving::events::EngineEvent;
-use crate::serving::spans::transfer_span;
 
 use super::super::thread::BoundedThread;
 use super::cache::PartCopy;

@@ -9,7 +9,7 @@ use crate::serving::batch::WorkerId;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 
 use super::super::super::factory::BuildError;
-use super::super::super::panics::caught;
+use super::super::super::promise::caught;
 use super::super::driver::{
     DeviceCapabilities, DeviceDriver, DeviceFault, DeviceVitals, DriverHost, LossCause, LossReason,
     NoSuchFault,

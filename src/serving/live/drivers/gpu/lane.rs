@@ -10,9 +10,8 @@ use crate::device::gpu::{DeviceSlice, Event};
 use crate::serving::batch::{PartKey, Placed, Slice};
 use crate::serving::core::Stamps;
 
-use super::super::super::folding::BatchOutput;
-use super::super::super::panics::caught;
-use super::super::super::request::{LiveBatch, RequestData};
+use super::super::super::promise::caught;
+use super::super::super::request::{BatchOutput, LiveBatch, RequestData};
 use super::buffers::{LaneBuffers, LaneMarks};
 use super::serving::{ServingGpu, loss_in};
 

@@ -5,11 +5,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::compute::gpu::Program;
-use crate::serving::lanes::lane_sizes;
+use crate::serving::policy::lane_sizes;
 use crate::serving::scheduler::WorkerSpec;
 
 use super::super::super::factory::BuildError;
-use super::super::super::panics::caught;
+use super::super::super::promise::caught;
 use super::super::super::request::LiveBatch;
 use super::super::driver::BatchError;
 use super::super::thread::BoundedThread;

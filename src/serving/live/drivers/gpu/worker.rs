@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use crate::compute::gpu::Program;
 use crate::ensemble::PolicyKind;
 use crate::lock::Ranked;
-use crate::serving::lanes::lane_sizes;
+use crate::serving::policy::lane_sizes;
 use crate::serving::scheduler::WorkerSpec;
 
 use super::super::super::locks::GpuLanesRank;
