@@ -16,10 +16,9 @@ use crate::serving::{
 
 use super::change_log::MarkKind;
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
-use super::judge::Baseline;
+use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
 use super::status::ChangeStatus;
-use super::terms::Terms;
 
 /// Takes lines for the log: when, how grave, what.
 pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
