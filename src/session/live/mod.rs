@@ -1,10 +1,9 @@
 //! A session with the engine in this process.
 
 mod devices;
-mod gauges;
+mod forecast;
 mod load;
 mod log;
-mod predict;
 mod searches;
 mod view;
 
@@ -25,10 +24,10 @@ use super::{
     Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, Session,
     SessionRefusal, Setup, Snapshot, Target,
 };
-use gauges::Readings;
+use devices::Readings;
+use forecast::Forecast;
 use load::Load;
 use log::Log;
-use predict::Forecast;
 use searches::Searches;
 
 /// Watches and steers an [`Engine`]. Dropping it ends searches and load; the engine
