@@ -15,7 +15,7 @@ use crate::session::wire::{Format, SpanBatch, hello};
 use crate::session::{RecordingView, Snapshot};
 use crate::trace::Span;
 
-use super::blocks::Blocks;
+use super::block::Blocks;
 use super::file::create;
 
 /// States and batches that may wait for the disk.
