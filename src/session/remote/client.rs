@@ -15,11 +15,9 @@ use crate::session::wire::{Format, HELLO, WireError, checked, hello, read_hello}
 use crate::session::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
 use crate::trace::Span;
 
-use super::RemoteError;
-use super::frame::{NEWS, receive, send};
-use super::message::{Ask, Join, Message, Reply, Request};
-use super::reach::reach;
-use super::refusal::RemoteRefusal;
+use super::message::{Ask, Join, Message, NEWS, Reply, Request, receive, send};
+use super::socket::reach;
+use super::{RemoteError, RemoteRefusal};
 
 /// The longest wait for an answer. Answers take microseconds; a stopped server sends none.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -101,15 +99,6 @@ impl RemoteSession {
         sent.map_err(|e| RemoteRefusal::NotAsked(e.to_string()))?;
         let answer = |state: &mut State| state.answers.remove(&number);
         self.shared.wait(ANSWER, answer)?
-    }
-}
-
-impl From<RemoteRefusal> for RemoteError {
-    fn from(refusal: RemoteRefusal) -> Self {
-        match refusal {
-            RemoteRefusal::Silent(waited) => RemoteError::Silent(waited),
-            other => RemoteError::Refused(other.to_string()),
-        }
     }
 }
 

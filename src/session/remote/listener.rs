@@ -1,4 +1,4 @@
-//! One connection seen from the server: its threads, and how it is let in.
+//! How connections are let in, and the threads of each.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -15,15 +15,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::lock::lock;
 use crate::session::wire::{Format, HELLO, hello, read_hello};
 
-use super::frame::{REQUEST, receive, receive_bytes, send};
-use super::message::{Heard, Join, Message};
-use super::outbox::Outbox;
-use super::place::BoundSocket;
+use super::message::{Heard, Join, Message, REQUEST, receive, receive_bytes, send};
+use super::socket::BoundSocket;
+use super::viewer::{Link, Outbox};
 
 /// A connection says who it is within this time.
 const GREETING: Duration = Duration::from_secs(5);
-/// A viewer that reads nothing for so long when the server ends is cut off.
-pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// The longest wait until the outbox of a viewer that leaves, or is cut off, is written.
 const LAST_WORD: Duration = Duration::from_secs(5);
 /// Viewers at most.
@@ -49,32 +46,6 @@ pub(super) enum Event {
     Left(u64),
     /// The server is to end.
     Stop,
-}
-
-/// The server's end of a connection.
-pub(super) struct Link {
-    /// The number of the connection.
-    pub number: u64,
-    /// The viewer, as it introduced itself.
-    pub join: Join,
-    /// The messages that wait to be sent.
-    pub outbox: Arc<Outbox>,
-    stream: UnixStream,
-}
-
-impl Link {
-    /// Lets what waits be written, for a moment, then ends the connection.
-    pub(super) fn close(&self) {
-        let _ = self.stream.set_write_timeout(Some(FAREWELL));
-        let _ = self.stream.shutdown(Shutdown::Read);
-        self.outbox.close();
-    }
-
-    /// Says a last word instead of what waits, then ends the connection.
-    pub(super) fn cut_off(self, word: Option<Arc<[u8]>>) {
-        self.outbox.close_with(word);
-        let _ = self.stream.shutdown(Shutdown::Read);
-    }
 }
 
 /// Who is here.
