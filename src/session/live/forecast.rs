@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thiserror::Error;
+
 use crate::allocation::{Cell, Matrix};
 use crate::device::Devices;
 use crate::metrics::stats::median;
@@ -67,6 +69,14 @@ struct Basis {
     costs: Costs,
     /// Where they come from, in words.
     source: String,
+}
+
+/// There is nothing to predict from yet.
+#[derive(Debug, Error)]
+#[error("no profile of {member} on {device} yet: serve some load, or search with the model")]
+struct NoBasis {
+    member: String,
+    device: String,
 }
 
 impl Forecast {
@@ -137,7 +147,7 @@ impl Forecast {
     ) -> Prediction {
         if let Err(why) = self.look() {
             return Prediction {
-                source: why,
+                source: why.to_string(),
                 ..Prediction::default()
             };
         }
@@ -180,7 +190,7 @@ impl Forecast {
     }
 
     /// Takes a basis, or a better one than there is; why there is none.
-    fn look(&mut self) -> Result<(), String> {
+    fn look(&mut self) -> Result<(), NoBasis> {
         let now = self.engine.telemetry().observe().now;
         let grade = self.basis.as_ref().map(|b| b.grade);
         let settled = grade >= Some(Grade::Paced);
@@ -203,7 +213,7 @@ impl Forecast {
     }
 
     /// The best basis that there is now, or what is missing.
-    fn best_basis(&self, now: Duration) -> Result<Basis, String> {
+    fn best_basis(&self, now: Duration) -> Result<Basis, NoBasis> {
         let devices = self.engine.devices();
         if devices.all_simulated() {
             return Ok(Basis {
@@ -238,13 +248,10 @@ impl Forecast {
                 source: format!("model: seen while serving until {} s", now.as_secs()),
                 costs,
             }),
-            Some((member, device)) => {
-                let member = &self.engine.ensemble().members[member].name;
-                let device = &devices.get(device).name;
-                Err(format!(
-                    "no profile of {member} on {device} yet: serve some load, or search with the model"
-                ))
-            }
+            Some((member, device)) => Err(NoBasis {
+                member: self.engine.ensemble().members[member].name.clone(),
+                device: devices.get(device).name.clone(),
+            }),
         }
     }
 
