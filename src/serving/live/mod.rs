@@ -26,6 +26,7 @@ pub use drivers::{DeviceCapabilities, DeviceVitals, DriverError, GpuRunner, Loss
 pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory, Programs};
 pub use faults::{DeviceFaults, FaultError};
+pub(crate) use locks::{Leaf, LoadRank, MachineRank};
 pub use losses::Loss;
 pub use panics::Panicked;
 pub(crate) use panics::caught;

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::lock::lock;
+use crate::serving::Leaf;
 use crate::session::wire::{Format, HELLO, hello, read_hello};
 
 use super::message::{Heard, Join, Message, REQUEST, receive, receive_bytes, send};
@@ -52,7 +52,7 @@ pub(super) enum Event {
 #[derive(Default)]
 struct Lobby {
     /// Those who have not said who they are, the oldest first.
-    strangers: Mutex<VecDeque<(u64, UnixStream)>>,
+    strangers: Leaf<VecDeque<(u64, UnixStream)>>,
     viewers: AtomicUsize,
 }
 
@@ -60,7 +60,7 @@ impl Lobby {
     /// Lets a connection in; where there are too many, the one that said nothing for
     /// longest goes.
     fn enter(&self, number: u64, stream: &UnixStream) -> io::Result<()> {
-        let mut strangers = lock(&self.strangers);
+        let mut strangers = self.strangers.lock();
         if strangers.len() >= STRANGERS
             && let Some((_, oldest)) = strangers.pop_front()
         {
@@ -72,7 +72,7 @@ impl Lobby {
 
     /// It has said who it is, or is gone.
     fn leave(&self, number: u64) {
-        lock(&self.strangers).retain(|(n, _)| *n != number);
+        self.strangers.lock().retain(|(n, _)| *n != number);
     }
 
     /// A place for one more viewer, if there is one.

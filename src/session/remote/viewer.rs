@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
-use crate::lock::lock;
+use crate::serving::Leaf;
 use crate::session::Audience;
 
 use super::message::Join;
@@ -19,6 +19,8 @@ const MOST: usize = 4 << 20;
 /// Answers that may wait, and their bytes. A console asks for one thing at a time.
 const ANSWERS: usize = 256;
 const ANSWER_BYTES: usize = 4 << 20;
+/// How long whoever writes waits at most before it looks for bytes that woke nobody.
+const IDLE: Duration = Duration::from_secs(3600);
 
 /// A viewer and what it knows.
 pub(super) struct ViewerState {
@@ -122,7 +124,7 @@ impl Link {
 /// Bytes in the order in which they go.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    inner: Mutex<Inner>,
+    inner: Leaf<Inner>,
     changed: Condvar,
 }
 
@@ -195,19 +197,19 @@ impl Outbox {
     }
 
     fn put(&self, bytes: &Arc<[u8]>, answer: bool, most: Waiting) -> bool {
-        let put = lock(&self.inner).put(bytes, answer, most);
+        let put = self.inner.lock().put(bytes, answer, most);
         self.changed.notify_all();
         put
     }
 
     /// Whether at least half of the room for news is free again.
     pub(super) fn has_room(&self) -> bool {
-        lock(&self.inner).news.bytes <= MOST / 2
+        self.inner.lock().news.bytes <= MOST / 2
     }
 
     /// Waits for bytes; none once closed and empty.
     pub(super) fn take(&self) -> Option<Arc<[u8]>> {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         loop {
             if let Some(Parcel { bytes, answer }) = inner.waiting.pop_front() {
                 inner.of(answer).count -= 1;
@@ -217,20 +219,19 @@ impl Outbox {
             if inner.closed {
                 return None;
             }
-            let woken = self.changed.wait(inner);
-            inner = woken.unwrap_or_else(PoisonError::into_inner);
+            inner = inner.wait_timeout(&self.changed, IDLE);
         }
     }
 
     /// Takes nothing more; what waits still goes.
     pub(super) fn close(&self) {
-        lock(&self.inner).closed = true;
+        self.inner.lock().closed = true;
         self.changed.notify_all();
     }
 
     /// Takes nothing more, and instead of what waits a last word goes.
     fn close_with(&self, word: Option<Arc<[u8]>>) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         inner.waiting.clear();
         (inner.news, inner.answers) = Default::default();
         if let Some(word) = word {
@@ -243,15 +244,15 @@ impl Outbox {
 
     /// Whoever wrote has ended: all is written, or the viewer is gone.
     pub(super) fn end(&self) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         (inner.closed, inner.ended) = (true, true);
         self.changed.notify_all();
     }
 
     /// Waits until whoever writes has ended, for at most `most`.
     pub(super) fn await_end(&self, most: Duration) {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         // Late or not, nothing more is waited for.
-        let _ = self.changed.wait_timeout_while(inner, most, |i| !i.ended);
+        drop(inner.wait_timeout_while(&self.changed, most, |i| !i.ended));
     }
 }
