@@ -179,7 +179,8 @@ fn inode_at(path: &Path) -> Option<Inode> {
 /// A socket that somebody listens at takes a connection within this time, or will not.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// Connects to the socket at `path`.
+/// Connects to the socket at `path` without waiting for ever: where nobody takes connections and
+/// as many wait as may, the system would have one more wait too.
 ///
 /// # Errors
 /// It cannot be; `WouldBlock` where that took longer than `most`.

@@ -88,7 +88,8 @@ impl Budget {
     }
 }
 
-/// Why a value cannot be read, and in which field of it that is.
+/// Why a value cannot be read, and in which field of it that is, in words: the format's own errors
+/// have none.
 ///
 /// Boxed, since every value that is read comes in a result with it.
 #[derive(Debug)]

@@ -225,7 +225,8 @@ const END_OF_TIME: u64 = 1 << 40;
 /// More than any engine keeps.
 const MOST_LINES: usize = 4096;
 
-/// Whether its parts fit together.
+/// Whether its parts fit together: a snapshot that was read must be one that an engine could have
+/// shown, since whoever draws it looks entries up by their place.
 fn check(shown: &Snapshot) -> Result<(), WireError> {
     if shown.now.as_secs() >= END_OF_TIME {
         return Err(WireError::Damaged("a time that never comes".into()));
