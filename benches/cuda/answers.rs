@@ -17,8 +17,8 @@ use crate::lane::{Lane, random_block};
 const ROWS: usize = 3;
 
 pub fn run(words: &[String]) -> Result<()> {
-    let asked: Result<Vec<Precision>, String> = words.iter().map(|word| word.parse()).collect();
-    let precisions = match asked.map_err(anyhow::Error::msg)? {
+    let asked: Result<Vec<Precision>, _> = words.iter().map(|word| word.parse()).collect();
+    let precisions = match asked? {
         none if none.is_empty() => vec![Precision::F32, Precision::Bf16],
         asked => asked,
     };

@@ -2,24 +2,24 @@
 //! what takes time in a thread of its own, whether or not a console looks.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::allocation::Matrix;
-use crate::lock::lock;
+use crate::lock::Ranked;
 use crate::metrics::Reading;
 use crate::search::evacuate;
 use crate::serving::{
-    ApplyError, ApplyStep, Engine, LogLevel, Loss, NoFallback, Plan, Setup, caught,
+    ApplyError, ApplyStep, Engine, Leaf, LogLevel, Loss, MachineRank, NoFallback, Plan, Setup,
+    caught,
 };
 
 use super::change_log::MarkKind;
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
-use super::judge::Baseline;
+use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
 use super::status::ChangeStatus;
-use super::terms::Terms;
 
 /// Takes lines for the log: when, how grave, what.
 pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
@@ -35,7 +35,7 @@ pub struct Changes {
 struct Driver {
     engine: Arc<Engine>,
     journal: ChangeJournal,
-    machine: Mutex<ChangeMachine>,
+    machine: Ranked<MachineRank, ChangeMachine>,
     inbox: Arc<Inbox>,
 }
 
@@ -43,7 +43,7 @@ struct Driver {
 /// are reported while locks of the engine are held.
 #[derive(Default)]
 struct Inbox {
-    mail: Mutex<Mail>,
+    mail: Leaf<Mail>,
     came: Condvar,
 }
 
@@ -55,6 +55,9 @@ struct Mail {
     /// Whether no further job will be queued.
     is_over: bool,
 }
+
+/// How long the thread waits at most before it looks for jobs that woke nobody.
+const IDLE: Duration = Duration::from_secs(3600);
 
 enum Job {
     Loss(Loss),
@@ -69,7 +72,7 @@ impl Changes {
         let graded = engine.telemetry().answers_are_real();
         let machine = ChangeMachine::new(engine.setup(), engine.telemetry().reading(), graded);
         let driver = Driver {
-            machine: Mutex::new(machine),
+            machine: Ranked::new(machine),
             inbox: Arc::default(),
             engine,
             journal,
@@ -117,7 +120,7 @@ impl Changes {
     /// # Errors
     /// Nothing did, or it cannot come back now.
     pub fn undo(&mut self) -> Result<(), ChangeRefusal> {
-        let before = lock(&self.driver.machine).before()?.clone();
+        let before = self.driver.machine.lock().before()?.clone();
         self.apply(&before, None, ChangeOrigin::Undo)
     }
 
@@ -126,7 +129,7 @@ impl Changes {
     /// # Errors
     /// Nothing was undone, or it cannot come back now.
     pub fn redo(&mut self) -> Result<(), ChangeRefusal> {
-        let after = lock(&self.driver.machine).after()?.clone();
+        let after = self.driver.machine.lock().after()?.clone();
         self.apply(&after, None, ChangeOrigin::Redo)
     }
 
@@ -171,7 +174,7 @@ impl Changes {
     /// # Errors
     /// Nothing is on probation, or what ran before cannot come back now.
     pub fn take_back(&mut self) -> Result<(), ChangeRefusal> {
-        let fallback = lock(&self.driver.machine).fallback()?.clone();
+        let fallback = self.driver.machine.lock().fallback()?.clone();
         let plan = Box::new(self.plan(&fallback)?);
         self.start_thread()?;
         self.driver.step(ChangeEvent::TakenBack(plan))
@@ -187,7 +190,7 @@ impl Changes {
     /// Returns all that is shown of changes.
     pub fn status(&self) -> ChangeStatus {
         let reading = self.driver.engine.telemetry().reading();
-        lock(&self.driver.machine).status(&reading)
+        self.driver.machine.lock().status(&reading)
     }
 
     fn listen(&mut self) {
@@ -235,13 +238,13 @@ impl Changes {
 
 impl Inbox {
     fn put(&self, change: impl FnOnce(&mut Mail)) {
-        change(&mut lock(&self.mail));
+        change(&mut self.mail.lock());
         self.came.notify_all();
     }
 
     /// Waits for something to do; `None` once nothing more comes.
     fn next(&self, engine: &Engine) -> Option<Job> {
-        let mut mail = lock(&self.mail);
+        let mut mail = self.mail.lock();
         loop {
             if let Some(loss) = mail.losses.pop_front() {
                 return Some(Job::Loss(loss));
@@ -255,20 +258,11 @@ impl Inbox {
             let wait = mail
                 .look_at
                 .map(|at| at.saturating_sub(engine.telemetry().now()));
-            mail = match wait {
-                Some(Duration::ZERO) => {
-                    mail.look_at = None;
-                    return Some(Job::Look);
-                }
-                Some(wait) => {
-                    let waited = self.came.wait_timeout(mail, wait);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => {
-                    let waited = self.came.wait(mail);
-                    waited.unwrap_or_else(PoisonError::into_inner)
-                }
-            };
+            if wait == Some(Duration::ZERO) {
+                mail.look_at = None;
+                return Some(Job::Look);
+            }
+            mail = mail.wait_timeout(&self.came, wait.unwrap_or(IDLE));
         }
     }
 }
@@ -302,7 +296,7 @@ impl Driver {
 
     /// Steps the machine and does what is quick before anybody sees its state.
     fn step(&self, event: ChangeEvent) -> Result<(), ChangeRefusal> {
-        let mut machine = lock(&self.machine);
+        let mut machine = self.machine.lock();
         for action in machine.step(self.engine.telemetry().now(), event)? {
             match action {
                 ChangeAction::Log(level, text) => self.log(level, text),
@@ -359,7 +353,7 @@ impl Driver {
     /// as the terms ask for, or since what runs began.
     fn baseline(&self) -> Option<Baseline> {
         let (terms, start) = {
-            let machine = lock(&self.machine);
+            let machine = self.machine.lock();
             let (terms, since) = machine.baseline_wanted()?;
             (terms, since.clone())
         };

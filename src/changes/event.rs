@@ -11,8 +11,7 @@ use crate::ranged::FieldOutOfRange;
 use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, PlanError, Setup};
 
 use super::change_log::MarkKind;
-use super::judge::Baseline;
-use super::terms::Terms;
+use super::judge::{Baseline, Terms};
 
 /// Where a change comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use crate::metrics::{LogHistogram, Reading, bounds};
 
-use super::judge::{Baseline, Judge};
-use super::terms::{Check, Limited, Terms};
+use super::judge::{Baseline, Check, Judge, Limited, Terms};
 
 /// A limit of a probation, as a share of what is counted.
 #[derive(Clone, Debug)]

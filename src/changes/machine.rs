@@ -14,11 +14,11 @@ use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, Setup};
 
 use super::change_log::{ChangeLog, MarkKind};
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
-use super::judge::{Baseline, JudgeVerdict};
-use super::probation::{ProbationState, RunningProbation};
-use super::status::{ChangeStatus, ReloadState, ReloadView};
-use super::terms::Terms;
-use super::under_way::{Actions, TAKEN_BACK, UnderWay, done, failed, info};
+use super::judge::{Baseline, JudgeVerdict, Terms};
+use super::status::{
+    Actions, ChangeStatus, ProbationState, ReloadState, ReloadView, RunningProbation, TAKEN_BACK,
+    UnderWay, done, failed, info,
+};
 
 /// The state of all changes of what runs.
 #[derive(Debug)]

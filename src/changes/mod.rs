@@ -9,16 +9,11 @@ mod event;
 mod judge;
 mod limit;
 mod machine;
-mod probation;
 mod status;
-mod terms;
-mod under_way;
 
 pub use change_log::{Mark, MarkKind, Measured, Ran};
 pub use driver::{ChangeJournal, Changes};
 pub use event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
-pub use judge::{Baseline, Judge, JudgeVerdict};
+pub use judge::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};
 pub use machine::ChangeMachine;
-pub use probation::{Probation, ProbationState};
-pub use status::{ChangeStatus, ReloadState, ReloadView};
-pub use terms::{Check, Limited, Terms};
+pub use status::{ChangeStatus, Probation, ProbationState, ReloadState, ReloadView};

@@ -7,5 +7,5 @@ mod saturate;
 
 pub use arrivals::{Arrivals, LoadError, TimesError};
 pub use generator::{Generator, LoadTally};
-pub use pattern::{Clients, LoadPattern, Period, Rate, RequestSize, Speed};
+pub use pattern::{Clients, LoadPattern, PatternError, Period, Rate, RequestSize, Speed};
 pub use saturate::{Run, RunError, Until, saturate, saturate_for};

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::ranged::ranged;
 
@@ -183,12 +184,20 @@ impl fmt::Display for LoadPattern {
     }
 }
 
+/// The text is no pattern of arrivals; holds it.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "expected closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], \
+     diurnal:RATE[:PERIOD] or replay:FILE[:SPEED], found `{0}`"
+)]
+pub struct PatternError(pub String);
+
 impl FromStr for LoadPattern {
-    type Err = String;
+    type Err = PatternError;
 
     /// Reads `closed`, `closed:8`, `closed:8x32`, `poisson:800`, `steady:800`, `burst`, `burst:400`,
     /// `diurnal:800:60s`, `replay:arrivals.csv`, `replay:arrivals.csv:2`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, PatternError> {
         let (name, value) = text.split_once(':').unwrap_or((text, ""));
         let parsed = match name {
             "closed" => closed(value),
@@ -200,11 +209,7 @@ impl FromStr for LoadPattern {
             "replay" => replay(value),
             _ => None,
         };
-        parsed.ok_or_else(|| {
-            format!(
-                "expected closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], diurnal:RATE[:PERIOD] or replay:FILE[:SPEED], found `{text}`"
-            )
-        })
+        parsed.ok_or_else(|| PatternError(text.to_owned()))
     }
 }
 

@@ -29,13 +29,13 @@ pub use core::{
 pub use door::{Door, DoorState, Refused};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
-pub(crate) use live::caught;
 pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
     EngineOptions, EngineSettings, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
     LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
     Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, Telemetry,
 };
+pub(crate) use live::{Leaf, LoadRank, MachineRank, caught};
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
 pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
 pub use pool::PoolIndex;

@@ -1,25 +1,19 @@
-//! What a console can ask for.
+//! What a console can ask for, and what it is told before it applies a setup.
 
 use std::num::NonZeroU32;
-
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::Difference;
 use crate::changes::Terms;
 use crate::load::LoadPattern;
+use crate::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
 use crate::search::Method;
 use crate::serving::Setup;
 
-use super::target::Target;
-use super::watching::Play;
-use crate::ranged::ranged;
-
-ranged! {
-    /// How many times as long a simulated device's operations take.
-    Slowdown(f64) = 0.1, 100.0, "{} to {} times"
-}
+use super::playback::Play;
 
 /// A request to the engine behind the console.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +63,38 @@ pub enum Command {
     TakeEditing(bool),
     /// Go on serving in the background when this console leaves.
     KeepServing,
+}
+
+ranged! {
+    /// How many times as long a simulated device's operations take.
+    Slowdown(f64) = 0.1, 100.0, "{} to {} times"
+}
+
+/// A service objective: requests are to be answered within this time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
+pub struct Target {
+    /// The latency that is not to be exceeded.
+    pub latency: Duration,
+    /// Share of requests that has to be, 0 to 1.
+    pub share: f64,
+}
+
+checked_when_read!(Target);
+
+impl Target {
+    /// Latencies that can be asked for: up to an hour.
+    pub const LATENCY: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(3600));
+
+    /// Whether it can be met at all.
+    ///
+    /// # Errors
+    /// Which part is wrong and what was expected.
+    pub fn check(&self) -> Result<(), FieldOutOfRange> {
+        let (least, most) = Self::LATENCY;
+        within("latency", self.latency, least, most)?;
+        within("share", self.share, 0.0, 1.0)
+    }
 }
 
 /// The changes that applying a setup would make.

@@ -1,9 +1,40 @@
-//! What was not answered lately, for a screen and for the log. No clock inside.
+//! Requests that were lost lately, and why: for a screen and for the log. No clock inside.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{LogLevel, Lost, LostRequests};
+use serde::{Deserialize, Serialize};
+
+use super::LogLevel;
+
+/// Counts of refused and failed requests over the last seconds.
+#[derive(Debug)]
+pub struct FailureWatch {
+    /// Refused and failed by then, oldest first; the first is older than the window.
+    seen: VecDeque<(Duration, [u64; 2])>,
+    told: [Told; 2],
+}
+
+/// Requests that were not answered lately: what an operator has to act on now, whatever
+/// was lost long ago.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostRequests {
+    /// Over how long they are counted; zero while there are none.
+    pub over: Duration,
+    /// Turned away at the door.
+    pub refused: Lost,
+    /// Let in, and given up: late, or their worker lost.
+    pub failed: Lost,
+}
+
+/// Requests that were lost one way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// How many.
+    pub requests: u64,
+    /// Why the last of them was.
+    pub why: Option<String>,
+}
 
 /// The span over which lost requests are counted as lost lately.
 const WINDOW: Duration = Duration::from_secs(5);
@@ -21,14 +52,6 @@ pub struct Total {
 
 /// A line for the log.
 pub type LogLine = (LogLevel, String);
-
-/// Counts of refused and failed requests over the last seconds.
-#[derive(Debug)]
-pub struct FailureWatch {
-    /// Refused and failed by then, oldest first; the first is older than the window.
-    seen: VecDeque<(Duration, [u64; 2])>,
-    told: [Told; 2],
-}
 
 impl FailureWatch {
     /// Nothing is lost before `now`.

@@ -3,19 +3,16 @@
 
 mod arrange;
 mod command;
-mod contribution;
+mod entries;
 mod failure_watch;
-mod gpu_view;
 mod live;
-mod lost_requests;
+mod playback;
 pub mod record;
 mod refusal;
 pub mod remote;
 pub mod replay;
 mod setup_file;
 mod snapshot;
-mod target;
-mod watching;
 pub mod wire;
 
 pub use crate::changes::{
@@ -27,20 +24,17 @@ pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use crate::serving::{LogLevel, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
-pub use command::{Command, EditPreview, Prediction, Slowdown};
-pub use contribution::MemberContribution;
-pub use failure_watch::{FailureWatch, LogLine, Total};
-pub use gpu_view::GpuView;
+pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
+pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
+pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use live::LiveSession;
-pub use lost_requests::{Lost, LostRequests};
+pub use playback::{Pace, Play, Playback};
 pub use refusal::{Refusal, SessionRefusal};
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
-    Accuracy, Counters, DeviceView, EntryView, Health, LoadView, LogEntry, MemberView, Proposal,
-    SearchState, SearchView, Snapshot, ThroughputView,
+    Accuracy, Audience, Counters, Health, LoadView, LogEntry, RecordingView, SearchState,
+    SearchView, Snapshot, ThroughputView,
 };
-pub use target::Target;
-pub use watching::{Audience, Pace, Play, Playback, RecordingView};
 
 use std::time::Duration;
 

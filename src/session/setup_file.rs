@@ -22,9 +22,10 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::allocation::{MatrixFile, MatrixFileError};
-use crate::ensemble::{Combination, PolicyError, PolicyKind, RuleKind, Temperature};
+use crate::ensemble::{
+    Combination, CombinationError, PolicyError, PolicyKind, RuleKind, Temperature,
+};
 use crate::ranged::OutOfRange;
-
 use crate::serving::Setup;
 
 /// The contents of a setup file; a plain matrix file has the matrix alone.
@@ -51,7 +52,10 @@ pub enum SetupFileError {
     Policy(PolicyError),
     /// The combination is wrong; says why.
     #[error("combination: {0}")]
-    Combination(String),
+    Combination(CombinationError),
+    /// A temperature of the combination is out of range.
+    #[error("combination: temperatures: {0}")]
+    Temperatures(OutOfRange),
     /// The segment size is out of range.
     #[error("segment_size: expected a whole number from 1 to {most}, found {found}", most = SetupFile::MOST_SEGMENT)]
     Segment {
@@ -107,7 +111,7 @@ impl SetupFile {
         let combination = written.combination.map(|c| c.value(members)).transpose();
         Ok(SetupFile {
             policy: policy.map_err(SetupFileError::Policy)?,
-            combination: combination.map_err(SetupFileError::Combination)?,
+            combination: combination?,
             segment_size: segment,
             matrix: MatrixFile {
                 ensemble: written.ensemble,
@@ -173,20 +177,22 @@ fn segment_size(found: i64) -> Result<usize, SetupFileError> {
 }
 
 impl WrittenCombination {
-    fn value(self, members: usize) -> Result<Combination, String> {
+    fn value(self, members: usize) -> Result<Combination, SetupFileError> {
         let temperatures = match self.temperatures {
             None => vec![Temperature::ONE; members],
             Some(written) => {
                 let parsed = written.into_iter().map(Temperature::new);
                 let parsed: Result<_, OutOfRange> = parsed.collect();
-                parsed.map_err(|why| format!("temperatures: {why}"))?
+                parsed.map_err(SetupFileError::Temperatures)?
             }
         };
         let weights = self.weights.unwrap_or_else(|| vec![1.0; members]);
         let voting = self.voting.unwrap_or_else(|| vec![true; members]);
         let combination = Combination::written(self.rule, &weights, voting);
-        let combination = combination.map_err(|e| e.to_string())?.at(temperatures);
-        combination.check(members).map_err(|e| e.to_string())?;
+        let combination = combination.map_err(SetupFileError::Combination)?;
+        let combination = combination.at(temperatures);
+        let checked = combination.check(members);
+        checked.map_err(SetupFileError::Combination)?;
         Ok(combination)
     }
 }

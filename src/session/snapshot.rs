@@ -1,26 +1,24 @@
 //! The state that a console draws.
 
-use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::allocation::{Cell, Matrix};
+use crate::allocation::Matrix;
 use crate::changes::{Mark, Probation, Ran, ReloadView};
 use crate::compute::gpu::Precision;
-use crate::device::DeviceKind;
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
 use crate::search::SearchProgress;
-use crate::serving::{Flaws, LogLevel, Setup};
+use crate::serving::{LogLevel, Setup};
 
-use super::contribution::MemberContribution;
-use super::gpu_view::GpuView;
-use super::lost_requests::LostRequests;
-use super::target::Target;
-use super::watching::{Audience, Playback, RecordingView};
+use super::command::Target;
+use super::entries::{DeviceView, EntryView, MemberView, Proposal};
+use super::failure_watch::LostRequests;
+use super::playback::Playback;
 
 /// Everything but the spans, at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,114 +119,6 @@ pub enum Health {
     Closed(String),
 }
 
-/// One device: a row of the matrix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DeviceView {
-    /// The name of the device.
-    pub name: String,
-    /// The name of its kind.
-    pub kind: String,
-    /// Share of the last second it computed, 0 to 1.
-    pub busy: f64,
-    /// Share of the last second it copied, 0 to 1; where copies have engines of their
-    /// own this may pass beside computing.
-    pub copying: f64,
-    /// Booked in its memory space, by all devices of the space together.
-    pub memory_booked: u64,
-    /// Bytes of the memory space.
-    pub memory_bytes: u64,
-    /// The first device of the same memory space, where that is another one: partitions of
-    /// a processor share the host's memory.
-    pub shares_memory_of: Option<usize>,
-    /// Its lanes run side by side, and copies have engines of their own.
-    pub side_by_side: bool,
-    /// It disappeared.
-    pub lost: bool,
-    /// Why, where its driver said so.
-    pub loss: Option<String>,
-    /// The GPU and its readings, where the device is a GPU of this machine.
-    pub gpu: Option<GpuView>,
-    /// Its operations take so many times as long, by an operator's wish.
-    pub slowdown: f64,
-    /// Samples alive at most under `elastic`, where it was set for the device.
-    pub max_inf: Option<NonZeroU32>,
-    /// Samples in execution.
-    pub alive: usize,
-}
-
-impl DeviceView {
-    /// Whether it is simulated, so that an operator may let it disappear or grow slow.
-    /// Snapshots carry the name of its kind alone.
-    pub fn has_faults_on_demand(&self) -> bool {
-        self.kind == DeviceKind::SIMULATED
-    }
-}
-
-/// A worker that is slower than its profile says, and a matrix that would relieve it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Proposal {
-    /// The device and the member of the worker.
-    pub cell: Cell,
-    /// Time its batches take over what they take undisturbed.
-    pub slowdown: f64,
-    /// The matrix that would relieve it.
-    pub matrix: Matrix,
-}
-
-/// One member: a column of the matrix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MemberView {
-    /// The name of the member.
-    pub name: String,
-    /// Floating-point operations of its network for one sample.
-    pub flops: u64,
-    /// Number of parameters of its network.
-    pub parameters: u64,
-    /// Whether its weights are made up.
-    pub synthetic: bool,
-    /// Samples waiting in its queue.
-    pub queued: usize,
-    /// Samples a second that the queue grew by over the last seconds; below zero it
-    /// shrank.
-    pub growth: f64,
-    /// Samples answered a second, lately.
-    pub samples_per_s: f64,
-    /// Samples a second in each of the last moments ([`ThroughputView::moment`]).
-    pub series: Vec<f32>,
-    /// From arrival to this member's answer.
-    pub latency: LatencyView,
-    /// Its contribution to the ensemble; `None` while too few answers were weighed.
-    pub standing: Option<MemberContribution>,
-    /// Its rows that were not what they should be.
-    pub flaws: Flaws,
-}
-
-/// One entry: a worker, or none.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct EntryView {
-    /// Share of the last second its device spent on it, 0 to 1.
-    pub load: f64,
-    /// Mean share of their lanes that batches of the last second filled, 0 to 1; 0
-    /// where there were none.
-    pub fill: f64,
-    /// Samples that it has taken and not started.
-    pub waiting: usize,
-    /// Seconds spent copying over seconds spent computing, lately.
-    pub copying: f64,
-    /// Batches that it has run.
-    pub batches: u64,
-    /// Times that it was started again.
-    pub restarts: u32,
-    /// Its network panicked so often that it is not started again; applying a matrix
-    /// brings it back.
-    pub retired: bool,
-    /// Time its batches take over what they take undisturbed, where that is so much
-    /// that it suffers from others or from its device.
-    pub interfered: Option<f64>,
-    /// From arrival to the end of this worker's batches.
-    pub latency: LatencyView,
-}
-
 /// Samples answered over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThroughputView {
@@ -326,4 +216,47 @@ pub struct LogEntry {
     pub level: LogLevel,
     /// The text of the line.
     pub text: String,
+}
+
+/// Who watches a session. The one that a session of its own has is alone and edits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audience {
+    /// Consoles that watch, this one among them.
+    pub viewers: usize,
+    /// Who may change things, where somebody has taken that on: `user@terminal`.
+    pub editor: Option<String>,
+    /// It is this console. One whose engine is its own always edits.
+    pub you_edit: bool,
+    /// The engine is another process's: leaving stops nothing.
+    pub attached: bool,
+    /// The engine can go on serving in the background once this console leaves
+    /// ([`Command::KeepServing`](super::Command::KeepServing)).
+    pub may_stay: bool,
+}
+
+impl Default for Audience {
+    fn default() -> Self {
+        Audience {
+            viewers: 1,
+            editor: None,
+            you_edit: true,
+            attached: false,
+            may_stay: false,
+        }
+    }
+}
+
+/// A recording that is being made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordingView {
+    /// The file that is written.
+    pub path: PathBuf,
+    /// Time since the engine's start.
+    pub since: Duration,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Spans and states that were left out, since the disk was slower than they came.
+    pub dropped: u64,
+    /// Why it ended early: the disk is full, say.
+    pub failed: Option<String>,
 }

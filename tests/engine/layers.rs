@@ -217,7 +217,8 @@ fn files_of_the_live_engine_use_those_below_them() {
 
 #[test]
 fn locks_of_the_live_engine_have_ranks() {
-    for (path, text) in texts("src/serving/live") {
+    let folders = ["src/serving/live", "src/changes", "src/session", "src/load"];
+    for (path, text) in folders.into_iter().flat_map(texts) {
         assert!(
             !text.contains("Mutex"),
             "{}: a lock without a rank",

@@ -50,7 +50,7 @@ fn patterns_are_read_as_they_are_written() {
         "replay:",
         "replay:a:0",
     ] {
-        let error = wrong.parse::<LoadPattern>().expect_err(wrong);
+        let error = wrong.parse::<LoadPattern>().expect_err(wrong).to_string();
         assert!(
             error.contains("diurnal:RATE[:PERIOD]") && error.contains(wrong),
             "{error}"

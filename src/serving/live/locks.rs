@@ -1,7 +1,8 @@
 //! The order of the engine's locks: which may be taken under which.
 //!
 //! A thread takes locks of ascending rank only; debug builds check it ([`Ranked`]). A lock of
-//! rank [`LeafRank`] is held for a few instructions and nothing is taken under it.
+//! rank [`LeafRank`] is held for a few instructions and nothing is taken under it. The locks of
+//! changes and of sessions have their places in the same order.
 
 use crate::lock::{LockRank, Ranked};
 
@@ -21,7 +22,9 @@ macro_rules! ranks {
 }
 
 ranks! {
+    10 LoadRank "the built-in load"
     20 ApplyingRank "a change of what runs"
+    30 MachineRank "the machine of changes"
     40 ReservationRank "memory that is lent"
     50 GpuDrivingRank "whoever starts batches on a GPU"
     55 GpuWorkersRank "the workers on a GPU"

@@ -1,14 +1,14 @@
 //! The built-in load: what it sends, and that it rests while a search measures.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::ensemble::Samples;
 use crate::load::{Generator, LoadPattern, LoadTally};
-use crate::lock::lock;
-use crate::serving::Engine;
+use crate::lock::Ranked;
+use crate::serving::{Engine, LoadRank};
 use crate::session::{Accuracy, LoadView, LogLevel, SessionRefusal};
 
 use super::log::Log;
@@ -23,6 +23,9 @@ pub(super) struct Load {
     tally: Arc<LoadTally>,
     seed: u64,
 }
+
+/// A load that the session and a search's watcher share.
+pub(super) type SharedLoad = Ranked<LoadRank, Load>;
 
 /// How often it is looked whether a search still measures.
 const LOOK: Duration = Duration::from_millis(100);
@@ -136,15 +139,15 @@ impl Load {
 /// Lets `load` rest and go on while a search runs, whether or not a console looks;
 /// `measuring` says whether it measures, or that it is over.
 pub(super) fn look_after(
-    load: Arc<Mutex<Load>>,
+    load: Arc<SharedLoad>,
     measuring: impl Fn() -> Option<bool> + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let work = move || {
         while let Some(measuring) = measuring() {
-            lock(&load).follow(measuring);
+            load.lock().follow(measuring);
             thread::park_timeout(LOOK);
         }
-        lock(&load).follow(false);
+        load.lock().follow(false);
     };
     thread::Builder::new().name("rest".into()).spawn(work)
 }

@@ -2,11 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::lock::lock;
-use crate::serving::EngineEvent;
+use crate::serving::{EngineEvent, Leaf};
 use crate::session::{LogEntry, LogLevel};
 
 /// Older lines are forgotten.
@@ -15,7 +13,7 @@ const LOG_LINES: usize = 500;
 /// The newest lines.
 #[derive(Debug)]
 pub(super) struct Log {
-    lines: Mutex<VecDeque<LogEntry>>,
+    lines: Leaf<VecDeque<LogEntry>>,
     dropped: AtomicU64,
 }
 
@@ -23,14 +21,14 @@ impl Log {
     /// Creates an empty log.
     pub(super) fn new() -> Self {
         Log {
-            lines: Mutex::default(),
+            lines: Leaf::default(),
             dropped: AtomicU64::new(0),
         }
     }
 
     /// Adds a line; the oldest one goes where the log is full.
     pub(super) fn add(&self, at: Duration, level: LogLevel, text: String) {
-        let mut lines = self.lock();
+        let mut lines = self.lines.lock();
         if lines.len() >= LOG_LINES {
             lines.pop_front();
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -51,11 +49,7 @@ impl Log {
             level: LogLevel::Info,
             text: format!("{dropped} older lines are gone"),
         });
-        let lines = self.lock();
+        let lines = self.lines.lock();
         gone.into_iter().chain(lines.iter().cloned()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<LogEntry>> {
-        lock(&self.lines)
     }
 }

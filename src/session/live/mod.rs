@@ -1,21 +1,19 @@
 //! A session with the engine in this process.
 
 mod devices;
-mod gauges;
+mod forecast;
 mod load;
 mod log;
-mod predict;
 mod searches;
 mod view;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::changes::{ChangeJournal, ChangeOrigin, Changes};
 use crate::ensemble::{Ensemble, Samples};
 use crate::load::LoadPattern;
-use crate::lock::lock;
 use crate::metrics::Growth;
 use crate::search::Cache;
 use crate::serving::{Engine, PredictorFactory};
@@ -25,10 +23,10 @@ use super::{
     Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, Session,
     SessionRefusal, Setup, Snapshot, Target,
 };
-use gauges::Readings;
-use load::Load;
+use devices::Readings;
+use forecast::Forecast;
+use load::{Load, SharedLoad};
 use log::Log;
-use predict::Forecast;
 use searches::Searches;
 
 /// Watches and steers an [`Engine`]. Dropping it ends searches and load; the engine
@@ -40,7 +38,7 @@ pub struct LiveSession {
     changes: Changes,
     searches: Searches,
     forecast: Forecast,
-    load: Arc<Mutex<Load>>,
+    load: Arc<SharedLoad>,
     /// Lets the load rest while a search measures.
     rest: Option<JoinHandle<()>>,
     members: Vec<view::MemberFacts>,
@@ -85,7 +83,10 @@ impl LiveSession {
             growth: Growth::default(),
             lately: FailureWatch::new(engine.telemetry().now()),
             readings: Readings::default(),
-            load: Arc::new(Mutex::new(Load::new(Arc::clone(&engine), Arc::clone(&log)))),
+            load: Arc::new(SharedLoad::new(Load::new(
+                Arc::clone(&engine),
+                Arc::clone(&log),
+            ))),
             rest: None,
             engine,
             ensemble,
@@ -113,20 +114,20 @@ impl LiveSession {
 
     fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
         let text = pattern.to_string();
-        lock(&self.load).start(pattern)?;
+        self.load.lock().start(pattern)?;
         self.changes.mark(MarkKind::Load, text);
         self.rest_load_while_measuring();
         Ok(())
     }
 
     fn stop_load(&mut self) {
-        if lock(&self.load).stop() {
+        if self.load.lock().stop() {
             self.changes.mark(MarkKind::Load, "load stopped".into());
         }
     }
 
     fn rest_load_while_measuring(&self) {
-        lock(&self.load).follow(self.searches.is_measuring());
+        self.load.lock().follow(self.searches.is_measuring());
     }
 
     /// Looks after the load while the search runs that was just started.
@@ -276,7 +277,7 @@ impl Session for LiveSession {
 
 impl Drop for LiveSession {
     fn drop(&mut self) {
-        lock(&self.load).stop();
+        self.load.lock().stop();
         self.searches.end();
         self.join_rest();
         self.changes.close();

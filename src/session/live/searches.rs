@@ -1,18 +1,17 @@
 //! Searches in the background.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::device::{Devices, yield_to_all_others};
 use crate::ensemble::{Ensemble, Samples};
-use crate::lock::lock;
 use crate::profile::Costs;
 use crate::search::{
     Algorithm, Cache, Control, Method, SearchError, SearchJob, SearchOutcome, SearchProgress,
     SearchResult,
 };
-use crate::serving::{Engine, PredictorFactory, Reservation};
+use crate::serving::{Engine, Leaf, PredictorFactory, Reservation};
 use crate::session::{LogLevel, Refusal, SearchState, SearchView, SessionRefusal};
 
 use super::log::Log;
@@ -31,7 +30,7 @@ struct Running {
     evaluator: &'static str,
     max_iter: usize,
     control: Arc<Control>,
-    end: Arc<Mutex<Option<End>>>,
+    end: Arc<Leaf<Option<End>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -149,7 +148,7 @@ impl Searches {
     fn running(&self) -> Result<&Running, SessionRefusal> {
         self.current
             .as_ref()
-            .filter(|r| lock(&r.end).is_none())
+            .filter(|r| r.end.lock().is_none())
             .ok_or(SessionRefusal::SearchNotRunning)
     }
 
@@ -176,7 +175,7 @@ impl Searches {
         let (control, end) = (Arc::clone(&running.control), Arc::clone(&running.end));
         Some(move || {
             let measures = !control.is_waiting() && control.progress().measuring;
-            lock(&end).is_none().then_some(measures)
+            end.lock().is_none().then_some(measures)
         })
     }
 
@@ -184,7 +183,7 @@ impl Searches {
     pub(super) fn view(&self) -> Option<SearchView> {
         let running = self.current.as_ref()?;
         let progress = running.control.progress();
-        let end = lock(&running.end).clone();
+        let end = running.end.lock().clone();
         let state = match &end {
             Some(end) => end.state.clone(),
             None if running.control.is_paused() => SearchState::Paused,
@@ -225,7 +224,7 @@ impl Searches {
 fn tell(
     result: &Result<SearchOutcome, SearchError>,
     control: &Control,
-    end: &Mutex<Option<End>>,
+    end: &Leaf<Option<End>>,
     engine: &Engine,
     log: &Log,
 ) {
@@ -234,7 +233,7 @@ fn tell(
     let cached = result.as_ref().is_ok_and(|o| o.cached);
     let shortfall = result.as_ref().ok().and_then(|o| o.found.shortfall.clone());
     log.add(engine.telemetry().now(), level, text);
-    *lock(end) = Some(End {
+    *end.lock() = Some(End {
         state,
         elapsed,
         cached,

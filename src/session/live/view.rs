@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{Ensemble, MemberFigures};
-use crate::lock::lock;
 use crate::metrics::LatencyView;
 use crate::serving::{DeviceCapabilities, Discipline, Observed, WorkerId, WorkerStats};
 use crate::session::{
@@ -40,7 +39,7 @@ impl LiveSession {
     pub(super) fn view(&mut self) -> Snapshot {
         // Before the rest: a change that is shown as done is then also in it.
         let told = self.changes.status();
-        let load = lock(&self.load).view();
+        let load = self.load.lock().view();
         let limit = self.target.map(|t| t.latency);
         let seen = self.engine.telemetry().observe_against(limit);
         let queues = seen.members.iter().map(|m| m.queued);
@@ -191,7 +190,7 @@ impl LiveSession {
         if !labelled || !self.engine.telemetry().answers_are_real() {
             return None;
         }
-        lock(&self.load).accuracy()
+        self.load.lock().accuracy()
     }
 
     /// Returns the requests lost lately. Writes to the log where losses begin, go on or end.

@@ -5,12 +5,138 @@
 //! and playing from anywhere means reading one block. Owner alone may read it.
 
 mod block;
-mod blocks;
 mod file;
-mod recorder;
 mod writer;
 
 pub use file::{Decoded, RecordingReader};
-pub use recorder::Recorder;
 
 pub(in crate::session) use block::{Record, Records};
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::session::{
+    Audience, Command, EditPreview, RecordingView, Refusal, Session, SessionRefusal, Setup,
+    Snapshot,
+};
+use crate::trace::Span;
+
+use writer::RecordingWriter;
+
+/// States are noted ten times a second at most.
+const BETWEEN: Duration = Duration::from_millis(90);
+
+/// Writes what it shows to a file, from [`Command::StartRecording`] on.
+pub struct Recorder<S> {
+    inner: S,
+    writer: Option<RecordingWriter>,
+    noted: Option<Duration>,
+    shown: Option<Snapshot>,
+}
+
+impl<S: Session> Recorder<S> {
+    /// Records nothing yet.
+    pub fn new(inner: S) -> Self {
+        Recorder {
+            inner,
+            writer: None,
+            noted: None,
+            shown: None,
+        }
+    }
+
+    /// The session itself.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn start(&mut self, path: &Path) -> Result<(), Refusal> {
+        let view = self.writer.as_ref().map(RecordingWriter::view);
+        if let Some(RecordingView {
+            path, failed: None, ..
+        }) = view
+        {
+            return Err(SessionRefusal::RecordingUnderWay(path).into());
+        }
+        let started = RecordingWriter::start(path, self.inner.now());
+        let refuse = |error: std::io::Error| SessionRefusal::RecordingFailed {
+            path: path.to_owned(),
+            why: error.to_string(),
+        };
+        self.writer = Some(started.map_err(refuse)?);
+        // The file begins with a state: spans mean nothing without one.
+        self.noted = None;
+        self.snapshot();
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), Refusal> {
+        // What came since the last state that was noted.
+        if let (Some(writer), Some(shown)) = (&self.writer, self.shown.take()) {
+            writer.state(shown);
+        }
+        match self.writer.take() {
+            Some(_) => Ok(()),
+            None => Err(SessionRefusal::RecordingNone.into()),
+        }
+    }
+
+    fn note(&mut self, shown: &Snapshot) {
+        let Some(writer) = &self.writer else { return };
+        let mut shown = shown.clone();
+        shown.recording = None;
+        shown.audience = Audience::default();
+        let due = self.noted.is_none_or(|at| shown.now >= at + BETWEEN);
+        if !due {
+            self.shown = Some(shown);
+            return;
+        }
+        self.noted = Some(shown.now);
+        self.shown = None;
+        writer.state(shown);
+    }
+}
+
+impl<S: Session> Session for Recorder<S> {
+    fn snapshot(&mut self) -> Snapshot {
+        let mut shown = self.inner.snapshot();
+        self.note(&shown);
+        shown.recording = self.writer.as_ref().map(RecordingWriter::view);
+        shown
+    }
+
+    fn now(&mut self) -> Duration {
+        self.inner.now()
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        let first = into.len();
+        let lost = self.inner.drain_spans(into);
+        if let Some(writer) = &self.writer
+            && into.len() > first
+        {
+            writer.spans(self.inner.now(), &into[first..], lost);
+        }
+        lost
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        match command {
+            Command::StartRecording(path) => self.start(&path),
+            Command::StopRecording => self.stop(),
+            other => self.inner.command(other),
+        }
+    }
+
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        self.inner.preview(setup)
+    }
+}
+
+impl<S> Drop for Recorder<S> {
+    fn drop(&mut self) {
+        if let (Some(writer), Some(shown)) = (&self.writer, self.shown.take()) {
+            writer.state(shown);
+        }
+    }
+}

@@ -4,18 +4,18 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::lock::lock;
+use crate::serving::Leaf;
 use crate::session::wire::{Format, SpanBatch, hello};
 use crate::session::{RecordingView, Snapshot};
 use crate::trace::Span;
 
-use super::blocks::Blocks;
+use super::block::Blocks;
 use super::file::create;
 
 /// States and batches that may wait for the disk.
@@ -35,7 +35,7 @@ struct Status {
     bytes: AtomicU64,
     dropped: AtomicU64,
     waiting: AtomicUsize,
-    failed: Mutex<Option<String>>,
+    failed: Leaf<Option<String>>,
 }
 
 /// A recording that is being made.
@@ -62,7 +62,7 @@ impl RecordingWriter {
             .name("recording".into())
             .spawn(move || {
                 if let Err(e) = write(file, &queue, &shared) {
-                    *lock(&shared.failed) = Some(e.to_string());
+                    *shared.failed.lock() = Some(e.to_string());
                 }
                 let _ = finished.try_send(());
             })?;
@@ -82,7 +82,7 @@ impl RecordingWriter {
             since: self.since,
             bytes: self.status.bytes.load(Ordering::Relaxed),
             dropped: self.status.dropped.load(Ordering::Relaxed),
-            failed: lock(&self.status.failed).clone(),
+            failed: self.status.failed.lock().clone(),
         }
     }
 

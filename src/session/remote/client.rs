@@ -5,26 +5,26 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::load::{Arrivals, LoadPattern};
-use crate::lock::lock;
+use crate::serving::Leaf;
 use crate::session::wire::{Format, HELLO, WireError, checked, hello, read_hello};
 use crate::session::{Audience, Command, EditPreview, Health, Refusal, Session, Setup, Snapshot};
 use crate::trace::Span;
 
-use super::RemoteError;
-use super::frame::{NEWS, receive, send};
-use super::message::{Ask, Join, Message, Reply, Request};
-use super::reach::reach;
-use super::refusal::RemoteRefusal;
+use super::message::{Ask, Join, Message, NEWS, Reply, Request, receive, send};
+use super::socket::reach;
+use super::{RemoteError, RemoteRefusal};
 
 /// The longest wait for an answer. Answers take microseconds; a stopped server sends none.
 const ANSWER: Duration = Duration::from_secs(2);
 /// A server that is alive greets within this time.
 const GREETING: Duration = Duration::from_secs(5);
+/// How long one that waits for a server's end waits at most before it looks again.
+const IDLE: Duration = Duration::from_secs(3600);
 /// Spans kept for a console that does not take them.
 const SPANS: usize = 200_000;
 
@@ -48,7 +48,7 @@ pub struct RemoteSession {
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Leaf<State>,
     changed: Condvar,
 }
 
@@ -72,7 +72,7 @@ impl RemoteSession {
     pub fn join(path: &Path, viewer: Viewer) -> Result<Self, RemoteError> {
         let stream = greet(path, viewer)?;
         let shared = Arc::new(Shared::default());
-        lock(&shared.state).audience.attached = true;
+        shared.state.lock().audience.attached = true;
         let (mut reading, here) = (stream.try_clone()?, Arc::clone(&shared));
         thread::Builder::new()
             .name("news".into())
@@ -88,28 +88,19 @@ impl RemoteSession {
 
     /// Whether the server is gone.
     pub fn is_over(&self) -> bool {
-        lock(&self.shared.state).over.is_some()
+        self.shared.state.lock().over.is_some()
     }
 
     fn ask(&mut self, ask: Ask) -> Result<Reply, Refusal> {
         self.next += 1;
         let number = self.next;
-        if let Some(why) = &lock(&self.shared.state).over {
+        if let Some(why) = &self.shared.state.lock().over {
             return Err(RemoteRefusal::Gone(why.clone()).into());
         }
         let sent = send(&mut self.stream, &Request { number, ask });
         sent.map_err(|e| RemoteRefusal::NotAsked(e.to_string()))?;
         let answer = |state: &mut State| state.answers.remove(&number);
         self.shared.wait(ANSWER, answer)?
-    }
-}
-
-impl From<RemoteRefusal> for RemoteError {
-    fn from(refusal: RemoteRefusal) -> Self {
-        match refusal {
-            RemoteRefusal::Silent(waited) => RemoteError::Silent(waited),
-            other => RemoteError::Refused(other.to_string()),
-        }
     }
 }
 
@@ -121,7 +112,7 @@ impl Shared {
         mut there: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<T, RemoteRefusal> {
         let until = Instant::now() + most;
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if let Some(found) = there(&mut state) {
                 return Ok(found);
@@ -133,8 +124,7 @@ impl Shared {
             if left.is_zero() {
                 return Err(RemoteRefusal::Silent(most));
             }
-            let woken = self.changed.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state = state.wait_timeout(&self.changed, left);
         }
     }
 }
@@ -177,14 +167,14 @@ fn read(stream: &mut UnixStream, shared: &Shared) {
             }
             Err(e) => break format!("the server is gone: {e}"),
         };
-        let mut state = lock(&shared.state);
+        let mut state = shared.state.lock();
         if let Err(e) = state.take(message) {
             break format!("the server says what cannot be: {e}");
         }
         shared.changed.notify_all();
     };
     let _ = stream.shutdown(Shutdown::Both);
-    lock(&shared.state).over.get_or_insert(why);
+    shared.state.lock().over.get_or_insert(why);
     shared.changed.notify_all();
 }
 
@@ -222,7 +212,7 @@ impl State {
 
 impl Session for RemoteSession {
     fn snapshot(&mut self) -> Snapshot {
-        let state = lock(&self.shared.state);
+        let state = self.shared.state.lock();
         let (shown, at) = state.shown.as_ref().unwrap_or(&self.first);
         let mut shown = shown.clone();
         shown.audience = state.audience.clone();
@@ -234,7 +224,7 @@ impl Session for RemoteSession {
     }
 
     fn now(&mut self) -> Duration {
-        let state = lock(&self.shared.state);
+        let state = self.shared.state.lock();
         let since = |(shown, at): &(Snapshot, Instant)| match state.over {
             Some(_) => shown.now,
             None => shown.now.saturating_add(at.elapsed()),
@@ -243,7 +233,7 @@ impl Session for RemoteSession {
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
-        let mut state = lock(&self.shared.state);
+        let mut state = self.shared.state.lock();
         into.append(&mut state.spans);
         let (before, on_the_way, here) = state.lost;
         before.saturating_add(on_the_way).saturating_add(here)
@@ -305,10 +295,9 @@ pub fn stop(path: &Path) -> Result<(), RemoteError> {
     let mut session = RemoteSession::join(path, viewer)?;
     let asked = session.ask(Ask::Stop);
     asked.map_err(|refusal| RemoteError::Refused(refusal.text().to_owned()))?;
-    let mut state = lock(&session.shared.state);
+    let mut state = session.shared.state.lock();
     while state.over.is_none() {
-        let woken = session.shared.changed.wait(state);
-        state = woken.unwrap_or_else(PoisonError::into_inner);
+        state = state.wait_timeout(&session.shared.changed, IDLE);
     }
     Ok(())
 }

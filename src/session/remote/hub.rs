@@ -13,13 +13,11 @@ use crate::session::wire::{Delta, Differ, SpanBatch};
 use crate::session::{Audience, Command, LogEntry, LogLevel, Refusal, Session, Snapshot};
 use crate::trace::Span;
 
-use super::edit_lock::EditLock;
-use super::frame::frame;
-use super::link::{Event, FAREWELL, accept};
-use super::message::{Ask, Heard, Message, Reply};
-use super::place::BoundSocket;
-use super::rights::check_paths;
-use super::viewer::{News, ViewerState};
+use super::listener::{Event, accept};
+use super::message::{Ask, Heard, Message, Reply, frame};
+use super::rights::{EditLock, check_paths};
+use super::socket::BoundSocket;
+use super::viewer::{FAREWELL, News, ViewerState};
 
 /// Between looks at spans while somebody watches and something moves.
 const LIVE: Duration = Duration::from_millis(40);

@@ -1,11 +1,15 @@
-//! What is said over a connection, after the hellos.
+//! What is said over a connection, after the hellos: messages, each a length and then so many
+//! bytes.
 
+use std::io::{self, Read, Write};
+
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::session::wire::{Delta, SpanBatch, WireError, decode, decode_first};
+use crate::session::wire::{Delta, SpanBatch, WireError, decode, decode_first, encode};
 use crate::session::{Audience, Command, EditPreview, Refusal, Setup, Snapshot};
 
-use super::refusal::RemoteRefusal;
+use super::RemoteRefusal;
 
 /// Who joins: the first thing a console says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,6 +27,17 @@ pub(super) struct Request {
     pub number: u64,
     /// The request itself.
     pub ask: Ask,
+}
+
+/// A request to the server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Ask {
+    /// Pass a command to the session.
+    Command(Command),
+    /// Preview the changes that applying a setup would make.
+    Preview(Box<Setup>),
+    /// End the server, in order.
+    Stop,
 }
 
 /// A request as it was heard.
@@ -55,17 +70,6 @@ fn unheard(error: WireError) -> Refusal {
     RemoteRefusal::NotUnderstood(why).into()
 }
 
-/// A request to the server.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Ask {
-    /// Pass a command to the session.
-    Command(Command),
-    /// Preview the changes that applying a setup would make.
-    Preview(Box<Setup>),
-    /// End the server, in order.
-    Stop,
-}
-
 /// A message of a server to a console.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Message {
@@ -91,4 +95,59 @@ pub(super) enum Reply {
     Done,
     /// The preview that was asked for.
     Preview(Box<EditPreview>),
+}
+
+/// Bytes of a message to the server, at most.
+pub(super) const REQUEST: usize = 4 << 20;
+/// Bytes of a message to a console, at most.
+pub(super) const NEWS: usize = 64 << 20;
+
+/// A message with its length before it.
+///
+/// # Errors
+/// It cannot be written down.
+pub(super) fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
+    let body = encode(message)?;
+    let length = u32::try_from(body.len());
+    let length = length.map_err(|_| WireError::Unwritable("too long".into()))?;
+    let mut bytes = length.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&body);
+    Ok(bytes)
+}
+
+/// Writes a message.
+///
+/// # Errors
+/// The stream fails.
+pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let bytes = frame(message).map_err(io::Error::other)?;
+    to.write_all(&bytes)
+}
+
+/// Reads a message of at most `most` bytes.
+///
+/// # Errors
+/// The stream ends or fails, or says something else.
+pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
+    decode(&receive_bytes(from, most)?).map_err(io::Error::other)
+}
+
+/// Reads the bytes of a message, at most `most`.
+///
+/// # Errors
+/// The stream ends or fails, or announces more.
+pub(super) fn receive_bytes(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let found = u32::from_le_bytes(length) as usize;
+    if found > most {
+        return Err(io::Error::other(WireError::TooLong { found, most }));
+    }
+    let mut bytes = Vec::new();
+    // Grows with what comes, not with what was announced.
+    let read = from.by_ref().take(found as u64).read_to_end(&mut bytes)?;
+    if read < found {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(bytes)
 }

@@ -1,15 +1,13 @@
-//! Where sockets lie: a folder that is its owner's alone, one socket a server.
+//! Where sockets lie: a folder that is its owner's alone, one socket a server, named after it.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::UnixListener;
+use std::fmt;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use thiserror::Error;
-
-use super::name::ServerName;
-use super::reach::knock;
 
 /// Why there is no socket to serve on or to join.
 #[derive(Debug, Error)]
@@ -46,13 +44,13 @@ pub enum PlaceError {
     },
 }
 
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> PlaceError {
+pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> PlaceError {
     let path = path.to_owned();
     move |error| PlaceError::Io { path, error }
 }
 
 /// The folder of this user's sockets, made if it is not there.
-fn folder() -> Result<PathBuf, PlaceError> {
+pub(super) fn folder() -> Result<PathBuf, PlaceError> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let uid = rustix::process::getuid().as_raw();
     let folder = match runtime.filter(|r| r.is_absolute()) {
@@ -88,168 +86,63 @@ pub fn path_of(name: &str) -> Result<PathBuf, PlaceError> {
 }
 
 /// Where a server called `name` listens.
-fn socket_of(name: &ServerName) -> Result<PathBuf, PlaceError> {
+pub(super) fn socket_of(name: &ServerName) -> Result<PathBuf, PlaceError> {
     Ok(folder()?.join(format!("{name}.sock")))
 }
 
-/// The servers that run, by their names; sockets of dead ones are cleaned up.
-///
-/// # Errors
-/// Sockets have no safe folder, or it cannot be read.
-pub fn names() -> Result<Vec<String>, PlaceError> {
-    let folder = folder()?;
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(failed(&folder))?.flatten() {
-        let path = entry.path();
-        let name = path.file_stem().and_then(|s| s.to_str());
-        let name = name.and_then(|name| name.parse::<ServerName>().ok());
-        let (Some(name), true) = (name, path.extension().is_some_and(|e| e == "sock")) else {
-            continue;
+/// A server's name: letters, digits, `-`, `_` and `.`, not a `-` or `.` first. It is
+/// no path, so a socket named by it lies in the folder of sockets and nowhere else, and no
+/// option of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ServerName(String);
+
+/// Characters of a name at most.
+const MOST: usize = 64;
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+fn begins(c: char) -> bool {
+    !matches!(c, '-' | '.')
+}
+
+impl ServerName {
+    /// The name that is most like `text`: what cannot be in one becomes `-`, or `_` where it
+    /// comes first.
+    pub fn like(text: &str) -> Self {
+        let plain = |(at, c): (usize, char)| match c {
+            c if is_plain(c) && (at > 0 || begins(c)) => c,
+            _ if at == 0 => '_',
+            _ => '-',
         };
-        match knock(&path) {
-            Err(e) if e.kind() == ErrorKind::ConnectionRefused => sweep(&path, &name),
-            Err(_) => {}
-            Ok(()) => names.push(name.to_string()),
+        let name: String = text.chars().take(MOST).enumerate().map(plain).collect();
+        match name.is_empty() {
+            true => ServerName("_".into()),
+            false => ServerName(name),
         }
     }
-    names.sort();
-    Ok(names)
-}
 
-/// A socket to serve on. It goes when this is dropped.
-#[derive(Debug)]
-pub struct BoundSocket {
-    pub(super) listener: UnixListener,
-    path: PathBuf,
-    /// Which file was bound: another's at the same path is left alone.
-    bound: Option<Inode>,
-    name: ServerName,
-    _lock: Lock,
-}
-
-impl BoundSocket {
-    /// Opens the socket of a server called `name`.
-    ///
-    /// # Errors
-    /// One runs under this name, or the socket cannot be made.
-    pub fn open(name: &ServerName) -> Result<Self, PlaceError> {
-        BoundSocket::open_at(&socket_of(name)?, name)
-    }
-
-    /// Opens a socket at `path`, which is to lie in a folder of the owner alone.
-    ///
-    /// # Errors
-    /// One is served there already, something else than a socket lies there, or it cannot
-    /// be made.
-    pub fn open_at(path: &Path, name: &ServerName) -> Result<Self, PlaceError> {
-        let lock = Lock::of(path, name)?;
-        clear(path, name)?;
-        let listener = UnixListener::bind(path).map_err(failed(path))?;
-        let door = BoundSocket {
-            listener,
-            path: path.to_owned(),
-            bound: inode_at(path),
-            name: name.clone(),
-            _lock: lock,
-        };
-        let owner = Permissions::from_mode(0o600);
-        fs::set_permissions(path, owner).map_err(failed(path))?;
-        Ok(door)
-    }
-
-    /// Where it lies.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The server's name.
-    pub fn name(&self) -> &ServerName {
-        &self.name
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
-impl Drop for BoundSocket {
-    fn drop(&mut self) {
-        if self.bound.is_some() && self.bound == inode_at(&self.path) {
-            let _ = fs::remove_file(&self.path);
+impl FromStr for ServerName {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        let fits = text.len() <= MOST && text.starts_with(begins);
+        match fits && text.chars().all(is_plain) {
+            true => Ok(ServerName(text.to_owned())),
+            false => Err(PlaceError::Name(text.to_owned())),
         }
     }
 }
 
-/// Which file it is, whatever it is called: its device and number there.
-type Inode = (u64, u64);
-
-fn inode(found: io::Result<Metadata>) -> Option<Inode> {
-    found.ok().map(|m| (m.dev(), m.ino()))
-}
-
-fn inode_at(path: &Path) -> Option<Inode> {
-    inode(fs::symlink_metadata(path))
-}
-
-/// Held while a server lives, in a file beside its socket that goes with it.
-#[derive(Debug)]
-struct Lock {
-    file: File,
-    path: PathBuf,
-}
-
-impl Lock {
-    /// The lock of the server called `name` whose socket is at `socket`.
-    fn of(socket: &Path, name: &ServerName) -> Result<Self, PlaceError> {
-        let path = socket.with_extension("lock");
-        loop {
-            let file = OpenOptions::new()
-                .create(true)
-                .write(true)
-                .truncate(false)
-                .mode(0o600)
-                .open(&path)
-                .map_err(failed(&path))?;
-            match file.try_lock() {
-                Ok(()) if inode(file.metadata()) == inode_at(&path) => {
-                    return Ok(Lock { file, path });
-                }
-                // The server that had it has just gone, and its file with it.
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken(name.to_string())),
-                Err(TryLockError::Error(e)) => return Err(failed(&path)(e)),
-            }
-        }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // While it is held: who waits for it sees that it is another file's, and asks again.
-        if inode(self.file.metadata()) == inode_at(&self.path) {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Removes the socket that a server left, unless one with the lock is about to listen.
-fn sweep(path: &Path, name: &ServerName) {
-    if let Ok(_lock) = Lock::of(path, name) {
-        let _ = clear(path, name);
-    }
-}
-
-/// Removes the socket that a server left whose lock is free. Nothing else is removed: locks
-/// can be lost, and others may listen here who have none.
-fn clear(path: &Path, name: &ServerName) -> Result<(), PlaceError> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.file_type().is_socket() => {}
-        Ok(_) => return Err(PlaceError::Occupied(path.to_owned())),
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(failed(path)(e)),
-    }
-    match knock(path) {
-        Ok(()) => Err(PlaceError::Taken(name.to_string())),
-        Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(failed(path))
-        }
-        // Of another kind, say.
-        Err(_) => Err(PlaceError::Occupied(path.to_owned())),
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }

@@ -5,12 +5,12 @@
 //! bytes that came; what would take more is refused when it is reached.
 
 use std::cell::Cell;
+use std::fmt::{self, Display};
 
-use serde::de::{DeserializeOwned, Error};
+use serde::de::{DeserializeOwned, Error, StdError};
 
 use super::WireError;
 use super::counted::Counted;
-use super::field_error::FieldError;
 
 /// Bytes of memory for each byte that came: twice what any honest list takes.
 const EACH: usize = 24;
@@ -85,5 +85,46 @@ impl Budget {
         self.wrong
             .take()
             .unwrap_or_else(|| FieldError::custom(error))
+    }
+}
+
+/// Why a value cannot be read, and in which field of it that is, in words: the format's own errors
+/// have none.
+///
+/// Boxed, since every value that is read comes in a result with it.
+#[derive(Debug)]
+pub(super) struct FieldError(Box<Words>);
+
+#[derive(Debug)]
+struct Words {
+    /// From the outside in.
+    fields: Vec<&'static str>,
+    why: String,
+}
+
+impl FieldError {
+    /// The same, of a value that has it in this field.
+    pub(super) fn within(mut self, field: &'static str) -> Self {
+        self.0.fields.insert(0, field);
+        self
+    }
+}
+
+impl Error for FieldError {
+    fn custom<T: Display>(why: T) -> Self {
+        let (fields, why) = (Vec::new(), why.to_string());
+        FieldError(Box::new(Words { fields, why }))
+    }
+}
+
+impl StdError for FieldError {}
+
+impl Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Words { fields, why } = &*self.0;
+        match fields.as_slice() {
+            [] => f.write_str(why),
+            fields => write!(f, "{}: {}", fields.join("."), why),
+        }
     }
 }

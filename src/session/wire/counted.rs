@@ -8,8 +8,7 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use super::budget::Budget;
-use super::field_error::FieldError;
+use super::budget::{Budget, FieldError};
 
 /// Something to read from, to be given on, or to be read, counted.
 pub(super) struct Counted<'a, T> {

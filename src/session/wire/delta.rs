@@ -1,13 +1,14 @@
-//! A snapshot as what changed since the one before, section by section.
+//! A snapshot as what changed since the one before, section by section and, of lists, element by
+//! element; and whether the parts of one that was read fit together.
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::session::Snapshot;
+use crate::allocation::{Cell, Matrix};
+use crate::session::{SearchView, Snapshot};
 
-use super::check::check;
-use super::list::ListDelta;
 use super::{WireError, decode, encode};
 
 /// The change from one snapshot to the next.
@@ -145,7 +146,154 @@ sections! {
     }
 }
 
+/// From one list to the next.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct ListDelta {
+    /// Elements gone from the front.
+    gone: usize,
+    /// Of what is left, elements gone from the end.
+    cut: usize,
+    /// Of what is left, elements that are others now.
+    changed: Vec<(usize, Vec<u8>)>,
+    /// Elements appended, encoded.
+    appended: Vec<Vec<u8>>,
+}
+
+impl ListDelta {
+    /// Returns the change from `old` to `new`.
+    fn between<T: Serialize + PartialEq>(old: &[T], new: &[T]) -> Result<Self, WireError> {
+        let gone = shift(old, new);
+        let kept = &old[gone..];
+        let common = kept.len().min(new.len());
+        let mut changed = Vec::new();
+        for (i, (a, b)) in kept.iter().zip(new).enumerate() {
+            if a != b {
+                changed.push((i, encode(b)?));
+            }
+        }
+        let appended = new[common..].iter().map(encode);
+        Ok(ListDelta {
+            gone,
+            cut: kept.len() - common,
+            changed,
+            appended: appended.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Makes the new list of the old one.
+    fn apply<T: DeserializeOwned>(self, list: &mut Vec<T>) -> Result<(), WireError> {
+        let left = list.len().checked_sub(self.gone);
+        let left = left.and_then(|l| l.checked_sub(self.cut));
+        let left = left.ok_or_else(|| WireError::Damaged("more is gone than there was".into()))?;
+        list.drain(..self.gone);
+        list.truncate(left);
+        for (i, bytes) in &self.changed {
+            let place = list.get_mut(*i);
+            let place = place.ok_or_else(|| WireError::Damaged("no such element".into()))?;
+            *place = decode(bytes)?;
+        }
+        for bytes in &self.appended {
+            list.push(decode(bytes)?);
+        }
+        Ok(())
+    }
+}
+
+/// How many elements went from the front. The first may be one that counts those gone,
+/// so the second is looked for.
+fn shift<T: PartialEq>(old: &[T], new: &[T]) -> usize {
+    let (Some(first), true) = (new.first(), old.first() != new.first()) else {
+        return 0;
+    };
+    let place = |of: &T, back: usize| {
+        let found = old.iter().position(|o| o == of)?;
+        found.checked_sub(back)
+    };
+    place(first, 0)
+        .or_else(|| place(new.get(1)?, 1))
+        .unwrap_or(0)
+}
+
 /// A whole snapshot that was read, if its parts fit together.
 pub(in crate::session) fn checked(shown: Snapshot) -> Result<Snapshot, WireError> {
     check(&shown).map(|()| shown)
+}
+
+/// No engine runs for so many seconds; what is added to such times fits.
+const END_OF_TIME: u64 = 1 << 40;
+
+/// More than any engine keeps.
+const MOST_LINES: usize = 4096;
+
+/// Whether its parts fit together: a snapshot that was read must be one that an engine could have
+/// shown, since whoever draws it looks entries up by their place.
+fn check(shown: &Snapshot) -> Result<(), WireError> {
+    if shown.now.as_secs() >= END_OF_TIME {
+        return Err(WireError::Damaged("a time that never comes".into()));
+    }
+    bounded("lines of log", shown.log.len())?;
+    bounded("marks", shown.marks.len())?;
+    bounded("setups that ran", shown.history.len())?;
+    let frame = shown.matrix.frame();
+    let (devices, members) = (frame.devices.len(), frame.members.len());
+    same("devices", shown.devices.len(), devices)?;
+    same("members", shown.members.len(), members)?;
+    same("entries", shown.entries.len(), devices * members)?;
+    let combination = shown.combination.check(members);
+    combination.map_err(|e| WireError::Damaged(e.to_string()))?;
+    let shares = shown.devices.iter().filter_map(|d| d.shares_memory_of);
+    if shares.into_iter().any(|of| of >= devices) {
+        return Err(WireError::Damaged("memory of no device".into()));
+    }
+    let fits = |cell: &Cell| cell.device < devices && cell.member < members;
+    let alike = |matrix: &Matrix| {
+        let other = matrix.frame();
+        (other.devices.len(), other.members.len()) == (devices, members)
+    };
+    let proposal = shown.proposal.as_ref();
+    let search = shown.search.as_ref();
+    let whole = proposal.is_none_or(|p| fits(&p.cell) && alike(&p.matrix))
+        && shown.history.iter().all(|r| alike(&r.setup.matrix))
+        && shown
+            .probation
+            .as_ref()
+            .is_none_or(|p| alike(&p.fallback.matrix))
+        && search.is_none_or(|s| search_fits(s, &fits, &alike));
+    match whole {
+        true => Ok(()),
+        false => Err(WireError::Damaged("an entry outside of the matrix".into())),
+    }
+}
+
+fn search_fits(
+    search: &SearchView,
+    fits: &impl Fn(&Cell) -> bool,
+    alike: &impl Fn(&Matrix) -> bool,
+) -> bool {
+    let progress = &search.progress;
+    progress.best.as_ref().is_none_or(alike)
+        && progress.tried.iter().all(|t| fits(&t.cell))
+        && progress
+            .accepted
+            .iter()
+            .all(|a| a.changes.iter().all(|(cell, _)| fits(cell)))
+}
+
+/// Lists that grow line by line are cut by whoever shows them.
+fn bounded(what: &str, found: usize) -> Result<(), WireError> {
+    match found <= MOST_LINES {
+        true => Ok(()),
+        false => Err(WireError::Damaged(format!(
+            "{found} {what}, expected at most {MOST_LINES}"
+        ))),
+    }
+}
+
+fn same(what: &str, found: usize, expected: usize) -> Result<(), WireError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(WireError::Damaged(format!(
+            "{found} {what}, expected {expected}"
+        ))),
+    }
 }

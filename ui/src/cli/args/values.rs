@@ -10,7 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi::compute::Family;
 use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
-use divisi::load::LoadPattern;
+use divisi::load::{LoadPattern, PatternError};
 use divisi::network::Shape;
 use tracing::Level;
 
@@ -21,7 +21,7 @@ pub(crate) enum StartLoad {
     Pattern(LoadPattern),
 }
 
-pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, String> {
+pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
     match text {
         "none" => Ok(StartLoad::None),
         text => text.parse().map(StartLoad::Pattern),

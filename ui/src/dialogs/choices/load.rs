@@ -1,5 +1,6 @@
 //! The built-in load, as the text that the engine's own parser reads.
 
+use divisi::load::PatternError;
 use divisi::session::{Command, LoadPattern};
 
 use super::{Form, FormChoice, FormField, FormKind};
@@ -36,7 +37,7 @@ impl Form {
             "replay" => format!("replay:{}:{}", field("file"), field("speed")),
             open => format!("{open}:{}", field("rate")),
         };
-        let wrong = |_: String| match name {
+        let wrong = |_: PatternError| match name {
             "closed" => "clients: expected 1 to 4096; samples: 1 to 65536",
             "diurnal" => "peak: expected 0.001 to 1000000000; period: 0.1 to 604800 s",
             "replay" => "speed: expected 0.001 to 1000",

@@ -3,20 +3,18 @@
 //! Time is that of a clock that is handed in. Going back begins another epoch: the console forgets
 //! its timeline and receives the spans of the five minutes before.
 
-mod play;
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::trace::Span;
 
+use super::playback::Playhead;
 use super::record::{Decoded, Record, RecordingReader, Records};
 use super::wire::{WireError, checked};
 use super::{
     Audience, Command, EditPreview, LogEntry, LogLevel, Play, Playback, Refusal, Session,
     SessionRefusal, Setup, Snapshot,
 };
-use play::Head;
 
 /// Spans of so much time before a place are shown there.
 const LOOK_BACK: Duration = Duration::from_secs(300);
@@ -34,7 +32,7 @@ pub type Clock = Box<dyn Fn() -> Duration + Send>;
 pub struct ReplaySession {
     tape: RecordingReader,
     clock: Clock,
-    head: Head,
+    head: Playhead,
     epoch: u64,
     shown: Snapshot,
     /// The block being played and what is left of it.
@@ -78,7 +76,7 @@ impl ReplaySession {
             }
             block += 1;
         };
-        let head = Head::new(clock(), tape.until().saturating_sub(tape.from()));
+        let head = Playhead::new(clock(), tape.until().saturating_sub(tape.from()));
         Ok(ReplaySession {
             tape,
             clock,

@@ -1,12 +1,48 @@
-//! Where playing is: a position that moves with a clock.
+//! How a recording is played: what can be asked, what is shown, and where playing is.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::session::Pace;
+use serde::{Deserialize, Serialize};
+
+use crate::ranged::ranged;
+
+/// Where a recording that is played stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Playback {
+    /// The file of the recording.
+    pub path: PathBuf,
+    /// From the start of the recording.
+    pub position: Duration,
+    /// The length of the recording.
+    pub length: Duration,
+    /// 1 as it was recorded.
+    pub speed: f64,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// Counts the times that it went back: spans given before are of another future.
+    pub epoch: u64,
+}
+
+/// A change of how a recording is played.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Play {
+    /// Pause (`true`) or go on (`false`).
+    Pause(bool),
+    /// Times as fast as it was recorded.
+    Speed(Pace),
+    /// To so long after its start.
+    Seek(Duration),
+}
+
+ranged! {
+    /// How many times as fast as it was recorded something is played.
+    Pace(f64) = 0.01, 100.0, "{} to {} times"
+}
 
 /// The position in a recording, which moves with a clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct Playhead {
     /// The clock, and the position then.
     since: Duration,
     position: Duration,
@@ -15,10 +51,10 @@ pub(super) struct Head {
     paused: bool,
 }
 
-impl Head {
+impl Playhead {
     /// Plays from the start, from now on.
     pub(super) fn new(now: Duration, length: Duration) -> Self {
-        Head {
+        Playhead {
             since: now,
             position: Duration::ZERO,
             length,

@@ -5,20 +5,21 @@
 //! a session. Only a better basis replaces it, and each says what it is: batch times seen
 //! while serving, profiles, profiles at the pace that serving showed by then.
 
-mod basis;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::allocation::Matrix;
-use crate::profile::{Costs, Learnt};
-use crate::search::Cache;
+use thiserror::Error;
+
+use crate::allocation::{Cell, Matrix};
+use crate::device::Devices;
+use crate::metrics::stats::median;
+use crate::profile::{CellCost, Costs, Learnt};
 use crate::search::model::{Batching, ModelEvaluator, Rates};
+use crate::search::profiling::Profiler;
+use crate::search::{Cache, Control};
 use crate::serving::{Engine, Observed, PredictorFactory, WorkerId};
 use crate::session::{Prediction, Setup};
-
-use basis::{Basis, Grade};
 
 /// A better basis is looked for at most so often: profiles are files.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -49,6 +50,34 @@ struct Model {
 /// Models and matrices remembered: who compares goes back and forth between a few.
 const MOST_MODELS: usize = 4;
 const MOST_SAID: usize = 16;
+
+/// How good a basis is; a better one replaces it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Grade {
+    Seen,
+    Profiles,
+    Paced,
+    /// Of simulated devices: there is no better one.
+    Laws,
+}
+
+/// The batch costs that predictions rest on.
+struct Basis {
+    /// How good they are.
+    grade: Grade,
+    /// The costs of batches.
+    costs: Costs,
+    /// Where they come from, in words.
+    source: String,
+}
+
+/// There is nothing to predict from yet.
+#[derive(Debug, Error)]
+#[error("no profile of {member} on {device} yet: serve some load, or search with the model")]
+struct NoBasis {
+    member: String,
+    device: String,
+}
 
 impl Forecast {
     /// Nothing seen yet; profiles are read from `cache`.
@@ -118,7 +147,7 @@ impl Forecast {
     ) -> Prediction {
         if let Err(why) = self.look() {
             return Prediction {
-                source: why,
+                source: why.to_string(),
                 ..Prediction::default()
             };
         }
@@ -161,7 +190,7 @@ impl Forecast {
     }
 
     /// Takes a basis, or a better one than there is; why there is none.
-    fn look(&mut self) -> Result<(), String> {
+    fn look(&mut self) -> Result<(), NoBasis> {
         let now = self.engine.telemetry().observe().now;
         let grade = self.basis.as_ref().map(|b| b.grade);
         let settled = grade >= Some(Grade::Paced);
@@ -181,6 +210,120 @@ impl Forecast {
             Err(_) if grade.is_some() => Ok(()),
             Err(why) => Err(why),
         }
+    }
+
+    /// The best basis that there is now, or what is missing.
+    fn best_basis(&self, now: Duration) -> Result<Basis, NoBasis> {
+        let devices = self.engine.devices();
+        if devices.all_simulated() {
+            return Ok(Basis {
+                grade: Grade::Laws,
+                costs: self.engine.costs().clone(),
+                source: "model: laws of the devices".into(),
+            });
+        }
+        let mut costs = self.kept(devices);
+        if costs.is_complete() {
+            let pace = self.pace(&mut costs);
+            return Ok(Basis {
+                grade: if pace.is_some() {
+                    Grade::Paced
+                } else {
+                    Grade::Profiles
+                },
+                source: match pace {
+                    Some(pace) => format!(
+                        "model: profiles × {pace:.2}, the pace of serving at {} s",
+                        now.as_secs()
+                    ),
+                    None => "model: profiles".into(),
+                },
+                costs,
+            });
+        }
+        costs.fill_from(&self.seen(true));
+        match costs.unknown() {
+            None => Ok(Basis {
+                grade: Grade::Seen,
+                source: format!("model: seen while serving until {} s", now.as_secs()),
+                costs,
+            }),
+            Some((member, device)) => Err(NoBasis {
+                member: self.engine.ensemble().members[member].name.clone(),
+                device: devices.get(device).name.clone(),
+            }),
+        }
+    }
+
+    fn kept(&self, devices: &Devices) -> Costs {
+        let booked = self.engine.ledger(&self.engine.matrix()).ok();
+        let beside = booked.map_or_else(|| devices.clone(), |booked| devices.beside(&booked));
+        let profiler = Profiler {
+            ensemble: self.engine.ensemble(),
+            devices: &beside,
+            footprints: self.engine.footprints(),
+            factory: self.factory.as_ref(),
+            cache: self.cache.as_ref(),
+            control: &Control::default(),
+        };
+        profiler.kept()
+    }
+
+    /// Profiles were measured some time ago, on a machine that may have been busier: what
+    /// serving shows says how long batches take now. How many times as long in the middle,
+    /// once that is known of every worker; else profiles stay as they are.
+    fn pace(&self, costs: &mut Costs) -> Option<f64> {
+        let measured = |cell: &Cell| match costs.cell(cell.member, cell.device) {
+            CellCost::Measured(profile) => Some(Arc::clone(profile)),
+            _ => None,
+        };
+        let matrix = self.engine.matrix();
+        let workers = matrix.workers().map(|(cell, _)| cell);
+        let real =
+            workers.filter_map(|cell| Some((cell, self.kind(cell.device)?, measured(&cell)?)));
+        let paces = real.map(|(cell, kind, profile)| self.learnt.pace(cell.member, kind, &profile));
+        let paces: Vec<f64> = paces.collect::<Option<_>>()?;
+        if paces.is_empty() {
+            return None;
+        }
+        let middle = median(&paces);
+        for device in 0..self.engine.devices().count() {
+            let Some(kind) = self.kind(device) else {
+                continue;
+            };
+            for member in 0..self.engine.ensemble().members.len() {
+                let CellCost::Measured(profile) = costs.cell(member, device) else {
+                    continue;
+                };
+                // One that does not run there goes at the pace of those that do.
+                let pace = self.learnt.pace(member, kind, profile).unwrap_or(middle);
+                if let Ok(now) = profile.at_pace(pace) {
+                    costs.set_measured(member, device, Arc::new(now));
+                }
+            }
+        }
+        Some(middle)
+    }
+
+    /// Returns the batch costs seen while serving, and the laws of simulated devices. With
+    /// `settled`, costs that were seen too seldom are left out.
+    fn seen(&self, settled: bool) -> Costs {
+        let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
+        let sizes: Vec<usize> = ensemble.batch_sizes.iter().map(|s| s.get()).collect();
+        let mut costs = Costs::of_laws(ensemble, devices);
+        for device in 0..devices.count() {
+            let Some(kind) = self.kind(device) else {
+                continue;
+            };
+            for member in 0..ensemble.members.len() {
+                let enough = !settled || self.learnt.is_settled(member, kind);
+                let measured = self.learnt.measured(member, kind, &sizes);
+                if let Some(measured) = measured.filter(|_| enough) {
+                    costs.set_measured(member, device, Arc::new(measured));
+                }
+            }
+        }
+        costs
     }
 }
 

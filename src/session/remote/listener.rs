@@ -1,29 +1,26 @@
-//! One connection seen from the server: its threads, and how it is let in.
+//! How connections are let in, and the threads of each.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::lock::lock;
+use crate::serving::Leaf;
 use crate::session::wire::{Format, HELLO, hello, read_hello};
 
-use super::frame::{REQUEST, receive, receive_bytes, send};
-use super::message::{Heard, Join, Message};
-use super::outbox::Outbox;
-use super::place::BoundSocket;
+use super::message::{Heard, Join, Message, REQUEST, receive, receive_bytes, send};
+use super::socket::BoundSocket;
+use super::viewer::{Link, Outbox};
 
 /// A connection says who it is within this time.
 const GREETING: Duration = Duration::from_secs(5);
-/// A viewer that reads nothing for so long when the server ends is cut off.
-pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// The longest wait until the outbox of a viewer that leaves, or is cut off, is written.
 const LAST_WORD: Duration = Duration::from_secs(5);
 /// Viewers at most.
@@ -51,37 +48,11 @@ pub(super) enum Event {
     Stop,
 }
 
-/// The server's end of a connection.
-pub(super) struct Link {
-    /// The number of the connection.
-    pub number: u64,
-    /// The viewer, as it introduced itself.
-    pub join: Join,
-    /// The messages that wait to be sent.
-    pub outbox: Arc<Outbox>,
-    stream: UnixStream,
-}
-
-impl Link {
-    /// Lets what waits be written, for a moment, then ends the connection.
-    pub(super) fn close(&self) {
-        let _ = self.stream.set_write_timeout(Some(FAREWELL));
-        let _ = self.stream.shutdown(Shutdown::Read);
-        self.outbox.close();
-    }
-
-    /// Says a last word instead of what waits, then ends the connection.
-    pub(super) fn cut_off(self, word: Option<Arc<[u8]>>) {
-        self.outbox.close_with(word);
-        let _ = self.stream.shutdown(Shutdown::Read);
-    }
-}
-
 /// Who is here.
 #[derive(Default)]
 struct Lobby {
     /// Those who have not said who they are, the oldest first.
-    strangers: Mutex<VecDeque<(u64, UnixStream)>>,
+    strangers: Leaf<VecDeque<(u64, UnixStream)>>,
     viewers: AtomicUsize,
 }
 
@@ -89,7 +60,7 @@ impl Lobby {
     /// Lets a connection in; where there are too many, the one that said nothing for
     /// longest goes.
     fn enter(&self, number: u64, stream: &UnixStream) -> io::Result<()> {
-        let mut strangers = lock(&self.strangers);
+        let mut strangers = self.strangers.lock();
         if strangers.len() >= STRANGERS
             && let Some((_, oldest)) = strangers.pop_front()
         {
@@ -101,7 +72,7 @@ impl Lobby {
 
     /// It has said who it is, or is gone.
     fn leave(&self, number: u64) {
-        lock(&self.strangers).retain(|(n, _)| *n != number);
+        self.strangers.lock().retain(|(n, _)| *n != number);
     }
 
     /// A place for one more viewer, if there is one.
