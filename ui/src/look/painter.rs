@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::Role;
-use super::styles::Styles;
+use super::theme::Styles;
 use crate::text::format;
 
 /// The eight heights of a bar in one cell, and none.
