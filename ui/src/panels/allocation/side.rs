@@ -6,7 +6,7 @@ use divisi::session::{DeviceView, GpuView};
 
 use super::geometry::{MatrixColumns, Side};
 use crate::look::{Painter, Role};
-use crate::text::{format, gpu};
+use crate::text::{format, status};
 
 /// The names of the columns.
 pub(super) fn names(inside: &mut Painter<'_>, y: u16, columns: MatrixColumns) {
@@ -129,14 +129,14 @@ pub(super) fn draw_gauges(
 fn lines(view: &GpuView, side: Side) -> Vec<StyledText> {
     let mut lines = Vec::new();
     let now = match side {
-        Side::Wide => gpu::pulse(&view.gauges).join(" · "),
+        Side::Wide => status::gpu_pulse(&view.gauges).join(" · "),
         Side::Middle => tight(&view.gauges).join(" "),
         Side::Narrow => tight(&view.gauges)[1..].join(" "),
     };
     lines.push((now.trim().to_owned(), Role::Dim));
-    lines.extend(gpu::others(view).map(|text| (text, Role::Warn)));
+    lines.extend(status::gpu_others(view).map(|text| (text, Role::Warn)));
     if side == Side::Wide {
-        lines.extend(gpu::memory(view).map(|text| (text, Role::Dim)));
+        lines.extend(status::gpu_memory(view).map(|text| (text, Role::Dim)));
     }
     lines.retain(|(text, _)| !text.is_empty());
     lines

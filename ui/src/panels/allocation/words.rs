@@ -13,7 +13,7 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::panels::what_if::{self, StyledLine};
 use crate::panels::{header, keys, lints};
-use crate::text::{Severity, checks, format, gpu};
+use crate::text::{Severity, checks, format, status};
 use crate::view::SetupEdit;
 
 type StyledText = (String, Role);
@@ -224,7 +224,7 @@ fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
         ));
     }
     let doing = view.gpu.as_ref().filter(|_| !view.lost);
-    parts.extend(doing.into_iter().flat_map(gpu::words));
+    parts.extend(doing.into_iter().flat_map(status::gpu_words));
     parts.extend(alive(view, model));
     (!parts.is_empty()).then(|| format!("{}: {}", view.name, parts.join(" · ")))
 }
