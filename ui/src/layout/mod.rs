@@ -1,64 +1,11 @@
-//! The panels there are, the layouts, the one that is shown, and what is hidden of it.
+//! The layouts there are, the one that is shown, and what is hidden of it.
 
 mod preset;
 
-pub use preset::{LayoutRow, PanelLayout};
+pub use preset::{LayoutRow, Panel, PanelLayout};
 pub(crate) use preset::{SizeShare, share};
 
-use serde::{Deserialize, Serialize};
-
 use preset::built_in;
-
-/// The panels, by their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Panel {
-    /// 1
-    Allocation,
-    /// 2
-    Search,
-    /// 3
-    Streams,
-    /// 4
-    Latency,
-    /// 5
-    Throughput,
-    /// 6
-    Log,
-    /// 7
-    Members,
-}
-
-impl Panel {
-    /// In the order of the focus.
-    pub const ALL: [Panel; 7] = [
-        Panel::Allocation,
-        Panel::Search,
-        Panel::Streams,
-        Panel::Latency,
-        Panel::Throughput,
-        Panel::Log,
-        Panel::Members,
-    ];
-
-    /// As its title and a layout write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Panel::Allocation => "allocation",
-            Panel::Search => "search",
-            Panel::Streams => "streams",
-            Panel::Latency => "latency",
-            Panel::Throughput => "throughput",
-            Panel::Log => "log",
-            Panel::Members => "members",
-        }
-    }
-
-    /// Its place in the order, from 0.
-    pub fn index(self) -> usize {
-        Panel::ALL.iter().position(|p| *p == self).unwrap_or(0)
-    }
-}
 
 /// Where the user is among the layouts.
 #[derive(Clone, Debug)]

@@ -12,8 +12,7 @@ mod theme;
 
 pub(crate) use colour::looks;
 pub use colour::{Colour, Rgb, contrast};
-pub(crate) use glyphs::Dots;
-pub(crate) use painter::{EIGHTHS, Painter, bar};
+pub(crate) use painter::{Dots, EIGHTHS, Painter, bar};
 pub use theme::{Paint, Styles, Theme};
 
 use crate::text::Severity;
