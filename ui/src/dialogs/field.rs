@@ -2,6 +2,9 @@
 //! a few words.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use divisi::ensemble::PolicyError;
+use divisi::search::MethodError;
+use thiserror::Error;
 
 /// A field with what stands in it.
 #[derive(Clone, Debug)]
@@ -88,6 +91,70 @@ impl FormField {
         }
         if digit || !matches!(key.code, KeyCode::Char(_) if !control) {
             self.touched |= typed(&mut self.text, key);
+        }
+    }
+}
+
+/// Why a form is not taken as it is filled in.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(super) enum FormError {
+    /// A field does not hold what is expected there.
+    #[error("{name}: expected {expected}, found `{found}`")]
+    Field {
+        /// The field's name.
+        name: &'static str,
+        /// The texts that it may hold.
+        expected: String,
+        /// The text in it.
+        found: String,
+    },
+    /// The only field of a form does not.
+    #[error("expected {expected}, found `{found}`")]
+    OnlyField {
+        /// The texts that it may hold.
+        expected: String,
+        /// The text in it.
+        found: String,
+    },
+    /// A field of the chosen load is outside of its range; holds the ranges.
+    #[error("{0}")]
+    Load(&'static str),
+    /// A replay has no file.
+    #[error("file: expected a path")]
+    NoFile,
+    /// A probation has no length.
+    #[error("lasts: expected 1 to 86400 s, found nothing")]
+    NoLength,
+    /// A probation has no limit.
+    #[error("expected at least one thing to watch")]
+    NoLimit,
+    /// A layout of this name comes with the program.
+    #[error("name: `{0}` is built in; expected another")]
+    BuiltIn(String),
+    /// A word is not among those that are known, as its parser says it.
+    #[error("{0}")]
+    Word(String),
+    /// The engine does not know such a policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The parts of a search do not go together.
+    #[error(transparent)]
+    Search(#[from] MethodError),
+}
+
+impl FormError {
+    pub(super) fn field(name: &'static str, expected: impl Into<String>, found: &str) -> Self {
+        FormError::Field {
+            name,
+            expected: expected.into(),
+            found: found.to_owned(),
+        }
+    }
+
+    pub(super) fn only_field(expected: impl Into<String>, found: &str) -> Self {
+        FormError::OnlyField {
+            expected: expected.into(),
+            found: found.to_owned(),
         }
     }
 }

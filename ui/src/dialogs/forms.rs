@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::field::FormField;
+use super::field::{FormError, FormField};
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -66,7 +66,7 @@ pub struct Form {
     heading: &'static str,
     /// The field that keys go to: the chosen one's, then the shared ones.
     field: usize,
-    error: Option<String>,
+    error: Option<FormError>,
 }
 
 impl Form {

@@ -10,14 +10,17 @@ use std::time::Duration;
 use divisi::session::{Command, DeviceView, SetupFile, Slowdown, Target, Terms};
 
 use super::DialogReply;
-use super::field::FormField;
+use super::field::{FormError, FormField};
 use super::forms::{Form, FormChoice, FormKind};
 use crate::layout::PanelLayout;
 use crate::model::Setting;
 
 impl Form {
-    /// Returns the reply for the values that were filled in, or what is wrong with them.
-    pub(super) fn answer(&self) -> Result<DialogReply, String> {
+    /// Returns the reply for the values that were filled in.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(super) fn answer(&self) -> Result<DialogReply, FormError> {
         let name = self.choices[self.chosen].name;
         let command = match self.kind {
             FormKind::Load => self.load_command(name),
@@ -34,18 +37,24 @@ impl Form {
     }
 }
 
-fn whole(text: &str, name: &str, least: u64) -> Result<u64, String> {
+fn whole(text: &str, name: &'static str, least: u64) -> Result<u64, FormError> {
     let value = text.parse().ok().filter(|n| *n >= least && *n <= 1_000_000);
-    value.ok_or_else(|| format!("{name}: expected a whole number from {least}, found `{text}`"))
+    let wrong = || FormError::field(name, format!("a whole number from {least}"), text);
+    value.ok_or_else(wrong)
 }
 
 /// A number from `least` to `most`, or none where nothing is typed.
-fn optional(text: &str, name: &str, least: f64, most: f64) -> Result<Option<f64>, String> {
+fn optional(
+    text: &str,
+    name: &'static str,
+    least: f64,
+    most: f64,
+) -> Result<Option<f64>, FormError> {
     if text.is_empty() {
         return Ok(None);
     }
     let value = text.parse().ok().filter(|n| (least..=most).contains(n));
-    let wrong = || format!("{name}: expected {least} to {most} or nothing, found `{text}`");
+    let wrong = || FormError::field(name, format!("{least} to {most} or nothing"), text);
     value.map(Some).ok_or_else(wrong)
 }
 
@@ -78,21 +87,22 @@ impl Form {
         Form::new(FormKind::Slow(device), title, vec![choice])
     }
 
-    fn max_inf_command(&self, device: usize) -> Result<Command, String> {
+    fn max_inf_command(&self, device: usize) -> Result<Command, FormError> {
         let text = self.text("at most");
         if text.is_empty() {
             return Ok(Command::SetMaxInf(device, None));
         }
         let most: Result<NonZeroU32, _> = text.parse();
-        let wrong = |_| format!("expected a whole number from 1 or nothing, found `{text}`");
+        let wrong = |_| FormError::only_field("a whole number from 1 or nothing", text);
         let most = most.map_err(wrong)?;
         Ok(Command::SetMaxInf(device, Some(most)))
     }
 
-    fn slow_command(&self, device: usize) -> Result<Command, String> {
+    fn slow_command(&self, device: usize) -> Result<Command, FormError> {
         let text = self.text("factor");
         let factor = text.parse().ok().and_then(|f| Slowdown::new(f).ok());
-        let factor = factor.ok_or(format!("expected a factor from 0.1 to 100, found `{text}`"))?;
+        let wrong = || FormError::only_field("a factor from 0.1 to 100", text);
+        let factor = factor.ok_or_else(wrong)?;
         Ok(Command::SlowDevice(device, factor))
     }
 }
@@ -108,10 +118,10 @@ impl Form {
         Form::new(FormKind::SegmentSize, "segment size", vec![choice])
     }
 
-    fn segment_setting(&self) -> Result<Setting, String> {
+    fn segment_setting(&self) -> Result<Setting, FormError> {
         let (text, most) = (self.text("at most"), SetupFile::MOST_SEGMENT);
         let size = text.parse().ok().filter(|n| (1..=most).contains(n));
-        let wrong = || format!("expected a whole number from 1 to {most}, found `{text}`");
+        let wrong = || FormError::only_field(format!("a whole number from 1 to {most}"), text);
         size.map(Setting::SegmentSize).ok_or_else(wrong)
     }
 }
@@ -133,17 +143,15 @@ impl Form {
         Form::new(FormKind::Layout, "save layout", vec![choice])
     }
 
-    fn layout_name(&self) -> Result<String, String> {
+    fn layout_name(&self) -> Result<String, FormError> {
         let name = self.text("name").trim();
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || name.len() > MOST || !name.chars().all(plain) {
-            let found = format!("found `{name}`");
-            return Err(format!(
-                "name: expected a-z, 0-9 and -, at most {MOST}, {found}"
-            ));
+            let expected = format!("a-z, 0-9 and -, at most {MOST}");
+            return Err(FormError::field("name", expected, name));
         }
         match PanelLayout::is_built_in(name) {
-            true => Err(format!("name: `{name}` is built in; expected another")),
+            true => Err(FormError::BuiltIn(name.to_owned())),
             false => Ok(name.to_owned()),
         }
     }
@@ -166,14 +174,14 @@ impl Form {
         Form::new(FormKind::Target, "service objective", vec![choice])
     }
 
-    fn target_command(&self) -> Result<Command, String> {
+    fn target_command(&self) -> Result<Command, FormError> {
         let latency = optional(self.text("within"), "within", 0.001, 600_000.0)?;
         let Some(ms) = latency else {
             return Ok(Command::SetTarget(None));
         };
         let text = self.text("share");
         let share = text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 100.0);
-        let wrong = || format!("share: expected more than 0 and at most 100, found `{text}`");
+        let wrong = || FormError::field("share", "more than 0 and at most 100", text);
         Ok(Command::SetTarget(Some(Target {
             latency: Duration::from_secs_f64(ms / 1e3),
             share: share.ok_or_else(wrong)? / 100.0,
@@ -199,10 +207,10 @@ impl Form {
         Form::new(FormKind::Terms, "apply on probation", vec![choice])
     }
 
-    fn terms_filled(&self) -> Result<Terms, String> {
-        let field = |name: &str, least, most| optional(self.text(name), name, least, most);
+    fn terms_filled(&self) -> Result<Terms, FormError> {
+        let field = |name, least, most| optional(self.text(name), name, least, most);
         let lasts = field("lasts", 1.0, 86_400.0)?;
-        let lasts = lasts.ok_or("lasts: expected 1 to 86400 s, found nothing")?;
+        let lasts = lasts.ok_or(FormError::NoLength)?;
         let share = |percent: Option<f64>| percent.map(|p| p / 100.0);
         let terms = Terms {
             lasts: Duration::from_secs_f64(lasts),
@@ -211,7 +219,7 @@ impl Form {
             accuracy: share(field("accuracy", 0.0, 100.0)?),
         };
         match (terms.p99, terms.failures, terms.accuracy) {
-            (None, None, None) => Err("expected at least one thing to watch".into()),
+            (None, None, None) => Err(FormError::NoLimit),
             _ => Ok(terms),
         }
     }

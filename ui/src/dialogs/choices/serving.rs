@@ -3,7 +3,7 @@
 use divisi::ensemble::PolicyKind;
 use divisi::session::{Command, LoadPattern};
 
-use super::{Form, FormChoice, FormField, FormKind};
+use super::{Form, FormChoice, FormError, FormField, FormKind};
 use crate::model::Setting;
 
 /// The initial values of the fields.
@@ -28,23 +28,24 @@ impl Form {
     }
 
     /// The engine's own parser knows the bounds.
-    pub(super) fn load_command(&self, name: &str) -> Result<Command, String> {
+    pub(super) fn load_command(&self, name: &str) -> Result<Command, FormError> {
         let field = |name| self.text(name);
         let text = match name {
             "stop" => return Ok(Command::StopLoad),
             "closed" => format!("closed:{}x{}", field("clients"), field("samples")),
             "diurnal" => format!("diurnal:{}:{}", field("peak"), seconds(field("period"))),
-            "replay" if field("file").is_empty() => return Err("file: expected a path".into()),
+            "replay" if field("file").is_empty() => return Err(FormError::NoFile),
             "replay" => format!("replay:{}:{}", field("file"), field("speed")),
             open => format!("{open}:{}", field("rate")),
         };
-        let wrong = |_: String| match name {
+        let bounds = match name {
             "closed" => "clients: expected 1 to 4096; samples: 1 to 65536",
             "diurnal" => "peak: expected 0.001 to 1000000000; period: 0.1 to 604800 s",
             "replay" => "speed: expected 0.001 to 1000",
             _ => "rate: expected 0.001 to 1000000000",
         };
-        let pattern = text.parse().map_err(wrong)?;
+        let pattern: Result<LoadPattern, _> = text.parse();
+        let pattern = pattern.map_err(|_| FormError::Load(bounds))?;
         Ok(Command::StartLoad(pattern))
     }
 }
@@ -159,7 +160,7 @@ impl Form {
     }
 
     /// The engine's own parser knows the bounds.
-    pub(super) fn policy_setting(&self, name: &str) -> Result<Setting, String> {
+    pub(super) fn policy_setting(&self, name: &str) -> Result<Setting, FormError> {
         let (wait, most) = (self.text("wait"), self.text("MaxInf"));
         let text = match name {
             "no-wait" => name.to_owned(),
@@ -167,8 +168,8 @@ impl Form {
             "elastic" => format!("{name}:{most}"),
             _ => format!("{name}:{wait}ms"),
         };
-        let policy: Result<PolicyKind, _> = text.parse();
-        policy.map(Setting::Policy).map_err(|why| why.to_string())
+        let policy: PolicyKind = text.parse()?;
+        Ok(Setting::Policy(policy))
     }
 }
 
