@@ -1,7 +1,7 @@
 //! How things look: themes, what was configured, pictures of the screen.
 
 use super::follow_up::FollowUp;
-use crate::config::Settings;
+use crate::config::{ConfigError, Settings};
 use crate::dialogs::{Dialog, Form, Help, Palette, Themes};
 use crate::model::{Effect, Model};
 
@@ -37,7 +37,7 @@ pub(super) fn save_layout(model: &Model) -> FollowUp {
 }
 
 /// Takes what is configured now; what is wrong is said and what was stays.
-pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, String>) {
+pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, ConfigError>) {
     match settings {
         Ok(settings) => {
             let (asked, worn) = (&model.settings.config.theme, &model.settings.theme.name);
@@ -50,7 +50,7 @@ pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, Stri
             }
             model.say("configuration read again", false);
         }
-        Err(wrong) => model.say(format!("{wrong} (kept as it was)"), true),
+        Err(wrong) => model.say(format!("{} (kept as it was)", wrong.brief()), true),
     }
 }
 

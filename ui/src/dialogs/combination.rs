@@ -1,12 +1,13 @@
 //! How members are combined: the rule, a weight and a temperature for each, and who votes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use divisi::ensemble::{Combination, RuleKind, Temperature, VoteWeight};
+use divisi::ensemble::{Combination, CombinationError, RuleKind, Temperature, VoteWeight};
+use divisi::ranged::OutOfRange;
+use thiserror::Error;
 
 use super::{DialogBody, DialogReply, field};
 use crate::look::{Painter, Role};
-use crate::model::Model;
-use crate::model::Setting;
+use crate::model::{Model, Setting};
 use crate::text::format;
 
 /// The dialog's state.
@@ -17,7 +18,39 @@ pub struct Voters {
     /// 0 is the rule, then the members.
     at: usize,
     column: NumberColumn,
-    error: Option<String>,
+    error: Option<VoterError>,
+}
+
+/// Why members are not combined as it is filled in.
+#[derive(Clone, Debug, PartialEq, Error)]
+enum VoterError {
+    /// A weight is no number.
+    #[error("weight of {name}: expected a number above 0, or 0 for no vote, found `{found}`")]
+    NoNumber {
+        /// The member.
+        name: String,
+        /// The text in its field.
+        found: String,
+    },
+    /// A weight is outside of its range.
+    #[error("weight of {name}: {why}")]
+    Weight {
+        /// The member.
+        name: String,
+        /// The range, and the weight.
+        why: OutOfRange,
+    },
+    /// A temperature is no number, or outside of its range.
+    #[error("temperature of {name}: expected {} to {}, found `{found}`", Temperature::LEAST.get(), Temperature::MOST.get())]
+    Temperature {
+        /// The member.
+        name: String,
+        /// The text in its field.
+        found: String,
+    },
+    /// The parts do not go together.
+    #[error(transparent)]
+    Combination(#[from] CombinationError),
 }
 
 /// Which number of a member is typed into.
@@ -60,17 +93,26 @@ fn temperature(now: &Combination, member: usize) -> Temperature {
 
 impl VoterRow {
     /// Returns the typed number, or an error if it is neither a weight nor 0.
-    fn weight(&self) -> Result<f64, String> {
-        let (name, found) = (&self.name, &self.weight);
-        let number: Option<f64> = found.parse().ok();
-        let number = number.ok_or_else(|| {
-            format!(
-                "weight of {name}: expected a number above 0, or 0 for no vote, found `{found}`"
-            )
+    fn weight(&self) -> Result<f64, VoterError> {
+        let name = || self.name.clone();
+        let number: Option<f64> = self.weight.parse().ok();
+        let number = number.ok_or_else(|| VoterError::NoNumber {
+            name: name(),
+            found: self.weight.clone(),
         })?;
         let weight = VoteWeight::written(number);
-        weight.map_err(|why| format!("weight of {name}: {why}"))?;
+        weight.map_err(|why| VoterError::Weight { name: name(), why })?;
         Ok(number)
+    }
+
+    /// Returns the typed temperature, or an error if it is none.
+    fn temperature(&self) -> Result<Temperature, VoterError> {
+        let typed = self.temperature.parse().ok();
+        let typed = typed.and_then(|t| Temperature::new(t).ok());
+        typed.ok_or_else(|| VoterError::Temperature {
+            name: self.name.clone(),
+            found: self.temperature.clone(),
+        })
     }
 }
 
@@ -135,25 +177,15 @@ impl Voters {
         }
     }
 
-    fn combination(&self) -> Result<Combination, String> {
-        let temperature = |row: &VoterRow| {
-            let (name, found) = (&row.name, &row.temperature);
-            let (least, most) = (Temperature::LEAST.get(), Temperature::MOST.get());
-            let parsed = found.parse().ok().and_then(|t| Temperature::new(t).ok());
-            parsed.ok_or_else(|| {
-                format!("temperature of {name}: expected {least} to {most}, found `{found}`")
-            })
-        };
-        let temperatures = self.rows.iter().map(temperature);
+    fn combination(&self) -> Result<Combination, VoterError> {
+        let temperatures = self.rows.iter().map(VoterRow::temperature);
         let temperatures: Vec<Temperature> = temperatures.collect::<Result<_, _>>()?;
         let weights = self.rows.iter().map(VoterRow::weight);
         let weights: Vec<f64> = weights.collect::<Result<_, _>>()?;
         let voting = self.rows.iter().map(|r| r.votes).collect();
         let combination = Combination::written(self.rule, &weights, voting);
-        let combination = combination.map_err(|e| e.to_string())?.at(temperatures);
-        combination
-            .check(self.rows.len())
-            .map_err(|e| e.to_string())?;
+        let combination = combination?.at(temperatures);
+        combination.check(self.rows.len())?;
         Ok(combination)
     }
 

@@ -1,4 +1,5 @@
-//! A question answered by `y`, which is no key that opens one.
+//! Questions answered by one key, which is no key that opens them. What becomes of the engine on
+//! leaving is asked, never decided silently.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::session::Command;
@@ -71,5 +72,72 @@ impl DialogBody for Confirm {
 
     fn leaves_by(&self) -> Option<char> {
         matches!(self.then, Then::Quit).then_some('y')
+    }
+}
+
+/// The question. No key that asks it answers it.
+#[derive(Clone, Copy, Debug)]
+pub struct LeaveDialog {
+    /// The engine can go on in the background.
+    pub may_stay: bool,
+    /// Staged changes would be lost.
+    pub staged: bool,
+}
+
+const STAY: &str = "Leave. Stop serving, or let it go on in the background? From there \
+                    `divisi attach` joins it and `divisi stop` ends it.";
+const STOP: &str = "Leave and stop serving? Requests under way are answered first.";
+const STAGED: &str = " Staged changes are not applied.";
+
+impl LeaveDialog {
+    /// The same in few words, where there is no room for a dialog.
+    pub fn short(self) -> String {
+        let keys = self.keys().map(|(key, does)| format!("{key} {does}"));
+        format!("Leave? {}.", keys.collect::<Vec<_>>().join(", "))
+    }
+
+    fn text(self) -> String {
+        let text = if self.may_stay { STAY } else { STOP };
+        format!("{text}{}", if self.staged { STAGED } else { "" })
+    }
+
+    fn keys(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let stay = self.may_stay.then_some(("b", "background"));
+        [("s", "stop")]
+            .into_iter()
+            .chain(stay)
+            .chain([("Esc", "stay")])
+    }
+}
+
+impl DialogBody for LeaveDialog {
+    /// `s` stops, `b` lets it go on, `Esc` stays.
+    fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
+        match key.code {
+            KeyCode::Char('s') => DialogReply::Quit,
+            KeyCode::Char('b') if self.may_stay => DialogReply::Send(Command::KeepServing),
+            KeyCode::Esc | KeyCode::Char('n') => DialogReply::Close,
+            _ => DialogReply::Stay,
+        }
+    }
+
+    /// Draws it in the middle.
+    fn draw(&self, pen: &mut Painter<'_>, _: &Model) {
+        let width = pen.width().saturating_sub(4).min(64);
+        let lines = format::wrap(&self.text(), width.saturating_sub(4));
+        let mut window = pen.centred(width, lines.len() as u16 + 4);
+        let mut inside = window.framed("leave", true);
+        for (y, line) in lines.iter().enumerate() {
+            inside.text(1, y as u16, line, Role::Text);
+        }
+        let mut x = 1;
+        for (key, does) in self.keys() {
+            let pieces = [(key, Role::Accent), (" ", Role::Dim), (does, Role::Dim)];
+            x = inside.pieces(x, inside.height().saturating_sub(1), &pieces) + 3;
+        }
+    }
+
+    fn leaves_by(&self) -> Option<char> {
+        Some('s')
     }
 }

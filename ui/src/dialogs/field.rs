@@ -1,6 +1,163 @@
-//! A line of text to type into.
+//! What is typed into: a line of text, and a field of a form, which is a number, a text, or one of
+//! a few words.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use divisi::ensemble::PolicyError;
+use divisi::search::MethodError;
+use thiserror::Error;
+
+/// A field with what stands in it.
+#[derive(Clone, Debug)]
+pub(crate) struct FormField {
+    pub name: &'static str,
+    pub text: String,
+    /// Behind the value: its unit, or how to change it.
+    pub unit: &'static str,
+    /// The words that can be chosen; none where a number is typed.
+    words: &'static [&'static str],
+    /// Anything can be typed.
+    pub free: bool,
+    /// Something was typed since the field was come to: before, a digit takes the place
+    /// of all that stands there.
+    pub touched: bool,
+}
+
+impl FormField {
+    pub(crate) fn number(name: &'static str, value: impl ToString, unit: &'static str) -> Self {
+        FormField {
+            name,
+            text: value.to_string(),
+            unit,
+            words: &[],
+            free: false,
+            touched: false,
+        }
+    }
+
+    /// Any text.
+    pub(crate) fn free(name: &'static str, value: impl ToString) -> Self {
+        FormField {
+            free: true,
+            ..FormField::number(name, value, "")
+        }
+    }
+
+    /// The first of `words` stands in it at the start.
+    pub(crate) fn one_of(name: &'static str, words: &'static [&'static str]) -> Self {
+        FormField {
+            name,
+            text: words.first().map_or(String::new(), |w| (*w).to_owned()),
+            unit: "space: other",
+            words,
+            free: false,
+            touched: false,
+        }
+    }
+
+    pub(crate) fn on_key(&mut self, key: &KeyEvent) {
+        match (key.code, self.words.is_empty()) {
+            (KeyCode::Char(' '), false) => self.turn(),
+            _ if self.free => {
+                typed(&mut self.text, key);
+            }
+            (_, true) => self.type_number(key),
+            _ => {}
+        }
+    }
+
+    /// Takes pasted text, a number where one is expected; whether it did.
+    pub(crate) fn on_paste(&mut self, line: &str) -> bool {
+        let fits = self.free || (self.words.is_empty() && is_number(line));
+        if fits && !self.free && !self.touched {
+            self.text.clear();
+        }
+        let taken = fits && pasted(&mut self.text, line);
+        self.touched |= taken;
+        taken
+    }
+
+    fn turn(&mut self) {
+        let at = self.words.iter().position(|w| *w == self.text);
+        let next = at.map_or(0, |at| (at + 1) % self.words.len());
+        self.text = self.words[next].to_owned();
+    }
+
+    fn type_number(&mut self, key: &KeyEvent) {
+        let part = |c: char| c.is_ascii_digit() || c == '.';
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let digit = matches!(key.code, KeyCode::Char(c) if !control && part(c));
+        if digit && !self.touched {
+            self.text.clear();
+        }
+        if digit || !matches!(key.code, KeyCode::Char(_) if !control) {
+            self.touched |= typed(&mut self.text, key);
+        }
+    }
+}
+
+/// Why a form is not taken as it is filled in.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(super) enum FormError {
+    /// A field does not hold what is expected there.
+    #[error("{name}: expected {expected}, found `{found}`")]
+    Field {
+        /// The field's name.
+        name: &'static str,
+        /// The texts that it may hold.
+        expected: String,
+        /// The text in it.
+        found: String,
+    },
+    /// The only field of a form does not.
+    #[error("expected {expected}, found `{found}`")]
+    OnlyField {
+        /// The texts that it may hold.
+        expected: String,
+        /// The text in it.
+        found: String,
+    },
+    /// A field of the chosen load is outside of its range; holds the ranges.
+    #[error("{0}")]
+    Load(&'static str),
+    /// A replay has no file.
+    #[error("file: expected a path")]
+    NoFile,
+    /// A probation has no length.
+    #[error("lasts: expected 1 to 86400 s, found nothing")]
+    NoLength,
+    /// A probation has no limit.
+    #[error("expected at least one thing to watch")]
+    NoLimit,
+    /// A layout of this name comes with the program.
+    #[error("name: `{0}` is built in; expected another")]
+    BuiltIn(String),
+    /// A word is not among those that are known, as its parser says it.
+    #[error("{0}")]
+    Word(String),
+    /// The engine does not know such a policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The parts of a search do not go together.
+    #[error(transparent)]
+    Search(#[from] MethodError),
+}
+
+impl FormError {
+    pub(super) fn field(name: &'static str, expected: impl Into<String>, found: &str) -> Self {
+        FormError::Field {
+            name,
+            expected: expected.into(),
+            found: found.to_owned(),
+        }
+    }
+
+    pub(super) fn only_field(expected: impl Into<String>, found: &str) -> Self {
+        FormError::OnlyField {
+            expected: expected.into(),
+            found: found.to_owned(),
+        }
+    }
+}
 
 /// The longest text.
 const MOST: usize = 1000;

@@ -1,35 +1,32 @@
 //! What lies over the panels. The dialog on top has all keys.
 
+mod apply;
 mod choices;
 mod combination;
-mod compare;
+mod commands;
 mod confirm;
 mod field;
 mod forms;
-mod help;
 mod history;
-mod leave;
-mod palette;
-mod panels;
 mod picker;
-mod reload;
-mod reply;
-mod themes;
+mod screen;
 
+pub(crate) use apply::{Compare, ReloadSteps};
 pub(crate) use combination::Voters;
-pub(crate) use compare::Compare;
-pub(crate) use confirm::{Confirm, Then};
+pub(crate) use commands::{Help, Palette};
+pub(crate) use confirm::{Confirm, LeaveDialog, Then};
 pub(crate) use field::{one_line, pasted};
 pub(crate) use forms::Form;
-pub(crate) use help::Help;
 pub(crate) use history::HistoryDialog;
-pub(crate) use leave::LeaveDialog;
-pub(crate) use palette::Palette;
-pub(crate) use panels::PanelList;
 pub(crate) use picker::{Picker, Purpose};
-pub(crate) use reload::ReloadSteps;
-pub(crate) use reply::{DialogBody, DialogReply};
-pub(crate) use themes::Themes;
+pub(crate) use screen::{PanelList, Themes};
+
+use crossterm::event::KeyEvent;
+use divisi::session::{Command, EditPreview, Refusal, Setup, Terms};
+
+use crate::commands::Binding;
+use crate::look::Painter;
+use crate::model::{Effect, Model, Setting};
 
 /// One dialog with its state.
 #[derive(Clone, Debug)]
@@ -94,6 +91,97 @@ impl Dialog {
             Dialog::History(history) => history,
             Dialog::Picker(picker) => picker.as_mut(),
             Dialog::Reload(steps) => steps,
+        }
+    }
+}
+
+/// The behaviour that all dialogs have.
+pub trait DialogBody {
+    /// Takes a key.
+    fn on_key(&mut self, key: &KeyEvent, model: &mut Model) -> DialogReply;
+
+    /// Takes pasted text into the field that has the keys; returns false where there is
+    /// none, or none that takes such text.
+    fn on_paste(&mut self, _line: &str) -> bool {
+        false
+    }
+
+    /// Draws the dialog over what is there.
+    fn draw(&self, pen: &mut Painter<'_>, model: &Model);
+
+    /// Returns whether it speaks of devices and members, or changes what they do.
+    fn is_of_frame(&self) -> bool {
+        false
+    }
+
+    /// Returns the key that ends the program, where that is what it asks.
+    fn leaves_by(&self) -> Option<char> {
+        None
+    }
+
+    /// Returns the setup that it compares with what runs, if it does.
+    fn compared(&self) -> Option<&Setup> {
+        None
+    }
+
+    /// Takes what the session says of a setup that it was asked about.
+    fn previewed(&mut self, _about: &Setup, _preview: &Result<EditPreview, Refusal>) {}
+}
+
+/// A dialog's reply to a key.
+#[derive(Clone, Debug)]
+pub enum DialogReply {
+    /// It stays open.
+    Stay,
+    /// It closes.
+    Close,
+    /// It closes, and the key goes to what is below.
+    Pass,
+    /// It closes, and a command goes to the session.
+    Send(Command),
+    /// It closes, and a command of the console runs.
+    Run(&'static Binding),
+    /// It closes, and a setting is staged, or compared where nothing is being edited.
+    Stage(Setting),
+    /// It stays, and asks for the terms of a probation.
+    Guard,
+    /// It closes, and the comparison below is applied on these terms.
+    Apply(Terms),
+    /// It closes, and a setup that ran is compared with what runs.
+    BringBack {
+        /// Its number in the history.
+        number: u64,
+        /// All of it.
+        setup: Box<Setup>,
+    },
+    /// It closes, and what is shown is saved as a layout of this name.
+    SaveLayout(String),
+    /// It stays and wants something done.
+    Ask(Effect),
+    /// Staged changes are dropped.
+    DropEdit,
+    /// The program ends.
+    Quit,
+}
+
+impl DialogReply {
+    /// Returns whether it ends, changes or writes something, and does not only show or
+    /// ask.
+    pub fn does_something(&self) -> bool {
+        match self {
+            DialogReply::Send(_)
+            | DialogReply::Stage(_)
+            | DialogReply::Apply(_)
+            | DialogReply::SaveLayout(_)
+            | DialogReply::DropEdit
+            | DialogReply::Quit => true,
+            DialogReply::Ask(effect) => matches!(effect, Effect::Write { .. } | Effect::Look(_)),
+            DialogReply::Stay
+            | DialogReply::Close
+            | DialogReply::Pass
+            | DialogReply::Run(_)
+            | DialogReply::Guard
+            | DialogReply::BringBack { .. } => false,
         }
     }
 }

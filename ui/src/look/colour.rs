@@ -64,7 +64,7 @@ const USUAL: [Rgb; 16] = [
 ];
 
 /// The ways to write a colour, for errors.
-pub(super) const EXPECTED: &str = "a colour as #rrggbb, indexed:0 to indexed:255, ansi:NAME (black, red, green, yellow, blue, \
+const EXPECTED: &str = "a colour as #rrggbb, indexed:0 to indexed:255, ansi:NAME (black, red, green, yellow, blue, \
      magenta, cyan, white, or bright- before one) or terminal";
 
 impl FromStr for Colour {

@@ -4,20 +4,16 @@
 //! the colours that the terminal has. Colour never carries a meaning alone: a sign or
 //! word says the same.
 
-mod braille;
 mod colour;
 mod glyphs;
-mod paint;
 mod painter;
 pub mod picture;
-mod styles;
+mod theme;
 
-pub(crate) use braille::Dots;
 pub(crate) use colour::looks;
 pub use colour::{Colour, Rgb, contrast};
-pub use paint::Paint;
-pub(crate) use painter::{EIGHTHS, Painter, bar};
-pub use styles::{Styles, Theme};
+pub(crate) use painter::{Dots, EIGHTHS, Painter, bar};
+pub use theme::{Paint, Styles, Theme};
 
 use crate::text::Severity;
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use divisi::session::Counters;
 
-use super::estimate::CounterLook;
-use super::figures::FigureNote;
+use super::figures::{CounterLook, FigureNote};
 
 /// The stage of a demonstration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

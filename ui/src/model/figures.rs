@@ -1,10 +1,11 @@
-//! Numbers that are compared from scene to scene.
+//! Numbers that are compared from scene to scene, with what chance leaves of them: two differ
+//! only where their intervals do.
 
 use std::time::Duration;
 
+use divisi::metrics::Bucket;
 use divisi::session::{Counters, LoadPattern, Snapshot};
 
-use super::estimate::{CounterLook, Estimate};
 use crate::text::format;
 
 /// A figure that can be compared.
@@ -106,4 +107,119 @@ fn devices(shown: &Snapshot) -> f64 {
     let rows = shown.matrix.rows();
     let used = rows.iter().filter(|row| row.iter().any(|size| *size > 0));
     used.count().max(1) as f64
+}
+
+/// Looks at a counter are so far apart at least that each says something.
+pub(crate) const APART: Duration = Duration::from_millis(250);
+/// The smallest half-width of an interval, as a share of the value, however long the
+/// measurement was.
+const NEAR: f64 = 0.01;
+
+/// A counter at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterLook {
+    pub now: Duration,
+    pub answered: u64,
+}
+
+/// A figure and the interval that it lies in, nineteen times of twenty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    pub value: f64,
+    low: f64,
+    high: f64,
+}
+
+/// How a figure stands against another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    More,
+    /// Chance alone makes such a difference.
+    Same,
+    Less,
+}
+
+impl Estimate {
+    /// A count, which chance has nothing to do with.
+    pub fn exactly(value: f64) -> Self {
+        Estimate {
+            value,
+            low: value,
+            high: value,
+        }
+    }
+
+    /// A rate over `looks`, with what it moved by from one look to the next.
+    pub fn rate(looks: &[CounterLook]) -> Option<Self> {
+        let (first, last) = (looks.first()?, looks.last()?);
+        let value = between(*first, *last)?;
+        let pairs = looks.iter().zip(looks.iter().skip(1));
+        let parts: Vec<f64> = pairs.filter_map(|(a, b)| between(*a, *b)).collect();
+        let count = parts.len() as f64;
+        let squares: f64 = parts.iter().map(|part| (part - value).powi(2)).sum();
+        let error = match parts.len() {
+            0 | 1 => value,
+            _ => (squares / (count - 1.0) / count).sqrt(),
+        };
+        let half = (2.0 * error).max(NEAR * value);
+        Some(Estimate {
+            value,
+            low: value - half,
+            high: value + half,
+        })
+    }
+
+    /// The latency that `share` of requests stay under: between the bars of those that
+    /// might as well have been at its place.
+    pub fn quantile(value: f64, share: f64, buckets: &[Bucket]) -> Self {
+        let count: u64 = buckets.iter().map(|b| b.count).sum();
+        let (at, all) = (share * count as f64, count as f64);
+        let off = 2.0 * (all * share * (1.0 - share)).sqrt();
+        let (low, _) = bar(buckets, at - off);
+        let (_, high) = bar(buckets, (at + off + 1.0).min(all));
+        Estimate {
+            value,
+            low: low.min(value * (1.0 - NEAR)),
+            high: high.max(value * (1.0 + NEAR)),
+        }
+    }
+
+    /// So many times as much.
+    pub fn times(self, factor: f64) -> Self {
+        Estimate {
+            value: self.value * factor,
+            low: self.low * factor,
+            high: self.high * factor,
+        }
+    }
+
+    /// How it stands against `before`.
+    pub fn against(self, before: Estimate) -> Comparison {
+        if self.low > before.high {
+            Comparison::More
+        } else if self.high < before.low {
+            Comparison::Less
+        } else {
+            Comparison::Same
+        }
+    }
+}
+
+fn between(from: CounterLook, to: CounterLook) -> Option<f64> {
+    let seconds = to.now.saturating_sub(from.now).as_secs_f64();
+    let answered = to.answered.saturating_sub(from.answered);
+    (seconds > 0.0).then(|| answered as f64 / seconds)
+}
+
+/// The ends of the bar that the request at `place` is in.
+fn bar(buckets: &[Bucket], place: f64) -> (f64, f64) {
+    let mut seen = 0;
+    for bucket in buckets {
+        seen += bucket.count;
+        if seen as f64 >= place {
+            return (bucket.from as f64, bucket.micros as f64);
+        }
+    }
+    let end = buckets.last().map_or(0.0, |bucket| bucket.micros as f64);
+    (end, end)
 }

@@ -1,27 +1,24 @@
 //! All that is drawn, what happens to it and what it wants done.
 
-mod change;
 mod demo;
 mod effect;
-mod estimate;
 mod figures;
 
-pub(crate) use change::{Remembered, Setting};
 pub(crate) use demo::DemoState;
 pub use demo::{DemoStage, Wanted};
 pub(crate) use effect::SessionNews;
 pub use effect::{ConsoleEvent, Effect};
-pub(crate) use estimate::{APART, Comparison, CounterLook};
-pub(crate) use figures::{Figure, FigureNote, rate};
+pub(crate) use figures::{APART, Comparison, CounterLook, Figure, FigureNote, rate};
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use divisi::allocation::{Cell, Matrix};
-use divisi::session::{SearchState, Setup, Snapshot};
+use divisi::session::{SearchState, Setup, Snapshot, Terms};
 use ratatui::layout::Rect;
 
 use crate::commands::{Binding, KeyContext, NotNow, ShownState};
-use crate::config::Settings;
+use crate::config::{Config, Settings};
 use crate::layout::{Panel, PanelArrangement, PanelLayout};
 use crate::look::TerminalLook;
 use crate::text::measured_window;
@@ -238,5 +235,50 @@ impl Model {
             false => shown.iter().rfind(|p| beside(p)).or(last),
         };
         next.copied().unwrap_or(self.focus)
+    }
+}
+
+/// Values that were entered last, to be offered again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remembered {
+    /// Of a probation.
+    pub terms: Terms,
+    /// Where files were last chosen.
+    pub folder: PathBuf,
+    /// Hidden files are listed too.
+    pub hidden: bool,
+}
+
+impl Default for Remembered {
+    fn default() -> Self {
+        Remembered {
+            terms: Config::default().terms,
+            folder: PathBuf::from("."),
+            hidden: false,
+        }
+    }
+}
+
+/// The settings of a setup that are no matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// How workers form batches.
+    Policy(divisi::ensemble::PolicyKind),
+    /// How members are combined.
+    Combination(divisi::ensemble::Combination),
+    /// Samples in a segment at most.
+    SegmentSize(usize),
+}
+
+impl Setting {
+    /// The setup with it.
+    pub fn of(self, setup: &Setup) -> Setup {
+        let mut setup = setup.clone();
+        match self {
+            Setting::Policy(policy) => setup.policy = policy,
+            Setting::Combination(combination) => setup.combination = combination,
+            Setting::SegmentSize(size) => setup.segment_size = size,
+        }
+        setup
     }
 }

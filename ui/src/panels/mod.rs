@@ -1,17 +1,15 @@
-//! The parts of the screen: pure functions of the model.
+//! The parts of the screen: pure functions of the model. A panel has a frame with its number and
+//! name, what it shows just now, and the focus.
 
 mod allocation;
 mod areas;
 mod demo_bar;
-mod footer;
-mod frame;
 mod header;
 mod keys;
 mod latency;
 mod lints;
 mod log;
 mod members;
-mod proposal;
 mod search;
 mod streams;
 mod throughput;
@@ -20,8 +18,8 @@ pub(crate) mod what_if;
 pub(crate) use allocation::cell_at;
 pub(crate) use areas::{LEAST, ScreenAreas, arrange, streams_on_screen};
 pub(crate) use demo_bar::draw as draw_demo_bar;
-pub(crate) use footer::{draw as draw_footer, rows as footer_rows};
 pub(crate) use header::draw as draw_header;
+pub(crate) use keys::{draw_footer, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
@@ -29,6 +27,7 @@ pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 use crate::layout::Panel;
 use crate::look::Painter;
 use crate::model::Model;
+use crate::text::format;
 
 /// Draws one panel.
 pub(crate) fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
@@ -41,4 +40,31 @@ pub(crate) fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
         Panel::Log => log::draw(pen, model),
         Panel::Members => members::draw(pen, model),
     }
+}
+
+/// A panel's title and the pen for what is under it: its number and name, what it shows
+/// just now, and the focus. The last row is left to the panel, outside of that pen.
+fn framed<'a>(pen: &'a mut Painter<'_>, panel: Panel, note: &str, model: &Model) -> Painter<'a> {
+    let (width, height) = (pen.width(), pen.height());
+    title(pen, panel, note, model);
+    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
+}
+
+/// The same with the last row.
+fn headed<'a>(pen: &'a mut Painter<'_>, panel: Panel, note: &str, model: &Model) -> Painter<'a> {
+    let (width, height) = (pen.width(), pen.height());
+    title(pen, panel, note, model);
+    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
+}
+
+fn title(pen: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
+    let title = format!("{} {}", panel.index() + 1, panel.name());
+    // A note is given whole or not at all.
+    let room = pen.width().saturating_sub(5 + format::width(&title));
+    let note = if format::width(note) <= room {
+        note
+    } else {
+        ""
+    };
+    pen.ruled(&title, note, model.focus == panel);
 }

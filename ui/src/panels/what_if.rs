@@ -1,8 +1,8 @@
-//! What a setup would change, in words: for the comparison and under a matrix that is
-//! being edited.
+//! What a setup would change, in words: for the comparison, under a matrix that is being
+//! edited, and as a proposal.
 
-use divisi::allocation::{EntryChange, Matrix, WorkerChange};
-use divisi::session::{DeviceView, EditPreview};
+use divisi::allocation::{Difference, EntryChange, Matrix, WorkerChange};
+use divisi::session::{DeviceView, EditPreview, Proposal, Snapshot};
 
 use crate::look::Role;
 use crate::model::Model;
@@ -212,4 +212,50 @@ fn brief_memory(preview: &EditPreview, model: &Model, width: u16) -> StyledLine 
         line.push(("  as it is".to_owned(), Role::Dim));
     }
     line
+}
+
+/// Describes the changes of the proposal, if there is one:
+/// `move resnet152 to sim:v100:3 at 16`.
+pub(super) fn proposal(shown: &Snapshot) -> Option<String> {
+    let proposal = shown.proposal.as_ref()?;
+    let difference = Difference::between(&shown.matrix, &proposal.matrix);
+    let changed: Vec<&EntryChange> = difference.changed().collect();
+    let moved = moved(&changed, proposal, shown);
+    let steps = || changed.iter().map(|c| step(c, shown)).collect::<Vec<_>>();
+    moved.or_else(|| (!changed.is_empty()).then(|| steps().join(", ")))
+}
+
+/// One worker stops and one of the same member starts elsewhere.
+fn moved(changed: &[&EntryChange], proposal: &Proposal, shown: &Snapshot) -> Option<String> {
+    let stops =
+        |c: &&EntryChange| c.cell == proposal.cell && matches!(c.change, WorkerChange::Stop(_));
+    let (from, others): (Vec<&EntryChange>, Vec<_>) = changed.iter().partition(|c| stops(c));
+    match (from.as_slice(), others.as_slice()) {
+        ([from], [to]) if to.cell.member == from.cell.member => {
+            let size = to.change.starts()?;
+            let (device, member) = names(to, shown);
+            Some(format!("move {member} to {device} at {size}"))
+        }
+        _ => None,
+    }
+}
+
+fn step(entry: &EntryChange, shown: &Snapshot) -> String {
+    let (device, member) = names(entry, shown);
+    match entry.change {
+        WorkerChange::Keep(size) => format!("keep {device} × {member} at {size}"),
+        WorkerChange::Start(size) => format!("start {device} × {member} at {size}"),
+        WorkerChange::Stop(_) => format!("stop {device} × {member}"),
+        WorkerChange::Resize { from, to } => format!("{device} × {member} {from} → {to}"),
+    }
+}
+
+fn names<'a>(entry: &EntryChange, shown: &'a Snapshot) -> (&'a str, &'a str) {
+    let frame = shown.matrix.frame();
+    let device = frame.devices.get(entry.cell.device);
+    let member = frame.members.get(entry.cell.member);
+    (
+        device.map_or("", String::as_str),
+        member.map_or("", String::as_str),
+    )
 }

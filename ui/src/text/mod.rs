@@ -1,11 +1,143 @@
 //! Numbers and states of the engine in words. Nothing here knows a screen.
 
 pub(crate) mod checks;
-mod condition;
 pub mod format;
-pub(crate) mod gpu;
 pub(crate) mod status;
 
-pub use condition::Severity;
-pub(crate) use condition::{Condition, lost_words};
 pub(crate) use status::{load_words, measured_window};
+
+use divisi::session::{Health, LogLevel, Lost, Snapshot};
+
+/// How an ensemble is served at this moment, whatever happened before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Condition<'a> {
+    Starting,
+    Serving,
+    /// Devices are gone; says which.
+    Degraded(&'a str),
+    /// Requests that were let in are given up.
+    Failing(&'a Lost, f64),
+    /// Requests are turned away.
+    Refusing(&'a Lost, f64),
+    /// All requests are turned away; says why.
+    Closed(&'a str),
+}
+
+impl<'a> Condition<'a> {
+    /// The worst of what is so now.
+    pub(crate) fn of(shown: &'a Snapshot) -> Self {
+        let lately = &shown.lately;
+        let over = lately.over.as_secs_f64().max(1.0);
+        let (refused, failed) = (&lately.refused, &lately.failed);
+        match &shown.health {
+            Health::Closed(why) => Condition::Closed(why),
+            _ if refused.requests > 0 => Condition::Refusing(refused, over),
+            _ if failed.requests > 0 => Condition::Failing(failed, over),
+            Health::Degraded(why) => Condition::Degraded(why),
+            Health::Starting => Condition::Starting,
+            Health::Serving => Condition::Serving,
+        }
+    }
+
+    /// How grave that is; `None` if all is well.
+    pub(crate) fn severity(self) -> Option<Severity> {
+        match self {
+            Condition::Serving => None,
+            Condition::Starting => Some(Severity::Information),
+            Condition::Degraded(_)
+            | Condition::Failing(..)
+            | Condition::Refusing(..)
+            | Condition::Closed(_) => Some(Severity::Fault),
+        }
+    }
+
+    /// In few words: `refusing 247/s`.
+    pub(crate) fn short(self) -> String {
+        match self {
+            Condition::Failing(lost, over) => format!("failing {}", rate(lost, over)),
+            Condition::Refusing(lost, over) => format!("refusing {}", rate(lost, over)),
+            other => other.text(),
+        }
+    }
+
+    /// In words, with the reason.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Condition::Starting => "starting".into(),
+            Condition::Serving => "serving".into(),
+            Condition::Degraded(why) => format!("degraded: {why}"),
+            Condition::Failing(lost, over) => {
+                format!("failing requests: {}", lost_words(lost, over))
+            }
+            Condition::Refusing(lost, over) => {
+                format!("refusing requests: {}", lost_words(lost, over))
+            }
+            Condition::Closed(why) => format!("closed: {why}"),
+        }
+    }
+
+    /// Returns a text that stays the same while the numbers in [`Condition::text`] change.
+    pub(crate) fn kind(self) -> String {
+        match self {
+            Condition::Failing(..) => "failing".into(),
+            Condition::Refusing(..) => "refusing".into(),
+            other => other.text(),
+        }
+    }
+}
+
+fn rate(lost: &Lost, over: f64) -> String {
+    let rate = (lost.requests as f64 / over).max(1.0);
+    format!("{}/s", format::short(rate))
+}
+
+/// `the pool is full; 1 234 in the last 5 s`: the reason first, since lines are cut.
+pub(crate) fn lost_words(lost: &Lost, over: f64) -> String {
+    let count = format::grouped(lost.requests);
+    let count = format!("{count} in the last {} s", over.round());
+    match &lost.why {
+        Some(why) => format!("{why}; {count}"),
+        None => count,
+    }
+}
+
+/// From what is only to be known to what is to be acted on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// To be known.
+    Information,
+    /// Worth a look: it may become a fault, or works less well than it could.
+    Warning,
+    /// Wrong now: requests are lost, or something is broken.
+    Fault,
+}
+
+impl Severity {
+    /// Its sign; there is a stand-in of ASCII for each.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Severity::Information => "·",
+            Severity::Warning => "!",
+            Severity::Fault => "✗",
+        }
+    }
+
+    /// Its word, where there are no signs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Information => "info",
+            Severity::Warning => "warning",
+            Severity::Fault => "fault",
+        }
+    }
+}
+
+impl From<LogLevel> for Severity {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Info => Severity::Information,
+            LogLevel::Warn => Severity::Warning,
+            LogLevel::Error => Severity::Fault,
+        }
+    }
+}

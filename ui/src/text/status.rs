@@ -1,12 +1,14 @@
-//! The session in words: how serving goes, its load, over how long it was measured.
+//! The session in words: how serving goes, its load, over how long it was measured, how a GPU is
+//! doing as its driver says.
 
 use std::time::Duration;
 
 use divisi::allocation::Cell;
+use divisi::device::gpu::Gauges;
 use divisi::metrics::WINDOW;
-use divisi::session::{DeviceView, LoadView, ProbationState, Snapshot};
+use divisi::session::{DeviceView, GpuView, LoadView, ProbationState, Snapshot};
 
-use super::{Condition, Severity, checks, format, gpu};
+use super::{Condition, Severity, checks, format};
 
 /// How it goes, on one line.
 pub(crate) fn summary(shown: &Snapshot) -> String {
@@ -148,7 +150,7 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
             }
         ));
         let gpu = device.gpu.as_ref().filter(|_| !device.lost);
-        lines.extend(gpu.map(|gpu| format!("{}: {}", device.name, gpu::words(gpu).join(", "))));
+        lines.extend(gpu.map(|gpu| format!("{}: {}", device.name, gpu_words(gpu).join(", "))));
     }
     for member in &shown.members {
         let rate = member.samples_per_s.round().max(0.0) as u64;
@@ -191,4 +193,49 @@ fn began(shown: &Snapshot) -> Duration {
             && then.segment_size == shown.segment_size
     });
     same.last().map_or(Duration::ZERO, |ran| ran.from)
+}
+
+/// Busy, temperature, power; what is not known is left out.
+pub(crate) fn gpu_pulse(gauges: &Gauges) -> Vec<String> {
+    let busy = gauges
+        .busy
+        .map(|b| format!("driver {}", format::percent(b)));
+    let warm = gauges.temperature.map(|t| format!("{t} °C"));
+    let power = gauges.power.map(|w| format!("{w:.0} W"));
+    [busy, warm, power].into_iter().flatten().collect()
+}
+
+/// Memory that other programs use.
+pub(crate) fn gpu_others(gpu: &GpuView) -> Option<String> {
+    let bytes = gpu.others()?;
+    Some(format!("others {}", format::bytes(bytes).trim()))
+}
+
+/// Returns the memory in use as the driver counts it, in all and by this process, or `None` if
+/// neither is known.
+pub(crate) fn gpu_memory(gpu: &GpuView) -> Option<String> {
+    let here = gpu
+        .used
+        .map(|b| format!("{} here", format::bytes(b).trim()));
+    let all = gpu.gauges.memory_used;
+    let all = all.map(|b| format!("in use {}", format::bytes(b).trim()));
+    match (all, here) {
+        (Some(all), Some(here)) => Some(format!("{all}, {here}")),
+        (all, here) => all.or(here),
+    }
+}
+
+/// All of it, for one line.
+pub(crate) fn gpu_words(gpu: &GpuView) -> Vec<String> {
+    let (major, minor) = gpu.capability;
+    let mut words: Vec<String> = gpu_others(gpu).into_iter().collect();
+    words.extend(
+        gpu_pulse(&gpu.gauges)
+            .into_iter()
+            .map(|w| w.replace("  ", " ")),
+    );
+    words.extend(gpu_memory(gpu));
+    words.push(gpu.model.clone());
+    words.push(format!("compute {major}.{minor}"));
+    words
 }

@@ -1,10 +1,231 @@
-//! The state of views: a staged setup, the timeline, and the scope of figures.
+//! What is looked at: a staged setup, the timeline, which part of it is shown, and whose figures.
 
 mod edit;
-mod scope;
-mod streams;
 pub(crate) mod timeline;
 
 pub(crate) use edit::{SetupEdit, TakenWorker};
-pub(crate) use scope::{Scopes, Whose};
-pub(crate) use streams::{RowOrder, SpanReading, Streams, ZOOMS};
+
+use std::time::Duration;
+
+use divisi::allocation::Cell;
+use divisi::session::{LatencyView, Snapshot};
+use divisi::trace::Span;
+
+use timeline::RowKey;
+
+/// Microseconds that the timeline can show.
+pub(crate) const ZOOMS: [u64; 22] = [
+    100,
+    200,
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    60_000_000,
+    120_000_000,
+    300_000_000,
+    600_000_000,
+    1_800_000_000,
+];
+
+/// Half a second.
+const FIRST_ZOOM: usize = 11;
+
+/// The order of the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowOrder {
+    /// Devices as they are in the matrix.
+    #[default]
+    Device,
+    /// Members as they are in the matrix.
+    Member,
+    /// The busiest first.
+    Busiest,
+    /// By the alphabet.
+    Name,
+}
+
+impl RowOrder {
+    /// Round and round.
+    pub fn next(self) -> Self {
+        match self {
+            RowOrder::Device => RowOrder::Member,
+            RowOrder::Member => RowOrder::Busiest,
+            RowOrder::Busiest => RowOrder::Name,
+            RowOrder::Name => RowOrder::Device,
+        }
+    }
+
+    /// As the panel's title says it.
+    pub fn words(self) -> &'static str {
+        match self {
+            RowOrder::Device => "by device",
+            RowOrder::Member => "by member",
+            RowOrder::Busiest => "busiest first",
+            RowOrder::Name => "by name",
+        }
+    }
+}
+
+/// The span under the cursor and its batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpanReading {
+    /// Its number in the timeline.
+    pub number: u64,
+    /// The span.
+    pub span: Span,
+    /// All steps of its batch that are known, in the order of their starts.
+    pub steps: Vec<Span>,
+}
+
+/// The view of the timeline.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    /// Index into [`ZOOMS`].
+    pub zoom: usize,
+    /// First row shown.
+    pub scroll: usize,
+    /// The moment at the right edge, while the picture is held. History goes on.
+    pub frozen: Option<Duration>,
+    /// The row that was chosen.
+    pub selected: Option<RowKey>,
+    /// The span that is read out.
+    pub reading: Option<SpanReading>,
+    /// The order of the rows.
+    pub order: RowOrder,
+    /// Rows have this in their device's or member's name.
+    pub filter: String,
+    /// The filter is being typed.
+    pub typing: bool,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Streams {
+            zoom: FIRST_ZOOM,
+            scroll: 0,
+            frozen: None,
+            selected: None,
+            reading: None,
+            order: RowOrder::default(),
+            filter: String::new(),
+            typing: false,
+        }
+    }
+}
+
+impl Streams {
+    /// How much time is shown.
+    pub fn length(&self) -> Duration {
+        Duration::from_micros(ZOOMS[self.zoom.min(ZOOMS.len() - 1)])
+    }
+
+    /// The moment at the right edge.
+    pub fn end(&self, now: Duration) -> Duration {
+        self.frozen.unwrap_or(now)
+    }
+}
+
+/// The subject that figures are shown of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Whose {
+    /// The ensemble: latencies and rates of requests.
+    #[default]
+    Ensemble,
+    /// One member, by its column.
+    Member(usize),
+    /// One worker, by its entry.
+    Worker(Cell),
+}
+
+/// The subjects of the panels that can show more than one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scopes {
+    /// Of the latency panel.
+    pub latency: Whose,
+    /// Of the throughput panel; never a worker's.
+    pub throughput: Whose,
+}
+
+impl Whose {
+    /// One level down, from the worker back to the ensemble.
+    pub fn deeper(self, cursor: Cell, shown: &Snapshot) -> Self {
+        match self {
+            Whose::Ensemble => Whose::Member(cursor.member),
+            Whose::Member(member) => {
+                let here = Cell { member, ..cursor };
+                worker_of(shown, here).map_or(Whose::Ensemble, Whose::Worker)
+            }
+            Whose::Worker(_) => Whose::Ensemble,
+        }
+    }
+
+    /// The next of the same level or the one before, round and round.
+    pub fn step(self, step: isize, shown: &Snapshot) -> Self {
+        let turn = |at: usize, all: usize| (at as isize + step).rem_euclid(all.max(1) as isize);
+        match self {
+            Whose::Ensemble => self,
+            Whose::Member(at) => Whose::Member(turn(at, shown.members.len()) as usize),
+            Whose::Worker(cell) => {
+                let cells: Vec<Cell> = shown.matrix.workers().map(|w| w.0).collect();
+                let at = cells.iter().position(|c| *c == cell).unwrap_or(0);
+                let next = cells.get(turn(at, cells.len()) as usize);
+                next.map_or(Whose::Ensemble, |c| Whose::Worker(*c))
+            }
+        }
+    }
+
+    /// The same, unless it is gone since: then the ensemble.
+    pub fn there(self, shown: &Snapshot) -> Self {
+        let there = match self {
+            Whose::Ensemble => true,
+            Whose::Member(at) => at < shown.members.len(),
+            Whose::Worker(cell) => shown.matrix.workers().any(|w| w.0 == cell),
+        };
+        if there { self } else { Whose::Ensemble }
+    }
+
+    /// `ensemble`, `res-m`, `cpu:1 × res-m`.
+    pub fn name(self, shown: &Snapshot) -> String {
+        let member = |at: usize| shown.members.get(at).map_or("", |m| m.name.as_str());
+        match self {
+            Whose::Ensemble => "ensemble".to_owned(),
+            Whose::Member(at) => member(at).to_owned(),
+            Whose::Worker(cell) => {
+                let device = shown.devices.get(cell.device);
+                let device = device.map_or("", |d| d.name.as_str());
+                format!("{device} × {}", member(cell.member))
+            }
+        }
+    }
+
+    /// Their latencies.
+    pub fn latency(self, shown: &Snapshot) -> Option<&LatencyView> {
+        match self {
+            Whose::Ensemble => Some(&shown.latency),
+            Whose::Member(at) => shown.members.get(at).map(|m| &m.latency),
+            Whose::Worker(cell) => {
+                let at = cell.device * shown.members.len() + cell.member;
+                shown.entries.get(at).map(|e| &e.latency)
+            }
+        }
+    }
+}
+
+/// The member's worker on the cursor's device, or else its first.
+fn worker_of(shown: &Snapshot, cell: Cell) -> Option<Cell> {
+    let workers = || shown.matrix.workers().map(|w| w.0);
+    let here = workers().find(|c| *c == cell);
+    here.or_else(|| workers().find(|c| c.member == cell.member))
+}

@@ -7,11 +7,7 @@ use divisi::session::{DeviceView, LatencyView, Snapshot};
 
 use crate::cli::report::matrix_table;
 use crate::panels::lint_texts;
-use crate::text::Condition;
-use crate::text::gpu;
-use crate::text::load_words;
-use crate::text::measured_window;
-use crate::text::status as words;
+use crate::text::{Condition, load_words, measured_window, status as words};
 
 /// Returns the whole report.
 pub(crate) fn text(shown: &Snapshot) -> String {
@@ -94,7 +90,7 @@ fn gpus(shown: &Snapshot) -> String {
         let words = d
             .loss
             .clone()
-            .map_or_else(|| gpu::words(gpu), |why| vec![why]);
+            .map_or_else(|| words::gpu_words(gpu), |why| vec![why]);
         Some(format!("{}: {}", d.name, words.join(", ")))
     });
     let precision = shown.precision.map(|p| format!("they compute in {p}"));

@@ -1,17 +1,26 @@
-//! What forms ask for, and the commands they become.
+//! What forms ask for, and the commands they become; the forms of one choice: a device, the
+//! segment size, the name of a layout, the service objective, the terms of a probation.
 
-mod guard;
-mod load;
-mod policy;
 mod search;
-mod single;
+mod serving;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use divisi::session::{Command, DeviceView, SetupFile, Slowdown, Target, Terms};
 
 use super::DialogReply;
-use super::forms::{Form, FormChoice, FormField, FormKind};
+use super::field::{FormError, FormField};
+use super::forms::{Form, FormChoice, FormKind};
+use crate::layout::PanelLayout;
+use crate::model::Setting;
 
 impl Form {
-    /// Returns the reply for the values that were filled in, or what is wrong with them.
-    pub(super) fn answer(&self) -> Result<DialogReply, String> {
+    /// Returns the reply for the values that were filled in.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(super) fn answer(&self) -> Result<DialogReply, FormError> {
         let name = self.choices[self.chosen].name;
         let command = match self.kind {
             FormKind::Load => self.load_command(name),
@@ -28,17 +37,196 @@ impl Form {
     }
 }
 
-fn whole(text: &str, name: &str, least: u64) -> Result<u64, String> {
+fn whole(text: &str, name: &'static str, least: u64) -> Result<u64, FormError> {
     let value = text.parse().ok().filter(|n| *n >= least && *n <= 1_000_000);
-    value.ok_or_else(|| format!("{name}: expected a whole number from {least}, found `{text}`"))
+    let wrong = || FormError::field(name, format!("a whole number from {least}"), text);
+    value.ok_or_else(wrong)
 }
 
 /// A number from `least` to `most`, or none where nothing is typed.
-fn optional(text: &str, name: &str, least: f64, most: f64) -> Result<Option<f64>, String> {
+fn optional(
+    text: &str,
+    name: &'static str,
+    least: f64,
+    most: f64,
+) -> Result<Option<f64>, FormError> {
     if text.is_empty() {
         return Ok(None);
     }
     let value = text.parse().ok().filter(|n| (least..=most).contains(n));
-    let wrong = || format!("{name}: expected {least} to {most} or nothing, found `{text}`");
+    let wrong = || FormError::field(name, format!("{least} to {most} or nothing"), text);
     value.map(Some).ok_or_else(wrong)
+}
+
+impl Form {
+    /// Samples alive at most on the device, under elastic batching.
+    pub fn max_inf(device: usize, view: &DeviceView) -> Self {
+        let now = view.max_inf.map_or(String::new(), |n| n.to_string());
+        let fields = vec![FormField::number(
+            "at most",
+            now,
+            "samples; empty: as the policy says",
+        )];
+        let help = "samples in execution on the device under elastic";
+        let choice = FormChoice::new("MaxInf", help, fields);
+        let title = format!("MaxInf of {}", view.name);
+        Form::new(FormKind::MaxInf(device), title, vec![choice])
+    }
+
+    /// How many times as long a simulated device takes.
+    pub fn slow(device: usize, view: &DeviceView) -> Self {
+        let fields = vec![FormField::number(
+            "factor",
+            view.slowdown,
+            "times as long; 1 is normal",
+        )];
+        let help = "as if others were using the device";
+        let choice = FormChoice::new("slow down", help, fields)
+            .noting("Its workers are then slower than their profiles and marked so, with a move that relieves them.");
+        let title = format!("slow {} down", view.name);
+        Form::new(FormKind::Slow(device), title, vec![choice])
+    }
+
+    fn max_inf_command(&self, device: usize) -> Result<Command, FormError> {
+        let text = self.text("at most");
+        if text.is_empty() {
+            return Ok(Command::SetMaxInf(device, None));
+        }
+        let most: Result<NonZeroU32, _> = text.parse();
+        let wrong = |_| FormError::only_field("a whole number from 1 or nothing", text);
+        let most = most.map_err(wrong)?;
+        Ok(Command::SetMaxInf(device, Some(most)))
+    }
+
+    fn slow_command(&self, device: usize) -> Result<Command, FormError> {
+        let text = self.text("factor");
+        let factor = text.parse().ok().and_then(|f| Slowdown::new(f).ok());
+        let wrong = || FormError::only_field("a factor from 0.1 to 100", text);
+        let factor = factor.ok_or_else(wrong)?;
+        Ok(Command::SlowDevice(device, factor))
+    }
+}
+
+const EXTENTS: &str = "Extents of the sample pool are as large, whatever the policy.";
+
+impl Form {
+    /// Samples in a segment, starting from what is staged or runs.
+    pub fn segment_size(now: usize) -> Self {
+        let fields = vec![FormField::number("at most", now, "samples")];
+        let help = "consecutive samples that travel together";
+        let choice = FormChoice::new("segment size", help, fields).noting(EXTENTS);
+        Form::new(FormKind::SegmentSize, "segment size", vec![choice])
+    }
+
+    fn segment_setting(&self) -> Result<Setting, FormError> {
+        let (text, most) = (self.text("at most"), SetupFile::MOST_SEGMENT);
+        let size = text.parse().ok().filter(|n| (1..=most).contains(n));
+        let wrong = || FormError::only_field(format!("a whole number from 1 to {most}"), text);
+        size.map(Setting::SegmentSize).ok_or_else(wrong)
+    }
+}
+
+const REPLACED: &str = "Lies in layouts/ of the configuration; one of the same name is replaced.";
+/// A longer name has no room in a header.
+const MOST: usize = 32;
+
+impl Form {
+    /// Asks what the layout that is shown is to be called.
+    pub fn layout(now: &str) -> Self {
+        let name = match PanelLayout::is_built_in(now) {
+            true => format!("my-{now}"),
+            false => now.to_owned(),
+        };
+        let help = "the panels that are shown, and their sizes";
+        let choice =
+            FormChoice::new("layout", help, vec![FormField::free("name", name)]).noting(REPLACED);
+        Form::new(FormKind::Layout, "save layout", vec![choice])
+    }
+
+    fn layout_name(&self) -> Result<String, FormError> {
+        let name = self.text("name").trim();
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > MOST || !name.chars().all(plain) {
+            let expected = format!("a-z, 0-9 and -, at most {MOST}");
+            return Err(FormError::field("name", expected, name));
+        }
+        match PanelLayout::is_built_in(name) {
+            true => Err(FormError::BuiltIn(name.to_owned())),
+            false => Ok(name.to_owned()),
+        }
+    }
+}
+
+const WATCHED: &str = "What is applied comes back by itself, with the reason, where it does \
+     worse than this within that time. Empty: does not matter.";
+
+impl Form {
+    /// The service objective, starting from the one in force.
+    pub fn target(now: Option<Target>) -> Self {
+        let latency = now.map_or(String::new(), |t| tidy(t.latency.as_secs_f64() * 1e3));
+        let share = now.map_or(99.0, |t| t.share * 100.0);
+        let fields = vec![
+            FormField::number("within", latency, "ms; empty: no objective"),
+            FormField::number("share", tidy(share), "% of requests"),
+        ];
+        let help = "requests are to be answered in time";
+        let choice = FormChoice::new("objective", help, fields);
+        Form::new(FormKind::Target, "service objective", vec![choice])
+    }
+
+    fn target_command(&self) -> Result<Command, FormError> {
+        let latency = optional(self.text("within"), "within", 0.001, 600_000.0)?;
+        let Some(ms) = latency else {
+            return Ok(Command::SetTarget(None));
+        };
+        let text = self.text("share");
+        let share = text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 100.0);
+        let wrong = || FormError::field("share", "more than 0 and at most 100", text);
+        Ok(Command::SetTarget(Some(Target {
+            latency: Duration::from_secs_f64(ms / 1e3),
+            share: share.ok_or_else(wrong)? / 100.0,
+        })))
+    }
+
+    /// The terms of a probation, starting from the last ones.
+    pub fn terms(last: &Terms) -> Self {
+        let percent = |share: f64| tidy(share * 100.0);
+        let text = |n: Option<f64>, as_text: fn(f64) -> String| n.map_or(String::new(), as_text);
+        let fields = vec![
+            FormField::number("lasts", tidy(last.lasts.as_secs_f64()), "s"),
+            FormField::number("p99", text(last.p99, tidy), "times what it was, at most"),
+            FormField::number(
+                "failures",
+                text(last.failures, percent),
+                "% more requests, at most",
+            ),
+            FormField::number("accuracy", text(last.accuracy, percent), "% lower, at most"),
+        ];
+        let choice = FormChoice::new("probation", "it rolls back if it does worse", fields);
+        let choice = choice.noting(WATCHED);
+        Form::new(FormKind::Terms, "apply on probation", vec![choice])
+    }
+
+    fn terms_filled(&self) -> Result<Terms, FormError> {
+        let field = |name, least, most| optional(self.text(name), name, least, most);
+        let lasts = field("lasts", 1.0, 86_400.0)?;
+        let lasts = lasts.ok_or(FormError::NoLength)?;
+        let share = |percent: Option<f64>| percent.map(|p| p / 100.0);
+        let terms = Terms {
+            lasts: Duration::from_secs_f64(lasts),
+            p99: field("p99", 0.01, 1000.0)?,
+            failures: share(field("failures", 0.0, 100.0)?),
+            accuracy: share(field("accuracy", 0.0, 100.0)?),
+        };
+        match (terms.p99, terms.failures, terms.accuracy) {
+            (None, None, None) => Err(FormError::NoLimit),
+            _ => Ok(terms),
+        }
+    }
+}
+
+/// At most three digits behind the point, none that say nothing.
+fn tidy(number: f64) -> String {
+    let text = format!("{number:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

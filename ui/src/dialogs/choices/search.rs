@@ -1,11 +1,13 @@
 //! The search: algorithm, evaluator, how far it goes, what for.
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::time::Duration;
 
 use divisi::search::{Bounds, EvaluatorKind, Goal};
 use divisi::session::{Command, SearchKind, SearchOrder};
 
-use super::{Form, FormChoice, FormField, FormKind, optional, whole};
+use super::{Form, FormChoice, FormError, FormField, FormKind, optional, whole};
 
 const EVALUATORS: &[&str] = &["bench", "model"];
 const OBJECTIVES: &[&str] = &["throughput", "latency"];
@@ -63,8 +65,8 @@ impl Form {
             .sharing("goal", goal_fields())
     }
 
-    pub(super) fn search_command(&self, name: &str) -> Result<Command, String> {
-        let algorithm: SearchKind = name.parse()?;
+    pub(super) fn search_command(&self, name: &str) -> Result<Command, FormError> {
+        let algorithm: SearchKind = word(name)?;
         let mut method = match algorithm {
             SearchKind::Local => SearchOrder::quick(),
             _ => SearchOrder {
@@ -92,20 +94,26 @@ impl Form {
         }
         method.goal = self.goal()?;
         method.quiet = self.text("serving") == "undisturbed";
-        method.check().map_err(|e| e.to_string())?;
+        method.check()?;
         Ok(Command::StartSearch(method))
     }
 
-    fn goal(&self) -> Result<Goal, String> {
+    fn goal(&self) -> Result<Goal, FormError> {
         let p99 = optional(self.text("p99"), "p99", 0.001, 1e6)?;
         let spare = optional(self.text("spare memory"), "spare memory", 0.0, 1e9)?;
         Ok(Goal {
-            objective: self.text("objective").parse()?,
+            objective: word(self.text("objective"))?,
             p99: p99.map(|ms| Duration::from_secs_f64(ms / 1e3)),
             rate: optional(self.text("rate"), "rate", 0.001, 1e7)?,
             spare_memory: (spare.unwrap_or(0.0) * MIB) as u64,
         })
     }
+}
+
+/// The thing that a word names.
+fn word<T: FromStr<Err: Display>>(text: &str) -> Result<T, FormError> {
+    text.parse()
+        .map_err(|why: T::Err| FormError::Word(why.to_string()))
 }
 
 fn goal_fields() -> Vec<FormField> {

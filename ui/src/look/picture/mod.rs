@@ -1,6 +1,5 @@
 //! The screen as a file: text, text with its colours (ANSI), or a drawing (SVG).
 
-mod glyph;
 mod svg;
 
 pub use svg::svg;

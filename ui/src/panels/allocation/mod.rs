@@ -1,25 +1,22 @@
 //! The matrix: devices × members, with the load of each entry; also while it is edited.
 
-mod columns;
-mod entry;
-mod gauges;
-mod shape;
+mod geometry;
 mod side;
-mod staged;
 mod words;
 
+pub(super) use geometry::rows_needed;
+
 use divisi::allocation::Cell;
+use divisi::ensemble::BatchSize;
+use divisi::session::EntryView;
 use ratatui::layout::{Position, Rect};
 
-use super::frame::headed;
+use super::headed;
 use crate::layout::Panel;
-use crate::look::{Painter, Role};
+use crate::look::{Painter, Role, bar};
 use crate::model::Model;
 use crate::text::format;
-use columns::MatrixColumns;
-use shape::{DETAILS, MatrixShape};
-
-pub(super) use shape::needed as rows_needed;
+use geometry::{DETAILS, DeviceDetail, MatrixColumns, MatrixShape};
 
 /// Draws the panel.
 pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
@@ -34,16 +31,16 @@ pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
         device_row(&mut inside, y, device, model, columns);
         for (i, detail) in DETAILS.iter().take(usize::from(shape.details)).enumerate() {
             let y = y + 1 + i as u16;
-            entry::details(&mut inside, y, device, *detail, model, columns);
+            detail_row(&mut inside, y, device, *detail, model, columns);
             if let Some(view) = model.snapshot.devices.get(device) {
-                gauges::draw(&mut inside, y, i, view, columns);
+                side::draw_gauges(&mut inside, y, i, view, columns);
             }
         }
     }
     words::draw(&mut inside, shape.under(), model, columns);
     let row = model.cursor.device.saturating_sub(shape.first) as u16;
     let at = shape.head + row * shape.each();
-    entry::error(&mut inside, at, model, columns);
+    draw_error(&mut inside, at, model, columns);
 }
 
 /// The entry at a place of the screen, for the panel in `area`.
@@ -60,7 +57,7 @@ pub(crate) fn cell_at(model: &Model, area: Rect, at: Position) -> Option<Cell> {
 /// If both are hidden and `room` is too small, only the members are named.
 fn note(model: &Model, columns: MatrixColumns, shape: MatrixShape, room: u16) -> String {
     if let Some(edit) = &model.edit {
-        return staged::note(model, edit);
+        return words::staged_note(model, edit);
     }
     let hidden = |shown: usize, all: usize, what: &str| {
         (shown < all).then(|| format!("{shown} of {all} {what}"))
@@ -119,12 +116,129 @@ fn device_row(
     let Some(view) = model.snapshot.devices.get(device) else {
         return;
     };
-    let name = columns::device_label(view, columns.short);
+    let name = geometry::device_label(view, columns.short);
     let name = format::fit_name(&name, columns.label.saturating_sub(1));
     let role = if view.lost { Role::Gone } else { Role::Text };
     inside.text(0, y, &name, role);
     for member in columns.members() {
-        entry::draw(inside, y, Cell { device, member }, model, columns);
+        draw_entry(inside, y, Cell { device, member }, model, columns);
     }
     side::draw(inside, y, view, columns);
+}
+
+/// Draws it in its column.
+fn draw_entry(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, columns: MatrixColumns) {
+    let end = columns.end(cell.member);
+    let (text, role) = entry_text(model, cell);
+    inside.text_right(end - 1, y, &text, role);
+    let load = entry_view(model, cell).map_or(0.0, |v| v.load);
+    let running = model.snapshot.matrix.get(cell).is_some();
+    if running && model.edit.is_none() {
+        let role = if load < 0.02 { Role::Dim } else { Role::Accent };
+        // Nothing is no bar, and what is there but small still shows.
+        let glyph = if load > 0.0 {
+            bar(load.max(0.125))
+        } else {
+            " "
+        };
+        inside.text(end - 1, y, glyph, role);
+    }
+    if model.cursor == cell && selecting(model) {
+        let width = columns.cell.saturating_sub(2);
+        inside.restyle(end.saturating_sub(1 + width), y, width, Role::Cursor);
+    }
+}
+
+/// The size, and a sign where it is staged or suffers.
+fn entry_text(model: &Model, cell: Cell) -> (String, Role) {
+    let number = |size: Option<BatchSize>| size.map_or("·".to_owned(), |s| s.to_string());
+    let (old, new) = (model.snapshot.matrix.get(cell), model.matrix().get(cell));
+    if let Some(edit) = &model.edit
+        && cell == model.cursor
+        && !edit.typed().is_empty()
+    {
+        return (format!("{}_", edit.typed()), Role::Strong);
+    }
+    match (old, new) {
+        (None, None) => (number(None), Role::Dim),
+        (old, new) if old == new && suffers(model, cell) => {
+            (format!("!{}", number(new)), Role::Warn)
+        }
+        (old, new) if old == new => (number(new), Role::Text),
+        (None, new) => (format!("+{}", number(new)), Role::Good),
+        (_, None) => ("−0".to_owned(), Role::Bad),
+        (_, new) => (format!("~{}", number(new)), Role::Warn),
+    }
+}
+
+fn suffers(model: &Model, cell: Cell) -> bool {
+    entry_view(model, cell).is_some_and(|v| v.interfered.is_some())
+}
+
+/// Returns the session's view of the entry, or `None` if it has none.
+fn entry_view(model: &Model, cell: Cell) -> Option<&EntryView> {
+    let at = cell.device * model.snapshot.members.len() + cell.member;
+    model.snapshot.entries.get(at)
+}
+
+/// One row under a device's: the same detail of each of its workers.
+fn detail_row(
+    inside: &mut Painter<'_>,
+    y: u16,
+    device: usize,
+    detail: DeviceDetail,
+    model: &Model,
+    columns: MatrixColumns,
+) {
+    let name = match detail {
+        DeviceDetail::Fill => " fill",
+        DeviceDetail::Wait => " wait",
+        DeviceDetail::Load => " load",
+    };
+    inside.text(0, y, name, Role::Dim);
+    for member in columns.members() {
+        let cell = Cell { device, member };
+        let running = model.snapshot.matrix.get(cell).is_some();
+        let Some(view) = entry_view(model, cell).filter(|_| running) else {
+            continue;
+        };
+        // The sign of percent lies under the bar, so that digits stand under digits.
+        let text = match detail {
+            DeviceDetail::Fill if view.fill <= 0.0 => "– ".to_owned(),
+            DeviceDetail::Fill => format::percent(view.fill),
+            DeviceDetail::Wait => format!("{} ", format::short(view.waiting as f64)),
+            DeviceDetail::Load => format::percent(view.load),
+        };
+        inside.text_right(columns.end(member), y, &text, Role::Dim);
+    }
+}
+
+/// Why the last change was not entered, right under the entry (over it at the end).
+fn draw_error(inside: &mut Painter<'_>, row: u16, model: &Model, columns: MatrixColumns) {
+    let Some(text) = model.edit.as_ref().and_then(|e| e.error()) else {
+        return;
+    };
+    let most = inside.width().min(64);
+    let lines = format::wrap(&format!("✗ {text}"), most.saturating_sub(2));
+    let height = lines.len() as u16;
+    let widest = lines.iter().map(|l| format::width(l)).max().unwrap_or(0) + 2;
+    let start = columns
+        .end(model.cursor.member)
+        .saturating_sub(columns.cell);
+    let x = start.min(inside.width().saturating_sub(widest));
+    let y = match row + 1 + height <= inside.height() {
+        true => row + 1,
+        false => row.saturating_sub(height),
+    };
+    // Rather the whole row than a rest of the device's name.
+    let (x, widest) = if x < columns.label {
+        (0, inside.width())
+    } else {
+        (x, widest)
+    };
+    let mut over = inside.part(x, y, widest, height);
+    over.erase();
+    for (i, line) in lines.iter().enumerate() {
+        over.text(1, i as u16, line, Role::Bad);
+    }
 }

@@ -1,23 +1,27 @@
-//! Under the matrix: queues and rates of members, then what there is to say.
+//! Under the matrix: queues and rates of members, then what there is to say; while it is edited,
+//! what is staged would bring.
 
+use divisi::allocation::Difference;
 use divisi::ensemble::PolicyKind;
 use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, ReloadState};
 
-use super::columns::MatrixColumns;
-use super::{entry, staged};
+use super::entry_view;
+use super::geometry::MatrixColumns;
 use crate::commands::APPLY_PROPOSAL;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
-use crate::panels::{header, keys, lints, proposal};
-use crate::text::{Severity, checks, format, gpu};
+use crate::panels::what_if::{self, StyledLine};
+use crate::panels::{header, keys, lints};
+use crate::text::{Severity, checks, format, status};
+use crate::view::SetupEdit;
 
-type StyledLine = (String, Role);
+type StyledText = (String, Role);
 
 /// Under the matrix, as far as there is room: queues and rates of members, then words.
 pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: MatrixColumns) {
     if let Some(edit) = &model.edit {
-        return staged::draw(inside, y, model, edit, columns);
+        return draw_staged(inside, y, model, edit, columns);
     }
     let mut words = words(model);
     let room = inside.height().saturating_sub(y);
@@ -56,7 +60,7 @@ fn cut(text: &str, room: u16) -> String {
 }
 
 /// Queues and rates, on two lines.
-pub(super) fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
+fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
     member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
     member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
 }
@@ -103,11 +107,11 @@ pub(super) fn is_urgent(model: &Model) -> bool {
     words(model).iter().any(urgent)
 }
 
-fn urgent(line: &StyledLine) -> bool {
+fn urgent(line: &StyledText) -> bool {
     line.1 != Role::Dim
 }
 
-fn words(model: &Model) -> Vec<StyledLine> {
+fn words(model: &Model) -> Vec<StyledText> {
     if model.edit.is_some() {
         return Vec::new();
     }
@@ -115,14 +119,14 @@ fn words(model: &Model) -> Vec<StyledLine> {
     let lints = lints.map(|(grave, l)| (grave, format!("{} {l}", grave.sign())));
     let (faults, others): (Vec<_>, Vec<_>) = lints.partition(|(g, _)| *g == Severity::Fault);
     let line = |(grave, text): (Severity, String)| (text, Role::from(grave));
-    let mut words: Vec<StyledLine> = faults.into_iter().map(line).collect();
+    let mut words: Vec<StyledText> = faults.into_iter().map(line).collect();
     words.extend(reload(model));
     words.extend(model.snapshot.devices.iter().filter_map(loss));
     words.extend(checked(model).map(|text| (format!("› {text}"), Role::Warn)));
     // The header says this as well, so it may go where there is no room for all.
     let watched = header::watching(model);
     words.extend(watched.map(|text| (format!("› {text}"), Role::Warn)));
-    let proposed = proposal::words(&model.snapshot);
+    let proposed = what_if::proposal(&model.snapshot);
     let key = keys::label(model, &APPLY_PROPOSAL);
     words.extend(proposed.map(|p| (format!("› {key}: {p}"), Role::Accent)));
     if model.focus == Panel::Allocation {
@@ -156,7 +160,7 @@ fn reload(model: &Model) -> Option<(String, Role)> {
 }
 
 /// Why a device is gone, where its driver said so.
-fn loss(view: &DeviceView) -> Option<StyledLine> {
+fn loss(view: &DeviceView) -> Option<StyledText> {
     let why = view.loss.as_ref()?;
     Some((format!("✗ {}: {why}", view.name), Role::Bad))
 }
@@ -176,7 +180,7 @@ fn entry_detail(model: &Model) -> String {
     let Some(size) = model.snapshot.matrix.get(cell) else {
         return format!("{device} × {member}: no worker");
     };
-    let Some(view) = entry::view(model, cell) else {
+    let Some(view) = entry_view(model, cell) else {
         return String::new();
     };
     let slower = view.interfered.map(format::times);
@@ -220,7 +224,7 @@ fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
         ));
     }
     let doing = view.gpu.as_ref().filter(|_| !view.lost);
-    parts.extend(doing.into_iter().flat_map(gpu::words));
+    parts.extend(doing.into_iter().flat_map(status::gpu_words));
     parts.extend(alive(view, model));
     (!parts.is_empty()).then(|| format!("{}: {}", view.name, parts.join(" · ")))
 }
@@ -246,4 +250,77 @@ fn batch_sizes(model: &Model) -> u32 {
     let here = workers.filter(|w| w.0.device == model.cursor.device);
     here.map(|w| u32::try_from(w.1.get()).unwrap_or(u32::MAX))
         .sum()
+}
+
+/// In the title: how many changes are staged.
+pub(super) fn staged_note(model: &Model, edit: &SetupEdit) -> String {
+    let difference = Difference::between(&model.snapshot.matrix, edit.staged());
+    let (now, then) = (&model.snapshot, edit.setup());
+    let settings = [
+        now.policy != then.policy,
+        now.combination != then.combination,
+        now.segment_size != then.segment_size,
+    ];
+    let settings = settings.into_iter().filter(|differs| *differs).count();
+    format!(
+        "EDITING · {} staged",
+        difference.changed().count() + settings
+    )
+}
+
+/// Draws it, with the queues and rates of members where there is room for both.
+fn draw_staged(
+    inside: &mut Painter<'_>,
+    mut y: u16,
+    model: &Model,
+    edit: &SetupEdit,
+    columns: MatrixColumns,
+) {
+    let width = inside.width().saturating_sub(1);
+    let lines = lines(model, edit, width);
+    let room = inside.height().saturating_sub(y);
+    if room >= lines.len() as u16 + 2 {
+        member_rows(inside, y, model, columns);
+        y += 2;
+    }
+    if inside.height().saturating_sub(y) > lines.len() as u16 {
+        y += 1;
+    }
+    for (i, line) in lines.iter().enumerate() {
+        let mut x = 0;
+        for (text, role) in line {
+            let text = format::fit(text, width.saturating_sub(x));
+            x = inside.text(x, y + i as u16, &text, *role);
+        }
+    }
+}
+
+fn lines(model: &Model, edit: &SetupEdit, width: u16) -> Vec<StyledLine> {
+    let mut lines: Vec<StyledLine> = marked(edit).into_iter().collect();
+    match edit.preview() {
+        None => lines.push(vec![("comparing …".to_owned(), Role::Dim)]),
+        Some(Err(why)) => {
+            let wrapped = format::wrap(&format!("✗ cannot be applied: {why}"), width);
+            lines.extend(wrapped.into_iter().map(|l| vec![(l, Role::Bad)]));
+        }
+        Some(Ok(preview)) => lines.extend(what_if::brief(preview, model, width)),
+    }
+    let sizes = &model.snapshot.matrix.frame().batch_sizes;
+    let text = format!("0 or {sizes} · + start  − stop  ~ resize");
+    lines.push(vec![(text, Role::Dim)]);
+    lines
+}
+
+/// The worker that was taken and waits to be put.
+fn marked(edit: &SetupEdit) -> Option<StyledLine> {
+    let mark = edit.mark()?;
+    let frame = edit.staged().frame();
+    let member = frame.members.get(mark.from.member)?;
+    let device = frame.devices.get(mark.from.device)?;
+    let word = if mark.moves { "move" } else { "copy" };
+    let text = format!(
+        "› {word} {member} {} of {device}: go to a device, Enter puts it there",
+        mark.size
+    );
+    Some(vec![(text, Role::Accent)])
 }

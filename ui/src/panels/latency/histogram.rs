@@ -1,12 +1,12 @@
-//! Bars over a logarithmic axis.
+//! Bars over a logarithmic axis, and where the percentiles lie on it.
 
 use std::ops::Range;
 
-use divisi::metrics::Bucket;
+use divisi::metrics::{Bucket, LatencySummary};
 use divisi::session::{Distribution, Target};
 
-use super::marks;
 use crate::look::{Painter, Role};
+use crate::text::format;
 
 /// The axis: logarithms of microseconds to columns.
 #[derive(Clone, Copy)]
@@ -63,7 +63,7 @@ impl LatencyAxis {
     }
 
     /// The same, or the end that is nearer.
-    pub(super) fn nearest(self, micros: f64) -> u16 {
+    fn nearest(self, micros: f64) -> u16 {
         let end = if micros < self.low {
             0
         } else {
@@ -95,9 +95,9 @@ impl HistogramBars<'_> {
         self.goal(area, height);
         area.text(1, 0, self.name, Role::Dim);
         if marked {
-            marks::draw(area, height, self.axis, &self.view.summary);
+            draw_marks(area, height, self.axis, &self.view.summary);
         }
-        marks::ticks(area, rows - 1, self.axis);
+        draw_ticks(area, rows - 1, self.axis);
     }
 
     fn columns(&self, area: &mut Painter<'_>, height: u16) {
@@ -136,6 +136,64 @@ impl HistogramBars<'_> {
         };
         for y in 0..height {
             area.sign(1 + x, y, "┆", Role::Strong);
+        }
+    }
+}
+
+/// The shares that lie below them; the longest is there from the first on.
+const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
+
+/// Draws them in one row; those of which too few requests tell are dim.
+fn draw_marks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &LatencySummary) {
+    let s = summary;
+    let marks = [
+        ("p50", s.p50),
+        ("p90", s.p90),
+        ("p99", s.p99),
+        ("p99.9", s.p999),
+        ("max", s.max),
+    ];
+    let places = marks.map(|(name, micros)| (name, 1 + axis.nearest(micros as f64)));
+    for (i, (name, x)) in places.iter().enumerate() {
+        let told = summary.is_enough_for(SHARES[i]);
+        inside.sign(*x, y, "▴", if told { Role::Accent } else { Role::Dim });
+        let next = places.get(i + 1).map_or(inside.width(), |p| p.1);
+        let before = i
+            .checked_sub(1)
+            .and_then(|b| places.get(b))
+            .map_or(0, |p| p.1);
+        let short = name.trim_start_matches('p');
+        for name in [*name, short] {
+            if x + 1 + format::width(name) <= next {
+                inside.text(x + 1, y, name, Role::Dim);
+                break;
+            }
+            // At the right end there may be room on the other side.
+            let from = x.saturating_sub(format::width(name));
+            if i + 1 == places.len() && from > before + 6 {
+                inside.text(from, y, name, Role::Dim);
+                break;
+            }
+        }
+    }
+}
+
+/// 1, 2 and 5 of each decade, where there is room, and the unit at the end.
+fn draw_ticks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis) {
+    let end = inside.width().saturating_sub(4);
+    inside.text_right(inside.width().saturating_sub(1), y, "ms", Role::Dim);
+    let mut free = 0;
+    for decade in 0..9 {
+        for step in [1.0, 2.0, 5.0] {
+            let micros = step * 10f64.powi(decade);
+            let Some(column) = axis.column(micros) else {
+                continue;
+            };
+            let text = format!("{}", micros / 1e3);
+            let x = (1 + column).saturating_sub(format::width(&text) / 2);
+            if x >= free && x + format::width(&text) < end {
+                free = inside.text(x, y, &text, Role::Dim) + 2;
+            }
         }
     }
 }

@@ -2,15 +2,12 @@
 //! time went; lately, since the last reload and before it.
 
 mod histogram;
-mod marks;
-mod objective;
 mod split;
 mod table;
 
 use divisi::session::{Distribution, LatencyView};
 
-use super::frame::headed;
-use super::keys;
+use super::{headed, keys};
 use crate::commands::LOAD;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};

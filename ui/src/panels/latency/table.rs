@@ -1,10 +1,9 @@
 //! Percentiles in fixed columns: lately, since the last reload, before it, and the change;
-//! then the target and what waits.
+//! then the target, and how many requests miss it.
 
 use divisi::metrics::LatencySummary;
-use divisi::session::{Distribution, LatencyView};
+use divisi::session::{Distribution, LatencyView, Target};
 
-use super::objective;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
@@ -46,7 +45,7 @@ pub(super) fn draw(
     }
     match model.snapshot.target {
         Some(target) if inside.height() > y + 2 => {
-            objective::draw(inside, y, target, view, before);
+            draw_objective(inside, y, target, view, before);
             y + 1
         }
         _ => y,
@@ -135,4 +134,53 @@ fn changes(before: &LatencySummary, now: &LatencySummary) -> [PercentileText; 5]
             Some(gain) => (format!("~{gain}"), Role::Dim),
         }
     })
+}
+
+/// `target ┆ 5.00 ms · missed 1.8% ✗ of 1.0% allowed · since 2.1% · before 4.0%`. What is
+/// missed is of the window; where nothing was answered in it, since the reload.
+fn draw_objective(
+    inside: &mut Painter<'_>,
+    y: u16,
+    target: Target,
+    view: &LatencyView,
+    before: Option<&Distribution>,
+) {
+    let latency = format::millis(target.latency.as_micros() as u64);
+    let asked = format!("target ┆ {latency} ms · ");
+    let x = inside.text(0, y, &asked, Role::Dim);
+    let Some(missed) = view.now.missed.or(view.since.missed) else {
+        inside.text(x, y, "share missed not known yet", Role::Dim);
+        return;
+    };
+    let met = missed <= 1.0 - target.share + 1e-9;
+    let (sign, role) = if met {
+        ("✓", Role::Good)
+    } else {
+        ("✗", Role::Bad)
+    };
+    let share = format::permille(missed);
+    let pieces = [
+        ("missed ", Role::Dim),
+        (share.trim(), role),
+        (" ", role),
+        (sign, role),
+    ];
+    let mut x = inside.pieces(x, y, &pieces);
+    let said = |name: &str, share: Option<f64>| {
+        share.map(|m| format!(" · {name} {}", format::permille(m).trim()))
+    };
+    let allowed = format::permille(1.0 - target.share);
+    let rest = [
+        Some(format!(" of {} allowed", allowed.trim())),
+        said(
+            "since",
+            view.since.missed.filter(|_| view.now.missed.is_some()),
+        ),
+        said("before", before.and_then(|b| b.missed)),
+    ];
+    for text in rest.into_iter().flatten() {
+        if x + format::width(&text) <= inside.width() {
+            x = inside.text(x, y, &text, Role::Dim);
+        }
+    }
 }

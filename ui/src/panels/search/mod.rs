@@ -1,21 +1,17 @@
-//! The search: where it is, what it has found, and the scores it sees.
+//! The search: where it is, what it has found, and the scores it sees as pictures.
 
-mod goal;
-mod heat;
-mod plots;
-mod steps;
+mod changes;
+mod facts;
 
 use divisi::session::{SearchState, SearchView};
 
-use heat::Heat;
-
-use super::frame::headed;
-use super::keys;
+use super::{headed, keys};
 use crate::commands::{APPLY_BEST, CANCEL, PAUSE, SEARCH};
 use crate::layout::Panel;
-use crate::look::{Painter, Role};
+use crate::look::{Dots, Painter, Role};
 use crate::model::Model;
 use crate::text::format;
+use changes::Heat;
 
 /// Draws the panel.
 pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
@@ -31,7 +27,7 @@ pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
         return;
     };
     let heat = Heat::new(search, model);
-    let y = facts(&mut inside, search, heat.as_ref(), model);
+    let y = facts::draw(&mut inside, search, heat.as_ref(), model);
     let hints = u16::from(inside.height() > y + 1);
     let height = inside.height().saturating_sub(y + hints);
     pictures(
@@ -73,123 +69,15 @@ fn pictures(area: &mut Painter<'_>, search: &SearchView, heat: Option<Heat>, mod
             above
         }
     };
-    steps::draw(&mut area.part(0, used, width, height - used), search, model);
+    changes::draw_steps(&mut area.part(0, used, width, height - used), search, model);
 }
 
 /// The best so far; a search that keeps no curve shows the scores it sees.
 fn plot(area: &mut Painter<'_>, search: &SearchView) {
     match search.progress.curve.is_empty() {
-        true => plots::columns(area, 0, area.height(), search),
-        false => plots::curve(area, search),
+        true => draw_columns(area, 0, area.height(), search),
+        false => draw_curve(area, search),
     }
-}
-
-/// As many lines as there are facts and room, the weightier first.
-fn facts(inside: &mut Painter<'_>, search: &SearchView, heat: Option<&Heat>, model: &Model) -> u16 {
-    first_line(inside, search);
-    progress(inside, 1, search);
-    let y = best(inside, 2, search);
-    goal::draw(inside, y, search, heat.and_then(|h| h.best(model)), model)
-}
-
-fn first_line(inside: &mut Painter<'_>, search: &SearchView) {
-    let end = inside.width();
-    let (state, role) = state(search);
-    let x = inside.text(0, 0, &format::fit(&state, end), role);
-    let time = match (&search.state, search.left) {
-        (SearchState::Running, Some(left)) => format!("{} left", format::seconds(left)),
-        _ => format!(
-            "{} · {} scores",
-            format::duration(search.elapsed),
-            format::grouped(search.progress.evaluations as u64)
-        ),
-    };
-    if x + 1 + format::width(&time) <= end {
-        inside.text_right(end, 0, &time, Role::Dim);
-    }
-}
-
-fn state(search: &SearchView) -> (String, Role) {
-    let evaluator = &search.evaluator;
-    match &search.state {
-        SearchState::Running if is_profiling(search) => {
-            ("● running · profiling members".to_owned(), Role::Good)
-        }
-        SearchState::Running => (format!("● running · {evaluator}"), Role::Good),
-        SearchState::Paused => (format!("‖ paused · {evaluator}"), Role::Warn),
-        SearchState::Finished => (format!("✓ finished · {evaluator}"), Role::Good),
-        SearchState::Cancelled => ("✗ cancelled".to_owned(), Role::Warn),
-        SearchState::Failed(why) => (format!("✗ failed: {why}"), Role::Bad),
-    }
-}
-
-/// Before the model's first score, what it works with may have to be measured.
-fn is_profiling(search: &SearchView) -> bool {
-    let modelled = search.evaluator.starts_with("model");
-    modelled && search.progress.measuring && search.progress.start_score.is_none()
-}
-
-/// Iterations and neighbours, of how many where that is known.
-fn progress(inside: &mut Painter<'_>, y: u16, search: &SearchView) {
-    let wide = inside.width() >= 50;
-    let seen = &search.progress;
-    let words = match (wide, search.max_iter > 0) {
-        (true, true) => ["iteration ", "neighbour ", "coverage "],
-        (true, false) => ["step ", "neighbour ", "coverage "],
-        (false, true) => ["iter ", "", ""],
-        (false, false) => ["step ", "", ""],
-    };
-    let iteration = format!("{:<6}", of(seen.iteration, search.max_iter));
-    let neighbour = format!("{:<8}", of(seen.neighbour, seen.neighbours));
-    let mut pieces = vec![(words[0], Role::Dim), (&iteration, Role::Text)];
-    if seen.neighbours > 0 {
-        pieces.extend([(words[1], Role::Dim), (&neighbour, Role::Text)]);
-    }
-    let coverage = format::percent(seen.coverage);
-    if seen.coverage > 0.0 {
-        let after = if wide { "" } else { " seen" };
-        pieces.extend([(words[2], Role::Dim), (coverage.trim(), Role::Text)]);
-        pieces.push((after, Role::Dim));
-    }
-    inside.pieces(0, y, &pieces);
-}
-
-/// `3/10`, or `3` of nobody knows how many.
-fn of(at: usize, all: usize) -> String {
-    match all {
-        0 => at.to_string(),
-        all => format!("{at}/{all}"),
-    }
-}
-
-/// The best and how sure it is, the start, and the gain: as much as there is room for.
-fn best(inside: &mut Painter<'_>, y: u16, search: &SearchView) -> u16 {
-    let seen = &search.progress;
-    let score = |s: Option<f64>| {
-        s.map_or("–".to_owned(), |s| {
-            format::grouped(s.max(0.0).round() as u64)
-        })
-    };
-    let gain = seen.start_score.zip(seen.best_score);
-    let gain = gain
-        .and_then(|(start, best)| format::gain(start, best))
-        .unwrap_or_default();
-    let doubt = seen.best_score.map(|_| seen.best_doubt.to_string());
-    let doubt = doubt.unwrap_or_default();
-    let (best, start) = (score(seen.best_score), score(seen.start_score));
-    let number = [("best ", Role::Dim), (best.as_str(), Role::Strong)];
-    let gained = [("  ", Role::Dim), (gain.as_str(), Role::Good)];
-    let doubted = |before| [(before, Role::Dim), (doubt.as_str(), Role::Dim)];
-    let from = |words| [(words, Role::Dim), (start.as_str(), Role::Text)];
-    let forms = [
-        [number, from(" samples/s   start "), gained, doubted("  ")].concat(),
-        [number, from(" from "), gained, doubted("  ")].concat(),
-        [number, doubted(" "), gained].concat(),
-    ];
-    let width = |form: &&Vec<(&str, Role)>| form.iter().map(|(t, _)| format::width(t)).sum::<u16>();
-    let fits = forms.iter().find(|form| width(form) <= inside.width());
-    inside.pieces(0, y, fits.unwrap_or(&forms[2]));
-    y + 1
 }
 
 fn hint(inside: &mut Painter<'_>, y: u16, search: &SearchView, model: &Model) {
@@ -209,4 +97,111 @@ fn hint(inside: &mut Painter<'_>, y: u16, search: &SearchView, model: &Model) {
         hints.push((&SEARCH, "search again"));
     }
     keys::draw(inside, 0, y, model, &hints);
+}
+
+/// Columns for the numbers of the axis.
+const AXIS: u16 = 6;
+
+/// Draws it over the whole area, with its axes; it is a staircase.
+fn draw_curve(area: &mut Painter<'_>, search: &SearchView) {
+    let curve = &search.progress.curve;
+    let (width, height) = (area.width().saturating_sub(AXIS), area.height());
+    if curve.is_empty() || width < 4 || height < 2 {
+        return;
+    }
+    let rows = height - 1;
+    let most = search.progress.evaluations.max(1);
+    let (floor, top) = bounds(search);
+    let share = |score: f64| (score - floor) / (top - floor).max(f64::EPSILON);
+    let mut dots = Dots::new(width, rows);
+    let columns = dots.columns();
+    let last = f64::from(columns.saturating_sub(1).max(1));
+    let at = |x: u16| (f64::from(x) / last * most as f64) as usize;
+    dots.curve((0..columns).map(|x| best_after(curve, at(x)).map(share)));
+    bound(area, search, rows, share);
+    dots.draw(area, AXIS, 0, Role::Accent);
+    area.text_right(AXIS - 1, 0, &format::short(top), Role::Dim);
+    area.text_right(AXIS - 1, rows - 1, &format::short(floor), Role::Dim);
+    axis(area, rows, most);
+}
+
+/// Draws the score that no matrix exceeds, according to the model.
+fn bound(area: &mut Painter<'_>, search: &SearchView, rows: u16, share: impl Fn(f64) -> f64) {
+    let bound = search.progress.bound.map(share);
+    let Some(share) = bound.filter(|s| (0.0..=1.0).contains(s) && rows > 2) else {
+        return;
+    };
+    let y = ((1.0 - share) * f64::from(rows - 1)).round() as u16;
+    let width = area.width().saturating_sub(AXIS);
+    area.run(AXIS, y, width, "·", Role::Dim);
+    area.text_right(area.width(), y, " at most", Role::Dim);
+}
+
+fn axis(area: &mut Painter<'_>, y: u16, most: usize) {
+    area.text(AXIS, y, "0", Role::Dim);
+    let last = format!("{} evaluations", format::grouped(most as u64));
+    let last = match AXIS + 2 + format::width(&last) <= area.width() {
+        true => last,
+        false => format::grouped(most as u64),
+    };
+    area.text_right(area.width(), y, &last, Role::Dim);
+}
+
+/// From a little under the start to the best, or to the bound where that is near.
+fn bounds(search: &SearchView) -> (f64, f64) {
+    let curve = search.progress.curve.iter().map(|p| p.1);
+    let start = search.progress.start_score;
+    let low = curve.clone().chain(start).fold(f64::INFINITY, f64::min);
+    let high = curve.fold(0.0, f64::max);
+    let near = search.progress.bound.filter(|b| *b < high * 1.5);
+    let high = near.unwrap_or(high).max(high);
+    let margin = ((high - low) * 0.1).max(high * 0.01);
+    ((low - margin).max(0.0), high + margin / 2.0)
+}
+
+/// The score of the last point at or before so many evaluations.
+fn best_after(curve: &[(usize, f64)], evaluations: usize) -> Option<f64> {
+    let after = curve.partition_point(|p| p.0 <= evaluations);
+    curve.get(after.checked_sub(1)?).map(|p| p.1)
+}
+
+/// Columns for the numbers of the axis.
+const SCALE: u16 = 7;
+
+/// A column a neighbour, from the least to the best score, and a line for the best.
+fn draw_columns(inside: &mut Painter<'_>, y: u16, height: u16, search: &SearchView) {
+    let width = inside.width().saturating_sub(SCALE + 1);
+    if height == 0 || width == 0 || search.progress.scores.is_empty() {
+        return;
+    }
+    let best = search.progress.best_score.unwrap_or(0.0);
+    let bars = squeeze(&search.progress.scores, usize::from(width));
+    let top = bars.iter().copied().fold(best, f64::max);
+    let least = bars.iter().copied().fold(top, f64::min);
+    let floor = (least - (top - least) * 0.25).max(0.0);
+    let share = |score: f64| (score - floor) / (top - floor).max(f64::EPSILON);
+    let bottom = y + height - 1;
+    let line = bottom.saturating_sub((share(best) * f64::from(height - 1)).round() as u16);
+    if height > 1 {
+        inside.run(SCALE, line, width, "─", Role::Good);
+    }
+    for (x, score) in bars.iter().enumerate() {
+        let role = if *score >= best {
+            Role::Good
+        } else {
+            Role::Accent
+        };
+        inside.column(SCALE + x as u16, bottom, height, share(*score), role);
+    }
+    inside.text_right(SCALE - 1, y, &format::short(top), Role::Dim);
+    if height > 1 {
+        inside.text_right(SCALE - 1, bottom, &format::short(floor), Role::Dim);
+    }
+}
+
+/// At most `most` values; of those that share a column the highest stays.
+fn squeeze(scores: &[f64], most: usize) -> Vec<f64> {
+    let each = scores.len().div_ceil(most.max(1)).max(1);
+    let highest = |part: &[f64]| part.iter().copied().fold(0.0, f64::max);
+    scores.chunks(each).map(highest).collect()
 }

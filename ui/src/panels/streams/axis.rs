@@ -1,9 +1,10 @@
-//! The time axis in the frame's lower line, and what changed when.
+//! The time axis in the frame's lower line, what changed when, and times in words.
+
+use std::time::Duration;
 
 use divisi::session::{Mark, MarkKind};
 
-use super::scale;
-use super::view::StreamsView;
+use super::StreamsView;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
@@ -29,12 +30,12 @@ pub(super) fn draw(pen: &mut Painter<'_>, view: &StreamsView, model: &Model) {
 /// So much of the window's length before its end.
 fn back(model: &Model, part: f64) -> String {
     let length = model.streams.length().mul_f64(part);
-    format!(" −{} ", scale::round(length))
+    format!(" −{} ", length_words(length))
 }
 
 fn end(model: &Model) -> String {
     match model.streams.frozen {
-        Some(at) => format!(" at {} ", scale::moment(at, model.streams.length())),
+        Some(at) => format!(" at {} ", moment_words(at, model.streams.length())),
         None => " now ".to_owned(),
     }
 }
@@ -76,4 +77,45 @@ fn describe(kind: MarkKind) -> (&'static str, Role) {
         MarkKind::Device => ("device", Role::Warn),
         MarkKind::Rollback => ("rolled back", Role::Warn),
     }
+}
+
+/// A round length of time: `200 µs`, `50 ms`, `5 s`, `10 min`.
+pub(super) fn length_words(length: Duration) -> String {
+    let micros = length.as_micros();
+    match micros {
+        0..1_000 => format!("{micros} µs"),
+        1_000..1_000_000 if micros.is_multiple_of(1000) => format!("{} ms", micros / 1000),
+        1_000..1_000_000 => format!("{:.1} ms", micros as f64 / 1e3),
+        1_000_000..60_000_000 if micros.is_multiple_of(1_000_000) => {
+            format!("{} s", micros / 1_000_000)
+        }
+        m if m >= 60_000_000 && m.is_multiple_of(60_000_000) => format!("{} min", m / 60_000_000),
+        _ => format::duration(length),
+    }
+}
+
+/// How long a step took, three significant digits: `412 µs`, `12.3 ms`, `1.23 s`.
+pub(super) fn taken_words(time: Duration) -> String {
+    let micros = time.as_nanos() as f64 / 1e3;
+    let (value, unit) = match micros {
+        m if m < 999.5 => (m, "µs"),
+        m if m < 999_500.0 => (m / 1e3, "ms"),
+        m => (m / 1e6, "s"),
+    };
+    let digits = match value {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A moment since the engine's start, as exact as the picture is.
+fn moment_words(at: Duration, length: Duration) -> String {
+    let digits = match length.as_micros() {
+        0..10_000 => 6,
+        10_000..60_000_000 => 3,
+        _ => 1,
+    };
+    format!("{:.digits$} s", at.as_secs_f64())
 }

@@ -1,28 +1,24 @@
 //! The live timeline: a row a lane, and rows for whole devices and their copies.
 
 mod axis;
-mod order;
-mod readout;
 mod rows;
-mod scale;
-mod signs;
-mod view;
+mod spans;
 
-use super::frame::framed;
+pub(crate) use rows::StreamRow;
+
+use super::framed;
 use crate::layout::Panel;
 use crate::look::{EIGHTHS, Painter, Role};
 use crate::model::Model;
 use crate::text::format;
-use crate::view::timeline::{Canvas, RowKey, RowSum};
+use crate::view::timeline::{Canvas, RowKey, RowSum, TimeWindow};
 use crate::view::{RowOrder, SpanReading};
-use rows::RowPlan;
-pub(crate) use rows::StreamRow;
-pub(crate) use view::StreamsView;
+use rows::{RowPlan, label};
 
 /// Draws the panel.
 pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let view = StreamsView::new(model, pen.width(), pen.height());
-    let note = note(model, &view, signs::note_room(pen.width()));
+    let note = note(model, &view, spans::note_room(pen.width()));
     let mut inside = framed(pen, Panel::Streams, &note, model);
     let picture = model.timeline.picture(&view.plan.places, view.window);
     let rows = view.plan.rows.iter().zip(&view.names).skip(view.first);
@@ -30,8 +26,8 @@ pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
         draw_row(&mut inside, y as u16, name, row, &picture, &view);
         draw_choice(&mut inside, y as u16, row, &view, model);
     }
-    foot(&mut inside, &view, model);
-    signs::draw_legend(pen, format::width(&note) + 16);
+    draw_foot(&mut inside, &view, model);
+    spans::draw_legend(pen, format::width(&note) + 16);
     axis::draw(pen, &view, model);
 }
 
@@ -49,7 +45,7 @@ pub(super) fn rows_needed(model: &Model) -> usize {
 /// How much time, then what else there is room to say.
 fn note(model: &Model, view: &StreamsView, width: u16) -> String {
     let streams = &model.streams;
-    let mut note = scale::round(streams.length());
+    let mut note = axis::length_words(streams.length());
     let many = |n: u64| format::short(n as f64);
     let counted = |n: u64, what: &str| (n > 0).then(|| format!("{} {what}", many(n)));
     let rows = view.plan.rows.len();
@@ -101,7 +97,7 @@ fn draw_lane(inside: &mut Painter<'_>, y: u16, at: usize, picture: &Canvas, view
     let ascii = inside.is_ascii();
     for x in 0..view.window.cells {
         let mark = picture.mark(at, x);
-        let Some((sign, role)) = signs::of_mark(mark, ascii) else {
+        let Some((sign, role)) = spans::cell_sign(mark, ascii) else {
             continue;
         };
         let column = view.label + x as u16;
@@ -159,12 +155,12 @@ fn cells(reading: &SpanReading, view: &StreamsView) -> Option<(usize, usize)> {
 }
 
 /// Draws the readout, and the filter while it is typed.
-fn foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
+fn draw_foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
     let typed = u16::from(model.streams.typing).min(view.foot);
     let y = inside.height().saturating_sub(view.foot);
     if let Some(reading) = &model.streams.reading {
         let width = inside.width();
-        readout::draw(
+        spans::draw_readout(
             &mut inside.part(0, y, width, view.foot - typed),
             model,
             reading,
@@ -182,4 +178,98 @@ fn foot(inside: &mut Painter<'_>, view: &StreamsView, model: &Model) {
 /// The rows in their order, as they are on the screen.
 pub(crate) fn keys(view: &StreamsView) -> Vec<RowKey> {
     view.plan.rows.iter().map(StreamRow::key).collect()
+}
+
+/// Rows and columns of the panel, its frame counted.
+#[derive(Debug)]
+pub(crate) struct StreamsView {
+    pub plan: RowPlan,
+    /// The row at the top.
+    pub first: usize,
+    /// Rows that there is room for.
+    pub room: usize,
+    /// Lines at the foot: what is typed or read out.
+    pub foot: u16,
+    /// Columns of names.
+    pub label: u16,
+    /// The names of all rows.
+    pub names: Vec<String>,
+    pub window: TimeWindow,
+}
+
+impl StreamsView {
+    /// For a panel of a size.
+    pub(crate) fn new(model: &Model, width: u16, height: u16) -> Self {
+        let inside = height.saturating_sub(2);
+        let foot = foot(model, inside);
+        let room = usize::from(inside - foot);
+        let plan = RowPlan::new(model, room);
+        let first = first_row(model, plan.rows.len(), room);
+        let width = width.saturating_sub(2);
+        let (label, names) = names(model, &plan, width);
+        let cells = usize::from(width.saturating_sub(label));
+        let end = model.streams.end(model.snapshot.now);
+        StreamsView {
+            window: TimeWindow::ending(end, model.streams.length(), cells),
+            plan,
+            first,
+            room,
+            foot,
+            label,
+            names,
+        }
+    }
+
+    /// The row at a line of the panel.
+    pub(crate) fn row_at(&self, y: u16) -> Option<&StreamRow> {
+        let line = usize::from(y.checked_sub(1)?);
+        let row = self.plan.rows.get(self.first + line)?;
+        (line < self.room).then_some(row)
+    }
+
+    /// The cell at a column of the panel.
+    pub(crate) fn cell_at(&self, x: u16) -> Option<usize> {
+        let cell = usize::from(x.checked_sub(1 + self.label)?);
+        (cell < self.window.cells).then_some(cell)
+    }
+
+    /// Where the chosen row stands.
+    pub(crate) fn selected(&self, model: &Model) -> Option<usize> {
+        let key = model.streams.selected?;
+        self.plan.rows.iter().position(|r| r.key() == key)
+    }
+}
+
+fn foot(model: &Model, inside: u16) -> u16 {
+    let typed = u16::from(model.streams.typing);
+    let read = match (&model.streams.reading, inside) {
+        (None, _) => 0,
+        (Some(_), 0..7) => 1,
+        (Some(_), _) => 2,
+    };
+    (typed + read).min(inside)
+}
+
+fn first_row(model: &Model, rows: usize, room: usize) -> usize {
+    model.streams.scroll.min(rows.saturating_sub(room))
+}
+
+/// Columns of names, and the names, short where long ones would take too much.
+fn names(model: &Model, plan: &RowPlan, width: u16) -> (u16, Vec<String>) {
+    let most = (width / 3).min(28);
+    let named = |short| {
+        let rows = plan.rows.iter();
+        let names: Vec<String> = rows.map(|r| label(model, r, short)).collect();
+        let widest = names.iter().map(|n| format::width(n)).max();
+        (widest.unwrap_or(0).saturating_add(1), names)
+    };
+    let (wide, names) = named(false);
+    if wide <= width / 6 {
+        return (wide, names);
+    }
+    let (wide, names) = named(true);
+    let wide = wide.min(most);
+    let fitted = names.iter();
+    let fitted = fitted.map(|n| format::fit_name(n, wide.saturating_sub(1)));
+    (wide, fitted.collect())
 }

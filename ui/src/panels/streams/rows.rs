@@ -1,18 +1,20 @@
-//! Which rows the panel has: workers or their lanes, and sums of devices.
+//! Which rows the panel has, and in which order where the user chose: workers or their lanes,
+//! and sums of devices.
 //!
 //! Devices that run one batch at a time have a row a worker. Where lanes run side by
 //! side there is a row a lane, then the whole device, then its copies (as Ebird's
 //! figure 10). What does not fit is folded: the device of the cursor comes first with
 //! all its rows, those that do not fit have their sums only.
 
+use std::cmp::Reverse;
+
 use divisi::ensemble::BatchSize;
 use divisi::serving::lane_sizes;
 
 use crate::model::Model;
 use crate::text::format;
+use crate::view::RowOrder;
 use crate::view::timeline::{RowKey, RowSum, TimelineRows};
-
-use super::order;
 
 /// One row of the panel, and where the raster has it.
 #[derive(Clone, Copy, Debug)]
@@ -81,8 +83,8 @@ impl RowPlan {
     pub(crate) fn new(model: &Model, room: usize) -> Self {
         let devices = 0..model.snapshot.devices.len();
         let mut all = RowPlan::of(model, devices.clone().map(|d| (d, LaneDetail::All)));
-        if order::arranged(model) {
-            order::arrange(model, &mut all.rows);
+        if arranged(model) {
+            arrange(model, &mut all.rows);
             return all;
         }
         if all.rows.len() <= room {
@@ -206,4 +208,52 @@ fn sum_name(sum: RowSum) -> &'static str {
         RowSum::ToDevice => "HtoD",
         RowSum::FromDevice => "DtoH",
     }
+}
+
+/// The user chose rows or their order; nothing is folded then.
+fn arranged(model: &Model) -> bool {
+    model.streams.order != RowOrder::Device || !model.streams.filter.is_empty()
+}
+
+/// Leaves out what the filter does not name, and sorts the rest.
+fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
+    let wanted = model.streams.filter.to_lowercase();
+    rows.retain(|row| names(model, row).any(|n| n.to_lowercase().contains(&wanted)));
+    match model.streams.order {
+        RowOrder::Device => {}
+        RowOrder::Member => rows.sort_by_key(|row| match row {
+            StreamRow::Lane { member, .. } => *member,
+            StreamRow::Sum { .. } => usize::MAX,
+        }),
+        RowOrder::Busiest => rows.sort_by_key(|row| Reverse(load(model, row))),
+        RowOrder::Name => rows.sort_by_cached_key(|row| label(model, row, true).to_lowercase()),
+    }
+}
+
+/// The names that a row is found by.
+fn names<'a>(model: &'a Model, row: &StreamRow) -> impl Iterator<Item = &'a str> {
+    let (device, member) = match *row {
+        StreamRow::Lane { device, member, .. } => (device, model.snapshot.members.get(member)),
+        StreamRow::Sum { device, .. } => (device, None),
+    };
+    let device = model.snapshot.devices.get(device).map(|d| d.name.as_str());
+    device.into_iter().chain(member.map(|m| m.name.as_str()))
+}
+
+/// Tenths of the time, so that rows do not change places at every look.
+fn load(model: &Model, row: &StreamRow) -> u32 {
+    let shown = &model.snapshot;
+    let share = match *row {
+        StreamRow::Lane { device, member, .. } => {
+            let entry = shown.entries.get(device * shown.members.len() + member);
+            entry.map_or(0.0, |e| e.load)
+        }
+        StreamRow::Sum { device, sum, .. } => {
+            shown.devices.get(device).map_or(0.0, |d| match sum {
+                RowSum::Compute => d.busy,
+                RowSum::ToDevice | RowSum::FromDevice => d.copying,
+            })
+        }
+    };
+    (share.clamp(0.0, 1.0) * 10.0).round() as u32
 }

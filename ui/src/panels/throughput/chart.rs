@@ -169,7 +169,7 @@ fn nice(value: f64) -> f64 {
 }
 
 /// The sign of a kind of change.
-pub(super) fn letter(kind: MarkKind) -> &'static str {
+fn letter(kind: MarkKind) -> &'static str {
     match kind {
         MarkKind::Reload => "R",
         MarkKind::Policy => "P",

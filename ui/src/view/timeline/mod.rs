@@ -1,15 +1,11 @@
 //! The timeline of workers: a bounded history of spans, and spans as cells.
 
 mod canvas;
+mod grid;
 mod history;
-mod packed;
-mod rows;
-mod union;
-mod window;
 
 pub(crate) use canvas::{Canvas, CellMark};
-pub(crate) use rows::{RowKey, RowSum, TimelineRows};
-pub(crate) use window::TimeWindow;
+pub(crate) use grid::{RowKey, RowSum, TimeWindow, TimelineRows};
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -17,8 +13,7 @@ use std::time::Duration;
 
 use divisi::trace::{Span, SpanKind};
 
-use history::SpanHistory;
-use packed::PackedSpan;
+use history::{PackedSpan, SpanHistory};
 
 /// How far from a span the others of its batch are looked for, in spans: they come in
 /// one look at the engine, in the order of their ends.

@@ -1,12 +1,84 @@
-//! The span under the cursor in words, and what else its batch did.
+//! What the steps of a batch look like, the legend that says so, and the span under the cursor
+//! in words.
 
 use divisi::trace::{Span, SpanKind};
 
-use super::{scale, signs};
-use crate::look::{Painter, Role};
+use super::axis;
+use crate::look::{EIGHTHS, Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 use crate::view::SpanReading;
+use crate::view::timeline::CellMark;
+
+/// Sign and role of a step.
+fn step_sign(kind: SpanKind) -> (&'static str, Role) {
+    match kind {
+        SpanKind::Wait => ("░", Role::Wait),
+        SpanKind::CopyIn | SpanKind::CopyAhead => ("▒", Role::Copy),
+        SpanKind::Compute => ("█", Role::Compute),
+        SpanKind::CopyOut => ("▞", Role::CopyOut),
+        SpanKind::Send => ("▓", Role::Send),
+    }
+}
+
+/// Sign and role of a cell. Where batches are shorter than a cell, what computes is as
+/// high as its share of the time; signs of ASCII have no heights.
+pub(super) fn cell_sign(mark: CellMark, ascii: bool) -> Option<(&'static str, Role)> {
+    let (sign, role) = step_sign(mark.kind?);
+    match (role, mark.eighths) {
+        (Role::Compute, Some(eighths)) if !ascii => {
+            Some((EIGHTHS[usize::from(eighths)], Role::Compute))
+        }
+        (Role::Compute, _) if mark.other => Some((sign, Role::ComputeOther)),
+        _ => Some((sign, role)),
+    }
+}
+
+const LONG: [(&str, Role); 10] = [
+    (" ░", Role::Wait),
+    (" wait ", Role::Dim),
+    (" ▒", Role::Copy),
+    (" copy in ", Role::Dim),
+    (" █", Role::Compute),
+    (" compute ", Role::Dim),
+    (" ▞", Role::CopyOut),
+    (" copy out ", Role::Dim),
+    (" ▓", Role::Send),
+    (" send ", Role::Dim),
+];
+
+const SHORT: [(&str, Role); 10] = [
+    (" ░", Role::Wait),
+    (" wait", Role::Dim),
+    (" ▒", Role::Copy),
+    (" in", Role::Dim),
+    (" █", Role::Compute),
+    (" compute", Role::Dim),
+    (" ▞", Role::CopyOut),
+    (" out", Role::Dim),
+    (" ▓", Role::Send),
+    (" send ", Role::Dim),
+];
+
+/// The legend for a panel of a width, and how wide it is.
+fn legend(width: u16) -> (&'static [(&'static str, Role)], u16) {
+    let legend: &[_] = if width < 120 { &SHORT } else { &LONG };
+    (legend, legend.iter().map(|p| format::width(p.0)).sum())
+}
+
+/// Columns left beside the panel's name and the legend, where there is room for one.
+pub(super) fn note_room(width: u16) -> u16 {
+    let legend = if width < 72 { 0 } else { legend(width).1 };
+    width.saturating_sub(legend + 20)
+}
+
+/// Draws the legend in the frame's upper line, beside a title of width `title`.
+pub(super) fn draw_legend(pen: &mut Painter<'_>, title: u16) {
+    let (legend, width) = legend(pen.width());
+    if title + width + 3 <= pen.width() {
+        pen.pieces(pen.width() - width - 3, 0, legend);
+    }
+}
 
 /// The steps of a batch in their order.
 const STEPS: [(SpanKind, &str); 5] = [
@@ -21,14 +93,14 @@ const STEPS: [(SpanKind, &str); 5] = [
 const ROOMY: u16 = 110;
 
 /// Draws one line, and a second one where there is room.
-pub(super) fn draw(pen: &mut Painter<'_>, model: &Model, reading: &SpanReading) {
+pub(super) fn draw_readout(pen: &mut Painter<'_>, model: &Model, reading: &SpanReading) {
     let span = &reading.span;
-    let (sign, role) = signs::of_kind(span.kind);
+    let (sign, role) = step_sign(span.kind);
     let x = pen.text(0, 0, sign, role);
     let when = format!(
         " {} {} from {:.6} s",
         span.kind.name(),
-        scale::taken(span.end.saturating_sub(span.start)),
+        axis::taken_words(span.end.saturating_sub(span.start)),
         span.start.as_secs_f64(),
     );
     let x = pen.text(x, 0, &when, Role::Strong);
@@ -84,12 +156,12 @@ fn steps(pen: &mut Painter<'_>, reading: &SpanReading) {
         let of_kind = reading.steps.iter().filter(|s| s.kind == kind);
         let time = of_kind.map(|s| s.end.saturating_sub(s.start)).sum();
         let text = match reading.steps.iter().any(|s| s.kind == kind) {
-            true => scale::taken(time),
+            true => axis::taken_words(time),
             false => "·".to_owned(),
         };
         let here = reading.span.kind == kind;
         let role = if here { Role::Strong } else { Role::Text };
-        let (sign, colour) = signs::of_kind(kind);
+        let (sign, colour) = step_sign(kind);
         let pieces = [
             (if roomy { "  " } else { " " }, Role::Dim),
             (sign, colour),

@@ -1,9 +1,10 @@
-//! The built-in load, as the text that the engine's own parser reads.
+//! The built-in load and the batching policy, as the text that the engine's own parsers read.
 
-use divisi::load::PatternError;
+use divisi::ensemble::PolicyKind;
 use divisi::session::{Command, LoadPattern};
 
-use super::{Form, FormChoice, FormField, FormKind};
+use super::{Form, FormChoice, FormError, FormField, FormKind};
+use crate::model::Setting;
 
 /// The initial values of the fields.
 struct LoadValues {
@@ -27,23 +28,24 @@ impl Form {
     }
 
     /// The engine's own parser knows the bounds.
-    pub(super) fn load_command(&self, name: &str) -> Result<Command, String> {
+    pub(super) fn load_command(&self, name: &str) -> Result<Command, FormError> {
         let field = |name| self.text(name);
         let text = match name {
             "stop" => return Ok(Command::StopLoad),
             "closed" => format!("closed:{}x{}", field("clients"), field("samples")),
             "diurnal" => format!("diurnal:{}:{}", field("peak"), seconds(field("period"))),
-            "replay" if field("file").is_empty() => return Err("file: expected a path".into()),
+            "replay" if field("file").is_empty() => return Err(FormError::NoFile),
             "replay" => format!("replay:{}:{}", field("file"), field("speed")),
             open => format!("{open}:{}", field("rate")),
         };
-        let wrong = |_: PatternError| match name {
+        let bounds = match name {
             "closed" => "clients: expected 1 to 4096; samples: 1 to 65536",
             "diurnal" => "peak: expected 0.001 to 1000000000; period: 0.1 to 604800 s",
             "replay" => "speed: expected 0.001 to 1000",
             _ => "rate: expected 0.001 to 1000000000",
         };
-        let pattern = text.parse().map_err(wrong)?;
+        let pattern: Result<LoadPattern, _> = text.parse();
+        let pattern = pattern.map_err(|_| FormError::Load(bounds))?;
         Ok(Command::StartLoad(pattern))
     }
 }
@@ -142,4 +144,82 @@ fn choices(values: &LoadValues) -> Vec<FormChoice> {
         ),
         FormChoice::new("stop", "send nothing", Vec::new()),
     ]
+}
+
+/// When it helps, said where it is chosen.
+const ELASTIC: &str = "Helps where lanes run side by side (GPUs); on CPU partitions it is no-wait. \
+     MaxInf bounds samples in execution on a device.";
+const PIPELINED: &str = "Tells what overlapping copies brings from what elastic brings; \
+     on CPU partitions it is opt-wait.";
+
+impl Form {
+    /// The batching policy, starting from the one that is staged or runs.
+    pub fn policy(now: PolicyKind) -> Self {
+        let choices = PolicyKind::NAMES.map(|name| choice(name, now));
+        Form::new(FormKind::Policy, "batching policy", choices.into()).choosing(now.name())
+    }
+
+    /// The engine's own parser knows the bounds.
+    pub(super) fn policy_setting(&self, name: &str) -> Result<Setting, FormError> {
+        let (wait, most) = (self.text("wait"), self.text("MaxInf"));
+        let text = match name {
+            "no-wait" => name.to_owned(),
+            "elastic" if most.is_empty() => name.to_owned(),
+            "elastic" => format!("{name}:{most}"),
+            _ => format!("{name}:{wait}ms"),
+        };
+        let policy: PolicyKind = text.parse()?;
+        Ok(Setting::Policy(policy))
+    }
+}
+
+fn choice(name: &'static str, now: PolicyKind) -> FormChoice {
+    let wait = match now.wait() {
+        none if none.is_zero() => 5.0,
+        wait => wait.as_secs_f64() * 1e3,
+    };
+    let waiting = || vec![FormField::number("wait", wait, "ms at most")];
+    match name {
+        "no-wait" => FormChoice::new(
+            name,
+            "whatever waits, up to the batch size, at once",
+            Vec::new(),
+        ),
+        "opt-wait" => FormChoice::new(
+            name,
+            "a full batch, or what is there after the wait",
+            waiting(),
+        ),
+        "pipelined-opt-wait" => FormChoice::new(
+            name,
+            "the same, samples copied while a batch computes",
+            waiting(),
+        )
+        .noting(PIPELINED),
+        "static" => FormChoice::new(name, "as opt-wait, padded to the full batch", waiting()),
+        "segment" => FormChoice::new(
+            name,
+            "whole segments, closed when full or after the wait",
+            waiting(),
+        ),
+        _ => FormChoice::new(
+            name,
+            "the largest idle lane (1, 1, 2, 4, …) that fills",
+            elastic(now),
+        )
+        .noting(ELASTIC),
+    }
+}
+
+fn elastic(now: PolicyKind) -> Vec<FormField> {
+    let most = match now {
+        PolicyKind::Elastic { max_inf } => max_inf,
+        _ => None,
+    };
+    let most = most.map_or(String::new(), |n| n.to_string());
+    vec![FormField::number(
+        "MaxInf",
+        most,
+        "samples; empty: sum of the batch sizes",
+    )]
 }

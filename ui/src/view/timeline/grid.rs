@@ -1,6 +1,10 @@
-//! Which rows of the picture show what.
+//! The grid of a picture: which rows show what, and the part of time that its cells cover.
+
+use std::time::Duration;
 
 use divisi::trace::{Span, SpanKind};
+
+use super::history::nanos;
 
 /// The activity of a whole device that a row sums up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -130,4 +134,97 @@ impl TimelineRows {
         let sum = RowSum::of(kind)?;
         self.sums.get(device)?[sum as usize]
     }
+}
+
+/// A cell is never narrower.
+const LEAST_CELL: u64 = 100;
+
+/// The part of time that a row shows. Cells are counted from the engine's start, so a
+/// picture that moves does so by whole cells and does not shimmer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeWindow {
+    /// The number of the first cell; below zero before the engine's start, where nothing
+    /// is.
+    pub first: i64,
+    /// Nanoseconds of a cell.
+    pub cell: u64,
+    /// Cells.
+    pub cells: usize,
+}
+
+impl TimeWindow {
+    /// `cells` cells over `length`, the last of which has `end` in it.
+    pub fn ending(end: Duration, length: Duration, cells: usize) -> Self {
+        let cells = cells.max(1);
+        let cell = (nanos(length) / cells as u64).max(LEAST_CELL);
+        let first = number(nanos(end) / cell).saturating_sub(number(cells as u64 - 1));
+        TimeWindow { first, cell, cells }
+    }
+
+    /// The number of the cell after the last.
+    pub fn last(&self) -> i64 {
+        self.first.saturating_add(number(self.cells as u64))
+    }
+
+    /// The start of the first cell.
+    pub fn from(&self) -> Duration {
+        self.start_of(0)
+    }
+
+    /// The end of the last cell.
+    pub fn until(&self) -> Duration {
+        self.start_of(self.cells)
+    }
+
+    /// When a cell starts, counted from the window's first; the engine's start for cells
+    /// before it.
+    pub fn start_of(&self, cell: usize) -> Duration {
+        let number = self.first.saturating_add(number(cell as u64));
+        Duration::from_nanos(self.nanos_of(number))
+    }
+
+    /// When a cell starts by its number, in nanoseconds.
+    fn nanos_of(&self, number: i64) -> u64 {
+        let number = u64::try_from(number).unwrap_or(0);
+        number.saturating_mul(self.cell)
+    }
+
+    /// The cell that a moment is in, counted from the window's first.
+    pub fn cell_of(&self, at: Duration) -> Option<usize> {
+        let cell = number(nanos(at) / self.cell).checked_sub(self.first)?;
+        usize::try_from(cell).ok().filter(|c| *c < self.cells)
+    }
+
+    /// Whether it has any of the time between two moments, in nanoseconds.
+    pub fn meets(&self, start: u64, end: u64) -> bool {
+        start < self.nanos_of(self.last()) && end >= self.nanos_of(self.first)
+    }
+
+    /// Calls `each` with the number of every cell between two moments, counted from the
+    /// engine's start, and the share of it between.
+    pub fn cover(&self, start: u64, end: u64, mut each: impl FnMut(i64, f32)) {
+        let (from, to) = (number(start / self.cell), number(end / self.cell));
+        let share = |nanos: u64| nanos as f32 / self.cell as f32;
+        let inside = self.first..self.last();
+        if from == to {
+            if inside.contains(&from) {
+                each(from, share(end - start));
+            }
+            return;
+        }
+        if inside.contains(&from) {
+            each(from, 1.0 - share(start % self.cell));
+        }
+        for cell in (from + 1).max(self.first)..to.min(self.last()) {
+            each(cell, 1.0);
+        }
+        if inside.contains(&to) && !end.is_multiple_of(self.cell) {
+            each(to, share(end % self.cell));
+        }
+    }
+}
+
+/// A cell's number, to be counted with.
+fn number(cell: u64) -> i64 {
+    i64::try_from(cell).unwrap_or(i64::MAX)
 }

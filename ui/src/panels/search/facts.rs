@@ -1,0 +1,226 @@
+//! The search in numbers and words: how far it is and what the best scores; what it is for and
+//! how near it is, what the best changes, how it went.
+
+use divisi::allocation::{Difference, Matrix};
+use divisi::ensemble::BatchSize;
+use divisi::session::{SearchState, SearchView};
+
+use super::changes::Heat;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+
+/// As many lines as there are facts and room, the weightier first.
+pub(super) fn draw(
+    inside: &mut Painter<'_>,
+    search: &SearchView,
+    heat: Option<&Heat>,
+    model: &Model,
+) -> u16 {
+    first_line(inside, search);
+    progress(inside, 1, search);
+    let y = best(inside, 2, search);
+    draw_goal(inside, y, search, heat.and_then(|h| h.best(model)), model)
+}
+
+fn first_line(inside: &mut Painter<'_>, search: &SearchView) {
+    let end = inside.width();
+    let (state, role) = state(search);
+    let x = inside.text(0, 0, &format::fit(&state, end), role);
+    let time = match (&search.state, search.left) {
+        (SearchState::Running, Some(left)) => format!("{} left", format::seconds(left)),
+        _ => format!(
+            "{} · {} scores",
+            format::duration(search.elapsed),
+            format::grouped(search.progress.evaluations as u64)
+        ),
+    };
+    if x + 1 + format::width(&time) <= end {
+        inside.text_right(end, 0, &time, Role::Dim);
+    }
+}
+
+fn state(search: &SearchView) -> (String, Role) {
+    let evaluator = &search.evaluator;
+    match &search.state {
+        SearchState::Running if is_profiling(search) => {
+            ("● running · profiling members".to_owned(), Role::Good)
+        }
+        SearchState::Running => (format!("● running · {evaluator}"), Role::Good),
+        SearchState::Paused => (format!("‖ paused · {evaluator}"), Role::Warn),
+        SearchState::Finished => (format!("✓ finished · {evaluator}"), Role::Good),
+        SearchState::Cancelled => ("✗ cancelled".to_owned(), Role::Warn),
+        SearchState::Failed(why) => (format!("✗ failed: {why}"), Role::Bad),
+    }
+}
+
+/// Before the model's first score, what it works with may have to be measured.
+fn is_profiling(search: &SearchView) -> bool {
+    let modelled = search.evaluator.starts_with("model");
+    modelled && search.progress.measuring && search.progress.start_score.is_none()
+}
+
+/// Iterations and neighbours, of how many where that is known.
+fn progress(inside: &mut Painter<'_>, y: u16, search: &SearchView) {
+    let wide = inside.width() >= 50;
+    let seen = &search.progress;
+    let words = match (wide, search.max_iter > 0) {
+        (true, true) => ["iteration ", "neighbour ", "coverage "],
+        (true, false) => ["step ", "neighbour ", "coverage "],
+        (false, true) => ["iter ", "", ""],
+        (false, false) => ["step ", "", ""],
+    };
+    let iteration = format!("{:<6}", of(seen.iteration, search.max_iter));
+    let neighbour = format!("{:<8}", of(seen.neighbour, seen.neighbours));
+    let mut pieces = vec![(words[0], Role::Dim), (&iteration, Role::Text)];
+    if seen.neighbours > 0 {
+        pieces.extend([(words[1], Role::Dim), (&neighbour, Role::Text)]);
+    }
+    let coverage = format::percent(seen.coverage);
+    if seen.coverage > 0.0 {
+        let after = if wide { "" } else { " seen" };
+        pieces.extend([(words[2], Role::Dim), (coverage.trim(), Role::Text)]);
+        pieces.push((after, Role::Dim));
+    }
+    inside.pieces(0, y, &pieces);
+}
+
+/// `3/10`, or `3` of nobody knows how many.
+fn of(at: usize, all: usize) -> String {
+    match all {
+        0 => at.to_string(),
+        all => format!("{at}/{all}"),
+    }
+}
+
+/// The best and how sure it is, the start, and the gain: as much as there is room for.
+fn best(inside: &mut Painter<'_>, y: u16, search: &SearchView) -> u16 {
+    let seen = &search.progress;
+    let score = |s: Option<f64>| {
+        s.map_or("–".to_owned(), |s| {
+            format::grouped(s.max(0.0).round() as u64)
+        })
+    };
+    let gain = seen.start_score.zip(seen.best_score);
+    let gain = gain
+        .and_then(|(start, best)| format::gain(start, best))
+        .unwrap_or_default();
+    let doubt = seen.best_score.map(|_| seen.best_doubt.to_string());
+    let doubt = doubt.unwrap_or_default();
+    let (best, start) = (score(seen.best_score), score(seen.start_score));
+    let number = [("best ", Role::Dim), (best.as_str(), Role::Strong)];
+    let gained = [("  ", Role::Dim), (gain.as_str(), Role::Good)];
+    let doubted = |before| [(before, Role::Dim), (doubt.as_str(), Role::Dim)];
+    let from = |words| [(words, Role::Dim), (start.as_str(), Role::Text)];
+    let forms = [
+        [number, from(" samples/s   start "), gained, doubted("  ")].concat(),
+        [number, from(" from "), gained, doubted("  ")].concat(),
+        [number, doubted(" "), gained].concat(),
+    ];
+    let width = |form: &&Vec<(&str, Role)>| form.iter().map(|(t, _)| format::width(t)).sum::<u16>();
+    let fits = forms.iter().find(|form| width(form) <= inside.width());
+    inside.pieces(0, y, fits.unwrap_or(&forms[2]));
+    y + 1
+}
+
+/// A word before, what is said, and how.
+type Fact = (&'static str, String, Role);
+
+/// Draws what there is room for under the numbers; returns the row after it.
+fn draw_goal(
+    inside: &mut Painter<'_>,
+    mut y: u16,
+    search: &SearchView,
+    next: Option<String>,
+    model: &Model,
+) -> u16 {
+    let wide = inside.width() >= 46;
+    // The keys and a line of the chart stay.
+    let room = inside.height().saturating_sub(y + 2);
+    for (name, text, role) in goal_facts(search, next, model, wide)
+        .into_iter()
+        .take(usize::from(room))
+    {
+        let x = inside.text(0, y, name, Role::Dim);
+        let room = inside.width().saturating_sub(x);
+        inside.text(x, y, &format::fit(&text, room), role);
+        y += 1;
+    }
+    y
+}
+
+fn goal_facts(search: &SearchView, next: Option<String>, model: &Model, wide: bool) -> Vec<Fact> {
+    let shortfall = search
+        .shortfall
+        .clone()
+        .map(|s| ("✗ not met: ", s, Role::Bad));
+    let compared = compared(search);
+    let goal = search.goal.clone().map(|g| ("goal ", g, Role::Text));
+    let bound = bound(search, wide);
+    let change =
+        change(search, model).map(|c| (if wide { "now → best " } else { "best " }, c, Role::Text));
+    let history = history(search).map(|h| ("by iteration ", h, Role::Text));
+    let next = next.map(|n| (if wide { "next " } else { "" }, n, Role::Good));
+    let facts = [shortfall, compared, next, change, goal, bound, history];
+    facts.into_iter().flatten().collect()
+}
+
+/// Returns the comparison of the best matrix with the start, once the two were run in turn.
+fn compared(search: &SearchView) -> Option<Fact> {
+    let gain = search.progress.gain.as_ref()?;
+    Some(match gain.is_better() {
+        true => ("on the start ", gain.to_string(), Role::Good),
+        false => ("start stays: ", gain.to_string(), Role::Warn),
+    })
+}
+
+/// How far the best found can be from the best there is by the model, if that holds.
+fn bound(search: &SearchView, wide: bool) -> Option<Fact> {
+    let seen = &search.progress;
+    let (bound, best) = (seen.bound?, seen.best_score?);
+    let gap = 100.0 * (1.0 - best / bound);
+    let margin = Some(100.0 * seen.best_doubt.margin()).filter(|m| m.is_finite());
+    let bound = format::grouped(bound.max(0.0).round() as u64);
+    if gap < -margin.unwrap_or(0.0) {
+        let text = match wide {
+            true => format!("above the model's {bound}: its profiles do not hold"),
+            false => format!("above the model's {bound}"),
+        };
+        return Some(("", text, Role::Warn));
+    }
+    let gap = gap.max(0.0);
+    let text = match wide {
+        true => format!("at most {gap:.0} % from the model's best ({bound})"),
+        false => format!("≤ {gap:.0} % from model's best"),
+    };
+    Some(("", text, Role::Text))
+}
+
+fn history(search: &SearchView) -> Option<String> {
+    let history = &search.progress.history;
+    let last = &history[history.len().saturating_sub(6)..];
+    let scores: Vec<String> = last.iter().map(|s| format::short(*s)).collect();
+    (!scores.is_empty()).then(|| scores.join(" → "))
+}
+
+fn change(search: &SearchView, model: &Model) -> Option<String> {
+    let (now, best) = (&model.snapshot.matrix, search.progress.best.as_ref()?);
+    let difference = Difference::between(now, best);
+    let mut changed = difference.changed();
+    let cell = changed.next()?.cell;
+    let size = |m: &Matrix| m.get(cell).map_or(0, BatchSize::get);
+    let frame = now.frame();
+    let (device, member) = (
+        frame.devices.get(cell.device)?,
+        frame.members.get(cell.member)?,
+    );
+    let others = match changed.count() {
+        0 => String::new(),
+        n => format!(", {n} more"),
+    };
+    Some(format!(
+        "{device} × {member} {} → {}{others}",
+        size(now),
+        size(best)
+    ))
+}
