@@ -7,18 +7,13 @@
 //! all that was ever counted and never decreases; the difference of two tells what happened between
 //! them, which is how history and probation measure.
 
-pub mod bounds;
 mod latency;
-mod log_histogram;
 mod rate;
-mod reading;
 pub mod stats;
 mod tally;
 
-pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole};
-pub use log_histogram::{LogHistogram, ScaledHistogram};
-pub use rate::{Growth, RateRing};
-pub use reading::Reading;
+pub use latency::{Bucket, Latency, LatencySummary, LatencyWhole, LogHistogram, ScaledHistogram};
+pub use rate::{Growth, RateRing, Reading};
 pub use tally::{
     Distribution, LatencySlot, LatencySplit, LatencyTally, LatencyView, SplitMeans, SplitTally,
     WINDOW,

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::latency::{Bucket, LatencySummary};
-use super::log_histogram::LogHistogram;
+use super::latency::{Bucket, LatencySummary, LogHistogram};
 
 /// The time that *now* means for latencies: those of answers within it, or since the last
 /// reload or clearing if that is later.
