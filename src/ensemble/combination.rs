@@ -7,9 +7,8 @@ use thiserror::Error;
 
 use crate::ranged::OutOfRange;
 
-use super::logits::{AverageLogits, Temperature, Tempered};
-use super::member::{OutputKind, VoteWeight};
-use super::rule::{Average, CombinationRule, MajorityVote};
+use super::rule::{Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered};
+use super::{OutputKind, VoteWeight};
 
 /// A rule that a manifest can name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
