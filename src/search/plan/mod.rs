@@ -15,12 +15,12 @@ use crate::serving::FakeFactory;
 use super::control::Control;
 use super::error::{AskedError, SearchError};
 use super::evaluator::Doubt;
-use super::goal::{Goal, LoadedLatency};
 use super::greedy::Bounds;
 use super::job::SearchJob;
-use super::method::Method;
+use super::method::{Goal, Method};
 use super::model_search::ModelSearch;
 use super::placement::worst_fit;
+use super::result::LoadedLatency;
 use super::under_load::{Candidate, best_under_load, shortfall};
 
 use fleets::{Ceilings, devices, fleets, price};
