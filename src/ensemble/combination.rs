@@ -7,8 +7,10 @@ use thiserror::Error;
 
 use crate::ranged::OutOfRange;
 
-use super::rule::{Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered};
-use super::{OutputKind, VoteWeight};
+use super::OutputKind;
+use super::rule::{
+    Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered, VoteWeight,
+};
 
 /// A rule that a manifest can name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

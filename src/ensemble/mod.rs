@@ -9,14 +9,12 @@ mod rule;
 pub mod samples;
 mod validate;
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::compute::gpu::Precision;
 use crate::network::{Graph, Weights};
-use crate::ranged::{OutOfRange, ranged};
 
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
 pub use combination::{Combination, CombinationError, RuleKind};
@@ -25,7 +23,9 @@ pub use input::{
     Affine, Input, Normalisation, NormalisationSteps, NotFinite, PerChannel, Transforms,
 };
 pub use manifest::{EnsembleError, Files};
-pub use rule::{Average, AverageLogits, CombinationRule, MajorityVote, Temperature, label_of};
+pub use rule::{
+    Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
+};
 pub use samples::{Classes, ImageLayout, SampleForm, Samples};
 
 /// A validated ensemble, weights read and checked.
@@ -176,44 +176,5 @@ impl OutputKind {
     /// Whether the manifest promises that rows are probabilities already.
     pub fn is_declared(self) -> bool {
         self == OutputKind::Probabilities
-    }
-}
-
-ranged! {
-    /// A member's weight in `weighted-average`.
-    ///
-    /// No weight is 0: in files and dialogs a 0 stands for a member that does not vote,
-    /// under any rule ([`VoteWeight::written`]). Within these bounds the sum of an
-    /// ensemble's weights is finite and above 0, and no share of it vanishes in float32.
-    VoteWeight(f64) = 1e-6, 1e6, "a number from {} to {}"
-}
-
-impl VoteWeight {
-    /// Takes a number as people write it. Returns `None` for 0, a member that does not
-    /// vote.
-    ///
-    /// # Errors
-    /// The number is neither a weight nor 0.
-    pub fn written(weight: f64) -> Result<Option<Self>, OutOfRange> {
-        if weight == 0.0 {
-            return Ok(None);
-        }
-        let weight = Self::new(weight).map_err(|why| OutOfRange {
-            range: format!("{}, or 0 for a member that does not vote", why.range),
-            ..why
-        });
-        weight.map(Some)
-    }
-}
-
-impl Default for VoteWeight {
-    fn default() -> Self {
-        VoteWeight(1.0)
-    }
-}
-
-impl fmt::Display for VoteWeight {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }

@@ -1,11 +1,10 @@
-//! Combination rules: incremental, in any order, each in one place; and the temperatures that
-//! members' probabilities are taken at.
+//! Combination rules: incremental, in any order, each in one place; and the weights and temperatures
+//! that members' probabilities are taken at.
 
+use std::fmt;
 use std::sync::Arc;
 
-use crate::ranged::ranged;
-
-use super::VoteWeight;
+use crate::ranged::{OutOfRange, ranged};
 
 /// A rule that folds members' probabilities into an ensemble's answer, rows in any order.
 ///
@@ -175,6 +174,45 @@ fn is_tied(votes: &[f32], winner: usize) -> bool {
         .enumerate()
         .filter(|(class, _)| *class != winner);
     others.into_iter().any(|(_, v)| *v >= votes[winner])
+}
+
+ranged! {
+    /// A member's weight in `weighted-average`.
+    ///
+    /// No weight is 0: in files and dialogs a 0 stands for a member that does not vote,
+    /// under any rule ([`VoteWeight::written`]). Within these bounds the sum of an
+    /// ensemble's weights is finite and above 0, and no share of it vanishes in float32.
+    VoteWeight(f64) = 1e-6, 1e6, "a number from {} to {}"
+}
+
+impl VoteWeight {
+    /// Takes a number as people write it. Returns `None` for 0, a member that does not
+    /// vote.
+    ///
+    /// # Errors
+    /// The number is neither a weight nor 0.
+    pub fn written(weight: f64) -> Result<Option<Self>, OutOfRange> {
+        if weight == 0.0 {
+            return Ok(None);
+        }
+        let weight = Self::new(weight).map_err(|why| OutOfRange {
+            range: format!("{}, or 0 for a member that does not vote", why.range),
+            ..why
+        });
+        weight.map(Some)
+    }
+}
+
+impl Default for VoteWeight {
+    fn default() -> Self {
+        VoteWeight(1.0)
+    }
+}
+
+impl fmt::Display for VoteWeight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 ranged! {
