@@ -308,6 +308,6 @@ fn thread(member: usize, lane: usize) -> usize {
     member * LANES + lane.min(LANES - 1) + 1
 }
 
-fn micros(time: std::time::Duration) -> f64 {
+fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }

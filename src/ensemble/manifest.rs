@@ -1,5 +1,5 @@
-//! The manifest as it is written, an ensemble's files, from a folder or from the program itself, and
-//! the errors in them; `validate` makes an ensemble of it.
+//! The manifest as it is written, an ensemble's files, from a folder or from the program
+//! itself, and the errors in them; `validate` makes an ensemble of it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

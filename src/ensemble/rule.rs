@@ -1,5 +1,5 @@
-//! Combination rules: incremental, in any order, each in one place; and the weights and temperatures
-//! that members' probabilities are taken at.
+//! Combination rules: incremental, in any order, each in one place; and the weights and
+//! temperatures that members' probabilities are taken at.
 
 use std::fmt;
 use std::sync::Arc;
@@ -176,6 +176,114 @@ fn is_tied(votes: &[f32], winner: usize) -> bool {
     others.into_iter().any(|(_, v)| *v >= votes[winner])
 }
 
+/// The softmax of the mean of the members' logits, over the members that vote.
+///
+/// A network's logits follow from its probabilities but for a constant, which a softmax
+/// ignores. The result is the normalised geometric mean of the probabilities. Float32
+/// bounds it: a class less likely than 1.2e-38 counts as that likely.
+pub struct AverageLogits {
+    classes: usize,
+    /// The factor of each member's logarithms; `None` for a member that does not vote.
+    shares: Vec<Option<f32>>,
+}
+
+impl AverageLogits {
+    /// Creates the rule for the members whose entry in `voting` is true, each at its
+    /// temperature.
+    pub fn of(classes: usize, voting: &[bool], temperatures: &[Temperature]) -> Self {
+        let voters = voting.iter().filter(|votes| **votes).count() as f64;
+        let share = |t: &Temperature| (1.0 / (voters * t.get())) as f32;
+        let each = voting.iter().zip(temperatures);
+        AverageLogits {
+            classes,
+            shares: each.map(|(votes, t)| votes.then(|| share(t))).collect(),
+        }
+    }
+}
+
+impl CombinationRule for AverageLogits {
+    /// A sum and its rounding error: logarithms reach 87, so that with a sum alone the
+    /// answer would depend on the order of folding.
+    fn state_width(&self) -> usize {
+        2 * self.classes
+    }
+
+    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+        let Some(share) = self.shares[member] else {
+            return;
+        };
+        let states = state.chunks_exact_mut(2 * self.classes);
+        for (row, state) in rows.chunks_exact(self.classes).zip(states) {
+            let (sums, lost) = state.split_at_mut(self.classes);
+            for ((sum, lost), p) in sums.iter_mut().zip(lost).zip(row) {
+                add(sum, lost, share * log(*p));
+            }
+        }
+    }
+
+    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
+        let mut scores = Vec::with_capacity(state.len() / 2);
+        for sample in state.chunks_exact(2 * classes) {
+            let (sums, lost) = sample.split_at(classes);
+            let logit = |class: usize| f64::from(sums[class]) + f64::from(lost[class]);
+            let most = (0..classes).map(logit).fold(f64::NEG_INFINITY, f64::max);
+            let total: f64 = (0..classes).map(|c| (logit(c) - most).exp()).sum();
+            scores.extend((0..classes).map(|c| ((logit(c) - most).exp() / total) as f32));
+        }
+        scores
+    }
+
+    fn counts(&self, member: usize) -> bool {
+        self.shares[member].is_some()
+    }
+}
+
+/// Adds `value` to `sum`, and the rounding error of that to `lost` (Knuth's two-sum).
+fn add(sum: &mut f32, lost: &mut f32, value: f32) {
+    let old = *sum;
+    let new = old + value;
+    let taken = new - old;
+    *lost += (old - (new - taken)) + (value - taken);
+    *sum = new;
+}
+
+/// Returns the natural logarithm of a probability, finite for 0 too: a softmax in float32
+/// returns 0 for classes that are only very unlikely.
+fn log(p: f32) -> f32 {
+    p.max(f32::MIN_POSITIVE).ln()
+}
+
+/// A rule over members' probabilities at temperatures of their own.
+pub(super) struct Tempered {
+    pub(super) classes: usize,
+    pub(super) temperatures: Vec<Temperature>,
+    pub(super) rule: Arc<dyn CombinationRule>,
+}
+
+impl CombinationRule for Tempered {
+    fn state_width(&self) -> usize {
+        self.rule.state_width()
+    }
+
+    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+        let temperature = self.temperatures[member];
+        if temperature.is_one() || !self.counts(member) {
+            return self.rule.fold(member, rows, state);
+        }
+        let mut rows = rows.to_vec();
+        temperature.apply(&mut rows, self.classes);
+        self.rule.fold(member, &rows, state);
+    }
+
+    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
+        self.rule.finish(state, classes)
+    }
+
+    fn counts(&self, member: usize) -> bool {
+        self.rule.counts(member)
+    }
+}
+
 ranged! {
     /// A member's weight in `weighted-average`.
     ///
@@ -254,111 +362,4 @@ impl Default for Temperature {
     fn default() -> Self {
         Temperature::ONE
     }
-}
-
-/// Returns the natural logarithm of a probability, finite for 0 too: a softmax in float32
-/// returns 0 for classes that are only very unlikely.
-fn log(p: f32) -> f32 {
-    p.max(f32::MIN_POSITIVE).ln()
-}
-
-/// A rule over members' probabilities at temperatures of their own.
-pub(super) struct Tempered {
-    pub(super) classes: usize,
-    pub(super) temperatures: Vec<Temperature>,
-    pub(super) rule: Arc<dyn CombinationRule>,
-}
-
-impl CombinationRule for Tempered {
-    fn state_width(&self) -> usize {
-        self.rule.state_width()
-    }
-
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
-        let temperature = self.temperatures[member];
-        if temperature.is_one() || !self.counts(member) {
-            return self.rule.fold(member, rows, state);
-        }
-        let mut rows = rows.to_vec();
-        temperature.apply(&mut rows, self.classes);
-        self.rule.fold(member, &rows, state);
-    }
-
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
-        self.rule.finish(state, classes)
-    }
-
-    fn counts(&self, member: usize) -> bool {
-        self.rule.counts(member)
-    }
-}
-
-/// The softmax of the mean of the members' logits, over the members that vote.
-///
-/// It is the normalised geometric mean of their probabilities. Float32 bounds it: a class
-/// less likely than 1.2e-38 counts as that likely.
-pub struct AverageLogits {
-    classes: usize,
-    /// The factor of each member's logarithms; `None` for a member that does not vote.
-    shares: Vec<Option<f32>>,
-}
-
-impl AverageLogits {
-    /// Creates the rule for the members whose entry in `voting` is true, each at its
-    /// temperature.
-    pub fn of(classes: usize, voting: &[bool], temperatures: &[Temperature]) -> Self {
-        let voters = voting.iter().filter(|votes| **votes).count() as f64;
-        let share = |t: &Temperature| (1.0 / (voters * t.get())) as f32;
-        let each = voting.iter().zip(temperatures);
-        AverageLogits {
-            classes,
-            shares: each.map(|(votes, t)| votes.then(|| share(t))).collect(),
-        }
-    }
-}
-
-impl CombinationRule for AverageLogits {
-    /// A sum and its rounding error: logarithms reach 87, so that with a sum alone the
-    /// answer would depend on the order of folding.
-    fn state_width(&self) -> usize {
-        2 * self.classes
-    }
-
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
-        let Some(share) = self.shares[member] else {
-            return;
-        };
-        let states = state.chunks_exact_mut(2 * self.classes);
-        for (row, state) in rows.chunks_exact(self.classes).zip(states) {
-            let (sums, lost) = state.split_at_mut(self.classes);
-            for ((sum, lost), p) in sums.iter_mut().zip(lost).zip(row) {
-                add(sum, lost, share * log(*p));
-            }
-        }
-    }
-
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
-        let mut scores = Vec::with_capacity(state.len() / 2);
-        for sample in state.chunks_exact(2 * classes) {
-            let (sums, lost) = sample.split_at(classes);
-            let logit = |class: usize| f64::from(sums[class]) + f64::from(lost[class]);
-            let most = (0..classes).map(logit).fold(f64::NEG_INFINITY, f64::max);
-            let total: f64 = (0..classes).map(|c| (logit(c) - most).exp()).sum();
-            scores.extend((0..classes).map(|c| ((logit(c) - most).exp() / total) as f32));
-        }
-        scores
-    }
-
-    fn counts(&self, member: usize) -> bool {
-        self.shares[member].is_some()
-    }
-}
-
-/// Adds `value` to `sum`, and the rounding error of that to `lost` (Knuth's two-sum).
-fn add(sum: &mut f32, lost: &mut f32, value: f32) {
-    let old = *sum;
-    let new = old + value;
-    let taken = new - old;
-    *lost += (old - (new - taken)) + (value - taken);
-    *sum = new;
 }

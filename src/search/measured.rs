@@ -1,5 +1,5 @@
-//! The end of the model's search: what it found, run beside the start. The best few of an algorithm's
-//! candidates, the matrix of a rule, and last steps where a run costs milliseconds.
+//! The end of the model's search: what it found, run beside the start. The best few of an
+//! algorithm's candidates, the matrix of a rule, and last steps where a run costs milliseconds.
 
 use crate::allocation::{Cell, Matrix};
 use crate::metrics::stats::mean_and_error;
@@ -222,15 +222,15 @@ const ROUNDS: usize = 2;
 #[derive(Clone, Debug)]
 struct Final {
     /// The matrix.
-    pub matrix: Matrix,
+    matrix: Matrix,
     /// Its score.
-    pub score: Score,
+    score: Score,
     /// The score of the start.
-    pub start: Score,
+    start: Score,
     /// The comparison, or `None` if there was no contender or no room to run in.
-    pub gain: Option<Comparison>,
+    gain: Option<Comparison>,
     /// The number of runs.
-    pub runs: usize,
+    runs: usize,
 }
 
 /// Runs the contenders, then the better half of them again (successive halving), then who

@@ -1,7 +1,7 @@
-//! Matrices by a rule: worst-fit decreasing with priority to accelerators (the paper, algorithm 1); the
-//! baseline that searches are compared with, the best batch size for each member, each alone on a
-//! device (section IV.C); and those for devices that fail: one that is lost is evacuated, one that is
-//! slower than its profile is relieved of a worker.
+//! Matrices by a rule: worst-fit decreasing with priority to accelerators (the paper, algorithm
+//! 1); the baseline that searches are compared with, the best batch size for each member, each
+//! alone on a device (section IV.C); and those for devices that fail: one that is lost is
+//! evacuated, one that is slower than its profile is relieved of a worker.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

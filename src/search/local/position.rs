@@ -1,5 +1,5 @@
-//! A matrix on the way: its entries as numbers, what they book, whether changed ones fit in memory, and
-//! what a run of it comes to. Neighbours are scored from it without being made.
+//! A matrix on the way: its entries as numbers, what they book, whether changed ones fit in
+//! memory, and what a run of it comes to. Neighbours are scored from it without being made.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The linear programme of a matrix: the largest T such that every member gets T samples a second and
-//! no device is asked for more than its time. From it follow, whatever samples wait, bounds that no
-//! matrix exceeds.
+//! The linear programme of a matrix: the largest T such that every member gets T samples a
+//! second and no device is asked for more than its time. From it follow, whatever samples wait,
+//! bounds that no matrix exceeds.
 
 use crate::allocation::{Cell, Frame, Matrix};
 use crate::device::Devices;

@@ -21,6 +21,16 @@ const THROUGHPUT: usize = 0;
 /// In a member's row until it has its first worker.
 const NOBODY: usize = usize::MAX;
 
+/// Largest error left in a reduced cost, in units of T.
+const TOLERANCE: f64 = 1e-11;
+/// A pivot smaller than this is taken for zero.
+const LEAST_PIVOT: f64 = 1e-9;
+/// Steps without progress before Bland's rule, which cannot cycle, chooses.
+const PATIENCE: usize = 30;
+/// Steps at most, times rows: never reached unless rounding breaks down, and then
+/// what there is can be done, if not proved best.
+const MOST_STEPS: usize = 200;
+
 /// The state of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VariableState {
@@ -178,18 +188,7 @@ impl Simplex {
     pub(crate) fn prices(&self) -> (&[f64], &[f64]) {
         self.prices.split_at(self.members)
     }
-}
 
-/// Largest error left in a reduced cost, in units of T.
-const TOLERANCE: f64 = 1e-11;
-/// A pivot smaller than this is taken for zero.
-const LEAST_PIVOT: f64 = 1e-9;
-/// Steps without progress before Bland's rule, which cannot cycle, chooses.
-const PATIENCE: usize = 30;
-/// Steps at most, times rows: never reached unless rounding breaks down, and then
-/// what there is can be done, if not proved best.
-const MOST_STEPS: usize = 200;
-impl Simplex {
     /// Steps until nothing is gained by another.
     pub(crate) fn optimise(&mut self) {
         let mut idle = 0;
