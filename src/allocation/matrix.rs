@@ -1,4 +1,5 @@
-//! The matrix and its rules.
+//! The matrix, its rules, and the difference of two: workers that are kept, started, stopped or
+//! replaced.
 
 use std::fmt;
 use std::sync::Arc;
@@ -256,5 +257,89 @@ fn not_allowed(frame: &Frame, cell: Cell, found: i64) -> InvalidMatrix {
 impl fmt::Debug for Matrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Matrix{:?}", self.rows())
+    }
+}
+
+/// The change of the worker at one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkerChange {
+    /// The worker stays.
+    Keep(BatchSize),
+    /// A worker is built.
+    Start(BatchSize),
+    /// The worker is removed.
+    Stop(BatchSize),
+    /// A worker with another batch size replaces it.
+    Resize {
+        /// Its batch size.
+        from: BatchSize,
+        /// The batch size of the new worker.
+        to: BatchSize,
+    },
+}
+
+impl WorkerChange {
+    /// Returns the batch size of the worker to build, if there is one.
+    pub fn starts(self) -> Option<BatchSize> {
+        match self {
+            WorkerChange::Start(size) | WorkerChange::Resize { to: size, .. } => Some(size),
+            WorkerChange::Keep(_) | WorkerChange::Stop(_) => None,
+        }
+    }
+
+    /// Returns the batch size of the worker to remove, if there is one.
+    pub fn stops(self) -> Option<BatchSize> {
+        match self {
+            WorkerChange::Stop(size) | WorkerChange::Resize { from: size, .. } => Some(size),
+            WorkerChange::Keep(_) | WorkerChange::Start(_) => None,
+        }
+    }
+}
+
+/// The change at one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryChange {
+    /// The entry.
+    pub cell: Cell,
+    /// The change of its worker.
+    pub change: WorkerChange,
+}
+
+/// The difference of two matrices of one frame, with the workers that are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The entries that have a worker in either matrix, device by device.
+    pub entries: Vec<EntryChange>,
+}
+
+impl Difference {
+    /// Returns the difference from `old` to `new`.
+    pub fn between(old: &Matrix, new: &Matrix) -> Self {
+        let entries = old
+            .cells()
+            .filter_map(|cell| {
+                let change = match (old.get(cell), new.get(cell)) {
+                    (None, None) => return None,
+                    (Some(a), Some(b)) if a == b => WorkerChange::Keep(a),
+                    (Some(from), Some(to)) => WorkerChange::Resize { from, to },
+                    (None, Some(size)) => WorkerChange::Start(size),
+                    (Some(size), None) => WorkerChange::Stop(size),
+                };
+                Some(EntryChange { cell, change })
+            })
+            .collect();
+        Difference { entries }
+    }
+
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.changed().next().is_none()
+    }
+
+    /// Iterates over the entries that change.
+    pub fn changed(&self) -> impl Iterator<Item = &EntryChange> {
+        self.entries
+            .iter()
+            .filter(|e| !matches!(e.change, WorkerChange::Keep(_)))
     }
 }

@@ -1,6 +1,6 @@
 //! One limit: what is counted, and when there is more of it than chance brings.
 
-use crate::metrics::{LogHistogram, Reading, bounds};
+use crate::metrics::{LogHistogram, Reading, stats};
 
 use super::judge::{Baseline, Check, Judge, Limited, Terms};
 
@@ -140,7 +140,7 @@ impl Limit {
     /// Returns the upper confidence bound, at `risk`, of the share of hits in the baseline.
     fn bound(&self, before: &Baseline, risk: f64) -> f64 {
         let (hit, of) = self.effective(self.count(&before.whole));
-        bounds::share_at_most(hit, of, risk)
+        stats::share_at_most(hit, of, risk)
     }
 
     /// Sets the allowed share of hits, and the sample size that follows from it.
@@ -151,7 +151,7 @@ impl Limit {
             Limited::Failures | Limited::Accuracy => FOUND.max(self.allowed * FOUND_AGAIN),
         };
         let found = (self.allowed + more).min(1.0);
-        let enough = bounds::enough(self.allowed, found, self.risk, Judge::POWER);
+        let enough = stats::enough(self.allowed, found, self.risk, Judge::POWER);
         let needed = enough.map_or(f64::MAX, |n| n as f64 * self.dispersion);
         self.needed = needed as u64;
         self
@@ -168,13 +168,13 @@ impl Limit {
     pub(super) fn is_passed_meanwhile(&self, after: &Reading) -> bool {
         let (hit, of) = self.count(after);
         let (hit, of) = (hit as f64 / self.dispersion, of as f64 / self.dispersion);
-        bounds::evidence(hit, of, self.allowed) >= 1.0 / self.risk
+        stats::evidence(hit, of, self.allowed) >= 1.0 / self.risk
     }
 
     /// Whether the limit is exceeded by more than chance, tested once at the end.
     pub(super) fn is_passed_at_the_end(&self, after: &Reading) -> bool {
         let (hit, of) = self.effective(self.count(after));
-        bounds::at_least(hit, of, self.allowed) <= self.risk || self.is_passed_meanwhile(after)
+        stats::at_least(hit, of, self.allowed) <= self.risk || self.is_passed_meanwhile(after)
     }
 
     /// Returns how the limit stands.
@@ -224,7 +224,7 @@ impl Limit {
     /// Returns the most hits among `counted` that are still within chance.
     fn most(&self, counted: u64) -> u64 {
         let (_, of) = self.effective((0, counted));
-        let most = bounds::surprising(of, self.allowed, self.risk).saturating_sub(1);
+        let most = stats::surprising(of, self.allowed, self.risk).saturating_sub(1);
         (most as f64 * self.dispersion) as u64
     }
 }

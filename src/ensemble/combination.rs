@@ -7,9 +7,10 @@ use thiserror::Error;
 
 use crate::ranged::OutOfRange;
 
-use super::logits::{AverageLogits, Temperature, Tempered};
-use super::member::{OutputKind, VoteWeight};
-use super::rule::{Average, CombinationRule, MajorityVote};
+use super::OutputKind;
+use super::rule::{
+    Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered, VoteWeight,
+};
 
 /// A rule that a manifest can name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,9 +1,14 @@
-//! The input of a network, and the conversion of the ensemble's samples to it.
+//! The input of a network: its normalisation, channel by channel, and the conversion of the
+//! ensemble's samples to it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::compute::resize_planes;
 use crate::network::Shape;
-
-use super::normalisation::{Normalisation, NormalisationSteps, NotFinite};
 
 /// The input of a network: its shape and the normalisation of its values.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,5 +112,205 @@ impl Transforms {
     /// Returns the number of values of one sample in all distinct inputs together.
     pub fn values(&self) -> usize {
         self.distinct.iter().map(|i| i.shape.elements()).sum()
+    }
+}
+
+/// One number for all channels, or one a channel.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number, or a list of numbers, one a channel"
+)]
+pub enum PerChannel {
+    /// The same number for all channels.
+    All(f64),
+    /// A number for each channel.
+    Each(Vec<f64>),
+}
+
+impl PerChannel {
+    /// Returns the number of a channel, or NaN if there is none.
+    fn at(&self, channel: usize) -> f64 {
+        match self {
+            PerChannel::All(number) => *number,
+            PerChannel::Each(numbers) => numbers.get(channel).copied().unwrap_or(f64::NAN),
+        }
+    }
+
+    /// Returns every number that is written.
+    pub fn numbers(&self) -> &[f64] {
+        match self {
+            PerChannel::All(number) => std::slice::from_ref(number),
+            PerChannel::Each(numbers) => numbers,
+        }
+    }
+
+    /// Whether there is a number for each of `channels`.
+    pub fn covers(&self, channels: usize) -> bool {
+        match self {
+            PerChannel::All(_) => true,
+            PerChannel::Each(numbers) => numbers.len() == channels,
+        }
+    }
+}
+
+/// The steps of normalisation, in this order: `× scale`, `+ shift`, `− mean`, `÷ std`, and
+/// the input transform of torchvision's Inception.
+///
+/// `mean` and `std` are in units of scaled and shifted values, as in torchvision: pixels
+/// from 0 to 255, a scale of 1/255, and mean and standard deviation of values up to one
+/// (1.0). A channel of an image is one of its planes, a channel of a vector is one of its
+/// features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NormalisationSteps {
+    /// The factor of values.
+    pub scale: PerChannel,
+    /// The number added to scaled values.
+    pub shift: PerChannel,
+    /// The mean, which is subtracted.
+    pub mean: PerChannel,
+    /// The standard deviation, by which values are divided.
+    pub std: PerChannel,
+    /// Whether to convert ImageNet's normalisation to values from −1 to 1, as
+    /// `transform_input` of torchvision's Inception v3 and GoogLeNet does; for images of
+    /// three channels.
+    pub transform_input: bool,
+}
+
+impl Default for NormalisationSteps {
+    /// Returns steps that change no value.
+    fn default() -> Self {
+        NormalisationSteps {
+            scale: PerChannel::All(1.0),
+            shift: PerChannel::All(0.0),
+            mean: PerChannel::All(0.0),
+            std: PerChannel::All(1.0),
+            transform_input: false,
+        }
+    }
+}
+
+/// The mean and standard deviation of red, green and blue in ImageNet, as in torchvision.
+const IMAGENET: [(f64, f64); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)];
+
+impl NormalisationSteps {
+    /// Combines all steps of one channel, in float64.
+    fn of(&self, channel: usize) -> Affine {
+        let std = self.std.at(channel);
+        let mut scale = self.scale.at(channel) / std;
+        let mut shift = (self.shift.at(channel) - self.mean.at(channel)) / std;
+        if let (true, Some((mean, std))) = (self.transform_input, IMAGENET.get(channel)) {
+            scale *= std / 0.5;
+            shift = shift * (std / 0.5) + (mean - 0.5) / 0.5;
+        }
+        Affine {
+            scale: scale as f32,
+            shift: shift as f32,
+        }
+    }
+}
+
+/// `value × scale + shift`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Affine {
+    /// The factor.
+    pub scale: f32,
+    /// The number added.
+    pub shift: f32,
+}
+
+/// The factors of a channel are not finite in float32.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("channel {channel} would be scaled beyond float32")]
+pub struct NotFinite {
+    /// The first such channel.
+    pub channel: usize,
+}
+
+impl Affine {
+    fn map(self, from: &[f32], to: &mut [f32]) {
+        for (t, f) in to.iter_mut().zip(from) {
+            *t = f * self.scale + self.shift;
+        }
+    }
+
+    fn apply(self, values: &mut [f32]) {
+        for value in values {
+            *value = *value * self.scale + self.shift;
+        }
+    }
+}
+
+impl fmt::Display for Affine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.shift < 0.0 { '−' } else { '+' };
+        write!(f, "× {:.5} {sign} {:.5}", self.scale, self.shift.abs())
+    }
+}
+
+/// One multiplication and one addition for each channel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Normalisation {
+    /// The same for all channels.
+    All(Affine),
+    /// One for each channel, not all the same.
+    Each(Arc<[Affine]>),
+}
+
+impl Normalisation {
+    /// Combines the steps for samples of `shape`.
+    ///
+    /// # Errors
+    /// The factors of a channel are not finite in float32.
+    pub fn new(steps: &NormalisationSteps, shape: Shape) -> Result<Self, NotFinite> {
+        let all: Vec<Affine> = (0..shape.channels()).map(|c| steps.of(c)).collect();
+        let finite = |a: &Affine| a.scale.is_finite() && a.shift.is_finite();
+        if let Some(channel) = all.iter().position(|a| !finite(a)) {
+            return Err(NotFinite { channel });
+        }
+        let same = all.windows(2).all(|pair| pair[0] == pair[1]);
+        Ok(match all.first() {
+            Some(first) if same => Normalisation::All(*first),
+            _ => Normalisation::Each(all.into()),
+        })
+    }
+
+    /// Returns the multiplication and addition of a channel.
+    pub fn of(&self, channel: usize) -> Affine {
+        match self {
+            Normalisation::All(affine) => *affine,
+            Normalisation::Each(channels) => channels[channel],
+        }
+    }
+
+    /// Normalises samples of `shape`, from `from` to `to`.
+    fn map(&self, shape: Shape, from: &[f32], to: &mut [f32]) {
+        if let Normalisation::All(affine) = self {
+            return affine.map(from, to);
+        }
+        // Sample by sample, so that what was copied is still in cache.
+        let sample = shape.elements();
+        for (from, to) in from.chunks_exact(sample).zip(to.chunks_exact_mut(sample)) {
+            to.copy_from_slice(from);
+            self.apply(shape, to);
+        }
+    }
+
+    /// Normalises samples of `shape` in place.
+    fn apply(&self, shape: Shape, values: &mut [f32]) {
+        match (self, shape) {
+            (Normalisation::All(affine), _) => affine.apply(values),
+            (Normalisation::Each(channels), Shape::Vector { features }) => {
+                for row in values.chunks_exact_mut(features) {
+                    let features = row.iter_mut().zip(channels.iter());
+                    features.for_each(|(v, a)| *v = *v * a.scale + a.shift);
+                }
+            }
+            (Normalisation::Each(channels), Shape::Image { height, width, .. }) => {
+                let planes = values.chunks_exact_mut(height * width);
+                let planes = planes.zip(channels.iter().cycle());
+                planes.for_each(|(plane, affine)| affine.apply(plane));
+            }
+        }
     }
 }

@@ -1,33 +1,31 @@
 //! The ensemble to serve: its manifest, members, samples and combination rules.
 
-mod batch_sizes;
+mod batching;
 mod combination;
 mod evaluation;
-mod files;
 mod input;
-mod logits;
 mod manifest;
-mod member;
-mod normalisation;
-mod policy;
 mod rule;
 pub mod samples;
 mod validate;
 
 use std::sync::Arc;
 
-use crate::compute::gpu::Precision;
+use serde::{Deserialize, Serialize};
 
-pub use batch_sizes::{BatchSize, BatchSizes, BatchSizesError};
+use crate::compute::gpu::Precision;
+use crate::network::{Graph, Weights};
+
+pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
 pub use combination::{Combination, CombinationError, RuleKind};
 pub use evaluation::{MemberEvaluation, MemberFigures};
-pub use files::{EnsembleError, Files};
-pub use input::{Input, Transforms};
-pub use logits::{AverageLogits, Temperature};
-pub use member::{Member, OutputKind, VoteWeight};
-pub use normalisation::{Affine, Normalisation, NormalisationSteps, NotFinite, PerChannel};
-pub use policy::{PolicyError, PolicyKind, Wait};
-pub use rule::{Average, CombinationRule, MajorityVote, label_of};
+pub use input::{
+    Affine, Input, Normalisation, NormalisationSteps, NotFinite, PerChannel, Transforms,
+};
+pub use manifest::{EnsembleError, Files};
+pub use rule::{
+    Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
+};
 pub use samples::{Classes, ImageLayout, SampleForm, Samples};
 
 /// A validated ensemble, weights read and checked.
@@ -139,5 +137,44 @@ impl Ensemble {
     /// Whether any member has synthetic weights, so that accuracies mean nothing.
     pub fn is_synthetic(&self) -> bool {
         self.members.iter().any(|m| m.weights.is_synthetic())
+    }
+}
+
+/// A member of an ensemble: its network, weights and part in the vote.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name, unique in the ensemble.
+    pub name: String,
+    /// Its network.
+    pub graph: Arc<Graph>,
+    /// The network's weights.
+    pub weights: Arc<Weights>,
+    /// The network's input: the ensemble's, or the member's own.
+    pub input: Input,
+    /// The kind of numbers that the network returns.
+    pub outputs: OutputKind,
+    /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
+    pub vote_weight: Option<VoteWeight>,
+    /// The temperature at which its probabilities are taken.
+    pub temperature: Temperature,
+}
+
+/// The kind of numbers that a network's last layer returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputKind {
+    /// Numbers that a softmax turns into probabilities.
+    #[default]
+    Logits,
+    /// Numbers from 0 to 1 that sum to 1, one a class.
+    Probabilities,
+    /// Numbers that are no probabilities and are taken as they are.
+    Values,
+}
+
+impl OutputKind {
+    /// Whether the manifest promises that rows are probabilities already.
+    pub fn is_declared(self) -> bool {
+        self == OutputKind::Probabilities
     }
 }

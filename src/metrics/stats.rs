@@ -1,4 +1,5 @@
-//! Median, spread and confidence intervals of a few figures.
+//! Statistics: median, spread and confidence intervals of a few figures, and exact bounds on shares
+//! that were counted, by the binomial distribution.
 
 /// 97.5 % quantiles of Student's t for 1, 2, … degrees of freedom.
 const T: [f64; 30] = [
@@ -61,4 +62,143 @@ pub fn mean_and_error(figures: &[f64]) -> (f64, f64) {
     let mean = figures.iter().sum::<f64>() / n.max(1.0);
     let squares: f64 = figures.iter().map(|f| (f - mean).powi(2)).sum();
     (mean, (squares / (n - 1.0).max(1.0) / n.max(1.0)).sqrt())
+}
+
+/// Returns the probability of at least `k` hits in `n` trials of probability `p`.
+pub fn at_least(k: u64, n: u64, p: f64) -> f64 {
+    match k {
+        0 => 1.0,
+        k if k > n || p <= 0.0 => 0.0,
+        _ if p >= 1.0 => 1.0,
+        k if (k as f64) < n as f64 * p => 1.0 - at_most(k - 1, n, p),
+        k => {
+            let odds = p / (1.0 - p);
+            let ratio = |i: u64| (n - i) as f64 / (i + 1) as f64 * odds;
+            sum(ln_mass(k, n, p), (k..n).map(ratio))
+        }
+    }
+}
+
+/// Returns the probability of at most `k` hits in `n` trials of probability `p`.
+pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
+    match k {
+        k if k >= n || p <= 0.0 => 1.0,
+        _ if p >= 1.0 => 0.0,
+        k if k as f64 > n as f64 * p => 1.0 - at_least(k + 1, n, p),
+        k => {
+            let odds = (1.0 - p) / p;
+            let ratio = |i: u64| i as f64 / (n - i + 1) as f64 * odds;
+            sum(ln_mass(k, n, p), (1..=k).rev().map(ratio))
+        }
+    }
+}
+
+/// Returns Clopper and Pearson's upper bound on a share of which `k` of `n` were hit: the
+/// share exceeds it with probability `risk`. It is 1 if nothing was counted.
+pub fn share_at_most(k: u64, n: u64, risk: f64) -> f64 {
+    if k >= n {
+        return 1.0;
+    }
+    let (mut low, mut high) = (k as f64 / n as f64, 1.0);
+    // More steps than a double has bits.
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        match at_most(k, n, middle) > risk {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    high
+}
+
+/// Returns the fewest hits in `n` trials of probability `p` that are reached by chance with
+/// probability `risk` at most.
+pub fn surprising(n: u64, p: f64, risk: f64) -> u64 {
+    let (mut low, mut high) = (0, n + 1);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        match at_least(middle, n, p) <= risk {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    high
+}
+
+/// Returns the number of trials from which a share `found` is told from `allowed` with
+/// probability `power`, and chance is mistaken for it with probability `risk` at most.
+/// Returns `None` if more than a hundred million are needed.
+pub fn enough(allowed: f64, found: f64, risk: f64, power: f64) -> Option<u64> {
+    let tells = |n: u64| at_least(surprising(n, allowed, risk), n, found) >= power;
+    let mut high = 16u64;
+    while !tells(high) {
+        high *= 2;
+        if high > 100_000_000 {
+            return None;
+        }
+    }
+    let mut low = high / 2;
+    // Whole numbers make the power rise in small teeth: to a hundredth is near enough.
+    while high - low > (high / 100).max(1) {
+        let middle = low + (high - low) / 2;
+        match tells(middle) {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    Some(high)
+}
+
+/// Returns the evidence in `hit` of `counted` for a share above `allowed`: the likelihood
+/// ratio of a mixture of larger shares to `allowed`.
+///
+/// If the share is no larger, the evidence exceeds `1 / risk` with probability `risk` at
+/// most, however often it is computed while counting (Ville's inequality).
+pub fn evidence(hit: f64, counted: f64, allowed: f64) -> f64 {
+    if allowed <= 0.0 || allowed >= 1.0 {
+        return if allowed <= 0.0 && hit > 0.0 {
+            f64::INFINITY
+        } else {
+            0.0
+        };
+    }
+    let odds = allowed / (1.0 - allowed);
+    let ratio = |times: f64| {
+        let other = odds * times / (1.0 + odds * times);
+        let hits = hit * (other / allowed).ln();
+        (hits + (counted - hit) * ((1.0 - other) / (1.0 - allowed)).ln()).exp()
+    };
+    TIMES.iter().map(|&times| ratio(times)).sum::<f64>() / TIMES.len() as f64
+}
+
+/// The odds of the larger shares over those of the allowed one.
+const TIMES: [f64; 6] = [1.5, 2.0, 3.0, 5.0, 10.0, 30.0];
+
+/// Sums a series from its first term and the ratios of those that follow.
+fn sum(ln_first: f64, ratios: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut term) = (1.0, 1.0);
+    for ratio in ratios {
+        term *= ratio;
+        sum += term;
+        if term < sum * 1e-17 {
+            break;
+        }
+    }
+    (ln_first.exp() * sum).min(1.0)
+}
+
+/// Returns the logarithm of the probability of exactly `k` hits in `n` trials.
+fn ln_mass(k: u64, n: u64, p: f64) -> f64 {
+    let choose = ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k);
+    choose + k as f64 * p.ln() + (n - k) as f64 * (-p).ln_1p()
+}
+
+/// Returns the logarithm of `n!`, by Stirling's series where that is as exact as a double.
+fn ln_factorial(n: u64) -> f64 {
+    if n < 32 {
+        return (2..=n).map(|i| (i as f64).ln()).sum();
+    }
+    let x = n as f64;
+    let series = 1.0 / (12.0 * x) - 1.0 / (360.0 * x.powi(3)) + 1.0 / (1260.0 * x.powi(5));
+    (x + 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series
 }

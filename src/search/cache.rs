@@ -15,11 +15,9 @@ use crate::ensemble::Ensemble;
 use crate::reading;
 use crate::replace::replace_file;
 
-use super::comparison::Comparison;
 use super::evaluator::{Doubt, Score};
-use super::found::SearchResult;
-use super::goal::LoadedLatency;
 use super::method::Method;
+use super::result::{Comparison, LoadedLatency, SearchResult};
 
 /// Raised whenever the same search comes to something else than before.
 const RESULTS: u32 = 3;

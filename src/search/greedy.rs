@@ -13,8 +13,8 @@ use crate::allocation::Matrix;
 use super::control::Control;
 use super::error::SearchError;
 use super::evaluator::Evaluator;
-use super::found::SearchResult;
 use super::progress::{SearchProgress, Tried, changes};
+use super::result::SearchResult;
 
 /// How far a search may go, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

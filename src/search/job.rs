@@ -15,16 +15,15 @@ use crate::serving::{BuildError, PredictorFactory};
 
 use super::bench::BenchEvaluator;
 use super::cache::{Cache, CacheKey};
-use super::comparison::{confirm, measured};
 use super::control::Control;
 use super::error::{AskedError, SearchError};
 use super::evaluator::{Doubt, Evaluator};
-use super::found::SearchResult;
 use super::greedy::greedy;
 use super::method::{Algorithm, EvaluatorKind, Method};
 use super::model_search;
 use super::placement::{best_batch, worst_fit};
 use super::progress::SearchProgress;
+use super::result::{SearchResult, confirm, measured};
 use super::virtual_bench::VirtualBench;
 
 /// A whole search: what it is for and what it works with.

@@ -2,16 +2,15 @@
 //! algorithm's candidates, the matrix of a rule, and last steps where a run costs milliseconds.
 
 use crate::allocation::{Cell, Matrix};
+use crate::metrics::stats::mean_and_error;
 
-use super::comparison::{Comparison, compare};
 use super::control::Control;
 use super::error::SearchError;
 use super::evaluator::{Evaluator, Score};
-use super::found::SearchResult;
-use super::halving::{Final, halving};
 use super::model::{ModelEvaluator, RUN};
 use super::model_search::{Candidates, ModelSearch};
 use super::progress::{Tried, changes};
+use super::result::{Comparison, SearchResult, compare};
 
 impl ModelSearch<'_> {
     /// The best of the first few candidates by running them; by prediction where none
@@ -212,4 +211,108 @@ fn likely(matrix: &Matrix, model: &mut ModelEvaluator) -> Result<Vec<Matrix>, Se
     let without = slowest.and_then(|(cell, _)| matrix.with(cell, None).ok());
     let likely = scored.into_iter().map(|(_, matrix)| matrix);
     Ok(without.into_iter().chain(likely).collect())
+}
+
+/// Samples of a round for each matrix still in it.
+const SAMPLES: usize = 384;
+/// Rounds that a matrix can be in.
+const ROUNDS: usize = 2;
+
+/// The winner, with the figures of the start beside it.
+#[derive(Clone, Debug)]
+struct Final {
+    /// The matrix.
+    matrix: Matrix,
+    /// Its score.
+    score: Score,
+    /// The score of the start.
+    start: Score,
+    /// The comparison, or `None` if there was no contender or no room to run in.
+    gain: Option<Comparison>,
+    /// The number of runs.
+    runs: usize,
+}
+
+/// Runs the contenders, then the better half of them again (successive halving), then who
+/// leads in turn with the start. What wins was faster than the start for sure in these
+/// last runs, which nothing was chosen by; else the start does.
+///
+/// # Errors
+/// A run broke down, or the search was cancelled.
+fn halving(
+    start: &Matrix,
+    contenders: Vec<Matrix>,
+    judge: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<Final, SearchError> {
+    let others = contenders.into_iter().filter(|m| m != start);
+    let mut field: Vec<Contender> = others.map(|m| (m, Vec::new())).collect();
+    let mut runs = 0;
+    control.update(|p| p.expect(field.len() + field.len().div_ceil(2)));
+    control.begin_phase(0);
+    for _ in 0..ROUNDS {
+        for (matrix, rates) in &mut field {
+            control.checkpoint()?;
+            rates.push(judge.glance(matrix, SAMPLES)?.samples_per_s);
+            runs += 1;
+            control.update(|p| p.scored(mean_and_error(rates).0));
+        }
+        field.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+        field.truncate(field.len().div_ceil(2));
+    }
+    let mut won = match field.into_iter().next() {
+        Some(leader) => challenged(start, leader, judge, control)?,
+        None => alone(start, judge)?,
+    };
+    won.runs += runs;
+    Ok(won)
+}
+
+/// The start against who leads.
+fn challenged(
+    start: &Matrix,
+    (matrix, rates): Contender,
+    judge: &mut dyn Evaluator,
+    control: &Control,
+) -> Result<Final, SearchError> {
+    let Some(compared) = compare(start, &matrix, SAMPLES, judge, control)? else {
+        // One of the two has no room beside what serves.
+        return Ok(Final {
+            score: Score::of_runs(&rates),
+            start: Score::NONE,
+            gain: None,
+            runs: 1,
+            matrix,
+        });
+    };
+    let (matrix, score) = match compared.gain.is_better() {
+        true => (matrix, compared.other),
+        false => (start.clone(), compared.start),
+    };
+    Ok(Final {
+        matrix,
+        score,
+        start: compared.start,
+        gain: Some(compared.gain),
+        runs: compared.runs,
+    })
+}
+
+/// Nobody challenges the start.
+fn alone(start: &Matrix, judge: &mut dyn Evaluator) -> Result<Final, SearchError> {
+    let score = judge.score(start, 0.0)?;
+    Ok(Final {
+        matrix: start.clone(),
+        score,
+        start: score,
+        gain: None,
+        runs: 1,
+    })
+}
+
+/// A matrix and the samples a second of its runs.
+type Contender = (Matrix, Vec<f64>);
+
+fn mean((_, rates): &Contender) -> f64 {
+    mean_and_error(rates).0
 }

@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use crate::allocation::{Footprints, Frame, Matrix};
+use crate::device::{Device, Devices};
 use crate::profile::{CellCost, Costs};
 
 use super::control::Control;
 use super::error::SearchError;
 use super::evaluator::{Evaluator, Score};
-use super::found::SearchResult;
 use super::greedy::greedy;
-use super::halving::canonical;
 use super::job::SearchJob;
 use super::local::{LocalSearch, MemoryBudget, Position};
 use super::method::Algorithm;
 use super::model::{Batching, Limits, ModelEvaluator, Rates};
 use super::placement::{best_batch, worst_fit};
 use super::profiling::Profiler;
+use super::result::SearchResult;
 use super::under_load;
 use super::virtual_bench::VirtualBench;
 
@@ -280,4 +280,19 @@ impl<'a> ModelSearch<'a> {
         let costs = Arc::clone(&self.costs);
         VirtualBench::new(ensemble, devices, self.footprints.clone(), costs)
     }
+}
+
+/// The matrix's rows with those of like devices in order: matrices that differ only in
+/// which of several like devices does what are one.
+fn canonical(matrix: &Matrix, devices: &Devices) -> Vec<Vec<usize>> {
+    let mut rows = matrix.rows();
+    let all: Vec<&Device> = devices.iter().collect();
+    for first in 0..rows.len() {
+        for other in first + 1..rows.len() {
+            if all[first].kind.is_like(&all[other].kind) && rows[other] > rows[first] {
+                rows.swap(first, other);
+            }
+        }
+    }
+    rows
 }

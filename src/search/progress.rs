@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::BatchSize;
 
-use super::comparison::Comparison;
 use super::evaluator::{Doubt, Score};
-use super::found::SearchResult;
+use super::result::{Comparison, SearchResult};
 
 /// Neighbours of one iteration that are kept at most.
 const MOST_TRIED: usize = 4096;

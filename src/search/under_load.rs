@@ -13,10 +13,10 @@ use crate::allocation::Matrix;
 
 use super::error::{EvaluationError, SearchError};
 use super::evaluator::Doubt;
-use super::found::SearchResult;
-use super::goal::{Goal, LoadedLatency, Objective};
 use super::local::{LocalSearch, Position};
+use super::method::{Goal, Objective};
 use super::model_search::ModelSearch;
+use super::result::{LoadedLatency, SearchResult};
 use super::virtual_bench::{LatencyRun, VirtualBench};
 
 /// Share of the best throughput that arrives where no rate is given: busy, not full.

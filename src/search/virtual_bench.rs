@@ -13,8 +13,8 @@ use crate::simulation::{Scenario, Served, Simulation, SimulationReport, Workload
 
 use super::error::SearchError;
 use super::evaluator::{Doubt, Evaluator, Score};
-use super::goal::LoadedLatency;
 use super::model::{Batching, ModelEvaluator, RUN, Rates};
+use super::result::LoadedLatency;
 
 /// Samples that are there at any time of a long run: enough for every worker, and so
 /// few that members that are ahead soon go on at the pace of the slowest.

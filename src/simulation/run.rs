@@ -1,38 +1,37 @@
-//! The discrete-event loop.
+//! The discrete-event loop, and the faults and other changes in the middle of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::allocation::Cell;
-use crate::ensemble::BatchSize;
+use crate::ensemble::{BatchSize, PolicyKind};
 use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
-    Core, CoreConfig, Discipline, DoorState, Finished, Happened, Next, Refused, SimulatedDevice,
-    WorkerSpec, batch_spans, transfer_span,
+    Batch, Core, CoreConfig, Discipline, DoorState, Finished, Happened, Next, Refused,
+    SimulatedDevice, Verdict, WorkerSpec, batch_spans, transfer_span,
 };
 
-use super::arriving::ArrivingRequests;
-use super::{Incident, Scenario, Served, SimulationError, SimulationReport, Workload};
+use super::{ArrivingRequests, Scenario, Served, SimulationError, SimulationReport, Workload};
 
 /// A scenario that is ready to run.
 pub struct Simulation {
-    pub(super) core: Core<()>,
-    pub(super) devices: Vec<SimulatedDevice<()>>,
-    pub(super) now: Duration,
-    pub(super) incidents: Vec<(Duration, Incident)>,
+    core: Core<()>,
+    devices: Vec<SimulatedDevice<()>>,
+    now: Duration,
+    incidents: Vec<(Duration, Incident)>,
     /// The workers of the matrix.
-    pub(super) workers: Vec<(Cell, BatchSize)>,
+    workers: Vec<(Cell, BatchSize)>,
     /// The devices whose next batch panics.
-    pub(super) panics: Vec<usize>,
+    panics: Vec<usize>,
     segment: usize,
     keep_spans: bool,
     keep_requests: bool,
     stop: Option<Arc<AtomicBool>>,
     latency: Latency,
     split: SplitTally,
-    pub(super) report: SimulationReport,
+    report: SimulationReport,
 }
 
 /// The samples that the pool holds. It is not bounded by bytes, since it holds none.
@@ -285,7 +284,7 @@ fn add_workers(scene: &Scenario, core: &mut Core<()>) -> Result<(), SimulationEr
     Ok(())
 }
 
-pub(super) fn add_worker(core: &mut Core<()>, now: Duration, cell: Cell, size: BatchSize) {
+fn add_worker(core: &mut Core<()>, now: Duration, cell: Cell, size: BatchSize) {
     let spec = WorkerSpec {
         id: core.new_worker(),
         device: cell.device,
@@ -293,4 +292,68 @@ pub(super) fn add_worker(core: &mut Core<()>, now: Duration, cell: Cell, size: B
         size,
     };
     core.add_worker(now, spec);
+}
+
+/// An incident in the middle of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Incident {
+    /// A device disappears.
+    Lose(usize),
+    /// A device returns, with the workers that the matrix has there.
+    Regain(usize),
+    /// The next batch that ends on a device panics: its requests fail, and its worker is
+    /// built again at once unless it panics too often.
+    Panic(usize),
+    /// Operations on a device take this many times as long from now on.
+    Slow(usize, f64),
+    /// The policy changes.
+    Policy(PolicyKind),
+}
+
+impl Simulation {
+    /// Handles the incidents whose time has come.
+    fn inject(&mut self) {
+        while let Some(&(at, incident)) = self.incidents.first() {
+            if at > self.now {
+                break;
+            }
+            self.incidents.remove(0);
+            match incident {
+                Incident::Lose(device) => {
+                    self.core.lose_device(device);
+                    self.devices[device].clear();
+                }
+                Incident::Regain(device) => self.regain(device),
+                Incident::Panic(device) => self.panics.push(device),
+                Incident::Slow(device, factor) => self.devices[device].set_slowdown(factor),
+                Incident::Policy(policy) => self.core.set_policy(self.now, policy),
+            }
+        }
+    }
+
+    /// Starts the workers of the matrix that a device lacks.
+    fn regain(&mut self, device: usize) {
+        self.core.regain_device(device);
+        for &(cell, size) in self.workers.iter().filter(|(c, _)| c.device == device) {
+            let mut staying = self.core.staying();
+            let there = staying.any(|w| (w.device, w.member) == (cell.device, cell.member));
+            drop(staying);
+            if !there {
+                add_worker(&mut self.core, self.now, cell, size);
+            }
+        }
+    }
+
+    /// Handles a batch that panicked.
+    fn panicked(&mut self, batch: &Batch<()>, arriving: &mut ArrivingRequests) {
+        self.panics.retain(|device| *device != batch.device);
+        let (verdict, owed) = self.core.panicked(self.now, batch);
+        owed.pay(|_| {
+            arriving.answered();
+            self.report.failed += 1;
+        });
+        if verdict == Verdict::Restart {
+            self.core.rebuilt(batch.worker);
+        }
+    }
 }

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::load::{Generator, LoadPattern};
-use divisi::metrics::{
-    Bucket, Latency, LatencySummary, LatencyTally, LogHistogram, WINDOW, bounds,
-};
+use divisi::metrics::{Bucket, Latency, LatencySummary, LatencyTally, LogHistogram, WINDOW, stats};
 use divisi::serving::{Core, CoreConfig, Discipline, DoorState, Next, Request, Stamps, WorkerSpec};
 use proptest::prelude::*;
 
@@ -94,8 +92,8 @@ proptest! {
         };
         let upper: f64 = (k..=n).map(mass).sum();
         let lower: f64 = (0..=k).map(mass).sum();
-        prop_assert!((bounds::at_least(k, n, p) - upper).abs() < 1e-9);
-        prop_assert!((bounds::at_most(k, n, p) - lower).abs() < 1e-9);
+        prop_assert!((stats::at_least(k, n, p) - upper).abs() < 1e-9);
+        prop_assert!((stats::at_most(k, n, p) - lower).abs() < 1e-9);
     }
 }
 
@@ -108,14 +106,14 @@ fn bounds_are_those_of_the_tables() {
         (10, 100, 0.1762),
         (5, 20, 0.4910),
     ] {
-        let found = bounds::share_at_most(k, n, 0.025);
+        let found = stats::share_at_most(k, n, 0.025);
         assert!((found - upper).abs() < 5e-4, "{k} of {n}: {found}");
     }
-    assert_eq!(bounds::share_at_most(0, 0, 0.01), 1.0);
-    let needed = bounds::enough(0.01, 0.03, 0.001, 0.95).expect("some");
-    let tells = bounds::surprising(needed, 0.01, 0.001);
-    assert!(bounds::at_least(tells, needed, 0.01) <= 0.001);
-    assert!(bounds::at_least(tells, needed, 0.03) >= 0.95);
+    assert_eq!(stats::share_at_most(0, 0, 0.01), 1.0);
+    let needed = stats::enough(0.01, 0.03, 0.001, 0.95).expect("some");
+    let tells = stats::surprising(needed, 0.01, 0.001);
+    assert!(stats::at_least(tells, needed, 0.01) <= 0.001);
+    assert!(stats::at_least(tells, needed, 0.03) >= 0.95);
     assert!((600..1200).contains(&needed), "{needed}");
 }
 

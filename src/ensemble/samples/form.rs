@@ -1,12 +1,14 @@
-//! The form of samples, known before their file is read: shape, layout, classes.
+//! The form of samples, known before their file is read: shape, layout, classes; and the errors in
+//! files of samples and labels.
 
 use std::str::FromStr;
 
 use serde::Deserialize;
+use thiserror::Error;
 
 use crate::network::Shape;
 
-use super::error::ClassError;
+use super::npy::NpyError;
 
 /// The order in which files hold the values of an image. Networks take channels first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -189,4 +191,93 @@ impl Classes<'_> {
         }
         ClassError::Unknown { expected, found }
     }
+}
+
+/// Why a file has no samples or labels that can be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SamplesError {
+    /// The name is not that of a kind of file that can be read.
+    #[error("expected a .csv or .npy file")]
+    Kind,
+    /// There is no sample.
+    #[error("expected at least one sample, found none")]
+    Empty,
+    /// An error in a line of a CSV.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// The line, from 1.
+        line: u64,
+        /// The reason, as it is shown.
+        reason: String,
+    },
+    /// A label of an `.npy` is wrong.
+    #[error("row {row}: {error}")]
+    Row {
+        /// The row, from 0.
+        row: usize,
+        /// The error of its label.
+        error: ClassError,
+    },
+    /// The samples have another number of values.
+    #[error("expected {expected} values a sample, found {found}")]
+    Width {
+        /// Values of a sample of the ensemble.
+        expected: usize,
+        /// Values of a sample of the file.
+        found: usize,
+    },
+    /// There are not as many labels as samples.
+    #[error("expected a label for each of {expected} samples, found {found}")]
+    Labels {
+        /// The number of samples.
+        expected: usize,
+        /// The number of labels.
+        found: usize,
+    },
+    /// An `.npy` file cannot be read.
+    #[error("not a readable .npy file: {0}")]
+    Npy(#[from] NpyError),
+    /// A value is NaN or infinite.
+    #[error("sample {sample}: value {value} is not a finite number")]
+    NotFinite {
+        /// The sample, from 0.
+        sample: usize,
+        /// The value in it, from 0.
+        value: usize,
+    },
+    /// A CSV begins with numbers.
+    #[error("line 1: expected a header that names the columns, found numbers")]
+    NoHeader,
+    /// Labels are given for samples that have them already.
+    #[error("the samples have labels of their own (their last column, `label`)")]
+    LabelledTwice,
+}
+
+/// Why a label names no class.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ClassError {
+    /// It is no number or name of a class.
+    #[error("expected {expected}, found `{found}`")]
+    Unknown {
+        /// The numbers and names of classes.
+        expected: String,
+        /// The label.
+        found: String,
+    },
+    /// It is the name of one class and the number of another.
+    #[error(
+        "`{text}` is the name of class {name} and the number of class {number}; give \
+         numbers in an .npy of integers, or names that are no numbers"
+    )]
+    Ambiguous {
+        /// The label.
+        text: String,
+        /// The class of that name.
+        name: usize,
+        /// The class of that number.
+        number: usize,
+    },
+    /// It is a number with a fraction.
+    #[error("expected a whole number, found {0}")]
+    NotWhole(String),
 }

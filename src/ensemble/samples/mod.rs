@@ -4,7 +4,6 @@
 //! bytes take a quarter of the memory of their float32.
 
 mod csv;
-mod error;
 mod form;
 mod npy;
 mod table;
@@ -17,10 +16,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::network::Shape;
 
-pub use error::{ClassError, NpyError, SamplesError};
-pub use form::{Classes, ImageLayout, SampleForm};
-pub use npy::to_npy;
 use table::NumberTable;
+
+pub use form::{ClassError, Classes, ImageLayout, SampleForm, SamplesError};
+pub use npy::{NpyError, to_npy};
 
 /// Rows of raw values (before scaling), with labels where they are known.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,7 @@
 
 use toml::Spanned;
 
-use crate::ensemble::files::EnsembleError;
-use crate::ensemble::manifest::{InputTable, ManifestSource, MemberInput};
+use crate::ensemble::manifest::{EnsembleError, InputTable, ManifestSource, MemberInput};
 use crate::ensemble::{Input, NormalisationSteps, PerChannel};
 use crate::network::Shape;
 use crate::words;

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use super::{check_name, input};
-use crate::ensemble::files::{EnsembleError, Files, line_of};
-use crate::ensemble::logits::Temperature;
-use crate::ensemble::manifest::{Manifest, ManifestSource, MemberTable};
-use crate::ensemble::member::{Member, OutputKind, VoteWeight};
-use crate::ensemble::{Input, NormalisationSteps};
+use crate::ensemble::manifest::{
+    EnsembleError, Files, Manifest, ManifestSource, MemberTable, line_of,
+};
+use crate::ensemble::rule::Temperature;
+use crate::ensemble::{Input, Member, NormalisationSteps, OutputKind, VoteWeight};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
 use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
+
+use super::{check_name, input};
 
 /// Reads the members.
 pub(super) fn members(

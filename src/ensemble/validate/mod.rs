@@ -1,21 +1,22 @@
 //! The validation of a manifest, which returns an ensemble that can be served.
 
-mod calibration;
 mod input;
 mod members;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
+use crate::network::Shape;
 use crate::words;
 
-use super::batch_sizes::BatchSizes;
-use super::files::{EnsembleError, Files};
-use super::manifest::{Manifest, ManifestSource, PolicyTable};
-use super::member::OutputKind;
-use super::policy::{DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
-use super::{Ensemble, SampleForm};
+use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
+use super::manifest::{
+    CalibrationTable, EnsembleError, Files, Manifest, ManifestSource, PolicyTable,
+};
+use super::samples::{Samples, SamplesError};
+use super::{Ensemble, OutputKind, SampleForm};
 
 /// The most characters of a name.
 const MAX_NAME: usize = 64;
@@ -79,7 +80,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     let ensemble = Ensemble {
         segment_size: source.count("segment_size", segment, 1 << 20)?,
         policy: policy(source, &manifest, &batch_sizes)?,
-        calibration: calibration::calibration(source, &manifest, &form)?,
+        calibration: calibration(source, &manifest, &form)?,
         precision: precision(source, &manifest)?,
         name: manifest.name,
         rule,
@@ -196,4 +197,74 @@ fn with_max_inf(
         ))),
         _ => Err(wrong(format!("policy.max_inf: `{}` has none", kind.name()))),
     }
+}
+
+/// The most values of synthetic samples: half a gibibyte of them.
+const MOST_VALUES: usize = 1 << 27;
+
+/// Reads or makes the calibration samples, if the manifest has any.
+fn calibration(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    form: &SampleForm<'_>,
+) -> Result<Option<Arc<Samples>>, EnsembleError> {
+    let Some(spanned) = &manifest.calibration else {
+        return Ok(None);
+    };
+    let table = spanned.get_ref();
+    let wrong = |why: &str| Err(source.wrong(spanned.span().start, format!("calibration{why}")));
+    let samples = match (&table.file, &table.synthetic) {
+        (Some(file), None) => read_samples(source, table, file, form)?,
+        (None, Some(_)) if table.skip.is_some() => {
+            return wrong(".skip: belongs to `file`; made-up samples have nothing to leave out");
+        }
+        (None, Some(_)) if table.labels.is_some() => {
+            return wrong(".labels: belongs to `file`; made-up samples have no labels");
+        }
+        (None, Some(rows)) => made_up(source, rows, form.shape)?,
+        (Some(_), Some(_)) => return wrong(": expected `file` or `synthetic`, found both"),
+        (None, None) => {
+            return wrong(
+                ": expected `file` (samples) or `synthetic` (how many to make up), found neither",
+            );
+        }
+    };
+    Ok(Some(Arc::new(samples)))
+}
+
+/// Reads samples with their labels, without the rows to skip.
+fn read_samples(
+    source: &ManifestSource<'_>,
+    table: &CalibrationTable,
+    file: &str,
+    form: &SampleForm<'_>,
+) -> Result<Samples, EnsembleError> {
+    let of = |name: &str, e: &SamplesError| EnsembleError::File {
+        file: source.files.display(name),
+        reason: e.to_string(),
+    };
+    for name in [Some(file), table.labels.as_deref()].into_iter().flatten() {
+        Samples::check_name(name).map_err(|e| of(name, &e))?;
+    }
+    let samples = Samples::parse(file, source.files.read(file)?, form);
+    let mut samples = samples.map_err(|e| of(file, &e))?;
+    if let Some(labels) = &table.labels {
+        let bytes = source.files.read(labels)?;
+        samples = samples
+            .labelled_by(labels, bytes, &form.classes)
+            .map_err(|e| of(labels, &e))?;
+    }
+    let skip = table.skip.unwrap_or(0);
+    samples.skip(skip).map_err(|e| of(file, &e))
+}
+
+fn made_up(
+    source: &ManifestSource<'_>,
+    rows: &toml::Spanned<i64>,
+    shape: Shape,
+) -> Result<Samples, EnsembleError> {
+    let most = (MOST_VALUES / shape.elements()).max(1);
+    let n = source.count("calibration.synthetic", rows, most as i64)?;
+    Samples::synthetic(n, shape.elements())
+        .map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

@@ -6,7 +6,6 @@ use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
 use super::batching::{Batching, EntryCosts, LEAST};
-use super::evaluator::RunWorker;
 use super::program::WorkerRate;
 
 /// Samples of a run: the paper measures over 1 024 (section IV.A). Evaluator `bench`
@@ -169,4 +168,13 @@ fn rate(place: &EntryCosts<'_>, size: BatchSize, slower: f64) -> EntryRate {
     };
     all.seconds = all.seconds.max(LEAST);
     all
+}
+
+/// A worker in a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunWorker {
+    /// Its rate.
+    pub rate: WorkerRate,
+    /// Seconds of one batch with the device to itself.
+    pub latency: f64,
 }

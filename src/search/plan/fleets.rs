@@ -1,14 +1,45 @@
-//! The possible fleets, and the bounds that none of their matrices exceeds.
+//! What is asked for, the possible fleets, and the bounds that none of their matrices exceeds.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::allocation::Frame;
+use crate::device::simulated::DeviceProfile;
 use crate::device::{Devices, Host};
+use crate::ensemble::Ensemble;
 use crate::profile::Costs;
 use crate::search::error::AskedError;
 use crate::search::model::{Batching, Limits, Programme, WorkerRate};
 
-use super::PlanOrder;
+/// A kind of device that a fleet may consist of.
+#[derive(Clone, Debug)]
+pub struct FleetDevice {
+    /// A built-in profile's name, or a file.
+    pub name: String,
+    /// Its profile.
+    pub profile: Arc<DeviceProfile>,
+}
+
+/// An order for a plan.
+#[derive(Clone, Debug)]
+pub struct PlanOrder {
+    /// The ensemble to serve.
+    pub ensemble: Arc<Ensemble>,
+    /// The kinds of device that could be had.
+    pub kinds: Vec<FleetDevice>,
+    /// Devices at most, of all kinds together.
+    pub most: usize,
+    /// Samples a second that have to be served.
+    pub rate: f64,
+    /// The highest p99 that is allowed.
+    pub p99: Option<Duration>,
+    /// Bytes that must stay free in the memory of every device.
+    pub spare_memory: u64,
+    /// The seed of the search.
+    pub seed: u64,
+    /// Whether to go on beyond the answer, for a longer list of offers.
+    pub wide: bool,
+}
 
 /// More fleets than this are too many to look at.
 const MOST_FLEETS: u128 = 200_000;

@@ -3,20 +3,29 @@
 //! under load in virtual time.
 
 mod fleets;
-mod offers;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::device::simulated::DeviceProfile;
-use crate::ensemble::Ensemble;
+use crate::allocation::{Frame, Matrix};
+use crate::device::Devices;
+use crate::serving::FakeFactory;
 
 use super::control::Control;
-use super::error::SearchError;
-use fleets::{Ceilings, fleets};
-use offers::{nearest, offers, pareto};
+use super::error::{AskedError, SearchError};
+use super::evaluator::Doubt;
+use super::greedy::Bounds;
+use super::job::SearchJob;
+use super::method::{Goal, Method};
+use super::model_search::ModelSearch;
+use super::placement::worst_fit;
+use super::result::LoadedLatency;
+use super::under_load::{Candidate, best_under_load, shortfall};
 
-pub use offers::Offer;
+use fleets::{Ceilings, devices, fleets, price};
+
+pub use fleets::{FleetDevice, PlanOrder};
 
 /// Fleets that are searched at most, the cheapest first.
 const MOST_TRIED: usize = 32;
@@ -26,36 +35,6 @@ const BEYOND: usize = 2;
 const MOST_CLOSEST: usize = 4;
 /// … of so many devices at most: to search a larger one for nothing would take long.
 const LARGEST_CLOSEST: usize = 64;
-
-/// A kind of device that a fleet may consist of.
-#[derive(Clone, Debug)]
-pub struct FleetDevice {
-    /// A built-in profile's name, or a file.
-    pub name: String,
-    /// Its profile.
-    pub profile: Arc<DeviceProfile>,
-}
-
-/// An order for a plan.
-#[derive(Clone, Debug)]
-pub struct PlanOrder {
-    /// The ensemble to serve.
-    pub ensemble: Arc<Ensemble>,
-    /// The kinds of device that could be had.
-    pub kinds: Vec<FleetDevice>,
-    /// Devices at most, of all kinds together.
-    pub most: usize,
-    /// Samples a second that have to be served.
-    pub rate: f64,
-    /// The highest p99 that is allowed.
-    pub p99: Option<Duration>,
-    /// Bytes that must stay free in the memory of every device.
-    pub spare_memory: u64,
-    /// The seed of the search.
-    pub seed: u64,
-    /// Whether to go on beyond the answer, for a longer list of offers.
-    pub wide: bool,
-}
 
 /// The result of a plan.
 #[derive(Clone, Debug, Default)]
@@ -163,4 +142,175 @@ fn look_closest(
         }
     }
     Ok(())
+}
+
+/// Climbs after the first for one fleet.
+const RESTARTS: usize = 1;
+/// The share by which figures must differ to count as different.
+const ALIKE: f64 = 0.02;
+
+/// A fleet with its figures by one matrix.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The number of devices of each kind.
+    pub counts: Vec<usize>,
+    /// The devices.
+    pub devices: Devices,
+    /// The price of an hour, if every kind's price is known.
+    pub price: Option<f64>,
+    /// The matrix.
+    pub matrix: Matrix,
+    /// Samples a second in the long run.
+    pub throughput: f64,
+    /// The uncertainty of that.
+    pub doubt: Doubt,
+    /// The worst latency of several runs at the rate asked; `None` if it does not keep up.
+    pub latency: Option<LoadedLatency>,
+}
+
+impl Offer {
+    /// Returns its price, or the number of devices if the price is not known.
+    fn cost(&self) -> f64 {
+        self.price
+            .unwrap_or(self.counts.iter().sum::<usize>() as f64)
+    }
+
+    fn p99(&self) -> Duration {
+        self.latency.map_or(Duration::MAX, |l| l.p99)
+    }
+
+    fn meets(&self, order: &PlanOrder) -> bool {
+        self.latency.is_some() && order.p99.is_none_or(|most| self.p99() <= most)
+    }
+
+    /// Returns the part of an order's goal that it does not reach, in words.
+    pub fn lack(&self, order: &PlanOrder) -> Option<String> {
+        shortfall(self.throughput, self.latency, &goal(order), order.rate)
+    }
+
+    /// As good in everything and better in something.
+    fn dominates(&self, other: &Offer) -> bool {
+        let no_worse = self.cost() <= other.cost()
+            && self.throughput >= other.throughput
+            && self.p99() <= other.p99();
+        let better = self.cost() < other.cost()
+            || self.throughput > other.throughput
+            || self.p99() < other.p99();
+        no_worse && better
+    }
+
+    fn is_like(&self, other: &Offer) -> bool {
+        let close = |a: f64, b: f64| (a - b).abs() <= ALIKE * a.max(b);
+        let times = |o: &Offer| {
+            o.latency
+                .map(|l| (l.p50.as_secs_f64(), l.p99.as_secs_f64()))
+        };
+        let as_quick = match (times(self), times(other)) {
+            (Some(a), Some(b)) => close(a.0, b.0) && close(a.1, b.1),
+            (a, b) => a == b,
+        };
+        as_quick && close(self.cost(), other.cost()) && close(self.throughput, other.throughput)
+    }
+}
+
+/// Returns the offers of a fleet, the best for the goal first, or `None` if its memory does
+/// not suffice.
+fn offers(
+    order: &PlanOrder,
+    counts: &[usize],
+    control: &Arc<Control>,
+) -> Result<Option<Vec<Offer>>, SearchError> {
+    let devices = devices(order, counts)?;
+    let job = match job(order, &devices).sparing_memory() {
+        Ok(job) => job,
+        Err(SearchError::Asked(AskedError::SpareMemory { .. })) => return Ok(None),
+        Err(other) => return Err(other),
+    };
+    let modelled = ModelSearch::new(&job, control)?;
+    let Ok(start) = worst_fit(&job.frame, &job.devices, &modelled.footprints) else {
+        return Ok(None);
+    };
+    let found = modelled.local(&start)?.matrices;
+    let weighed = best_under_load(&modelled, &start, found, order.rate)?;
+    let offer = |candidate: Candidate| Offer {
+        counts: counts.to_vec(),
+        devices: devices.clone(),
+        price: price(order, counts),
+        matrix: candidate.matrix,
+        throughput: candidate.throughput,
+        doubt: candidate.doubt,
+        latency: candidate.latency,
+    };
+    let best = weighed.best.clone();
+    // Of the others only what long runs under fresh arrivals have confirmed.
+    let others = weighed.all.into_iter();
+    let others = others.filter(|c| c.confirmed && c.matrix != best.matrix);
+    Ok(Some(
+        std::iter::once(best.clone())
+            .chain(others)
+            .map(offer)
+            .collect(),
+    ))
+}
+
+fn job(order: &PlanOrder, devices: &Devices) -> SearchJob {
+    SearchJob {
+        known: None,
+        frame: Frame::of(&order.ensemble, devices),
+        ensemble: Arc::clone(&order.ensemble),
+        devices: devices.clone(),
+        measured_on: devices.clone(),
+        // Nothing real runs.
+        factory: Arc::new(FakeFactory {
+            classes: order.ensemble.classes,
+        }),
+        samples: None,
+        method: Method {
+            restarts: RESTARTS,
+            finalists: 0,
+            bounds: Bounds {
+                seed: order.seed,
+                ..Method::quick().bounds
+            },
+            goal: goal(order),
+            ..Method::quick()
+        },
+        cache: None,
+    }
+}
+
+fn goal(order: &PlanOrder) -> Goal {
+    Goal {
+        p99: order.p99,
+        rate: Some(order.rate),
+        spare_memory: order.spare_memory,
+        ..Goal::default()
+    }
+}
+
+/// Returns the offer with the lowest p99 of those that keep up, or the highest throughput.
+fn nearest(seen: &[Offer]) -> Option<Offer> {
+    let nearer = |a: &&Offer, b: &&Offer| match a.p99().cmp(&b.p99()) {
+        Ordering::Equal => b.throughput.total_cmp(&a.throughput),
+        other => other,
+    };
+    seen.iter().min_by(nearer).cloned()
+}
+
+/// The offers that keep up and that no other dominates, cheapest first; of those that
+/// are alike the first.
+fn pareto<'a>(seen: impl Iterator<Item = &'a Offer>) -> Vec<Offer> {
+    let seen: Vec<&Offer> = seen.filter(|o| o.latency.is_some()).collect();
+    let mut kept: Vec<Offer> = Vec::new();
+    for offer in &seen {
+        let beaten = seen.iter().any(|o| o.dominates(offer));
+        if !beaten && !kept.iter().any(|k| k.is_like(offer)) {
+            kept.push((*offer).clone());
+        }
+    }
+    kept.sort_by(|a, b| {
+        let by_cost = a.cost().total_cmp(&b.cost());
+        by_cost.then(a.throughput.total_cmp(&b.throughput))
+    });
+    kept
 }

@@ -1,10 +1,11 @@
-//! The header of an `.npy` file: a Python dictionary with three entries.
+//! The header of an `.npy` file: a Python dictionary with three entries, and
+//! why a file cannot be read.
 //!
 //! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`. Read in one pass and
 //! nothing more than that, so that no header takes time or memory that its bytes do not
 //! bear out (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 
-use crate::ensemble::samples::error::{MAX_DIMENSIONS, MAX_HEADER, NpyError};
+use thiserror::Error;
 
 /// The header of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -231,4 +232,110 @@ fn shown(text: &str) -> String {
     let start: String = text.chars().take(SHOWN).collect();
     let more = if start.len() < text.len() { "…" } else { "" };
     format!("{}{more}", start.trim_end().escape_debug())
+}
+
+/// The most bytes of a header, padding included; NumPy's own have 118.
+const MAX_HEADER: usize = 1 << 16;
+
+/// The most dimensions, as in NumPy.
+const MAX_DIMENSIONS: usize = 64;
+
+/// Why an `.npy` file cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NpyError {
+    /// It does not begin as NumPy's files do.
+    #[error("its first bytes are not NumPy's")]
+    NotNumpy,
+    /// The format has another version.
+    #[error("expected version 1.0, 2.0 or 3.0, found {0}.{1}")]
+    Version(u8, u8),
+    /// It ends within its header.
+    #[error("truncated within its header")]
+    TruncatedHeader,
+    /// The header claims to be too long.
+    #[error("expected a header of {most} bytes at most, found {0}", most = MAX_HEADER)]
+    LongHeader(u32),
+    /// The header is not text.
+    #[error("expected a header of plain letters")]
+    HeaderText,
+    /// The header lacks a field.
+    #[error("its header has no `{0}`")]
+    MissingField(&'static str),
+    /// The header has a field twice.
+    #[error("`{0}` appears twice in its header")]
+    RepeatedField(String),
+    /// The header has a field that is not known.
+    #[error("expected a header of `descr`, `fortran_order` and `shape`, found `{0}`")]
+    UnknownField(String),
+    /// The header has something else than expected.
+    #[error("expected {expected} in its header, found `{found}`")]
+    Header {
+        /// The expected text or value.
+        expected: String,
+        /// The text that was found.
+        found: String,
+    },
+    /// The header ends where something is expected.
+    #[error("expected {0} in its header")]
+    HeaderEnd(String),
+    /// It holds records.
+    #[error("expected numbers, found records")]
+    Records,
+    /// It has too many dimensions.
+    #[error("expected {most} dimensions at most", most = MAX_DIMENSIONS)]
+    ManyDimensions,
+    /// A dimension is too large.
+    #[error("truncated: a dimension of {0} is larger than any file")]
+    LargeDimension(String),
+    /// The shape is too large.
+    #[error("truncated: its shape {0:?} is larger than any file")]
+    LargeShape(Vec<u64>),
+    /// The data are shorter or longer than the header says.
+    #[error("{how}: its header says {expected} bytes of data, found {found}")]
+    Size {
+        /// `truncated`, or `more than one array`.
+        how: &'static str,
+        /// Bytes that the header says.
+        expected: usize,
+        /// Bytes of data.
+        found: usize,
+    },
+    /// Several dimensions are in Fortran's order.
+    #[error("expected C order, found Fortran order: save numpy.ascontiguousarray(x)")]
+    FortranOrder,
+    /// The type of the numbers cannot be read.
+    #[error("expected one of {known}, found {code}{advice}")]
+    NumberType {
+        /// The types that can be read.
+        known: String,
+        /// The type's code.
+        code: String,
+        /// Advice on how to save the numbers.
+        advice: &'static str,
+    },
+    /// Labels are neither numbers nor texts.
+    #[error("labels: expected whole numbers or names of classes, found {0}")]
+    LabelType(String),
+    /// The length of texts cannot be read.
+    #[error("expected names of classes, found {0}")]
+    TextType(String),
+    /// Texts have no letters.
+    #[error("expected names of classes, found empty texts")]
+    EmptyTexts,
+    /// Labels have another shape.
+    #[error("expected the shape [n], a label a sample, found {0:?}")]
+    LabelShape(Vec<u64>),
+    /// Samples have another shape.
+    #[error("expected the shape {expected}, found {found:?}{advice}")]
+    Shape {
+        /// The shapes that fit.
+        expected: String,
+        /// The shape of the file.
+        found: Vec<u64>,
+        /// Advice on the layout.
+        advice: String,
+    },
+    /// The data end early.
+    #[error("truncated")]
+    Truncated,
 }

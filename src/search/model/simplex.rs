@@ -1,6 +1,25 @@
-//! From one basis to a better one.
+//! The primal simplex method for bounded variables (Dantzig 1955; Chvátal, *Linear
+//! Programming*, chapter 8), made for one family of programmes:
+//!
+//! maximise T where, for each member, its workers' rates sum up to T; for each device,
+//! rate × seconds a sample sums up to at most 1; and each rate is at most what one
+//! worker can do.
+//!
+//! A worker's column has two entries, so a step costs one update of the dense inverse
+//! of the basis, members + devices on a side. A changed matrix starts from the basis
+//! of the old one: new workers come in at rate 0, and one that goes is charged more
+//! for each sample than a sample can be worth, so that the same primal steps empty it.
 
-use super::{Simplex, THROUGHPUT, VariableState};
+use super::program::WorkerRate;
+
+/// Charged for each sample of a worker that goes. A sample is worth its member's price
+/// at most, and the members' prices sum up to 1.
+const CHARGE: f64 = 2.0;
+
+/// Variable number 0 is T, then come the devices' idle shares, then workers.
+const THROUGHPUT: usize = 0;
+/// In a member's row until it has its first worker.
+const NOBODY: usize = usize::MAX;
 
 /// Largest error left in a reduced cost, in units of T.
 const TOLERANCE: f64 = 1e-11;
@@ -11,7 +30,165 @@ const PATIENCE: usize = 30;
 /// Steps at most, times rows: never reached unless rounding breaks down, and then
 /// what there is can be done, if not proved best.
 const MOST_STEPS: usize = 200;
+
+/// The state of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum VariableState {
+    /// At zero.
+    Zero,
+    /// At its upper bound.
+    Most,
+    /// In the basis.
+    Basic,
+}
+
+/// A programme with a basis of it.
+#[derive(Debug, Default)]
+pub(super) struct Simplex {
+    members: usize,
+    rows: usize,
+    workers: Vec<WorkerRate>,
+    /// Of each variable.
+    most: Vec<f64>,
+    worth: Vec<f64>,
+    place: Vec<VariableState>,
+    /// Of each row: the basic variable and its value.
+    basic: Vec<usize>,
+    value: Vec<f64>,
+    /// The basis's inverse, column after column.
+    inverse: Vec<f64>,
+    /// Price of each row: members, then devices.
+    prices: Vec<f64>,
+    /// The entering variable's column in terms of the basis.
+    direction: Vec<f64>,
+}
+
+impl Clone for Simplex {
+    fn clone(&self) -> Self {
+        let mut copy = Simplex::default();
+        copy.clone_from(self);
+        copy
+    }
+
+    /// Without taking memory where there is enough.
+    fn clone_from(&mut self, from: &Self) {
+        self.members = from.members;
+        self.rows = from.rows;
+        self.workers.clone_from(&from.workers);
+        self.most.clone_from(&from.most);
+        self.worth.clone_from(&from.worth);
+        self.place.clone_from(&from.place);
+        self.basic.clone_from(&from.basic);
+        self.value.clone_from(&from.value);
+        self.inverse.clone_from(&from.inverse);
+        self.prices.clone_from(&from.prices);
+        self.direction.clone_from(&from.direction);
+    }
+}
+
 impl Simplex {
+    /// Makes it the programme of `workers`, nothing running. Every member must have a
+    /// worker; rates are in units in which T is about 1.
+    pub(crate) fn begin(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
+        let rows = members + devices;
+        self.members = members;
+        self.rows = rows;
+        self.workers.clear();
+        self.most.clear();
+        self.most.resize(1 + devices, f64::INFINITY);
+        self.worth.clear();
+        self.worth.resize(1 + devices, 0.0);
+        self.worth[THROUGHPUT] = 1.0;
+        self.place.clear();
+        self.place.resize(1 + devices, VariableState::Basic);
+        self.place[THROUGHPUT] = VariableState::Zero;
+        self.basic.clear();
+        self.basic.resize(members, NOBODY);
+        self.basic.extend(1..=devices);
+        self.value.clear();
+        self.value.resize(members, 0.0);
+        self.value.resize(rows, 1.0);
+        self.prices.clear();
+        self.prices.resize(rows, 0.0);
+        self.direction.clear();
+        self.direction.resize(rows, 0.0);
+        self.inverse.clear();
+        self.inverse.resize(rows * rows, 0.0);
+        for device in members..rows {
+            self.inverse[device * rows + device] = 1.0;
+        }
+        for worker in workers {
+            self.add(*worker);
+        }
+    }
+
+    /// Adds a worker at rate 0; a member's first one is basic.
+    pub(crate) fn add(&mut self, worker: WorkerRate) {
+        let (member, rows) = (worker.member, self.rows);
+        let variable = self.place.len();
+        self.workers.push(worker);
+        self.most.push(worker.most);
+        self.worth.push(0.0);
+        if self.basic[member] != NOBODY {
+            return self.place.push(VariableState::Zero);
+        }
+        self.place.push(VariableState::Basic);
+        self.basic[member] = variable;
+        self.inverse[member * rows + member] = -1.0;
+        self.inverse[member * rows + self.members + worker.device] = worker.seconds;
+    }
+
+    /// Worker number `index` has to go: it will have rate 0 if that is possible.
+    pub(crate) fn charge(&mut self, index: usize) {
+        let variable = self.variable(index);
+        self.worth[variable] = -CHARGE;
+        if let Some(row) = self.basic.iter().position(|&v| v == variable) {
+            self.reprice(row, -CHARGE);
+        }
+    }
+
+    /// The basic variable of `row` is worth so much more now.
+    fn reprice(&mut self, row: usize, change: f64) {
+        for (column, price) in self.prices.iter_mut().enumerate() {
+            *price += change * self.inverse[column * self.rows + row];
+        }
+    }
+
+    fn variable(&self, worker: usize) -> usize {
+        1 + self.rows - self.members + worker
+    }
+
+    /// Returns the worth of one more sample a second of a worker, present or not.
+    pub(crate) fn gain_of(&self, worker: &WorkerRate) -> f64 {
+        self.prices[worker.member] - worker.seconds * self.prices[self.members + worker.device]
+    }
+
+    /// Returns the value of T.
+    pub(crate) fn throughput(&self) -> f64 {
+        self.value_of(THROUGHPUT)
+    }
+
+    /// Returns the rate of worker number `index`.
+    pub(crate) fn rate(&self, index: usize) -> f64 {
+        self.value_of(self.variable(index))
+    }
+
+    fn value_of(&self, variable: usize) -> f64 {
+        match self.place[variable] {
+            VariableState::Zero => 0.0,
+            VariableState::Most => self.most[variable],
+            VariableState::Basic => {
+                let row = self.basic.iter().position(|&v| v == variable);
+                row.map_or(0.0, |row| self.value[row].max(0.0))
+            }
+        }
+    }
+
+    /// Returns the worth of one more unit of each member's answers and of each device's time.
+    pub(crate) fn prices(&self) -> (&[f64], &[f64]) {
+        self.prices.split_at(self.members)
+    }
+
     /// Steps until nothing is gained by another.
     pub(crate) fn optimise(&mut self) {
         let mut idle = 0;
