@@ -7,10 +7,51 @@ use anyhow::{Context, Result, bail};
 use divisi::session::remote::{self, RemoteSession, Viewer, names, path_of};
 use divisi::session::replay::ReplaySession;
 
-use super::args::{AttachArgs, DemoArgs, ReplayArgs, ServingTarget, StartLoad};
+use super::args::{ServingTarget, StartLoad};
 use super::start::{self, DisplayMode};
-use crate::model::Options;
-use crate::model::{DemoStage, Wanted};
+use crate::model::{DemoStage, Options, Wanted};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct AttachArgs {
+    /// A server's name, or its socket's path (default: the only one that runs)
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Watch only: nothing can be changed
+    #[arg(long)]
+    read_only: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    no_mouse: bool,
+    /// Print changes as lines instead of drawing a screen
+    #[arg(long)]
+    linear: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReplayArgs {
+    /// A recording
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    no_mouse: bool,
+    /// Print changes as lines instead of drawing a screen
+    #[arg(long)]
+    linear: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// digits (this machine's devices) or simulated (imn12 on 16 simulated GPUs)
+    #[arg(long, value_name = "STAGE", default_value = "digits")]
+    on: DemoStage,
+    /// Go on by itself at the end of each scene, and begin again after the last
+    #[arg(long)]
+    auto: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    no_mouse: bool,
+}
 
 pub(crate) fn attach(args: &AttachArgs) -> Result<()> {
     let path = server_path(args.name.as_deref())?;

@@ -1,11 +1,40 @@
 //! Events of the engine on standard error (`--log`, `DIVISI_LOG`).
 
-use std::env;
-use std::io;
+use std::{env, io};
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
+use tracing::Level;
 
-use super::args::{CliCommand, CommandLine, LogDetail};
+use super::{CliCommand, CommandLine};
+
+/// How much is logged on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogDetail {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogDetail {
+    /// Returns the level called `name`.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        <LogDetail as ValueEnum>::from_str(name, true).ok()
+    }
+
+    /// Returns the level as `tracing` has it.
+    pub(crate) fn level(self) -> Level {
+        match self {
+            LogDetail::Error => Level::ERROR,
+            LogDetail::Warn => Level::WARN,
+            LogDetail::Info => Level::INFO,
+            LogDetail::Debug => Level::DEBUG,
+            LogDetail::Trace => Level::TRACE,
+        }
+    }
+}
 
 /// The variable that says how much is logged if the command line does not.
 const VARIABLE: &str = "DIVISI_LOG";

@@ -1,16 +1,40 @@
 //! `divisi serve`, `divisi servers` and `divisi stop`: servers on this machine.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use divisi::session::Session;
-use divisi::session::remote::{self, BoundSocket, Hub, LogSink, names};
+use divisi::session::remote::{self, BoundSocket, Hub, LogSink, ServerName, names};
 
-use super::args::{ServeArgs, StopArgs};
-use super::attach;
-use super::report::print;
-use super::signals;
-use super::start;
+use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::output::print;
+use super::{attach, signals, start};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    /// Load to begin with, as for the console
+    #[arg(long, value_name = "PATTERN", default_value = "none", value_parser = parse_start_load)]
+    load: StartLoad,
+    /// The server's name (default: the ensemble's name)
+    #[arg(long, value_name = "NAME")]
+    name: Option<ServerName>,
+    /// Record all that is shown to a new FILE
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StopArgs {
+    /// A server's name, or its socket's path
+    #[arg(value_name = "NAME")]
+    name: String,
+}
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());

@@ -13,7 +13,24 @@ use divisi::device::{Devices, Host, pin_current_thread, thread_pool};
 use divisi::network::{Graph, Weights};
 use divisi::serving::GpuRunner;
 
-use crate::cli::args::PlaceChoice;
+use crate::cli::args::{at_least_one, parse_precision};
+
+/// The cores and kernels, or the GPU, that a network runs on.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PlaceChoice {
+    /// Threads, each pinned to one of the first cores this process may use (default: all)
+    #[arg(long, value_name = "T", value_parser = at_least_one)]
+    threads: Option<usize>,
+    /// Kernels instead of the fastest: avx512, avx2, neon or plain
+    #[arg(long, value_name = "NAME", hide = true, value_parser = parse_family)]
+    kernels: Option<Family>,
+    /// A GPU instead of cores, such as cuda:0
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["threads", "kernels"])]
+    device: Option<String>,
+    /// In which numbers the GPU computes: f32, tf32, bf16 or f16 (default: f32)
+    #[arg(long, value_name = "NAME", value_parser = parse_precision(), requires = "device")]
+    precision: Option<Precision>,
+}
 
 /// Maps the rows of at most a batch of samples to rows of logits.
 pub(crate) type NetworkRunner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
@@ -155,4 +172,14 @@ fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> NetworkRu
         runner.run(rows)?;
         Ok(runner.answers(rows)[..rows * outputs].to_vec())
     })
+}
+
+/// Parses a family of kernels that this processor can run.
+pub(crate) fn parse_family(text: &str) -> Result<Family, String> {
+    let known = Family::ALL.map(|(_, name)| name).join(", ");
+    match Family::named(text) {
+        Some(family) if family.is_available() => Ok(family),
+        Some(_) => Err(format!("this processor cannot run the kernels `{text}`")),
+        None => Err(format!("expected one of {known}, found `{text}`")),
+    }
 }

@@ -9,10 +9,9 @@ use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{Samples, label_of};
 use serde::Serialize;
 
-use super::answers::PredictedAnswers;
+use super::PredictedAnswers;
 use crate::cli::open::OpenedEnsemble;
-use crate::cli::output::OutputFile;
-use crate::cli::report::{FlawedMember, flawed_lines};
+use crate::cli::output::{FlawedMember, OutputFile, flawed_lines};
 
 /// The answers in JSON.
 #[derive(Serialize)]

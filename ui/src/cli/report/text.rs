@@ -5,13 +5,9 @@ use std::time::Duration;
 use divisi::metrics::LatencySummary;
 use divisi::session::{DeviceView, LatencyView, Snapshot};
 
-use crate::cli::report::matrix_table;
+use crate::cli::output::matrix_table;
 use crate::panels::lint_texts;
-use crate::text::Condition;
-use crate::text::gpu;
-use crate::text::load_words;
-use crate::text::measured_window;
-use crate::text::status as words;
+use crate::text::{Condition, gpu, load_words, measured_window, status as words};
 
 /// Returns the whole report.
 pub(crate) fn text(shown: &Snapshot) -> String {
