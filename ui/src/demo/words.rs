@@ -40,6 +40,30 @@ pub(super) const BEFORE: &str = "First the matrix before, under the same load, t
 pub(super) const FOUND: &str = "What the search found serves now, under the same load again. It is \
                                 measured as long as the matrix before was.";
 
+/// The first policy of both stages, which the others are compared with.
+const NO_WAIT: (PolicyKind, &str, &str) = (
+    PolicyKind::NoWait,
+    "no-wait",
+    "The burst: 150 requests slowly, 250 fast, and again. Under no-wait a worker takes \
+     whatever is there.",
+);
+
+/// What came of data parallelism, where it gave more in this way.
+const fn more_workers(more: &'static str) -> Means {
+    Means {
+        more,
+        same: "More workers made no difference that shows.",
+        less: "More workers cost more here than they gave.",
+    }
+}
+
+/// What came of a search.
+const SEARCHED: Means = Means {
+    more: "u brings back what ran before.",
+    same: "It made no difference that shows.",
+    less: "What was set by hand was better: u brings it back.",
+};
+
 pub(super) static DIGITS: StageWords = StageWords {
     alone: "One worker alone: the dearest network has the first device to itself, the five others \
             share the second. Every request needs all six.",
@@ -57,19 +81,10 @@ pub(super) static DIGITS: StageWords = StageWords {
         opening: "Data parallelism: every member has a worker on every device; whichever is free \
                   takes the next batch.",
         figure: Figure::Throughput,
-        means: Means {
-            more: "Work was shared out better batch by batch.",
-            same: "More workers made no difference that shows.",
-            less: "More workers cost more here than they gave.",
-        },
+        means: more_workers("Work was shared out better batch by batch."),
     },
     policies: &[
-        (
-            PolicyKind::NoWait,
-            "no-wait",
-            "The burst: 150 requests slowly, 250 fast, and again. Under no-wait a worker takes \
-             whatever is there.",
-        ),
+        NO_WAIT,
         (
             PolicyKind::OptWait { wait: WAIT },
             "opt-wait",
@@ -92,11 +107,7 @@ pub(super) static DIGITS: StageWords = StageWords {
         opening: "A search: members are profiled, matrices scored by a model, the best few run. \
                   The load rests while it measures.",
         figure: Figure::Throughput,
-        means: Means {
-            more: "u brings back what ran before.",
-            same: "It made no difference that shows.",
-            less: "What was set by hand was better: u brings it back.",
-        },
+        means: SEARCHED,
     },
     shared: 0,
     full: (16, 32),
@@ -121,19 +132,10 @@ pub(super) static SIMULATED: StageWords = StageWords {
         opening: "Data parallelism: the four GPUs that were idle take batches of the four dearest \
                   networks.",
         figure: Figure::Throughput,
-        means: Means {
-            more: "What the dearest asked for was shared out.",
-            same: "More workers made no difference that shows.",
-            less: "More workers cost more here than they gave.",
-        },
+        means: more_workers("What the dearest asked for was shared out."),
     },
     policies: &[
-        (
-            PolicyKind::NoWait,
-            "no-wait",
-            "The burst: 150 requests slowly, 250 fast, and again. Under no-wait a worker takes \
-             whatever is there.",
-        ),
+        NO_WAIT,
         (
             PolicyKind::OptWait { wait: LONG_WAIT },
             "opt-wait",
@@ -155,11 +157,7 @@ pub(super) static SIMULATED: StageWords = StageWords {
         opening: "A search: matrices scored by a model, the best run in virtual time. Serving goes \
                   on meanwhile.",
         figure: Figure::Throughput,
-        means: Means {
-            more: "u brings back what ran before.",
-            same: "It made no difference that shows.",
-            less: "What was set by hand was better: u brings it back.",
-        },
+        means: SEARCHED,
     },
     shared: 6,
     full: (8, 16),
