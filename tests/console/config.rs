@@ -183,7 +183,7 @@ fn a_running_console_takes_changes_and_keeps_what_was_where_they_are_wrong() {
     fs::write(&file, "[console]\nglyphs = \"ascii\"").unwrap();
     let reload = |bench: &mut Bench| {
         let read = Settings::read(Some(&folder)).map(Box::new);
-        let told = ConsoleEvent::Configured(read.map_err(|wrong| wrong.brief()));
+        let told = ConsoleEvent::Configured(read);
         bench.console.handle(told);
     };
     reload(&mut bench);

@@ -5,7 +5,7 @@ use divisi::session::Command;
 use ratatui::layout::{Position, Rect};
 
 use super::{FollowUp, streams};
-use crate::config::Settings;
+use crate::config::{ConfigError, Settings};
 use crate::dialogs::{Dialog, Form, Help, Palette, PanelList, Themes};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
@@ -177,7 +177,7 @@ pub(super) fn save_layout(model: &Model) -> FollowUp {
 }
 
 /// Takes what is configured now; what is wrong is said and what was stays.
-pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, String>) {
+pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, ConfigError>) {
     match settings {
         Ok(settings) => {
             let (asked, worn) = (&model.settings.config.theme, &model.settings.theme.name);
@@ -190,7 +190,7 @@ pub(crate) fn configured(model: &mut Model, settings: Result<Box<Settings>, Stri
             }
             model.say("configuration read again", false);
         }
-        Err(wrong) => model.say(format!("{wrong} (kept as it was)"), true),
+        Err(wrong) => model.say(format!("{} (kept as it was)", wrong.brief()), true),
     }
 }
 

@@ -167,7 +167,7 @@ impl App {
                     HeardSignal::Proceed => self.come_back()?,
                 },
                 event = events.next() => self.inputs(event, &mut events).await?,
-                settings = self.config.changed() => self.take(ConsoleEvent::Configured(settings.map_err(|e| e.brief())))?,
+                settings = self.config.changed() => self.take(ConsoleEvent::Configured(settings))?,
                 event = self.native.answer() => self.take(event)?,
                 () = sleep_until(self.pace.next().into()) => self.tick(),
             };

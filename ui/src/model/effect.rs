@@ -8,7 +8,7 @@ use divisi::trace::Span;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use crate::config::Settings;
+use crate::config::{ConfigError, Settings};
 use crate::files::{FileError, FilePick, FolderListing};
 use crate::layout::PanelLayout;
 
@@ -47,7 +47,7 @@ pub enum ConsoleEvent {
     /// A file was written, or why not.
     Wrote(Result<PathBuf, FileError>),
     /// The settings from now on, or what is wrong with them.
-    Configured(Result<Box<Settings>, String>),
+    Configured(Result<Box<Settings>, ConfigError>),
     /// The listing of a folder, or of the folder around a file; or why it cannot be read.
     Looked(Result<FolderListing, FileError>),
     /// A file's text, or why it cannot be read.

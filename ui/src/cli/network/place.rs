@@ -175,7 +175,7 @@ fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> NetworkRu
 }
 
 /// Parses a family of kernels that this processor can run.
-pub(crate) fn parse_family(text: &str) -> Result<Family, String> {
+fn parse_family(text: &str) -> Result<Family, String> {
     let known = Family::ALL.map(|(_, name)| name).join(", ");
     match Family::named(text) {
         Some(family) if family.is_available() => Ok(family),
