@@ -177,7 +177,8 @@ impl OutputFile {
     }
 }
 
-/// A line of progress: rewritten in place on a terminal, else repeated now and then.
+/// A line of progress on standard error, for work that takes longer than two seconds:
+/// rewritten in place on a terminal, else repeated now and then.
 pub(crate) struct ProgressLine {
     started: Instant,
     said: Option<Instant>,

@@ -24,7 +24,7 @@ pub(crate) const CONFIG: &str = "config.toml";
 /// The file of keys.
 pub(crate) const KEYS: &str = "keys.toml";
 /// The folder of layouts.
-pub(crate) const LAYOUTS: &str = "layouts";
+const LAYOUTS: &str = "layouts";
 /// The folder of themes.
 pub(crate) const THEMES: &str = "themes";
 

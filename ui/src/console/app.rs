@@ -293,7 +293,7 @@ fn types_a_sign(input: &Input) -> bool {
 }
 
 /// Returns the events of inputs that came at once, in order. Keys that look like pasted text
-/// become a paste.
+/// become a paste: nobody types like that, and not every terminal marks a paste as such.
 fn console_events(inputs: &[Input]) -> Vec<ConsoleEvent> {
     let mut events = Vec::new();
     for run in inputs.chunk_by(|a, b| typed_sign(a).is_some() == typed_sign(b).is_some()) {

@@ -218,7 +218,7 @@ pub(super) enum DemoTrouble {
     Failed(String),
 }
 
-/// Which matrix.
+/// A matrix that shows one thing, whatever the ensemble and devices.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DemoPlan {
     /// Each member on a device of its own; where devices are too few, the dearest member

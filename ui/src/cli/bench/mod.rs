@@ -164,7 +164,7 @@ fn measure_simulated(
     Ok(BenchReport::new(args, opened, matrix, figures))
 }
 
-/// Serves by `matrix` and measures.
+/// Serves by `matrix` in real time and measures.
 fn measure_live(
     args: &BenchArgs,
     opened: &OpenedEnsemble,
