@@ -7,7 +7,6 @@
 mod accuracy;
 mod allocate;
 mod args;
-mod attach;
 mod bench;
 mod check;
 mod config;
@@ -42,7 +41,6 @@ use crate::config::time;
 use accuracy::AccuracyArgs;
 use allocate::AllocateArgs;
 use args::{ServingTarget, StartLoad, parse_start_load};
-use attach::{AttachArgs, DemoArgs, ReplayArgs};
 use bench::BenchArgs;
 use check::CheckArgs;
 use config::ConfigArgs;
@@ -55,7 +53,8 @@ use picture::PictureArgs;
 use plan::PlanArgs;
 use predict::PredictArgs;
 use report::ReportArgs;
-use serve::{ServeArgs, StopArgs};
+use serve::{AttachArgs, ServeArgs, StopArgs};
+use start::{DemoArgs, ReplayArgs};
 
 /// Serve ensembles of neural networks on this machine, watch and retune them.
 ///
@@ -243,12 +242,12 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Picture(a)) => picture::run(a),
         Some(CliCommand::Pick(a)) => pick::run(a),
         Some(CliCommand::Serve(a)) => serve::run(a),
-        Some(CliCommand::Attach(a)) => attach::attach(a),
+        Some(CliCommand::Attach(a)) => serve::attach(a),
         Some(CliCommand::Servers) => serve::list(),
         Some(CliCommand::Stop(a)) => serve::stop(a),
-        Some(CliCommand::Replay(a)) => attach::replay(a),
+        Some(CliCommand::Replay(a)) => start::replay(a),
         Some(CliCommand::Report(a)) => report::run(a),
-        Some(CliCommand::Demo(a)) => attach::demo(a),
+        Some(CliCommand::Demo(a)) => start::demo(a),
         Some(CliCommand::Docs(a)) => docs::run(a),
     }
 }

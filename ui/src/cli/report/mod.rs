@@ -18,7 +18,7 @@ use divisi::session::{LatencyView, Session, Snapshot};
 
 use super::args::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
 use super::output::{print, print_json};
-use super::{attach, signals, start};
+use super::{serve, signals, start};
 use crate::config;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -81,12 +81,12 @@ fn shown(args: &ReportArgs) -> Result<Snapshot> {
         session.to_end();
         return Ok(session.snapshot());
     }
-    let server = target.to_str().and_then(attach::running);
+    let server = target.to_str().and_then(serve::running);
     if let Some(path) = server {
-        return Ok(attach::join(&path, true)?.snapshot());
+        return Ok(serve::join(&path, true)?.snapshot());
     }
     manifest_like(target)?;
-    serve(args)
+    served(args)
 }
 
 /// Refuses a file that is neither a manifest nor a recording: reading a pipe would wait for
@@ -104,7 +104,7 @@ fn manifest_like(target: &Path) -> Result<()> {
     Ok(())
 }
 
-fn serve(args: &ReportArgs) -> Result<Snapshot> {
+fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
     let mut session = start::session(
         &args.target,
