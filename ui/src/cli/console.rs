@@ -24,11 +24,45 @@ use rustix::process::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::serve::log_to_stderr;
+use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
-use super::{CommandLine, signals};
+use crate::config::time;
 
-pub(crate) fn run(args: &CommandLine) -> Result<()> {
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConsoleArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none
+    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
+    load: StartLoad,
+    /// Record all that is shown to a new FILE, to be played by `divisi replay`
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Watch only: nothing can be changed
+    #[arg(long)]
+    read_only: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    no_mouse: bool,
+    /// No screen: changes as lines, for screen readers and logs; commands are read as
+    /// lines (also where TERM is dumb)
+    #[arg(long)]
+    pub(super) linear: bool,
+    /// Between summaries in linear mode, such as 5s (default: as configured)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    every: Option<Duration>,
+    /// Panic after a while, on the console's thread or another
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true, value_enum)]
+    panic_for_test: Option<super::fragile::PanicPlace>,
+}
+
+pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     let way = start::way(args.linear)?;
     let parent = parent();
     let screen = way == DisplayMode::Screen;

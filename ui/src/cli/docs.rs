@@ -14,10 +14,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, Command, CommandFactory, ValueEnum};
+use clap::{Arg, Command, ValueEnum};
 
+use super::man;
 use super::output::print;
-use super::{CommandLine, man};
 use crate::commands::{BINDINGS, Binding, Keymap, LINES};
 use crate::config::{self, Config, FIELDS};
 use crate::console::Role;
@@ -49,14 +49,18 @@ enum DocsPart {
     Environment,
 }
 
-pub(crate) fn run(args: &DocsArgs) -> Result<()> {
-    args.renew.iter().try_for_each(|path| renew(path))?;
-    args.part.map_or(Ok(()), |part| print(&generated(part)))
+pub(crate) fn run(args: &DocsArgs, program: Command) -> Result<()> {
+    let mut program = program.name("divisi");
+    program.build();
+    let mut files = args.renew.iter();
+    files.try_for_each(|path| renew(path, &program))?;
+    let print = |part| print(&generated(part, &program));
+    args.part.map_or(Ok(()), print)
 }
 
-fn generated(part: DocsPart) -> String {
+fn generated(part: DocsPart, program: &Command) -> String {
     match part {
-        DocsPart::Commands => commands(),
+        DocsPart::Commands => commands(program),
         DocsPart::Keys => keys(),
         DocsPart::Lines => lines(),
         DocsPart::Config => config(),
@@ -69,10 +73,10 @@ const BEGIN: &str = "<!-- generated: divisi docs ";
 const END: &str = "<!-- end of generated -->";
 
 /// Replaces the generated parts of a file.
-fn renew(path: &Path) -> Result<()> {
+fn renew(path: &Path, program: &Command) -> Result<()> {
     let context = || path.display().to_string();
     let text = fs::read_to_string(path).with_context(context)?;
-    let renewed = renewed(&text).with_context(context)?;
+    let renewed = renewed(&text, program).with_context(context)?;
     if renewed != text {
         fs::write(path, renewed).with_context(context)?;
     }
@@ -80,7 +84,7 @@ fn renew(path: &Path) -> Result<()> {
 }
 
 /// Returns `text` with its generated parts replaced by those of today.
-fn renewed(text: &str) -> Result<String> {
+fn renewed(text: &str, program: &Command) -> Result<String> {
     let mut renewed = String::with_capacity(text.len());
     let mut left = text;
     while let Some((before, after)) = left.split_once(BEGIN) {
@@ -93,7 +97,7 @@ fn renewed(text: &str) -> Result<String> {
         let Some((_, rest)) = old.split_once(END) else {
             bail!("the part `{name}` has no `{END}`");
         };
-        let generated = generated(part);
+        let generated = generated(part, program);
         renewed += &format!(
             "{before}{BEGIN}{name} -->\n\n{}\n\n{END}",
             generated.trim_end()
@@ -104,11 +108,9 @@ fn renewed(text: &str) -> Result<String> {
 }
 
 /// The program's commands, a section each.
-fn commands() -> String {
-    let mut program = CommandLine::command().name("divisi");
-    program.build();
+fn commands(program: &Command) -> String {
     let mut text = String::new();
-    describe(&mut text, &program, "##");
+    describe(&mut text, program, "##");
     text
 }
 

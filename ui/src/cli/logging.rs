@@ -6,8 +6,6 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use tracing::Level;
 
-use super::{CliCommand, CommandLine};
-
 /// How much is logged on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogDetail {
@@ -41,8 +39,8 @@ const VARIABLE: &str = "DIVISI_LOG";
 
 /// Writes events on standard error from now on, if that is asked for and no screen owns
 /// the terminal.
-pub(crate) fn begin(args: &CommandLine) -> Result<()> {
-    let Some(detail) = wished(args.log)?.filter(|_| !owns_terminal(args)) else {
+pub(crate) fn begin(asked: Option<LogDetail>, has_screen: bool) -> Result<()> {
+    let Some(detail) = wished(asked)?.filter(|_| !has_screen) else {
         return Ok(());
     };
     let subscriber = tracing_subscriber::fmt()
@@ -64,16 +62,5 @@ fn wished(asked: Option<LogDetail>) -> Result<Option<LogDetail>> {
             format!("{VARIABLE}: expected error, warn, info, debug or trace, found `{level}`")
         }),
         (None, None) => Ok(None),
-    }
-}
-
-/// Returns whether the command draws a screen.
-fn owns_terminal(args: &CommandLine) -> bool {
-    match &args.command {
-        None => !args.linear,
-        Some(command) => matches!(
-            command,
-            CliCommand::Attach(_) | CliCommand::Replay(_) | CliCommand::Demo(_)
-        ),
     }
 }

@@ -6,11 +6,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
-use super::CommandLine;
 use super::output::print;
 use crate::commands::{BINDINGS, Binding, Keymap, Scope};
 use crate::config::{self, CONFIG, KEYS};
@@ -82,8 +81,8 @@ pub(crate) fn path_of(file: &str) -> String {
     format!("$XDG_CONFIG_HOME/divisi/{file}")
 }
 
-pub(crate) fn manual(folder: Option<&Path>) -> Result<()> {
-    let mut command = CommandLine::command().name("divisi");
+pub(crate) fn manual(folder: Option<&Path>, program: Command) -> Result<()> {
+    let mut command = program.name("divisi");
     command.build();
     let Some(folder) = folder else {
         let mut out = io::stdout().lock();
@@ -179,10 +178,10 @@ fn escaped(text: &str) -> String {
     }
 }
 
-pub(crate) fn completions(shell: Shell) -> Result<()> {
+pub(crate) fn completions(shell: Shell, mut program: Command) -> Result<()> {
     // Into memory first: the generator cannot tell that its reader has gone.
     let mut script = Vec::new();
-    generate(shell, &mut CommandLine::command(), "divisi", &mut script);
+    generate(shell, &mut program, "divisi", &mut script);
     let mut out = io::stdout().lock();
     out.write_all(&script)?;
     Ok(out.flush()?)

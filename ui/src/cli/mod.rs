@@ -32,18 +32,16 @@ mod start;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use divisi::compute::Family;
 
-use crate::config::time;
 use accuracy::AccuracyArgs;
 use allocate::AllocateArgs;
-use args::{ServingTarget, StartLoad, parse_start_load};
 use bench::BenchArgs;
 use check::CheckArgs;
 use config::ConfigArgs;
+use console::ConsoleArgs;
 use devices::DevicesArgs;
 use docs::DocsArgs;
 use logging::LogDetail;
@@ -65,52 +63,26 @@ use start::{DemoArgs, ReplayArgs};
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi my_ensemble/ --devices cuda,cpu:0-3 --precision bf16\n  divisi allocate digits --output best.toml"
 )]
-pub(crate) struct CommandLine {
+struct CommandLine {
     #[command(subcommand)]
-    pub command: Option<CliCommand>,
+    command: Option<CliCommand>,
     #[command(flatten)]
-    pub target: ServingTarget,
-    /// Start with the matrix in this file instead of worst-fit decreasing
-    #[arg(long, value_name = "FILE")]
-    pub matrix: Option<PathBuf>,
-    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none
-    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
-    pub load: StartLoad,
-    /// Record all that is shown to a new FILE, to be played by `divisi replay`
-    #[arg(long, value_name = "FILE")]
-    pub record: Option<PathBuf>,
-    /// Watch only: nothing can be changed
-    #[arg(long)]
-    pub read_only: bool,
-    /// Leave the mouse to the terminal, to select text
-    #[arg(long)]
-    pub no_mouse: bool,
-    /// No screen: changes as lines, for screen readers and logs; commands are read as
-    /// lines (also where TERM is dumb)
-    #[arg(long)]
-    pub linear: bool,
-    /// Between summaries in linear mode, such as 5s (default: as configured)
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub every: Option<Duration>,
-    /// Panic after a while, on the console's thread or another
-    #[cfg(debug_assertions)]
-    #[arg(long, hide = true, value_enum)]
-    pub panic_for_test: Option<fragile::PanicPlace>,
+    console: ConsoleArgs,
     /// How things look: auto, dark, light, high-contrast or a file in themes/
     #[arg(long, value_name = "NAME")]
-    pub theme: Option<String>,
+    theme: Option<String>,
     /// Log events on standard error where there is no screen: error, warn, info, debug or
     /// trace (default: as DIVISI_LOG says, else nothing)
     #[arg(long, value_name = "LEVEL", value_enum, global = true)]
-    pub log: Option<LogDetail>,
+    log: Option<LogDetail>,
     /// The folder of configuration, instead of the user's own
     #[arg(long, value_name = "DIR", global = true)]
-    pub config: Option<PathBuf>,
+    config: Option<PathBuf>,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum CliCommand {
+enum CliCommand {
     /// Validate an ensemble and describe it: members, costs, what fits where
     #[command(after_help = "Example:\n  divisi check sample_ensembles/digits --format json")]
     Check(CheckArgs),
@@ -224,9 +196,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &CommandLine) -> anyhow::Result<()> {
-    logging::begin(args)?;
+    logging::begin(args.log, owns_terminal(args))?;
     match &args.command {
-        None => console::run(args),
+        None => console::run(&args.console),
         Some(CliCommand::Check(a)) => check::run(a),
         Some(CliCommand::Predict(a)) => predict::run(a),
         Some(CliCommand::Accuracy(a)) => accuracy::run(a),
@@ -237,8 +209,8 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Plan(a)) => plan::run(a),
         Some(CliCommand::Config(a)) => config::run(a),
         Some(CliCommand::Keys) => man::keys(),
-        Some(CliCommand::Completions { shell }) => man::completions(*shell),
-        Some(CliCommand::Man { folder }) => man::manual(folder.as_deref()),
+        Some(CliCommand::Completions { shell }) => man::completions(*shell, CommandLine::command()),
+        Some(CliCommand::Man { folder }) => man::manual(folder.as_deref(), CommandLine::command()),
         Some(CliCommand::Picture(a)) => picture::run(a),
         Some(CliCommand::Pick(a)) => pick::run(a),
         Some(CliCommand::Serve(a)) => serve::run(a),
@@ -248,7 +220,18 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Replay(a)) => start::replay(a),
         Some(CliCommand::Report(a)) => report::run(a),
         Some(CliCommand::Demo(a)) => start::demo(a),
-        Some(CliCommand::Docs(a)) => docs::run(a),
+        Some(CliCommand::Docs(a)) => docs::run(a, CommandLine::command()),
+    }
+}
+
+/// Returns whether the command draws a screen.
+fn owns_terminal(args: &CommandLine) -> bool {
+    match &args.command {
+        None => !args.console.linear,
+        Some(command) => matches!(
+            command,
+            CliCommand::Attach(_) | CliCommand::Replay(_) | CliCommand::Demo(_)
+        ),
     }
 }
 

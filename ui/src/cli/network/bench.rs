@@ -11,8 +11,9 @@ use divisi::metrics::stats::median;
 use divisi::network::Shape;
 use serde::Serialize;
 
-use super::place::{NetworkPlace, PlaceChoice};
-use super::{ChosenNetwork, NetworkChoice, SYNTHETIC, WeightsChoice};
+use super::chosen::{
+    ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
+};
 use crate::cli::args::{OutputFormat, at_least_one, parse_seconds};
 use crate::cli::output::{print, print_json};
 use crate::cli::signals::stop_flag;

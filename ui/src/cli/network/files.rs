@@ -11,8 +11,9 @@ use divisi::network::{Graph, Shape, Weights};
 use divisi::reading;
 use serde::Serialize;
 
-use super::place::{NetworkPlace, PlaceChoice};
-use super::{ChosenNetwork, NetworkChoice, SYNTHETIC, WeightsChoice};
+use super::chosen::{
+    ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
+};
 use crate::cli::args::{OutputFormat, at_least_one};
 use crate::cli::output::{OutputFile, print, print_json};
 

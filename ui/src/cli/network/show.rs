@@ -11,7 +11,7 @@ use divisi::network::builders::{Builder, Published};
 use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
 use serde::Serialize;
 
-use super::{ChosenNetwork, NetworkChoice, SYNTHETIC};
+use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
 use crate::cli::args::OutputFormat;
 use crate::cli::output::{print, print_json};
 

@@ -1,19 +1,18 @@
-//! `divisi predict`: answers for the samples of a file, of the ensemble and its members.
+//! `divisi predict`: answers for the samples of a file.
 
 mod report;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use divisi::ensemble::{Ensemble, label_of};
 use divisi::load::{Until, saturate_for};
-use divisi::serving::{Answer, Detail, Flaws};
+use divisi::serving::Detail;
 
 use super::args::{OutputFormat, SampleFiles, ServingTarget};
 use super::open::open;
-use super::output::{FlawedMember, OutputFile, ProgressLine, print, print_json, refuse_flawed};
+use super::output::{OutputFile, ProgressLine, print, print_json, refuse_flawed};
 use super::signals::stop_flag;
-use report::{AnswersReport, FileFormat, RunFacts, csv, summary};
+use report::{AnswersReport, FileFormat, PredictedAnswers, RunFacts, csv, summary};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PredictArgs {
@@ -101,90 +100,4 @@ fn tell(
     // Standard output carries the answers; the summary goes beside them.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
     Ok(())
-}
-
-/// All answers so far.
-struct PredictedAnswers {
-    classes: usize,
-    /// The names of the classes, if the ensemble has any.
-    labels: Option<Vec<String>>,
-    /// The ensemble's scores, `[samples, classes]`.
-    scores: Vec<f32>,
-    /// The name and the rows of each member, if they were asked for.
-    members: Vec<(String, Vec<f32>)>,
-    names: Vec<String>,
-    flaws: Vec<Flaws>,
-}
-
-impl PredictedAnswers {
-    /// Starts without answers.
-    fn new(ensemble: &Ensemble, with_members: bool) -> Self {
-        let names = ensemble.member_names();
-        let members = names.iter().filter(|_| with_members);
-        PredictedAnswers {
-            classes: ensemble.classes,
-            labels: ensemble.labels.clone(),
-            scores: Vec::new(),
-            members: members.map(|name| (name.clone(), Vec::new())).collect(),
-            flaws: vec![Flaws::default(); names.len()],
-            names,
-        }
-    }
-
-    /// Adds the answer to the next samples.
-    fn add(&mut self, answer: &Answer) {
-        answer
-            .rows()
-            .for_each(|row| self.scores.extend_from_slice(row));
-        for (member, (_, rows)) in self.members.iter_mut().enumerate() {
-            let answered = answer.member_rows(member);
-            answered.for_each(|row| rows.extend_from_slice(row));
-        }
-        for flaw in answer.flaws() {
-            self.flaws[flaw.member].count(flaw.kind);
-        }
-    }
-
-    /// Returns the number of samples that were answered.
-    fn len(&self) -> usize {
-        self.scores.len() / self.classes
-    }
-
-    /// Returns the scores of the ensemble for each sample.
-    fn rows(&self) -> impl Iterator<Item = &[f32]> {
-        self.scores.chunks_exact(self.classes)
-    }
-
-    /// Returns the class of each sample, or `None` if it has no answer.
-    fn found(&self) -> impl Iterator<Item = Option<usize>> {
-        self.rows().map(label_of)
-    }
-
-    /// Returns the name and the rows of each member, if they were asked for.
-    fn members(&self) -> impl Iterator<Item = (&str, &[f32])> {
-        self.members
-            .iter()
-            .map(|(name, rows)| (name.as_str(), &rows[..]))
-    }
-
-    /// Returns the row of a member for a sample.
-    fn member_row(&self, member: usize, sample: usize) -> &[f32] {
-        &self.members[member].1[sample * self.classes..][..self.classes]
-    }
-
-    /// Returns the number of samples without an answer of the ensemble.
-    fn unanswered(&self) -> usize {
-        self.found().filter(Option::is_none).count()
-    }
-
-    /// Returns the members with flawed rows.
-    fn flawed(&self) -> Vec<FlawedMember> {
-        FlawedMember::of(&self.names, &self.flaws)
-    }
-
-    /// Returns the scores of the members, if they were asked for, then those of the ensemble.
-    fn values(&self) -> impl Iterator<Item = &f32> {
-        let members = self.members.iter().flat_map(|(_, rows)| rows);
-        members.chain(&self.scores)
-    }
 }

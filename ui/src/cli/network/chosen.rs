@@ -1,8 +1,10 @@
-//! The hardware that one network runs on: cores of this machine, or one of its GPUs.
+//! What the subcommands are given: a network, its weights, and the hardware that it runs on:
+//! cores of this machine, or one of its GPUs.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use divisi::compute::gpu::{Precision, lower};
 use divisi::compute::{
     CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor, host_rows, read_rows,
@@ -10,10 +12,112 @@ use divisi::compute::{
 };
 use divisi::device::gpu::{Gpu, open};
 use divisi::device::{Devices, Host, pin_current_thread, thread_pool};
-use divisi::network::{Graph, Weights};
+use divisi::network::builders::{Builder, Published};
+use divisi::network::file::LayersFile;
+use divisi::network::{Graph, Shape, Weights};
 use divisi::serving::GpuRunner;
+use divisi::{reading, words};
 
 use crate::cli::args::{at_least_one, parse_precision};
+
+/// The network, and the samples that it is built for.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkChoice {
+    /// A published network (`divisi network list`), or a .toml file of layers
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// A sample: channels,height,width or features (default: what the network was made
+    /// for; 3,224,224 for a file of layers)
+    #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
+    shape: Option<Shape>,
+    /// Classes that a published network tells apart
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = at_least_one)]
+    classes: usize,
+}
+
+/// The origin of a network's weights.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct WeightsChoice {
+    /// A safetensors file of torchvision's (else timm's) names (default: synthetic
+    /// weights)
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    /// Seed of synthetic weights
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "S",
+        conflicts_with = "weights"
+    )]
+    seed: u64,
+}
+
+/// The remark of every report on weights that nobody trained.
+pub(crate) const SYNTHETIC: &str = "synthetic weights";
+
+/// A network and its name in reports.
+pub(crate) struct ChosenNetwork {
+    pub name: String,
+    pub graph: Graph,
+}
+
+impl ChosenNetwork {
+    /// Builds the network.
+    pub(crate) fn new(choice: &NetworkChoice) -> Result<Self> {
+        if choice.name.ends_with(".toml") {
+            let shape = choice.shape.unwrap_or(Shape::image(3, 224, 224));
+            return Ok(ChosenNetwork {
+                name: choice.name.clone(),
+                graph: layers(Path::new(&choice.name), shape)?,
+            });
+        }
+        let network = Published::named(&choice.name).ok_or_else(|| unknown(&choice.name))?;
+        let shape = choice.shape.unwrap_or(network.input());
+        let graph = Builder::Published(network).build(shape, choice.classes);
+        Ok(ChosenNetwork {
+            name: network.name().to_owned(),
+            graph: graph.with_context(|| format!("{} for samples of {shape}", network.name()))?,
+        })
+    }
+
+    /// Reads its weights from the file, or generates them from the seed.
+    pub(crate) fn weights(&self, choice: &WeightsChoice) -> Result<Weights> {
+        let Some(path) = &choice.weights else {
+            return Ok(Weights::synthetic(&self.graph, choice.seed));
+        };
+        let weights = Weights::open(path, &self.graph);
+        weights.with_context(|| format!("{}, weights of {}", path.display(), self.name))
+    }
+}
+
+fn unknown(name: &str) -> anyhow::Error {
+    let known = Published::ALL.map(|(_, name)| name).join(", ");
+    anyhow!("no published network is called `{name}`: expected a .toml file of layers, or {known}")
+}
+
+fn layers(path: &Path, shape: Shape) -> Result<Graph> {
+    let file = path.display();
+    let text = reading::text(path).with_context(|| format!("reading {file}"))?;
+    let wrong = |offset: usize, why: String| {
+        let line = 1 + text[..offset].matches('\n').count();
+        anyhow!("{file}, line {line}: {why}")
+    };
+    let parsed: LayersFile = toml::from_str(&text).map_err(|e| {
+        let offset = e.span().map_or(0, |span| span.start);
+        wrong(offset, words::plain(e.message()))
+    })?;
+    let built = parsed.build(shape);
+    built.map_err(|e| wrong(e.offset, e.error.to_string()))
+}
+
+/// `3,224,224` or `64`.
+fn parse_shape(text: &str) -> Result<Shape, String> {
+    let dims: Option<Vec<usize>> = text.split(',').map(|d| d.trim().parse().ok()).collect();
+    let dims = dims.ok_or_else(|| {
+        format!("expected channels,height,width or features, as whole numbers, found `{text}`")
+    })?;
+    Shape::try_from(dims).map_err(|e| e.to_string())
+}
 
 /// The cores and kernels, or the GPU, that a network runs on.
 #[derive(Clone, Debug, clap::Args)]
