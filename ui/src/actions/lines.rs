@@ -9,11 +9,10 @@ use super::arguments::{
     self, Argument, NamedDevice, NamedMember, OnOff, RecordTo, SampleBound, WishedLoad,
     WrittenEntry,
 };
-use super::requests;
+use super::stage;
 use crate::commands::{LINES, LineForm};
 use crate::config::nearest;
-use crate::text::format;
-use crate::text::status as words;
+use crate::text::{format, status as words};
 
 /// The state that lines act on: the session, and the matrix staged by earlier lines.
 pub(crate) struct LineFront<'a> {
@@ -212,7 +211,7 @@ pub(super) fn apply(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
         _ => return Err(words.wrong()),
     };
     let setup = front.setup()?;
-    let said = front.send(requests::apply(setup, terms))?;
+    let said = front.send(stage::apply_setup(setup, terms))?;
     // Only what the session has taken is staged no longer.
     *front.staged = None;
     Ok(said)
@@ -220,16 +219,16 @@ pub(super) fn apply(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
 
 pub(super) fn apply_best(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     words.none()?;
-    let best = requests::best(front.shown).cloned();
+    let best = stage::best_matrix(front.shown).cloned();
     let best = best.ok_or(LineError::NothingFound)?;
-    front.send(requests::matrix(front.shown, best))
+    front.send(stage::apply_matrix(front.shown, best))
 }
 
 pub(super) fn apply_proposal(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     words.none()?;
     let proposal = front.shown.proposal.as_ref();
     let matrix = proposal.ok_or(LineError::NothingProposed)?.matrix.clone();
-    front.send(requests::matrix(front.shown, matrix))
+    front.send(stage::apply_matrix(front.shown, matrix))
 }
 
 pub(super) fn search(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
@@ -239,12 +238,12 @@ pub(super) fn search(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
 
 pub(super) fn load(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let WishedLoad(pattern) = words.one(front.shown)?;
-    front.send(requests::load(pattern))
+    front.send(stage::set_load(pattern))
 }
 
 pub(super) fn policy(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let policy: PolicyKind = words.one(front.shown)?;
-    front.send(requests::policy(front.shown, policy))
+    front.send(stage::apply_policy(front.shown, policy))
 }
 
 pub(super) fn target(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {

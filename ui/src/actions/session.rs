@@ -1,13 +1,14 @@
-//! What commands do to the session itself: recorded, shared, played, demonstrated, left.
+//! What commands do to the session itself, which is recorded, shared, played, demonstrated and
+//! left, and to the device under the cursor.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::session::{Command, Pace, Play, Playback};
+use divisi::session::{Command, DeviceView, Pace, Play, Playback};
 
-use super::follow_up::FollowUp;
+use super::FollowUp;
 use crate::config::HangUp;
-use crate::dialogs::{Confirm, Dialog, LeaveDialog, Then};
+use crate::dialogs::{Confirm, Dialog, Form, LeaveDialog, Then};
 use crate::model::{Effect, Model};
 
 /// A step back or forward is so long at least.
@@ -155,4 +156,43 @@ pub(super) fn leave_demo(model: &mut Model) {
     model.expanded = false;
     let text = "the demonstration is over; what it set up goes on, u brings back what ran before";
     model.say(text, false);
+}
+
+fn device_at_cursor(model: &Model) -> Option<(usize, &DeviceView)> {
+    let device = model.cursor.device;
+    Some((device, model.snapshot.devices.get(device)?))
+}
+
+/// Asks whether the device is to disappear.
+pub(super) fn lose_device(model: &Model) -> Option<Dialog> {
+    let (device, view) = device_at_cursor(model)?;
+    let name = &view.name;
+    let text = format!(
+        "Let {name} disappear? It is evacuated: what it was doing is done again, and \
+         members that have no other worker start on other devices, as far as their \
+         memory reaches."
+    );
+    let then = Then::Send(Command::LoseDevice(device));
+    let confirm = Confirm::new("lose the device", text, then);
+    Some(Dialog::Confirm(confirm))
+}
+
+/// Asks how many times as long the device is to take.
+pub(super) fn slow_device(model: &Model) -> Option<Dialog> {
+    let (device, view) = device_at_cursor(model)?;
+    Some(Dialog::Form(Form::slow(device, view)))
+}
+
+/// Asks how many samples may be in execution on the device.
+pub(super) fn max_inf(model: &Model) -> Option<Dialog> {
+    let (device, view) = device_at_cursor(model)?;
+    Some(Dialog::Form(Form::max_inf(device, view)))
+}
+
+/// Moves the cursor to the next device or the one before, round and round.
+pub(super) fn step_device(model: &mut Model, step: isize) {
+    let count = model.snapshot.devices.len().max(1) as isize;
+    let next = (model.cursor.device as isize + step).rem_euclid(count);
+    model.cursor.device = next as usize;
+    model.streams.scroll = 0;
 }

@@ -1,10 +1,11 @@
-//! Staged, compared, applied: whatever changes how an ensemble is served goes this way.
+//! Staged, compared, applied: whatever changes how an ensemble is served goes this way. What
+//! lines and the demonstration ask of the session is made here too.
 
 use divisi::allocation::Matrix;
-use divisi::session::{Command, SearchState, Setup, SetupFile};
+use divisi::ensemble::PolicyKind;
+use divisi::session::{Command, LoadPattern, SearchState, Setup, SetupFile, Snapshot, Terms};
 
-use super::follow_up::FollowUp;
-use super::requests;
+use super::FollowUp;
 use crate::dialogs::{
     Compare, Confirm, Dialog, Form, HistoryDialog, Picker, Purpose, Then, Voters,
 };
@@ -153,7 +154,7 @@ pub(super) fn pause(model: &Model) -> FollowUp {
 
 /// Compares the best matrix that was found with what runs.
 pub(super) fn apply_best(model: &mut Model) -> FollowUp {
-    let Some(best) = requests::best(&model.snapshot).cloned() else {
+    let Some(best) = best_matrix(&model.snapshot).cloned() else {
         return FollowUp::default();
     };
     if best == model.snapshot.matrix {
@@ -193,4 +194,33 @@ fn pick(model: &Model, purpose: Purpose) -> FollowUp {
         dialog: Some(Dialog::Picker(Box::new(picker))),
         effects: vec![effect],
     }
+}
+
+/// Asks for a setup, on probation where there are terms.
+pub(crate) fn apply_setup(setup: Setup, terms: Option<Terms>) -> Command {
+    Command::Apply(Box::new(setup), terms)
+}
+
+/// Asks for another matrix, all settings as they are.
+pub(crate) fn apply_matrix(shown: &Snapshot, matrix: Matrix) -> Command {
+    apply_setup(shown.setup().with_matrix(matrix), None)
+}
+
+/// Asks for another policy, all else as it is.
+pub(crate) fn apply_policy(shown: &Snapshot, policy: PolicyKind) -> Command {
+    let setup = Setup {
+        policy,
+        ..shown.setup()
+    };
+    apply_setup(setup, None)
+}
+
+/// Asks for another load, or none.
+pub(crate) fn set_load(pattern: Option<LoadPattern>) -> Command {
+    pattern.map_or(Command::StopLoad, Command::StartLoad)
+}
+
+/// Returns the best matrix that the search has found.
+pub(crate) fn best_matrix(shown: &Snapshot) -> Option<&Matrix> {
+    shown.search.as_ref()?.progress.best.as_ref()
 }

@@ -10,9 +10,8 @@
 
 use divisi::session::Command;
 
-use super::follow_up::FollowUp;
 use super::lines::{self, LineError, LineFront, LineWords};
-use super::{devices, edit, looks, panels, session, stage, streams};
+use super::{FollowUp, edit, panels, session, stage, streams};
 use crate::commands as c;
 use crate::commands::{BINDINGS, CommandInfo, LINES};
 use crate::layout::Panel;
@@ -57,14 +56,14 @@ const fn both(command: &'static CommandInfo, screen: ScreenFn, line: LineFn) -> 
 
 #[rustfmt::skip]
 static ACTIONS: &[Action] = &[
-    both(&c::HELP, |_| looks::help(), lines::help),
-    screen_only(&c::PALETTE, |_| looks::palette()),
+    both(&c::HELP, |_| panels::help(), lines::help),
+    screen_only(&c::PALETTE, |_| panels::palette()),
     both(&c::QUIT, session::quit, lines::quit),
     screen_only(&c::SUSPEND, |_| session::suspend()),
-    screen_only(&c::MOUSE, looks::mouse),
-    screen_only(&c::PICTURE, |_| looks::picture()),
-    screen_only(&c::THEME, |m| looks::theme(m)),
-    screen_only(&c::SAVE_LAYOUT, |m| looks::save_layout(m)),
+    screen_only(&c::MOUSE, panels::mouse),
+    screen_only(&c::PICTURE, |_| panels::picture()),
+    screen_only(&c::THEME, |m| panels::theme(m)),
+    screen_only(&c::SAVE_LAYOUT, |m| panels::save_layout(m)),
     screen_only(&c::NEXT, |m| panels::next(m, 1).into()),
     screen_only(&c::PREVIOUS, |m| panels::next(m, -1).into()),
     screen_only(&c::FOCUS_ALLOCATION, |m| panels::focus(m, Panel::Allocation).into()),
@@ -116,12 +115,12 @@ static ACTIONS: &[Action] = &[
     both(&c::CANCEL, |_| Command::CancelSearch.into(), |f, w| lines::plain(f, w, Command::CancelSearch)),
     both(&c::APPLY_BEST, stage::apply_best, lines::apply_best),
     both(&c::APPLY_PROPOSAL, stage::apply_proposal, lines::apply_proposal),
-    both(&c::LOSE_DEVICE, |m| devices::lose(m).into(), lines::lose_device),
+    both(&c::LOSE_DEVICE, |m| session::lose_device(m).into(), lines::lose_device),
     both(&c::REGAIN_DEVICE, |m| Command::RegainDevice(m.cursor.device).into(), lines::regain_device),
-    both(&c::SLOW_DEVICE, |m| devices::slow(m).into(), lines::slow_device),
-    both(&c::MAX_INF, |m| devices::max_inf(m).into(), lines::max_inf),
-    screen_only(&c::NEXT_DEVICE, |m| devices::step(m, 1).into()),
-    screen_only(&c::PREVIOUS_DEVICE, |m| devices::step(m, -1).into()),
+    both(&c::SLOW_DEVICE, |m| session::slow_device(m).into(), lines::slow_device),
+    both(&c::MAX_INF, |m| session::max_inf(m).into(), lines::max_inf),
+    screen_only(&c::NEXT_DEVICE, |m| session::step_device(m, 1).into()),
+    screen_only(&c::PREVIOUS_DEVICE, |m| session::step_device(m, -1).into()),
     both(&c::CLEAR, |_| Command::ClearLatency.into(), |f, w| lines::plain(f, w, Command::ClearLatency)),
     both(&c::RECORD, |m| session::record(m), lines::record),
     screen_only(&c::TAKE_EDITING, |m| session::take_editing(m)),

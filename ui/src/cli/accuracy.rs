@@ -3,6 +3,7 @@
 //! One pass is enough: a member runs each sample once, and all rules combine the same
 //! answers.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -11,10 +12,22 @@ use divisi::load::{Until, saturate_for};
 use divisi::serving::{Answer, Detail, Flaws, Part};
 use serde::Serialize;
 
-use super::args::{AccuracyArgs, OutputFormat};
+use super::args::{OutputFormat, SampleFiles, ServingTarget};
 use super::open::{OpenedEnsemble, open};
-use super::progress::ProgressLine;
-use super::report::{FlawedMember, flawed_lines, print, print_json, refuse_flawed};
+use super::output::{FlawedMember, ProgressLine, flawed_lines, print, print_json, refuse_flawed};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct AccuracyArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    /// Labelled samples (default: the manifest's calibration samples)
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    files: SampleFiles,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 #[derive(Serialize)]
 struct AccuracyReport {

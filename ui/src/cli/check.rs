@@ -11,9 +11,17 @@ use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use serde::Serialize;
 
-use super::args::{CheckArgs, OutputFormat};
+use super::args::{OutputFormat, ServingTarget};
 use super::open::{OpenedEnsemble, open};
-use super::report::{DeviceRow, device_rows, matrix_table, print, print_json};
+use super::output::{DeviceRow, device_rows, matrix_table, print, print_json};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 #[derive(Serialize)]
 struct CheckReport {

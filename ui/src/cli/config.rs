@@ -4,14 +4,63 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use clap::{Subcommand, ValueEnum};
 
-use super::args::{ConfigAction, ConfigArgs, ConfigPart};
-use super::keys::table;
-use super::report::{print, print_json};
+use super::man::key_table;
+use super::output::{print, print_json};
 use crate::commands::Keymap;
 use crate::config::{
     self, CONFIG, Config, ConfigFolder, KEYS, Settings, THEMES, config_file, keys_file, theme_file,
 };
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    action: ConfigAction,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum ConfigAction {
+    /// Write commented files with what is so by default; files that are there stay
+    Init {
+        /// Replace files that are there
+        #[arg(long)]
+        force: bool,
+    },
+    /// The folder of configuration
+    Path,
+    /// Show what is in force
+    Show {
+        #[arg(value_enum, default_value_t = ConfigPart::Config)]
+        part: ConfigPart,
+    },
+    /// Read all files and say what is wrong
+    Check,
+    /// A JSON schema, for editors
+    Schema {
+        #[arg(value_enum, default_value_t = ConfigPart::Config)]
+        part: ConfigPart,
+    },
+}
+
+/// A file of configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ConfigPart {
+    Config,
+    Keys,
+    Theme,
+}
+
+impl ConfigPart {
+    /// Returns the name of the file without its ending.
+    fn name(self) -> &'static str {
+        match self {
+            ConfigPart::Config => "config",
+            ConfigPart::Keys => "keys",
+            ConfigPart::Theme => "theme",
+        }
+    }
+}
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<()> {
     match &args.action {
@@ -62,7 +111,7 @@ fn show(part: ConfigPart) -> Result<()> {
     let settings = config::load()?;
     match part {
         ConfigPart::Config => print(&config_file(&settings.config)),
-        ConfigPart::Keys => print(&table(&settings.keys)),
+        ConfigPart::Keys => print(&key_table(&settings.keys)),
         ConfigPart::Theme => print(&config::theme_text(&settings.theme)),
     }
 }

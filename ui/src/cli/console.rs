@@ -1,27 +1,74 @@
-//! `divisi [ENSEMBLE]`: the console on an ensemble that is serving.
+//! `divisi [ENSEMBLE]`: the console on an ensemble that is serving, and its engine, which may go
+//! on in the background.
+//!
+//! The console runs in a child of a thin parent. When it hands its engine over, the
+//! parent ends, so that the shell has its prompt; the child, the same process that
+//! served before, leaves the terminal and serves at its socket.
 
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use divisi::codes::Code;
-use divisi::session::remote::{BoundSocket, PlaceError};
+use divisi::session::remote::{BoundSocket, Hub, PlaceError};
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, setsid, waitpid,
+};
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::CommandLine;
-use super::background;
+use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::serve::log_to_stderr;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
+use crate::config::time;
 
-pub(crate) fn run(args: &CommandLine) -> Result<()> {
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConsoleArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none
+    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
+    load: StartLoad,
+    /// Record all that is shown to a new FILE, to be played by `divisi replay`
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Watch only: nothing can be changed
+    #[arg(long)]
+    read_only: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    no_mouse: bool,
+    /// No screen: changes as lines, for screen readers and logs; commands are read as
+    /// lines (also where TERM is dumb)
+    #[arg(long)]
+    pub(super) linear: bool,
+    /// Between summaries in linear mode, such as 5s (default: as configured)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    every: Option<Duration>,
+    /// Panic after a while, on the console's thread or another
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true, value_enum)]
+    panic_for_test: Option<super::fragile::PanicPlace>,
+}
+
+pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     let way = start::way(args.linear)?;
-    let parent = background::parent();
+    let parent = parent();
     let screen = way == DisplayMode::Screen;
     if screen
         && parent.is_none()
-        && let Some(code) = background::run_in_child()
+        && let Some(code) = run_in_child()
     {
         std::process::exit(code);
     }
@@ -45,7 +92,7 @@ pub(crate) fn run(args: &CommandLine) -> Result<()> {
     start::show(session, options, way, args.every)?;
     let left = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
     match left {
-        (Some(door), Some(session)) => background::go_on(session, door, parent),
+        (Some(door), Some(session)) => go_on(session, door, parent),
         _ => Ok(()),
     }
 }
@@ -157,4 +204,152 @@ impl Drop for ConsoleSession {
             let _ = io::stderr().write_all(text.as_bytes());
         }
     }
+}
+
+/// The environment variable that tells a child the process id of its parent.
+const OF: &str = "DIVISI_CONSOLE_OF";
+
+/// Returns the thin parent if this process is its child, and ends with it.
+fn parent() -> Option<Pid> {
+    let told = std::env::var(OF).ok()?.parse::<i32>().ok()?;
+    let parent = getppid().filter(|pid| pid.as_raw_nonzero().get() == told)?;
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
+    Some(parent)
+}
+
+/// Runs this program again as a child and returns its exit code, or `None` if no child can
+/// be started, and the console has to run here.
+fn run_in_child() -> Option<i32> {
+    let program = std::env::current_exe().ok()?;
+    let child = Arc::new(Mutex::new(None));
+    // Whoever gets a signal before there is a child waits for it.
+    let mut slot = child.lock().unwrap_or_else(PoisonError::into_inner);
+    pass_signals_on(&child)?;
+    let spawned = process::Command::new(program)
+        .args(std::env::args_os().skip(1))
+        .env(OF, std::process::id().to_string())
+        .spawn()
+        .ok()?;
+    let pid = Pid::from_child(&spawned);
+    *slot = Some(pid);
+    drop(slot);
+    Some(wait(pid))
+}
+
+/// Blocks until the child ends. If the child is stopped, this process stops too, so that
+/// the shell has its prompt.
+fn wait(child: Pid) -> i32 {
+    loop {
+        match waitpid(Some(child), WaitOptions::UNTRACED) {
+            Ok(Some((_, status))) if status.stopped() => {
+                let _ = kill_process(getpid(), Signal::STOP);
+                // Continued: by a shell, which continues both, or alone.
+                let _ = kill_process(child, Signal::CONT);
+            }
+            Ok(Some((_, status))) => return code(status),
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return 1,
+        }
+    }
+}
+
+fn code(status: WaitStatus) -> i32 {
+    let signal = || status.terminating_signal().map(|s| 128 + s);
+    status.exit_status().or_else(signal).unwrap_or(1)
+}
+
+/// Passes signals on to the child from a separate thread; returns once it listens.
+fn pass_signals_on(child: &Arc<Mutex<Option<Pid>>>) -> Option<()> {
+    let (ready, listening) = sync_channel(1);
+    let child = Arc::clone(child);
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_io()
+                .build();
+            let Ok(runtime) = runtime else { return };
+            let _ = runtime.block_on(listen(&child, &ready));
+        })
+        .ok()?;
+    listening.recv().ok()
+}
+
+async fn listen(child: &Mutex<Option<Pid>>, ready: &SyncSender<()>) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut quit = signal(SignalKind::quit())?;
+    let mut handed_over = signal(SignalKind::user_defined1())?;
+    let _ = ready.send(());
+    loop {
+        // Of several at once the hang-up says what happened: the child hears it first.
+        let passed = tokio::select! {
+            biased;
+            _ = hang_up.recv() => Signal::HUP,
+            _ = terminate.recv() => Signal::TERM,
+            _ = interrupt.recv() => Signal::INT,
+            _ = quit.recv() => Signal::QUIT,
+            _ = handed_over.recv() => std::process::exit(0),
+        };
+        if let Some(pid) = *child.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = kill_process(pid, passed);
+        }
+    }
+}
+
+/// Serves `session` at `door` in the background until it is stopped. `parent` is the
+/// process that waits for this one.
+fn go_on(session: OwnSession, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
+    let name = door.name().to_string();
+    let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
+    signals::on_stop(hub.stopper());
+    let text = format!(
+        "divisi: `{name}` goes on serving in the background\n  \
+         divisi attach {name}    joins it\n  divisi stop {name}      ends it\n"
+    );
+    let _ = io::stdout().write_all(text.as_bytes());
+    leave_terminal(&name, parent).context("cannot leave the terminal")?;
+    hub.join();
+    Ok(())
+}
+
+/// Leaves the terminal and the parent, so that the shell has its prompt.
+fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(None)?;
+    // Without a parent the terminal is gone already, and there may be no session to leave.
+    if parent.is_some() {
+        setsid()?;
+    }
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let log = log_file(name);
+    let out = log.as_ref().unwrap_or(&null);
+    rustix::stdio::dup2_stdin(&null)?;
+    // What a terminal that went away did not take any more is no line of the log.
+    rustix::stdio::dup2_stdout(&null)?;
+    let _ = io::stdout().flush();
+    rustix::stdio::dup2_stdout(out)?;
+    rustix::stdio::dup2_stderr(out)?;
+    if let Some(parent) = parent {
+        kill_process(parent, Signal::USR1)?;
+    }
+    Ok(())
+}
+
+/// Opens the server's log file, or returns `None` if there is no place for it.
+fn log_file(name: &str) -> Option<File> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
+    let folder = state.filter(|s| s.is_absolute()).or_else(home)?;
+    let folder = folder.join("divisi");
+    let made = DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(&folder);
+    made.ok()?;
+    let mut file = OpenOptions::new();
+    let file = file.create(true).append(true).mode(0o600);
+    file.open(folder.join(format!("{name}.log"))).ok()
 }

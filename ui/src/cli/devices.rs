@@ -9,8 +9,18 @@ use divisi::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
 use divisi::device::{Devices, Host, format_bytes};
 use serde::Serialize;
 
-use super::args::{DevicesArgs, OutputFormat};
-use super::report::{print, print_json};
+use super::args::OutputFormat;
+use super::output::{print, print_json};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DevicesArgs {
+    /// One alone: a GPU (cuda:0), a built-in profile, or a .toml file of yours, with or
+    /// without `sim:` (default: cores, GPUs and all that are built in)
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 #[derive(Serialize)]
 struct DevicesReport {

@@ -1,19 +1,46 @@
 //! Events of the engine on standard error (`--log`, `DIVISI_LOG`).
 
-use std::env;
-use std::io;
+use std::{env, io};
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
+use tracing::Level;
 
-use super::args::{CliCommand, CommandLine, LogDetail};
+/// How much is logged on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogDetail {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogDetail {
+    /// Returns the level called `name`.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        <LogDetail as ValueEnum>::from_str(name, true).ok()
+    }
+
+    /// Returns the level as `tracing` has it.
+    pub(crate) fn level(self) -> Level {
+        match self {
+            LogDetail::Error => Level::ERROR,
+            LogDetail::Warn => Level::WARN,
+            LogDetail::Info => Level::INFO,
+            LogDetail::Debug => Level::DEBUG,
+            LogDetail::Trace => Level::TRACE,
+        }
+    }
+}
 
 /// The variable that says how much is logged if the command line does not.
 const VARIABLE: &str = "DIVISI_LOG";
 
 /// Writes events on standard error from now on, if that is asked for and no screen owns
 /// the terminal.
-pub(crate) fn begin(args: &CommandLine) -> Result<()> {
-    let Some(detail) = wished(args.log)?.filter(|_| !owns_terminal(args)) else {
+pub(crate) fn begin(asked: Option<LogDetail>, has_screen: bool) -> Result<()> {
+    let Some(detail) = wished(asked)?.filter(|_| !has_screen) else {
         return Ok(());
     };
     let subscriber = tracing_subscriber::fmt()
@@ -35,16 +62,5 @@ fn wished(asked: Option<LogDetail>) -> Result<Option<LogDetail>> {
             format!("{VARIABLE}: expected error, warn, info, debug or trace, found `{level}`")
         }),
         (None, None) => Ok(None),
-    }
-}
-
-/// Returns whether the command draws a screen.
-fn owns_terminal(args: &CommandLine) -> bool {
-    match &args.command {
-        None => !args.linear,
-        Some(command) => matches!(
-            command,
-            CliCommand::Attach(_) | CliCommand::Replay(_) | CliCommand::Demo(_)
-        ),
     }
 }

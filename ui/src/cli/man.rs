@@ -1,18 +1,18 @@
-//! `divisi man` and `divisi completions`: the command line as manual pages and for shells.
+//! `divisi man`, `divisi completions` and `divisi keys`: the command line as manual pages and for
+//! shells, and the keys of the console.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
-use super::args::CommandLine;
-use super::keys;
-use crate::commands::{BINDINGS, Keymap};
-use crate::config::{CONFIG, KEYS};
+use super::output::print;
+use crate::commands::{BINDINGS, Binding, Keymap, Scope};
+use crate::config::{self, CONFIG, KEYS};
 
 /// The environment variables that the program reads.
 pub(crate) const ENVIRONMENT: [(&str, &str); 11] = [
@@ -81,8 +81,8 @@ pub(crate) fn path_of(file: &str) -> String {
     format!("$XDG_CONFIG_HOME/divisi/{file}")
 }
 
-pub(crate) fn manual(folder: Option<&Path>) -> Result<()> {
-    let mut command = CommandLine::command().name("divisi");
+pub(crate) fn manual(folder: Option<&Path>, program: Command) -> Result<()> {
+    let mut command = program.name("divisi");
     command.build();
     let Some(folder) = folder else {
         let mut out = io::stdout().lock();
@@ -135,9 +135,9 @@ fn main_page(command: &Command) -> Result<Vec<u8>> {
 fn key_section() -> String {
     let keymap = Keymap::default();
     let entries = BINDINGS.iter().map(|entry| {
-        let labels = keys::labels(entry, &keymap);
+        let labels = key_labels(entry, &keymap);
         let head = format!("{labels}  ({})", entry.name());
-        let text = format!("{}{}", keys::place(entry), entry.help);
+        let text = format!("{}{}", key_place(entry), entry.help);
         (head, text)
     });
     section(
@@ -178,11 +178,57 @@ fn escaped(text: &str) -> String {
     }
 }
 
-pub(crate) fn completions(shell: Shell) -> Result<()> {
+pub(crate) fn completions(shell: Shell, mut program: Command) -> Result<()> {
     // Into memory first: the generator cannot tell that its reader has gone.
     let mut script = Vec::new();
-    generate(shell, &mut CommandLine::command(), "divisi", &mut script);
+    generate(shell, &mut program, "divisi", &mut script);
     let mut out = io::stdout().lock();
     out.write_all(&script)?;
     Ok(out.flush()?)
+}
+
+pub(crate) fn keys() -> Result<()> {
+    print(&key_table(&config::load()?.keys))
+}
+
+/// Returns the table as text: keys, name, help.
+pub(crate) fn key_table(keys: &Keymap) -> String {
+    let mut text = String::new();
+    for entry in BINDINGS {
+        let labels = key_labels(entry, keys);
+        let (name, help) = (entry.name(), entry.help);
+        text += &format!("{labels:<18}  {name:<22}  {}{help}\n", key_place(entry));
+    }
+    text
+}
+
+/// Returns the keys of a command as files write them.
+fn key_labels(entry: &Binding, keys: &Keymap) -> String {
+    let keys = keys.of(entry).iter().map(ToString::to_string);
+    keys.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns where the keys of a command work, or nothing if they work everywhere.
+fn key_place(entry: &Binding) -> String {
+    match entry.scope {
+        Scope::Edit => "editing: ".into(),
+        Scope::In(panel) => format!("in {}: ", panel.name()),
+        Scope::Replay => "in a recording: ".into(),
+        Scope::Demo => "in a demonstration: ".into(),
+        Scope::Always | Scope::Main => String::new(),
+    }
+}
+
+/// Returns where the keys of a command work, as a heading.
+pub(crate) fn key_heading(entry: &Binding) -> String {
+    match entry.scope {
+        Scope::Edit => "While the allocation is edited".into(),
+        Scope::In(panel) => {
+            let panel = format!("{panel:?}").to_lowercase();
+            format!("While the panel {panel} has the focus")
+        }
+        Scope::Replay => "While a recording is played".into(),
+        Scope::Demo => "During a demonstration".into(),
+        Scope::Always | Scope::Main => "Everywhere".into(),
+    }
 }

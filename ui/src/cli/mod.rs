@@ -7,8 +7,6 @@
 mod accuracy;
 mod allocate;
 mod args;
-mod attach;
-mod background;
 mod bench;
 mod check;
 mod config;
@@ -17,7 +15,6 @@ mod devices;
 mod docs;
 #[cfg(debug_assertions)]
 mod fragile;
-mod keys;
 mod logging;
 mod man;
 mod network;
@@ -27,20 +24,157 @@ mod pick;
 mod picture;
 mod plan;
 mod predict;
-mod progress;
 mod report;
-mod reporting;
 mod serve;
 mod signals;
 mod start;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser, Subcommand};
 use divisi::compute::Family;
 
-use args::{CliCommand, CommandLine};
+use accuracy::AccuracyArgs;
+use allocate::AllocateArgs;
+use bench::BenchArgs;
+use check::CheckArgs;
+use config::ConfigArgs;
+use console::ConsoleArgs;
+use devices::DevicesArgs;
+use docs::DocsArgs;
+use logging::LogDetail;
+use network::NetworkCommand;
+use pick::PickArgs;
+use picture::PictureArgs;
+use plan::PlanArgs;
+use predict::PredictArgs;
+use report::ReportArgs;
+use serve::{AttachArgs, ServeArgs, StopArgs};
+use start::{DemoArgs, ReplayArgs};
+
+/// Serve ensembles of neural networks on this machine, watch and retune them.
+///
+/// Without a command it opens the console on ENSEMBLE (the built-in digits).
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  divisi\n  divisi my_ensemble/ --devices cpu:0,cpu:1\n  divisi my_ensemble/ --devices cuda,cpu:0-3 --precision bf16\n  divisi allocate digits --output best.toml"
+)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Option<CliCommand>,
+    #[command(flatten)]
+    console: ConsoleArgs,
+    /// How things look: auto, dark, light, high-contrast or a file in themes/
+    #[arg(long, value_name = "NAME")]
+    theme: Option<String>,
+    /// Log events on standard error where there is no screen: error, warn, info, debug or
+    /// trace (default: as DIVISI_LOG says, else nothing)
+    #[arg(long, value_name = "LEVEL", value_enum, global = true)]
+    log: Option<LogDetail>,
+    /// The folder of configuration, instead of the user's own
+    #[arg(long, value_name = "DIR", global = true)]
+    config: Option<PathBuf>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+enum CliCommand {
+    /// Validate an ensemble and describe it: members, costs, what fits where
+    #[command(after_help = "Example:\n  divisi check sample_ensembles/digits --format json")]
+    Check(CheckArgs),
+    /// Answer the samples in a file
+    #[command(
+        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy"
+    )]
+    Predict(PredictArgs),
+    /// Accuracy of each member and of the ensemble under each rule
+    #[command(after_help = "Example:\n  divisi accuracy digits")]
+    Accuracy(AccuracyArgs),
+    /// Find an allocation matrix
+    #[command(
+        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
+    )]
+    Allocate(AllocateArgs),
+    /// Measure how fast a matrix serves
+    #[command(after_help = "Example:\n  divisi bench digits --matrix best.toml --samples 4096")]
+    Bench(BenchArgs),
+    /// List the devices of this machine, and profiles of simulated devices
+    #[command(
+        after_help = "Example:\n  divisi devices\n  divisi devices cuda:0\n  divisi devices v100"
+    )]
+    Devices(DevicesArgs),
+    /// One network alone: list, describe, run, measure, write synthetic weights
+    #[command(
+        subcommand,
+        after_help = "Example:\n  divisi network list\n  divisi network bench resnet50 --batch 8"
+    )]
+    Network(NetworkCommand),
+    /// Find the cheapest simulated devices that meet a goal
+    #[command(
+        after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
+    )]
+    Plan(PlanArgs),
+    /// Options, keys and themes: default files, what is in force, what is wrong
+    #[command(after_help = "Example:\n  divisi config init\n  divisi config check")]
+    Config(ConfigArgs),
+    /// The keys of the console, as they are configured
+    Keys,
+    /// Completions for a shell, to standard output
+    #[command(
+        after_help = "Example:\n  divisi completions bash > ~/.local/share/bash-completion/completions/divisi"
+    )]
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Manual pages: one to standard output, or all of them into a folder
+    #[command(
+        after_help = "Example:\n  divisi man | man -l -\n  divisi man ~/.local/share/man/man1"
+    )]
+    Man {
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Pictures of the console without a terminal: runs it, types keys, writes the screen
+    #[command(
+        after_help = "Example:\n  divisi picture digits --size 160x50 --after 3s --keys \"s enter wait:5s 2\" --out search.svg"
+    )]
+    Picture(PictureArgs),
+    /// The desktop's own file dialog, for the console
+    #[command(name = "__pick", hide = true)]
+    Pick(PickArgs),
+    /// Serve without a screen, until `divisi stop` or a signal; `divisi attach` joins it
+    #[command(after_help = "Example:\n  divisi serve digits --load none")]
+    Serve(ServeArgs),
+    /// Open the console on a server that runs, and leave it without stopping anything
+    #[command(after_help = "Example:\n  divisi attach digits")]
+    Attach(AttachArgs),
+    /// List the servers that run
+    Servers,
+    /// End a server: it finishes what is under way
+    #[command(after_help = "Example:\n  divisi stop digits")]
+    Stop(StopArgs),
+    /// Play a recording in the console
+    #[command(
+        after_help = "Example:\n  divisi replay digits.divisi\n\nKeys: space pauses, < and > change the speed, ( and ) go back and forward."
+    )]
+    Replay(ReplayArgs),
+    /// Print once what the console shows: of a recording, a server or an ensemble
+    #[command(
+        after_help = "Example:\n  divisi report digits --load closed:8x32 --for 5 --format json\n  divisi report digits.divisi --format csv"
+    )]
+    Report(ReportArgs),
+    /// Show what scheduling does: a guided demonstration with captions on the console
+    #[command(after_help = "Example:\n  divisi demo --on simulated")]
+    Demo(DemoArgs),
+    /// The parts of the documentation that are made from the program
+    #[command(hide = true)]
+    Docs(DocsArgs),
+}
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -62,9 +196,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &CommandLine) -> anyhow::Result<()> {
-    logging::begin(args)?;
+    logging::begin(args.log, owns_terminal(args))?;
     match &args.command {
-        None => console::run(args),
+        None => console::run(&args.console),
         Some(CliCommand::Check(a)) => check::run(a),
         Some(CliCommand::Predict(a)) => predict::run(a),
         Some(CliCommand::Accuracy(a)) => accuracy::run(a),
@@ -74,19 +208,30 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Network(c)) => network::run(c),
         Some(CliCommand::Plan(a)) => plan::run(a),
         Some(CliCommand::Config(a)) => config::run(a),
-        Some(CliCommand::Keys) => keys::run(),
-        Some(CliCommand::Completions { shell }) => man::completions(*shell),
-        Some(CliCommand::Man { folder }) => man::manual(folder.as_deref()),
+        Some(CliCommand::Keys) => man::keys(),
+        Some(CliCommand::Completions { shell }) => man::completions(*shell, CommandLine::command()),
+        Some(CliCommand::Man { folder }) => man::manual(folder.as_deref(), CommandLine::command()),
         Some(CliCommand::Picture(a)) => picture::run(a),
         Some(CliCommand::Pick(a)) => pick::run(a),
         Some(CliCommand::Serve(a)) => serve::run(a),
-        Some(CliCommand::Attach(a)) => attach::attach(a),
+        Some(CliCommand::Attach(a)) => serve::attach(a),
         Some(CliCommand::Servers) => serve::list(),
         Some(CliCommand::Stop(a)) => serve::stop(a),
-        Some(CliCommand::Replay(a)) => attach::replay(a),
-        Some(CliCommand::Report(a)) => reporting::run(a),
-        Some(CliCommand::Demo(a)) => attach::demo(a),
-        Some(CliCommand::Docs(a)) => docs::run(a),
+        Some(CliCommand::Replay(a)) => start::replay(a),
+        Some(CliCommand::Report(a)) => report::run(a),
+        Some(CliCommand::Demo(a)) => start::demo(a),
+        Some(CliCommand::Docs(a)) => docs::run(a, CommandLine::command()),
+    }
+}
+
+/// Returns whether the command draws a screen.
+fn owns_terminal(args: &CommandLine) -> bool {
+    match &args.command {
+        None => !args.console.linear,
+        Some(command) => matches!(
+            command,
+            CliCommand::Attach(_) | CliCommand::Replay(_) | CliCommand::Demo(_)
+        ),
     }
 }
 

@@ -3,15 +3,30 @@
 //! The dialog speaks to the session bus. If the bus goes away, the library ends the process;
 //! if nobody answers, it waits for ever. Neither may happen to a console.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use anyhow::{Result, anyhow, bail};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use rfd::FileDialog;
 
-use super::args::PickArgs;
+/// The arguments of the file dialog.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PickArgs {
+    /// Choose where to write
+    #[arg(long, conflicts_with = "open")]
+    save: bool,
+    /// Choose what to read
+    #[arg(long)]
+    open: bool,
+    /// Where to begin
+    folder: PathBuf,
+    /// The name to begin with
+    name: OsString,
+}
 
 /// Prints the chosen path, or nothing if the dialog was cancelled.
 pub(crate) fn run(args: &PickArgs) -> Result<()> {

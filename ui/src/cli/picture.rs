@@ -1,7 +1,8 @@
 //! `divisi picture`: runs the console without a terminal and writes its screen to files.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -9,10 +10,76 @@ use anyhow::{Context, Result, bail};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::args::{KeyStep, PictureArgs, ScreenSize};
+use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::start;
-use crate::config;
+use crate::commands::Key;
+use crate::config::{self, time};
 use crate::console::{Colours, Console, ConsoleEvent, TerminalLook, picture};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PictureArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    /// Start with the matrix in this file instead of worst-fit decreasing
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    /// Load to begin with, as for the console
+    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
+    load: StartLoad,
+    /// Columns and rows
+    #[arg(long, value_name = "WxH", default_value = "160x50")]
+    size: ScreenSize,
+    /// Serve so long before keys are typed
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time)]
+    after: Duration,
+    /// Keys to type, split by spaces: keys by their names, and pauses as wait:2s
+    #[arg(long, value_name = "KEYS", default_value = "", value_parser = parse_steps)]
+    keys: KeySteps,
+    /// How things look: dark, light, high-contrast or a file in themes/
+    #[arg(long, value_name = "NAME")]
+    theme: Option<String>,
+    /// Only signs of ASCII
+    #[arg(long)]
+    ascii: bool,
+    /// Where to write: .svg, .ans or .txt; may be given several times
+    #[arg(long, value_name = "FILE", required = true)]
+    out: Vec<PathBuf>,
+}
+
+/// Columns and rows.
+#[derive(Clone, Copy, Debug)]
+struct ScreenSize(u16, u16);
+
+impl FromStr for ScreenSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('x');
+        let parsed = parts.and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+        let right = parsed.filter(|(w, h)| (1..=500).contains(w) && (1..=300).contains(h));
+        let wrong = || format!("expected columns x rows, at most 500x300, found `{text}`");
+        right.map(|(w, h)| ScreenSize(w, h)).ok_or_else(wrong)
+    }
+}
+
+/// Keys and pauses in their order.
+#[derive(Clone, Debug, Default)]
+struct KeySteps(Vec<KeyStep>);
+
+#[derive(Clone, Copy, Debug)]
+enum KeyStep {
+    Press(Key),
+    Wait(Duration),
+}
+
+fn parse_steps(text: &str) -> Result<KeySteps, String> {
+    let step = |word: &str| match word.strip_prefix("wait:") {
+        Some(pause) => time(pause).map(KeyStep::Wait),
+        None => word.parse().map(KeyStep::Press),
+    };
+    let steps: Result<Vec<KeyStep>, String> = text.split_whitespace().map(step).collect();
+    steps.map(KeySteps)
+}
 
 /// Time between two snapshots of the session, as on a screen.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,25 +1,66 @@
 //! `divisi plan`: finds the devices that a goal needs.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use divisi::allocation::MatrixFile;
 use divisi::device::simulated::find_profile;
-use divisi::ensemble::Ensemble;
+use divisi::ensemble::{Ensemble, PolicyKind};
 use divisi::search::{
     Control, EvaluationError, FleetDevice, Offer, PlanOrder, Planned, SearchError, plan,
 };
 use serde::Serialize;
 
-use super::args::{OutputFormat, PlanArgs};
+use super::args::{OutputFormat, at_least_one, parse_millis, parse_rate, parse_spare};
 use super::devices::bare;
 use super::open::with_policy;
-use super::output::OutputFile;
-use super::progress::ProgressLine;
-use super::report::{matrix_table, print, print_json};
+use super::output::{OutputFile, ProgressLine, matrix_table, print, print_json};
 use super::signals;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PlanArgs {
+    /// An ensemble's folder or manifest, or a built-in one
+    #[arg(value_name = "ENSEMBLE")]
+    ensemble: PathBuf,
+    /// One-sample requests a second that are to be served
+    #[arg(long, value_name = "R", value_parser = parse_rate)]
+    rate: f64,
+    /// 99 of 100 of them within so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    p99: Option<Duration>,
+    /// Kinds of devices to choose from: built-in profiles or .toml files, with or
+    /// without `sim:`
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "v100"
+    )]
+    kinds: Vec<String>,
+    /// Devices at most, of all kinds together
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = at_least_one)]
+    most: usize,
+    /// Memory that is to stay free on every device, such as 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
+    spare_memory: Option<u64>,
+    /// The batching policy of simulations, as for `allocate` (default: the manifest's)
+    #[arg(long, value_name = "P")]
+    policy: Option<PolicyKind>,
+    /// Search beyond the answer, for a longer list of what could be had
+    #[arg(long)]
+    pareto: bool,
+    /// Seed of what is drawn at random
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u64,
+    /// Write the answer's matrix to this file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 #[derive(Serialize)]
 struct FleetReport {

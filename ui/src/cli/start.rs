@@ -1,20 +1,22 @@
-//! Starts a session that serves, and a console on a session.
+//! Starts a session that serves, and a console on a session; `divisi replay` and `divisi demo`,
+//! which do no more than that on a recording and on a demonstration.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use divisi::search::Cache;
 use divisi::session::record::Recorder;
 use divisi::session::remote::ServerName;
+use divisi::session::replay::ReplaySession;
 use divisi::session::{Command, LiveSession, Session};
 
 use super::args::{ServingTarget, StartLoad};
 use super::open::open_quietly;
 use crate::console;
-use crate::model::Options;
+use crate::model::{DemoStage, Options, Wanted};
 
 /// The live session of this process, which can be recorded.
 pub(crate) type OwnSession = Recorder<LiveSession>;
@@ -117,4 +119,62 @@ pub(crate) fn numbered_name(ensemble: &str, number: u32) -> ServerName {
     // What is too long for a name is cut, and the number must not be.
     let short: String = ensemble.chars().take(48).collect();
     ServerName::like(&format!("{short}-{number}"))
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReplayArgs {
+    /// A recording
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    no_mouse: bool,
+    /// Print changes as lines instead of drawing a screen
+    #[arg(long)]
+    linear: bool,
+}
+
+pub(crate) fn replay(args: &ReplayArgs) -> Result<()> {
+    let opened = ReplaySession::open(&args.file);
+    let session = opened.with_context(|| args.file.display().to_string())?;
+    let options = options(false, !args.no_mouse);
+    show(Box::new(session), options, way(args.linear)?, None)
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// digits (this machine's devices) or simulated (imn12 on 16 simulated GPUs)
+    #[arg(long, value_name = "STAGE", default_value = "digits")]
+    on: DemoStage,
+    /// Go on by itself at the end of each scene, and begin again after the last
+    #[arg(long)]
+    auto: bool,
+    /// Leave the mouse to the terminal, to select text
+    #[arg(long)]
+    no_mouse: bool,
+}
+
+pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
+    if way(false)? == DisplayMode::Lines {
+        bail!("the demonstration needs a terminal that can draw a screen");
+    }
+    let (ensemble, devices) = match args.on {
+        DemoStage::Digits => ("digits", Vec::new()),
+        DemoStage::Simulated => ("imn12", vec!["sim:v100*16".to_owned()]),
+    };
+    let target = ServingTarget {
+        ensemble: ensemble.into(),
+        devices,
+        precision: None,
+        memory: None,
+    };
+    let options = Options {
+        demo: Some(Wanted {
+            stage: args.on,
+            auto: args.auto,
+        }),
+        ..options(false, !args.no_mouse)
+    };
+    let session = session(&target, None, StartLoad::None, None)?;
+    show(Box::new(session), options, DisplayMode::Screen, None)
 }

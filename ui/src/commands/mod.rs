@@ -6,19 +6,17 @@
 //! in `actions`, where the compiler holds that none is left out.
 
 mod conditions;
-mod key;
-mod keymap;
+mod keys;
 mod table;
-
-pub use conditions::{NotNow, ShownState};
-pub use key::{EXPECTED as KEY_NAMES, Key};
-pub use keymap::{Clash, Keymap};
-pub use table::*;
 
 use divisi::allocation::Cell;
 use divisi::session::{DeviceView, Snapshot};
 
 use crate::layout::Panel;
+
+pub use conditions::{NotNow, ShownState};
+pub use keys::{Clash, EXPECTED as KEY_NAMES, Key, Keymap};
+pub use table::*;
 
 /// A command: what its keys, its line and its other forms share.
 #[derive(Debug)]

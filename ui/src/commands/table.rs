@@ -6,7 +6,7 @@ use super::conditions::{
     another_votes, can_be_lost, can_be_slowed, can_come_back, can_redo, can_undo, has_found,
     has_proposal, is_on_probation, may_take_editing, searches,
 };
-use super::key::{Key, control, key, of};
+use super::keys::{Key, control, key, of};
 use super::{Binding, CommandInfo, LineForm, Scope, command};
 use crate::layout::Panel;
 

@@ -1,20 +1,30 @@
-//! The folder of configuration, and the files in it.
+//! The folder of configuration, the files in it, among them the layouts that the console saves,
+//! and a watch of them while the console runs.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use directories::ProjectDirs;
-use divisi::reading;
+use divisi::replace::replace_file;
+use divisi::{reading, words};
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use thiserror::Error;
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::{Instant, sleep_until};
 
-use super::source::ConfigError;
+use super::source::{ConfigError, ConfigSource};
+use super::{Settings, folder, load};
+use crate::layout::PanelLayout;
 
 /// The file of options.
 pub(crate) const CONFIG: &str = "config.toml";
 /// The file of keys.
 pub(crate) const KEYS: &str = "keys.toml";
 /// The folder of layouts.
-pub(crate) const LAYOUTS: &str = "layouts";
+const LAYOUTS: &str = "layouts";
 /// The folder of themes.
 pub(crate) const THEMES: &str = "themes";
 
@@ -84,4 +94,142 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(ConfigError::unreadable(path, &e)),
     }
+}
+
+/// Reads the layouts in the folder, by name.
+///
+/// # Errors
+/// The first error in a layout, with its file.
+pub(crate) fn saved_layouts(folder: &ConfigFolder) -> Result<Vec<PanelLayout>, ConfigError> {
+    let files = folder.layouts().into_iter();
+    let layouts = files.map(|(name, path)| {
+        Ok(PanelLayout {
+            name,
+            ..saved_layout(&path)?
+        })
+    });
+    layouts.collect()
+}
+
+fn saved_layout(path: &Path) -> Result<PanelLayout, ConfigError> {
+    let text = read(path)?.unwrap_or_default();
+    let page = ConfigSource { path, text: &text };
+    let wrong = |span: Option<std::ops::Range<usize>>, what: &str| {
+        page.error(span.unwrap_or(0..0), "layout", what)
+    };
+    let layout: PanelLayout =
+        toml::from_str(&text).map_err(|e| wrong(e.span(), &words::plain(e.message())))?;
+    layout
+        .check()
+        .map_err(|why| wrong(None, &why.to_string()))?;
+    Ok(layout)
+}
+
+/// Why a layout could not be saved.
+#[derive(Debug, Error)]
+pub(crate) enum SaveError {
+    /// There is no folder of configuration.
+    #[error("there is no folder of configuration to save it in")]
+    NoFolder,
+    /// The layout cannot be written as TOML.
+    #[error("cannot write {}: {error}", .path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// The layout's fault.
+        error: toml::ser::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {}: {error}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+}
+
+/// Saves a layout, in place of one of the same name, and returns its file.
+///
+/// # Errors
+/// There is no folder of configuration, or the file cannot be written.
+pub(crate) fn save_layout(layout: &PanelLayout) -> Result<PathBuf, SaveError> {
+    let folder = folder().ok_or(SaveError::NoFolder)?.file(LAYOUTS);
+    let path = folder.join(format!("{}.toml", layout.name));
+    let text = match toml::to_string(layout) {
+        Ok(text) => text,
+        Err(error) => return Err(SaveError::Text { path, error }),
+    };
+    let written = fs::create_dir_all(&folder).and_then(|()| replace_file(&path, text.as_bytes()));
+    match written {
+        Ok(()) => Ok(path),
+        Err(error) => Err(SaveError::File { path, error }),
+    }
+}
+
+/// Editors write a file in several steps: it is read this long after the last one.
+const SETTLING: Duration = Duration::from_millis(200);
+
+/// Watches the folder rather than its files, since editors save by renaming.
+pub(crate) struct ConfigWatch {
+    changes: Receiver<()>,
+    /// When the files are read again. It is kept here, since waiting may be cancelled and resumed.
+    due: Option<Instant>,
+    /// Watches until it is dropped.
+    _watcher: Option<RecommendedWatcher>,
+}
+
+impl ConfigWatch {
+    /// Watches the folder of configuration. If there is none, or it cannot be watched, no change
+    /// is ever reported.
+    pub(crate) fn begin() -> Self {
+        // One place: that something changed is said once, however often it did.
+        let (told, changes) = channel(1);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if event.is_ok_and(|e| changes_something(&e.kind)) {
+                let _ = told.try_send(());
+            }
+        });
+        let watching = watcher.ok().and_then(|mut watcher| {
+            let folder = folder()?.path;
+            watcher.watch(&folder, RecursiveMode::Recursive).ok()?;
+            Some(watcher)
+        });
+        ConfigWatch {
+            changes,
+            due: None,
+            _watcher: watching,
+        }
+    }
+
+    /// Waits for a change and returns when it will have settled.
+    async fn told(&mut self) -> Instant {
+        if self.changes.recv().await.is_none() {
+            // Nobody watches.
+            std::future::pending::<()>().await;
+        }
+        *self.due.insert(Instant::now() + SETTLING)
+    }
+
+    /// Waits for a change and reads all files again.
+    ///
+    /// # Errors
+    /// The first error in a file.
+    pub(crate) async fn changed(&mut self) -> Result<Box<Settings>, ConfigError> {
+        let due = match self.due {
+            Some(due) => due,
+            None => self.told().await,
+        };
+        sleep_until(due).await;
+        self.due = None;
+        while self.changes.try_recv().is_ok() {}
+        load().map(Box::new)
+    }
+}
+
+/// Returns whether an event changes a file. Reading does not: else each reading would cause
+/// the next.
+fn changes_something(kind: &EventKind) -> bool {
+    let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
+    !kind.is_access() || *kind == closed
 }

@@ -10,30 +10,209 @@
 mod fields;
 mod folder;
 mod keys;
-mod layouts;
-mod schema;
-mod settings;
 mod source;
 mod templates;
 mod themes;
 mod values;
-mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::commands::Keymap;
+use crate::look::{Styles, TerminalLook, Theme};
 
 pub use fields::{Config, Glyphs, HangUp, ReportFormat};
 pub use folder::ConfigFolder;
 pub use keys::read as read_keys;
-pub use schema::schema;
-pub use settings::Settings;
 pub use source::{ConfigError, ConfigProblem, ConfigSource};
-pub use templates::{config_file, keys_file, theme_file};
+pub use templates::{config_file, keys_file, schema, theme_file};
 pub use themes::{BUILT_IN, built_in, read as read_theme};
 pub use values::UnexpectedValue;
 
 pub(crate) use fields::FIELDS;
-pub(crate) use folder::{CONFIG, KEYS, THEMES};
-pub(crate) use layouts::save_layout;
-pub(crate) use settings::{begin, folder, load};
+pub(crate) use folder::{CONFIG, ConfigWatch, KEYS, THEMES, save_layout};
 pub(crate) use source::nearest;
 pub(crate) use templates::{theme_names, theme_text};
 pub(crate) use values::time;
-pub(crate) use watch::ConfigWatch;
+
+/// The configuration of a console.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The options.
+    pub config: Config,
+    /// The keys.
+    pub keys: Keymap,
+    /// The current theme.
+    pub theme: Theme,
+    /// All themes that can be chosen.
+    pub themes: Vec<Theme>,
+    /// The styles of the theme on this terminal.
+    pub styles: Styles,
+    /// The abilities of the terminal.
+    terminal: TerminalLook,
+}
+
+/// The options of the command line that concern configuration.
+#[derive(Debug, Default)]
+struct AskedConfig {
+    folder: Option<PathBuf>,
+    theme: Option<String>,
+}
+
+static ASKED: OnceLock<AskedConfig> = OnceLock::new();
+
+/// Sets the folder and the theme that the command line names, once a process.
+pub(crate) fn begin(folder: Option<&Path>, theme: Option<&str>) {
+    let asked = AskedConfig {
+        folder: folder.map(Path::to_owned),
+        theme: theme.map(str::to_owned),
+    };
+    // Only the first call counts.
+    let _ = ASKED.set(asked);
+}
+
+/// Returns the folder of configuration.
+pub(crate) fn folder() -> Option<ConfigFolder> {
+    let asked = ASKED.get().and_then(|a| a.folder.as_deref());
+    ConfigFolder::choose(asked)
+}
+
+/// Reads the configuration for this process's terminal.
+///
+/// # Errors
+/// The first error in a file, with its file, line, column and key.
+pub(crate) fn load() -> Result<Settings, ConfigError> {
+    let folder = folder();
+    let mut settings = Settings::read(folder.as_ref())?;
+    if let Some(name) = ASKED.get().and_then(|a| a.theme.as_deref()) {
+        settings.choose(name)?;
+    }
+    Ok(settings.seen_with(TerminalLook::from_env()))
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let config = Config::default();
+        let themes = themes::all(None).unwrap_or_default();
+        Settings::of(config, Keymap::default(), themes)
+    }
+}
+
+impl Settings {
+    /// Reads the files of a folder; missing ones count as the default files.
+    ///
+    /// # Errors
+    /// The first error in a file, with its file, line, column and key.
+    pub fn read(folder: Option<&ConfigFolder>) -> Result<Self, ConfigError> {
+        let themes = themes::all(folder)?;
+        let names: Vec<String> = themes.iter().map(|t| t.name.clone()).collect();
+        let Some(folder) = folder else {
+            return Ok(Settings::default());
+        };
+        let config = with_page(folder, CONFIG, |page| Config::read(page, &names))?;
+        let keys = with_page(folder, KEYS, keys::read)?;
+        let mut config: Config = config.unwrap_or_default();
+        config.layouts.extend(folder::saved_layouts(folder)?);
+        Ok(Settings::of(config, keys.unwrap_or_default(), themes))
+    }
+
+    fn of(config: Config, keys: Keymap, themes: Vec<Theme>) -> Self {
+        let theme = chosen(&config.theme, &themes);
+        let terminal = TerminalLook {
+            colours: crate::look::Colours::True,
+            ascii: false,
+        };
+        Settings {
+            styles: theme.styles(terminal),
+            config,
+            keys,
+            theme,
+            themes,
+            terminal,
+        }
+    }
+
+    /// Returns the settings for a terminal with these abilities.
+    #[must_use]
+    pub fn seen_with(mut self, look: TerminalLook) -> Self {
+        self.terminal = look;
+        self.styles = self.theme.styles(self.look());
+        self
+    }
+
+    /// Returns the abilities of the terminal, as far as the options do not overrule them.
+    pub fn look(&self) -> TerminalLook {
+        let ascii = match self.config.glyphs {
+            Glyphs::Auto => self.terminal.ascii,
+            Glyphs::Unicode => false,
+            Glyphs::Ascii => true,
+        };
+        TerminalLook {
+            ascii,
+            ..self.terminal
+        }
+    }
+
+    /// Changes to another theme.
+    pub fn wear(&mut self, theme: Theme) {
+        self.styles = theme.styles(self.look());
+        self.theme = theme;
+    }
+
+    /// Changes to the theme called `name`.
+    ///
+    /// # Errors
+    /// There is no such theme.
+    pub fn choose(&mut self, name: &str) -> Result<(), ConfigError> {
+        let found = self.themes.iter().find(|t| t.name == name).cloned();
+        let names: Vec<String> = self.themes.iter().map(|t| t.name.clone()).collect();
+        let theme = match name {
+            "auto" => chosen(name, &self.themes),
+            _ => found.ok_or_else(|| ConfigError {
+                path: PathBuf::from("--theme"),
+                place: None,
+                key: String::new(),
+                problem: Box::new(ConfigProblem::UnknownTheme {
+                    found: name.to_owned(),
+                    known: names,
+                }),
+            })?,
+        };
+        self.wear(theme);
+        Ok(())
+    }
+}
+
+fn with_page<T>(
+    folder: &ConfigFolder,
+    name: &str,
+    read: impl FnOnce(&ConfigSource<'_>) -> Result<T, ConfigError>,
+) -> Result<Option<T>, ConfigError> {
+    let Some(text) = folder.text(name)? else {
+        return Ok(None);
+    };
+    let path = folder.file(name);
+    let page = ConfigSource {
+        path: &path,
+        text: &text,
+    };
+    read(&page).map(Some)
+}
+
+/// Returns the theme called `name`; `auto` is light if the terminal says that it is.
+fn chosen(name: &str, themes: &[Theme]) -> Theme {
+    let light = std::env::var("COLORFGBG").is_ok_and(|hint| is_light(&hint));
+    let name = match (name, light) {
+        ("auto", true) => "light",
+        ("auto", false) => "dark",
+        (name, _) => name,
+    };
+    let found = themes.iter().find(|t| t.name == name);
+    found.cloned().unwrap_or_else(|| Theme::plain(name))
+}
+
+/// Reads `COLORFGBG` as terminals set it: `15;0` on dark, `0;15` on light.
+fn is_light(hint: &str) -> bool {
+    let behind = hint.rsplit(';').next().unwrap_or_default();
+    matches!(behind, "7" | "15")
+}

@@ -1,12 +1,12 @@
 //! The loop: events, ticks and signals in, frames out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, IsTerminal};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use crossterm::event::{Event as Input, EventStream};
+use crossterm::event::{Event as Input, EventStream, KeyCode, KeyEventKind, KeyModifiers};
 use divisi::session::Session;
 use futures::StreamExt;
 use futures::future::poll_fn;
@@ -14,11 +14,9 @@ use rustix::process::{self, Signal as Kill};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, sleep_until, timeout};
 
-use super::burst;
-use super::core::Console;
+use super::core::{self, Console};
 use super::native::Native;
 use super::pace::{Due, Pace};
-use super::perform;
 use super::terminal::TerminalScreen;
 use crate::config;
 use crate::look::TerminalLook;
@@ -221,13 +219,13 @@ impl App {
                 gone = true;
                 break;
             };
-            next = match burst::types_a_sign(&event) {
+            next = match types_a_sign(&event) {
                 true => timeout(apart(together.len()), events.next()).await.ok(),
                 false => waiting(events).await,
             };
             together.push(event);
         }
-        for event in burst::events(&together) {
+        for event in console_events(&together) {
             match self.take(event)? {
                 LoopStep::On => {}
                 other => return Ok(other),
@@ -242,7 +240,7 @@ impl App {
         self.pace.touched(Instant::now());
         let mut effects = VecDeque::from(self.console.handle(event));
         while let Some(effect) = effects.pop_front() {
-            match perform::for_files(effect) {
+            match core::for_files(effect) {
                 Ok(answer) => effects.extend(self.console.handle(answer)),
                 Err(Effect::Quit) => return Ok(LoopStep::Leave),
                 Err(Effect::Suspend) => return Ok(LoopStep::Suspend),
@@ -282,4 +280,57 @@ impl App {
         self.dirty = true;
         Ok(())
     }
+}
+
+/// So many signs at once are no typing, even over a slow connection.
+const MANY: usize = 12;
+/// A key that is held down comes many times too, but is always the same one.
+const DIFFERENT: usize = 6;
+
+/// It may be one of the keys that a pasted text came as.
+fn types_a_sign(input: &Input) -> bool {
+    typed_sign(input).is_some()
+}
+
+/// Returns the events of inputs that came at once, in order. Keys that look like pasted text
+/// become a paste: nobody types like that, and not every terminal marks a paste as such.
+fn console_events(inputs: &[Input]) -> Vec<ConsoleEvent> {
+    let mut events = Vec::new();
+    for run in inputs.chunk_by(|a, b| typed_sign(a).is_some() == typed_sign(b).is_some()) {
+        let text: String = run.iter().filter_map(typed_sign).collect();
+        match is_pasted(&text) {
+            true => events.push(ConsoleEvent::Paste(text)),
+            false => events.extend(run.iter().filter_map(console_event)),
+        }
+    }
+    events
+}
+
+fn is_pasted(text: &str) -> bool {
+    let different: BTreeSet<char> = text.chars().collect();
+    text.chars().count() >= MANY && different.len() >= DIFFERENT
+}
+
+/// The sign that a key types, if it types one.
+fn typed_sign(input: &Input) -> Option<char> {
+    let Input::Key(key) = input else { return None };
+    let plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
+    match key.code {
+        _ if !plain || key.kind == KeyEventKind::Release => None,
+        KeyCode::Char(c) => Some(c),
+        KeyCode::Enter => Some('\n'),
+        KeyCode::Tab => Some('\t'),
+        _ => None,
+    }
+}
+
+/// Returns the event for an input, or `None` if the input does not matter.
+fn console_event(input: &Input) -> Option<ConsoleEvent> {
+    Some(match input {
+        Input::Key(key) => ConsoleEvent::Key(*key),
+        Input::Paste(text) => ConsoleEvent::Paste(text.clone()),
+        Input::Mouse(mouse) => ConsoleEvent::Mouse(*mouse),
+        Input::Resize(width, height) => ConsoleEvent::Resize(*width, *height),
+        Input::FocusGained | Input::FocusLost => return None,
+    })
 }

@@ -1,13 +1,15 @@
-//! The console without its terminal: a session, a model, and what ties them.
+//! The console without its terminal: a session, a model, what ties them, and the effects that
+//! concern the session or files, done.
 
-use divisi::session::{Session, Snapshot};
+use divisi::session::{Session, Snapshot, arrange};
 use ratatui::buffer::Buffer;
 
 use super::state::ConsoleState;
 use super::update::update;
-use super::{draw, pace, perform};
-use crate::config::Settings;
+use super::{draw, pace};
+use crate::config::{self, Settings};
 use crate::dialogs::Dialog;
+use crate::files::{self, FileError};
 use crate::look::TerminalLook;
 use crate::model::{ConsoleEvent, DemoState, Effect, Model, Options, SessionNews};
 
@@ -48,7 +50,7 @@ impl Console {
         while !wanted.is_empty() {
             let mut next = Vec::new();
             for effect in wanted {
-                match perform::for_session(effect, self.session.as_mut()) {
+                match for_session(effect, self.session.as_mut()) {
                     Ok(answer) => next.extend(update(&mut self.state, answer)),
                     Err(Effect::Picture) => left.extend(draw::pictures(&self.state)),
                     Err(effect) => left.push(effect),
@@ -115,4 +117,52 @@ fn rest(before: &mut Snapshot, now: &Snapshot) {
 fn rests(shown: &Snapshot) -> bool {
     let members = shown.members.iter().flat_map(|m| &m.series);
     shown.throughput.series.iter().all(|s| *s == 0.0) && members.into_iter().all(|s| *s == 0.0)
+}
+
+/// Does what concerns the session and returns its answer.
+///
+/// # Errors
+/// The effect, where it is about something else.
+fn for_session(effect: Effect, session: &mut dyn Session) -> Result<ConsoleEvent, Effect> {
+    match effect {
+        Effect::Send(command) => Ok(match session.command(command.clone()) {
+            Ok(()) => ConsoleEvent::Accepted(command),
+            Err(refusal) => ConsoleEvent::Refused(refusal.to_string()),
+        }),
+        Effect::Preview(setup) => {
+            let preview = session.preview(&setup);
+            Ok(ConsoleEvent::Previewed(setup, preview))
+        }
+        Effect::Arrange(setup, arrangement) => {
+            let arranged = arrange(session, &setup, arrangement);
+            Ok(ConsoleEvent::Arranged(setup, arranged))
+        }
+        other => Err(other),
+    }
+}
+
+/// Does what concerns files and returns the answer.
+///
+/// # Errors
+/// The effect, where it is about something else.
+pub fn for_files(effect: Effect) -> Result<ConsoleEvent, Effect> {
+    match effect {
+        Effect::SaveLayout(layout) => {
+            let wrote = config::save_layout(&layout);
+            Ok(ConsoleEvent::Wrote(
+                wrote.map_err(|e| FileError::Other(e.to_string())),
+            ))
+        }
+        Effect::Look(path) => Ok(ConsoleEvent::Looked(files::look(&path))),
+        Effect::Read(path) => {
+            let text = files::read(&path);
+            Ok(ConsoleEvent::Read(path, text))
+        }
+        Effect::Write {
+            path,
+            bytes,
+            replace,
+        } => Ok(ConsoleEvent::Wrote(files::write(&path, &bytes, replace))),
+        other => Err(other),
+    }
 }

@@ -4,23 +4,15 @@
 //! wanted; `draw` draws it without a lock, a clock or I/O. Only `app` and `terminal` know
 //! time and the terminal.
 
-mod answers;
 mod app;
-mod burst;
 mod core;
 mod draw;
 pub mod native;
 mod pace;
-mod perform;
-mod reports;
 mod stack;
 mod state;
 mod terminal;
 mod update;
-
-pub use app::run;
-pub use core::Console;
-pub use perform::for_files;
 
 pub use crate::layout::{LayoutRow, Panel, PanelLayout};
 pub use crate::look::{
@@ -29,3 +21,5 @@ pub use crate::look::{
 pub use crate::model::{ConsoleEvent, DemoStage, Effect, Options, Wanted};
 pub use crate::panels::lint_texts;
 pub use crate::text::{Severity, format};
+pub use app::run;
+pub use core::{Console, for_files};

@@ -41,7 +41,7 @@ impl Native {
     }
 
     fn fail(&mut self, why: String) {
-        let answer = Box::pin(async move { picked(Err(why)) });
+        let answer = Box::pin(async move { ConsoleEvent::Picked(Err(FileError::Dialog(why))) });
         self.running = Some((ProcessGroup(None), answer));
     }
 
@@ -91,20 +91,18 @@ fn start(program: &Path, pick: &FilePick) -> std::io::Result<(ProcessGroup, Pend
     let group = ProcessGroup(pid.and_then(Pid::from_raw));
     let answer = async move {
         let output = child.wait_with_output().await;
-        picked(output.map_err(|e| e.to_string()).and_then(chosen))
+        let output = output.map_err(|e| FileError::Dialog(e.to_string()));
+        ConsoleEvent::Picked(output.and_then(chosen))
     };
     Ok((group, Box::pin(answer)))
 }
 
-fn picked(chosen: Result<Option<PathBuf>, String>) -> ConsoleEvent {
-    ConsoleEvent::Picked(chosen.map_err(FileError::Dialog))
-}
-
-fn chosen(output: Output) -> Result<Option<PathBuf>, String> {
+fn chosen(output: Output) -> Result<Option<PathBuf>, FileError> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().rev().find(|l| !l.trim().is_empty());
-        return Err(last.map_or(output.status.to_string(), str::to_owned));
+        let said = last.map_or(output.status.to_string(), str::to_owned);
+        return Err(FileError::Dialog(said));
     }
     let path = output.stdout;
     Ok((!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path))))

@@ -1,12 +1,19 @@
-//! Keys to the dialog on top, and what it makes of them.
+//! The dialogs: keys to the one on top and what it makes of them, and what files and the
+//! desktop answered to it.
 
+use std::path::{Path, PathBuf};
+
+use anyhow::{Error, anyhow};
 use crossterm::event::KeyEvent;
-use divisi::session::{Command, Terms};
+use divisi::session::{Command, Setup, SetupFile, Terms};
 
 use super::state::ConsoleState;
 use crate::actions;
 use crate::dialogs::{Dialog, DialogReply, Form};
-use crate::model::Effect;
+use crate::files::{FileError, FolderListing};
+use crate::layout::Panel;
+use crate::model::{Effect, Model};
+use crate::view::SetupEdit;
 
 /// Hands the key to the dialog on top; returns `None` where there is none that wants it.
 pub(super) fn on_key(state: &mut ConsoleState, key: &KeyEvent) -> Option<Vec<Effect>> {
@@ -73,4 +80,93 @@ fn guarded(state: &ConsoleState, terms: Terms) -> Vec<Effect> {
         Effect::Send(Command::Apply(setup, Some(terms)))
     });
     apply.into_iter().collect()
+}
+
+/// Passes the listing that the picker asked for to it, and remembers the folder.
+pub(super) fn looked(
+    state: &mut ConsoleState,
+    looked: Result<FolderListing, FileError>,
+) -> Vec<Effect> {
+    let Some(picker) = state.picker() else {
+        return Vec::new();
+    };
+    let effect = picker.looked(looked);
+    let (folder, hidden) = (picker.folder().cloned(), picker.shows_hidden());
+    let change = &mut state.model.change;
+    change.folder = folder.unwrap_or_else(|| change.folder.clone());
+    change.hidden = hidden;
+    effect.into_iter().collect()
+}
+
+/// The desktop's dialog has ended.
+pub(super) fn picked(
+    state: &mut ConsoleState,
+    picked: Result<Option<PathBuf>, FileError>,
+) -> Vec<Effect> {
+    let picker = state.picker();
+    picker.and_then(|p| p.picked(picked)).into_iter().collect()
+}
+
+/// A file was read: what it says is staged and compared, and never applied at once.
+pub(super) fn read(
+    state: &mut ConsoleState,
+    path: &Path,
+    text: Result<String, FileError>,
+) -> Vec<Effect> {
+    let setup = text.map_err(anyhow::Error::from).and_then(|text| {
+        let setup = parsed(&state.model, &text);
+        setup.map_err(|e| anyhow!("{}: {e}", path.display()))
+    });
+    match setup {
+        Ok(setup) => opened(state, path, setup),
+        Err(why) => {
+            fail(state, why.to_string());
+            Vec::new()
+        }
+    }
+}
+
+fn parsed(model: &Model, text: &str) -> anyhow::Result<Setup> {
+    let file = SetupFile::parse(text).map_err(Error::msg)?;
+    // What the file does not say stays as it is staged.
+    let setup = file.setup_for(&model.snapshot.ensemble, &model.setup());
+    setup.map_err(Error::msg)
+}
+
+fn opened(state: &mut ConsoleState, path: &Path, setup: Setup) -> Vec<Effect> {
+    close(state);
+    let model = &mut state.model;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if setup == model.snapshot.setup() && model.edit.is_none() {
+        model.say(format!("{name} is what runs"), false);
+        return Vec::new();
+    }
+    let running = model.snapshot.setup();
+    let edit = model.edit.get_or_insert_with(|| SetupEdit::new(running));
+    edit.stage(setup.clone());
+    model.focus = Panel::Allocation;
+    state.follow(actions::ask(format!("apply {name}"), setup))
+}
+
+/// A file was written, by the picker or somebody else.
+pub(super) fn wrote(state: &mut ConsoleState, wrote: Result<PathBuf, FileError>) {
+    match wrote {
+        Ok(path) => {
+            close(state);
+            state.model.say(format!("wrote {}", path.display()), false);
+        }
+        Err(why) => fail(state, why.to_string()),
+    }
+}
+
+fn close(state: &mut ConsoleState) {
+    state.dialogs.retain(|d| !matches!(d, Dialog::Picker(_)));
+}
+
+/// Said where the file was chosen, or over the footer.
+fn fail(state: &mut ConsoleState, why: String) {
+    match state.picker() {
+        Some(picker) => picker.fail(why),
+        None => state.model.say(why, true),
+    }
 }

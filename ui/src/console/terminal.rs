@@ -1,7 +1,11 @@
-//! The terminal: taken once, given back exactly once on every way out.
+//! The terminal: taken once, given back exactly once on every way out; and what is kept of a
+//! panic, a file that says what happened, where and in which build.
 
+use std::backtrace::Backtrace;
+use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::panic::PanicHookInfo;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 use std::thread::{self, ThreadId};
@@ -16,12 +20,12 @@ use crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{execute, queue};
+use directories::ProjectDirs;
 use ratatui::Terminal;
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::layout::Rect;
 
 use super::core::Console;
-use super::reports;
 
 /// Whether the console holds the terminal. Whoever sets it to false restores the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -186,7 +190,7 @@ fn tell_reports() {
         let _ = writeln!(io::stderr(), "{report}");
     }
     if !told.is_empty() {
-        reports::leave(&told.join("\n\n"));
+        save_report(&told.join("\n\n"));
     }
 }
 
@@ -203,7 +207,7 @@ fn watch_panics() {
             }
             restore();
             before(info);
-            reports::leave(&reports::describe(info));
+            save_report(&describe_panic(info));
         }));
     });
 }
@@ -212,6 +216,42 @@ fn keep_report(info: &PanicHookInfo<'_>) {
     if let Ok(mut kept) = REPORTS.lock()
         && kept.len() < MOST_REPORTS
     {
-        kept.push(reports::describe(info));
+        kept.push(describe_panic(info));
     }
+}
+
+/// Describes a panic for a report.
+fn describe_panic(info: &PanicHookInfo<'_>) -> String {
+    let name = thread::current().name().unwrap_or("unnamed").to_owned();
+    format!("thread `{name}`: {info}")
+}
+
+/// Writes a report with the way that led here, and says where it is. Errors have
+/// nowhere to go.
+fn save_report(what: &str) {
+    let version = env!("CARGO_PKG_VERSION");
+    let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+    let arguments: Vec<String> = std::env::args().collect();
+    let text = format!(
+        "divisi {version} on {system} {machine}\n{}\n\n{what}\n\n{}\n",
+        arguments.join(" "),
+        Backtrace::force_capture()
+    );
+    if let Some(path) = write_report(&text) {
+        let said = format!("divisi: a report is in {}\n", path.display());
+        let _ = io::stderr().write_all(said.as_bytes());
+    }
+}
+
+/// Into the folder of the user's state, else the one for temporary files.
+fn write_report(text: &str) -> Option<PathBuf> {
+    let name = format!("panic-{}.txt", std::process::id());
+    let state = ProjectDirs::from("", "", "divisi");
+    let state = state.and_then(|dirs| dirs.state_dir().map(|d| d.join(&name)));
+    let temporary = std::env::temp_dir().join(format!("divisi-{name}"));
+    let places = state.into_iter().chain([temporary]);
+    places.into_iter().find(|path| {
+        path.parent().is_some_and(|p| fs::create_dir_all(p).is_ok())
+            && fs::write(path, text).is_ok()
+    })
 }

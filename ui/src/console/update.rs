@@ -11,9 +11,8 @@ use divisi::session::{
 use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
+use super::stack;
 use super::state::ConsoleState;
-use super::{answers, stack};
-use crate::actions;
 use crate::commands::Key;
 use crate::dialogs::{self, Dialog, ReloadSteps};
 use crate::layout::Panel;
@@ -21,7 +20,7 @@ use crate::model::{ConsoleEvent, Effect, Model, SessionNews};
 use crate::text::format;
 use crate::view::SetupEdit;
 use crate::view::timeline::Timeline;
-use crate::{demo, panels};
+use crate::{actions, demo, panels};
 
 /// Time that goes back by less has not been set back.
 const SET_BACK: Duration = Duration::from_millis(100);
@@ -71,10 +70,10 @@ fn take(state: &mut ConsoleState, event: ConsoleEvent) -> Vec<Effect> {
             demo::refused(model, &reason);
         }
         ConsoleEvent::Configured(settings) => actions::configured(model, settings),
-        ConsoleEvent::Wrote(wrote) => answers::wrote(state, wrote),
-        ConsoleEvent::Looked(looked) => return answers::looked(state, looked),
-        ConsoleEvent::Read(path, text) => return answers::read(state, &path, text),
-        ConsoleEvent::Picked(picked) => return answers::picked(state, picked),
+        ConsoleEvent::Wrote(wrote) => stack::wrote(state, wrote),
+        ConsoleEvent::Looked(looked) => return stack::looked(state, looked),
+        ConsoleEvent::Read(path, text) => return stack::read(state, &path, text),
+        ConsoleEvent::Picked(picked) => return stack::picked(state, picked),
     }
     Vec::new()
 }

@@ -1,15 +1,213 @@
 //! A guided demonstration: scenes with captions on the real console.
 //!
 //! The scenes are data ([`scenes`], [`script`], [`words`]): captions, commands of the
-//! table, and what must be seen before it goes on. The [`player`] goes through them by what
+//! table, and what must be seen before it goes on. The [`Player`] goes through them by what
 //! snapshots show, never by a clock of its own, and asks for everything as a person does,
 //! so that it can be undone.
 
-mod conclusions;
-mod plans;
-mod player;
 mod scenes;
 mod script;
 mod words;
 
-pub(crate) use player::{Player, refused};
+use std::time::Duration;
+
+use divisi::session::Snapshot;
+
+use crate::actions;
+use crate::layout::Panel;
+use crate::model::{
+    APART, CounterLook, DemoState, Effect, Figure, FigureNote, Model, Wanted, rate,
+};
+use script::{DemoScene, DemoStep, DemoTrouble, DemoWatch, Given, Seen};
+
+/// How long the end of a scene stays where nobody goes on.
+const REST: Duration = Duration::from_secs(8);
+/// Below this height a panel alone shows more than all of them do.
+const SHORT: u16 = 34;
+
+/// The outcome of a step.
+enum StepVerdict {
+    /// Done: on to the next.
+    Done,
+    /// Not yet.
+    Wait,
+    /// This is wanted.
+    Ask(Effect),
+    /// It cannot be done; says why.
+    Stuck(DemoTrouble),
+}
+
+impl From<bool> for StepVerdict {
+    fn from(done: bool) -> Self {
+        if done {
+            StepVerdict::Done
+        } else {
+            StepVerdict::Wait
+        }
+    }
+}
+
+/// Plays the scenes of a demonstration.
+#[derive(Clone, Debug)]
+pub(crate) struct Player {
+    scenes: Vec<DemoScene>,
+}
+
+impl Player {
+    /// A player, and the start of the first scene.
+    pub(crate) fn new(wanted: Wanted) -> (Self, DemoState) {
+        let scenes = scenes::of(wanted.stage);
+        let titles = scenes.iter().map(|scene| scene.title).collect();
+        (Player { scenes }, DemoState::new(titles, wanted.auto))
+    }
+
+    /// Goes on as far as what is shown now allows.
+    pub(crate) fn proceed(&self, model: &mut Model) -> Vec<Effect> {
+        let Some(mut demo) = model.demo.take() else {
+            return Vec::new();
+        };
+        let effects = self.go_on(&mut demo, model);
+        demo.begun = false;
+        model.demo = Some(demo);
+        effects
+    }
+
+    fn go_on(&self, demo: &mut DemoState, model: &mut Model) -> Vec<Effect> {
+        let now = model.snapshot.now;
+        if demo.trouble.is_some() && demo.auto {
+            // Nobody is there to go on: what cannot be shown ends like any other.
+            rest(demo, now);
+            return Vec::new();
+        }
+        while demo.trouble.is_none() {
+            let Some(step) = self.step(demo) else {
+                rest(demo, now);
+                return Vec::new();
+            };
+            match take(demo, step, model) {
+                StepVerdict::Done => {
+                    demo.step += 1;
+                    demo.asked = false;
+                    demo.watched = None;
+                    // Nobody presses a key that would take it away, and keys show there.
+                    model.message = model.message.take().filter(|m| m.bad);
+                }
+                StepVerdict::Wait => return Vec::new(),
+                StepVerdict::Ask(effect) => {
+                    demo.asked = true;
+                    return vec![effect];
+                }
+                StepVerdict::Stuck(why) => demo.trouble = Some(why.to_string()),
+            }
+        }
+        Vec::new()
+    }
+
+    fn step(&self, demo: &DemoState) -> Option<DemoStep> {
+        let scene = self.scenes.get(demo.scene())?;
+        scene.steps.get(demo.step).copied()
+    }
+}
+
+/// The session would not do what the demonstration asked for.
+pub(crate) fn refused(model: &mut Model, reason: &str) {
+    let Some(demo) = model.demo.as_mut().filter(|d| d.asked) else {
+        return;
+    };
+    demo.trouble = Some(reason.to_owned());
+    model.message = None;
+}
+
+/// The scene is over: waits for a person, or goes on after a while.
+fn rest(demo: &mut DemoState, now: Duration) {
+    let since = *demo.ended.get_or_insert(now);
+    if demo.auto && now >= since + REST {
+        let next = if demo.is_last() { 0 } else { demo.scene() + 1 };
+        demo.go_to(next);
+    }
+}
+
+/// Takes one step.
+fn take(demo: &mut DemoState, step: DemoStep, model: &mut Model) -> StepVerdict {
+    let shown = &model.snapshot;
+    match step {
+        DemoStep::Say(caption) => demo.caption = caption.to_owned(),
+        DemoStep::Conclude(conclusion) => demo.caption = conclusion.text(demo, shown),
+        DemoStep::Look(panel) => look(model, panel),
+        DemoStep::Do(given) => return give(demo, given, model),
+        DemoStep::Drain => return shown.members.iter().all(|m| m.queued == 0).into(),
+        DemoStep::Count => demo.began = Some(shown.counters),
+        DemoStep::Watch(watch) => return self::watch(demo, watch, shown).into(),
+        DemoStep::Gauge => demo.capacity = rate(&demo.looks, shown).map(|m| m.value),
+        DemoStep::Note(figure, name) => {
+            demo.notes.retain(|n| (n.figure, n.name) != (figure, name));
+            let taken = note(demo, figure, name, shown);
+            demo.notes.extend(taken);
+        }
+    }
+    StepVerdict::Done
+}
+
+/// Asks once, and waits until it is so.
+fn give(demo: &DemoState, given: Given, model: &Model) -> StepVerdict {
+    let shown = &model.snapshot;
+    let asked = || {
+        let request = given.request(shown, demo.capacity)?;
+        Ok(actions::give(model, given.command(), request)?)
+    };
+    match (given.seen(shown, demo.capacity, demo.asked), demo.asked) {
+        (Err(why), _) => StepVerdict::Stuck(why),
+        (Ok(Seen::Yes), _) => StepVerdict::Done,
+        (Ok(Seen::Busy), _) | (Ok(Seen::No), true) => StepVerdict::Wait,
+        (Ok(Seen::No), false) => asked().map_or_else(StepVerdict::Stuck, StepVerdict::Ask),
+    }
+}
+
+/// Takes a figure; none where nothing was measured.
+fn note(
+    demo: &DemoState,
+    figure: Figure,
+    name: &'static str,
+    shown: &Snapshot,
+) -> Option<FigureNote> {
+    let (first, last) = (demo.looks.first()?, demo.looks.last()?);
+    Some(FigureNote {
+        scene: demo.scene(),
+        figure,
+        name,
+        measured: figure.of(&demo.looks, demo.began.as_ref(), shown)?,
+        over: last.now.saturating_sub(first.now),
+        requests: last.answered.saturating_sub(first.answered),
+    })
+}
+
+/// Looks at the counters; returns whether enough was seen.
+fn watch(demo: &mut DemoState, watch: DemoWatch, shown: &Snapshot) -> bool {
+    let look = CounterLook {
+        now: shown.now,
+        answered: shown.counters.answered,
+    };
+    if !demo.asked {
+        // Nothing is asked of anybody; it is how a watch knows that it began.
+        demo.asked = true;
+        demo.looks.clear();
+    }
+    let due = |last: &CounterLook| look.now.saturating_sub(last.now) >= APART;
+    if demo.looks.last().is_none_or(due) {
+        demo.looks.push(look);
+    }
+    let (Some(first), Some(last)) = (demo.looks.first(), demo.looks.last()) else {
+        return false;
+    };
+    let so_far = look.answered.saturating_sub(first.answered);
+    demo.watched = Some((so_far.min(watch.answered), watch.answered));
+    // The figures end with a look, so that all of them are over the same time.
+    let seen = last.answered.saturating_sub(first.answered) >= watch.answered;
+    let lasted = last.now.saturating_sub(first.now) >= watch.lasts;
+    seen && lasted
+}
+
+fn look(model: &mut Model, panel: Panel) {
+    model.focus = panel;
+    model.expanded = model.area.height < SHORT;
+}

@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use divisi::ensemble::PolicyKind;
-
-use super::conclusions::Conclusion;
-use super::plans::DemoPlan;
-use super::script::{DemoLoad, Given};
-use super::script::{DemoScene, DemoStep, DemoWatch};
-use super::words::{BEFORE, ChangeWords, DIGITS, FOUND, SIMULATED, StageWords};
-use crate::layout::Panel;
-use crate::model::{DemoStage, Figure};
-
 use DemoStep::{Conclude, Do, Gauge, Look, Note, Say};
 use Given::{Apply, Clear, Load, Policy, Search};
+use divisi::ensemble::PolicyKind;
+
+use super::script::{DemoLoad, DemoPlan, DemoScene, DemoStep, DemoWatch, Given};
+use super::words::{BEFORE, ChangeWords, Conclusion, DIGITS, FOUND, SIMULATED, StageWords};
+use crate::layout::Panel;
+use crate::model::{DemoStage, Figure};
 
 /// Its scenes.
 pub(super) fn of(stage: DemoStage) -> Vec<DemoScene> {

@@ -2,21 +2,84 @@
 
 mod report;
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::args::{AllocateArgs, OutputFormat};
-use super::open::{OpenedEnsemble, with_devices, with_policy};
-use super::output::OutputFile;
-use super::progress::ProgressLine;
-use super::report::{device_rows, print, print_json};
-use super::signals;
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
+use divisi::ensemble::PolicyKind;
 use divisi::search::{
-    Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method, Score,
-    SearchError, SearchJob, SearchResult,
+    Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method,
+    Objective, Score, SearchError, SearchJob, SearchResult,
 };
+
+use super::args::{
+    OutputFormat, ServingTarget, at_least_one, parse_millis, parse_rate, parse_spare,
+};
+use super::open::{OpenedEnsemble, with_devices, with_policy};
+use super::output::{OutputFile, ProgressLine, device_rows, print, print_json};
+use super::signals;
 use report::{LatencyRow, Repetitions, SearchReport, text};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct AllocateArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    /// worst-fit, best-batch, greedy (the paper's) or local (moves of one and two
+    /// entries from several starts; the model only) (default: local with the model,
+    /// else greedy)
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<Algorithm>,
+    /// bench (matrices run) or model (predicted from profiles, then the best few run)
+    /// (default: model where every device is simulated, else bench)
+    #[arg(long, value_name = "NAME")]
+    evaluator: Option<EvaluatorKind>,
+    /// Iterations of greedy at most
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    max_iter: usize,
+    /// Neighbours scored in an iteration of greedy at most (default: 100, with the
+    /// model all)
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    max_neighs: Option<usize>,
+    /// Climbs of local after the first, from places around the best
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    restarts: usize,
+    /// Matrices that are run after a search by the model; 0: predictions only
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    finalists: usize,
+    /// throughput or latency (p99 under load, in virtual time)
+    #[arg(long, default_value = "throughput", value_name = "NAME")]
+    objective: Objective,
+    /// 99 of 100 requests are to be answered within so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = parse_millis)]
+    p99: Option<Duration>,
+    /// One-sample requests a second that are to be served (default, for latencies: 60 %
+    /// of the best throughput)
+    #[arg(long, value_name = "R", value_parser = parse_rate)]
+    rate: Option<f64>,
+    /// Memory that is to stay free on every device, such as 1GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_spare)]
+    spare_memory: Option<u64>,
+    /// The batching policy of runs and simulations: no-wait, opt-wait[:MS], pipelined-opt-wait[:MS],
+    /// static[:MS], segment[:MS] or elastic[:MAXINF] (default: the manifest's)
+    #[arg(long, value_name = "P")]
+    policy: Option<PolicyKind>,
+    /// Seed of what is drawn at random
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u64,
+    /// Repeat with the next seeds and report median and spread
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = at_least_one)]
+    repeat: usize,
+    /// Write the best matrix to this file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Neither read nor write cached results
+    #[arg(long)]
+    no_cache: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.output.as_deref().map(OutputFile::at).transpose()?;

@@ -6,7 +6,7 @@ use divisi::metrics::stats;
 use divisi::search::{Algorithm, Comparison, LoadedLatency};
 use serde::Serialize;
 
-use crate::cli::report::{DeviceRow, matrix_table};
+use crate::cli::output::{DeviceRow, matrix_table};
 
 #[derive(Serialize)]
 pub(crate) struct SearchReport {

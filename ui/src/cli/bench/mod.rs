@@ -3,23 +3,93 @@
 //! Devices of this machine serve in real time. If all devices are simulated, the run is in
 //! virtual time, unless real time is asked for.
 
-mod live;
 mod report;
 
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use divisi::allocation::Matrix;
-use divisi::ensemble::{Ensemble, PolicyKind};
+use divisi::compute::constant_row;
+use divisi::ensemble::{Ensemble, PolicyKind, Samples};
+use divisi::load::{Generator, LoadPattern, Until, saturate};
 use divisi::profile::Costs;
+use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
 use divisi::simulation::{Scenario, Simulation, Workload};
 
-use super::args::{BenchArgs, OutputFormat};
+use super::args::{OutputFormat, ServingTarget, at_least_one};
 use super::open::{OpenedEnsemble, files, with_devices};
-use super::report::{print, print_json, refuse_flawed};
+use super::output::{FlawedMember, ProgressLine, print, print_json, refuse_flawed};
 use super::signals;
 use report::{BenchFigures, BenchReport, text};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    /// The matrix to run (default: worst-fit decreasing)
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    /// Samples in each run
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
+    samples: usize,
+    /// Runs; the median is reported
+    #[arg(long, default_value_t = 5, value_name = "R", value_parser = at_least_one)]
+    runs: usize,
+    /// no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or
+    /// elastic[:MAXINF] (default: the manifest's)
+    #[arg(long, value_name = "P")]
+    policy: Option<PolicyKind>,
+    /// Samples alive on a device at most under elastic (default: the policy's)
+    #[arg(long, value_name = "DEVICE=N", value_delimiter = ',')]
+    max_inf: Vec<MaxInf>,
+    /// Samples in a segment (default: the manifest's)
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    segment: Option<usize>,
+    /// closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE or burst[:RATE] (default: all at once)
+    #[arg(long, value_name = "PATTERN")]
+    load: Option<LoadPattern>,
+    /// Let simulated devices take real time, beside the load generator
+    #[arg(long)]
+    real_time: bool,
+    /// Constants instead of networks: measures the system itself and checks the combination
+    #[arg(long)]
+    fake: bool,
+    /// Seed of random arrivals
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u64,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
+
+/// The most samples that may be alive on a device.
+#[derive(Clone, Debug)]
+pub(crate) struct MaxInf {
+    pub device: String,
+    pub samples: NonZeroU32,
+}
+
+impl FromStr for MaxInf {
+    type Err = String;
+
+    /// `sim:v100:0=64`
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.rsplit_once('=');
+        let parsed = parts.and_then(|(device, samples)| {
+            Some(MaxInf {
+                device: device.to_owned(),
+                samples: samples.parse().ok()?,
+            })
+        });
+        parsed
+            .ok_or_else(|| format!("expected DEVICE=SAMPLES with SAMPLES above 0, found `{text}`"))
+    }
+}
 
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let mut ensemble = Ensemble::read(&files(&args.target.ensemble))?;
@@ -52,7 +122,7 @@ fn measure(
     if opened.devices.all_simulated() && !args.real_time && !args.fake {
         return measure_simulated(args, opened, matrix, stopped);
     }
-    live::measure(args, opened, matrix, stopped)
+    measure_live(args, opened, matrix, stopped)
 }
 
 /// Measures in virtual time. One run is enough, since it repeats exactly.
@@ -92,4 +162,149 @@ fn measure_simulated(
         in_virtual_time: true,
     };
     Ok(BenchReport::new(args, opened, matrix, figures))
+}
+
+/// Serves by `matrix` in real time and measures.
+fn measure_live(
+    args: &BenchArgs,
+    opened: &OpenedEnsemble,
+    matrix: &Matrix,
+    stopped: &AtomicBool,
+) -> Result<BenchReport> {
+    let factory: Arc<dyn PredictorFactory> = match args.fake {
+        true => Arc::new(FakeFactory {
+            classes: opened.ensemble.classes,
+        }),
+        false => opened.networks(),
+    };
+    let engine = Arc::new(opened.start(matrix, factory)?);
+    for limit in &args.max_inf {
+        engine
+            .settings()
+            .set_max_inf(opened.device(&limit.device)?, Some(limit.samples));
+    }
+    let runs = runs(args, opened, &engine, stopped)?;
+    if runs.is_empty() {
+        bail!("stopped before a run was whole");
+    }
+    let seen = engine.telemetry().observe();
+    engine.shutdown();
+    let figures = BenchFigures {
+        runs,
+        latency: seen.latency.since.summary,
+        split: seen.latency.since.split,
+        refused: seen.refused,
+        dropped: seen.failed + seen.cancelled,
+        flawed: FlawedMember::of(&opened.frame.members, &seen.flaws),
+        in_virtual_time: false,
+    };
+    Ok(BenchReport::new(args, opened, matrix, figures))
+}
+
+/// Returns the samples and the seconds of each whole run, after one that is not counted.
+fn runs(
+    args: &BenchArgs,
+    opened: &OpenedEnsemble,
+    engine: &Arc<Engine>,
+    stopped: &AtomicBool,
+) -> Result<Vec<(usize, f64)>> {
+    let samples = samples(args, opened)?;
+    if let Some(LoadPattern::Closed { samples, .. }) = args.load
+        && samples.count() > engine.telemetry().capacity()
+    {
+        let (samples, most) = (samples.count(), engine.telemetry().capacity());
+        bail!("--load: a request of {samples} samples is larger than the pool of {most}");
+    }
+    let expected = args.fake.then(|| expected(&opened.ensemble));
+    if args.load.is_some() && args.fake {
+        // A pattern's answers go to the generator; the combination is checked before.
+        saturating(args, engine, &samples, expected.as_deref(), stopped)?;
+    }
+    let mut progress = ProgressLine::new();
+    let mut done = Vec::new();
+    for run in 0..=args.runs {
+        let run_of = match args.load.clone() {
+            None => saturating(args, engine, &samples, expected.as_deref(), stopped)?,
+            Some(pattern) => patterned(args, engine, &samples, pattern, stopped)?,
+        };
+        if stopped.load(Ordering::Acquire) {
+            break;
+        }
+        if run == 0 {
+            engine.telemetry().clear_latency();
+        } else {
+            done.push(run_of);
+        }
+        progress.say(|| format!("run {run} of {}", args.runs));
+    }
+    Ok(done)
+}
+
+fn samples(args: &BenchArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>> {
+    if args.fake && opened.ensemble.calibration.is_none() {
+        let width = opened.ensemble.input.shape.elements();
+        return Ok(Arc::new(Samples::new(vec![0.5; 128 * width], width, None)?));
+    }
+    opened.calibration()
+}
+
+fn saturating(
+    args: &BenchArgs,
+    engine: &Engine,
+    samples: &Samples,
+    expected: Option<&[f32]>,
+    stopped: &AtomicBool,
+) -> Result<(usize, f64)> {
+    let mut wrong = 0;
+    let until = Until {
+        limit: None,
+        stop: Some(stopped),
+    };
+    let run = saturate(engine, samples, args.samples, until, |_, answer| {
+        wrong += expected.map_or(0, |row| count_wrong(answer, row));
+    })?;
+    if wrong > 0 {
+        let all = args.samples;
+        bail!("{wrong} of {all} answers are not what the fake members combine to");
+    }
+    Ok((run.samples, run.elapsed.as_secs_f64()))
+}
+
+/// Returns the row that the constants of fake members combine to under the ensemble's rule.
+fn expected(ensemble: &Ensemble) -> Vec<f32> {
+    let rule = ensemble.combination().build(ensemble.classes);
+    let mut state = vec![0.0; rule.state_width()];
+    for member in 0..ensemble.members.len() {
+        rule.fold(member, &constant_row(member, ensemble.classes), &mut state);
+    }
+    rule.finish(state, ensemble.classes)
+}
+
+fn count_wrong(answer: &Answer, expected: &[f32]) -> usize {
+    let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * b.abs().max(1e-3);
+    let rows = answer.rows();
+    rows.filter(|row| !row.iter().zip(expected).all(near))
+        .count()
+}
+
+fn patterned(
+    args: &BenchArgs,
+    engine: &Arc<Engine>,
+    samples: &Arc<Samples>,
+    pattern: LoadPattern,
+    stopped: &AtomicBool,
+) -> Result<(usize, f64)> {
+    let started = Instant::now();
+    let generator = Generator::start(
+        Arc::clone(engine),
+        Arc::clone(samples),
+        pattern,
+        args.seed,
+        Some(args.samples),
+    )?;
+    while !generator.is_finished() && !stopped.load(Ordering::Acquire) {
+        thread::park_timeout(Duration::from_millis(1));
+    }
+    let answered = generator.tally().answered.load(Ordering::Relaxed);
+    Ok((answered as usize, started.elapsed().as_secs_f64()))
 }

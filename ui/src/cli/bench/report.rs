@@ -7,9 +7,9 @@ use divisi::metrics::{LatencySummary, SplitMeans, stats};
 use divisi::search::Doubt;
 use serde::Serialize;
 
-use crate::cli::args::BenchArgs;
+use super::BenchArgs;
 use crate::cli::open::OpenedEnsemble;
-use crate::cli::report::{DeviceRow, FlawedMember, device_rows, flawed_lines, matrix_table};
+use crate::cli::output::{DeviceRow, FlawedMember, device_rows, flawed_lines, matrix_table};
 
 /// The result of a benchmark, as JSON has it.
 #[derive(Serialize)]

@@ -11,11 +11,30 @@ use divisi::metrics::stats::median;
 use divisi::network::Shape;
 use serde::Serialize;
 
-use super::chosen::{ChosenNetwork, SYNTHETIC};
-use super::place::NetworkPlace;
-use crate::cli::args::{NetworkBenchArgs, OutputFormat};
-use crate::cli::report::{print, print_json};
+use super::chosen::{
+    ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
+};
+use crate::cli::args::{OutputFormat, at_least_one, parse_seconds};
+use crate::cli::output::{print, print_json};
 use crate::cli::signals::stop_flag;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkBenchArgs {
+    #[command(flatten)]
+    network: NetworkChoice,
+    #[command(flatten)]
+    weights: WeightsChoice,
+    /// Samples in a batch
+    #[arg(long, default_value_t = 1, value_name = "B", value_parser = at_least_one)]
+    batch: usize,
+    #[command(flatten)]
+    place: PlaceChoice,
+    /// How long to measure, such as 3s
+    #[arg(long, default_value = "3s", value_name = "S", value_parser = parse_seconds)]
+    duration: Duration,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 #[derive(Serialize)]
 struct NetworkBenchReport {

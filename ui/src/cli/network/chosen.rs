@@ -1,14 +1,56 @@
-//! The network that the command line names: its graph and its weights.
+//! What the subcommands are given: a network, its weights, and the hardware that it runs on:
+//! cores of this machine, or one of its GPUs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
+use divisi::compute::gpu::{Precision, lower};
+use divisi::compute::{
+    CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor, host_rows, read_rows,
+    write_rows,
+};
+use divisi::device::gpu::{Gpu, open};
+use divisi::device::{Devices, Host, pin_current_thread, thread_pool};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, Shape, Weights};
+use divisi::serving::GpuRunner;
 use divisi::{reading, words};
 
-use crate::cli::args::{NetworkChoice, WeightsChoice};
+use crate::cli::args::{at_least_one, parse_precision};
+
+/// The network, and the samples that it is built for.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkChoice {
+    /// A published network (`divisi network list`), or a .toml file of layers
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// A sample: channels,height,width or features (default: what the network was made
+    /// for; 3,224,224 for a file of layers)
+    #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
+    shape: Option<Shape>,
+    /// Classes that a published network tells apart
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = at_least_one)]
+    classes: usize,
+}
+
+/// The origin of a network's weights.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct WeightsChoice {
+    /// A safetensors file of torchvision's (else timm's) names (default: synthetic
+    /// weights)
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    /// Seed of synthetic weights
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "S",
+        conflicts_with = "weights"
+    )]
+    seed: u64,
+}
 
 /// The remark of every report on weights that nobody trained.
 pub(crate) const SYNTHETIC: &str = "synthetic weights";
@@ -66,4 +108,182 @@ fn layers(path: &Path, shape: Shape) -> Result<Graph> {
     })?;
     let built = parsed.build(shape);
     built.map_err(|e| wrong(e.offset, e.error.to_string()))
+}
+
+/// `3,224,224` or `64`.
+fn parse_shape(text: &str) -> Result<Shape, String> {
+    let dims: Option<Vec<usize>> = text.split(',').map(|d| d.trim().parse().ok()).collect();
+    let dims = dims.ok_or_else(|| {
+        format!("expected channels,height,width or features, as whole numbers, found `{text}`")
+    })?;
+    Shape::try_from(dims).map_err(|e| e.to_string())
+}
+
+/// The cores and kernels, or the GPU, that a network runs on.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PlaceChoice {
+    /// Threads, each pinned to one of the first cores this process may use (default: all)
+    #[arg(long, value_name = "T", value_parser = at_least_one)]
+    threads: Option<usize>,
+    /// Kernels instead of the fastest: avx512, avx2, neon or plain
+    #[arg(long, value_name = "NAME", hide = true, value_parser = parse_family)]
+    kernels: Option<Family>,
+    /// A GPU instead of cores, such as cuda:0
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["threads", "kernels"])]
+    device: Option<String>,
+    /// In which numbers the GPU computes: f32, tf32, bf16 or f16 (default: f32)
+    #[arg(long, value_name = "NAME", value_parser = parse_precision(), requires = "device")]
+    precision: Option<Precision>,
+}
+
+/// Maps the rows of at most a batch of samples to rows of logits.
+pub(crate) type NetworkRunner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
+
+/// The hardware that a network runs on.
+pub(crate) enum NetworkPlace {
+    /// The first cores that this process may use, and their kernels.
+    Cores(Vec<usize>, Family),
+    Gpu {
+        name: String,
+        gpu: Arc<dyn Gpu>,
+        precision: Precision,
+    },
+}
+
+impl NetworkPlace {
+    /// Chooses the first cores, as many as asked for, or the GPU that is named.
+    pub(crate) fn new(choice: &PlaceChoice) -> Result<Self> {
+        match &choice.device {
+            Some(name) => gpu(name, choice.precision.unwrap_or_default()),
+            None => cores(choice),
+        }
+    }
+
+    /// Returns the number of threads that a batch is split over.
+    pub(crate) fn threads(&self) -> usize {
+        match self {
+            NetworkPlace::Cores(cores, _) => cores.len(),
+            NetworkPlace::Gpu { .. } => 1,
+        }
+    }
+
+    /// Returns its name in reports.
+    pub(crate) fn device(&self) -> &str {
+        match self {
+            NetworkPlace::Cores(..) => "cpu",
+            NetworkPlace::Gpu { name, .. } => name,
+        }
+    }
+
+    /// Returns the kernels that run there: a family of the processor's, or the GPU's precision.
+    pub(crate) fn kernels(&self) -> String {
+        match self {
+            NetworkPlace::Cores(_, family) => family.to_string(),
+            NetworkPlace::Gpu { precision, .. } => format!("cuda {precision}"),
+        }
+    }
+
+    /// Returns the memory that is planned for batches of up to `batch` samples.
+    pub(crate) fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
+        let model = match self {
+            NetworkPlace::Cores(..) => FootprintModel::new(graph),
+            NetworkPlace::Gpu { precision, .. } => FootprintModel::of_gpu(graph, *precision),
+        };
+        model.at(batch, self.threads())
+    }
+
+    /// Lowers the network and returns a runner for batches of up to `batch` samples.
+    pub(crate) fn runner(
+        &self,
+        graph: &Graph,
+        weights: &Weights,
+        batch: usize,
+    ) -> Result<NetworkRunner> {
+        weights.check()?;
+        let made = match self {
+            NetworkPlace::Cores(cores, family) => {
+                let lowered = Lowered::with(graph, weights, *family);
+                lowered.map(|lowered| on_cores(cores, Arc::new(lowered), batch))
+            }
+            NetworkPlace::Gpu { gpu, precision, .. } => {
+                let program = lower(gpu, graph, weights, *precision);
+                let ends = (graph.input().elements(), graph.output().elements());
+                program.and_then(|program| {
+                    let runner = GpuRunner::new(gpu, program.as_ref(), batch, ends.0, ends.1)?;
+                    Ok(Ok(on_gpu(runner, ends)))
+                })
+            }
+        };
+        // A file that was written to meanwhile gave neither the old weights nor the new.
+        weights.check()?;
+        weights.release();
+        made?
+    }
+}
+
+fn cores(choice: &PlaceChoice) -> Result<NetworkPlace> {
+    let mut cores = Host::discover().cores;
+    let threads = choice.threads.unwrap_or(cores.len());
+    if threads > cores.len() {
+        let most = cores.len();
+        bail!("--threads: expected 1 to {most}, the cores this process may use, found {threads}");
+    }
+    cores.truncate(threads);
+    if let Some(family) = choice.kernels
+        && !Family::force(family)
+    {
+        bail!("--kernels: this processor cannot run the kernels `{family}`");
+    }
+    Ok(NetworkPlace::Cores(cores, Family::best()))
+}
+
+fn gpu(name: &str, precision: Precision) -> Result<NetworkPlace> {
+    let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
+    let gpus: Vec<_> = devices.iter().filter_map(|d| d.kind.gpu()).collect();
+    let ([info], 1) = (gpus.as_slice(), devices.count()) else {
+        bail!("--device: expected one GPU such as cuda:0, found `{name}`");
+    };
+    Ok(NetworkPlace::Gpu {
+        name: devices.get(0).name.clone(),
+        gpu: open(info.index)?,
+        precision,
+    })
+}
+
+/// A single core is used by the caller's thread, which is pinned to it.
+fn on_cores(cores: &[usize], lowered: Arc<Lowered>, batch: usize) -> Result<NetworkRunner> {
+    let (inputs, outputs) = (lowered.inputs(), lowered.outputs());
+    let input = host_rows(batch, inputs)?;
+    let output = host_rows(batch, outputs)?;
+    let pool = thread_pool(cores)?;
+    if pool.is_none() {
+        pin_current_thread(cores);
+    }
+    let mut predictor = CpuPredictor::new(lowered, batch, pool)?;
+    Ok(Box::new(move |samples| {
+        let rows = samples.len() / inputs;
+        write_rows(&input, |to| to[..samples.len()].copy_from_slice(samples))?;
+        predictor.predict(rows, &input, &output)?;
+        Ok(read_rows(&output, |all| all[..rows * outputs].to_vec())?)
+    }))
+}
+
+/// A run includes the copies to and from the GPU.
+fn on_gpu(mut runner: GpuRunner, (inputs, outputs): (usize, usize)) -> NetworkRunner {
+    Box::new(move |samples| {
+        let rows = samples.len() / inputs;
+        runner.samples()[..samples.len()].copy_from_slice(samples);
+        runner.run(rows)?;
+        Ok(runner.answers(rows)[..rows * outputs].to_vec())
+    })
+}
+
+/// Parses a family of kernels that this processor can run.
+fn parse_family(text: &str) -> Result<Family, String> {
+    let known = Family::ALL.map(|(_, name)| name).join(", ");
+    match Family::named(text) {
+        Some(family) if family.is_available() => Ok(family),
+        Some(_) => Err(format!("this processor cannot run the kernels `{text}`")),
+        None => Err(format!("expected one of {known}, found `{text}`")),
+    }
 }

@@ -1,6 +1,7 @@
 //! `divisi network run` and `divisi network weights`: logits for the samples of a file, and
 //! synthetic weights as a file that other programs load.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -10,11 +11,46 @@ use divisi::network::{Graph, Shape, Weights};
 use divisi::reading;
 use serde::Serialize;
 
-use super::chosen::{ChosenNetwork, SYNTHETIC};
-use super::place::NetworkPlace;
-use crate::cli::args::{NetworkRunArgs, NetworkWeightsArgs, OutputFormat};
-use crate::cli::output::OutputFile;
-use crate::cli::report::{print, print_json};
+use super::chosen::{
+    ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
+};
+use crate::cli::args::{OutputFormat, at_least_one};
+use crate::cli::output::{OutputFile, print, print_json};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkRunArgs {
+    #[command(flatten)]
+    network: NetworkChoice,
+    #[command(flatten)]
+    weights: WeightsChoice,
+    /// Samples as float32: [n, channels, height, width] or [n, features]
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Where logits go: [n, classes] as float32
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Samples that are run at once at most
+    #[arg(long, default_value_t = 8, value_name = "B", value_parser = at_least_one)]
+    batch: usize,
+    #[command(flatten)]
+    place: PlaceChoice,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkWeightsArgs {
+    #[command(flatten)]
+    network: NetworkChoice,
+    /// Seed of synthetic weights
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 #[derive(Serialize)]
 struct LogitsReport {

@@ -11,9 +11,26 @@ use divisi::network::builders::{Builder, Published};
 use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
 use serde::Serialize;
 
-use super::chosen::{ChosenNetwork, SYNTHETIC};
-use crate::cli::args::{NetworkListArgs, NetworkShowArgs, OutputFormat};
-use crate::cli::report::{print, print_json};
+use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
+use crate::cli::args::OutputFormat;
+use crate::cli::output::{print, print_json};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkListArgs {
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkShowArgs {
+    #[command(flatten)]
+    network: NetworkChoice,
+    /// Seed of synthetic weights
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    seed: u64,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 /// A network in the list, with 1000 classes.
 #[derive(Serialize)]

@@ -1,20 +1,42 @@
 //! `divisi predict`: answers for the samples of a file.
 
-mod answers;
 mod report;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use divisi::load::{Until, saturate_for};
 use divisi::serving::Detail;
 
-use super::args::{OutputFormat, PredictArgs};
+use super::args::{OutputFormat, SampleFiles, ServingTarget};
 use super::open::open;
-use super::output::OutputFile;
-use super::progress::ProgressLine;
-use super::report::{print, print_json, refuse_flawed};
+use super::output::{OutputFile, ProgressLine, print, print_json, refuse_flawed};
 use super::signals::stop_flag;
-use answers::PredictedAnswers;
-use report::{AnswersReport, FileFormat, RunFacts, csv, summary};
+use report::{AnswersReport, FileFormat, PredictedAnswers, RunFacts, csv, summary};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PredictArgs {
+    #[command(flatten)]
+    target: ServingTarget,
+    /// Samples: a .csv with a header (a last column `label` is compared with), or .npy
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    files: SampleFiles,
+    /// Also answer for each member
+    #[arg(long)]
+    members: bool,
+    /// Where answers go, as the name ends: .csv, .json or .npy, there [samples, classes]
+    /// or, with members, [members + 1, samples, classes], the ensemble last (default:
+    /// CSV on standard output)
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Serve by the matrix in this file
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
 
 pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let output = args.output.as_deref().map(|path| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use divisi::metrics::LatencySummary;
 use divisi::session::{DeviceView, LatencyView, Snapshot};
 
-use crate::cli::report::matrix_table;
+use crate::cli::output::matrix_table;
 use crate::panels::lint_texts;
 use crate::text::{Condition, load_words, measured_window, status as words};
 

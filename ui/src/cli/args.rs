@@ -1,18 +1,14 @@
-//! Values that several commands take, with their parsers, and groups of options.
+//! Values and groups of options that several commands take, with their parsers.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use divisi::compute::Family;
 use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
+use divisi::ensemble::ImageLayout;
 use divisi::load::{LoadPattern, PatternError};
-use divisi::network::Shape;
-use tracing::Level;
 
 /// The load that a console or a server starts with.
 #[derive(Clone, Debug)]
@@ -47,34 +43,6 @@ pub(crate) struct ServingTarget {
     pub memory: Option<u64>,
 }
 
-/// How much is logged on standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogDetail {
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
-}
-
-impl LogDetail {
-    /// Returns the level called `name`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        <LogDetail as ValueEnum>::from_str(name, true).ok()
-    }
-
-    /// Returns the level as `tracing` has it.
-    pub(crate) fn level(self) -> Level {
-        match self {
-            LogDetail::Error => Level::ERROR,
-            LogDetail::Warn => Level::WARN,
-            LogDetail::Info => Level::INFO,
-            LogDetail::Debug => Level::DEBUG,
-            LogDetail::Trace => Level::TRACE,
-        }
-    }
-}
-
 /// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
@@ -83,31 +51,7 @@ pub(crate) enum OutputFormat {
     Json,
 }
 
-/// The most samples that may be alive on a device.
-#[derive(Clone, Debug)]
-pub(crate) struct MaxInf {
-    pub device: String,
-    pub samples: NonZeroU32,
-}
-
-impl FromStr for MaxInf {
-    type Err = String;
-
-    /// `sim:v100:0=64`
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.rsplit_once('=');
-        let parsed = parts.and_then(|(device, samples)| {
-            Some(MaxInf {
-                device: device.to_owned(),
-                samples: samples.parse().ok()?,
-            })
-        });
-        parsed
-            .ok_or_else(|| format!("expected DEVICE=SAMPLES with SAMPLES above 0, found `{text}`"))
-    }
-}
-
-pub(super) fn parse_millis(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_millis(text: &str) -> Result<Duration, String> {
     let millis = text.parse::<f64>().ok();
     let millis = millis.filter(|ms| (0.001..=3_600_000.0).contains(ms));
     let millis = millis.map(|ms| Duration::from_secs_f64(ms / 1e3));
@@ -115,7 +59,7 @@ pub(super) fn parse_millis(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a size of memory, which may be 0.
-pub(super) fn parse_spare(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_spare(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = text[..text.len() - unit.len()].parse::<f64>();
@@ -125,7 +69,7 @@ pub(super) fn parse_spare(text: &str) -> Result<u64, String> {
     parse_bytes(text).map_err(|e| e.to_string())
 }
 
-pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text
         .parse::<f64>()
         .ok()
@@ -133,7 +77,7 @@ pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("expected samples a second, 0.001 to 10000000, found `{text}`"))
 }
 
-pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|n| (1..=1 << 30).contains(n))
@@ -145,34 +89,27 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
         })
 }
 
-pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text).trim().parse::<f64>();
     let seconds = number.ok().filter(|s| (0.1..=86_400.0).contains(s));
     let seconds = seconds.map(Duration::from_secs_f64);
     seconds.ok_or_else(|| format!("expected seconds, 0.1 to 86400, found `{text}`"))
 }
 
-/// `3,224,224` or `64`.
-pub(super) fn parse_shape(text: &str) -> Result<Shape, String> {
-    let dims: Option<Vec<usize>> = text.split(',').map(|d| d.trim().parse().ok()).collect();
-    let dims = dims.ok_or_else(|| {
-        format!("expected channels,height,width or features, as whole numbers, found `{text}`")
-    })?;
-    Shape::try_from(dims).map_err(|e| e.to_string())
-}
-
 /// Parses a precision, with its names for completions.
-pub(super) fn parse_precision() -> impl TypedValueParser<Value = Precision> {
+pub(crate) fn parse_precision() -> impl TypedValueParser<Value = Precision> {
     let names = Precision::ALL.map(Precision::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Precision>())
 }
 
-/// Parses a family of kernels that this processor can run.
-pub(super) fn parse_family(text: &str) -> Result<Family, String> {
-    let known = Family::ALL.map(|(_, name)| name).join(", ");
-    match Family::named(text) {
-        Some(family) if family.is_available() => Ok(family),
-        Some(_) => Err(format!("this processor cannot run the kernels `{text}`")),
-        None => Err(format!("expected one of {known}, found `{text}`")),
-    }
+/// The options of a file of samples.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct SampleFiles {
+    /// Labels of the samples, where their file has none: an .npy of whole numbers or
+    /// class names, or a .csv with a column `label`
+    #[arg(long, value_name = "FILE", requires = "input")]
+    pub labels: Option<PathBuf>,
+    /// In which order the file holds images: nchw or nhwc (default: the manifest's)
+    #[arg(long, value_name = "NAME", requires = "input")]
+    pub layout: Option<ImageLayout>,
 }

@@ -1,21 +1,116 @@
-//! The generated parts, as Markdown.
+//! `divisi docs`: the parts of the documentation that are made from the program.
+//!
+//! A document holds such a part between two markers. `divisi docs --renew FILE` writes it
+//! there, and a test compares it with what the program would write.
+//!
+//! ```text
+//! <!-- generated: divisi docs keys -->
+//! …
+//! <!-- end of generated -->
+//! ```
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use clap::{Arg, Command, CommandFactory};
+use anyhow::{Context, Result, bail};
+use clap::{Arg, Command, ValueEnum};
 
-use crate::cli::args::CommandLine;
-use crate::cli::{keys, man};
+use super::man;
+use super::output::print;
 use crate::commands::{BINDINGS, Binding, Keymap, LINES};
 use crate::config::{self, Config, FIELDS};
 use crate::console::Role;
 
-/// The program's commands, a section each.
-pub(crate) fn commands() -> String {
-    let mut program = CommandLine::command().name("divisi");
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DocsArgs {
+    /// The part to print as Markdown
+    #[arg(value_enum, value_name = "PART", required_unless_present = "renew")]
+    part: Option<DocsPart>,
+    /// Write the parts between their markers in these files instead
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "part")]
+    renew: Vec<PathBuf>,
+}
+
+/// A part of the documentation that the program writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DocsPart {
+    /// The commands of the program with their options
+    Commands,
+    /// The keys of the console, as they are by default
+    Keys,
+    /// The commands of linear mode
+    Lines,
+    /// The options of config.toml
+    Config,
+    /// The roles that a theme colours
+    Roles,
+    /// Environment variables, files and exit codes
+    Environment,
+}
+
+pub(crate) fn run(args: &DocsArgs, program: Command) -> Result<()> {
+    let mut program = program.name("divisi");
     program.build();
+    let mut files = args.renew.iter();
+    files.try_for_each(|path| renew(path, &program))?;
+    let print = |part| print(&generated(part, &program));
+    args.part.map_or(Ok(()), print)
+}
+
+fn generated(part: DocsPart, program: &Command) -> String {
+    match part {
+        DocsPart::Commands => commands(program),
+        DocsPart::Keys => keys(),
+        DocsPart::Lines => lines(),
+        DocsPart::Config => config(),
+        DocsPart::Roles => roles(),
+        DocsPart::Environment => environment(),
+    }
+}
+
+const BEGIN: &str = "<!-- generated: divisi docs ";
+const END: &str = "<!-- end of generated -->";
+
+/// Replaces the generated parts of a file.
+fn renew(path: &Path, program: &Command) -> Result<()> {
+    let context = || path.display().to_string();
+    let text = fs::read_to_string(path).with_context(context)?;
+    let renewed = renewed(&text, program).with_context(context)?;
+    if renewed != text {
+        fs::write(path, renewed).with_context(context)?;
+    }
+    Ok(())
+}
+
+/// Returns `text` with its generated parts replaced by those of today.
+fn renewed(text: &str, program: &Command) -> Result<String> {
+    let mut renewed = String::with_capacity(text.len());
+    let mut left = text;
+    while let Some((before, after)) = left.split_once(BEGIN) {
+        let Some((name, old)) = after.split_once(" -->") else {
+            bail!("expected ` -->` behind `{BEGIN}`");
+        };
+        let Ok(part) = DocsPart::from_str(name, false) else {
+            bail!("no part of the documentation is called `{name}`");
+        };
+        let Some((_, rest)) = old.split_once(END) else {
+            bail!("the part `{name}` has no `{END}`");
+        };
+        let generated = generated(part, program);
+        renewed += &format!(
+            "{before}{BEGIN}{name} -->\n\n{}\n\n{END}",
+            generated.trim_end()
+        );
+        left = rest;
+    }
+    Ok(renewed + left)
+}
+
+/// The program's commands, a section each.
+fn commands(program: &Command) -> String {
     let mut text = String::new();
-    describe(&mut text, &program, "##");
+    describe(&mut text, program, "##");
     text
 }
 
@@ -89,10 +184,10 @@ fn meaning(arg: &Arg) -> String {
 }
 
 /// The keys of the console, a table for each place where they work.
-pub(crate) fn keys() -> String {
+fn keys() -> String {
     let keymap = Keymap::default();
     let mut places: Vec<String> = Vec::new();
-    for heading in BINDINGS.iter().map(keys::heading) {
+    for heading in BINDINGS.iter().map(man::key_heading) {
         if !places.contains(&heading) {
             places.push(heading);
         }
@@ -100,7 +195,7 @@ pub(crate) fn keys() -> String {
     let tables = places.iter().map(|place| {
         let here = BINDINGS
             .iter()
-            .filter(|entry| keys::heading(entry) == *place);
+            .filter(|entry| man::key_heading(entry) == *place);
         let rows = here.map(|entry| key_row(entry, &keymap));
         let title = plain(place);
         format!("### {title}\n\n{}", table(["keys", "command", ""], rows))
@@ -115,7 +210,7 @@ fn key_row(entry: &Binding, keymap: &Keymap) -> [String; 3] {
 }
 
 /// The commands of linear mode.
-pub(crate) fn lines() -> String {
+fn lines() -> String {
     let rows = LINES.iter().map(|form| {
         let line = format!("{} {}", form.command.name, form.takes);
         [format!("`{}`", line.trim_end()), plain(form.help)]
@@ -124,7 +219,7 @@ pub(crate) fn lines() -> String {
 }
 
 /// The options of `config.toml`.
-pub(crate) fn config() -> String {
+fn config() -> String {
     let defaults = Config::default();
     let rows = FIELDS.iter().map(|field| {
         let expects = field.expects.words(&config::theme_names());
@@ -139,7 +234,7 @@ pub(crate) fn config() -> String {
 }
 
 /// The roles of a theme.
-pub(crate) fn roles() -> String {
+fn roles() -> String {
     let rows = Role::ALL.iter();
     table(
         ["role", ""],
@@ -148,7 +243,7 @@ pub(crate) fn roles() -> String {
 }
 
 /// Environment variables, files and exit codes.
-pub(crate) fn environment() -> String {
+fn environment() -> String {
     let rows = |of: &[(&str, &str)]| {
         let rows = of
             .iter()
