@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{Ensemble, MemberFigures};
 use crate::metrics::LatencyView;
-use crate::serving::{DeviceCapabilities, Discipline, Observed, WorkerId, WorkerStats};
+use crate::serving::{DeviceCapabilities, Discipline, LogTarget, Observed, WorkerId, WorkerStats};
 use crate::session::{
     Accuracy, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
     MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
@@ -205,7 +205,9 @@ impl LiveSession {
         };
         let (lately, lines) = self.lately.note(seen.now, [refused, failed]);
         for (level, text) in lines {
-            self.log.add(seen.now, level, text);
+            self.log
+                .add(seen.now, LogTarget::Session, level, text)
+                .trace();
         }
         lately
     }
