@@ -10,7 +10,7 @@ use crate::device::gpu::{Gauges, GpuInfo, Usage};
 use crate::metrics::LatencyView;
 use crate::serving::Flaws;
 
-use super::DeviceKindView;
+use super::device_kind::DeviceKindView;
 
 /// One entry: a worker, or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
