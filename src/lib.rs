@@ -23,3 +23,4 @@ pub mod serving;
 pub mod session;
 pub mod simulation;
 pub mod trace;
+pub mod user_folders;

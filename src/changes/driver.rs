@@ -11,8 +11,8 @@ use crate::lock::Ranked;
 use crate::metrics::Reading;
 use crate::search::evacuate;
 use crate::serving::{
-    ApplyError, ApplyStep, Engine, Leaf, LogLevel, Loss, MachineRank, NoFallback, Plan, Setup,
-    caught,
+    ApplyError, ApplyStep, Engine, Leaf, LogLevel, LogTarget, Loss, MachineRank, NoFallback, Plan,
+    Setup, UntracedLine, caught,
 };
 
 use super::change_log::MarkKind;
@@ -21,7 +21,7 @@ use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
 use super::status::ChangeStatus;
 
-/// Takes lines for the log: when, how grave, what.
+/// Takes lines for the log: when, how grave, what. `tracing` is given each of them too.
 pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
 
 /// Applies setups one after another and remembers what ran. [`Changes::close`] ends it.
@@ -201,7 +201,7 @@ impl Changes {
         }
         if let Err(error) = self.start_thread() {
             let text = format!("GPUs that are lost will not be evacuated: {error}");
-            self.driver.log(LogLevel::Warn, text);
+            self.driver.log(LogLevel::Warn, text).trace();
             return;
         }
         let inbox = Arc::clone(&self.driver.inbox);
@@ -296,21 +296,27 @@ impl Driver {
 
     /// Steps the machine and does what is quick before anybody sees its state.
     fn step(&self, event: ChangeEvent) -> Result<(), ChangeRefusal> {
+        let mut lines = Vec::new();
         let mut machine = self.machine.lock();
         for action in machine.step(self.engine.telemetry().now(), event)? {
             match action {
-                ChangeAction::Log(level, text) => self.log(level, text),
+                ChangeAction::Log(level, text) => lines.push(self.log(level, text)),
                 ChangeAction::ClearLatencies => drop(self.engine.telemetry().clear_latency()),
                 ChangeAction::SetSettings(plan) => self.engine.adjust(&plan),
                 ChangeAction::Run(work) => self.inbox.put(|mail| mail.work = Some(work)),
                 ChangeAction::LookAt(at) => self.inbox.put(|mail| mail.look_at = Some(at)),
             }
         }
+        drop(machine);
+        lines.into_iter().for_each(UntracedLine::trace);
         Ok(())
     }
 
-    fn log(&self, level: LogLevel, text: String) {
+    /// Writes a line to the log. It is to be traced once no lock is held.
+    fn log(&self, level: LogLevel, text: String) -> UntracedLine {
+        let line = UntracedLine::new(LogTarget::Changes, level, &text);
         (self.journal)(self.engine.telemetry().now(), level, text);
+        line
     }
 
     fn work(&self, work: ChangeWork) {

@@ -14,6 +14,7 @@ use crate::device::Devices;
 use crate::ensemble::Ensemble;
 use crate::reading;
 use crate::replace::replace_file;
+use crate::user_folders;
 
 use super::evaluator::{Doubt, Score};
 use super::method::Method;
@@ -105,10 +106,9 @@ struct Stored {
 }
 
 impl Cache {
-    /// The user's cache folder (XDG); none where there is no home.
+    /// Returns the cache of the user, or `None` if there is no home.
     pub fn of_user() -> Option<Self> {
-        let dirs = directories::ProjectDirs::from("", "", "divisi")?;
-        Some(Cache::at(dirs.cache_dir()))
+        user_folders::cache().map(|folder| Cache::at(&folder))
     }
 
     /// Returns a cache in `folder`.

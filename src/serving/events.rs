@@ -123,6 +123,8 @@ macro_rules! at_level {
     };
 }
 
+pub(super) use at_level;
+
 impl EngineEvent {
     /// Returns how grave the event is.
     pub fn level(&self) -> LogLevel {

@@ -11,6 +11,7 @@ mod door;
 mod events;
 mod flaws;
 mod live;
+mod log_line;
 mod plan;
 mod policy;
 mod pool;
@@ -36,6 +37,7 @@ pub use live::{
     Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, Telemetry,
 };
 pub(crate) use live::{Leaf, LoadRank, MachineRank, caught};
+pub(crate) use log_line::{LogTarget, UntracedLine};
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
 pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
 pub use pool::PoolIndex;

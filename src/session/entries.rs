@@ -6,10 +6,11 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::{Cell, Matrix};
-use crate::device::DeviceKind;
 use crate::device::gpu::{Gauges, GpuInfo, Usage};
 use crate::metrics::LatencyView;
 use crate::serving::Flaws;
+
+use super::device_kind::DeviceKindView;
 
 /// One entry: a worker, or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,8 +43,8 @@ pub struct EntryView {
 pub struct DeviceView {
     /// The name of the device.
     pub name: String,
-    /// The name of its kind.
-    pub kind: String,
+    /// Its kind, and what an operator may do with it.
+    pub kind: DeviceKindView,
     /// Share of the last second it computed, 0 to 1.
     pub busy: f64,
     /// Share of the last second it copied, 0 to 1; where copies have engines of their
@@ -70,14 +71,6 @@ pub struct DeviceView {
     pub max_inf: Option<NonZeroU32>,
     /// Samples in execution.
     pub alive: usize,
-}
-
-impl DeviceView {
-    /// Whether it is simulated, so that an operator may let it disappear or grow slow.
-    /// Snapshots carry the name of its kind alone.
-    pub fn has_faults_on_demand(&self) -> bool {
-        self.kind == DeviceKind::SIMULATED
-    }
 }
 
 /// The properties of a GPU and its latest readings.

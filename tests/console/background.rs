@@ -15,10 +15,10 @@ use crate::terminal::{Terminal, ended};
 use crate::wait::wait_until;
 
 /// Folders of a test's own, for sockets and logs.
-struct Home(PathBuf);
+pub struct Home(PathBuf);
 
 impl Home {
-    fn new() -> Self {
+    pub fn new() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("divisi-home-{}-{number}", std::process::id());
@@ -36,7 +36,7 @@ impl Home {
         ]
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_divisi"));
         command.args(arguments).envs(self.variables());
         command
@@ -46,7 +46,7 @@ impl Home {
         self.command(arguments).output().expect("starts")
     }
 
-    fn text(&self, arguments: &[&str]) -> String {
+    pub fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {error}");

@@ -39,6 +39,7 @@ mod files;
 mod gpus;
 mod layouts;
 mod linear;
+mod logging;
 mod looks;
 mod models;
 mod network;

@@ -14,7 +14,7 @@ use crate::common::{apply, digits, everywhere, fakes, set_policy, until};
 
 /// A session with digits on `count` simulated devices; `spread` puts a worker of every
 /// member on each, else device 0 has them all.
-fn session(count: usize, spread: bool) -> (Arc<Engine>, LiveSession) {
+pub fn session(count: usize, spread: bool) -> (Arc<Engine>, LiveSession) {
     let ensemble = digits();
     let devices = Devices::simulated(&find_profile("h200").expect("a profile"), count);
     let mut rows = vec![vec![0; ensemble.members.len()]; count];
@@ -30,7 +30,7 @@ fn session(count: usize, spread: bool) -> (Arc<Engine>, LiveSession) {
     (Arc::clone(&engine), LiveSession::new(engine, factory, None))
 }
 
-fn reload_over(snapshot: &Snapshot) -> bool {
+pub fn reload_over(snapshot: &Snapshot) -> bool {
     let reload = snapshot.reload.as_ref();
     reload.is_some_and(|r| r.state != ReloadState::Running)
 }

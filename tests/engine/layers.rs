@@ -9,7 +9,7 @@ use crate::sources::{Module, files, imports, texts};
 /// The rooms of `src/` from the bottom up. Rooms of one row may not use each other.
 const LAYERS: &[&[&str]] = &[
     &["lock", "reading", "words"],
-    &["ranged", "replace", "codes"],
+    &["ranged", "replace", "codes", "user_folders"],
     &["trace", "metrics", "device"],
     &["network"],
     &["compute"],

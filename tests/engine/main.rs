@@ -77,6 +77,7 @@ mod spoilt;
 mod standing;
 mod storm;
 mod trace;
+mod traced;
 mod transport;
 mod voting;
 #[path = "../support/wait.rs"]

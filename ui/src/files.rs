@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use divisi::reading;
+use divisi::{reading, user_folders};
 use thiserror::Error;
 
 use divisi::replace::replace_file;
@@ -110,8 +110,8 @@ pub fn look(path: &Path) -> Result<FolderListing, FileError> {
 }
 
 fn at_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), env::var_os("HOME")) {
-        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+    match (path.strip_prefix("~"), user_folders::home()) {
+        (Ok(rest), Some(home)) => home.join(rest),
         _ => path.to_owned(),
     }
 }
@@ -196,8 +196,7 @@ pub struct FilePick {
 
 /// Whether there is a desktop that can show a dialog to whoever sits here.
 fn has_dialog() -> bool {
-    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let socket = runtime.is_some_and(|r| r.join("bus").exists());
+    let socket = user_folders::runtime().is_some_and(|r| r.join("bus").exists());
     has_desktop(
         |name| env::var_os(name).is_some_and(|v| !v.is_empty()),
         socket,

@@ -69,7 +69,7 @@ impl DeviceFaults<'_> {
     /// # Errors
     /// It is not gone, or does not come back.
     pub fn regain(&self, device: usize) -> Result<(), FaultError> {
-        let _one_at_a_time = self.engine.applying.lock();
+        let one_at_a_time = self.engine.applying.lock();
         let name = self.may_vanish(device)?;
         if !self.engine.state.core().is_lost(device) {
             return Err(FaultError::NotLost(name));
@@ -78,6 +78,7 @@ impl DeviceFaults<'_> {
         opened.map_err(|reason| FaultError::NotOpened(format!("`{name}`: {reason}")))?;
         self.engine.state.losses.take(device);
         self.engine.state.core().regain_device(device);
+        drop(one_at_a_time);
         self.engine
             .state
             .emit(EngineEvent::DeviceBack { device: name });

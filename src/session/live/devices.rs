@@ -9,7 +9,7 @@ use crate::device::gpu::{Gauges, Usage};
 use crate::search::model::Batching;
 use crate::search::propose_move;
 use crate::serving::{DoorState, Engine, Observed, WorkerStats};
-use crate::session::{GpuView, Health, MarkKind, Proposal, Refusal, SessionRefusal};
+use crate::session::{GpuView, Health, LogLevel, MarkKind, Proposal, Refusal, SessionRefusal};
 
 use super::LiveSession;
 
@@ -50,7 +50,8 @@ impl LiveSession {
         self.engine.faults().slow(device, factor)?;
         self.slowdown[device] = factor;
         let name = &self.engine.devices().get(device).name;
-        self.note(format!("`{name}` takes {factor} times as long"));
+        let text = format!("`{name}` takes {factor} times as long");
+        self.say(LogLevel::Info, text);
         let text = format!("{name} at {factor} times its time");
         self.changes.mark(MarkKind::Device, text);
         Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::ensemble::Samples;
 use crate::load::{Generator, LoadPattern, LoadTally};
 use crate::lock::Ranked;
-use crate::serving::{Engine, LoadRank};
+use crate::serving::{Engine, LoadRank, LogTarget, UntracedLine};
 use crate::session::{Accuracy, LoadView, LogLevel, SessionRefusal};
 
 use super::log::Log;
@@ -48,8 +48,9 @@ impl Load {
         samples.ok_or(SessionRefusal::NoSamples)
     }
 
-    /// Sends by another pattern; what was counted under the last one is kept.
-    pub(super) fn start(&mut self, pattern: LoadPattern) -> Result<(), SessionRefusal> {
+    /// Sends by another pattern; what was counted under the last one is kept. Returns the
+    /// line for it.
+    pub(super) fn start(&mut self, pattern: LoadPattern) -> Result<UntracedLine, SessionRefusal> {
         if let LoadPattern::Closed { samples, .. } = pattern {
             let (samples, most) = (samples.count(), self.engine.telemetry().capacity());
             if samples > most {
@@ -62,9 +63,9 @@ impl Load {
         let generator = self.generator(&pattern)?;
         // The old one has ended before the new one sends much.
         self.generator = Some(generator);
-        self.note(format!("load: {pattern}"));
+        let line = self.note(format!("load: {pattern}"));
         self.pattern = Some(pattern);
-        Ok(())
+        Ok(line)
     }
 
     fn generator(&mut self, pattern: &LoadPattern) -> Result<Generator, SessionRefusal> {
@@ -80,37 +81,39 @@ impl Load {
         Ok(started?)
     }
 
-    /// Whether there was something to stop.
-    pub(super) fn stop(&mut self) -> bool {
+    /// Stops sending. Returns the line for it, or `None` if there was nothing to stop.
+    #[must_use]
+    pub(super) fn stop(&mut self) -> Option<UntracedLine> {
         self.generator = None;
-        let stopped = self.pattern.take().is_some();
-        if stopped {
-            self.note("load stopped".into());
-        }
-        stopped
+        self.pattern.take()?;
+        Some(self.note("load stopped".into()))
     }
 
-    /// It rests while a search measures: it would be measured too.
-    pub(super) fn follow(&mut self, measuring: bool) {
+    /// Rests while a search measures: the load would be measured too. Returns the line for
+    /// it, if there is one.
+    fn follow(&mut self, measuring: bool) -> Option<UntracedLine> {
         match (measuring, self.generator.is_some(), self.pattern.clone()) {
             (true, true, _) => {
                 self.generator = None;
-                self.note("load rests while the search measures".into());
+                Some(self.note("load rests while the search measures".into()))
             }
             (false, false, Some(pattern)) => match self.generator(&pattern) {
-                Ok(generator) => self.generator = Some(generator),
+                Ok(generator) => {
+                    self.generator = Some(generator);
+                    None
+                }
                 Err(refusal) => {
                     self.pattern = None;
-                    self.note(format!("load did not start again: {refusal}"));
+                    Some(self.note(format!("load did not start again: {refusal}")))
                 }
             },
-            _ => {}
+            _ => None,
         }
     }
 
-    fn note(&self, text: String) {
-        self.log
-            .add(self.engine.telemetry().now(), LogLevel::Info, text);
+    fn note(&self, text: String) -> UntracedLine {
+        let now = self.engine.telemetry().now();
+        self.log.add(now, LogTarget::Load, LogLevel::Info, text)
     }
 
     /// Returns the state of the load, for a snapshot.
@@ -136,6 +139,15 @@ impl Load {
     }
 }
 
+/// Lets `load` rest while a search measures, and go on after it.
+pub(super) fn follow(load: &SharedLoad, measuring: bool) {
+    let line = load.lock().follow(measuring);
+    // The lock is free again.
+    if let Some(line) = line {
+        line.trace();
+    }
+}
+
 /// Lets `load` rest and go on while a search runs, whether or not a console looks;
 /// `measuring` says whether it measures, or that it is over.
 pub(super) fn look_after(
@@ -144,10 +156,10 @@ pub(super) fn look_after(
 ) -> std::io::Result<JoinHandle<()>> {
     let work = move || {
         while let Some(measuring) = measuring() {
-            load.lock().follow(measuring);
+            follow(&load, measuring);
             thread::park_timeout(LOOK);
         }
-        load.lock().follow(false);
+        follow(&load, false);
     };
     thread::Builder::new().name("rest".into()).spawn(work)
 }

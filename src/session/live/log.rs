@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::serving::{EngineEvent, Leaf};
+use crate::serving::{EngineEvent, Leaf, LogTarget, UntracedLine};
 use crate::session::{LogEntry, LogLevel};
 
 /// Older lines are forgotten.
@@ -26,19 +26,32 @@ impl Log {
         }
     }
 
-    /// Adds a line; the oldest one goes where the log is full.
-    pub(super) fn add(&self, at: Duration, level: LogLevel, text: String) {
+    /// Adds a line of `target`, which is to be traced once no lock is held.
+    pub(super) fn add(
+        &self,
+        at: Duration,
+        target: LogTarget,
+        level: LogLevel,
+        text: String,
+    ) -> UntracedLine {
+        let line = UntracedLine::new(target, level, &text);
+        self.keep(at, level, text);
+        line
+    }
+
+    /// Adds an event of the engine, which has traced it.
+    pub(super) fn add_event(&self, at: Duration, event: &EngineEvent) {
+        self.keep(at, event.level(), event.text());
+    }
+
+    /// Keeps a line that is traced elsewhere; the oldest one goes where the log is full.
+    pub(super) fn keep(&self, at: Duration, level: LogLevel, text: String) {
         let mut lines = self.lines.lock();
         if lines.len() >= LOG_LINES {
             lines.pop_front();
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         lines.push_back(LogEntry { at, level, text });
-    }
-
-    /// Adds an event of the engine.
-    pub(super) fn add_event(&self, at: Duration, event: &EngineEvent) {
-        self.add(at, event.level(), event.text());
     }
 
     /// Returns the lines, oldest first, after a line that counts those gone.

@@ -16,7 +16,7 @@ use crate::ensemble::{Ensemble, Samples};
 use crate::load::LoadPattern;
 use crate::metrics::Growth;
 use crate::search::Cache;
-use crate::serving::{Engine, PredictorFactory};
+use crate::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
 use crate::trace::Span;
 
 use super::{
@@ -62,15 +62,11 @@ impl LiveSession {
     ) -> Self {
         let ensemble = Arc::clone(engine.ensemble());
         let log = Arc::new(Log::new());
-        log.add(
-            engine.telemetry().now(),
-            LogLevel::Info,
-            format!(
-                "serving `{}` with {} workers",
-                ensemble.name,
-                engine.matrix().workers().count()
-            ),
-        );
+        let workers = engine.matrix().workers().count();
+        let text = format!("serving `{}` with {workers} workers", ensemble.name);
+        let now = engine.telemetry().now();
+        log.add(now, LogTarget::Session, LogLevel::Info, text)
+            .trace();
         LiveSession {
             changes: Changes::new(Arc::clone(&engine), journal(&log)),
             forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
@@ -96,8 +92,7 @@ impl LiveSession {
 
     /// Writes to the log what an operator should know.
     pub fn warn(&self, text: &str) {
-        let now = self.engine.telemetry().now();
-        self.log.add(now, LogLevel::Warn, text.to_owned());
+        self.say(LogLevel::Warn, text.to_owned());
     }
 
     /// Whether leaving now means waiting: requests or a search are under way.
@@ -114,20 +109,27 @@ impl LiveSession {
 
     fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
         let text = pattern.to_string();
-        self.load.lock().start(pattern)?;
+        let line = self.load.lock().start(pattern)?;
+        line.trace();
         self.changes.mark(MarkKind::Load, text);
         self.rest_load_while_measuring();
         Ok(())
     }
 
-    fn stop_load(&mut self) {
-        if self.load.lock().stop() {
+    fn stop_load(&self) {
+        if self.end_load() {
             self.changes.mark(MarkKind::Load, "load stopped".into());
         }
     }
 
+    /// Ends the load, and returns whether there was one.
+    fn end_load(&self) -> bool {
+        let line = self.load.lock().stop();
+        line.map(UntracedLine::trace).is_some()
+    }
+
     fn rest_load_while_measuring(&self) {
-        self.load.lock().follow(self.searches.is_measuring());
+        load::follow(&self.load, self.searches.is_measuring());
     }
 
     /// Looks after the load while the search runs that was just started.
@@ -184,9 +186,10 @@ impl LiveSession {
         Ok(())
     }
 
-    fn note(&self, text: String) {
-        self.log
-            .add(self.engine.telemetry().now(), LogLevel::Info, text);
+    /// Writes a line to the log. No lock may be held.
+    fn say(&self, level: LogLevel, text: String) {
+        let now = self.engine.telemetry().now();
+        self.log.add(now, LogTarget::Session, level, text).trace();
     }
 }
 
@@ -277,7 +280,7 @@ impl Session for LiveSession {
 
 impl Drop for LiveSession {
     fn drop(&mut self) {
-        self.load.lock().stop();
+        self.end_load();
         self.searches.end();
         self.join_rest();
         self.changes.close();
@@ -285,8 +288,8 @@ impl Drop for LiveSession {
     }
 }
 
-/// Writes to the session's log.
+/// Returns what keeps lines of changes in the session's log.
 fn journal(log: &Arc<Log>) -> ChangeJournal {
     let log = Arc::clone(log);
-    Box::new(move |at, level, text| log.add(at, level, text))
+    Box::new(move |at, level, text| log.keep(at, level, text))
 }

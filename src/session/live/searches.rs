@@ -11,7 +11,7 @@ use crate::search::{
     Algorithm, Cache, Control, Method, SearchError, SearchJob, SearchOutcome, SearchProgress,
     SearchResult,
 };
-use crate::serving::{Engine, Leaf, PredictorFactory, Reservation};
+use crate::serving::{Engine, Leaf, LogTarget, PredictorFactory, Reservation};
 use crate::session::{LogLevel, Refusal, SearchState, SearchView, SessionRefusal};
 
 use super::log::Log;
@@ -232,13 +232,14 @@ fn tell(
     let (state, level, text) = describe(result);
     let cached = result.as_ref().is_ok_and(|o| o.cached);
     let shortfall = result.as_ref().ok().and_then(|o| o.found.shortfall.clone());
-    log.add(engine.telemetry().now(), level, text);
+    let line = log.add(engine.telemetry().now(), LogTarget::Search, level, text);
     *end.lock() = Some(End {
         state,
         elapsed,
         cached,
         shortfall,
     });
+    line.trace();
 }
 
 fn describe(result: &Result<SearchOutcome, SearchError>) -> (SearchState, LogLevel, String) {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::allocation::{Cell, Matrix};
 use crate::ensemble::{Ensemble, MemberFigures};
 use crate::metrics::LatencyView;
-use crate::serving::{DeviceCapabilities, Discipline, Observed, WorkerId, WorkerStats};
+use crate::serving::{DeviceCapabilities, Discipline, LogTarget, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
-    MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
+    Accuracy, Audience, Counters, DeviceKindView, DeviceView, EntryView, LostRequests,
+    MemberContribution, MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
 };
 
 use super::LiveSession;
@@ -103,7 +103,10 @@ impl LiveSession {
             .enumerate()
             .map(|(index, ((device, stats), can))| DeviceView {
                 name: device.name.clone(),
-                kind: device.kind.name().to_owned(),
+                kind: DeviceKindView {
+                    name: device.kind.name().to_owned(),
+                    faults_on_demand: can.faults_on_demand,
+                },
                 busy: stats.busy.min(1.0),
                 copying: stats.copying,
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
@@ -205,7 +208,9 @@ impl LiveSession {
         };
         let (lately, lines) = self.lately.note(seen.now, [refused, failed]);
         for (level, text) in lines {
-            self.log.add(seen.now, level, text);
+            self.log
+                .add(seen.now, LogTarget::Session, level, text)
+                .trace();
         }
         lately
     }

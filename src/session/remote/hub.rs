@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::serving::{LogTarget, UntracedLine};
 use crate::session::wire::{Delta, Differ, SpanBatch};
 use crate::session::{Audience, Command, LogEntry, LogLevel, Refusal, Session, Snapshot};
 use crate::trace::Span;
@@ -287,6 +288,7 @@ impl HubLoop {
             "{} was cut off: it asks and reads no answers",
             seat.link.join.name
         );
+        UntracedLine::new(LogTarget::Session, LogLevel::Warn, &text).trace();
         (self.log)(&LogEntry {
             at: self.session.now(),
             level: LogLevel::Warn,

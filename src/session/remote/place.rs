@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::user_folders;
+
 /// Why there is no socket to serve on or to join.
 #[derive(Debug, Error)]
 pub enum PlaceError {
@@ -51,12 +53,8 @@ pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> PlaceError {
 
 /// The folder of this user's sockets, made if it is not there.
 pub(super) fn folder() -> Result<PathBuf, PlaceError> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let folder = user_folders::sockets();
     let uid = rustix::process::getuid().as_raw();
-    let folder = match runtime.filter(|r| r.is_absolute()) {
-        Some(runtime) => runtime.join("divisi"),
-        None => std::env::temp_dir().join(format!("divisi-{uid}")),
-    };
     let made = DirBuilder::new()
         .mode(0o700)
         .recursive(true)

@@ -19,6 +19,7 @@ use divisi::codes::Code;
 use divisi::session::remote::{BoundSocket, Hub, PlaceError};
 use divisi::session::{Command, EditPreview, Refusal, Session, Setup, Snapshot};
 use divisi::trace::Span;
+use divisi::user_folders;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, setsid, waitpid,
 };
@@ -340,10 +341,7 @@ fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
 
 /// Opens the server's log file, or returns `None` if there is no place for it.
 fn log_file(name: &str) -> Option<File> {
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
-    let folder = state.filter(|s| s.is_absolute()).or_else(home)?;
-    let folder = folder.join("divisi");
+    let folder = user_folders::state()?;
     let made = DirBuilder::new()
         .mode(0o700)
         .recursive(true)

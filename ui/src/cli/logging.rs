@@ -1,10 +1,11 @@
-//! Events of the engine on standard error (`--log`, `DIVISI_LOG`).
+//! Events of the engine and of its session on standard error (`--log`, `DIVISI_LOG`).
 
 use std::{env, io};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
 /// How much is logged on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -51,6 +52,11 @@ pub(crate) fn begin(asked: Option<LogDetail>, has_screen: bool) -> Result<()> {
     // Only the first call of a process counts.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
+}
+
+/// Returns whether events are written on standard error.
+pub(crate) fn has_begun() -> bool {
+    LevelFilter::current() != LevelFilter::OFF
 }
 
 /// Returns how much is to be logged: by the command line, else by `DIVISI_LOG`.

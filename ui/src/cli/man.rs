@@ -15,7 +15,7 @@ use crate::commands::{BINDINGS, Binding, Keymap, Scope};
 use crate::config::{self, CONFIG, KEYS};
 
 /// The environment variables that the program reads.
-pub(crate) const ENVIRONMENT: [(&str, &str); 11] = [
+pub(crate) const ENVIRONMENT: [(&str, &str); 13] = [
     (
         "DIVISI_CONFIG_DIR",
         "The folder of configuration, instead of $XDG_CONFIG_HOME/divisi.",
@@ -56,6 +56,14 @@ pub(crate) const ENVIRONMENT: [(&str, &str); 11] = [
     (
         "XDG_CACHE_HOME",
         "Where results of searches and profiles are kept (~/.cache).",
+    ),
+    (
+        "XDG_STATE_HOME",
+        "Where logs of servers in the background and reports of panics are (~/.local/state).",
+    ),
+    (
+        "XDG_RUNTIME_DIR",
+        "Where sockets of servers are (else a folder of the user's among temporary files).",
     ),
 ];
 

@@ -12,7 +12,7 @@ use divisi::session::remote::{
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::output::print;
-use super::{signals, start};
+use super::{logging, signals, start};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServeArgs {
@@ -56,7 +56,12 @@ fn say(text: &str) {
 }
 
 /// Returns a sink that prints log lines on standard error, with the seconds since the start.
+/// Where `--log` writes there, each line of the log is an event that it writes, and the sink
+/// prints nothing.
 pub(crate) fn log_to_stderr() -> LogSink {
+    if logging::has_begun() {
+        return Box::new(|_| {});
+    }
     Box::new(|line| {
         let level = format!("{:?}", line.level).to_lowercase();
         let at = line.at.as_secs_f64();

@@ -142,12 +142,12 @@ pub(super) fn another_votes(shown: &Snapshot, member: usize) -> Result<(), NotNo
 }
 
 pub(super) fn can_be_lost(device: &DeviceView) -> Result<(), NotNow> {
-    is_simulated(device)?;
+    has_faults(device)?;
     unless(!device.lost, NotNow::LostAlready(device.name.clone()))
 }
 
 pub(super) fn can_be_slowed(device: &DeviceView) -> Result<(), NotNow> {
-    is_simulated(device)?;
+    has_faults(device)?;
     unless(!device.lost, NotNow::DeviceLost(device.name.clone()))
 }
 
@@ -155,11 +155,14 @@ pub(super) fn can_come_back(device: &DeviceView) -> Result<(), NotNow> {
     if device.lost {
         return Ok(());
     }
-    is_simulated(device)?;
+    has_faults(device)?;
     Err(NotNow::DeviceNotLost(device.name.clone()))
 }
 
-fn is_simulated(device: &DeviceView) -> Result<(), NotNow> {
-    let simulated = device.has_faults_on_demand();
-    unless(simulated, NotNow::NotSimulated(device.name.clone()))
+/// An operator may let it disappear or grow slow.
+fn has_faults(device: &DeviceView) -> Result<(), NotNow> {
+    unless(
+        device.kind.faults_on_demand,
+        NotNow::NotSimulated(device.name.clone()),
+    )
 }

@@ -6,9 +6,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use directories::ProjectDirs;
 use divisi::replace::replace_file;
-use divisi::{reading, words};
+use divisi::{reading, user_folders, words};
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use thiserror::Error;
@@ -42,9 +41,7 @@ impl ConfigFolder {
         let path = match (asked, named) {
             (Some(asked), _) => Some(asked.to_owned()),
             (None, Some(named)) => Some(PathBuf::from(named)),
-            (None, None) => {
-                ProjectDirs::from("", "", "divisi").map(|dirs| dirs.config_dir().to_owned())
-            }
+            (None, None) => user_folders::config(),
         };
         path.map(|path| ConfigFolder { path })
     }

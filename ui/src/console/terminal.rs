@@ -20,7 +20,7 @@ use crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{execute, queue};
-use directories::ProjectDirs;
+use divisi::user_folders;
 use ratatui::Terminal;
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::layout::Rect;
@@ -246,8 +246,7 @@ fn save_report(what: &str) {
 /// Into the folder of the user's state, else the one for temporary files.
 fn write_report(text: &str) -> Option<PathBuf> {
     let name = format!("panic-{}.txt", std::process::id());
-    let state = ProjectDirs::from("", "", "divisi");
-    let state = state.and_then(|dirs| dirs.state_dir().map(|d| d.join(&name)));
+    let state = user_folders::state().map(|folder| folder.join(&name));
     let temporary = std::env::temp_dir().join(format!("divisi-{name}"));
     let places = state.into_iter().chain([temporary]);
     places.into_iter().find(|path| {

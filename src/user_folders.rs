@@ -1,0 +1,68 @@
+//! The folders of the user in which the program keeps files. Each is found here and nowhere
+//! else; none of them has to exist.
+//!
+//! | files | on Linux |
+//! |---|---|
+//! | configuration | `$XDG_CONFIG_HOME/divisi`, else `~/.config/divisi` |
+//! | results of searches and profiles | `$XDG_CACHE_HOME/divisi`, else `~/.cache/divisi` |
+//! | logs and reports of panics | `$XDG_STATE_HOME/divisi`, else `~/.local/state/divisi` |
+//! | sockets of servers | `$XDG_RUNTIME_DIR/divisi`, else `divisi-UID` among temporary files |
+//!
+//! A variable that is no absolute path is as good as none. Other systems have folders of their
+//! own for the first two.
+
+use std::env;
+use std::path::PathBuf;
+
+use directories::{BaseDirs, ProjectDirs};
+
+/// The name of the program's folder in those of the system.
+const NAME: &str = "divisi";
+
+fn of_program() -> Option<ProjectDirs> {
+    ProjectDirs::from("", "", NAME)
+}
+
+/// Returns the path that `variable` holds, or `None` if that is not an absolute one.
+fn set(variable: &str) -> Option<PathBuf> {
+    let path = env::var_os(variable).map(PathBuf::from);
+    path.filter(|path| path.is_absolute())
+}
+
+/// Returns the user's home, or `None` if there is none.
+pub fn home() -> Option<PathBuf> {
+    BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())
+}
+
+/// Returns the folder of configuration, or `None` if there is no home.
+pub fn config() -> Option<PathBuf> {
+    of_program().map(|dirs| dirs.config_dir().to_owned())
+}
+
+/// Returns the folder of what can be worked out again, or `None` if there is no home.
+pub fn cache() -> Option<PathBuf> {
+    of_program().map(|dirs| dirs.cache_dir().to_owned())
+}
+
+/// Returns the folder of logs and reports, or `None` if there is no home.
+pub fn state() -> Option<PathBuf> {
+    let states = set("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")))?;
+    Some(states.join(NAME))
+}
+
+/// Returns the folder in which the user's programs have their sockets, or `None` if
+/// there is none.
+pub fn runtime() -> Option<PathBuf> {
+    set("XDG_RUNTIME_DIR")
+}
+
+/// Returns the folder of the sockets of servers.
+pub fn sockets() -> PathBuf {
+    match runtime() {
+        Some(runtime) => runtime.join(NAME),
+        None => {
+            let user = rustix::process::getuid().as_raw();
+            env::temp_dir().join(format!("{NAME}-{user}"))
+        }
+    }
+}
