@@ -22,7 +22,7 @@ use anyhow::Result;
 use common::Bed;
 use divisi::allocation::Matrix;
 use divisi::compute::{Predictor, host_rows, write_rows};
-use divisi::device::{DeviceKind, pin_current_thread};
+use divisi::device::{DeviceIndex, DeviceKind, MemberIndex, pin_current_thread};
 use divisi::ensemble::Samples;
 use divisi::load::{Until, saturate};
 use divisi::metrics::stats::{median, rsd};
@@ -94,7 +94,10 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
     let mut rows: Vec<Vec<Worker>> = Vec::new();
     for device in 0..bed.devices.count() {
         let mut row = Vec::new();
-        for (cell, size) in matrix.workers().filter(|(c, _)| c.device == device) {
+        for (cell, size) in matrix
+            .workers()
+            .filter(|(c, _)| c.device == DeviceIndex::new(device))
+        {
             let input = host_rows(size.get(), 64)?;
             // Real samples: branches and speculation see what they see when serving.
             let rows = samples.rows(0, size.get());
@@ -114,7 +117,7 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
         .into_iter()
         .enumerate()
         .map(|(device, row)| {
-            let cores = match bed.devices.get(device).kind.clone() {
+            let cores = match bed.devices.get(DeviceIndex::new(device)).kind.clone() {
                 DeviceKind::Cpu { cores } => cores,
                 _ => Vec::new(),
             };
@@ -137,7 +140,7 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
 }
 
 struct Worker {
-    member: usize,
+    member: MemberIndex,
     size: usize,
     predictor: Box<dyn Predictor>,
     input: candle_core::Tensor,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::Matrix;
+use divisi::device::MemberIndex;
 use divisi::ensemble::{BatchSizes, Ensemble, PolicyKind, Wait};
 use divisi::load::LoadPattern;
 use divisi::simulation::{SimulationReport, Workload};
@@ -51,7 +52,7 @@ pub fn table() -> String {
     let all = fixture("ebird");
     let mut elastic = Vec::new();
     for member in 0..all.members.len() {
-        let mut only = all.only(member);
+        let mut only = all.only(MemberIndex::new(member));
         only.batch_sizes = BatchSizes::new(&[SIZE]).expect("a size");
         elastic.push(network(
             &all.members[member].name,

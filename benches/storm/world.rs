@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::PolicyKind;
 use divisi::serving::{
     Batch, BatchId, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Transfer,
@@ -86,7 +87,7 @@ impl World {
     /// Every member gets a worker somewhere; some get more.
     pub fn staff(&mut self) {
         let devices: Vec<usize> = (0..self.config.devices.len())
-            .filter(|d| !self.core.is_lost(*d))
+            .filter(|d| !self.core.is_lost(DeviceIndex::new(*d)))
             .collect();
         if devices.is_empty() {
             return;
@@ -95,12 +96,11 @@ impl World {
             let first = devices[self.random.random_range(0..devices.len())];
             for &device in &devices {
                 let wanted = device == first || chance(&mut self.random, 500);
-                let there = self
-                    .core
-                    .staying()
-                    .any(|w| (w.device, w.member) == (device, member));
+                let there = self.core.staying().any(|w| {
+                    (w.device, w.member) == (DeviceIndex::new(device), MemberIndex::new(member))
+                });
                 if wanted && !there {
-                    self.hire(device, member);
+                    self.hire(DeviceIndex::new(device), MemberIndex::new(member));
                 }
             }
         }
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// A worker starts.
-    pub fn hire(&mut self, device: usize, member: usize) {
+    pub fn hire(&mut self, device: DeviceIndex, member: MemberIndex) {
         let spec = WorkerSpec {
             id: self.core.new_worker(),
             device,
@@ -242,7 +242,7 @@ impl World {
         self.leave(batch.device, batch.samples);
     }
 
-    fn leave(&mut self, device: usize, left: usize) {
+    fn leave(&mut self, device: DeviceIndex, left: usize) {
         let (samples, batches) = &mut self.alive[device];
         *samples -= left;
         *batches -= 1;
@@ -264,36 +264,36 @@ impl World {
         let mut order: Vec<usize> = (0..self.asleep.len()).collect();
         loop {
             order.shuffle(&mut self.random);
-            let Some(&device) = order.iter().find(|d| self.asks(**d)) else {
+            let Some(&device) = order.iter().find(|d| self.asks(DeviceIndex::new(**d))) else {
                 break;
             };
-            self.ask(device);
+            self.ask(DeviceIndex::new(device));
         }
         for device in 0..self.asleep.len() {
             let sleeps = self.asleep[device].is_some();
-            let could = sleeps && self.core.could_act(self.now, device);
+            let could = sleeps && self.core.could_act(self.now, DeviceIndex::new(device));
             self.figures.idle += u64::from(could);
         }
     }
 
-    fn asks(&self, device: usize) -> bool {
+    fn asks(&self, device: DeviceIndex) -> bool {
         let alone = self.config.devices[device] == Discipline::OneAtATime;
         self.asleep[device].is_none() && !(alone && self.busy[device] > 0) && !self.runs(device)
     }
 
     /// Whether a device's own thread runs a batch.
-    fn runs(&self, device: usize) -> bool {
+    fn runs(&self, device: DeviceIndex) -> bool {
         let alone = self.config.devices[device] == Discipline::OneAtATime;
         alone && self.alive[device].1 > 0
     }
 
-    fn poke(&mut self, devices: &[usize]) {
+    fn poke(&mut self, devices: &[DeviceIndex]) {
         for &device in devices {
             self.asleep[device] = None;
         }
     }
 
-    fn ask(&mut self, device: usize) {
+    fn ask(&mut self, device: DeviceIndex) {
         let next = self.core.next(self.now, device);
         let woken = self.core.wake_others(self.now);
         self.poke(&woken);
@@ -332,7 +332,7 @@ impl World {
     }
 
     /// A device is gone: its driver forgets what it was doing.
-    pub fn lose(&mut self, device: usize) {
+    pub fn lose(&mut self, device: DeviceIndex) {
         self.figures.losses += 1;
         self.core.lose_device(device);
         self.asleep[device] = None;

@@ -95,8 +95,8 @@ pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> Styled
         }
     };
     let (device, member) = (entry.cell.device, entry.cell.member);
-    let device = frame.devices.get(device).map_or("", String::as_str);
-    let member = frame.members.get(member).map_or("", String::as_str);
+    let device = frame.devices.get(device.get()).map_or("", String::as_str);
+    let member = frame.members.get(member.get()).map_or("", String::as_str);
     let (first, second) = match width < NARROW {
         true => {
             let names = format!("{} × {} ", format::fit_name(device, 8), member);
@@ -252,8 +252,8 @@ fn step(entry: &EntryChange, shown: &Snapshot) -> String {
 
 fn names<'a>(entry: &EntryChange, shown: &'a Snapshot) -> (&'a str, &'a str) {
     let frame = shown.matrix.frame();
-    let device = frame.devices.get(entry.cell.device);
-    let member = frame.members.get(entry.cell.member);
+    let device = frame.devices.get(entry.cell.device.get());
+    let member = frame.members.get(entry.cell.member.get());
     (
         device.map_or("", String::as_str),
         member.map_or("", String::as_str),

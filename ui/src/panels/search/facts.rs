@@ -211,8 +211,8 @@ fn change(search: &SearchView, model: &Model) -> Option<String> {
     let size = |m: &Matrix| m.get(cell).map_or(0, BatchSize::get);
     let frame = now.frame();
     let (device, member) = (
-        frame.devices.get(cell.device)?,
-        frame.members.get(cell.member)?,
+        frame.devices.get(cell.device.get())?,
+        frame.members.get(cell.member.get())?,
     );
     let others = match changed.count() {
         0 => String::new(),
