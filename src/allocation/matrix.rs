@@ -30,6 +30,16 @@ impl Frame {
             batch_sizes: ensemble.batch_sizes.clone(),
         })
     }
+
+    /// Returns the name of a device, or `None` if there is no such row.
+    pub fn device(&self, device: DeviceIndex) -> Option<&str> {
+        self.devices.get(device.get()).map(String::as_str)
+    }
+
+    /// Returns the name of a member, or `None` if there is no such column.
+    pub fn member(&self, member: MemberIndex) -> Option<&str> {
+        self.members.get(member.get()).map(String::as_str)
+    }
 }
 
 /// The place of an entry.

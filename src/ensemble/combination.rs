@@ -244,7 +244,7 @@ impl Combination {
         outputs: &[OutputKind],
         names: &[String],
     ) -> Result<(), CombinationError> {
-        for (member, outputs) in outputs.iter().enumerate() {
+        for (member, outputs) in MemberIndex::enumerate(outputs) {
             if *outputs != OutputKind::Values {
                 continue;
             }
@@ -289,7 +289,7 @@ impl Combination {
                 new.rule.name()
             ));
         }
-        for (member, name) in names.iter().enumerate() {
+        for (member, name) in MemberIndex::enumerate(names) {
             let (old, now) = (self.weights[member], new.weights[member]);
             if old != now {
                 said.push(format!("weight of {name}: {old} → {now}"));

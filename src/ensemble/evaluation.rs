@@ -111,7 +111,7 @@ impl MemberEvaluation {
         self.weighed += 1;
         self.weight += 1.0;
         self.labelled += f64::from(u8::from(label.is_some()));
-        for (member, row) in rows.iter().enumerate() {
+        for (member, row) in MemberIndex::enumerate(rows) {
             let other = self.otherwise[member].as_ref();
             let other =
                 other.and_then(|rule| label_of(&combine(rule.as_ref(), rows, self.classes)));

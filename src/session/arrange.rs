@@ -175,13 +175,12 @@ impl Work<'_> {
     fn flops(&self, device: DeviceIndex) -> u64 {
         let workers = self.setup.matrix.workers();
         let here = workers.filter(|(cell, _)| cell.device == device);
-        let flops =
-            |member: MemberIndex| self.shown.members.get(member.get()).map_or(0, |m| m.flops);
+        let flops = |member: MemberIndex| self.shown.member(member).map_or(0, |m| m.flops);
         here.map(|(cell, _)| flops(cell.member)).sum()
     }
 
     fn is_lost(&self, device: DeviceIndex) -> bool {
-        self.shown.devices.get(device.get()).is_some_and(|d| d.lost)
+        self.shown.device(device).is_some_and(|d| d.lost)
     }
 
     fn changed(&self, changes: &[(Cell, Option<BatchSize>)]) -> Result<Matrix, Refusal> {

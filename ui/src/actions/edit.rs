@@ -71,7 +71,7 @@ pub(super) fn take(model: &mut Model, moves: bool) {
 /// Puts the taken worker on the cursor's device; the cursor goes to its member.
 pub(super) fn put(model: &mut Model) {
     let cursor = model.cursor;
-    let lost = model.snapshot.devices.get(cursor.device.get());
+    let lost = model.snapshot.device(cursor.device);
     let lost = lost.is_some_and(|d| d.lost);
     let Some(edit) = &mut model.edit else {
         return;

@@ -161,7 +161,7 @@ pub(super) fn leave_demo(model: &mut Model) {
 
 fn device_at_cursor(model: &Model) -> Option<(DeviceIndex, &DeviceView)> {
     let device = model.cursor.device;
-    Some((device, model.snapshot.devices.get(device.get())?))
+    Some((device, model.snapshot.device(device)?))
 }
 
 /// Asks whether the device is to disappear.

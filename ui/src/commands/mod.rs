@@ -89,7 +89,7 @@ impl CommandInfo {
     /// # Errors
     /// Why it cannot.
     pub fn check_at(&self, shown: &Snapshot, at: Cell) -> Result<(), NotNow> {
-        match (&self.subject, shown.devices.get(at.device.get())) {
+        match (&self.subject, shown.device(at.device)) {
             (Subject::Member(check), _) => check(shown, at.member),
             (Subject::Device(check), Some(device)) => check(device),
             (Subject::Whole, _) | (Subject::Device(_), None) => Ok(()),

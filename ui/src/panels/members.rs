@@ -69,7 +69,7 @@ fn member(
     label: u16,
     columns: &[MemberColumn],
 ) {
-    let Some(view) = model.snapshot.members.get(at.get()) else {
+    let Some(view) = model.snapshot.member(at) else {
         return;
     };
     let votes = votes(model, at);
@@ -101,7 +101,7 @@ fn votes(model: &Model, member: MemberIndex) -> bool {
 fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
     let room = inside.height().saturating_sub(y);
     let gap = u16::from(room > 1);
-    let view = model.snapshot.members.get(model.cursor.member.get());
+    let view = model.snapshot.member(model.cursor.member);
     let text = match view.filter(|v| v.standing.is_some()) {
         Some(view) => sentence(view, votes(model, model.cursor.member)),
         None => missing(model),

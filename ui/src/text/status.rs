@@ -60,9 +60,7 @@ pub(crate) fn probation(shown: &Snapshot) -> Vec<String> {
 }
 
 fn memory(shown: &Snapshot, device: &DeviceView) -> String {
-    let other = device
-        .shares_memory_of
-        .and_then(|of| shown.devices.get(of.get()));
+    let other = device.shares_memory_of.and_then(|of| shown.device(of));
     match other {
         Some(other) => format!("memory shared with {}", other.name),
         None => format!(
@@ -103,14 +101,8 @@ pub(crate) fn graded(severity: Severity, text: &str) -> String {
 /// A place in the matrix: `cpu:0 × mlp`.
 pub(crate) fn cell(shown: &Snapshot, cell: Cell) -> String {
     let frame = shown.matrix.frame();
-    let device = frame
-        .devices
-        .get(cell.device.get())
-        .map_or("?", String::as_str);
-    let member = frame
-        .members
-        .get(cell.member.get())
-        .map_or("?", String::as_str);
+    let device = frame.device(cell.device).unwrap_or("?");
+    let member = frame.member(cell.member).unwrap_or("?");
     format!("{device} × {member}")
 }
 

@@ -202,12 +202,12 @@ impl Whose {
 
     /// `ensemble`, `res-m`, `cpu:1 × res-m`.
     pub fn name(self, shown: &Snapshot) -> String {
-        let member = |at: MemberIndex| shown.members.get(at.get()).map_or("", |m| m.name.as_str());
+        let member = |at: MemberIndex| shown.member(at).map_or("", |m| m.name.as_str());
         match self {
             Whose::Ensemble => "ensemble".to_owned(),
             Whose::Member(at) => member(at).to_owned(),
             Whose::Worker(cell) => {
-                let device = shown.devices.get(cell.device.get());
+                let device = shown.device(cell.device);
                 let device = device.map_or("", |d| d.name.as_str());
                 format!("{device} × {}", member(cell.member))
             }
@@ -218,11 +218,8 @@ impl Whose {
     pub fn latency(self, shown: &Snapshot) -> Option<&LatencyView> {
         match self {
             Whose::Ensemble => Some(&shown.latency),
-            Whose::Member(at) => shown.members.get(at.get()).map(|m| &m.latency),
-            Whose::Worker(cell) => {
-                let at = cell.place(shown.members.len());
-                shown.entries.get(at).map(|e| &e.latency)
-            }
+            Whose::Member(at) => shown.member(at).map(|m| &m.latency),
+            Whose::Worker(cell) => shown.entry(cell).map(|e| &e.latency),
         }
     }
 }

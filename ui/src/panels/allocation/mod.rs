@@ -33,7 +33,7 @@ pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
         for (i, detail) in DETAILS.iter().take(usize::from(shape.details)).enumerate() {
             let y = y + 1 + i as u16;
             detail_row(&mut inside, y, device, *detail, model, columns);
-            if let Some(view) = model.snapshot.devices.get(device.get()) {
+            if let Some(view) = model.snapshot.device(device) {
                 side::draw_gauges(&mut inside, y, i, view, columns);
             }
         }
@@ -82,7 +82,7 @@ fn note(model: &Model, columns: MatrixColumns, shape: MatrixShape, room: u16) ->
 
 fn names(inside: &mut Painter<'_>, model: &Model, columns: MatrixColumns, stagger: bool) {
     for member in columns.members() {
-        let Some(view) = model.snapshot.members.get(member.get()) else {
+        let Some(view) = model.snapshot.member(member) else {
             continue;
         };
         let odd = (member.get() - columns.first) % 2 == 1;
@@ -114,7 +114,7 @@ fn device_row(
     model: &Model,
     columns: MatrixColumns,
 ) {
-    let Some(view) = model.snapshot.devices.get(device.get()) else {
+    let Some(view) = model.snapshot.device(device) else {
         return;
     };
     let name = geometry::device_label(view, columns.short);
@@ -178,8 +178,7 @@ fn suffers(model: &Model, cell: Cell) -> bool {
 
 /// Returns the session's view of the entry, or `None` if it has none.
 fn entry_view(model: &Model, cell: Cell) -> Option<&EntryView> {
-    let at = cell.place(model.snapshot.members.len());
-    model.snapshot.entries.get(at)
+    model.snapshot.entry(cell)
 }
 
 /// One row under a device's: the same detail of each of its workers.

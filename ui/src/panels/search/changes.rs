@@ -87,7 +87,7 @@ impl Heat {
         model: &Model,
         grid: &HeatGrid,
     ) {
-        let Some(view) = model.snapshot.devices.get(device.get()) else {
+        let Some(view) = model.snapshot.device(device) else {
             return;
         };
         let name = format::device_name(&view.name, true);
@@ -189,14 +189,8 @@ fn running(model: &Model, cell: Cell) -> Option<BatchSize> {
 /// `cpu:1 × res-m`.
 fn place(model: &Model, cell: Cell) -> String {
     let frame = model.snapshot.matrix.frame();
-    let device = frame
-        .devices
-        .get(cell.device.get())
-        .map_or("", String::as_str);
-    let member = frame
-        .members
-        .get(cell.member.get())
-        .map_or("", String::as_str);
+    let device = frame.device(cell.device).unwrap_or("");
+    let member = frame.member(cell.member).unwrap_or("");
     format!("{device} × {member}")
 }
 

@@ -133,7 +133,7 @@ impl RowPlan {
     }
 
     fn device(&mut self, model: &Model, device: DeviceIndex, detail: LaneDetail) {
-        let Some(view) = model.snapshot.devices.get(device.get()) else {
+        let Some(view) = model.snapshot.device(device) else {
             return;
         };
         let before = self.rows.len();
@@ -184,7 +184,7 @@ impl RowPlan {
 /// The row's name. `short` leaves out what all simulated devices' names begin with.
 pub(super) fn label(model: &Model, row: &StreamRow, short: bool) -> String {
     let device = |index: DeviceIndex| {
-        let view = model.snapshot.devices.get(index.get());
+        let view = model.snapshot.device(index);
         format::device_name(view.map_or("", |d| d.name.as_str()), short)
     };
     match *row {
@@ -196,7 +196,7 @@ pub(super) fn label(model: &Model, row: &StreamRow, short: bool) -> String {
             side_by_side,
             ..
         } => {
-            let member = model.snapshot.members.get(member.get());
+            let member = model.snapshot.member(member);
             let member = member.map_or("", |m| m.name.as_str());
             let sign = if side_by_side { '·' } else { '/' };
             format!("{} {member}{sign}{size}", device(d))
@@ -235,16 +235,10 @@ fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
 /// The names that a row is found by.
 fn names<'a>(model: &'a Model, row: &StreamRow) -> impl Iterator<Item = &'a str> {
     let (device, member) = match *row {
-        StreamRow::Lane { device, member, .. } => {
-            (device, model.snapshot.members.get(member.get()))
-        }
+        StreamRow::Lane { device, member, .. } => (device, model.snapshot.member(member)),
         StreamRow::Sum { device, .. } => (device, None),
     };
-    let device = model
-        .snapshot
-        .devices
-        .get(device.get())
-        .map(|d| d.name.as_str());
+    let device = model.snapshot.device(device).map(|d| d.name.as_str());
     device.into_iter().chain(member.map(|m| m.name.as_str()))
 }
 
@@ -253,17 +247,13 @@ fn load(model: &Model, row: &StreamRow) -> u32 {
     let shown = &model.snapshot;
     let share = match *row {
         StreamRow::Lane { device, member, .. } => {
-            let entry = shown
-                .entries
-                .get(Cell { device, member }.place(shown.members.len()));
+            let entry = shown.entry(Cell { device, member });
             entry.map_or(0.0, |e| e.load)
         }
-        StreamRow::Sum { device, sum, .. } => {
-            shown.devices.get(device.get()).map_or(0.0, |d| match sum {
-                RowSum::Compute => d.busy,
-                RowSum::ToDevice | RowSum::FromDevice => d.copying,
-            })
-        }
+        StreamRow::Sum { device, sum, .. } => shown.device(device).map_or(0.0, |d| match sum {
+            RowSum::Compute => d.busy,
+            RowSum::ToDevice | RowSum::FromDevice => d.copying,
+        }),
     };
     (share.clamp(0.0, 1.0) * 10.0).round() as u32
 }
