@@ -92,12 +92,9 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
     let counters: Arc<Vec<AtomicUsize>> =
         Arc::new((0..members).map(|_| AtomicUsize::new(0)).collect());
     let mut rows: Vec<Vec<Worker>> = Vec::new();
-    for device in 0..bed.devices.count() {
+    for device in bed.devices.indices() {
         let mut row = Vec::new();
-        for (cell, size) in matrix
-            .workers()
-            .filter(|(c, _)| c.device == DeviceIndex::new(device))
-        {
+        for (cell, size) in matrix.workers().filter(|(c, _)| c.device == device) {
             let input = host_rows(size.get(), 64)?;
             // Real samples: branches and speculation see what they see when serving.
             let rows = samples.rows(0, size.get());
@@ -113,11 +110,9 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
         rows.push(row);
     }
     let barrier = Arc::new(std::sync::Barrier::new(rows.len() + 1));
-    let threads: Vec<_> = rows
-        .into_iter()
-        .enumerate()
+    let threads: Vec<_> = DeviceIndex::enumerate(rows)
         .map(|(device, row)| {
-            let cores = match bed.devices.get(DeviceIndex::new(device)).kind.clone() {
+            let cores = match bed.devices.get(device).kind.clone() {
                 DeviceKind::Cpu { cores } => cores,
                 _ => Vec::new(),
             };

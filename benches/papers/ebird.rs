@@ -51,8 +51,8 @@ pub fn table() -> String {
     );
     let all = fixture("ebird");
     let mut elastic = Vec::new();
-    for member in 0..all.members.len() {
-        let mut only = all.only(MemberIndex::new(member));
+    for member in MemberIndex::all(all.members.len()) {
+        let mut only = all.only(member);
         only.batch_sizes = BatchSizes::new(&[SIZE]).expect("a size");
         elastic.push(network(
             &all.members[member].name,

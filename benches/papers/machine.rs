@@ -37,11 +37,10 @@ pub fn algorithm_one(stage: &Stage) -> Option<Matrix> {
     Matrix::from_rows(stage.frame.clone(), &matrix).ok()
 }
 
-fn by_decreasing_memory(stage: &Stage, batch: usize) -> Vec<(usize, f64)> {
-    let members = 0..stage.ensemble.members.len();
-    let mut sized: Vec<(usize, f64)> = members
-        .map(|m| (m, estimate(stage, MemberIndex::new(m), batch)))
-        .collect();
+fn by_decreasing_memory(stage: &Stage, batch: usize) -> Vec<(MemberIndex, f64)> {
+    let members = MemberIndex::all(stage.ensemble.members.len());
+    let sized = members.map(|m| (m, estimate(stage, m, batch)));
+    let mut sized: Vec<(MemberIndex, f64)> = sized.collect();
     sized.sort_by(|a, b| b.1.total_cmp(&a.1));
     sized
 }
@@ -57,16 +56,11 @@ fn estimate(stage: &Stage, member: MemberIndex, batch: usize) -> f64 {
 
 /// Members that the CPU serves.
 pub fn on_cpu(stage: &Stage, matrix: &Matrix) -> Vec<String> {
-    let device = stage.devices.count() - 1;
-    let members = stage.ensemble.members.iter().enumerate();
+    let device = DeviceIndex::new(stage.devices.count() - 1);
+    let members = MemberIndex::enumerate(&stage.ensemble.members);
     let there = members.filter(|(member, _)| {
         let member = *member;
-        matrix
-            .get(Cell {
-                device: DeviceIndex::new(device),
-                member: MemberIndex::new(member),
-            })
-            .is_some()
+        matrix.get(Cell { device, member }).is_some()
     });
     there.map(|(_, m)| m.name.clone()).collect()
 }

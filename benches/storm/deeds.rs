@@ -1,11 +1,11 @@
 //! What befalls a world: requests, cancels, changes, faults, in any order.
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use rand::RngExt;
 
 use super::ledger::Figures;
 use super::setup::{chance, max_inf, ms, policy};
 use super::world::{Event, World};
-use divisi::device::{DeviceIndex, MemberIndex};
 
 impl World {
     /// Lets `events` happen, then everything end; gives what became of the requests.
@@ -27,7 +27,7 @@ impl World {
         let devices = self.config.devices.len();
         for looks in 0..1_000_000 {
             if looks % 64 == 0 {
-                (0..devices).for_each(|d| self.core.regain_device(DeviceIndex::new(d)));
+                DeviceIndex::all(devices).for_each(|d| self.core.regain_device(d));
                 self.staff();
                 self.drive();
             }
@@ -58,24 +58,24 @@ impl World {
             585..595 => {
                 let device = self.any_device();
                 let most = chance(&mut self.random, 500).then(|| max_inf(&mut self.random));
-                self.core
-                    .set_max_inf(DeviceIndex::new(device), most.flatten());
+                self.core.set_max_inf(device, most.flatten());
             }
             595..610 => self.dismiss(),
             610..630 => {
                 let device = self.any_device();
-                let member = self.random.random_range(0..self.config.transforms.len());
-                if !self.core.is_lost(DeviceIndex::new(device)) {
-                    self.hire(DeviceIndex::new(device), MemberIndex::new(member));
+                let members = self.config.transforms.len();
+                let member = MemberIndex::new(self.random.random_range(0..members));
+                if !self.core.is_lost(device) {
+                    self.hire(device, member);
                 }
             }
             630..636 => {
                 let device = self.any_device();
-                self.lose(DeviceIndex::new(device));
+                self.lose(device);
             }
             636..650 => {
                 let device = self.any_device();
-                self.core.regain_device(DeviceIndex::new(device));
+                self.core.regain_device(device);
                 self.staff();
             }
             _ => {
@@ -84,8 +84,8 @@ impl World {
         }
     }
 
-    fn any_device(&mut self) -> usize {
-        self.random.random_range(0..self.config.devices.len())
+    fn any_device(&mut self) -> DeviceIndex {
+        DeviceIndex::new(self.random.random_range(0..self.config.devices.len()))
     }
 
     fn submit(&mut self) {

@@ -49,18 +49,18 @@ pub fn serve(seed: u64, hours: f64, pause: f64) -> (SimulationReport, usize, usi
     while at < hours * 3600.0 {
         at += random.random_range(0.0..2.0 * pause);
         faults += 1;
-        let device = random.random_range(0..scene.devices.count());
+        let device = DeviceIndex::new(random.random_range(0..scene.devices.count()));
         let incident = match random.random_range(0..10) {
-            0..4 => Incident::Panic(DeviceIndex::new(device)),
-            4..7 => Incident::Lose(DeviceIndex::new(device)),
-            7 => Incident::Slow(DeviceIndex::new(device), random.random_range(1.0..4.0)),
+            0..4 => Incident::Panic(device),
+            4..7 => Incident::Lose(device),
+            7 => Incident::Slow(device, random.random_range(1.0..4.0)),
             _ => Incident::Policy(policy(&mut random)),
         };
         let when = Duration::from_secs_f64(at);
         simulation = simulation.with_incident(when, incident);
         // Whatever it was, the device is whole again some time later.
         let back = when + Duration::from_secs_f64(random.random_range(0.0..pause));
-        simulation = simulation.with_incident(back, Incident::Regain(DeviceIndex::new(device)));
+        simulation = simulation.with_incident(back, Incident::Regain(device));
     }
     let samples = (RATE * hours * 3600.0) as usize;
     let workload = Workload::Pattern {

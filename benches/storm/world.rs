@@ -86,21 +86,22 @@ impl World {
 
     /// Every member gets a worker somewhere; some get more.
     pub fn staff(&mut self) {
-        let devices: Vec<usize> = (0..self.config.devices.len())
-            .filter(|d| !self.core.is_lost(DeviceIndex::new(*d)))
+        let devices: Vec<DeviceIndex> = DeviceIndex::all(self.config.devices.len())
+            .filter(|d| !self.core.is_lost(*d))
             .collect();
         if devices.is_empty() {
             return;
         }
-        for member in 0..self.config.transforms.len() {
+        for member in MemberIndex::all(self.config.transforms.len()) {
             let first = devices[self.random.random_range(0..devices.len())];
             for &device in &devices {
                 let wanted = device == first || chance(&mut self.random, 500);
-                let there = self.core.staying().any(|w| {
-                    (w.device, w.member) == (DeviceIndex::new(device), MemberIndex::new(member))
-                });
+                let there = self
+                    .core
+                    .staying()
+                    .any(|w| (w.device, w.member) == (device, member));
                 if wanted && !there {
-                    self.hire(DeviceIndex::new(device), MemberIndex::new(member));
+                    self.hire(device, member);
                 }
             }
         }
@@ -251,7 +252,7 @@ impl World {
 
     /// Devices that are awake ask until they sleep; then nobody sleeps who could act.
     pub fn drive(&mut self) {
-        for device in 0..self.asleep.len() {
+        for device in DeviceIndex::all(self.asleep.len()) {
             if self.asleep[device]
                 .flatten()
                 .is_some_and(|at| at <= self.now)
@@ -261,17 +262,17 @@ impl World {
         }
         let woken = self.core.wake(self.now);
         self.poke(&woken);
-        let mut order: Vec<usize> = (0..self.asleep.len()).collect();
+        let mut order: Vec<DeviceIndex> = DeviceIndex::all(self.asleep.len()).collect();
         loop {
             order.shuffle(&mut self.random);
-            let Some(&device) = order.iter().find(|d| self.asks(DeviceIndex::new(**d))) else {
+            let Some(&device) = order.iter().find(|d| self.asks(**d)) else {
                 break;
             };
-            self.ask(DeviceIndex::new(device));
+            self.ask(device);
         }
-        for device in 0..self.asleep.len() {
+        for device in DeviceIndex::all(self.asleep.len()) {
             let sleeps = self.asleep[device].is_some();
-            let could = sleeps && self.core.could_act(self.now, DeviceIndex::new(device));
+            let could = sleeps && self.core.could_act(self.now, device);
             self.figures.idle += u64::from(could);
         }
     }

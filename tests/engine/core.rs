@@ -108,9 +108,9 @@ impl Drive {
     /// Starts whatever can start; gives when the next thing happens.
     fn start(&mut self) -> Option<Duration> {
         let mut next = self.core.next_timer();
-        for device in 0..2 {
+        for device in DeviceIndex::all(2) {
             loop {
-                match self.core.next(self.now, DeviceIndex::new(device)) {
+                match self.core.next(self.now, device) {
                     Next::Run(batch) => self.begin(batch),
                     Next::Copy(transfers) => {
                         let end = self.now + (self.cost)(0);

@@ -113,16 +113,13 @@ fn members_rows_come_with_the_answer_where_they_are_asked_for() {
     let values = eleven();
     let request = Request::new(&values).detailed(Detail::Members);
     let answer = engine.predict(request).expect("let in").expect("marked");
-    for member in 0..2 {
-        let alone = Arc::new(ensemble.only(MemberIndex::new(member)));
+    for member in MemberIndex::all(2) {
+        let alone = Arc::new(ensemble.only(member));
         let request = Request::new(&values).detailed(Detail::Marked);
         let alone = start(&alone, networks(&alone)).predict(request);
         let alone = alone.expect("let in").expect("marked");
-        assert_eq!(answer.member_rows(MemberIndex::new(member)).count(), 11);
-        for (found, expected) in answer
-            .member_rows(MemberIndex::new(member))
-            .zip(alone.rows())
-        {
+        assert_eq!(answer.member_rows(member).count(), 11);
+        for (found, expected) in answer.member_rows(member).zip(alone.rows()) {
             assert_eq!(label_of(found), label_of(expected));
             assert!(
                 found

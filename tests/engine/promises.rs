@@ -186,10 +186,10 @@ fn who_measures_is_asked_to_leave_where_a_device_is_lost() {
     });
     let fallback = |running: &divisi::allocation::Matrix| {
         let mut fallback = running.clone();
-        for member in 0..running.frame().members.len() {
+        for member in MemberIndex::all(running.frame().members.len()) {
             let cell = Cell {
                 device: DeviceIndex::new(0),
-                member: MemberIndex::new(member),
+                member,
             };
             fallback = fallback
                 .with(cell, None)

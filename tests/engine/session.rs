@@ -162,11 +162,11 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
     // The densely connected network at its largest on both devices.
     let size = BatchSize::new(128);
     let mut new = old.clone();
-    for device in 0..2 {
+    for device in DeviceIndex::all(2) {
         new = new
             .with(
                 Cell {
-                    device: DeviceIndex::new(device),
+                    device,
                     member: MemberIndex::new(5),
                 },
                 size,

@@ -22,20 +22,17 @@ fn asleep(policy: PolicyKind) -> Core<()> {
         policy,
     });
     core.door().set(DoorState::Open);
-    for device in 0..DEVICES {
+    for device in DeviceIndex::all(DEVICES) {
         let id = core.new_worker();
         let size = BatchSize::new(8).expect("a size");
         let spec = WorkerSpec {
             id,
-            device: DeviceIndex::new(device),
+            device,
             member: MemberIndex::new(0),
             size,
         };
         core.add_worker(ms(0), spec);
-        assert!(matches!(
-            core.next(ms(0), DeviceIndex::new(device)),
-            Next::Sleep(None)
-        ));
+        assert!(matches!(core.next(ms(0), device), Next::Sleep(None)));
     }
     core
 }
