@@ -177,7 +177,7 @@ fn one_each(
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
 
-/// The matrix without the workers of the devices numbered `lost`. Workers elsewhere
+/// The matrix without the workers of the devices in `lost`. Workers elsewhere
 /// stay; members left without any are placed by worst-fit decreasing, at the smallest
 /// batch size, in what memory remains.
 ///

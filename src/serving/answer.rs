@@ -69,7 +69,7 @@ impl Answer {
         blocks.flat_map(|b| b.scores.chunks_exact(self.classes))
     }
 
-    /// Returns the answers of member number `member` to each sample, in the order they were sent;
+    /// Returns the answers of `member` to each sample, in the order they were sent;
     /// nothing where members' rows were not asked for.
     pub fn member_rows(&self, member: MemberIndex) -> impl Iterator<Item = &[f32]> {
         self.blocks.iter().flat_map(move |block| {

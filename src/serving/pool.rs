@@ -172,12 +172,12 @@ impl Storage {
         self.transforms.distinct()[transform].shape.elements()
     }
 
-    /// Which transform member number `member` reads.
+    /// Which transform `member` reads.
     pub(super) fn transform(&self, member: MemberIndex) -> usize {
         self.transforms.of(member)
     }
 
-    /// Copies one slice's samples to `to`, as member number `member` takes them.
+    /// Copies one slice's samples to `to`, as `member` takes them.
     pub(super) fn read(&self, slice: Slice, member: MemberIndex, to: &mut [f32]) {
         self.read_as(slice, self.transforms.of(member), to);
     }

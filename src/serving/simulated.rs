@@ -50,7 +50,7 @@ const MEASURED: Law = Law {
 };
 
 impl<T> SimulatedDevice<T> {
-    /// Device number `device` of `costs`, idle.
+    /// The `device` of `costs`, idle.
     pub fn new(device: DeviceIndex, costs: Arc<Costs>) -> Self {
         let shared = costs.is_shared(device);
         SimulatedDevice {

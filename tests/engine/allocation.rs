@@ -60,7 +60,8 @@ proptest! {
             prop_assert_eq!(m.cells().filter(|&c| m.get(c) != other.get(c)).count(), 1);
         }
         // Forbidden: taking away the only worker of a member.
-        let lonely = (0..n).filter(|&member| m.column(MemberIndex::new(member)).filter(|(_, s)| s.is_some()).count() == 1).count();
+        let workers = |member| m.column(member).filter(|(_, s)| s.is_some()).count();
+        let lonely = MemberIndex::all(n).filter(|member| workers(*member) == 1).count();
         prop_assert_eq!(neighbours.len(), m.frame().batch_sizes.count() * d * n - lonely);
     }
 

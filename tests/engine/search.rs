@@ -81,7 +81,9 @@ proptest! {
                 prop_assert_eq!(matrix.workers().count(), ensemble.members.len());
             }
             Err(error) => {
-                let needed: u64 = MemberIndex::all(6).map(|member| footprints.bytes(Cell { device: DeviceIndex::new(0), member }, ensemble.batch_sizes.smallest())).sum();
+                let (device, smallest) = (DeviceIndex::new(0), ensemble.batch_sizes.smallest());
+                let bytes = |member| footprints.bytes(Cell { device, member }, smallest);
+                let needed: u64 = MemberIndex::all(6).map(bytes).sum();
                 let pool = footprints.pool(&devices).map_or(0, |(_, bytes)| bytes);
                 prop_assert!(pool + needed > kilobytes << 10);
                 let whose = if pool > kilobytes << 10 { "the sample pool" } else { "member `" };

@@ -89,7 +89,8 @@ proptest! {
         gone in prop::collection::vec(0usize..40, 0..3),
     ) {
         let new: Vec<WorkerRate> = new.into_iter().map(|(m, d, seconds, share)| WorkerRate {
-            member: MemberIndex::new(m % members), device: DeviceIndex::new(d % devices), seconds, most: share / seconds,
+            member: MemberIndex::new(m % members), device: DeviceIndex::new(d % devices),
+            seconds, most: share / seconds,
         }).collect();
         let mut gone: Vec<usize> = gone.into_iter().map(|g| g % workers.len()).collect();
         gone.sort_unstable();

@@ -103,7 +103,7 @@ struct AbsentDriver {
 }
 
 impl AbsentDriver {
-    /// For device number `device`.
+    /// For `device`.
     fn new(device: DeviceIndex) -> Self {
         AbsentDriver { device }
     }

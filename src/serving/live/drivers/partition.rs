@@ -40,7 +40,7 @@ pub(super) struct PartitionDriver {
 }
 
 impl PartitionDriver {
-    /// Drives `cores` as device number `device`.
+    /// Drives `cores` as `device`.
     ///
     /// # Errors
     /// The system has no threads left.

@@ -38,7 +38,7 @@ pub(super) struct SimulatedDriver {
 }
 
 impl SimulatedDriver {
-    /// Drives device number `device` of `costs`; answers have `classes` values.
+    /// Drives `device` of `costs`; answers have `classes` values.
     pub(super) fn new(
         device: DeviceIndex,
         name: &str,

@@ -38,7 +38,7 @@ enum SlotState {
 }
 
 impl GpuSlot {
-    /// Opens the GPU that `info` names as device number `device`.
+    /// Opens the GPU that `info` names as `device`.
     ///
     /// # Errors
     /// It cannot be used.
