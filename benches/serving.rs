@@ -22,7 +22,7 @@ use anyhow::Result;
 use common::Bed;
 use divisi::allocation::Matrix;
 use divisi::compute::{Predictor, host_rows, write_rows};
-use divisi::device::{DeviceKind, pin_current_thread};
+use divisi::device::{DeviceIndex, DeviceKind, MemberIndex, pin_current_thread};
 use divisi::ensemble::Samples;
 use divisi::load::{Until, saturate};
 use divisi::metrics::stats::{median, rsd};
@@ -92,7 +92,7 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
     let counters: Arc<Vec<AtomicUsize>> =
         Arc::new((0..members).map(|_| AtomicUsize::new(0)).collect());
     let mut rows: Vec<Vec<Worker>> = Vec::new();
-    for device in 0..bed.devices.count() {
+    for device in bed.devices.indices() {
         let mut row = Vec::new();
         for (cell, size) in matrix.workers().filter(|(c, _)| c.device == device) {
             let input = host_rows(size.get(), 64)?;
@@ -110,9 +110,7 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
         rows.push(row);
     }
     let barrier = Arc::new(std::sync::Barrier::new(rows.len() + 1));
-    let threads: Vec<_> = rows
-        .into_iter()
-        .enumerate()
+    let threads: Vec<_> = DeviceIndex::enumerate(rows)
         .map(|(device, row)| {
             let cores = match bed.devices.get(device).kind.clone() {
                 DeviceKind::Cpu { cores } => cores,
@@ -137,7 +135,7 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
 }
 
 struct Worker {
-    member: usize,
+    member: MemberIndex,
     size: usize,
     predictor: Box<dyn Predictor>,
     input: candle_core::Tensor,

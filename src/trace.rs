@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::lock::lock;
 
 /// The step of a batch that a span is about.
@@ -44,9 +45,9 @@ impl SpanKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// The device.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// The member.
-    pub member: usize,
+    pub member: MemberIndex,
     /// The worker's batch size.
     pub batch_size: usize,
     /// The worker's lane, counted from its smallest.
@@ -230,7 +231,7 @@ fn slice(span: &Span) -> TraceEvent<'static> {
     TraceEvent {
         ph: "X",
         name: span.kind.name(),
-        pid: span.device,
+        pid: span.device.get(),
         tid: thread(span.member, span.lane),
         cat: None,
         id: None,
@@ -248,7 +249,7 @@ fn overlapping(span: &Span, id: usize, begins: bool) -> TraceEvent<'static> {
     TraceEvent {
         ph,
         name: span.kind.name(),
-        pid: span.device,
+        pid: span.device.get(),
         tid: thread(span.member, span.lane),
         cat: Some(span.kind.name()),
         id: Some(id),
@@ -269,20 +270,24 @@ fn args(span: &Span) -> TraceArgs {
 }
 
 /// Writes the names of processes and threads.
-fn name(file: &mut TraceWriter, lanes: &BTreeSet<(usize, usize, usize)>, names: &TraceNames<'_>) {
-    let devices: BTreeSet<usize> = lanes.iter().map(|l| l.0).collect();
+fn name(
+    file: &mut TraceWriter,
+    lanes: &BTreeSet<(DeviceIndex, MemberIndex, usize)>,
+    names: &TraceNames<'_>,
+) {
+    let devices: BTreeSet<DeviceIndex> = lanes.iter().map(|l| l.0).collect();
     for device in devices {
-        let known = names.devices.get(device).map(ToString::to_string);
+        let known = names.devices.get(device.get()).map(ToString::to_string);
         let name = known.unwrap_or_else(|| format!("device {device}"));
-        file.add(&called("process_name", device, 0, name));
+        file.add(&called("process_name", device.get(), 0, name));
     }
     for (device, member, lane) in lanes {
-        let known = names.members.get(*member).map(ToString::to_string);
+        let known = names.members.get(member.get()).map(ToString::to_string);
         let member_name = known.unwrap_or_else(|| format!("member {member}"));
         let name = format!("{member_name} lane {lane}");
         file.add(&called(
             "thread_name",
-            *device,
+            device.get(),
             thread(*member, *lane),
             name,
         ));
@@ -304,8 +309,8 @@ fn called(what: &'static str, pid: usize, tid: usize, name: String) -> TraceEven
 }
 
 /// Returns the number of a lane's thread, from 1: viewers give thread 0 another meaning.
-fn thread(member: usize, lane: usize) -> usize {
-    member * LANES + lane.min(LANES - 1) + 1
+fn thread(member: MemberIndex, lane: usize) -> usize {
+    member.get() * LANES + lane.min(LANES - 1) + 1
 }
 
 fn micros(time: Duration) -> f64 {

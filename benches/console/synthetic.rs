@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use divisi::allocation::{Frame, Matrix};
 use divisi::codes::Code;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::serving::Flaws;
 use divisi::session::*;
@@ -108,8 +109,8 @@ pub fn spans(batch: u64, at: Duration, rate: u64) -> [Span; 5] {
     let every = Duration::from_secs_f64(5.0 * lanes as f64 / rate as f64);
     let marks = [0.0, 0.3, 0.36, 0.92, 0.96, 1.0].map(|p| every.mul_f64(p));
     std::array::from_fn(|i| Span {
-        device: lane % DEVICES,
-        member: lane / DEVICES,
+        device: DeviceIndex::new(lane % DEVICES),
+        member: MemberIndex::new(lane / DEVICES),
         batch_size: 16,
         lane: 0,
         kind: STEPS[i],

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use divisi::compute::gpu::Precision;
 use divisi::compute::{host_rows, read_rows, write_rows};
-use divisi::device::{Host, thread_pool};
+use divisi::device::{Host, MemberIndex, thread_pool};
 use divisi::ensemble::BatchSize;
 use divisi::serving::PredictorFactory;
 use serde_json::json;
@@ -56,7 +56,7 @@ fn compare(name: &str, precisions: &[Precision]) -> Result<()> {
 }
 
 fn on_gpu(bed: &Bed) -> Result<Vec<f32>> {
-    let mut lane = Lane::new(bed, 0, ROWS)?;
+    let mut lane = Lane::new(bed, MemberIndex::new(0), ROWS)?;
     lane.launch()?.wait()?;
     let answers = lane.program.answers(ROWS);
     let block = bed.gpu.pinned(answers.bytes / size_of::<f32>())?;
@@ -67,14 +67,14 @@ fn on_gpu(bed: &Bed) -> Result<Vec<f32>> {
 }
 
 fn on_cpu(bed: &Bed) -> Result<Vec<f32>> {
-    let width = bed.width(0);
+    let width = bed.width(MemberIndex::new(0));
     let block = random_block(bed, ROWS * width)?;
     let input = host_rows(ROWS, width)?;
     write_rows(&input, |values| values.copy_from_slice(block.values()))?;
     let output = host_rows(ROWS, bed.ensemble.classes)?;
     let pool = thread_pool(&Host::discover().cores)?;
     let size = BatchSize::new(ROWS as u32).context("a batch size")?;
-    let mut predictor = bed.factory.build(0, size, pool)?;
+    let mut predictor = bed.factory.build(MemberIndex::new(0), size, pool)?;
     predictor.predict(ROWS, &input, &output)?;
     Ok(read_rows(&output, <[f32]>::to_vec)?)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use divisi::device::MemberIndex;
 use divisi::device::gpu::{DeviceSlice, Event, PinnedBlock, Stream};
 
 use crate::bed::Bed;
@@ -22,8 +23,8 @@ pub struct Bare {
 
 impl Bare {
     pub fn new(bed: &Bed, rows: usize) -> Result<Self> {
-        let lane = Lane::new(bed, 0, rows)?;
-        let block = random_block(bed, rows * bed.width(0))?;
+        let lane = Lane::new(bed, MemberIndex::new(0), rows)?;
+        let block = random_block(bed, rows * bed.width(MemberIndex::new(0)))?;
         let other = DeviceSlice::whole(bed.gpu.allocate(lane.samples.bytes)?);
         Ok(Bare {
             block,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use divisi::allocation::{Frame, Matrix, PoolBounds};
 use divisi::compute::gpu::{Precision, Program};
 use divisi::device::gpu::{Gpu, open};
-use divisi::device::{Devices, Host};
+use divisi::device::{Devices, Host, MemberIndex};
 use divisi::ensemble::{Ensemble, Files, Samples};
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
@@ -61,18 +61,19 @@ impl Bed {
         Self::of(self.ensemble.only(self.member(name)?))
     }
 
-    pub fn member(&self, name: &str) -> Result<usize> {
+    pub fn member(&self, name: &str) -> Result<MemberIndex> {
         let names = self.ensemble.member_names();
         let found = names.iter().position(|n| n == name);
+        let found = found.map(MemberIndex::new);
         found.with_context(|| format!("no member is called `{name}`"))
     }
 
-    pub fn program(&self, member: usize) -> Result<Arc<dyn Program>> {
+    pub fn program(&self, member: MemberIndex) -> Result<Arc<dyn Program>> {
         Ok(self.factory.program(member, &self.gpu)?)
     }
 
     /// Values of a sample of `member`.
-    pub fn width(&self, member: usize) -> usize {
+    pub fn width(&self, member: MemberIndex) -> usize {
         self.ensemble.members[member].graph.input().elements()
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use divisi::compute::gpu::Precision;
+use divisi::device::MemberIndex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -62,7 +63,7 @@ fn answer(lane: &mut Option<Lane>, ask: Ask) -> Result<Value> {
 fn load(network: &str, precision: &str, rows: usize) -> Result<Lane> {
     let precision: Precision = precision.parse().map_err(anyhow::Error::msg)?;
     let bed = Bed::open(BUILTIN, precision)?.only(network)?;
-    let mut lane = Lane::new(&bed, 0, rows)?;
+    let mut lane = Lane::new(&bed, MemberIndex::new(0), rows)?;
     // Whatever is made at the first batch is made now.
     lane.turn(Duration::ZERO)?;
     Ok(lane)

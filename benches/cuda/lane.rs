@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use divisi::compute::gpu::LaneProgram;
+use divisi::device::MemberIndex;
 use divisi::device::gpu::{DeviceSlice, Event, PinnedBlock};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -23,7 +24,7 @@ pub struct Lane {
 
 impl Lane {
     /// A lane of `member` for batches of `rows`, and samples for it.
-    pub fn new(bed: &Bed, member: usize, rows: usize) -> Result<Self> {
+    pub fn new(bed: &Bed, member: MemberIndex, rows: usize) -> Result<Self> {
         let program = bed.program(member)?.lane(rows)?;
         let block = random_block(bed, rows * bed.width(member))?;
         let from = block.slice(0, rows * bed.width(member));

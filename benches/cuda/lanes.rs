@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use divisi::compute::gpu::Precision;
+use divisi::device::MemberIndex;
 use divisi::metrics::stats::median;
 use serde_json::json;
 
@@ -24,7 +25,7 @@ pub fn run() -> Result<()> {
     for network in networks(&NETWORKS) {
         let bed = all.only(&network)?;
         // Held, so that all lanes share its weights.
-        let _program = bed.program(0)?;
+        let _program = bed.program(MemberIndex::new(0))?;
         for total in TOTALS {
             let shares = LANES.into_iter().filter(|lanes| total % lanes == 0);
             let shares: Vec<usize> = shares.collect();
@@ -42,7 +43,7 @@ fn alternate(bed: &Bed, total: usize, shares: &[usize]) -> Result<Vec<f64>> {
     let mut sets = Vec::new();
     for &count in shares {
         let lanes: Result<Vec<Lane>> = (0..count)
-            .map(|_| Lane::new(bed, 0, total / count))
+            .map(|_| Lane::new(bed, MemberIndex::new(0), total / count))
             .collect();
         sets.push((lanes?, Vec::new()));
     }

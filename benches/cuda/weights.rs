@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use divisi::compute::gpu::Precision;
+use divisi::device::MemberIndex;
 use serde_json::json;
 
 use crate::bed::{BUILTIN, Bed, networks};
@@ -14,13 +15,13 @@ pub fn run() -> Result<()> {
     for network in networks(&["vgg19", "resnet152"]) {
         let bed = all.only(&network)?;
         // What the driver and its libraries take at first use is not the weights'.
-        drop(Lane::new(&bed, 0, 1)?);
+        drop(Lane::new(&bed, MemberIndex::new(0), 1)?);
         let before = bed.settled_bytes()?;
-        let program = bed.program(0)?;
+        let program = bed.program(MemberIndex::new(0))?;
         let mut used = vec![bed.settled_bytes()?];
         let mut lanes = Vec::new();
         for _ in 0..LANES {
-            let mut lane = Lane::new(&bed, 0, 1)?;
+            let mut lane = Lane::new(&bed, MemberIndex::new(0), 1)?;
             lane.launch()?.wait()?;
             lanes.push(lane);
             used.push(bed.settled_bytes()?);

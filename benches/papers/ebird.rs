@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::Matrix;
+use divisi::device::MemberIndex;
 use divisi::ensemble::{BatchSizes, Ensemble, PolicyKind, Wait};
 use divisi::load::LoadPattern;
 use divisi::simulation::{SimulationReport, Workload};
@@ -50,7 +51,7 @@ pub fn table() -> String {
     );
     let all = fixture("ebird");
     let mut elastic = Vec::new();
-    for member in 0..all.members.len() {
+    for member in MemberIndex::all(all.members.len()) {
         let mut only = all.only(member);
         only.batch_sizes = BatchSizes::new(&[SIZE]).expect("a size");
         elastic.push(network(

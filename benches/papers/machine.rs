@@ -6,6 +6,7 @@
 //! apart from the memory of the profiles, by which all runs are bounded here.
 
 use divisi::allocation::{Cell, Matrix};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::profile::CellCost;
 
 use super::stage::Stage;
@@ -21,7 +22,7 @@ pub const ESTIMATE: f64 = 2.6;
 /// taken to be as large as a GPU's.
 pub fn algorithm_one(stage: &Stage) -> Option<Matrix> {
     let gpus = stage.devices.count() - 1;
-    let capacity = stage.devices.memory_bytes(0) as f64;
+    let capacity = stage.devices.memory_bytes(DeviceIndex::new(0)) as f64;
     let mut free = vec![capacity; gpus + 1];
     let mut matrix = vec![vec![0; stage.ensemble.members.len()]; gpus + 1];
     let batch = stage.frame.batch_sizes.smallest().get();
@@ -36,15 +37,16 @@ pub fn algorithm_one(stage: &Stage) -> Option<Matrix> {
     Matrix::from_rows(stage.frame.clone(), &matrix).ok()
 }
 
-fn by_decreasing_memory(stage: &Stage, batch: usize) -> Vec<(usize, f64)> {
-    let members = 0..stage.ensemble.members.len();
-    let mut sized: Vec<(usize, f64)> = members.map(|m| (m, estimate(stage, m, batch))).collect();
+fn by_decreasing_memory(stage: &Stage, batch: usize) -> Vec<(MemberIndex, f64)> {
+    let members = MemberIndex::all(stage.ensemble.members.len());
+    let sized = members.map(|m| (m, estimate(stage, m, batch)));
+    let mut sized: Vec<(MemberIndex, f64)> = sized.collect();
     sized.sort_by(|a, b| b.1.total_cmp(&a.1));
     sized
 }
 
-fn estimate(stage: &Stage, member: usize, batch: usize) -> f64 {
-    let CellCost::Law(_, work) = stage.costs.cell(member, 0) else {
+fn estimate(stage: &Stage, member: MemberIndex, batch: usize) -> f64 {
+    let CellCost::Law(_, work) = stage.costs.cell(member, DeviceIndex::new(0)) else {
         return f64::INFINITY;
     };
     let activations: f64 = work.iter().map(|op| op.bytes + op.unfused_bytes).sum();
@@ -54,8 +56,8 @@ fn estimate(stage: &Stage, member: usize, batch: usize) -> f64 {
 
 /// Members that the CPU serves.
 pub fn on_cpu(stage: &Stage, matrix: &Matrix) -> Vec<String> {
-    let device = stage.devices.count() - 1;
-    let members = stage.ensemble.members.iter().enumerate();
+    let device = DeviceIndex::new(stage.devices.count() - 1);
+    let members = MemberIndex::enumerate(&stage.ensemble.members);
     let there = members.filter(|(member, _)| {
         let member = *member;
         matrix.get(Cell { device, member }).is_some()

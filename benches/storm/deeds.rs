@@ -1,5 +1,6 @@
 //! What befalls a world: requests, cancels, changes, faults, in any order.
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use rand::RngExt;
 
 use super::ledger::Figures;
@@ -26,7 +27,7 @@ impl World {
         let devices = self.config.devices.len();
         for looks in 0..1_000_000 {
             if looks % 64 == 0 {
-                (0..devices).for_each(|d| self.core.regain_device(d));
+                DeviceIndex::all(devices).for_each(|d| self.core.regain_device(d));
                 self.staff();
                 self.drive();
             }
@@ -62,7 +63,8 @@ impl World {
             595..610 => self.dismiss(),
             610..630 => {
                 let device = self.any_device();
-                let member = self.random.random_range(0..self.config.transforms.len());
+                let members = self.config.transforms.len();
+                let member = MemberIndex::new(self.random.random_range(0..members));
                 if !self.core.is_lost(device) {
                     self.hire(device, member);
                 }
@@ -82,8 +84,8 @@ impl World {
         }
     }
 
-    fn any_device(&mut self) -> usize {
-        self.random.random_range(0..self.config.devices.len())
+    fn any_device(&mut self) -> DeviceIndex {
+        DeviceIndex::new(self.random.random_range(0..self.config.devices.len()))
     }
 
     fn submit(&mut self) {

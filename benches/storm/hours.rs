@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Frame, Matrix};
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::load::LoadPattern;
 use divisi::profile::Costs;
@@ -49,7 +49,7 @@ pub fn serve(seed: u64, hours: f64, pause: f64) -> (SimulationReport, usize, usi
     while at < hours * 3600.0 {
         at += random.random_range(0.0..2.0 * pause);
         faults += 1;
-        let device = random.random_range(0..scene.devices.count());
+        let device = DeviceIndex::new(random.random_range(0..scene.devices.count()));
         let incident = match random.random_range(0..10) {
             0..4 => Incident::Panic(device),
             4..7 => Incident::Lose(device),

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::PolicyKind;
 use divisi::serving::{
     Batch, BatchId, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Transfer,
@@ -85,13 +86,13 @@ impl World {
 
     /// Every member gets a worker somewhere; some get more.
     pub fn staff(&mut self) {
-        let devices: Vec<usize> = (0..self.config.devices.len())
+        let devices: Vec<DeviceIndex> = DeviceIndex::all(self.config.devices.len())
             .filter(|d| !self.core.is_lost(*d))
             .collect();
         if devices.is_empty() {
             return;
         }
-        for member in 0..self.config.transforms.len() {
+        for member in MemberIndex::all(self.config.transforms.len()) {
             let first = devices[self.random.random_range(0..devices.len())];
             for &device in &devices {
                 let wanted = device == first || chance(&mut self.random, 500);
@@ -108,7 +109,7 @@ impl World {
     }
 
     /// A worker starts.
-    pub fn hire(&mut self, device: usize, member: usize) {
+    pub fn hire(&mut self, device: DeviceIndex, member: MemberIndex) {
         let spec = WorkerSpec {
             id: self.core.new_worker(),
             device,
@@ -242,7 +243,7 @@ impl World {
         self.leave(batch.device, batch.samples);
     }
 
-    fn leave(&mut self, device: usize, left: usize) {
+    fn leave(&mut self, device: DeviceIndex, left: usize) {
         let (samples, batches) = &mut self.alive[device];
         *samples -= left;
         *batches -= 1;
@@ -251,7 +252,7 @@ impl World {
 
     /// Devices that are awake ask until they sleep; then nobody sleeps who could act.
     pub fn drive(&mut self) {
-        for device in 0..self.asleep.len() {
+        for device in DeviceIndex::all(self.asleep.len()) {
             if self.asleep[device]
                 .flatten()
                 .is_some_and(|at| at <= self.now)
@@ -261,7 +262,7 @@ impl World {
         }
         let woken = self.core.wake(self.now);
         self.poke(&woken);
-        let mut order: Vec<usize> = (0..self.asleep.len()).collect();
+        let mut order: Vec<DeviceIndex> = DeviceIndex::all(self.asleep.len()).collect();
         loop {
             order.shuffle(&mut self.random);
             let Some(&device) = order.iter().find(|d| self.asks(**d)) else {
@@ -269,31 +270,31 @@ impl World {
             };
             self.ask(device);
         }
-        for device in 0..self.asleep.len() {
+        for device in DeviceIndex::all(self.asleep.len()) {
             let sleeps = self.asleep[device].is_some();
             let could = sleeps && self.core.could_act(self.now, device);
             self.figures.idle += u64::from(could);
         }
     }
 
-    fn asks(&self, device: usize) -> bool {
+    fn asks(&self, device: DeviceIndex) -> bool {
         let alone = self.config.devices[device] == Discipline::OneAtATime;
         self.asleep[device].is_none() && !(alone && self.busy[device] > 0) && !self.runs(device)
     }
 
     /// Whether a device's own thread runs a batch.
-    fn runs(&self, device: usize) -> bool {
+    fn runs(&self, device: DeviceIndex) -> bool {
         let alone = self.config.devices[device] == Discipline::OneAtATime;
         alone && self.alive[device].1 > 0
     }
 
-    fn poke(&mut self, devices: &[usize]) {
+    fn poke(&mut self, devices: &[DeviceIndex]) {
         for &device in devices {
             self.asleep[device] = None;
         }
     }
 
-    fn ask(&mut self, device: usize) {
+    fn ask(&mut self, device: DeviceIndex) {
         let next = self.core.next(self.now, device);
         let woken = self.core.wake_others(self.now);
         self.poke(&woken);
@@ -332,7 +333,7 @@ impl World {
     }
 
     /// A device is gone: its driver forgets what it was doing.
-    pub fn lose(&mut self, device: usize) {
+    pub fn lose(&mut self, device: DeviceIndex) {
         self.figures.losses += 1;
         self.core.lose_device(device);
         self.asleep[device] = None;

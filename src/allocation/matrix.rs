@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::device::Devices;
+use crate::device::{DeviceIndex, Devices, MemberIndex};
 use crate::ensemble::{BatchSize, BatchSizes, Ensemble};
 
 /// The frame of a matrix: its rows, its columns and the batch sizes that are allowed.
@@ -30,15 +30,43 @@ impl Frame {
             batch_sizes: ensemble.batch_sizes.clone(),
         })
     }
+
+    /// Returns the name of a device, or `None` if there is no such row.
+    pub fn device(&self, device: DeviceIndex) -> Option<&str> {
+        self.devices.get(device.get()).map(String::as_str)
+    }
+
+    /// Returns the name of a member, or `None` if there is no such column.
+    pub fn member(&self, member: MemberIndex) -> Option<&str> {
+        self.members.get(member.get()).map(String::as_str)
+    }
 }
 
 /// The place of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
     /// The row.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// The column.
-    pub member: usize,
+    pub member: MemberIndex,
+}
+
+impl Cell {
+    /// Iterates over the cells of a matrix of so many rows and columns, device by device.
+    pub fn all(devices: usize, members: usize) -> impl Iterator<Item = Cell> + use<> {
+        let row = move |device| {
+            let members = MemberIndex::all(members);
+            members.map(move |member| Cell { device, member })
+        };
+        DeviceIndex::all(devices).flat_map(row)
+    }
+
+    /// Returns its position among the cells of a matrix of `members` columns, device by
+    /// device.
+    #[inline]
+    pub fn place(self, members: usize) -> usize {
+        self.device.get() * members + self.member.get()
+    }
 }
 
 /// An allocation: which member runs on which device, with which batch size.
@@ -157,8 +185,8 @@ impl Matrix {
             });
         }
         let mut entries = Vec::with_capacity(devices * members);
-        for (device, row) in rows.iter().enumerate() {
-            for (member, &n) in row.iter().enumerate() {
+        for (device, row) in DeviceIndex::enumerate(rows) {
+            for (member, &n) in MemberIndex::enumerate(row) {
                 let size = u32::try_from(n).ok().and_then(BatchSize::new);
                 if n != 0 && size.is_none() {
                     return Err(not_allowed(&frame, Cell { device, member }, n));
@@ -175,7 +203,7 @@ impl Matrix {
                 return Err(not_allowed(&self.frame, cell, size.get() as i64));
             }
         }
-        for (member, name) in self.frame.members.iter().enumerate() {
+        for (member, name) in MemberIndex::enumerate(&self.frame.members) {
             if self.column(member).all(|(_, size)| size.is_none()) {
                 return Err(InvalidMatrix::NoWorker {
                     member: name.clone(),
@@ -192,7 +220,7 @@ impl Matrix {
 
     /// Returns the entry at `cell`.
     pub fn get(&self, cell: Cell) -> Option<BatchSize> {
-        self.entries[cell.device * self.frame.members.len() + cell.member]
+        self.entries[cell.place(self.frame.members.len())]
     }
 
     /// Returns the matrix with another entry at `cell`.
@@ -201,14 +229,14 @@ impl Matrix {
     /// It would break a rule.
     pub fn with(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
         let mut entries = self.entries.clone();
-        entries[cell.device * self.frame.members.len() + cell.member] = entry;
+        entries[cell.place(self.frame.members.len())] = entry;
         Matrix::new(Arc::clone(&self.frame), entries)
     }
 
     /// Iterates over every place, device by device.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
         let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
-        (0..devices).flat_map(move |device| (0..members).map(move |member| Cell { device, member }))
+        Cell::all(devices, members)
     }
 
     /// Iterates over the workers: the entries that are not empty.
@@ -218,8 +246,12 @@ impl Matrix {
     }
 
     /// Iterates over a member's entries, device by device.
-    pub fn column(&self, member: usize) -> impl Iterator<Item = (usize, Option<BatchSize>)> + '_ {
-        (0..self.frame.devices.len()).map(move |device| (device, self.get(Cell { device, member })))
+    pub fn column(
+        &self,
+        member: MemberIndex,
+    ) -> impl Iterator<Item = (DeviceIndex, Option<BatchSize>)> + '_ {
+        DeviceIndex::all(self.frame.devices.len())
+            .map(move |device| (device, self.get(Cell { device, member })))
     }
 
     /// Returns the entries as numbers, a row a device, 0 for no worker.

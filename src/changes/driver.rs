@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::allocation::Matrix;
+use crate::device::DeviceIndex;
 use crate::lock::Ranked;
 use crate::metrics::Reading;
 use crate::search::evacuate;
@@ -149,7 +150,7 @@ impl Changes {
     ///
     /// # Errors
     /// It is a device of this machine or lost already, or another change is under way.
-    pub fn lose(&mut self, device: usize) -> Result<(), ChangeRefusal> {
+    pub fn lose(&mut self, device: DeviceIndex) -> Result<(), ChangeRefusal> {
         let engine = &self.driver.engine;
         if !engine.faults().capabilities(device).faults_on_demand {
             return Err(ChangeRefusal::NotSimulated);
@@ -195,7 +196,7 @@ impl Changes {
 
     fn listen(&mut self) {
         let engine = &self.driver.engine;
-        let mut devices = 0..engine.devices().count();
+        let mut devices = engine.devices().indices();
         if !devices.any(|device| engine.faults().capabilities(device).may_fail) {
             return;
         }

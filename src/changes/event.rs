@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::codes::{Code, Coded};
+use crate::device::DeviceIndex;
 use crate::metrics::{Distribution, Reading};
 use crate::ranged::FieldOutOfRange;
 use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, PlanError, Setup};
@@ -72,11 +73,11 @@ pub enum ChangeEvent {
     /// An operator ends the probation: the new setup is rolled back by this plan.
     TakenBack(Box<Plan>),
     /// An operator lets a device disappear.
-    LoseRequested(usize),
+    LoseRequested(DeviceIndex),
     /// A device stopped working; its workers are to be moved.
     DeviceLost {
         /// Its number among the devices.
-        device: usize,
+        device: DeviceIndex,
         /// The reason that its driver reported.
         reason: String,
     },
@@ -133,9 +134,9 @@ pub enum ChangeWork {
     /// Plan and apply a setup.
     ApplySetup(Box<Setup>),
     /// Move the workers of a lost device elsewhere.
-    Evacuate(usize),
+    Evacuate(DeviceIndex),
     /// Take a lost device's workers away: nothing is started any more.
-    Abandon(usize),
+    Abandon(DeviceIndex),
 }
 
 /// Why a change is not begun.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::allocation::Frame;
+use crate::device::DeviceIndex;
 use crate::metrics::{Distribution, Reading};
 use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, Setup};
 
@@ -26,7 +27,7 @@ pub struct ChangeMachine {
     frame: Arc<Frame>,
     under_way: Option<UnderWay>,
     /// Devices that were lost meanwhile, and what their drivers said.
-    lost: VecDeque<(usize, String)>,
+    lost: VecDeque<(DeviceIndex, String)>,
     is_closing: bool,
     shown: Option<ReloadView>,
     latency_before: Option<Distribution>,
@@ -68,7 +69,7 @@ impl ChangeMachine {
             } => self.adjusted(plan, &origin, *reading),
             ChangeEvent::Kept => self.kept(),
             ChangeEvent::TakenBack(plan) => self.taken_back(now, plan),
-            ChangeEvent::LoseRequested(device) => self.lose_requested(now, device),
+            ChangeEvent::LoseRequested(device) => self.lose(now, device),
             ChangeEvent::DeviceLost { device, reason } => {
                 self.lost.push_back((device, reason));
                 Ok(self.next_loss(now))
@@ -211,7 +212,7 @@ impl ChangeMachine {
         Ok(vec![self.begin(change, ChangeWork::Apply(plan))])
     }
 
-    fn lose_requested(&mut self, now: Duration, device: usize) -> Result<Actions, ChangeRefusal> {
+    fn lose(&mut self, now: Duration, device: DeviceIndex) -> Result<Actions, ChangeRefusal> {
         self.check_free()?;
         let text = format!("{} lost", self.frame.devices[device]);
         let mut actions = self.make_way(&text);
@@ -268,8 +269,7 @@ impl ChangeMachine {
 
     fn end_probation(&mut self, state: ProbationState) -> bool {
         let watched = self.probation.as_mut().filter(|p| p.is_watching());
-        let ended = watched.map(|p| p.view.state = state);
-        ended.is_some()
+        watched.map(|p| p.view.state = state).is_some()
     }
 
     fn begin(&mut self, change: UnderWay, work: ChangeWork) -> ChangeAction {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::device::MemberIndex;
 use crate::ranged::OutOfRange;
 
 use super::OutputKind;
@@ -139,9 +140,9 @@ pub enum CombinationError {
     #[error("expected a member from 0 to {last}, found {found}")]
     NoMember {
         /// The highest number of a member.
-        last: usize,
+        last: MemberIndex,
         /// The number asked for.
-        found: usize,
+        found: MemberIndex,
     },
 }
 
@@ -243,7 +244,7 @@ impl Combination {
         outputs: &[OutputKind],
         names: &[String],
     ) -> Result<(), CombinationError> {
-        for (member, outputs) in outputs.iter().enumerate() {
+        for (member, outputs) in MemberIndex::enumerate(outputs) {
             if *outputs != OutputKind::Values {
                 continue;
             }
@@ -263,12 +264,12 @@ impl Combination {
     ///
     /// # Errors
     /// There is no such member, or no member would vote.
-    pub fn with_vote(&self, member: usize, votes: bool) -> Result<Self, CombinationError> {
+    pub fn with_vote(&self, member: MemberIndex, votes: bool) -> Result<Self, CombinationError> {
         let mut new = self.clone();
         let members = new.voting.len();
-        let Some(vote) = new.voting.get_mut(member) else {
+        let Some(vote) = new.voting.get_mut(member.get()) else {
             return Err(CombinationError::NoMember {
-                last: members.saturating_sub(1),
+                last: MemberIndex::new(members.saturating_sub(1)),
                 found: member,
             });
         };
@@ -288,7 +289,7 @@ impl Combination {
                 new.rule.name()
             ));
         }
-        for (member, name) in names.iter().enumerate() {
+        for (member, name) in MemberIndex::enumerate(names) {
             let (old, now) = (self.weights[member], new.weights[member]);
             if old != now {
                 said.push(format!("weight of {name}: {old} → {now}"));

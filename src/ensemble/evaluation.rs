@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::combination::Combination;
 use super::rule::{CombinationRule, label_of};
+use crate::device::MemberIndex;
 
 /// A member's figures over the samples evaluated lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -63,7 +64,7 @@ impl MemberEvaluation {
 
     /// Creates an evaluation without samples. `rule` is the one that `combination` builds.
     pub fn new(combination: &Combination, rule: Arc<dyn CombinationRule>, classes: usize) -> Self {
-        let otherwise = |member: usize| {
+        let otherwise = |member: MemberIndex| {
             let votes = combination.voting[member];
             let other = combination.with_vote(member, !votes).ok()?;
             Some(other.build(classes))
@@ -72,7 +73,7 @@ impl MemberEvaluation {
         MemberEvaluation {
             classes,
             rule,
-            otherwise: (0..members).map(otherwise).collect(),
+            otherwise: MemberIndex::all(members).map(otherwise).collect(),
             members: vec![MemberSums::default(); members],
             weighed: 0,
             weight: 0.0,
@@ -110,7 +111,7 @@ impl MemberEvaluation {
         self.weighed += 1;
         self.weight += 1.0;
         self.labelled += f64::from(u8::from(label.is_some()));
-        for (member, row) in rows.iter().enumerate() {
+        for (member, row) in MemberIndex::enumerate(rows) {
             let other = self.otherwise[member].as_ref();
             let other =
                 other.and_then(|rule| label_of(&combine(rule.as_ref(), rows, self.classes)));
@@ -146,11 +147,11 @@ impl MemberEvaluation {
 
     /// Returns a member's figures, or `None` while there are fewer samples than
     /// [`MemberEvaluation::LEAST`].
-    pub fn of(&self, member: usize) -> Option<MemberFigures> {
+    pub fn of(&self, member: MemberIndex) -> Option<MemberFigures> {
         if self.weighed < Self::LEAST {
             return None;
         }
-        let sums = self.members.get(member)?;
+        let sums = self.members.get(member.get())?;
         let mean = |sum: f64| sum / self.weight;
         let graded = |sum: f64| (self.labelled >= 1.0).then(|| sum / self.labelled);
         Some(MemberFigures {
@@ -167,7 +168,8 @@ impl MemberEvaluation {
 
 fn combine(rule: &dyn CombinationRule, rows: &[&[f32]], classes: usize) -> Vec<f32> {
     let mut state = vec![0.0; rule.state_width()];
-    for (member, row) in rows.iter().enumerate().filter(|(m, _)| rule.counts(*m)) {
+    let voting = MemberIndex::enumerate(rows).filter(|(m, _)| rule.counts(*m));
+    for (member, row) in voting {
         rule.fold(member, row, &mut state);
     }
     rule.finish(state, classes)

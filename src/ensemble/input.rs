@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::compute::resize_planes;
+use crate::device::MemberIndex;
 use crate::network::Shape;
 
 /// The input of a network: its shape and the normalisation of its values.
@@ -95,7 +96,7 @@ impl Transforms {
     }
 
     /// Returns the index in [`Transforms::distinct`] of the input of a member.
-    pub fn of(&self, member: usize) -> usize {
+    pub fn of(&self, member: MemberIndex) -> usize {
         self.of_member[member]
     }
 

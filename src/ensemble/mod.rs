@@ -14,6 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::compute::gpu::Precision;
+use crate::device::MemberIndex;
 use crate::network::{Graph, Weights};
 
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
@@ -69,7 +70,7 @@ impl Ensemble {
     }
 
     /// Returns the ensemble with one member alone.
-    pub fn only(&self, member: usize) -> Self {
+    pub fn only(&self, member: MemberIndex) -> Self {
         let mut alone = Arc::clone(&self.members[member]);
         if alone.vote_weight.is_none() {
             Arc::make_mut(&mut alone).vote_weight = Some(VoteWeight::default());

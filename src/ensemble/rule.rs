@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::device::MemberIndex;
 use crate::ranged::{OutOfRange, ranged};
 
 /// A rule that folds members' probabilities into an ensemble's answer, rows in any order.
@@ -16,14 +17,14 @@ pub trait CombinationRule: Send + Sync {
 
     /// Folds `rows` (`[n, classes]` probabilities of `member`) into `state`
     /// (`[n, state_width]`).
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]);
+    fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]);
 
     /// Returns the scores (`[n, classes]`) of samples from their state
     /// (`[n, state_width]`), into which every member was folded.
     fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32>;
 
     /// Whether a member votes. Rows of a member that does not must not be folded.
-    fn counts(&self, _member: usize) -> bool {
+    fn counts(&self, _member: MemberIndex) -> bool {
         true
     }
 }
@@ -73,7 +74,7 @@ impl CombinationRule for Average {
         self.classes
     }
 
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+    fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]) {
         let Some(share) = self.shares[member] else {
             return;
         };
@@ -86,7 +87,7 @@ impl CombinationRule for Average {
         state
     }
 
-    fn counts(&self, member: usize) -> bool {
+    fn counts(&self, member: MemberIndex) -> bool {
         self.shares[member].is_some()
     }
 }
@@ -118,7 +119,7 @@ impl CombinationRule for MajorityVote {
         2 * self.classes
     }
 
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+    fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]) {
         if !self.voting[member] {
             return;
         }
@@ -151,7 +152,7 @@ impl CombinationRule for MajorityVote {
         scores
     }
 
-    fn counts(&self, member: usize) -> bool {
+    fn counts(&self, member: MemberIndex) -> bool {
         self.voting[member]
     }
 }
@@ -208,7 +209,7 @@ impl CombinationRule for AverageLogits {
         2 * self.classes
     }
 
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+    fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]) {
         let Some(share) = self.shares[member] else {
             return;
         };
@@ -233,7 +234,7 @@ impl CombinationRule for AverageLogits {
         scores
     }
 
-    fn counts(&self, member: usize) -> bool {
+    fn counts(&self, member: MemberIndex) -> bool {
         self.shares[member].is_some()
     }
 }
@@ -265,7 +266,7 @@ impl CombinationRule for Tempered {
         self.rule.state_width()
     }
 
-    fn fold(&self, member: usize, rows: &[f32], state: &mut [f32]) {
+    fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]) {
         let temperature = self.temperatures[member];
         if temperature.is_one() || !self.counts(member) {
             return self.rule.fold(member, rows, state);
@@ -279,7 +280,7 @@ impl CombinationRule for Tempered {
         self.rule.finish(state, classes)
     }
 
-    fn counts(&self, member: usize) -> bool {
+    fn counts(&self, member: MemberIndex) -> bool {
         self.rule.counts(member)
     }
 }

@@ -1,6 +1,7 @@
 //! Batch times as they were measured, or as they were learnt from serving: less exact, at
 //! no cost.
 
+use crate::device::{DeviceIndex, MemberIndex};
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,7 @@ const SPREAD: f64 = 0.05;
 /// Batch times seen while serving, by member and kind of device.
 #[derive(Clone, Debug, Default)]
 pub struct Learnt {
-    seen: HashMap<(usize, usize), BatchSums>,
+    seen: HashMap<(MemberIndex, DeviceIndex), BatchSums>,
 }
 
 /// Weighted sums over batches: rows and seconds.
@@ -108,7 +109,14 @@ struct BatchSums {
 impl Learnt {
     /// Adds `batches` of `member` on a device of `kind` (a number that like devices share),
     /// with their mean rows and seconds.
-    pub fn see(&mut self, member: usize, kind: usize, batches: u64, rows: f64, seconds: f64) {
+    pub fn see(
+        &mut self,
+        member: MemberIndex,
+        kind: DeviceIndex,
+        batches: u64,
+        rows: f64,
+        seconds: f64,
+    ) {
         if batches == 0 || rows <= 0.0 || seconds <= 0.0 {
             return;
         }
@@ -117,14 +125,19 @@ impl Learnt {
     }
 
     /// Whether enough batches were seen for their times to change little.
-    pub fn is_settled(&self, member: usize, kind: usize) -> bool {
+    pub fn is_settled(&self, member: MemberIndex, kind: DeviceIndex) -> bool {
         let sums = self.seen.get(&(member, kind));
         sums.is_some_and(|sums| sums.weight >= ENOUGH)
     }
 
     /// Returns the mean time of batches over that of `profile` for as many rows, or `None`
     /// if too few were seen.
-    pub fn pace(&self, member: usize, kind: usize, profile: &BatchTimes) -> Option<f64> {
+    pub fn pace(
+        &self,
+        member: MemberIndex,
+        kind: DeviceIndex,
+        profile: &BatchTimes,
+    ) -> Option<f64> {
         let sums = self.seen.get(&(member, kind))?;
         let rows = (sums.rows / sums.weight).round().max(1.0) as usize;
         let seconds = sums.seconds / sums.weight;
@@ -133,7 +146,12 @@ impl Learnt {
 
     /// Returns the times of batches of `sizes`: fixed seconds and seconds a row if batches
     /// of several sizes were seen, else in proportion. Returns `None` if none were seen.
-    pub fn measured(&self, member: usize, kind: usize, sizes: &[usize]) -> Option<BatchTimes> {
+    pub fn measured(
+        &self,
+        member: MemberIndex,
+        kind: DeviceIndex,
+        sizes: &[usize],
+    ) -> Option<BatchTimes> {
         let (fixed, each) = self.seen.get(&(member, kind))?.line()?;
         let point = |rows: &usize| (*rows, fixed + each * *rows as f64);
         BatchTimes::new(sizes.iter().map(point).collect()).ok()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::compute::work;
 use crate::device::simulated::{Kernel, Law, OpWork};
-use crate::device::{DeviceKind, Devices};
+use crate::device::{DeviceIndex, DeviceKind, Devices, MemberIndex};
 use crate::ensemble::Ensemble;
 
 pub use batch_times::{BatchTimes, Learnt, NotMeasured};
@@ -93,12 +93,17 @@ impl Costs {
     }
 
     /// Sets the measured times of `member` on `device`.
-    pub fn set_measured(&mut self, member: usize, device: usize, measured: Arc<BatchTimes>) {
+    pub fn set_measured(
+        &mut self,
+        member: MemberIndex,
+        device: DeviceIndex,
+        measured: Arc<BatchTimes>,
+    ) {
         self.cells[member][device] = CellCost::Measured(measured);
     }
 
     /// Returns the source of the costs of `member` on `device`.
-    pub fn cell(&self, member: usize, device: usize) -> &CellCost {
+    pub fn cell(&self, member: MemberIndex, device: DeviceIndex) -> &CellCost {
         &self.cells[member][device]
     }
 
@@ -108,11 +113,11 @@ impl Costs {
     }
 
     /// Returns the first member and device whose costs are unknown.
-    pub fn unknown(&self) -> Option<(usize, usize)> {
-        let mut members = self.cells.iter().enumerate();
+    pub fn unknown(&self) -> Option<(MemberIndex, DeviceIndex)> {
+        let mut members = MemberIndex::enumerate(&self.cells);
         members.find_map(|(member, devices)| {
             let device = devices.iter().position(|c| *c == CellCost::Unknown)?;
-            Some((member, device))
+            Some((member, DeviceIndex::new(device)))
         })
     }
 
@@ -127,22 +132,22 @@ impl Costs {
     }
 
     /// Returns the law of a device, if it is simulated.
-    pub fn law(&self, device: usize) -> Option<Law> {
+    pub fn law(&self, device: DeviceIndex) -> Option<Law> {
         self.laws[device]
     }
 
     /// Whether batches on a device leave what they do not fill to others.
-    pub fn is_shared(&self, device: usize) -> bool {
+    pub fn is_shared(&self, device: DeviceIndex) -> bool {
         self.shared[device]
     }
 
     /// Returns the bytes of a sample of `member`.
-    pub fn sample_bytes(&self, member: usize) -> u64 {
+    pub fn sample_bytes(&self, member: MemberIndex) -> u64 {
         self.sample_bytes[member]
     }
 
     /// Returns the cost of a batch of `rows` of `member` on `device`; 0 if it is unknown.
-    pub fn batch(&self, member: usize, device: usize, rows: usize) -> BatchCost {
+    pub fn batch(&self, member: MemberIndex, device: DeviceIndex, rows: usize) -> BatchCost {
         let copies = |bytes: u64| match self.laws[device] {
             Some(_) => bytes * rows as u64,
             None => 0,
@@ -160,7 +165,7 @@ impl Costs {
         }
     }
 
-    fn kernels(&self, member: usize, device: usize, rows: usize) -> Arc<[Kernel]> {
+    fn kernels(&self, member: MemberIndex, device: DeviceIndex, rows: usize) -> Arc<[Kernel]> {
         match &self.cells[member][device] {
             CellCost::Law(law, work) => work.iter().map(|op| law.kernel(op, rows)).collect(),
             CellCost::Measured(measured) => Arc::new([Kernel {
@@ -172,19 +177,19 @@ impl Costs {
     }
 
     /// Returns the cost of a batch of `rows` of `member` with `device` to itself.
-    pub fn alone(&self, member: usize, device: usize, rows: usize) -> Alone {
+    pub fn alone(&self, member: MemberIndex, device: DeviceIndex, rows: usize) -> Alone {
         let batch = self.batch(member, device, rows);
         let copy_in = self.copy(device, batch.copy_in);
         self.undisturbed(device, &batch, copy_in)
     }
 
     /// As [`Costs::alone`], for samples that were copied to the device before.
-    pub fn alone_copied(&self, member: usize, device: usize, rows: usize) -> Alone {
+    pub fn alone_copied(&self, member: MemberIndex, device: DeviceIndex, rows: usize) -> Alone {
         let batch = self.batch(member, device, rows);
         self.undisturbed(device, &batch, 0.0)
     }
 
-    fn undisturbed(&self, device: usize, batch: &BatchCost, copy_in: f64) -> Alone {
+    fn undisturbed(&self, device: DeviceIndex, batch: &BatchCost, copy_in: f64) -> Alone {
         let latency = copy_in + batch.computing + self.copy(device, batch.copy_out);
         Alone {
             latency,
@@ -195,7 +200,7 @@ impl Costs {
         }
     }
 
-    fn copy(&self, device: usize, bytes: u64) -> f64 {
+    fn copy(&self, device: DeviceIndex, bytes: u64) -> f64 {
         self.laws[device].map_or(0.0, |law| law.copy(bytes))
     }
 }
@@ -203,7 +208,7 @@ impl Costs {
 /// A cache of batch costs, for drivers that ask for the same ones again and again.
 #[derive(Debug, Default)]
 pub struct KernelCache {
-    known: HashMap<(usize, usize, usize), BatchCost>,
+    known: HashMap<(MemberIndex, DeviceIndex, usize), BatchCost>,
 }
 
 /// The most batches remembered.
@@ -211,7 +216,13 @@ const MOST_KNOWN: usize = 1 << 16;
 
 impl KernelCache {
     /// Returns the cost as [`Costs::batch`] does.
-    pub fn batch(&mut self, costs: &Costs, member: usize, device: usize, rows: usize) -> BatchCost {
+    pub fn batch(
+        &mut self,
+        costs: &Costs,
+        member: MemberIndex,
+        device: DeviceIndex,
+        rows: usize,
+    ) -> BatchCost {
         if self.known.len() > MOST_KNOWN {
             self.known.clear();
         }

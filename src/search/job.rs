@@ -8,7 +8,7 @@ use crate::allocation::{Footprints, Frame, Matrix};
 use crate::compute::Predictor;
 use crate::compute::gpu::Program;
 use crate::device::gpu::{Gpu, GpuInfo};
-use crate::device::{Devices, Ledger, NoRoom};
+use crate::device::{Devices, Ledger, MemberIndex, NoRoom};
 use crate::ensemble::{BatchSize, Ensemble, Samples};
 use crate::profile::Costs;
 use crate::serving::{BuildError, PredictorFactory};
@@ -195,7 +195,7 @@ impl SearchJob {
         footprints: &Footprints,
         control: &Arc<Control>,
     ) -> Result<(Matrix, usize), SearchError> {
-        let alone = |member: usize| {
+        let alone = |member: MemberIndex| {
             let ensemble = Arc::new(self.ensemble.only(member));
             let first = self.measured_on.alone(self.devices.preferred()[0]);
             let job = SearchJob {
@@ -246,7 +246,7 @@ impl SearchJob {
 fn sparing(devices: &Devices, spare: u64) -> Result<Devices, AskedError> {
     let mut ledger = Ledger::new(devices);
     let mut spaces = Vec::new();
-    for (index, device) in devices.iter().enumerate() {
+    for (index, device) in devices.enumerate() {
         // A device that is gone has none to spare.
         let gone = devices.memory_bytes(index) == 0;
         if spare == 0 || gone || spaces.contains(&device.space) {
@@ -272,14 +272,14 @@ fn show(progress: &mut SearchProgress, found: &SearchResult) {
 
 /// Builds one member of an ensemble as if it were the only one.
 struct OneMember {
-    member: usize,
+    member: MemberIndex,
     factory: Arc<dyn PredictorFactory>,
 }
 
 impl PredictorFactory for OneMember {
     fn build(
         &self,
-        _member: usize,
+        _member: MemberIndex,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -290,7 +290,11 @@ impl PredictorFactory for OneMember {
         self.factory.gpu(info)
     }
 
-    fn program(&self, _member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+    fn program(
+        &self,
+        _member: MemberIndex,
+        gpu: &Arc<dyn Gpu>,
+    ) -> Result<Arc<dyn Program>, BuildError> {
         self.factory.program(self.member, gpu)
     }
 }

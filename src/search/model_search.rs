@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::allocation::{Footprints, Frame, Matrix};
-use crate::device::{Device, Devices};
+use crate::device::{Device, DeviceIndex, Devices, MemberIndex};
 use crate::profile::{CellCost, Costs};
 
 use super::control::Control;
@@ -187,12 +187,16 @@ impl<'a> ModelSearch<'a> {
             let (matrix, runs) = job.best_batch(&self.footprints, self.control)?;
             return Ok(Candidates::new(vec![matrix], runs, 0));
         }
-        let alone = |member: usize| {
+        let alone = |member: MemberIndex| {
             let preferred = job.devices.preferred()[0];
             let (ensemble, first) = (job.ensemble.only(member), job.devices.alone(preferred));
             let mut costs = Costs::of_laws(&ensemble, &first);
             if let CellCost::Measured(profile) = self.costs.cell(member, preferred) {
-                costs.set_measured(0, 0, Arc::clone(profile));
+                costs.set_measured(
+                    MemberIndex::new(0),
+                    DeviceIndex::new(0),
+                    Arc::clone(profile),
+                );
             }
             let frame = Frame::of(&ensemble, &first);
             let footprints = Footprints::of(&ensemble, &first);

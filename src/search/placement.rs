@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::allocation::{Cell, DoesNotFit, Footprints, Frame, Matrix};
-use crate::device::{Devices, Ledger};
+use crate::device::{DeviceIndex, Devices, Ledger, MemberIndex};
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
@@ -41,15 +41,16 @@ fn place(
     sizes: &[BatchSize],
 ) -> Result<Matrix, SearchError> {
     let members = frame.members.len();
-    let mut order: Vec<usize> = (0..members).collect();
-    let bytes = |member: usize| footprints.bytes(Cell { device: 0, member }, sizes[member]);
+    let mut order: Vec<MemberIndex> = MemberIndex::all(members).collect();
+    let device = DeviceIndex::new(0);
+    let bytes = |member: MemberIndex| footprints.bytes(Cell { device, member }, sizes[member]);
     order.sort_by_key(|&m| Reverse(bytes(m)));
     let mut ledger = footprints.ledger(devices)?;
     let mut entries = vec![None; devices.count() * members];
     for member in order {
         let size = sizes[member];
         let device = book_somewhere(devices, footprints, &mut ledger, (member, size), &[])?;
-        entries[device * members + member] = Some(size);
+        entries[Cell { device, member }.place(members)] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
@@ -59,9 +60,9 @@ fn book_somewhere(
     devices: &Devices,
     footprints: &Footprints,
     ledger: &mut Ledger,
-    (member, size): (usize, BatchSize),
-    barred: &[usize],
-) -> Result<usize, DoesNotFit> {
+    (member, size): (MemberIndex, BatchSize),
+    barred: &[DeviceIndex],
+) -> Result<DeviceIndex, DoesNotFit> {
     let mut refusal = None;
     for accelerators in [true, false] {
         let Some(device) = roomiest(devices, ledger, accelerators, barred) else {
@@ -86,9 +87,10 @@ fn roomiest(
     devices: &Devices,
     ledger: &Ledger,
     accelerators: bool,
-    barred: &[usize],
-) -> Option<usize> {
-    (0..devices.count())
+    barred: &[DeviceIndex],
+) -> Option<DeviceIndex> {
+    devices
+        .indices()
         .filter(|d| !barred.contains(d))
         .filter(|&d| devices.get(d).kind.is_accelerator() == accelerators)
         .min_by_key(|&d| (Reverse(ledger.free(d)), ledger.flops(d), d))
@@ -106,7 +108,7 @@ pub fn best_batch(
     frame: &Arc<Frame>,
     devices: &Devices,
     footprints: &Footprints,
-    mut alone: impl FnMut(usize) -> Result<Box<dyn Evaluator>, SearchError>,
+    mut alone: impl FnMut(MemberIndex) -> Result<Box<dyn Evaluator>, SearchError>,
     control: &Control,
 ) -> Result<(Matrix, usize), SearchError> {
     let preferred = devices.preferred();
@@ -114,7 +116,7 @@ pub fn best_batch(
     let mut evaluations = 0;
     control.update(|p| p.expect(frame.members.len() * frame.batch_sizes.count()));
     control.begin_phase(0);
-    for member in 0..frame.members.len() {
+    for member in MemberIndex::all(frame.members.len()) {
         let mut evaluator = alone(member)?;
         let place = Cell {
             device: preferred[0],
@@ -165,17 +167,17 @@ fn best_size(
 fn one_each(
     frame: &Arc<Frame>,
     sizes: &[BatchSize],
-    devices: &[usize],
+    devices: &[DeviceIndex],
 ) -> Result<Matrix, SearchError> {
     let members = frame.members.len();
     let mut entries = vec![None; frame.devices.len() * members];
-    for (member, (&size, device)) in sizes.iter().zip(devices).enumerate() {
-        entries[device * members + member] = Some(size);
+    for (member, (&size, &device)) in MemberIndex::enumerate(sizes.iter().zip(devices)) {
+        entries[Cell { device, member }.place(members)] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
 
-/// The matrix without the workers of the devices numbered `lost`. Workers elsewhere
+/// The matrix without the workers of the devices in `lost`. Workers elsewhere
 /// stay; members left without any are placed by worst-fit decreasing, at the smallest
 /// batch size, in what memory remains.
 ///
@@ -183,7 +185,7 @@ fn one_each(
 /// A member fits nowhere any more: which, how much it needs and how much there is.
 pub fn evacuate(
     matrix: &Matrix,
-    lost: &[usize],
+    lost: &[DeviceIndex],
     devices: &Devices,
     footprints: &Footprints,
 ) -> Result<Matrix, SearchError> {
@@ -193,25 +195,31 @@ pub fn evacuate(
     let mut entries = vec![None; frame.devices.len() * frame.members.len()];
     for (cell, size) in matrix.workers().filter(|(c, _)| !lost.contains(&c.device)) {
         footprints.book_one(&mut ledger, &devices, cell, size)?;
-        entries[cell.device * frame.members.len() + cell.member] = Some(size);
+        entries[cell.place(frame.members.len())] = Some(size);
     }
     let size = frame.batch_sizes.smallest();
     for member in bare(matrix, lost, footprints, size) {
         let device = book_somewhere(&devices, footprints, &mut ledger, (member, size), lost)?;
-        entries[device * frame.members.len() + member] = Some(size);
+        entries[Cell { device, member }.place(frame.members.len())] = Some(size);
     }
     Ok(Matrix::new(frame.clone(), entries)?)
 }
 
 /// Members whose every worker is lost, the largest first.
-fn bare(matrix: &Matrix, lost: &[usize], footprints: &Footprints, size: BatchSize) -> Vec<usize> {
-    let kept = |member: &usize| {
+fn bare(
+    matrix: &Matrix,
+    lost: &[DeviceIndex],
+    footprints: &Footprints,
+    size: BatchSize,
+) -> Vec<MemberIndex> {
+    let kept = |member: &MemberIndex| {
         let mut column = matrix.column(*member);
         column.any(|(device, entry)| entry.is_some() && !lost.contains(&device))
     };
-    let members = 0..matrix.frame().members.len();
-    let mut bare: Vec<usize> = members.filter(|m| !kept(m)).collect();
-    bare.sort_by_key(|&member| Reverse(footprints.bytes(Cell { device: 0, member }, size)));
+    let members = MemberIndex::all(matrix.frame().members.len());
+    let device = DeviceIndex::new(0);
+    let mut bare: Vec<MemberIndex> = members.filter(|m| !kept(m)).collect();
+    bare.sort_by_key(|&member| Reverse(footprints.bytes(Cell { device, member }, size)));
     bare
 }
 
@@ -268,7 +276,7 @@ fn latency(rates: &Rates, cell: Cell, size: BatchSize) -> f64 {
 
 /// Every matrix in which the worker at `cell` has another place or batch size, with both.
 fn moves(matrix: &Matrix, cell: Cell) -> impl Iterator<Item = (Cell, BatchSize, Matrix)> + '_ {
-    let devices = 0..matrix.frame().devices.len();
+    let devices = DeviceIndex::all(matrix.frame().devices.len());
     let places = devices.map(move |device| Cell { device, ..cell });
     let free = places.filter(move |to| *to == cell || matrix.get(*to).is_none());
     free.flat_map(move |to| {

@@ -5,6 +5,7 @@
 
 use std::sync::Mutex;
 
+use crate::device::MemberIndex;
 use crate::ensemble::{CombinationRule, label_of};
 use crate::lock::lock;
 
@@ -68,12 +69,13 @@ impl Answer {
         blocks.flat_map(|b| b.scores.chunks_exact(self.classes))
     }
 
-    /// Returns the answers of member number `member` to each sample, in the order they were sent;
+    /// Returns the answers of `member` to each sample, in the order they were sent;
     /// nothing where members' rows were not asked for.
-    pub fn member_rows(&self, member: usize) -> impl Iterator<Item = &[f32]> {
+    pub fn member_rows(&self, member: MemberIndex) -> impl Iterator<Item = &[f32]> {
         self.blocks.iter().flat_map(move |block| {
             let values = block.scores.len();
-            let rows = block.rows.get(member * values..(member + 1) * values);
+            let at = member.get() * values;
+            let rows = block.rows.get(at..at + values);
             rows.unwrap_or_default().chunks_exact(self.classes)
         })
     }
@@ -140,7 +142,7 @@ impl Part {
     pub fn fold(
         &self,
         rule: &dyn CombinationRule,
-        member: usize,
+        member: MemberIndex,
         first: usize,
         rows: &[f32],
         classes: usize,
@@ -188,10 +190,17 @@ impl Part {
         &mut folded.state[first * width..(first + samples) * width]
     }
 
-    fn keep(&self, folded: &mut Folded, member: usize, first: usize, rows: &[f32], classes: usize) {
+    fn keep(
+        &self,
+        folded: &mut Folded,
+        member: MemberIndex,
+        first: usize,
+        rows: &[f32],
+        classes: usize,
+    ) {
         let all = self.kept * self.samples * classes;
         folded.rows.resize(all, 0.0);
-        let at = (member * self.samples + first) * classes;
+        let at = (member.get() * self.samples + first) * classes;
         folded.rows[at..at + rows.len()].copy_from_slice(rows);
     }
 
@@ -199,7 +208,7 @@ impl Part {
     /// samples from `first` on. Whether there were none.
     pub fn check_probabilities(
         &self,
-        member: usize,
+        member: MemberIndex,
         first: usize,
         rows: &[f32],
         classes: usize,
@@ -232,7 +241,7 @@ impl Part {
 /// Folds those rows that are finite.
 fn fold_finite(
     rule: &dyn CombinationRule,
-    member: usize,
+    member: MemberIndex,
     rows: &[f32],
     state: &mut [f32],
     classes: usize,

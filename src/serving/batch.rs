@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::BatchSize;
 
 use super::policy::Lane;
@@ -69,9 +70,9 @@ pub struct Batch<T> {
     /// The worker that runs it.
     pub worker: WorkerId,
     /// That worker's device.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// That worker's member.
-    pub member: usize,
+    pub member: MemberIndex,
     /// The worker's batch size.
     pub size: BatchSize,
     /// The lane that runs it.
@@ -97,9 +98,9 @@ pub struct Batch<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The device.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// The member that asked first; others with the same input find them there.
-    pub member: usize,
+    pub member: MemberIndex,
     /// Which part.
     pub part: PartKey,
     /// Samples of the part.

@@ -12,6 +12,7 @@
 //! or do not sum to 1 are counted and named. They are folded all the same, since they are
 //! numbers, and the declaration may be all that is wrong.
 
+use crate::device::MemberIndex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub enum FlawKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flaw {
     /// The member that answered it.
-    pub member: usize,
+    pub member: MemberIndex,
     /// Counted in the request.
     pub sample: usize,
     /// Its fault.
@@ -105,7 +106,7 @@ impl FlawTally {
 
     /// Counts `found` of a member; whether that is worth a word: the first, then each
     /// time that there are ten times as many.
-    pub(super) fn add(&self, member: usize, found: Flaws) -> bool {
+    pub(super) fn add(&self, member: MemberIndex, found: Flaws) -> bool {
         let counters = self.0[member].iter();
         let each = counters.zip([found.not_finite, found.not_probabilities]);
         each.fold(false, |news, (counter, found)| {
@@ -115,7 +116,7 @@ impl FlawTally {
     }
 
     /// Returns the faults of a member so far.
-    pub(super) fn of(&self, member: usize) -> Flaws {
+    pub(super) fn of(&self, member: MemberIndex) -> Flaws {
         let [not_finite, not_probabilities] = &self.0[member];
         Flaws {
             not_finite: not_finite.load(Ordering::Relaxed),
@@ -125,7 +126,9 @@ impl FlawTally {
 
     /// The same of every member.
     pub(super) fn all(&self) -> Vec<Flaws> {
-        (0..self.0.len()).map(|member| self.of(member)).collect()
+        MemberIndex::all(self.0.len())
+            .map(|member| self.of(member))
+            .collect()
     }
 }
 

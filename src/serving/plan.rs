@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::allocation::{Cell, DoesNotFit, Footprints, Frame};
 use crate::codes::{Code, Coded};
-use crate::device::Devices;
+use crate::device::{DeviceIndex, Devices, MemberIndex};
 use crate::ensemble::{BatchSize, CombinationError, Ensemble, PolicyError};
 
 use super::reload::{ReloadAction, ReloadPlan};
@@ -18,7 +18,7 @@ pub struct PlanBasis {
     /// A rule of a caller's own combines requests, in place of the setup's.
     pub own_rule: bool,
     /// Devices that are lost.
-    pub lost: Vec<usize>,
+    pub lost: Vec<DeviceIndex>,
     /// Entries of the matrix whose worker was retired.
     pub retired: Vec<Cell>,
     /// The devices with the memory that may be booked, where the rest of it is lent.
@@ -149,7 +149,7 @@ impl Plan {
     }
 
     /// Returns the members that have no worker for a moment, so that their requests wait.
-    pub fn paused_members(&self) -> Vec<usize> {
+    pub fn paused_members(&self) -> Vec<MemberIndex> {
         self.reload.paused_members(&self.from().matrix)
     }
 
@@ -209,7 +209,7 @@ fn check_settings(to: &Setup, limits: &PlanLimits<'_>) -> Result<(), PlanError> 
 fn memory(old: &Setup, new: &Setup, limits: &PlanLimits<'_>) -> Result<Vec<(u64, u64)>, PlanError> {
     let book = |setup: &Setup| limits.footprints.book(&setup.matrix, limits.devices);
     let (before, after) = (book(old)?, book(new)?);
-    let devices = 0..limits.devices.count();
+    let devices = limits.devices.indices();
     Ok(devices
         .map(|d| (before.booked(d), after.booked(d)))
         .collect())

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
+use crate::device::MemberIndex;
 use crate::device::gpu::{HostBuffer, HostSlice, PinnedBlock};
 use crate::ensemble::Transforms;
 
@@ -171,13 +172,13 @@ impl Storage {
         self.transforms.distinct()[transform].shape.elements()
     }
 
-    /// Which transform member number `member` reads.
-    pub(super) fn transform(&self, member: usize) -> usize {
+    /// Which transform `member` reads.
+    pub(super) fn transform(&self, member: MemberIndex) -> usize {
         self.transforms.of(member)
     }
 
-    /// Copies one slice's samples to `to`, as member number `member` takes them.
-    pub(super) fn read(&self, slice: Slice, member: usize, to: &mut [f32]) {
+    /// Copies one slice's samples to `to`, as `member` takes them.
+    pub(super) fn read(&self, slice: Slice, member: MemberIndex, to: &mut [f32]) {
         self.read_as(slice, self.transforms.of(member), to);
     }
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::allocation::{
     Cell, Difference, DoesNotFit, EntryChange, Footprints, Matrix, WorkerChange,
 };
-use crate::device::Devices;
+use crate::device::{Devices, MemberIndex};
 use crate::ensemble::BatchSize;
 
 /// The steps of a reload, decided before anything moves.
@@ -82,12 +82,12 @@ impl ReloadPlan {
     }
 
     /// Members that have no worker between the early drains and the new workers.
-    pub fn paused_members(&self, old: &Matrix) -> Vec<usize> {
-        let gone = |member: usize| {
+    pub fn paused_members(&self, old: &Matrix) -> Vec<MemberIndex> {
+        let gone = |member: MemberIndex| {
             let mut workers = old.workers().filter(|(c, _)| c.member == member);
             workers.all(|w| self.early.contains(&w))
         };
-        (0..old.frame().members.len())
+        MemberIndex::all(old.frame().members.len())
             .filter(|&m| gone(m))
             .collect()
     }

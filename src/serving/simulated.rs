@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::device::DeviceIndex;
 use crate::device::simulated::{DeviceJob, Executor, JobEvent, JobId, Law};
 use crate::profile::{Costs, KernelCache};
 
@@ -23,7 +24,7 @@ pub enum Happened<T> {
 
 /// See the module's text.
 pub struct SimulatedDevice<T> {
-    device: usize,
+    device: DeviceIndex,
     costs: Arc<Costs>,
     cache: KernelCache,
     executor: Executor,
@@ -49,8 +50,8 @@ const MEASURED: Law = Law {
 };
 
 impl<T> SimulatedDevice<T> {
-    /// Device number `device` of `costs`, idle.
-    pub fn new(device: usize, costs: Arc<Costs>) -> Self {
+    /// The `device` of `costs`, idle.
+    pub fn new(device: DeviceIndex, costs: Arc<Costs>) -> Self {
         let shared = costs.is_shared(device);
         SimulatedDevice {
             executor: Executor::new(costs.law(device).unwrap_or(MEASURED)),

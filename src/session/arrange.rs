@@ -3,6 +3,7 @@
 
 use crate::allocation::{Cell, Matrix};
 use crate::codes::Code;
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::BatchSize;
 use crate::serving::Setup;
 
@@ -17,7 +18,7 @@ pub enum Arrangement {
     /// workers that it has stay as they are.
     Spread {
         /// Its column in the matrix.
-        member: usize,
+        member: MemberIndex,
         /// The batch size of new workers.
         size: BatchSize,
     },
@@ -25,7 +26,7 @@ pub enum Arrangement {
     /// memory is free, of the same batch size or the next smaller one that fits.
     Clear {
         /// Its row in the matrix.
-        device: usize,
+        device: DeviceIndex,
     },
 }
 
@@ -72,9 +73,9 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn spread(&mut self, member: usize, size: BatchSize) -> Result<(), Refusal> {
+    fn spread(&mut self, member: MemberIndex, size: BatchSize) -> Result<(), Refusal> {
         let mut added = 0;
-        for device in 0..self.shown.devices.len() {
+        for device in DeviceIndex::all(self.shown.devices.len()) {
             let cell = Cell { device, member };
             if self.is_lost(device) || self.setup.matrix.get(cell).is_some() {
                 continue;
@@ -95,7 +96,7 @@ impl Work<'_> {
         }
     }
 
-    fn clear(&mut self, device: usize) -> Result<(), Refusal> {
+    fn clear(&mut self, device: DeviceIndex) -> Result<(), Refusal> {
         let here = |matrix: &Matrix| {
             let workers = matrix.workers().filter(move |w| w.0.device == device);
             workers.collect::<Vec<_>>()
@@ -112,7 +113,7 @@ impl Work<'_> {
         }
         let mut left = here(&self.setup.matrix);
         let members = &self.shown.members;
-        let weight = |member: usize| members.get(member).map_or(0, |m| m.parameters);
+        let weight = |member: MemberIndex| members.get(member.get()).map_or(0, |m| m.parameters);
         left.sort_by_key(|(cell, _)| std::cmp::Reverse(weight(cell.member)));
         for (cell, size) in left {
             self.send_away(cell, size)?;
@@ -153,33 +154,33 @@ impl Work<'_> {
 
     /// Devices other than `but`: most free memory first, then fewest FLOPs of workers,
     /// then the lowest number.
-    fn hosts(&mut self, but: usize) -> Vec<usize> {
+    fn hosts(&mut self, but: DeviceIndex) -> Vec<DeviceIndex> {
         // What is staged may be too much for the very device that is cleared.
         let staged = self.session.preview(&self.setup).ok().map(|p| p.memory);
         let devices = self.shown.devices.iter();
         let running = || devices.map(|d| (0, d.memory_booked)).collect();
         let booked: Vec<(u64, u64)> = staged.unwrap_or_else(running);
-        let free = |device: usize| {
+        let free = |device: DeviceIndex| {
             let size = self.shown.devices[device].memory_bytes;
-            size.saturating_sub(booked.get(device).map_or(0, |b| b.1))
+            size.saturating_sub(booked.get(device.get()).map_or(0, |b| b.1))
         };
         let count = self.shown.devices.len();
-        let mut hosts: Vec<usize> = (0..count)
+        let mut hosts: Vec<DeviceIndex> = DeviceIndex::all(count)
             .filter(|d| *d != but && !self.is_lost(*d))
             .collect();
         hosts.sort_by_key(|d| (std::cmp::Reverse(free(*d)), self.flops(*d), *d));
         hosts
     }
 
-    fn flops(&self, device: usize) -> u64 {
+    fn flops(&self, device: DeviceIndex) -> u64 {
         let workers = self.setup.matrix.workers();
         let here = workers.filter(|(cell, _)| cell.device == device);
-        let flops = |member: usize| self.shown.members.get(member).map_or(0, |m| m.flops);
+        let flops = |member: MemberIndex| self.shown.member(member).map_or(0, |m| m.flops);
         here.map(|(cell, _)| flops(cell.member)).sum()
     }
 
-    fn is_lost(&self, device: usize) -> bool {
-        self.shown.devices.get(device).is_some_and(|d| d.lost)
+    fn is_lost(&self, device: DeviceIndex) -> bool {
+        self.shown.device(device).is_some_and(|d| d.lost)
     }
 
     fn changed(&self, changes: &[(Cell, Option<BatchSize>)]) -> Result<Matrix, Refusal> {

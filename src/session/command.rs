@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocation::Difference;
 use crate::changes::Terms;
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::load::LoadPattern;
 use crate::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
 use crate::search::Method;
@@ -30,15 +31,15 @@ pub enum Command {
     /// Set the service objective that latencies are judged by; `None` clears it.
     SetTarget(Option<Target>),
     /// Whether a member's answers count; it runs either way.
-    SetVote(usize, bool),
+    SetVote(MemberIndex, bool),
     /// At most so many samples alive on a device under `elastic`; none: the policy's.
-    SetMaxInf(usize, Option<NonZeroU32>),
+    SetMaxInf(DeviceIndex, Option<NonZeroU32>),
     /// Let a simulated device disappear: it is evacuated.
-    LoseDevice(usize),
+    LoseDevice(DeviceIndex),
     /// Let a lost device come back, empty.
-    RegainDevice(usize),
+    RegainDevice(DeviceIndex),
     /// Let the operations of a simulated device take so many times as long.
-    SlowDevice(usize, Slowdown),
+    SlowDevice(DeviceIndex, Slowdown),
     /// Send requests by this pattern, instead of the one before.
     StartLoad(LoadPattern),
     /// Stop the built-in load.

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::{Cell, Matrix};
+use crate::device::DeviceIndex;
 use crate::device::gpu::{Gauges, GpuInfo, Usage};
 use crate::metrics::LatencyView;
 use crate::serving::Flaws;
@@ -56,7 +57,7 @@ pub struct DeviceView {
     pub memory_bytes: u64,
     /// The first device of the same memory space, where that is another one: partitions of
     /// a processor share the host's memory.
-    pub shares_memory_of: Option<usize>,
+    pub shares_memory_of: Option<DeviceIndex>,
     /// Its lanes run side by side, and copies have engines of their own.
     pub side_by_side: bool,
     /// It disappeared.

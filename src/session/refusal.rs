@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::allocation::DoesNotFit;
 use crate::codes::{Code, Coded};
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::load::LoadError;
 
 /// A command was not taken, as whoever asked is told: by a code for programs, in words for
@@ -52,17 +53,17 @@ pub enum SessionRefusal {
     #[error("expected a device from 0 to {last}, found {found}")]
     UnknownDevice {
         /// The device that was asked for.
-        found: usize,
+        found: DeviceIndex,
         /// The last one there is.
-        last: usize,
+        last: DeviceIndex,
     },
     /// There is no member of that number.
     #[error("expected a member from 0 to {last}, found {found}")]
     UnknownMember {
         /// The member that was asked for.
-        found: usize,
+        found: MemberIndex,
         /// The last one there is.
-        last: usize,
+        last: MemberIndex,
     },
     /// Votes cannot be set so; says why.
     #[error("{0}")]

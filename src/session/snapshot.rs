@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::allocation::Matrix;
+use crate::allocation::{Cell, Matrix};
 use crate::changes::{Mark, Probation, Ran, ReloadView};
 use crate::compute::gpu::Precision;
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
@@ -103,6 +104,21 @@ impl Snapshot {
             combination: self.combination.clone(),
             segment_size: self.segment_size,
         }
+    }
+
+    /// Returns a device, or `None` if there is no such row.
+    pub fn device(&self, device: DeviceIndex) -> Option<&DeviceView> {
+        self.devices.get(device.get())
+    }
+
+    /// Returns a member, or `None` if there is no such column.
+    pub fn member(&self, member: MemberIndex) -> Option<&MemberView> {
+        self.members.get(member.get())
+    }
+
+    /// Returns an entry of the matrix, or `None` if there is no such place.
+    pub fn entry(&self, cell: Cell) -> Option<&EntryView> {
+        self.entries.get(cell.place(self.members.len()))
     }
 }
 

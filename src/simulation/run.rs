@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::allocation::Cell;
+use crate::device::DeviceIndex;
 use crate::ensemble::{BatchSize, PolicyKind};
 use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
@@ -24,7 +25,7 @@ pub struct Simulation {
     /// The workers of the matrix.
     workers: Vec<(Cell, BatchSize)>,
     /// The devices whose next batch panics.
-    panics: Vec<usize>,
+    panics: Vec<DeviceIndex>,
     segment: usize,
     keep_spans: bool,
     keep_requests: bool,
@@ -63,7 +64,7 @@ impl Simulation {
         let count = scene.devices.count();
         Ok(Simulation {
             core,
-            devices: (0..count)
+            devices: DeviceIndex::all(count)
                 .map(|d| SimulatedDevice::new(d, Arc::clone(&scene.costs)))
                 .collect(),
             now: Duration::ZERO,
@@ -114,7 +115,7 @@ impl Simulation {
 
     /// Bounds the samples alive on a device under `elastic`.
     #[must_use]
-    pub fn with_max_inf(mut self, device: usize, most: std::num::NonZeroU32) -> Self {
+    pub fn with_max_inf(mut self, device: DeviceIndex, most: std::num::NonZeroU32) -> Self {
         self.core.set_max_inf(device, Some(most));
         self
     }
@@ -185,7 +186,7 @@ impl Simulation {
     fn drive(&mut self) {
         // Nothing has a deadline here.
         self.core.tick(self.now).pay(drop);
-        for device in 0..self.devices.len() {
+        for device in DeviceIndex::all(self.devices.len()) {
             if self.core.is_awake(device) {
                 self.drive_device(device);
             }
@@ -202,7 +203,7 @@ impl Simulation {
         }
     }
 
-    fn drive_device(&mut self, device: usize) {
+    fn drive_device(&mut self, device: DeviceIndex) {
         loop {
             match self.core.next(self.now, device) {
                 Next::Run(batch) => self.devices[device].start(self.now, batch),
@@ -217,7 +218,7 @@ impl Simulation {
     }
 
     fn advance(&mut self, arriving: &mut ArrivingRequests) {
-        for device in 0..self.devices.len() {
+        for device in DeviceIndex::all(self.devices.len()) {
             if self.devices[device]
                 .next_event()
                 .is_none_or(|at| at > self.now)
@@ -298,14 +299,14 @@ fn add_worker(core: &mut Core<()>, now: Duration, cell: Cell, size: BatchSize) {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Incident {
     /// A device disappears.
-    Lose(usize),
+    Lose(DeviceIndex),
     /// A device returns, with the workers that the matrix has there.
-    Regain(usize),
+    Regain(DeviceIndex),
     /// The next batch that ends on a device panics: its requests fail, and its worker is
     /// built again at once unless it panics too often.
-    Panic(usize),
+    Panic(DeviceIndex),
     /// Operations on a device take this many times as long from now on.
-    Slow(usize, f64),
+    Slow(DeviceIndex, f64),
     /// The policy changes.
     Policy(PolicyKind),
 }
@@ -332,7 +333,7 @@ impl Simulation {
     }
 
     /// Starts the workers of the matrix that a device lacks.
-    fn regain(&mut self, device: usize) {
+    fn regain(&mut self, device: DeviceIndex) {
         self.core.regain_device(device);
         for &(cell, size) in self.workers.iter().filter(|(c, _)| c.device == device) {
             let mut staying = self.core.staying();

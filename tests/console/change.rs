@@ -5,6 +5,7 @@ use std::time::Duration;
 use crossterm::event::KeyCode;
 use divisi::allocation::Matrix;
 use divisi::codes::Code;
+use divisi::device::DeviceIndex;
 use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Command, Measured, Probation, ProbationState, Ran, Refusal, SearchState, Setup, Snapshot,
@@ -521,7 +522,7 @@ fn what_is_staged_is_dropped_where_devices_and_members_are_others() {
     assert!(bench.console.model().edit.is_none());
     assert!(bench.text().contains("what was staged is dropped"));
     // The cursor is on a device that is there.
-    assert_eq!(bench.console.model().cursor.device, 1);
+    assert_eq!(bench.console.model().cursor.device, DeviceIndex::new(1));
     bench.keys("e+");
 }
 

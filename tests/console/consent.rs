@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::{Command, Proposal};
 use divisi_console::commands::{BINDINGS, Binding, Key, Keymap, Scope};
 use divisi_console::config::{HangUp, Settings};
@@ -24,8 +25,8 @@ fn rich() -> Bench {
             .for_each(|d| d.kind = "simulated".into());
         s.proposal = Some(Proposal {
             cell: divisi::allocation::Cell {
-                device: 0,
-                member: 0,
+                device: DeviceIndex::new(0),
+                member: MemberIndex::new(0),
             },
             slowdown: 2.0,
             matrix: better(),

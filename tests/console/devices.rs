@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use crossterm::event::KeyCode;
+use divisi::device::DeviceIndex;
 use divisi::ensemble::{PolicyKind, Wait};
 use divisi::session::{Command, LoadPattern, Slowdown};
 use divisi_console::commands::BINDINGS;
@@ -113,7 +114,7 @@ fn losing_a_device_is_asked_first() {
     assert!(bench.text().contains("evacuated"));
     assert!(bench.sent().is_empty());
     bench.keys("y");
-    assert_eq!(bench.sent(), [Command::LoseDevice(1)]);
+    assert_eq!(bench.sent(), [Command::LoseDevice(DeviceIndex::new(1))]);
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn a_lost_device_comes_back() {
     assert!(bench.text().contains("sim:v100:0 is not lost"));
     bench.show(lost);
     bench.keys("R");
-    assert_eq!(bench.sent(), [Command::RegainDevice(0)]);
+    assert_eq!(bench.sent(), [Command::RegainDevice(DeviceIndex::new(0))]);
     bench.keys("D");
     assert!(bench.text().contains("sim:v100:0 is lost already"));
     bench.keys("S");
@@ -148,9 +149,9 @@ fn devices_are_slowed_and_bounded() {
     assert_eq!(
         bench.sent(),
         [
-            Command::SlowDevice(2, Slowdown::nearest(2.5)),
-            Command::SetMaxInf(2, NonZeroU32::new(64)),
-            Command::SetMaxInf(2, None),
+            Command::SlowDevice(DeviceIndex::new(2), Slowdown::nearest(2.5)),
+            Command::SetMaxInf(DeviceIndex::new(2), NonZeroU32::new(64)),
+            Command::SetMaxInf(DeviceIndex::new(2), None),
         ]
     );
 }

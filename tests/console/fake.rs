@@ -7,6 +7,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::codes::Code;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Doubt, SearchProgress};
@@ -503,8 +504,8 @@ fn spans() -> Vec<Span> {
             for (member, batch_size, ms) in workers {
                 let mut step = |kind, from: u64, to: u64| {
                     spans.push(Span {
-                        device,
-                        member,
+                        device: DeviceIndex::new(device),
+                        member: MemberIndex::new(member),
                         batch_size,
                         lane: 0,
                         kind,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divisi::device::DeviceIndex;
 use divisi::ensemble::PolicyKind;
 use divisi::metrics::{Bucket, LatencySummary};
 use divisi::session::*;
@@ -227,7 +228,7 @@ fn memory_that_partitions_share_is_shown_once() {
             for device in &mut s.devices {
                 device.memory_booked = 812 << 20;
             }
-            s.devices[1].shares_memory_of = Some(0);
+            s.devices[1].shares_memory_of = Some(DeviceIndex::new(0));
         });
         bench.keys("1z");
         let screen = bench.text();

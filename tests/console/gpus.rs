@@ -1,6 +1,7 @@
 //! NVIDIA GPUs on the screen and in lines, beside partitions; none is there.
 
 use divisi::compute::gpu::Precision;
+use divisi::device::DeviceIndex;
 use divisi::device::gpu::Gauges;
 use divisi::session::{Command, DeviceView, GpuView, Health, Snapshot};
 use divisi_console::config::Config;
@@ -110,7 +111,7 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_may_come_back() {
     assert!(there.sent().is_empty());
     let mut lost = bench(120, 40, gone);
     lost.keys("R");
-    assert_eq!(lost.sent(), [Command::RegainDevice(0)]);
+    assert_eq!(lost.sent(), [Command::RegainDevice(DeviceIndex::new(0))]);
 }
 
 /// What `status` says in linear mode.

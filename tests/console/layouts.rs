@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi_console::console::Panel;
 use divisi_console::console::{ConsoleEvent, Effect, LayoutRow, PanelLayout};
 
@@ -116,8 +117,8 @@ fn a_click_in_the_matrix_moves_the_cursor() {
         modifiers: crossterm::event::KeyModifiers::NONE,
     }));
     let wanted = Cell {
-        device: 1,
-        member: 3,
+        device: DeviceIndex::new(1),
+        member: MemberIndex::new(3),
     };
     assert_eq!(bench.console.model().cursor, wanted);
 }

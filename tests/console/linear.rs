@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divisi::device::MemberIndex;
 use divisi::session::*;
 use divisi_console::commands::LINES;
 use divisi_console::config::Config;
@@ -215,7 +216,7 @@ fn lines_can_ask_for_what_keys_can() {
     let sent = bench.sent();
     assert_eq!(sent.len(), 8, "{sent:?}");
     assert_eq!(sent[4], applied(better()));
-    assert_eq!(sent[6], Command::SetVote(0, false));
+    assert_eq!(sent[6], Command::SetVote(MemberIndex::new(0), false));
     assert!(desk.line("quit", &mut session).leave);
     assert_eq!(matrix(), bench.console.model().snapshot.matrix);
 }

@@ -1,6 +1,7 @@
 //! The panels beside the streams, with all that there is to show.
 
 use crossterm::event::KeyCode;
+use divisi::device::MemberIndex;
 use divisi::search::{Comparison, Doubt};
 use divisi::session::*;
 use divisi_console::console::{Colours, Role, TerminalLook};
@@ -313,9 +314,12 @@ fn throughput_marks_what_changed() {
 fn a_vote_is_given_and_taken_by_one_key() {
     let mut bench = bench(120, 40);
     bench.keys("7jv");
-    assert_eq!(bench.sent(), [Command::SetVote(1, false)]);
+    assert_eq!(bench.sent(), [Command::SetVote(MemberIndex::new(1), false)]);
     bench.keys("jjjjv");
-    assert_eq!(bench.sent()[1..], [Command::SetVote(5, true)]);
+    assert_eq!(
+        bench.sent()[1..],
+        [Command::SetVote(MemberIndex::new(5), true)]
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divisi::allocation::Cell;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::BatchSize;
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Accepted, SearchProgress, Tried};
@@ -85,7 +86,10 @@ fn marks() -> Vec<Mark> {
 
 /// A search in its third iteration, with neighbours better and worse.
 pub fn searching() -> SearchView {
-    let cell = |device, member| Cell { device, member };
+    let cell = |device, member| Cell {
+        device: DeviceIndex::new(device),
+        member: MemberIndex::new(member),
+    };
     let tried = |(at, to, score): (Cell, u32, f64)| Tried {
         cell: at,
         to: BatchSize::new(to),

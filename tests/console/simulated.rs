@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Cell, Frame, Matrix};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSizes, PolicyKind};
 use divisi::session::{DeviceView, EntryView, Health, Proposal, Snapshot};
 use divisi::trace::{Span, SpanKind};
@@ -91,8 +92,8 @@ pub fn lost(shown: &mut Snapshot) {
 /// The last device is slow; its worker would do better on the second.
 pub fn interfered(shown: &mut Snapshot) {
     let cell = Cell {
-        device: 3,
-        member: 3,
+        device: DeviceIndex::new(3),
+        member: MemberIndex::new(3),
     };
     shown.devices[3].slowdown = 2.5;
     shown.entries[15].interfered = Some(2.5);
@@ -123,8 +124,8 @@ fn spans() -> Vec<Span> {
                 let at = 41_000 + round * 100 + start + 7 * device as u64;
                 let mut step = |kind, from: u64, to: u64| {
                     spans.push(Span {
-                        device,
-                        member: device,
+                        device: DeviceIndex::new(device),
+                        member: MemberIndex::new(device),
                         batch_size: if device == 0 { 16 } else { 8 },
                         lane,
                         kind,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::{Mark, MarkKind};
 use divisi::trace::{Span, SpanKind};
 use divisi_console::console::{Colours, ConsoleEvent, Effect, Role, TerminalLook};
@@ -23,8 +24,8 @@ fn batch() -> Vec<Span> {
         (SpanKind::Send, 41_990, 41_999),
     ];
     let span = |(kind, start, end)| Span {
-        device: 0,
-        member: 0,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(0),
         batch_size: 16,
         lane: 0,
         kind,
@@ -269,7 +270,7 @@ fn what_was_painted_before_does_not_change_the_picture() {
     for i in 0..40u32 {
         step += MILLI * (i % 7 * 9);
         let moved = batch().into_iter().map(|s| Span {
-            member: [0, 2, 4][i as usize % 3],
+            member: MemberIndex::new([0, 2, 4][i as usize % 3]),
             start: s.start + step,
             end: s.end + step,
             ..s
@@ -441,8 +442,8 @@ fn nothing_to_export_is_said() {
 fn five_minutes_fit_in_64_mib() {
     let mut bench = Bench::empty(160, 50, PLAIN);
     let span = |i: u64| Span {
-        device: (i % 4) as usize,
-        member: (i % 12) as usize,
+        device: DeviceIndex::new((i % 4) as usize),
+        member: MemberIndex::new((i % 12) as usize),
         lane: 0,
         start: Duration::from_micros(i * 500),
         end: Duration::from_micros(i * 500 + 900),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use divisi::allocation::Cell;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::search::{Bounds, EvaluatorKind, Goal, Objective};
 use divisi::session::{Command, LoadPattern, SearchKind, SearchOrder, SearchState, Setup};
@@ -14,8 +15,8 @@ use ratatui::style::{Color, Modifier};
 use crate::fake::{Bench, PLAIN, applied, better, matrix, search, snapshot};
 
 const FIRST: Cell = Cell {
-    device: 0,
-    member: 0,
+    device: DeviceIndex::new(0),
+    member: MemberIndex::new(0),
 };
 
 fn with(cell: Cell, size: u32) -> divisi::allocation::Matrix {

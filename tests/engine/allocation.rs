@@ -6,6 +6,7 @@ use divisi::allocation::{
     Cell, Difference, Frame, InvalidMatrix, Matrix, MatrixFile, MatrixFileError, UndoHistory,
     WorkerChange,
 };
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, BatchSizes};
 use proptest::prelude::*;
 
@@ -59,7 +60,8 @@ proptest! {
             prop_assert_eq!(m.cells().filter(|&c| m.get(c) != other.get(c)).count(), 1);
         }
         // Forbidden: taking away the only worker of a member.
-        let lonely = (0..n).filter(|&member| m.column(member).filter(|(_, s)| s.is_some()).count() == 1).count();
+        let workers = |member| m.column(member).filter(|(_, s)| s.is_some()).count();
+        let lonely = MemberIndex::all(n).filter(|member| workers(*member) == 1).count();
         prop_assert_eq!(neighbours.len(), m.frame().batch_sizes.count() * d * n - lonely);
     }
 
@@ -127,8 +129,8 @@ proptest! {
 fn edits_that_break_a_rule_are_refused_with_the_reason() {
     let m = Matrix::from_rows(frame(2, 2), &[vec![8, 0], vec![0, 16]]).expect("valid");
     let cell = Cell {
-        device: 0,
-        member: 0,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(0),
     };
     assert_eq!(
         m.with(cell, None),

@@ -8,7 +8,7 @@ use divisi::changes::{
     Baseline, ChangeAction, ChangeEvent, ChangeMachine, ChangeOrigin, ChangeRefusal, ChangeStatus,
     ChangeWork, MarkKind, ProbationState, ReloadState, Terms,
 };
-use divisi::device::Devices;
+use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::ensemble::{BatchSize, Ensemble, PolicyKind};
 use divisi::metrics::{Distribution, LatencySummary, Reading};
 use divisi::serving::{
@@ -137,7 +137,7 @@ impl Drive {
         })
     }
 
-    fn vote(&mut self, member: usize, votes: bool) -> Result<(), ChangeRefusal> {
+    fn vote(&mut self, member: MemberIndex, votes: bool) -> Result<(), ChangeRefusal> {
         let combination = self.running.combination.with_vote(member, votes);
         let to = Setup {
             combination: combination.expect("somebody votes"),
@@ -151,7 +151,7 @@ impl Drive {
         })
     }
 
-    fn lost(&mut self, device: usize) {
+    fn lost(&mut self, device: DeviceIndex) {
         let reason = "fell off the bus".into();
         let told = self.step(ChangeEvent::DeviceLost { device, reason });
         told.expect("never refused");
@@ -239,7 +239,7 @@ impl Drive {
     }
 }
 
-fn without(matrix: &Matrix, device: usize) -> Matrix {
+fn without(matrix: &Matrix, device: DeviceIndex) -> Matrix {
     let cells = matrix.cells().filter(|cell| cell.device == device);
     cells.fold(matrix.clone(), |matrix, cell| {
         matrix.with(cell, None).expect("the other device serves")
@@ -248,8 +248,8 @@ fn without(matrix: &Matrix, device: usize) -> Matrix {
 
 fn resized(setup: &Setup, size: u32) -> Setup {
     let cell = Cell {
-        device: 0,
-        member: 2,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(2),
     };
     setup.with_matrix(
         setup
@@ -363,8 +363,11 @@ fn one_change_at_a_time() {
         drive.request(&old, terms(1), ChangeOrigin::Applied),
         under_way
     );
-    assert_eq!(drive.vote(0, false), under_way);
-    assert_eq!(drive.step(ChangeEvent::LoseRequested(0)), under_way);
+    assert_eq!(drive.vote(MemberIndex::new(0), false), under_way);
+    assert_eq!(
+        drive.step(ChangeEvent::LoseRequested(DeviceIndex::new(0))),
+        under_way
+    );
     assert_eq!(drive.machine.fallback(), Err(ChangeRefusal::NotNow));
     let back = drive.plan(&old);
     let refused = drive.step(ChangeEvent::TakenBack(back));
@@ -384,7 +387,7 @@ fn a_device_lost_meanwhile_is_evacuated_next_and_what_is_on_probation_stays() {
     let new = resized(&drive.running, 64);
     let begun = drive.request(&new, terms(60), ChangeOrigin::Applied);
     begun.expect("nothing else is under way");
-    drive.lost(1);
+    drive.lost(DeviceIndex::new(1));
     let work = drive.finish();
     assert!(matches!(work, ChangeWork::Apply(_)), "what was under way");
     assert_eq!(drive.probation(), Some(ProbationState::Kept));
@@ -392,7 +395,10 @@ fn a_device_lost_meanwhile_is_evacuated_next_and_what_is_on_probation_stays() {
     let shown = drive.status().reload.expect("the evacuation");
     assert_eq!(shown.state, ReloadState::Running);
     let work = drive.finish();
-    assert!(matches!(work, ChangeWork::Evacuate(1)), "{work:?}");
+    assert!(
+        matches!(work, ChangeWork::Evacuate(device) if device.get() == 1),
+        "{work:?}"
+    );
     let name = &drive.running.matrix.frame().devices[1];
     let said = format!("{name} lost: fell off the bus");
     assert!(drive.log[0].starts_with("reload: 1 entry changed"));
@@ -413,14 +419,20 @@ fn a_device_lost_meanwhile_is_evacuated_next_and_what_is_on_probation_stays() {
 #[test]
 fn devices_that_are_lost_together_are_evacuated_one_after_another() {
     let mut drive = Drive::new();
-    drive.lost(1);
-    drive.lost(0);
+    drive.lost(DeviceIndex::new(1));
+    drive.lost(DeviceIndex::new(0));
     let first = drive.work.take().expect("the first at once");
-    assert!(matches!(first, ChangeWork::Evacuate(1)), "{first:?}");
+    assert!(
+        matches!(first, ChangeWork::Evacuate(device) if device.get() == 1),
+        "{first:?}"
+    );
     drive.begin();
     drive.end(Err(NoFallback("no room".into()).into()));
     let second = drive.work.take().expect("then the other");
-    assert!(matches!(second, ChangeWork::Evacuate(0)), "{second:?}");
+    assert!(
+        matches!(second, ChangeWork::Evacuate(device) if device.get() == 0),
+        "{second:?}"
+    );
     drive.begin();
     let error = PlanError::OtherFrame;
     drive.end(Err(error.clone().into()));
@@ -464,11 +476,14 @@ fn closing_waits_for_what_is_under_way_and_abandons_what_is_lost_then() {
     begun.expect("nothing else is under way");
     drive.step(ChangeEvent::Closed).expect("never refused");
     assert!(!drive.machine.is_over(), "a change is under way");
-    drive.lost(1);
+    drive.lost(DeviceIndex::new(1));
     drive.finish();
     assert!(!drive.machine.is_over(), "a device was lost");
     let work = drive.finish();
-    assert!(matches!(work, ChangeWork::Abandon(1)), "{work:?}");
+    assert!(
+        matches!(work, ChangeWork::Abandon(device) if device.get() == 1),
+        "{work:?}"
+    );
     assert!(drive.machine.is_over());
     assert_eq!(drive.look_at, None);
     let last = drive.log.last().map(String::as_str);
@@ -476,7 +491,7 @@ fn closing_waits_for_what_is_under_way_and_abandons_what_is_lost_then() {
     let more = resized(&new, 128);
     let refused = drive.request(&more, None, ChangeOrigin::Applied);
     assert_eq!(refused, Err(ChangeRefusal::UnderWay));
-    drive.lost(0);
+    drive.lost(DeviceIndex::new(0));
     assert!(!drive.machine.is_over(), "the door has to close");
     drive.finish();
     assert!(drive.machine.is_over());
@@ -571,7 +586,7 @@ fn what_does_worse_goes_by_itself_and_can_be_had_again() {
         panic!("it does worse")
     };
     assert!(why.starts_with("p99"), "{why}");
-    let refused = drive.vote(0, false);
+    let refused = drive.vote(MemberIndex::new(0), false);
     assert_eq!(refused, Err(ChangeRefusal::UnderWay), "it is going back");
     let work = drive.finish();
     assert!(matches!(work, ChangeWork::ApplySetup(_)), "{work:?}");
@@ -645,9 +660,13 @@ fn a_stale_plan_is_planned_once_more_and_not_again() {
 fn a_vote_ends_a_probation_and_moves_no_worker() {
     let mut drive = Drive::new();
     drive.apply(&resized(&drive.running, 64), terms(60));
-    drive.vote(0, true).expect("it votes already");
+    drive
+        .vote(MemberIndex::new(0), true)
+        .expect("it votes already");
     assert_eq!(drive.probation(), Some(ProbationState::Watching));
-    drive.vote(0, false).expect("nothing is under way");
+    drive
+        .vote(MemberIndex::new(0), false)
+        .expect("nothing is under way");
     assert_eq!(drive.probation(), Some(ProbationState::Kept));
     assert!(drive.work.is_none());
     assert!(!drive.running.combination.voting[0]);
@@ -691,10 +710,15 @@ fn an_operators_loss_forgets_a_probation_that_is_over() {
     drive.serve(2, 0);
     drive.look();
     assert_eq!(drive.probation(), Some(ProbationState::Passed));
-    drive.step(ChangeEvent::LoseRequested(1)).expect("free");
+    drive
+        .step(ChangeEvent::LoseRequested(DeviceIndex::new(1)))
+        .expect("free");
     assert_eq!(drive.probation(), None);
     let work = drive.finish();
-    assert!(matches!(work, ChangeWork::Evacuate(1)), "{work:?}");
+    assert!(
+        matches!(work, ChangeWork::Evacuate(device) if device.get() == 1),
+        "{work:?}"
+    );
 }
 
 #[test]
@@ -768,7 +792,7 @@ impl Drive {
                 let terms = terms(5).filter(|_| on_probation);
                 self.request(&to, terms, ChangeOrigin::Applied)
             }
-            Deed::Vote(votes) => self.vote(0, votes),
+            Deed::Vote(votes) => self.vote(MemberIndex::new(0), votes),
             Deed::Undo => match self.machine.before().cloned() {
                 Ok(before) => self.request(&before, None, ChangeOrigin::Undo),
                 Err(refusal) => Err(refusal),
@@ -785,9 +809,9 @@ impl Drive {
                 }
                 Err(refusal) => Err(refusal),
             },
-            Deed::Lose(device) => self.step(ChangeEvent::LoseRequested(device)),
+            Deed::Lose(device) => self.step(ChangeEvent::LoseRequested(DeviceIndex::new(device))),
             Deed::Lost(device) => {
-                self.lost(device);
+                self.lost(DeviceIndex::new(device));
                 return;
             }
             Deed::Finish => {

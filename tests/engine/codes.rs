@@ -7,6 +7,7 @@ use std::time::Duration;
 use divisi::allocation::DoesNotFit;
 use divisi::changes::{ChangeRefusal, Terms};
 use divisi::codes::{Code, Coded};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::PolicyError;
 use divisi::load::LoadError;
 use divisi::serving::{
@@ -157,8 +158,14 @@ fn of_sessions() -> Vec<Box<dyn Coded>> {
     let path = PathBuf::new;
     let refusals = [
         SessionRefusal::NoSamples,
-        SessionRefusal::UnknownDevice { found: 1, last: 0 },
-        SessionRefusal::UnknownMember { found: 1, last: 0 },
+        SessionRefusal::UnknownDevice {
+            found: DeviceIndex::new(1),
+            last: DeviceIndex::new(0),
+        },
+        SessionRefusal::UnknownMember {
+            found: MemberIndex::new(1),
+            last: MemberIndex::new(0),
+        },
         SessionRefusal::Target(text()),
         SessionRefusal::Search(text()),
         SessionRefusal::SearchRunning,

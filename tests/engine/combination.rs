@@ -1,5 +1,6 @@
 //! Rules: any order gives the same answer; ties and weights are as said.
 
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, CombinationRule, RuleKind, Temperature, VoteWeight, label_of};
 use divisi::serving::{Answer, Part};
 use proptest::prelude::*;
@@ -28,7 +29,7 @@ fn fold_in(
     let part = Part::new(5);
     for &(member, sample) in order {
         let rows = &predictions[member][sample * CLASSES..(sample + 1) * CLASSES];
-        part.fold(rule, member, sample, rows, CLASSES);
+        part.fold(rule, MemberIndex::new(member), sample, rows, CLASSES);
     }
     Answer::finish(rule, &[part], CLASSES)
         .rows()
@@ -89,7 +90,7 @@ fn combined(combination: &Combination, rows: &[Vec<f32>]) -> Vec<f32> {
     let rule = combination.build(CLASSES);
     let part = Part::new(1);
     for (member, row) in rows.iter().enumerate() {
-        part.fold(rule.as_ref(), member, 0, row, CLASSES);
+        part.fold(rule.as_ref(), MemberIndex::new(member), 0, row, CLASSES);
     }
     let answer = Answer::finish(rule.as_ref(), &[part], CLASSES);
     answer.rows().next().expect("one row").to_vec()
@@ -200,7 +201,7 @@ fn vote(rows: &[[f32; CLASSES]]) -> usize {
     let rule = RuleKind::MajorityVote.build(CLASSES, rows.iter().map(|_| VoteWeight::default()));
     let mut state = vec![0.0; rule.state_width()];
     for (member, row) in rows.iter().enumerate() {
-        rule.fold(member, row, &mut state);
+        rule.fold(MemberIndex::new(member), row, &mut state);
     }
     label_of(&rule.finish(state, CLASSES)).expect("finite")
 }

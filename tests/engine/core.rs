@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
     Batch, Core, CoreConfig, Discipline, DoorState, Finished, Next, Refused, RequestKey, Stamps,
@@ -33,8 +34,8 @@ fn core(policy: PolicyKind) -> Core<u64> {
 fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> WorkerSpec {
     let spec = WorkerSpec {
         id: core.new_worker(),
-        device,
-        member,
+        device: DeviceIndex::new(device),
+        member: MemberIndex::new(member),
         size: BatchSize::new(size).expect("a size"),
     };
     core.add_worker(Duration::ZERO, spec);
@@ -81,7 +82,7 @@ enum Running {
 }
 
 impl Running {
-    fn device(&self) -> usize {
+    fn device(&self) -> DeviceIndex {
         match self {
             Running::Batch(batch) => batch.device,
             Running::Copy(transfer) => transfer.device,
@@ -107,7 +108,7 @@ impl Drive {
     /// Starts whatever can start; gives when the next thing happens.
     fn start(&mut self) -> Option<Duration> {
         let mut next = self.core.next_timer();
-        for device in 0..2 {
+        for device in DeviceIndex::all(2) {
             loop {
                 match self.core.next(self.now, device) {
                     Next::Run(batch) => self.begin(batch),
@@ -131,14 +132,14 @@ impl Drive {
         assert!(batch.samples <= batch.lane.size, "a batch over its lane");
         assert!(batch.samples > 0 && batch.rows >= batch.samples);
         assert!(batch.alive <= 2 * batch.size.get(), "too many at once");
-        let alone = batch.device == 1 || self.batches_on(0) == 0;
+        let alone = batch.device == DeviceIndex::new(1) || self.batches_on(0) == 0;
         assert!(alone, "two batches where one runs at a time");
         for placed in &batch.ranges {
             let r = placed.range;
             for sample in r.first..r.first + r.len {
                 *self
                     .counts
-                    .entry((r.request.0, r.part, sample, batch.member))
+                    .entry((r.request.0, r.part, sample, batch.member.get()))
                     .or_default() += 1;
             }
         }
@@ -148,22 +149,21 @@ impl Drive {
         let end = self.now + (self.cost)(batch.rows);
         let device = batch.device;
         self.running.push((end, Running::Batch(Box::new(batch))));
-        self.most_alive = self.most_alive.max(self.alive_on(device));
+        self.most_alive = self.most_alive.max(self.alive_on(device.get()));
     }
 
     fn alive_on(&self, device: usize) -> usize {
         let here = self.running.iter().map(|(_, r)| match r {
-            Running::Batch(batch) if batch.device == device => batch.samples,
+            Running::Batch(batch) if batch.device == DeviceIndex::new(device) => batch.samples,
             _ => 0,
         });
         here.sum()
     }
 
     fn batches_on(&self, device: usize) -> usize {
-        let batches = self
-            .running
-            .iter()
-            .filter(|(_, r)| r.device() == device && matches!(r, Running::Batch(_)));
+        let batches = self.running.iter().filter(|(_, r)| {
+            r.device() == DeviceIndex::new(device) && matches!(r, Running::Batch(_))
+        });
         batches.count()
     }
 
@@ -192,8 +192,9 @@ impl Drive {
 
     /// A device disappears with all it runs.
     fn lose(&mut self, device: usize) {
-        self.core.lose_device(device);
-        self.running.retain(|(_, r)| r.device() != device);
+        self.core.lose_device(DeviceIndex::new(device));
+        self.running
+            .retain(|(_, r)| r.device() != DeviceIndex::new(device));
     }
 }
 
@@ -444,14 +445,14 @@ fn three_panics_in_a_minute_retire_a_worker() {
     let verdicts: Vec<Verdict> = [0, 10, 65_000, 66_000, 67_000]
         .map(|at| {
             let key = submit(&mut core, ms(at), 2, at).expect("admitted");
-            let Next::Run(batch) = core.next(ms(at), 0) else {
+            let Next::Run(batch) = core.next(ms(at), DeviceIndex::new(0)) else {
                 panic!("nothing to run")
             };
             let (verdict, failed) = core.panicked(ms(at), &batch);
             assert_eq!(failed.len(), 1, "the batch's request fails");
             assert!(core.fail(ms(at), key).is_empty());
             if verdict == Verdict::Restart {
-                let waits = matches!(core.next(ms(at), 0), Next::Sleep(None));
+                let waits = matches!(core.next(ms(at), DeviceIndex::new(0)), Next::Sleep(None));
                 assert!(waits, "nothing starts while it is rebuilt");
                 assert!(core.rebuilt(spec.id));
             }
@@ -460,7 +461,7 @@ fn three_panics_in_a_minute_retire_a_worker() {
         .to_vec();
     use Verdict::{Restart, Retire};
     assert_eq!(verdicts, [Restart, Restart, Restart, Restart, Retire]);
-    assert_eq!(core.orphan(), Some(0));
+    assert_eq!(core.orphan(), Some(MemberIndex::new(0)));
     assert_eq!(core.pooled(), 0);
 }
 
@@ -469,7 +470,7 @@ fn a_stuck_worker_that_is_removed_fails_its_batch_only_once() {
     let mut core = core(PolicyKind::NoWait);
     let spec = worker(&mut core, 0, 0, 8);
     submit(&mut core, ms(0), 2, 7);
-    let Next::Run(batch) = core.next(ms(0), 0) else {
+    let Next::Run(batch) = core.next(ms(0), DeviceIndex::new(0)) else {
         panic!("nothing to run")
     };
     core.drain_worker(spec.id);
@@ -487,7 +488,7 @@ fn a_worker_told_to_go_while_it_is_rebuilt_does_not_come_back() {
         worker(&mut core, 1, member, 8);
     }
     submit(&mut core, ms(0), 2, 7);
-    let Next::Run(batch) = core.next(ms(0), 0) else {
+    let Next::Run(batch) = core.next(ms(0), DeviceIndex::new(0)) else {
         panic!("nothing to run")
     };
     assert_eq!(core.panicked(ms(1), &batch).0, Verdict::Restart);
@@ -495,7 +496,7 @@ fn a_worker_told_to_go_while_it_is_rebuilt_does_not_come_back() {
     core.drain_worker(spec.id);
     assert!(core.is_drained(spec.id));
     assert!(!core.rebuilt(spec.id));
-    assert_eq!(core.orphan(), Some(0));
+    assert_eq!(core.orphan(), Some(MemberIndex::new(0)));
     core.set_reloading(true);
     assert_eq!(core.orphan(), None, "a reload brings another");
 }
@@ -505,7 +506,7 @@ fn a_leaving_worker_that_panics_is_not_built_again() {
     let mut core = core(PolicyKind::NoWait);
     let spec = worker(&mut core, 0, 0, 8);
     submit(&mut core, ms(0), 2, 7);
-    let Next::Run(batch) = core.next(ms(0), 0) else {
+    let Next::Run(batch) = core.next(ms(0), DeviceIndex::new(0)) else {
         panic!("nothing to run")
     };
     core.drain_worker(spec.id);

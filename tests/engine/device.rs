@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use divisi::device::{DeviceError, Devices, Host, format_bytes, parse_bytes};
+use divisi::device::{
+    DeviceError, DeviceIndex, Devices, Host, MemberIndex, format_bytes, parse_bytes,
+};
 use divisi::load::{Arrivals, LoadPattern};
 use divisi::metrics::{Latency, RateRing};
 use divisi::trace::{Span, SpanKind, SpanRing};
@@ -68,8 +70,8 @@ fn sizes_are_written_and_read() {
 
 fn span(number: u64) -> Span {
     Span {
-        device: 0,
-        member: 0,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(0),
         batch_size: 8,
         lane: 0,
         kind: SpanKind::Compute,

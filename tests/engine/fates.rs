@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use divisi::allocation::{Cell, Frame, Matrix};
-use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
+use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::serving::{Engine, EngineOptions, Failure, Request};
 use divisi::session::{
     Command, Health, LiveSession, LoadPattern, ReloadState, Session, Slowdown, Snapshot,
@@ -63,35 +63,46 @@ fn a_lost_device_is_evacuated_and_no_request_is_lost() {
     session.command(command).expect("starts");
     until(&mut session, |s| s.counters.answered > 20);
     session
-        .command(Command::LoseDevice(0))
+        .command(Command::LoseDevice(DeviceIndex::new(0)))
         .expect("it is there");
     let after = until(&mut session, reload_over);
     assert!(matches!(&after.health, Health::Degraded(why) if why.contains("sim:h200:0")));
     assert!(after.devices[0].lost && !after.devices[1].lost);
-    assert!(after.matrix.workers().all(|(cell, _)| cell.device == 1));
+    assert!(
+        after
+            .matrix
+            .workers()
+            .all(|(cell, _)| cell.device == DeviceIndex::new(1))
+    );
     let answered = after.counters.answered;
     let later = until(&mut session, |s| s.counters.answered > answered + 20);
     assert_eq!((later.counters.failed, later.counters.cancelled), (0, 0));
     assert!(
-        session.command(Command::LoseDevice(0)).is_err(),
+        session
+            .command(Command::LoseDevice(DeviceIndex::new(0)))
+            .is_err(),
         "it is gone already"
     );
     let on_it = after.matrix.with(
         Cell {
-            device: 0,
-            member: 0,
+            device: DeviceIndex::new(0),
+            member: MemberIndex::new(0),
         },
         after.matrix.frame().batch_sizes.iter().next(),
     );
     let refused = apply(&mut session, &on_it.expect("valid"));
     assert_eq!(refused.expect_err("gone").text(), "`sim:h200:0` is gone");
     session
-        .command(Command::RegainDevice(0))
+        .command(Command::RegainDevice(DeviceIndex::new(0)))
         .expect("it was gone");
     assert_eq!(session.snapshot().health, Health::Serving);
     session.command(Command::Undo).expect("what ran before");
     let back = until(&mut session, |s| reload_over(s) && s.matrix != after.matrix);
-    assert!(back.matrix.workers().all(|(cell, _)| cell.device == 0));
+    assert!(
+        back.matrix
+            .workers()
+            .all(|(cell, _)| cell.device == DeviceIndex::new(0))
+    );
     drop(engine);
 }
 
@@ -99,7 +110,7 @@ fn a_lost_device_is_evacuated_and_no_request_is_lost() {
 fn where_there_is_no_refuge_the_door_closes_with_the_reason() {
     let (engine, mut session) = session(1, true);
     session
-        .command(Command::LoseDevice(0))
+        .command(Command::LoseDevice(DeviceIndex::new(0)))
         .expect("it is there");
     let after = until(&mut session, reload_over);
     assert!(matches!(after.reload, Some(r) if matches!(r.state, ReloadState::Failed(_))));
@@ -119,12 +130,15 @@ fn a_slow_device_marks_its_workers_and_a_move_is_proposed() {
     session.command(command).expect("starts");
     until(&mut session, |s| s.counters.answered > 50);
     session
-        .command(Command::SlowDevice(0, Slowdown::nearest(8.0)))
+        .command(Command::SlowDevice(
+            DeviceIndex::new(0),
+            Slowdown::nearest(8.0),
+        ))
         .expect("simulated");
     let slow = until(&mut session, |s| s.proposal.is_some());
     let proposal = slow.proposal.expect("there is one");
     assert!(proposal.slowdown > 1.5, "{}", proposal.slowdown);
-    assert_eq!(proposal.cell.device, 0);
+    assert_eq!(proposal.cell.device, DeviceIndex::new(0));
     let marked = slow.entries.iter().filter(|e| e.interfered.is_some());
     assert!(marked.count() > 0);
     assert_eq!(slow.devices[0].slowdown, 8.0);
@@ -139,9 +153,9 @@ fn devices_of_this_machine_neither_disappear_nor_grow_slow() {
     let engine = crate::common::start(&ensemble, fakes(&ensemble));
     let mut session = LiveSession::new(Arc::new(engine), fakes(&ensemble), None);
     for command in [
-        Command::LoseDevice(0),
-        Command::SlowDevice(1, Slowdown::nearest(2.0)),
-        Command::RegainDevice(0),
+        Command::LoseDevice(DeviceIndex::new(0)),
+        Command::SlowDevice(DeviceIndex::new(1), Slowdown::nearest(2.0)),
+        Command::RegainDevice(DeviceIndex::new(0)),
     ] {
         let refused = session.command(command.clone()).expect_err("a real device");
         assert!(
@@ -150,7 +164,7 @@ fn devices_of_this_machine_neither_disappear_nor_grow_slow() {
         );
     }
     let refused = session
-        .command(Command::LoseDevice(7))
+        .command(Command::LoseDevice(DeviceIndex::new(7)))
         .expect_err("no such device");
     assert_eq!(refused.text(), "expected a device from 0 to 1, found 7");
 }
@@ -159,13 +173,16 @@ fn devices_of_this_machine_neither_disappear_nor_grow_slow() {
 fn a_failure_for_want_of_workers_names_the_member() {
     let (engine, mut session) = session(1, true);
     session
-        .command(Command::SlowDevice(0, Slowdown::nearest(100.0)))
+        .command(Command::SlowDevice(
+            DeviceIndex::new(0),
+            Slowdown::nearest(100.0),
+        ))
         .expect("simulated");
     let pending = engine
         .submit(Request::new(&[0.5; 64 * 100]))
         .expect("let in");
     session
-        .command(Command::LoseDevice(0))
+        .command(Command::LoseDevice(DeviceIndex::new(0)))
         .expect("it is there");
     let outcome = pending.wait();
     let Err(Failure::Worker(why)) = outcome else {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, Ensemble, RuleKind, label_of};
 use divisi::serving::{Detail, Engine, Failure, Flaw, FlawKind, Flaws, Request};
 use divisi::session::{LiveSession, LogLevel};
@@ -87,7 +88,7 @@ fn who_asks_is_told_which_rows_were_not_finite_and_has_no_class_for_them() {
         let request = Request::new(&values).detailed(Detail::Marked);
         let answer = engine.predict(request).expect("let in").expect("marked");
         let flaw = |sample| Flaw {
-            member: 1,
+            member: MemberIndex::new(1),
             sample,
             kind: FlawKind::NotFinite,
         };
@@ -97,7 +98,11 @@ fn who_asks_is_told_which_rows_were_not_finite_and_has_no_class_for_them() {
             assert_eq!(label, (!bad).then_some(0), "{rule:?}, sample {sample}");
             assert!(row.iter().all(|p| p.is_nan() == bad), "{row:?}");
         }
-        assert_eq!(answer.member_rows(0).count(), 0, "not asked for");
+        assert_eq!(
+            answer.member_rows(MemberIndex::new(0)).count(),
+            0,
+            "not asked for"
+        );
     }
 }
 
@@ -108,7 +113,7 @@ fn members_rows_come_with_the_answer_where_they_are_asked_for() {
     let values = eleven();
     let request = Request::new(&values).detailed(Detail::Members);
     let answer = engine.predict(request).expect("let in").expect("marked");
-    for member in 0..2 {
+    for member in MemberIndex::all(2) {
         let alone = Arc::new(ensemble.only(member));
         let request = Request::new(&values).detailed(Detail::Marked);
         let alone = start(&alone, networks(&alone)).predict(request);
@@ -125,7 +130,12 @@ fn members_rows_come_with_the_answer_where_they_are_asked_for() {
         }
     }
     let first = answer.rows().next().expect("a row");
-    let mut members = (0..2).map(|m| answer.member_rows(m).next().expect("a row")[0]);
+    let mut members = (0..2).map(|m| {
+        answer
+            .member_rows(MemberIndex::new(m))
+            .next()
+            .expect("a row")[0]
+    });
     let mean = members.by_ref().sum::<f32>() / 2.0;
     assert!((first[0] - mean).abs() < 1e-6);
 }
@@ -136,7 +146,7 @@ fn a_member_that_does_not_vote_spoils_nothing_and_is_counted() {
     let engine = engine(&ensemble);
     for rule in RuleKind::ALL {
         let without = by(&ensemble, rule)
-            .with_vote(1, false)
+            .with_vote(MemberIndex::new(1), false)
             .expect("one is left");
         set_combination(&engine, without).expect("suits");
         let outcome = engine.predict(Request::new(&BAD)).expect("let in");
@@ -192,7 +202,10 @@ fn a_member_declared_to_give_probabilities_is_held_to_it() {
     let answer = engine.predict(request).expect("let in").expect("answered");
     // 5, 0, 0 sums to 5; 1.5, 1 and 0.5 to 3.
     let kinds: Vec<_> = answer.flaws().iter().map(|f| (f.member, f.kind)).collect();
-    assert_eq!(kinds, [(1, FlawKind::NotProbabilities); 2]);
+    assert_eq!(
+        kinds,
+        [(MemberIndex::new(1), FlawKind::NotProbabilities); 2]
+    );
     assert!(answer.labels().all(|l| l.is_some()), "they are numbers");
     assert!(engine.predict(Request::new(&GOOD)).expect("let in").is_ok());
     assert_eq!(engine.telemetry().observe().flaws[1].not_probabilities, 3);

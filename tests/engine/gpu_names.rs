@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use divisi::device::gpu::{FoundGpus, GpuError, GpuInfo};
-use divisi::device::{DeviceError, Devices, Host};
+use divisi::device::{DeviceError, DeviceIndex, Devices, Host};
 
 use crate::common::h100;
 
@@ -54,16 +54,16 @@ fn gpus_stand_beside_others_in_the_order_they_are_named() {
 #[test]
 fn each_gpu_has_its_own_memory() {
     let devices = named("cpu:0,cuda,cpu:1", Ok(four())).expect("devices");
-    let memory = |d: usize| devices.memory_bytes(d);
+    let memory = |d: usize| devices.memory_bytes(DeviceIndex::new(d));
     assert_eq!(
         [0, 1, 2, 3].map(memory),
         [1 << 30, 64 << 30, 32 << 30, 1 << 30]
     );
-    let space = |d: usize| devices.get(d).space;
+    let space = |d: usize| devices.get(DeviceIndex::new(d)).space;
     assert_eq!(space(0), space(3));
     assert_eq!(devices.spaces().len(), 3);
     assert!(devices.has_gpu() && !devices.is_simulated());
-    let kind = |d: usize| &devices.get(d).kind;
+    let kind = |d: usize| &devices.get(DeviceIndex::new(d)).kind;
     assert!(kind(1).is_accelerator() && kind(1).is_concurrent());
     assert!(kind(1).is_like(kind(2)) && kind(0).is_like(kind(3)));
     assert!(!kind(0).is_like(kind(1)), "one thread each, and yet");

@@ -3,7 +3,7 @@
 use divisi::allocation::{Cell, Footprints, Matrix};
 use divisi::compute::gpu::Precision;
 use divisi::device::gpu::FoundGpus;
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
     Bounds, CacheKey, Control, Evaluator, Method, Score, SearchError, best_batch, evacuate, greedy,
@@ -65,8 +65,16 @@ fn what_gpus_do_not_hold_goes_to_partitions() {
     let roomy = mixed(&[8 << 30]);
     let footprints = Footprints::of(&ensemble, &roomy);
     let smallest = ensemble.batch_sizes.smallest();
-    let bytes = |member| footprints.bytes(Cell { device: 0, member }, smallest);
-    let all: u64 = (0..6).map(bytes).sum();
+    let bytes = |member| {
+        footprints.bytes(
+            Cell {
+                device: DeviceIndex::new(0),
+                member,
+            },
+            smallest,
+        )
+    };
+    let all: u64 = MemberIndex::all(6).map(bytes).sum();
     let devices = mixed(&[all / 2]);
     let matrix = fitted(&ensemble, &devices);
     let counts = workers_by_device(&matrix);
@@ -84,9 +92,15 @@ fn a_lost_gpus_members_move_to_what_remains() {
     let devices = mixed(&[8 << 30, 8 << 30]);
     let footprints = Footprints::of(&ensemble, &devices);
     let matrix = fitted(&ensemble, &devices);
-    let to_gpu = evacuate(&matrix, &[0], &devices, &footprints).expect("room");
+    let to_gpu = evacuate(&matrix, &[DeviceIndex::new(0)], &devices, &footprints).expect("room");
     assert_eq!(workers_by_device(&to_gpu), [0, 6, 0, 0]);
-    let to_partitions = evacuate(&matrix, &[0, 1], &devices, &footprints).expect("room");
+    let to_partitions = evacuate(
+        &matrix,
+        &[DeviceIndex::new(0), DeviceIndex::new(1)],
+        &devices,
+        &footprints,
+    )
+    .expect("room");
     assert_eq!(workers_by_device(&to_partitions)[..2], [0, 0]);
     assert_eq!(to_partitions.workers().count(), 6);
 }
@@ -101,7 +115,7 @@ impl Evaluator for Speeds {
 
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
         let names = &matrix.frame().devices;
-        let speed = |(device, size): (usize, usize)| {
+        let speed = |(device, size): (DeviceIndex, usize)| {
             let each = if names[device].starts_with("cuda") {
                 10.0
             } else {
@@ -109,7 +123,7 @@ impl Evaluator for Speeds {
             };
             each * size as f64
         };
-        let members = 0..matrix.frame().members.len();
+        let members = MemberIndex::all(matrix.frame().members.len());
         let seconds = |member| {
             let column = matrix.column(member);
             let workers = column.filter_map(|(device, size)| Some((device, size?.get())));

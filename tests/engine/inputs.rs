@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use candle_core::{Device, Tensor};
 use divisi::allocation::{PoolBounds, SegmentTooLarge};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
+use divisi::device::MemberIndex;
 use divisi::ensemble::{
     Affine, BatchSize, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel, Samples,
     Transforms,
@@ -95,12 +96,12 @@ fn channels_and_samples_are_resized_each_by_itself() {
 fn members_with_one_input_share_it() {
     let ensemble = ensemble();
     let transforms = ensemble.transforms();
-    let of: Vec<usize> = (0..4).map(|m| transforms.of(m)).collect();
+    let of: Vec<usize> = (0..4).map(|m| transforms.of(MemberIndex::new(m))).collect();
     assert_eq!(of, [0, 1, 2, 0]);
     assert_eq!(transforms.values(), 32 + 72 + 72);
     // What a member does not say is the ensemble's.
     assert_eq!(ensemble.members[1].input.normalisation.of(1).scale, 0.5);
-    let alone = ensemble.only(2).transforms();
+    let alone = ensemble.only(MemberIndex::new(2)).transforms();
     assert_eq!(
         alone,
         Transforms::new(Shape::image(2, 4, 4), [ensemble.members[2].input.clone()])
@@ -113,14 +114,14 @@ struct Spies {
 }
 
 struct Spy {
-    member: usize,
+    member: MemberIndex,
     seen: Arc<Mutex<Vec<Vec<f32>>>>,
 }
 
 impl PredictorFactory for Spies {
     fn build(
         &self,
-        member: usize,
+        member: MemberIndex,
         _: BatchSize,
         _: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::load::{Generator, LoadPattern};
 use divisi::metrics::{Bucket, Latency, LatencySummary, LatencyTally, LogHistogram, WINDOW, stats};
@@ -145,8 +146,8 @@ fn core() -> Core<()> {
     core.door().set(DoorState::Open);
     let spec = WorkerSpec {
         id: core.new_worker(),
-        device: 0,
-        member: 0,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(0),
         size: BatchSize::new(8).expect("a size"),
     };
     core.add_worker(Duration::ZERO, spec);
@@ -160,7 +161,7 @@ fn resizing_is_admission_and_not_copying() {
     let admitted = core.admit(ms(0), 1, None, |_| ()).expect("room");
     // So long its samples took to be resized and written to the pool.
     core.enqueue(ms(50), admitted.request);
-    let Next::Run(batch) = core.next(ms(51), 0) else {
+    let Next::Run(batch) = core.next(ms(51), DeviceIndex::new(0)) else {
         panic!("it waits");
     };
     let stamps = Stamps {

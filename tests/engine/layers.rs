@@ -10,8 +10,8 @@ use crate::sources::{Module, files, imports, texts};
 const LAYERS: &[&[&str]] = &[
     &["lock", "reading", "words"],
     &["ranged", "replace", "codes", "user_folders"],
-    &["trace", "metrics", "device"],
-    &["network"],
+    &["metrics", "device"],
+    &["trace", "network"],
     &["compute"],
     &["ensemble"],
     &["allocation"],

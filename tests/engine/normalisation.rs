@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::{Device, Tensor};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
+use divisi::device::MemberIndex;
 use divisi::ensemble::{BatchSize, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel};
 use divisi::network::Shape;
 use divisi::serving::{BuildError, PredictorFactory, Request};
@@ -139,7 +140,7 @@ fn is_near(a: &[f32], b: &[f32]) -> bool {
 struct Spies(Arc<Mutex<Vec<Vec<f32>>>>);
 
 struct Spy {
-    member: usize,
+    member: MemberIndex,
     classes: usize,
     seen: Arc<Mutex<Vec<Vec<f32>>>>,
 }
@@ -147,7 +148,7 @@ struct Spy {
 impl PredictorFactory for Spies {
     fn build(
         &self,
-        member: usize,
+        member: MemberIndex,
         _: BatchSize,
         _: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::serving::{
     Batch, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Verdict, WorkerSpec,
@@ -37,8 +38,8 @@ fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> Work
     let id = core.new_worker();
     let spec = WorkerSpec {
         id,
-        device,
-        member,
+        device: DeviceIndex::new(device),
+        member: MemberIndex::new(member),
         size,
     };
     core.add_worker(ms(0), spec);
@@ -55,9 +56,11 @@ fn submit(core: &mut Core<u64>, now: Duration, samples: usize) -> RequestKey {
 fn start(core: &mut Core<u64>, now: Duration, device: usize) -> Vec<Batch<u64>> {
     let mut batches = Vec::new();
     loop {
-        match core.next(now, device) {
+        match core.next(now, DeviceIndex::new(device)) {
             Next::Run(batch) => batches.push(batch),
-            Next::Copy(parts) => parts.iter().for_each(|t| core.copied(now, device, t.part)),
+            Next::Copy(parts) => parts
+                .iter()
+                .for_each(|t| core.copied(now, DeviceIndex::new(device), t.part)),
             Next::Sleep(_) => return batches,
         }
     }
@@ -152,8 +155,8 @@ fn what_is_folded_while_its_device_is_lost_counts_there_until_it_ends() {
     let alive = |batches: &[Batch<u64>]| batches.iter().map(|b| b.samples).sum::<usize>();
     assert_eq!(alive(&batches), 4);
     assert!(batches.iter().all(|batch| core.fold(batch)));
-    core.lose_device(0);
-    core.regain_device(0);
+    core.lose_device(DeviceIndex::new(0));
+    core.regain_device(DeviceIndex::new(0));
     worker(&mut core, 0, 0, 8);
     assert_eq!(alive(&start(&mut core, ms(1), 0)), 0, "4 are being folded");
     for batch in &batches {
@@ -176,7 +179,7 @@ fn a_devices_pool_holds_no_more_than_its_workers_book() {
         }
         for _ in 0..200 {
             let batches = start(&mut core, ms(0), 0);
-            most = most.max(core.copied_ahead(0));
+            most = most.max(core.copied_ahead(DeviceIndex::new(0)));
             for batch in &batches {
                 core.finish(ms(0), batch, Stamps::default()).pay(drop);
             }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Frame, Matrix};
-use divisi::device::Devices;
 use divisi::device::simulated::{DeviceJob, Executor, Kernel, Law, OpWork, find_profile};
+use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::ensemble::{Ensemble, Files, PolicyKind};
 use divisi::load::LoadPattern;
 use divisi::profile::Costs;
@@ -85,7 +85,10 @@ fn copying_in_pieces_costs_little_more_than_at_once() {
 fn rate(network: &str, device: &str, rows: usize) -> f64 {
     let devices = Devices::simulated(&find_profile(device).expect("a profile"), 1);
     let costs = Costs::of_laws(&ensemble(&[network]), &devices);
-    rows as f64 / costs.alone(0, 0, rows).latency
+    rows as f64
+        / costs
+            .alone(MemberIndex::new(0), DeviceIndex::new(0), rows)
+            .latency
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn together(members: &[&str], rate: f64) -> SimulationReport {
 }
 
 /// Mean seconds from a batch's oldest sample's arrival to its answer, of one member.
-fn latency_of(report: &SimulationReport, member: usize) -> f64 {
+fn latency_of(report: &SimulationReport, member: MemberIndex) -> f64 {
     let of = |kind: SpanKind| {
         let spans = report.spans.iter();
         let spans = spans.filter(move |s| s.member == member && s.kind == kind);
@@ -209,10 +212,10 @@ fn a_small_network_suffers_beside_a_large_one_at_high_load_only() {
     let (large, small) = ("inception-resnet-v2", "mobilenet-v1");
     let slower = |rate: f64| {
         let both = together(&[large, small], rate);
-        let small_alone = latency_of(&together(&[small], rate), 0);
-        let large_alone = latency_of(&together(&[large], rate), 0);
-        let small = latency_of(&both, 1) / small_alone;
-        let large = latency_of(&both, 0) / large_alone;
+        let small_alone = latency_of(&together(&[small], rate), MemberIndex::new(0));
+        let large_alone = latency_of(&together(&[large], rate), MemberIndex::new(0));
+        let small = latency_of(&both, MemberIndex::new(1)) / small_alone;
+        let large = latency_of(&both, MemberIndex::new(0)) / large_alone;
         (small, large)
     };
     let (small_low, large_low) = slower(20.0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divisi::allocation::{Frame, Matrix};
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::{Ensemble, Files, PolicyKind};
 use divisi::profile::Costs;
 use divisi::search::{Control, Method, SearchJob};
@@ -41,7 +41,7 @@ fn imn4_on(gpus: usize) -> (Arc<Ensemble>, Devices) {
     fs::write(&small, v100.replace("\"16GiB\"", "\"4GiB\"")).expect("written");
     let devices = named(&format!("sim:{}*{gpus},sim:cpu", small.display()));
     fs::remove_file(small).expect("it is there");
-    assert_eq!(devices.memory_bytes(0), 4 << 30);
+    assert_eq!(devices.memory_bytes(DeviceIndex::new(0)), 4 << 30);
     (sample("imn4"), devices)
 }
 
@@ -73,7 +73,7 @@ fn found(ensemble: &Arc<Ensemble>, devices: Devices) -> Matrix {
     found.found.matrix
 }
 
-fn workers(matrix: &Matrix, member: usize) -> usize {
+fn workers(matrix: &Matrix, member: MemberIndex) -> usize {
     matrix.workers().filter(|(c, _)| c.member == member).count()
 }
 
@@ -92,7 +92,7 @@ fn share_of_the_cpu(gpus: usize) -> f64 {
     let spans = report.expect("runs").spans;
     let computed = |cpu_only: bool| -> usize {
         let spans = spans.iter().filter(|s| s.kind == SpanKind::Compute);
-        let spans = spans.filter(|s| !cpu_only || s.device == gpus);
+        let spans = spans.filter(|s| !cpu_only || s.device == DeviceIndex::new(gpus));
         spans.map(|s| s.samples).sum()
     };
     computed(true) as f64 / computed(false) as f64
@@ -109,7 +109,9 @@ fn the_cpu_serves_when_gpus_are_few_and_drops_out_as_they_grow() {
 fn the_slowest_member_is_replicated_first() {
     // ResNet101 is the slowest of IMN4 at any batch size.
     let matrix = found_on(5);
-    let replicas: Vec<usize> = (0..4).map(|m| workers(&matrix, m)).collect();
+    let replicas: Vec<usize> = (0..4)
+        .map(|m| workers(&matrix, MemberIndex::new(m)))
+        .collect();
     let most = replicas.iter().max().expect("four");
     assert_eq!(replicas[1], *most, "{replicas:?}");
     assert!(replicas[1] > 1, "{replicas:?}");
@@ -122,9 +124,11 @@ fn where_devices_are_few_batches_are_smaller_so_that_all_fit() {
     let imn12 = sample("imn12");
     let sizes_on = |gpus: usize| {
         let devices = named(&format!("sim:v100*{gpus},sim:cpu"));
-        assert_eq!(devices.memory_bytes(0), 16 << 30);
+        assert_eq!(devices.memory_bytes(DeviceIndex::new(0)), 16 << 30);
         let matrix = found(&imn12, devices);
-        let there = matrix.workers().filter(|(c, _)| c.device < gpus);
+        let there = matrix
+            .workers()
+            .filter(|(c, _)| c.device < DeviceIndex::new(gpus));
         let sizes: Vec<usize> = there.map(|(_, s)| s.get()).collect();
         sizes.iter().sum::<usize>() as f64 / sizes.len() as f64
     };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use divisi::allocation::Cell;
-use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
+use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::ensemble::{BatchSize, CombinationRule, RuleKind};
 use divisi::search::evacuate;
 use divisi::serving::{
@@ -27,8 +27,8 @@ fn engine() -> Arc<Engine> {
 /// The first worker at another size.
 fn resized(setup: &Setup, size: u32) -> Setup {
     let cell = Cell {
-        device: 0,
-        member: 0,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(0),
     };
     setup.with_matrix(
         setup
@@ -45,7 +45,7 @@ fn lose(engine: &Engine, device: usize) {
         moved.map_err(|e| NoFallback(e.to_string()))
     };
     engine
-        .evacuate(device, &fallback, &mut |_| {})
+        .evacuate(DeviceIndex::new(device), &fallback, &mut |_| {})
         .expect("moves");
 }
 
@@ -56,7 +56,7 @@ impl CombinationRule for OfItsOwn {
         1
     }
 
-    fn fold(&self, _: usize, _: &[f32], _: &mut [f32]) {}
+    fn fold(&self, _: MemberIndex, _: &[f32], _: &mut [f32]) {}
 
     fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32> {
         vec![0.0; state.len() * classes]
@@ -98,7 +98,11 @@ const CAUSES: [(&str, Cause); 8] = [
     }),
     ("a device lost that ran nothing", |engine| {
         let mut rest = engine.matrix();
-        for cell in rest.clone().cells().filter(|cell| cell.device == 1) {
+        for cell in rest
+            .clone()
+            .cells()
+            .filter(|cell| cell.device == DeviceIndex::new(1))
+        {
             rest = rest.with(cell, None).expect("valid");
         }
         reload(engine, &rest).expect("reloads");
@@ -157,7 +161,7 @@ fn one_apply_makes_one_plan() {
     assert_eq!(engine.telemetry().plans_made(), 2);
     session.preview(&to).expect("it can be applied");
     session
-        .command(Command::SetVote(0, false))
+        .command(Command::SetVote(MemberIndex::new(0), false))
         .expect("any time");
     assert_eq!(engine.telemetry().plans_made(), 4, "one each");
 }
@@ -183,7 +187,7 @@ fn what_cannot_be_applied_is_refused_by_the_plan() {
     );
     lose(&engine, 1);
     let refused = engine.plan(&old).map(drop);
-    let name = engine.devices().get(1).name.clone();
+    let name = engine.devices().get(DeviceIndex::new(1)).name.clone();
     assert_eq!(refused, Err(PlanError::DeviceLost(name)));
     let elsewhere = start(&digits(), fakes(&digits())).setup();
     let refused = engine.plan(&elsewhere).map(drop);
@@ -206,7 +210,10 @@ fn a_plan_says_what_differs_and_what_it_books() {
     assert!(plan.changes_pace() && plan.paused_members().is_empty());
     let booked = |setup: &Setup| {
         let ledger = engine.ledger(&setup.matrix).expect("it fits");
-        [ledger.booked(0), ledger.booked(1)]
+        [
+            ledger.booked(DeviceIndex::new(0)),
+            ledger.booked(DeviceIndex::new(1)),
+        ]
     };
     let (before, after) = (booked(&old), booked(&to));
     let expected = [(before[0], after[0]), (before[1], after[1])];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use divisi::allocation::{Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize};
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host};
 use divisi::search::{evacuate, worst_fit};
 use divisi::serving::{Engine, EngineError, EngineOptions};
 
@@ -52,7 +52,7 @@ fn an_engine_needs_room_for_its_workers_and_its_pool() {
     };
     let engine = start(workers + pool()).expect("exactly enough");
     let ledger = engine.ledger(&engine.matrix()).expect("it runs");
-    assert_eq!(ledger.booked(0), workers + pool());
+    assert_eq!(ledger.booked(DeviceIndex::new(0)), workers + pool());
     let refused = start(workers + pool() - 1).map(|_| ());
     let worker = matches!(
         refused,
@@ -99,6 +99,10 @@ fn simulated_devices_hold_no_pool_and_a_lost_host_needs_none() {
         Some(pool())
     );
     let matrix = everywhere(&ensemble, &devices);
-    let left = evacuate(&matrix, &[0], &devices, &footprints).expect("the other has room");
-    assert!(left.workers().all(|(Cell { device, .. }, _)| device == 1));
+    let left = evacuate(&matrix, &[DeviceIndex::new(0)], &devices, &footprints)
+        .expect("the other has room");
+    assert!(
+        left.workers()
+            .all(|(Cell { device, .. }, _)| device == DeviceIndex::new(1))
+    );
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divisi::allocation::Cell;
-use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
+use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::ensemble::{BatchSize, CombinationRule};
 use divisi::serving::{
     ApplyError, Engine, EngineOptions, Failure, NetworkFactory, NoFallback, PlanError,
@@ -25,7 +25,7 @@ impl CombinationRule for Panics {
         1
     }
 
-    fn fold(&self, _member: usize, _rows: &[f32], _state: &mut [f32]) {
+    fn fold(&self, _member: MemberIndex, _rows: &[f32], _state: &mut [f32]) {
         assert!(!self.folding, "it cannot fold");
     }
 
@@ -113,12 +113,17 @@ fn weights_leave_host_memory_with_the_last_worker_there() {
     let factory = Arc::new(NetworkFactory::new(Arc::clone(&ensemble)));
     let held = |factory: &NetworkFactory| {
         let members = 0..ensemble.members.len();
-        members.filter(|m| factory.hold(*m).is_some()).count()
+        members
+            .filter(|m| factory.hold(MemberIndex::new(*m)).is_some())
+            .count()
     };
     let engine = start(&ensemble, Arc::clone(&factory) as _);
     assert_eq!(held(&factory), ensemble.members.len());
     // One of two workers leaves: the other shares the weights still.
-    let cell = |device| Cell { device, member: 0 };
+    let cell = |device| Cell {
+        device: DeviceIndex::new(device),
+        member: MemberIndex::new(0),
+    };
     let less = engine.matrix().with(cell(0), None).expect("valid");
     reload(&engine, &less).expect("reloads");
     assert_eq!(held(&factory), ensemble.members.len());
@@ -132,17 +137,23 @@ fn who_measures_and_who_reloads_never_book_the_same_memory() {
     let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
     let running = engine.matrix();
     let cell = Cell {
-        device: 0,
-        member: 0,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(0),
     };
     let with = |size| running.with(cell, size).expect("valid");
     let (more, less) = (with(BatchSize::new(128)), with(None));
     let setup = engine.setup().with_matrix(more.clone());
     engine.plan(&setup).expect("it fits");
     let reserved = engine.reserve_rest(|| {}).expect("nobody reloads");
-    let booked = engine.ledger(&running).expect("it runs").booked(0);
-    let all = two_devices().memory_bytes(0);
-    assert_eq!(reserved.free().memory_bytes(0), all - booked);
+    let booked = engine
+        .ledger(&running)
+        .expect("it runs")
+        .booked(DeviceIndex::new(0));
+    let all = two_devices().memory_bytes(DeviceIndex::new(0));
+    assert_eq!(
+        reserved.free().memory_bytes(DeviceIndex::new(0)),
+        all - booked
+    );
     let refused = reload(&engine, &more);
     assert!(
         matches!(refused, Err(ApplyError::Plan(PlanError::Lent(_)))),
@@ -175,14 +186,19 @@ fn who_measures_is_asked_to_leave_where_a_device_is_lost() {
     });
     let fallback = |running: &divisi::allocation::Matrix| {
         let mut fallback = running.clone();
-        for member in 0..running.frame().members.len() {
-            let cell = Cell { device: 0, member };
+        for member in MemberIndex::all(running.frame().members.len()) {
+            let cell = Cell {
+                device: DeviceIndex::new(0),
+                member,
+            };
             fallback = fallback
                 .with(cell, None)
                 .map_err(|e| NoFallback(e.to_string()))?;
         }
         Ok(fallback)
     };
-    engine.evacuate(0, &fallback, &mut |_| {}).expect("moves");
+    engine
+        .evacuate(DeviceIndex::new(0), &fallback, &mut |_| {})
+        .expect("moves");
     measures.join().expect("it left");
 }

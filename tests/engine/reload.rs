@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use divisi::allocation::{Cell, Footprints, Matrix};
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host};
 use divisi::ensemble::BatchSize;
 use divisi::serving::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 use proptest::prelude::*;
@@ -105,7 +105,8 @@ proptest! {
             ledger.release(&footprints.booking(cell, size));
         }
         let pool = footprints.pool(&devices).map(|(_, bytes)| bytes);
-        prop_assert_eq!(Some(ledger.booked(0)), pool);
-        prop_assert_eq!((ledger.flops(0), ledger.flops(1)), (0, 0));
+        prop_assert_eq!(Some(ledger.booked(DeviceIndex::new(0))), pool);
+        let flops = [0, 1].map(|device| ledger.flops(DeviceIndex::new(device)));
+        prop_assert_eq!(flops, [0, 0]);
     }
 }

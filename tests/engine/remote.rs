@@ -6,6 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::BatchSize;
 use divisi::load::LoadPattern;
 use divisi::session::remote::{BoundSocket, PlaceError, RemoteSession, ServerName, Viewer};
@@ -208,11 +209,11 @@ fn commands(setup: &Setup, arrivals: &Path) -> Vec<Command> {
         Command::Undo,
         Command::Redo,
         Command::SetTarget(Some(target)),
-        Command::SetVote(0, false),
-        Command::SetMaxInf(0, None),
-        Command::LoseDevice(0),
-        Command::RegainDevice(0),
-        Command::SlowDevice(0, Slowdown::nearest(2.0)),
+        Command::SetVote(MemberIndex::new(0), false),
+        Command::SetMaxInf(DeviceIndex::new(0), None),
+        Command::LoseDevice(DeviceIndex::new(0)),
+        Command::RegainDevice(DeviceIndex::new(0)),
+        Command::SlowDevice(DeviceIndex::new(0), Slowdown::nearest(2.0)),
         Command::StartLoad(LoadPattern::replay(arrivals.to_owned(), 1.0)),
         Command::StopLoad,
         Command::StartSearch(SearchOrder::quick()),

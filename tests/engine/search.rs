@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use divisi::allocation::{Cell, Footprints, Frame, Matrix};
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
     Bounds, Cache, CacheKey, Comparison, Control, Doubt, Evaluator, EvaluatorKind, Method, Score,
@@ -26,10 +26,11 @@ impl Evaluator for Formula {
         let mut slowest = f64::MAX;
         for member in 0..matrix.frame().members.len() {
             let speed: f64 = matrix
-                .column(member)
+                .column(MemberIndex::new(member))
                 .filter_map(|(device, size)| size.map(|s| (device, s)))
                 .map(|(device, size)| {
-                    let mixed = (self.0 ^ (size.get() * 31 + device * 7 + member) as u64) % 97;
+                    let mixed =
+                        (self.0 ^ (size.get() * 31 + device.get() * 7 + member) as u64) % 97;
                     10.0 + mixed as f64
                 })
                 .sum();
@@ -80,7 +81,9 @@ proptest! {
                 prop_assert_eq!(matrix.workers().count(), ensemble.members.len());
             }
             Err(error) => {
-                let needed: u64 = (0..6).map(|member| footprints.bytes(Cell { device: 0, member }, ensemble.batch_sizes.smallest())).sum();
+                let (device, smallest) = (DeviceIndex::new(0), ensemble.batch_sizes.smallest());
+                let bytes = |member| footprints.bytes(Cell { device, member }, smallest);
+                let needed: u64 = MemberIndex::all(6).map(bytes).sum();
                 let pool = footprints.pool(&devices).map_or(0, |(_, bytes)| bytes);
                 prop_assert!(pool + needed > kilobytes << 10);
                 let whose = if pool > kilobytes << 10 { "the sample pool" } else { "member `" };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use divisi::allocation::{Footprints, Frame};
 use divisi::device::simulated::find_profile;
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::profile::Costs;
 use divisi::search::profiling::Profiler;
@@ -204,7 +204,7 @@ fn spare_memory_stays_free() {
     let found = search(&ensemble, &devices, asking(goal)).expect("finds");
     let ledger = Footprints::of(&ensemble, &devices).book(&found.matrix, &devices);
     let ledger = ledger.expect("fits");
-    assert!((0..4).all(|device| ledger.free(device) >= spare));
+    assert!((0..4).all(|device| ledger.free(DeviceIndex::new(device)) >= spare));
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn profiles_are_kept_shared_and_not_trusted_when_damaged() {
     assert_eq!(measured(&ensemble), 6);
     assert_eq!(measured(&ensemble), 0);
     assert_eq!(
-        measured(&ensemble.only(3)),
+        measured(&ensemble.only(MemberIndex::new(3))),
         0,
         "the same network in another ensemble"
     );

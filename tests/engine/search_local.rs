@@ -4,8 +4,8 @@
 use std::sync::{Arc, OnceLock};
 
 use divisi::allocation::{Cell, Footprints, Frame, Matrix};
-use divisi::device::Devices;
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
+use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::ensemble::{BatchSize, BatchSizes, Ensemble};
 use divisi::profile::Costs;
 use divisi::search::local::{EntryEdit, LocalSearch, MemoryBudget, Position};
@@ -122,7 +122,7 @@ proptest! {
         changes.sort_unstable();
         changes.dedup_by_key(|(cell, _)| *cell);
         let edit = |&(cell, to): &(usize, usize)| EntryEdit {
-            cell: Cell { device: cell / 4, member: cell % 4 },
+            cell: Cell { device: DeviceIndex::new(cell / 4), member: MemberIndex::new(cell % 4) },
             to: to.checked_sub(1),
         };
         let edits: Vec<EntryEdit> = changes.iter().map(edit).collect();

@@ -1,6 +1,7 @@
 //! The linear programme: its solutions can be done, are proved best by their prices,
 //! and equal another method's; changes from a solution equal solving anew.
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::search::model::{Programme, WorkerRate};
 use proptest::prelude::*;
 
@@ -12,8 +13,8 @@ fn programmes() -> impl Strategy<Value = (usize, usize, Vec<WorkerRate>)> {
             let share = prop_oneof![Just(1.0), (0.01f64..1.0)];
             (member, 0..devices, seconds, share).prop_map(|(member, device, seconds, share)| {
                 WorkerRate {
-                    member,
-                    device,
+                    member: MemberIndex::new(member),
+                    device: DeviceIndex::new(device),
                     seconds,
                     most: share / seconds,
                 }
@@ -88,14 +89,15 @@ proptest! {
         gone in prop::collection::vec(0usize..40, 0..3),
     ) {
         let new: Vec<WorkerRate> = new.into_iter().map(|(m, d, seconds, share)| WorkerRate {
-            member: m % members, device: d % devices, seconds, most: share / seconds,
+            member: MemberIndex::new(m % members), device: DeviceIndex::new(d % devices),
+            seconds, most: share / seconds,
         }).collect();
         let mut gone: Vec<usize> = gone.into_iter().map(|g| g % workers.len()).collect();
         gone.sort_unstable();
         gone.dedup();
         let rest = workers.iter().enumerate().filter(|(i, _)| !gone.contains(i)).map(|(_, w)| *w);
         let changed: Vec<WorkerRate> = rest.chain(new.iter().copied()).collect();
-        prop_assume!((0..members).all(|m| changed.iter().any(|w| w.member == m)));
+        prop_assume!((0..members).all(|m| changed.iter().any(|w| w.member == MemberIndex::new(m))));
         let anew = Programme::new(members, devices, &changed).throughput();
         let base = Programme::new(members, devices, &workers);
         let mut scratch = Programme::default();
@@ -145,7 +147,7 @@ fn rows(members: usize, devices: usize, workers: &[WorkerRate]) -> Vec<Vec<f64>>
     }
     for (number, worker) in workers.iter().enumerate() {
         rows[worker.member][1 + number] = -1.0;
-        rows[members + worker.device][1 + number] = worker.seconds;
+        rows[members + worker.device.get()][1 + number] = worker.seconds;
         rows[members + devices + number][1 + number] = 1.0 / worker.most;
     }
     for (number, row) in rows.iter_mut().enumerate().take(count) {
@@ -159,8 +161,8 @@ fn rows(members: usize, devices: usize, workers: &[WorkerRate]) -> Vec<Vec<f64>>
 #[test]
 fn prices_name_what_binds() {
     let worker = |member, device, seconds: f64| WorkerRate {
-        member,
-        device,
+        member: MemberIndex::new(member),
+        device: DeviceIndex::new(device),
         seconds,
         most: 2.0 / seconds,
     };

@@ -25,7 +25,7 @@ impl Evaluator for Busy {
 
     fn score(&mut self, matrix: &Matrix, _best: f64) -> Result<Score, SearchError> {
         let worker = |(cell, size): (divisi::allocation::Cell, divisi::ensemble::BatchSize)| {
-            100.0 + (cell.device * size.get()) as f64 / 10.0
+            100.0 + (cell.device.get() * size.get()) as f64 / 10.0
         };
         Ok(Score::exact(matrix.workers().map(worker).sum()))
     }
@@ -62,7 +62,7 @@ fn replayed(start: &Matrix, progress: &SearchProgress) -> Matrix {
     let mut entries: Vec<_> = start.cells().map(|cell| size(start, cell)).collect();
     let members = start.frame().members.len();
     for (cell, to) in progress.accepted.iter().flat_map(|a| &a.changes) {
-        entries[cell.device * members + cell.member] = *to;
+        entries[cell.place(members)] = *to;
     }
     Matrix::new(Arc::clone(start.frame()), entries).expect("valid")
 }

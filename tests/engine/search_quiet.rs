@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Footprints, Matrix};
-use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
+use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::ensemble::PolicyKind;
 use divisi::profile::{BatchTimes, Learnt};
 use divisi::search::{EvaluatorKind, worst_fit};
@@ -230,27 +230,48 @@ fn simulated_devices_are_predicted_by_their_laws() {
 #[test]
 fn batch_times_are_learnt_as_a_line_through_what_was_seen() {
     let mut learnt = Learnt::default();
-    assert_eq!(learnt.measured(0, 1, &[8]), None);
-    learnt.see(0, 1, 10, 8.0, 0.012);
+    assert_eq!(
+        learnt.measured(MemberIndex::new(0), DeviceIndex::new(1), &[8]),
+        None
+    );
+    learnt.see(MemberIndex::new(0), DeviceIndex::new(1), 10, 8.0, 0.012);
     let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
-    let one = learnt.measured(0, 1, &[8, 128]).expect("seen");
+    let one = learnt
+        .measured(MemberIndex::new(0), DeviceIndex::new(1), &[8, 128])
+        .expect("seen");
     assert!(close(one.seconds(128), 0.012 * 16.0), "in proportion");
-    learnt.see(0, 1, 10, 128.0, 0.132);
-    let two = learnt.measured(0, 1, &[8, 32, 128]).expect("seen");
+    learnt.see(MemberIndex::new(0), DeviceIndex::new(1), 10, 128.0, 0.132);
+    let two = learnt
+        .measured(MemberIndex::new(0), DeviceIndex::new(1), &[8, 32, 128])
+        .expect("seen");
     assert!(close(two.seconds(32), 0.036) && close(two.seconds(8), 0.012));
-    assert_eq!(learnt.measured(0, 2, &[8]), None, "another kind of device");
+    assert_eq!(
+        learnt.measured(MemberIndex::new(0), DeviceIndex::new(2), &[8]),
+        None,
+        "another kind of device"
+    );
 }
 
 #[test]
 fn a_profile_goes_at_the_pace_that_serving_shows() {
     let profile = BatchTimes::new(vec![(8, 1e-3), (16, 2e-3)]).expect("sane");
     let mut learnt = Learnt::default();
-    learnt.see(0, 1, 10, 8.0, 3e-3);
-    assert_eq!(learnt.pace(0, 1, &profile), None, "too few");
-    learnt.see(0, 1, 90, 8.0, 3e-3);
-    let pace = learnt.pace(0, 1, &profile).expect("seen");
+    learnt.see(MemberIndex::new(0), DeviceIndex::new(1), 10, 8.0, 3e-3);
+    assert_eq!(
+        learnt.pace(MemberIndex::new(0), DeviceIndex::new(1), &profile),
+        None,
+        "too few"
+    );
+    learnt.see(MemberIndex::new(0), DeviceIndex::new(1), 90, 8.0, 3e-3);
+    let pace = learnt
+        .pace(MemberIndex::new(0), DeviceIndex::new(1), &profile)
+        .expect("seen");
     assert!((pace - 3.0).abs() < 1e-9, "{pace}");
     let now = profile.at_pace(pace).expect("sane");
     assert!((now.seconds(16) - 6e-3).abs() < 1e-9);
-    assert_eq!(learnt.pace(1, 1, &profile), None, "never seen");
+    assert_eq!(
+        learnt.pace(MemberIndex::new(1), DeviceIndex::new(1), &profile),
+        None,
+        "never seen"
+    );
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use divisi::allocation::{Cell, Footprints, Matrix};
 use divisi::device::simulated::{DeviceClass, DeviceProfile, find_profile};
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::profile::Costs;
 use divisi::search::model::Batching;
 use divisi::search::{evacuate, propose_move};
@@ -46,7 +46,7 @@ proptest! {
         let matrix = Matrix::from_rows(frame, &rows);
         prop_assume!(matrix.is_ok());
         let matrix = matrix.expect("valid");
-        let lost: Vec<usize> = lost.into_iter().collect();
+        let lost: Vec<DeviceIndex> = lost.into_iter().map(DeviceIndex::new).collect();
         let footprints = Footprints::of(&ensemble, &devices);
         let after = evacuate(&matrix, &lost, &devices, &footprints).expect("there is room");
         prop_assert!(footprints.book(&after, &devices.without(&lost)).is_ok());
@@ -70,7 +70,13 @@ fn losing_every_device_says_which_member_has_no_room() {
     let rows = vec![vec![8; 6]; 2];
     let matrix = Matrix::from_rows(frame(&ensemble, &devices), &rows).expect("valid");
     let footprints = Footprints::of(&ensemble, &devices);
-    let error = evacuate(&matrix, &[0, 1], &devices, &footprints).expect_err("nothing is left");
+    let error = evacuate(
+        &matrix,
+        &[DeviceIndex::new(0), DeviceIndex::new(1)],
+        &devices,
+        &footprints,
+    )
+    .expect_err("nothing is left");
     assert!(
         error.to_string().contains("no device is large enough"),
         "{error}"
@@ -86,8 +92,8 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     let batching = Batching::of(&ensemble);
     let footprints = Footprints::of(&ensemble, &devices);
     let cell = Cell {
-        device: 0,
-        member: 4,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(4),
     };
     let propose = |slowdown: &[f64], cell| {
         propose_move(
@@ -105,14 +111,14 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     assert!(
         moved
             .get(Cell {
-                device: 1,
-                member: 4
+                device: DeviceIndex::new(1),
+                member: MemberIndex::new(4)
             })
             .is_some()
     );
     let empty = Cell {
-        device: 0,
-        member: 1,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(1),
     };
     assert_eq!(propose(&[1e4, 1.0], empty), None);
     // A worker that does not hold the throughput down still becomes quicker elsewhere.
@@ -123,8 +129,8 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     let (spread, first) = (
         spread.expect("valid"),
         Cell {
-            device: 0,
-            member: 0,
+            device: DeviceIndex::new(0),
+            member: MemberIndex::new(0),
         },
     );
     let slow = [8.0, 1.0];
@@ -139,7 +145,7 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     );
     assert!(moved.is_some_and(|m| m.get(first).is_none()));
     // A device that is lost has no room for it.
-    let alone = devices.without(&[1]);
+    let alone = devices.without(&[DeviceIndex::new(1)]);
     let stays = propose_move(
         &matrix,
         &costs,
@@ -151,8 +157,8 @@ fn a_worker_leaves_a_slow_device_where_that_pays() {
     );
     assert!(stays.is_none_or(|m| {
         m.get(Cell {
-            device: 1,
-            member: 4,
+            device: DeviceIndex::new(1),
+            member: MemberIndex::new(4),
         })
         .is_none()
     }));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use candle_core::Tensor;
 use divisi::allocation::{Cell, DoesNotFit, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
     BuildError, DoorState, Engine, EngineError, EngineOptions, Failure, PredictorFactory, Refused,
@@ -70,7 +71,7 @@ fn fakes_combine_to_what_the_rule_says() {
         .expect("admitted")
         .expect("answered");
     let rows: Vec<_> = (0..6)
-        .map(|m| divisi::compute::constant_row(m, 10))
+        .map(|m| divisi::compute::constant_row(MemberIndex::new(m), 10))
         .collect();
     for row in answer.rows() {
         for (class, score) in row.iter().enumerate() {
@@ -126,7 +127,7 @@ struct Puppet {
 impl PredictorFactory for Puppets {
     fn build(
         &self,
-        member: usize,
+        member: MemberIndex,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -135,8 +136,8 @@ impl PredictorFactory for Puppets {
         }
         Ok(Box::new(Puppet {
             fake: FakePredictor::new(member, 10),
-            panics: (member == 0).then(|| Arc::clone(&self.panics)),
-            gate: self.gate.clone().filter(|_| member == 1),
+            panics: (member == MemberIndex::new(0)).then(|| Arc::clone(&self.panics)),
+            gate: self.gate.clone().filter(|_| member == MemberIndex::new(1)),
         }))
     }
 }
@@ -211,8 +212,8 @@ fn a_panic_fails_its_batch_and_the_worker_is_restarted_until_it_is_retired() {
         .matrix()
         .with(
             Cell {
-                device: 1,
-                member: 0,
+                device: DeviceIndex::new(1),
+                member: MemberIndex::new(0),
             },
             BatchSize::new(16),
         )
@@ -257,8 +258,8 @@ fn a_new_worker_that_does_not_start_leaves_the_old_matrix_serving() {
     let next = old
         .with(
             Cell {
-                device: 1,
-                member: 0,
+                device: DeviceIndex::new(1),
+                member: MemberIndex::new(0),
             },
             BatchSize::new(16),
         )
@@ -291,8 +292,8 @@ fn a_worker_that_does_not_drain_in_time_fails_its_batch_with_a_reason() {
         .matrix()
         .with(
             Cell {
-                device: 0,
-                member: 1,
+                device: DeviceIndex::new(0),
+                member: MemberIndex::new(1),
             },
             BatchSize::new(8),
         )
@@ -300,8 +301,8 @@ fn a_worker_that_does_not_drain_in_time_fails_its_batch_with_a_reason() {
     let next = next
         .with(
             Cell {
-                device: 1,
-                member: 1,
+                device: DeviceIndex::new(1),
+                member: MemberIndex::new(1),
             },
             None,
         )
@@ -448,8 +449,8 @@ fn answers_are_the_same_under_every_policy_and_matrix_while_they_change() {
     for (turn, policy) in policies.into_iter().enumerate() {
         set_policy(&engine, policy).expect("powers of two");
         let cell = Cell {
-            device: turn % 2,
-            member: turn,
+            device: DeviceIndex::new(turn % 2),
+            member: MemberIndex::new(turn),
         };
         let size = [None, BatchSize::new(64)][turn % 2];
         let next = engine.matrix().with(cell, size).expect("valid");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use divisi::allocation::{Cell, Footprints, Matrix};
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::search::Bounds;
 use divisi::serving::{Engine, EngineOptions};
@@ -38,8 +38,8 @@ fn an_edit_is_applied_undone_and_redone() {
     let mut session = session();
     let old = session.snapshot().matrix;
     let cell = Cell {
-        device: 0,
-        member: 2,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(2),
     };
     let new = old.with(cell, BatchSize::new(64)).expect("valid");
     let preview = preview(&mut session, &new).expect("it fits");
@@ -141,8 +141,8 @@ fn a_search_is_started_paused_cancelled_and_its_best_applied() {
     if best == seen.matrix {
         // The search found nothing better than what runs before it was cancelled.
         let cell = Cell {
-            device: 0,
-            member: 0,
+            device: DeviceIndex::new(0),
+            member: MemberIndex::new(0),
         };
         best = best.with(cell, BatchSize::new(128)).expect("valid");
     }
@@ -162,13 +162,21 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
     // The densely connected network at its largest on both devices.
     let size = BatchSize::new(128);
     let mut new = old.clone();
-    for device in 0..2 {
-        new = new.with(Cell { device, member: 5 }, size).expect("valid");
+    for device in DeviceIndex::all(2) {
+        new = new
+            .with(
+                Cell {
+                    device,
+                    member: MemberIndex::new(5),
+                },
+                size,
+            )
+            .expect("valid");
     }
     let ledger = Footprints::of(&ensemble, &large)
         .book(&new, &large)
         .expect("it fits");
-    let devices = Devices::default_of(&host(ledger.booked(0) + (1 << 20)));
+    let devices = Devices::default_of(&host(ledger.booked(DeviceIndex::new(0)) + (1 << 20)));
     let options = EngineOptions::default();
     let engine = Engine::start(
         Arc::clone(&ensemble),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use divisi::allocation::{Cell, Difference, Matrix, MatrixFile};
 use divisi::codes::Code;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
     Arrangement, Command, EditPreview, LiveSession, Prediction, Refusal, Session, Setup, SetupFile,
@@ -82,7 +83,9 @@ fn size(n: u32) -> BatchSize {
 fn a_device_is_cleared_for_other_work() {
     let rows = [vec![8, 16, 32, 0, 0, 0], vec![8, 0, 0, 8, 8, 8]];
     let (mut session, setup) = tight(96, &rows);
-    let clear = Arrangement::Clear { device: 0 };
+    let clear = Arrangement::Clear {
+        device: DeviceIndex::new(0),
+    };
     let arranged = arrange(&mut session, &setup, clear).expect("it fits");
     // Who has another worker loses this one, the others go.
     assert_eq!(arranged.matrix.rows(), [[0; 6], [8, 16, 32, 8, 8, 8]]);
@@ -93,7 +96,9 @@ fn a_device_is_cleared_for_other_work() {
 fn what_does_not_fit_gets_a_smaller_batch_or_is_refused() {
     let rows = [vec![0, 0, 64, 0, 0, 0], vec![8, 8, 0, 8, 8, 8]];
     let (mut session, setup) = tight(72, &rows);
-    let clear = Arrangement::Clear { device: 0 };
+    let clear = Arrangement::Clear {
+        device: DeviceIndex::new(0),
+    };
     let arranged = arrange(&mut session, &setup, clear).expect("it fits");
     assert_eq!(arranged.matrix.rows()[1][2], 32);
     assert!(arranged.notes[0].contains("batch size 32"));
@@ -110,7 +115,13 @@ fn what_does_not_fit_gets_a_smaller_batch_or_is_refused() {
 fn an_empty_device_is_clear_already() {
     let rows = [vec![0; 6], vec![8; 6]];
     let (mut session, setup) = tight(96, &rows);
-    let refused = arrange(&mut session, &setup, Arrangement::Clear { device: 0 });
+    let refused = arrange(
+        &mut session,
+        &setup,
+        Arrangement::Clear {
+            device: DeviceIndex::new(0),
+        },
+    );
     assert!(
         refused
             .expect_err("nothing to do")
@@ -123,11 +134,14 @@ fn an_empty_device_is_clear_already() {
 fn a_member_is_spread_where_it_fits() {
     let rows = [vec![8, 0, 0, 0, 0, 0], vec![0, 8, 8, 8, 8, 8]];
     let (mut session, setup) = tight(48, &rows);
-    let spread = |size| Arrangement::Spread { member: 0, size };
+    let spread = |size| Arrangement::Spread {
+        member: MemberIndex::new(0),
+        size,
+    };
     let arranged = arrange(&mut session, &setup, spread(size(8))).expect("it fits");
     let cell = Cell {
-        device: 1,
-        member: 0,
+        device: DeviceIndex::new(1),
+        member: MemberIndex::new(0),
     };
     assert_eq!(arranged.matrix.get(cell), Some(size(8)));
     let refused = arrange(&mut session, &setup, spread(size(64)));

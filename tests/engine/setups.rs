@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use candle_core::Tensor;
 use divisi::allocation::{Cell, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, VoteWeight, Wait};
 use divisi::serving::{BuildError, Engine, PredictorFactory, Request};
 use divisi::session::{
@@ -30,7 +31,7 @@ struct Slow(FakePredictor, Duration);
 impl PredictorFactory for Moody {
     fn build(
         &self,
-        member: usize,
+        member: MemberIndex,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -71,8 +72,8 @@ fn settled(session: &mut LiveSession) -> Snapshot {
 
 fn resized(matrix: &Matrix, size: u32) -> Matrix {
     let cell = Cell {
-        device: 0,
-        member: 2,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(2),
     };
     matrix.with(cell, BatchSize::new(size)).expect("valid")
 }
@@ -230,8 +231,8 @@ fn what_is_slow_on_probation_rolls_back_by_itself() {
     let old = session.snapshot().setup();
     moody.slow_ms.store(100, Ordering::Release);
     let elsewhere = Cell {
-        device: 1,
-        member: 2,
+        device: DeviceIndex::new(1),
+        member: MemberIndex::new(2),
     };
     let both = resized(&old.matrix, 64).with(elsewhere, BatchSize::new(64));
     let new = old.with_matrix(both.expect("valid"));
@@ -312,7 +313,7 @@ fn another_change_ends_a_probation_with_a_note() {
     apply(&mut session, &new, Some(terms(Duration::from_secs(3600))));
     until(&mut session, |s| s.probation.is_some());
     session
-        .command(Command::SetVote(0, false))
+        .command(Command::SetVote(MemberIndex::new(0), false))
         .expect("any time");
     let seen = session.snapshot();
     assert_eq!(seen.probation.map(|p| p.state), Some(ProbationState::Kept));
@@ -376,7 +377,7 @@ fn members_and_workers_show_what_they_do() {
 fn marks_and_history_are_bounded() {
     let (_, _, mut session) = session();
     for round in 0..100 {
-        let vote = Command::SetVote(0, round % 2 == 1);
+        let vote = Command::SetVote(MemberIndex::new(0), round % 2 == 1);
         session.command(vote).expect("any time");
     }
     let seen = session.snapshot();

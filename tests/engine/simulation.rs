@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Frame, Matrix};
-use divisi::device::Devices;
 use divisi::device::simulated::find_profile;
+use divisi::device::{DeviceIndex, Devices};
 use divisi::ensemble::{Ensemble, PolicyKind};
 use divisi::load::LoadPattern;
 use divisi::profile::Costs;
@@ -100,15 +100,15 @@ fn a_device_that_is_lost_in_the_middle_costs_time_but_no_request() {
     let simulation = Simulation::new(&scene).expect("known costs");
     let whole = simulate(&scene, burst(400)).expect("runs");
     let lost = simulation
-        .with_incident(at, Incident::Lose(0))
+        .with_incident(at, Incident::Lose(DeviceIndex::new(0)))
         .run(burst(400))
         .expect("runs");
     assert_eq!((whole.samples, lost.samples), (400, 400));
-    assert_eq!(mean_after(&lost, at, 0), 0.0);
+    assert_eq!(mean_after(&lost, at, DeviceIndex::new(0)), 0.0);
     let simulation = Simulation::new(&scene).expect("known costs");
     let both = simulation
-        .with_incident(at, Incident::Lose(0))
-        .with_incident(at, Incident::Lose(1))
+        .with_incident(at, Incident::Lose(DeviceIndex::new(0)))
+        .with_incident(at, Incident::Lose(DeviceIndex::new(1)))
         .run(burst(400));
     assert!(
         matches!(both, Err(SimulationError::Stuck { .. })),
@@ -117,7 +117,7 @@ fn a_device_that_is_lost_in_the_middle_costs_time_but_no_request() {
 }
 
 /// Answers that a device which is gone gave all the same: none.
-fn mean_after(report: &SimulationReport, at: Duration, device: usize) -> f64 {
+fn mean_after(report: &SimulationReport, at: Duration, device: DeviceIndex) -> f64 {
     let late = report
         .spans
         .iter()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, MemberEvaluation, MemberFigures, RuleKind};
 use divisi::session::{Command, LiveSession, LoadPattern, Session};
 
@@ -26,7 +27,9 @@ fn weighed(
         }
     }
     let members = 0..combination.voting.len();
-    members.map(|m| scales.of(m).expect("enough")).collect()
+    members
+        .map(|m| scales.of(MemberIndex::new(m)).expect("enough"))
+        .collect()
 }
 
 fn is(found: f64, expected: f64) -> bool {
@@ -60,7 +63,9 @@ fn who_alone_is_right_is_worth_what_it_changes() {
 #[test]
 fn who_does_not_vote_is_weighed_by_what_it_would_change() {
     let combination = Combination::even(RuleKind::Average, 3);
-    let combination = combination.with_vote(0, false).expect("two are left");
+    let combination = combination
+        .with_vote(MemberIndex::new(0), false)
+        .expect("two are left");
     let samples = [(
         vec![[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.4, 0.6, 0.0]],
         Some(0),
@@ -87,7 +92,7 @@ fn values_that_are_no_probabilities_have_no_entropy() {
     for _ in 0..60 {
         scales.weigh(&[&[3.0, -1.0, 0.5], &[2.0, 7.0, 0.0]], Some(0));
     }
-    let found = scales.of(0).expect("enough");
+    let found = scales.of(MemberIndex::new(0)).expect("enough");
     assert_eq!((found.disagreement, found.entropy), (None, None));
     assert!(is(found.accuracy.expect("labels"), 1.0));
 }
@@ -100,7 +105,7 @@ fn a_sample_that_a_member_answers_with_nan_is_not_weighed() {
         scales.weigh(&[&A, &A], Some(0));
         scales.weigh(&[&A, &[f32::NAN; 3]], Some(0));
     }
-    let found = scales.of(1).expect("enough");
+    let found = scales.of(MemberIndex::new(1)).expect("enough");
     assert_eq!(found.weighed, 60);
     assert!(is(found.agreement, 1.0) && is(found.accuracy.expect("labels"), 1.0));
     assert!(is_some(found.disagreement, 0.0));
@@ -109,13 +114,15 @@ fn a_sample_that_a_member_answers_with_nan_is_not_weighed() {
 #[test]
 fn the_only_voter_is_all_there_is_and_few_samples_say_nothing() {
     let combination = Combination::even(RuleKind::Average, 2);
-    let combination = combination.with_vote(1, false).expect("one is left");
+    let combination = combination
+        .with_vote(MemberIndex::new(1), false)
+        .expect("one is left");
     let found = weighed(&combination, &[(vec![A, B], Some(0))]);
     assert!(is(found[0].flips, 1.0));
     assert_eq!(found[0].accuracy_change, None);
     let mut few = scales(&combination);
     few.weigh(&[&A, &B], Some(0));
-    assert_eq!(few.of(0), None);
+    assert_eq!(few.of(MemberIndex::new(0)), None);
 }
 
 #[test]
@@ -126,7 +133,7 @@ fn what_came_long_ago_counts_less() {
         let row = if sample < 10_000 { &A } else { &B };
         scales.weigh(&[row, row], Some(0));
     }
-    let found = scales.of(0).expect("enough");
+    let found = scales.of(MemberIndex::new(0)).expect("enough");
     assert_eq!(found.weighed, 20_000);
     assert!(found.accuracy.expect("labels") < 0.01);
 }

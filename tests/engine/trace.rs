@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::trace::{Span, SpanKind, TraceNames, chrome};
 use serde_json::{Value, json};
 
 fn span(kind: SpanKind, start: u64, end: u64) -> Span {
     Span {
-        device: 1,
-        member: 2,
+        device: DeviceIndex::new(1),
+        member: MemberIndex::new(2),
         batch_size: 16,
         lane: 3,
         kind,

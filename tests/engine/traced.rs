@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::lock::{LockRank, Ranked};
 use divisi::serving::LogLevel;
 use divisi::session::{Command, LiveSession, LoadPattern, Session};
@@ -93,7 +94,7 @@ fn each_line_of_a_session_is_told_once_and_under_no_lock() {
         let mut session = LiveSession::new(engine, fakes(&ensemble), None);
         session.warn("a word to the operator");
         for command in [
-            Command::SetVote(0, false),
+            Command::SetVote(MemberIndex::new(0), false),
             Command::StartLoad(LoadPattern::closed(2, 4)),
             Command::StopLoad,
         ] {
@@ -116,10 +117,12 @@ fn each_line_of_a_session_is_told_once_and_under_no_lock() {
 fn a_device_that_comes_back_is_told_once_and_under_no_lock() {
     let told = told(|| {
         let (_engine, mut session) = fates::session(2, true);
-        session.command(Command::LoseDevice(1)).expect("simulated");
+        session
+            .command(Command::LoseDevice(DeviceIndex::new(1)))
+            .expect("simulated");
         until(&mut session, fates::reload_over);
         session
-            .command(Command::RegainDevice(1))
+            .command(Command::RegainDevice(DeviceIndex::new(1)))
             .expect("it is lost");
     });
     let devices: Vec<_> = told.iter().filter(|t| t.1 == "divisi::devices").collect();

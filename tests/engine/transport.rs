@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use divisi::allocation::Cell;
 use divisi::codes::Code;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::BatchSize;
 use divisi::session::record::{Recorder, RecordingReader};
 use divisi::session::remote::{
@@ -100,8 +101,8 @@ impl Puppet {
 
 fn span(millis: u64) -> Span {
     Span {
-        device: 1,
-        member: 2,
+        device: DeviceIndex::new(1),
+        member: MemberIndex::new(2),
         batch_size: 8,
         lane: 0,
         kind: SpanKind::Compute,
@@ -445,7 +446,7 @@ proptest! {
         numbers in prop::collection::vec((any::<u64>(), 0..1u64 << 40, any::<u32>()), 0..50),
     ) {
         let spans: Vec<Span> = numbers.iter().map(|&(request, start, some)| Span {
-            device: some as usize % 16,
+            device: DeviceIndex::new(some as usize % 16),
             lane: some as usize,
             start: Duration::from_nanos(start),
             end: Duration::from_nanos(start + u64::from(some)),
@@ -498,8 +499,8 @@ fn a_viewer_sees_steers_and_leaves_an_engine() {
         session.drain_spans(&mut spans);
     }
     let cell = Cell {
-        device: 0,
-        member: 2,
+        device: DeviceIndex::new(0),
+        member: MemberIndex::new(2),
     };
     let matrix = shown.matrix.with(cell, BatchSize::new(64)).expect("valid");
     let preview = session.preview(&shown.setup().with_matrix(matrix));

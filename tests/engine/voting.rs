@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, Ensemble, Files, RuleKind, Temperature, VoteWeight};
 use divisi::serving::{Answer, Engine, Part, Request};
 use divisi::session::wire::{decode, encode};
@@ -26,7 +27,13 @@ fn fold(combination: &Combination, order: &[usize], rows: &[Vec<f32>]) -> Vec<f3
     let rule = combination.build(CLASSES);
     let part = Part::new(1);
     for &member in order {
-        part.fold(rule.as_ref(), member, 0, &rows[member], CLASSES);
+        part.fold(
+            rule.as_ref(),
+            MemberIndex::new(member),
+            0,
+            &rows[member],
+            CLASSES,
+        );
     }
     let answer = Answer::finish(rule.as_ref(), &[part], CLASSES);
     answer.rows().next().expect("one row").to_vec()
@@ -76,7 +83,7 @@ proptest! {
         prop_assume!(voters > 0);
         let shares: Vec<f32> = (0..numbers.len())
             .filter(|m| combination.voting[*m])
-            .map(|m| share(&combination, m))
+            .map(|m| share(&combination, MemberIndex::new(m)))
             .collect();
         prop_assert_eq!(shares.len(), voters);
         prop_assert!(shares.iter().all(|s| *s > 0.0 && s.is_finite()), "{shares:?}");
@@ -110,7 +117,7 @@ proptest! {
 }
 
 /// What a member's certainty adds to an answer.
-fn share(combination: &Combination, member: usize) -> f32 {
+fn share(combination: &Combination, member: MemberIndex) -> f32 {
     let rule = combination.build(1);
     let mut state = vec![0.0; rule.state_width()];
     rule.fold(member, &[1.0], &mut state);
@@ -122,11 +129,19 @@ fn a_member_that_does_not_vote_cannot_spoil_an_answer() {
     let rows = vec![vec![f32::NAN; CLASSES], vec![0.25; CLASSES]];
     for rule in RuleKind::ALL {
         let combination = Combination::even(rule, 2);
-        let combination = combination.with_vote(0, false).expect("one is left");
+        let combination = combination
+            .with_vote(MemberIndex::new(0), false)
+            .expect("one is left");
         let answer = fold(&combination, &[0, 1], &rows);
         assert!(answer.iter().all(|p| p.is_finite()), "{rule:?}");
-        assert!(combination.with_vote(1, false).is_err(), "the last one");
-        assert!(combination.with_vote(2, false).is_err(), "nobody");
+        assert!(
+            combination.with_vote(MemberIndex::new(1), false).is_err(),
+            "the last one"
+        );
+        assert!(
+            combination.with_vote(MemberIndex::new(2), false).is_err(),
+            "nobody"
+        );
     }
 }
 
@@ -134,7 +149,7 @@ fn a_member_that_does_not_vote_cannot_spoil_an_answer() {
 fn expected(voting: &[bool]) -> Vec<f32> {
     let voters = voting.iter().enumerate().filter(|(_, v)| **v);
     let rows: Vec<_> = voters
-        .map(|(m, _)| divisi::compute::constant_row(m, 10))
+        .map(|(m, _)| divisi::compute::constant_row(MemberIndex::new(m), 10))
         .collect();
     (0..10)
         .map(|c| rows.iter().map(|r| r[c]).sum::<f32>() / rows.len() as f32)
@@ -150,7 +165,9 @@ fn a_change_under_way_never_mixes_rules_in_one_request() {
     let ensemble = digits();
     let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
     let all = ensemble.combination();
-    let some = all.with_vote(0, false).and_then(|c| c.with_vote(3, false));
+    let some = all
+        .with_vote(MemberIndex::new(0), false)
+        .and_then(|c| c.with_vote(MemberIndex::new(3), false));
     let some = some.expect("four are left");
     let possible = [expected(&all.voting), expected(&some.voting)];
     let changer = {
@@ -188,7 +205,7 @@ fn a_vote_is_taken_and_given_back_live_and_is_a_step_of_history() {
     let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
     let mut session = LiveSession::new(Arc::clone(&engine), fakes(&ensemble), None);
     session
-        .command(Command::SetVote(0, false))
+        .command(Command::SetVote(MemberIndex::new(0), false))
         .expect("five are left");
     let seen = session.snapshot();
     assert!(!seen.combination.voting[0] && seen.can_undo);
@@ -203,13 +220,15 @@ fn a_vote_is_taken_and_given_back_live_and_is_a_step_of_history() {
     assert!(is_near(row, &expected(&seen.combination.voting)));
     for member in 1..5 {
         session
-            .command(Command::SetVote(member, false))
+            .command(Command::SetVote(MemberIndex::new(member), false))
             .expect("one is left");
     }
-    let refused = session.command(Command::SetVote(5, false));
+    let refused = session.command(Command::SetVote(MemberIndex::new(5), false));
     assert!(refused.is_err(), "the last voter");
     assert!(
-        session.command(Command::SetVote(9, true)).is_err(),
+        session
+            .command(Command::SetVote(MemberIndex::new(9), true))
+            .is_err(),
         "nobody"
     );
     assert!(session.snapshot().combination.voting[5]);
@@ -234,11 +253,14 @@ fn a_member_of_weight_0_does_not_vote_until_it_is_told_to() {
     let ensemble = Ensemble::read(&Files::Embedded { name, files: FILES }).expect("valid");
     let ensemble = Arc::new(ensemble);
     assert_eq!(ensemble.combination().voting, [false, true, true]);
-    assert_eq!(ensemble.only(0).combination().voting, [true]);
+    assert_eq!(
+        ensemble.only(MemberIndex::new(0)).combination().voting,
+        [true]
+    );
     let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
     let mut session = LiveSession::new(Arc::clone(&engine), fakes(&ensemble), None);
     for (member, votes) in [(1, false), (1, true), (0, true), (0, false), (2, false)] {
-        let command = Command::SetVote(member, votes);
+        let command = Command::SetVote(MemberIndex::new(member), votes);
         session.command(command).expect("somebody votes");
         assert_eq!(session.snapshot().combination.voting[member], votes);
     }

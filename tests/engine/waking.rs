@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{Core, CoreConfig, Discipline, DoorState, Next, WorkerSpec};
 
@@ -21,13 +22,13 @@ fn asleep(policy: PolicyKind) -> Core<()> {
         policy,
     });
     core.door().set(DoorState::Open);
-    for device in 0..DEVICES {
+    for device in DeviceIndex::all(DEVICES) {
         let id = core.new_worker();
         let size = BatchSize::new(8).expect("a size");
         let spec = WorkerSpec {
             id,
             device,
-            member: 0,
+            member: MemberIndex::new(0),
             size,
         };
         core.add_worker(ms(0), spec);
@@ -36,7 +37,7 @@ fn asleep(policy: PolicyKind) -> Core<()> {
     core
 }
 
-fn submit(core: &mut Core<()>, now: Duration, samples: usize) -> Vec<usize> {
+fn submit(core: &mut Core<()>, now: Duration, samples: usize) -> Vec<DeviceIndex> {
     let admission = core.admit(now, samples, None, |_| ()).expect("let in");
     core.enqueue(now, admission.request);
     core.wake(now)
@@ -54,9 +55,9 @@ fn as_many_devices_are_woken_as_can_take_what_waits() {
 #[test]
 fn who_was_woken_and_has_not_asked_yet_counts_as_taking_what_it_can() {
     let mut core = asleep(PolicyKind::NoWait);
-    assert_eq!(submit(&mut core, ms(0), 3), [0]);
+    assert_eq!(submit(&mut core, ms(0), 3), [DeviceIndex::new(0)]);
     assert!(submit(&mut core, ms(0), 3).is_empty(), "it takes these too");
-    let Next::Run(batch) = core.next(ms(0), 0) else {
+    let Next::Run(batch) = core.next(ms(0), DeviceIndex::new(0)) else {
         panic!("it runs")
     };
     assert_eq!(batch.samples, 6);
@@ -66,10 +67,14 @@ fn who_was_woken_and_has_not_asked_yet_counts_as_taking_what_it_can() {
 #[test]
 fn who_takes_less_than_it_was_woken_for_leaves_the_rest_to_others() {
     let mut core = asleep(PolicyKind::NoWait);
-    assert_eq!(submit(&mut core, ms(0), 8), [0]);
-    core.lose_device(0);
-    assert!(core.could_act(ms(0), 1));
-    assert_eq!(core.wake(ms(0)), [1], "who was woken is gone");
+    assert_eq!(submit(&mut core, ms(0), 8), [DeviceIndex::new(0)]);
+    core.lose_device(DeviceIndex::new(0));
+    assert!(core.could_act(ms(0), DeviceIndex::new(1)));
+    assert_eq!(
+        core.wake(ms(0)),
+        [DeviceIndex::new(1)],
+        "who was woken is gone"
+    );
 }
 
 #[test]
@@ -77,8 +82,8 @@ fn one_alarm_is_enough_for_samples_that_wait_for_others() {
     let mut core = asleep(PolicyKind::OptWait {
         wait: Wait::millis(5),
     });
-    assert_eq!(submit(&mut core, ms(0), 1), [0]);
-    assert!(matches!(core.next(ms(0), 0), Next::Sleep(Some(at)) if at == ms(5)));
+    assert_eq!(submit(&mut core, ms(0), 1), [DeviceIndex::new(0)]);
+    assert!(matches!(core.next(ms(0), DeviceIndex::new(0)), Next::Sleep(Some(at)) if at == ms(5)));
     assert!(core.wake_others(ms(0)).is_empty());
     assert_eq!(
         submit(&mut core, ms(1), 1).len(),
@@ -87,8 +92,10 @@ fn one_alarm_is_enough_for_samples_that_wait_for_others() {
     );
     assert_eq!(core.next_wake(), Some(ms(5)));
     // Its alarm rings, and it runs both.
-    assert_eq!(core.wake(ms(5)), [0]);
-    assert!(matches!(core.next(ms(5), 0), Next::Run(batch) if batch.samples == 2));
+    assert_eq!(core.wake(ms(5)), [DeviceIndex::new(0)]);
+    assert!(
+        matches!(core.next(ms(5), DeviceIndex::new(0)), Next::Run(batch) if batch.samples == 2)
+    );
 }
 
 #[test]
@@ -96,12 +103,20 @@ fn whose_alarm_others_rely_on_hands_it_on_when_it_is_busy() {
     let mut core = asleep(PolicyKind::OptWait {
         wait: Wait::millis(5),
     });
-    assert_eq!(submit(&mut core, ms(0), 1), [0]);
-    assert!(matches!(core.next(ms(0), 0), Next::Sleep(Some(_))));
+    assert_eq!(submit(&mut core, ms(0), 1), [DeviceIndex::new(0)]);
+    assert!(matches!(
+        core.next(ms(0), DeviceIndex::new(0)),
+        Next::Sleep(Some(_))
+    ));
     // A full batch: it takes the first eight, and somebody must look after the last one.
-    assert_eq!(submit(&mut core, ms(2), 8), [0, 1]);
-    assert!(matches!(core.next(ms(2), 0), Next::Run(batch) if batch.samples == 8));
+    assert_eq!(
+        submit(&mut core, ms(2), 8),
+        [DeviceIndex::new(0), DeviceIndex::new(1)]
+    );
+    assert!(
+        matches!(core.next(ms(2), DeviceIndex::new(0)), Next::Run(batch) if batch.samples == 8)
+    );
     assert!(core.wake_others(ms(2)).is_empty());
-    assert!(matches!(core.next(ms(2), 1), Next::Sleep(Some(at)) if at == ms(7)));
+    assert!(matches!(core.next(ms(2), DeviceIndex::new(1)), Next::Sleep(Some(at)) if at == ms(7)));
     assert!(core.wake_others(ms(2)).is_empty());
 }

@@ -13,6 +13,7 @@ use rayon::ThreadPool;
 
 use super::ComputeError;
 use super::lowered::{Arena, Lowered};
+use crate::device::MemberIndex;
 use crate::lock::lock;
 
 /// Answers batches: Candle tensors in, Candle tensors out, without allocating.
@@ -150,7 +151,7 @@ pub struct FakePredictor {
 
 impl FakePredictor {
     /// Creates the stand-in for member number `member` of an ensemble of `classes`.
-    pub fn new(member: usize, classes: usize) -> Self {
+    pub fn new(member: MemberIndex, classes: usize) -> Self {
         FakePredictor {
             row: constant_row(member, classes),
         }
@@ -158,9 +159,9 @@ impl FakePredictor {
 }
 
 /// Returns the answer of a stand-in for `member`: half on a class of its own, the rest even.
-pub fn constant_row(member: usize, classes: usize) -> Vec<f32> {
+pub fn constant_row(member: MemberIndex, classes: usize) -> Vec<f32> {
     let mut row = vec![0.5 / classes as f32; classes];
-    row[member % classes] += 0.5;
+    row[member.get() % classes] += 0.5;
     row
 }
 

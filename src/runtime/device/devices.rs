@@ -6,7 +6,7 @@ use super::gpu::{FoundGpus, GpuError, GpuInfo};
 use super::host::Host;
 use super::ledger::Ledger;
 use super::simulated::DeviceProfile;
-use super::{Device, DeviceError, DeviceKind, MemorySpace, SpaceId};
+use super::{Device, DeviceError, DeviceIndex, DeviceKind, MemorySpace, SpaceId};
 
 /// The devices of a run; no two share a core.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,47 +135,59 @@ impl Devices {
         self.devices.iter()
     }
 
+    /// Iterates over the indices of the devices in order.
+    pub fn indices(&self) -> impl ExactSizeIterator<Item = DeviceIndex> + use<> {
+        DeviceIndex::all(self.count())
+    }
+
+    /// Iterates over the devices in order, each with its index.
+    pub fn enumerate(&self) -> impl Iterator<Item = (DeviceIndex, &Device)> {
+        DeviceIndex::enumerate(&self.devices)
+    }
+
     /// Returns the number of devices.
     pub fn count(&self) -> usize {
         self.devices.len()
     }
 
-    /// Returns device number `index`.
-    pub fn get(&self, index: usize) -> &Device {
+    /// Returns the device at `index`.
+    pub fn get(&self, index: DeviceIndex) -> &Device {
         &self.devices[index]
     }
 
     /// Returns the devices that members are placed on first: the accelerators if there are
     /// any, else all devices.
-    pub fn preferred(&self) -> Vec<usize> {
-        let fast = (0..self.count()).filter(|&d| self.devices[d].kind.is_accelerator());
-        let fast: Vec<usize> = fast.collect();
+    pub fn preferred(&self) -> Vec<DeviceIndex> {
+        let fast = self
+            .indices()
+            .filter(|&d| self.devices[d].kind.is_accelerator());
+        let fast: Vec<DeviceIndex> = fast.collect();
         match fast.is_empty() {
-            true => (0..self.count()).collect(),
+            true => self.indices().collect(),
             false => fast,
         }
     }
 
-    /// Returns device number `index` alone.
+    /// Returns the device at `index` alone.
     #[must_use]
-    pub fn alone(&self, index: usize) -> Self {
+    pub fn alone(&self, index: DeviceIndex) -> Self {
         Devices {
             devices: vec![self.devices[index].clone()],
             spaces: self.spaces.clone(),
         }
     }
 
-    /// Returns the bytes of memory that device number `index` can use.
-    pub fn memory_bytes(&self, index: usize) -> u64 {
+    /// Returns the bytes of memory that the device at `index` can use.
+    pub fn memory_bytes(&self, index: DeviceIndex) -> u64 {
         self.spaces[self.devices[index].space.0].bytes
     }
 
     /// Returns the first device of the same memory space, or `None` if that is device
     /// `index` itself.
-    pub fn shares_memory_of(&self, index: usize) -> Option<usize> {
+    pub fn shares_memory_of(&self, index: DeviceIndex) -> Option<DeviceIndex> {
         let space = self.devices[index].space;
         let first = self.devices.iter().position(|device| device.space == space);
-        first.filter(|first| *first != index)
+        first.map(DeviceIndex::new).filter(|first| *first != index)
     }
 
     /// Returns the memory spaces.
@@ -194,7 +206,7 @@ impl Devices {
     #[must_use]
     pub fn beside(&self, ledger: &Ledger) -> Self {
         let mut rest = self.clone();
-        for (index, device) in self.devices.iter().enumerate() {
+        for (index, device) in self.enumerate() {
             let space = &mut rest.spaces[device.space.0];
             space.bytes = self
                 .memory_bytes(index)
@@ -207,7 +219,7 @@ impl Devices {
     #[must_use]
     pub fn within(&self, ledger: &Ledger) -> Self {
         let mut rest = self.clone();
-        for (index, device) in self.devices.iter().enumerate() {
+        for (index, device) in self.enumerate() {
             rest.spaces[device.space.0].bytes = ledger.booked(index);
         }
         rest
@@ -215,13 +227,14 @@ impl Devices {
 
     /// Returns the devices where those in `lost` have no memory any more.
     #[must_use]
-    pub fn without(&self, lost: &[usize]) -> Self {
+    pub fn without(&self, lost: &[DeviceIndex]) -> Self {
         let mut rest = self.clone();
         for &device in lost {
             let space = self.devices[device].space.0;
             // Another device may use the same memory still.
-            let alone =
-                (0..self.count()).all(|d| lost.contains(&d) || self.devices[d].space.0 != space);
+            let alone = self
+                .indices()
+                .all(|d| lost.contains(&d) || self.devices[d].space.0 != space);
             if alone {
                 rest.spaces[space].bytes = 0;
             }

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
-use super::SpaceId;
 use super::devices::Devices;
+use super::{DeviceIndex, MemberIndex, SpaceId};
 
 /// The memory that one worker books: its member's weights, which are shared in a memory
 /// space, and its own activations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Booking {
-    /// Number of the worker's device.
-    pub device: usize,
-    /// Number of its member.
-    pub member: usize,
+    /// The worker's device.
+    pub device: DeviceIndex,
+    /// Its member.
+    pub member: MemberIndex,
     /// Bytes of the member's weights.
     pub weight_bytes: u64,
     /// Bytes of the worker's activations.
@@ -41,7 +41,7 @@ pub struct Ledger {
     capacity: Vec<u64>,
     booked: Vec<u64>,
     /// How many workers share a member's weights in a space.
-    sharers: HashMap<(usize, SpaceId), usize>,
+    sharers: HashMap<(MemberIndex, SpaceId), usize>,
     flops: Vec<u64>,
 }
 
@@ -117,18 +117,18 @@ impl Ledger {
     }
 
     /// Returns the free bytes in the memory space of a device.
-    pub fn free(&self, device: usize) -> u64 {
+    pub fn free(&self, device: DeviceIndex) -> u64 {
         let space = self.space_of[device].0;
         self.capacity[space] - self.booked[space]
     }
 
     /// Returns the booked bytes in the memory space of a device.
-    pub fn booked(&self, device: usize) -> u64 {
+    pub fn booked(&self, device: DeviceIndex) -> u64 {
         self.booked[self.space_of[device].0]
     }
 
     /// Returns the FLOPs of a sample, summed over the workers booked on a device.
-    pub fn flops(&self, device: usize) -> u64 {
+    pub fn flops(&self, device: DeviceIndex) -> u64 {
         self.flops[device]
     }
 }

@@ -7,6 +7,7 @@ pub mod cuda;
 mod devices;
 pub mod gpu;
 mod host;
+mod index;
 mod ledger;
 mod named;
 pub mod simulated;
@@ -22,6 +23,7 @@ use simulated::{DeviceClass, DeviceProfile, FindProfileError};
 pub use crate::words::{SizeError, format_bytes, parse_bytes};
 pub use devices::Devices;
 pub use host::{Host, pin_current_thread, thread_pool, yield_to_all_others};
+pub use index::{DeviceIndex, MemberIndex};
 pub use ledger::{Booking, Ledger, NoRoom};
 
 /// A device that workers compute on: a row of the allocation matrix.

@@ -6,6 +6,7 @@
 //! solved.
 
 use crate::allocation::Cell;
+use crate::device::DeviceIndex;
 
 use super::position::{EntryEdit, Position};
 
@@ -84,7 +85,7 @@ fn displacements(
     there: Cell,
     size: usize,
 ) -> impl Iterator<Item = Move> {
-    let devices = 0..position.rates().devices();
+    let devices = DeviceIndex::all(position.rates().devices());
     let others = devices.map(move |device| Cell { device, ..there });
     let free = others.filter(move |to| *to != edit.cell && position.get(*to).is_none());
     free.map(move |to| Move::of(&[edit, remove(there), put(to, size)]))

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::allocation::{Cell, Footprints, Frame, InvalidMatrix, Matrix};
-use crate::device::Devices;
+use crate::device::{DeviceIndex, Devices};
 use crate::search::model::{Drain, Programme, Rates, RunWorker, WorkerRate, steady};
 
 /// One entry changed to batch size number `to`, or to no worker.
@@ -106,7 +106,7 @@ impl<'a> Position<'a> {
     /// Every place, device by device.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
         let (devices, members) = (self.rates.devices(), self.rates.members());
-        (0..devices).flat_map(move |device| (0..members).map(move |member| Cell { device, member }))
+        Cell::all(devices, members)
     }
 
     /// Whether a worker there could help. Where devices are not shared, one that could
@@ -121,7 +121,7 @@ impl<'a> Position<'a> {
     pub fn allows(&mut self, edits: &[EntryEdit]) -> bool {
         let entries = &self.entries;
         let members = self.rates.members();
-        let old = |cell: Cell| entries[cell.device * members + cell.member];
+        let old = |cell: Cell| entries[cell.place(members)];
         self.room.fits(edits, old) && edits.iter().all(|e| self.leaves_a_worker(e, edits))
     }
 
@@ -167,8 +167,7 @@ impl<'a> Position<'a> {
     pub fn go(&mut self, edits: &[EntryEdit]) {
         let entries = &self.entries;
         let members = self.rates.members();
-        self.room
-            .apply(edits, |cell| entries[cell.device * members + cell.member]);
+        self.room.apply(edits, |cell| entries[cell.place(members)]);
         for edit in edits {
             let entry = self.index(edit.cell);
             let count = &mut self.counts[edit.cell.member];
@@ -208,7 +207,7 @@ impl<'a> Position<'a> {
     }
 
     fn index(&self, cell: Cell) -> usize {
-        cell.device * self.rates.members() + cell.member
+        cell.place(self.rates.members())
     }
 }
 
@@ -234,8 +233,7 @@ impl MemoryBudget {
     pub fn new(frame: &Frame, devices: &Devices, footprints: &Footprints) -> Self {
         let (members, spaces) = (frame.members.len(), devices.spaces().len());
         let capacity = devices.spaces().iter().map(|s| s.bytes);
-        let cells = (0..frame.devices.len())
-            .flat_map(|device| (0..members).map(move |member| Cell { device, member }));
+        let cells = Cell::all(frame.devices.len(), members);
         let needs = cells.flat_map(|cell| {
             frame.batch_sizes.iter().map(move |size| {
                 let booking = footprints.booking(cell, size);
@@ -283,23 +281,23 @@ impl MemoryBudget {
     }
 
     /// Whether what is taken in a device's memory is there.
-    pub fn holds(&self, device: usize) -> bool {
+    pub fn holds(&self, device: DeviceIndex) -> bool {
         let space = self.space_of[device];
         self.taken[space] <= self.capacity[space]
     }
 
     /// Whether two devices use the same memory.
-    pub fn shared(&self, a: usize, b: usize) -> bool {
+    pub fn shared(&self, a: DeviceIndex, b: DeviceIndex) -> bool {
         self.space_of[a] == self.space_of[b]
     }
 
     fn need(&self, cell: Cell, size: usize) -> (u64, u64) {
-        self.needs[(cell.device * self.members + cell.member) * self.sizes + size]
+        self.needs[cell.place(self.members) * self.sizes + size]
     }
 
     fn change(&mut self, cell: Cell, from: Option<usize>, to: Option<usize>) {
         let space = self.space_of[cell.device];
-        let sharers = space * self.members + cell.member;
+        let sharers = space * self.members + cell.member.get();
         if let Some(size) = from {
             let (weights, activations) = self.need(cell, size);
             self.sharers[sharers] -= 1;

@@ -2,6 +2,7 @@
 //! and how many run at once; and what those of one member cost on one device that they
 //! have to themselves.
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{BatchSize, Ensemble, PolicyKind};
 use crate::profile::{Alone, Costs};
 use crate::serving::{Setup, lane_sizes};
@@ -107,14 +108,19 @@ pub(super) struct EntryCosts<'a> {
     batching: Batching,
     side_by_side: bool,
     /// The member.
-    pub member: usize,
+    pub member: MemberIndex,
     /// The device.
-    pub device: usize,
+    pub device: DeviceIndex,
 }
 
 impl<'a> EntryCosts<'a> {
     /// A worker of `member` on `device`.
-    pub(crate) fn new(costs: &'a Costs, batching: Batching, member: usize, device: usize) -> Self {
+    pub(crate) fn new(
+        costs: &'a Costs,
+        batching: Batching,
+        member: MemberIndex,
+        device: DeviceIndex,
+    ) -> Self {
         EntryCosts {
             costs,
             batching,

@@ -21,7 +21,7 @@ mod rates;
 mod simplex;
 
 use crate::allocation::{Cell, Footprints, Frame, Matrix};
-use crate::device::Devices;
+use crate::device::{Devices, MemberIndex};
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
@@ -210,7 +210,7 @@ pub fn steady(rates: &Rates, throughput: f64, workers: &[RunWorker]) -> f64 {
 
 /// When the last batch ends. A slow worker takes one after another until its queue is
 /// empty, and ends the one it has.
-fn last_batch(workers: &[RunWorker], empty: impl Fn(usize) -> f64) -> f64 {
+fn last_batch(workers: &[RunWorker], empty: impl Fn(MemberIndex) -> f64) -> f64 {
     let ends = workers.iter().map(|worker| {
         let (empty, latency) = (empty(worker.rate.member), worker.latency);
         let ends = empty + LEFT * latency;

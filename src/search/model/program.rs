@@ -3,7 +3,7 @@
 //! bounds that no matrix exceeds.
 
 use crate::allocation::{Cell, Frame, Matrix};
-use crate::device::Devices;
+use crate::device::{DeviceIndex, Devices, MemberIndex};
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
@@ -14,9 +14,9 @@ use super::simplex::Simplex;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkerRate {
     /// Its member.
-    pub member: usize,
+    pub member: MemberIndex,
     /// Its device.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// Seconds of its whole device that a sample takes, above 0.
     pub seconds: f64,
     /// Samples a second at most, were the device its own: it runs a batch at a time.
@@ -164,18 +164,18 @@ impl Limits {
         let sizes: Vec<BatchSize> = frame.batch_sizes.iter().collect();
         let mut workers: Vec<WorkerRate> = Vec::with_capacity(devices * members * sizes.len());
         let a_device = members * sizes.len();
-        for device in 0..devices {
+        for device in DeviceIndex::all(devices) {
             let kind = &on.get(device).kind;
-            let known = (0..device).find(|&d| on.get(d).kind.is_like(kind));
+            let known = DeviceIndex::all(device.get()).find(|&d| on.get(d).kind.is_like(kind));
             if let Some(known) = known {
                 // Hundreds of batches were worked out for the first of its kind.
-                let like = known * a_device..(known + 1) * a_device;
+                let like = known.get() * a_device..(known.get() + 1) * a_device;
                 workers.extend_from_within(like);
-                let new = workers.iter_mut().skip(device * a_device);
+                let new = workers.iter_mut().skip(device.get() * a_device);
                 new.for_each(|worker| worker.device = device);
                 continue;
             }
-            for member in 0..members {
+            for member in MemberIndex::all(members) {
                 let place = EntryCosts::new(costs, batching, member, device);
                 workers.extend(sizes.iter().map(|&size| at_best(&place, size)));
             }
@@ -190,7 +190,7 @@ impl Limits {
 
     /// Returns the bounds of a worker at batch size number `size`.
     pub fn worker(&self, cell: Cell, size: usize) -> WorkerRate {
-        let entry = cell.device * self.members + cell.member;
+        let entry = cell.place(self.members);
         self.workers[entry * self.sizes.len() + size]
     }
 
@@ -212,9 +212,7 @@ impl Limits {
     /// At every entry the least seconds and the highest rate of any batch size that
     /// `fits`.
     pub fn best_workers(&self, fits: impl Fn(Cell, usize) -> bool) -> Vec<WorkerRate> {
-        let members = self.members;
-        let cells = (0..self.devices)
-            .flat_map(|device| (0..members).map(move |member| Cell { device, member }));
+        let cells = Cell::all(self.devices, self.members);
         let best = |cell: Cell| {
             let sizes = (0..self.sizes.len()).filter(|&size| fits(cell, size));
             let workers = sizes.map(|size| self.worker(cell, size));

@@ -1,7 +1,7 @@
 //! The rates of workers at each entry of a matrix, computed once for a search.
 
 use crate::allocation::{Cell, Frame, Matrix};
-use crate::device::Devices;
+use crate::device::{DeviceIndex, Devices, MemberIndex};
 use crate::ensemble::BatchSize;
 use crate::profile::Costs;
 
@@ -53,9 +53,13 @@ impl Rates {
         let (devices, members) = (frame.devices.len(), frame.members.len());
         let sizes: Vec<BatchSize> = frame.batch_sizes.iter().collect();
         let mut rates = Vec::with_capacity(devices * members * sizes.len());
-        for device in 0..devices {
-            let slower = slowdown.get(device).copied().unwrap_or(1.0).max(LEAST);
-            for member in 0..members {
+        for device in DeviceIndex::all(devices) {
+            let slower = slowdown
+                .get(device.get())
+                .copied()
+                .unwrap_or(1.0)
+                .max(LEAST);
+            for member in MemberIndex::all(members) {
                 let place = EntryCosts::new(costs, batching, member, device);
                 rates.extend(sizes.iter().map(|&size| rate(&place, size, slower)));
             }
@@ -106,7 +110,7 @@ impl Rates {
 
     /// Returns the rate of an entry at batch size number `size`.
     pub fn at(&self, cell: Cell, size: usize) -> EntryRate {
-        let entry = cell.device * self.members + cell.member;
+        let entry = cell.place(self.members);
         self.rates[entry * self.sizes.len() + size]
     }
 

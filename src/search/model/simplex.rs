@@ -134,8 +134,9 @@ impl Simplex {
         }
         self.place.push(VariableState::Basic);
         self.basic[member] = variable;
-        self.inverse[member * rows + member] = -1.0;
-        self.inverse[member * rows + self.members + worker.device] = worker.seconds;
+        let column = member.get() * rows;
+        self.inverse[column + member.get()] = -1.0;
+        self.inverse[column + self.members + worker.device.get()] = worker.seconds;
     }
 
     /// Worker number `index` has to go: it will have rate 0 if that is possible.
@@ -160,7 +161,8 @@ impl Simplex {
 
     /// Returns the worth of one more sample a second of a worker, present or not.
     pub(crate) fn gain_of(&self, worker: &WorkerRate) -> f64 {
-        self.prices[worker.member] - worker.seconds * self.prices[self.members + worker.device]
+        self.prices[worker.member]
+            - worker.seconds * self.prices[self.members + worker.device.get()]
     }
 
     /// Returns the value of T.
@@ -244,7 +246,8 @@ impl Simplex {
         let column = |row: usize| &self.inverse[row * rows..(row + 1) * rows];
         if variable > devices {
             let worker = &self.workers[variable - devices - 1];
-            let (member, device) = (column(worker.member), column(self.members + worker.device));
+            let member = column(worker.member.get());
+            let device = column(self.members + worker.device.get());
             for ((to, m), d) in self.direction.iter_mut().zip(member).zip(device) {
                 *to = worker.seconds * d - m;
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::allocation::Frame;
 use crate::device::simulated::DeviceProfile;
-use crate::device::{Devices, Host};
+use crate::device::{DeviceIndex, Devices, Host, MemberIndex};
 use crate::ensemble::Ensemble;
 use crate::profile::Costs;
 use crate::search::error::AskedError;
@@ -153,14 +153,15 @@ pub(super) struct Ceilings {
 impl Ceilings {
     /// Of fleets of an order's kinds.
     pub(crate) fn new(order: &PlanOrder) -> Self {
-        let kinds = order.kinds.iter().enumerate();
+        let kinds = DeviceIndex::enumerate(&order.kinds);
         let share = kinds.map(|(number, kind)| {
             let one = Devices::simulated(&kind.profile, 1);
             let costs = Costs::of_laws(&order.ensemble, &one);
             let frame = Frame::of(&order.ensemble, &one);
             let limits = Limits::new(&frame, &one, &costs, Batching::of(&order.ensemble));
             let best = limits.best_workers(|_, _| true).into_iter();
-            let members = 0..order.ensemble.members.len();
+            let members = MemberIndex::all(order.ensemble.members.len());
+            let alone = DeviceIndex::new(0);
             DeviceCeiling {
                 workers: best
                     .map(|w| WorkerRate {
@@ -168,7 +169,7 @@ impl Ceilings {
                         ..w
                     })
                     .collect(),
-                least: members.map(|m| costs.alone(m, 0, 1).latency).collect(),
+                least: members.map(|m| costs.alone(m, alone, 1).latency).collect(),
             }
         });
         Ceilings {
@@ -200,11 +201,13 @@ impl Ceilings {
     /// No request is answered in less: its slowest member on the quickest kind, alone.
     fn quickest(&self, counts: &[usize]) -> Duration {
         let there = || self.shares.iter().zip(counts).filter(|(_, n)| **n > 0);
-        let least = |member: usize| {
+        let least = |member: MemberIndex| {
             let kinds = there().map(|(share, _)| share.least[member]);
             kinds.fold(f64::INFINITY, f64::min)
         };
-        let slowest = (0..self.members).map(least).fold(0.0, f64::max);
+        let slowest = MemberIndex::all(self.members)
+            .map(least)
+            .fold(0.0, f64::max);
         Duration::try_from_secs_f64(slowest).unwrap_or(Duration::MAX)
     }
 

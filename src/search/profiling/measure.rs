@@ -12,7 +12,7 @@ use candle_core::Tensor;
 
 use crate::compute::{ComputeError, Predictor, host_rows, write_rows};
 use crate::device::gpu::GpuInfo;
-use crate::device::{DeviceKind, pin_current_thread, thread_pool};
+use crate::device::{DeviceIndex, DeviceKind, MemberIndex, pin_current_thread, thread_pool};
 use crate::ensemble::BatchSize;
 use crate::metrics::stats::median;
 use crate::search::error::{EvaluationError, SearchError, Stopped};
@@ -35,8 +35,8 @@ const LONG: Duration = Duration::from_millis(8);
 /// of `devices` busy; the mean over them.
 pub(super) fn measure(
     profiler: &Profiler<'_>,
-    member: usize,
-    devices: &[usize],
+    member: MemberIndex,
+    devices: &[DeviceIndex],
     sizes: &[usize],
 ) -> Result<Vec<(usize, f64)>, SearchError> {
     let still_measuring = AtomicUsize::new(devices.len());
@@ -62,8 +62,8 @@ pub(super) fn measure(
 /// Seconds at each of `sizes` on one device; then keeps it busy until all are done.
 fn on_device(
     profiler: &Profiler<'_>,
-    member: usize,
-    device: usize,
+    member: MemberIndex,
+    device: DeviceIndex,
     sizes: &[usize],
     still_measuring: &AtomicUsize,
 ) -> Result<Vec<f64>, SearchError> {
@@ -98,8 +98,8 @@ struct Partition {
 impl ProfiledWorker {
     fn new(
         profiler: &Profiler<'_>,
-        member: usize,
-        device: usize,
+        member: MemberIndex,
+        device: DeviceIndex,
         largest: usize,
     ) -> Result<Self, SearchError> {
         match &profiler.devices.get(device).kind {
@@ -166,7 +166,7 @@ impl ProfiledWorker {
 /// A lane on a GPU, with samples to run.
 fn on_gpu(
     profiler: &Profiler<'_>,
-    member: usize,
+    member: MemberIndex,
     info: &GpuInfo,
     largest: usize,
 ) -> Result<GpuRunner, BuildError> {
@@ -189,7 +189,7 @@ fn mix(rows: &mut [f32]) {
 impl Partition {
     fn new(
         profiler: &Profiler<'_>,
-        member: usize,
+        member: MemberIndex,
         cores: &[usize],
         largest: usize,
     ) -> Result<Self, SearchError> {

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::allocation::{Cell, Footprints};
 use crate::compute::gpu::Precision;
 use crate::device::gpu::GpuInfo;
-use crate::device::{DeviceKind, Devices};
+use crate::device::{DeviceIndex, DeviceKind, Devices, MemberIndex};
 use crate::ensemble::{Ensemble, Member};
 use crate::profile::{BatchTimes, Costs};
 use crate::serving::PredictorFactory;
@@ -56,7 +56,7 @@ pub struct Profiled {
 /// on one holds for all.
 struct LikeDevices<'a> {
     like: &'a DeviceKind,
-    devices: Vec<usize>,
+    devices: Vec<DeviceIndex>,
 }
 
 /// Seconds of a batch on a device that is lost.
@@ -65,7 +65,7 @@ const NEVER: f64 = 1e6;
 impl LikeDevices<'_> {
     /// Those that are busy while it is measured: partitions take from each other, GPUs do
     /// not.
-    fn busy(&self) -> &[usize] {
+    fn busy(&self) -> &[DeviceIndex] {
         match self.like {
             DeviceKind::Gpu { .. } => &self.devices[..1],
             DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => &self.devices,
@@ -92,7 +92,7 @@ impl Profiler<'_> {
         let mut costs = Costs::of_laws(self.ensemble, self.devices);
         let mut measured = 0;
         for kind in self.kinds() {
-            for member in 0..self.ensemble.members.len() {
+            for member in MemberIndex::all(self.ensemble.members.len()) {
                 self.control.checkpoint()?;
                 let (profile, new) = self.profile(member, &kind)?;
                 measured += usize::from(new);
@@ -112,7 +112,7 @@ impl Profiler<'_> {
     pub fn kept(&self) -> Costs {
         let mut costs = Costs::of_laws(self.ensemble, self.devices);
         for kind in self.kinds() {
-            for member in 0..self.ensemble.members.len() {
+            for member in MemberIndex::all(self.ensemble.members.len()) {
                 let sizes = self.sizes(member, &kind).unwrap_or_default();
                 let path = self.path(member, &kind);
                 let known = path.and_then(|p| load(&p, &sizes));
@@ -153,7 +153,7 @@ impl Profiler<'_> {
         })
     }
 
-    fn path(&self, member: usize, kind: &LikeDevices<'_>) -> Option<PathBuf> {
+    fn path(&self, member: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
         let cache = self.cache?;
         let member = &self.ensemble.members[member];
         let key = match kind.like {
@@ -167,7 +167,7 @@ impl Profiler<'_> {
 
     fn kinds(&self) -> Vec<LikeDevices<'_>> {
         let mut kinds: Vec<LikeDevices<'_>> = Vec::new();
-        let real = self.devices.iter().enumerate();
+        let real = self.devices.enumerate();
         for (index, device) in real.filter(|(_, d)| d.kind.profile().is_none()) {
             let like = &device.kind;
             match kinds.iter_mut().find(|k| k.like.is_like(like)) {
@@ -196,7 +196,7 @@ impl Profiler<'_> {
     /// The profile kept, or a new one; whether it is new.
     fn profile(
         &self,
-        member: usize,
+        member: MemberIndex,
         kind: &LikeDevices<'_>,
     ) -> Result<(Arc<BatchTimes>, bool), SearchError> {
         let sizes = self.sizes(member, kind)?;
@@ -218,7 +218,11 @@ impl Profiler<'_> {
     }
 
     /// Batch sizes that fit on every device that is measured at once, largest first.
-    fn sizes(&self, member: usize, kind: &LikeDevices<'_>) -> Result<Vec<usize>, SearchError> {
+    fn sizes(
+        &self,
+        member: MemberIndex,
+        kind: &LikeDevices<'_>,
+    ) -> Result<Vec<usize>, SearchError> {
         let sizes: Vec<_> = self.ensemble.batch_sizes.iter().collect();
         let device = kind.devices[0];
         let needed = |size| self.footprints.bytes(Cell { device, member }, size);

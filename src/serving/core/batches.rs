@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::serving::batch::{Batch, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
 use crate::serving::scheduler::{FinishedBatch, Pick, Start};
 
@@ -27,9 +28,9 @@ pub(super) struct RunningBatch {
     /// The worker that runs it.
     pub worker: WorkerId,
     /// The index of the worker's device.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// The index of the worker's member.
-    pub member: usize,
+    pub member: MemberIndex,
     /// Its samples.
     pub ranges: Vec<Range>,
     /// Whether its worker was given up: only its slots are still to be freed.
@@ -44,7 +45,7 @@ impl<T: Clone> Core<T> {
     /// A device has room: one that runs a batch at a time is free, one that runs them
     /// side by side asks until it is told to sleep. [`Core::wake_others`] is to be called
     /// each time.
-    pub fn next(&mut self, now: Duration, device: usize) -> Next<T> {
+    pub fn next(&mut self, now: Duration, device: DeviceIndex) -> Next<T> {
         self.rest[device] = DeviceRest::Awake;
         let pick = self.scheduler.next(now, device);
         // Who copies ahead looks at what others have to do.
@@ -57,7 +58,7 @@ impl<T: Clone> Core<T> {
     }
 
     /// A part was copied to a device's memory.
-    pub fn copied(&mut self, now: Duration, device: usize, part: PartKey) {
+    pub fn copied(&mut self, now: Duration, device: DeviceIndex, part: PartKey) {
         if let Some(asked) = self.scheduler.copied(now, device, part) {
             self.copies[device].copied(now, asked);
         }
@@ -71,12 +72,12 @@ impl<T: Clone> Core<T> {
 
     /// A driver holds the memory of the parts that are copied to a device: from now on it
     /// is told which of them leave.
-    pub fn record_departures(&mut self, device: usize) {
+    pub fn record_departures(&mut self, device: DeviceIndex) {
         self.scheduler.record_departures(device);
     }
 
     /// Parts that left a device since the last call: their memory is to be freed.
-    pub fn take_departed(&mut self, device: usize) -> Vec<PartKey> {
+    pub fn take_departed(&mut self, device: DeviceIndex) -> Vec<PartKey> {
         self.scheduler.take_departed(device)
     }
 

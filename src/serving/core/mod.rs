@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{BatchId, Range, RequestKey, Slice, WorkerId};
 use crate::serving::door::{Door, DoorState, Refused};
@@ -84,8 +85,8 @@ pub struct Core<T> {
     deadlines: BTreeSet<(Duration, RequestKey)>,
     running: HashMap<BatchId, RunningBatch>,
     tallies: HashMap<WorkerId, WorkerTally>,
-    watches: HashMap<(usize, usize), PanicWatch>,
-    restarts: HashMap<(usize, usize), u32>,
+    watches: HashMap<(DeviceIndex, MemberIndex), PanicWatch>,
+    restarts: HashMap<(DeviceIndex, MemberIndex), u32>,
     rest: Vec<DeviceRest>,
     /// A device sleeps because another is about to do what it could do too.
     held_back: bool,
@@ -176,7 +177,7 @@ impl<T: Clone> Core<T> {
     }
 
     /// Samples copied ahead, or on their way, in the memory of a device.
-    pub fn copied_ahead(&self, device: usize) -> usize {
+    pub fn copied_ahead(&self, device: DeviceIndex) -> usize {
         self.scheduler.copied_ahead(device)
     }
 

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::serving::scheduler::Want;
 
 use super::Core;
@@ -19,7 +20,7 @@ pub(super) enum DeviceRest {
     /// It was woken and has not asked yet.
     Woken {
         /// Samples of a member's queue that it will take at most.
-        takes: Option<(usize, usize)>,
+        takes: Option<(MemberIndex, usize)>,
         /// It will set an alarm for a member.
         watches: Option<QueueAlarm>,
     },
@@ -33,7 +34,7 @@ pub(super) enum DeviceRest {
 /// When somebody looks at a member's queue again: its policy lets nothing run before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QueueAlarm {
-    member: usize,
+    member: MemberIndex,
     at: Duration,
 }
 
@@ -75,7 +76,7 @@ struct Look {
     /// Something that is for nobody else.
     own: bool,
     /// The oldest of what it could take: order, member, samples.
-    takes: Option<(u64, usize, usize)>,
+    takes: Option<(u64, MemberIndex, usize)>,
     /// The soonest time at which it could do something, and for whom.
     soonest: Option<(Duration, Option<QueueAlarm>)>,
     /// Somebody else is about to do what it could do too.
@@ -111,11 +112,11 @@ impl Look {
 impl<T: Clone> Core<T> {
     /// Devices asleep that have something to do now, or sooner than they know: no more than
     /// can take what waits. The driver wakes them; they ask [`Core::next`].
-    pub fn wake(&mut self, now: Duration) -> Vec<usize> {
+    pub fn wake(&mut self, now: Duration) -> Vec<DeviceIndex> {
         let mut cover = self.cover(None);
         self.held_back = false;
         let mut woken = Vec::new();
-        for device in 0..self.rest.len() {
+        for device in DeviceIndex::all(self.rest.len()) {
             let DeviceRest::Asleep { until, .. } = self.rest[device] else {
                 continue;
             };
@@ -140,7 +141,7 @@ impl<T: Clone> Core<T> {
 
     /// Devices to wake after one was asked: it may leave something for those that stayed
     /// asleep for its sake.
-    pub fn wake_others(&mut self, now: Duration) -> Vec<usize> {
+    pub fn wake_others(&mut self, now: Duration) -> Vec<DeviceIndex> {
         match self.held_back {
             true => self.wake(now),
             false => Vec::new(),
@@ -149,12 +150,12 @@ impl<T: Clone> Core<T> {
 
     /// Whether a device would do something if it were asked now, whoever else was woken
     /// for that: once all who were woken have asked, nobody sleeps who could.
-    pub fn could_act(&self, now: Duration, device: usize) -> bool {
+    pub fn could_act(&self, now: Duration, device: DeviceIndex) -> bool {
         self.scheduler.could_act(now, device)
     }
 
     /// Whether a device was not asked yet, or was woken since it slept.
-    pub fn is_awake(&self, device: usize) -> bool {
+    pub fn is_awake(&self, device: DeviceIndex) -> bool {
         !matches!(self.rest[device], DeviceRest::Asleep { .. })
     }
 
@@ -169,7 +170,7 @@ impl<T: Clone> Core<T> {
 
     /// A device has nothing to do now: until when it sleeps if nothing happens. Somebody
     /// else's alarm is enough for what both could do.
-    pub(super) fn lay_down(&mut self, now: Duration, device: usize) -> Option<Duration> {
+    pub(super) fn lay_down(&mut self, now: Duration, device: DeviceIndex) -> Option<Duration> {
         let cover = self.cover(Some(device));
         let look = self.look(now, device, &cover);
         self.held_back |= look.covered;
@@ -179,21 +180,21 @@ impl<T: Clone> Core<T> {
         until
     }
 
-    fn look(&self, now: Duration, device: usize, cover: &RestCover) -> Look {
+    fn look(&self, now: Duration, device: DeviceIndex, cover: &RestCover) -> Look {
         let mut look = Look::default();
         self.scheduler
             .wants(now, device, |want| look.see(want, cover));
         look
     }
 
-    fn cover(&self, except: Option<usize>) -> RestCover {
+    fn cover(&self, except: Option<DeviceIndex>) -> RestCover {
         let mut cover = RestCover {
-            left: (0..self.members)
+            left: MemberIndex::all(self.members)
                 .map(|m| self.scheduler.waiting(m))
                 .collect(),
             watched: vec![None; self.members],
         };
-        for (device, rest) in self.rest.iter().enumerate() {
+        for (device, rest) in DeviceIndex::enumerate(&self.rest) {
             if Some(device) != except {
                 cover.note(*rest);
             }

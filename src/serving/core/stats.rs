@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::metrics::{LatencyTally, LatencyView, RateRing};
 use crate::serving::batch::{Batch, RequestKey, WorkerId};
 use crate::serving::scheduler::{Duty, WorkerSpec};
@@ -247,7 +248,7 @@ impl<T: Clone> Core<T> {
             device.copying += stats.copied;
             device.alive += stats.alive;
         }
-        for (index, device) in devices.iter_mut().enumerate() {
+        for (index, device) in DeviceIndex::enumerate(&mut devices) {
             device.copying += self.copies[index].busy.rate(now, LATELY);
             device.max_inf = self.scheduler.max_inf(index);
         }
@@ -256,7 +257,7 @@ impl<T: Clone> Core<T> {
 
     /// Returns how each member does, lately.
     pub fn member_stats(&mut self, now: Duration) -> Vec<MemberStats> {
-        let queues = (0..self.members).map(|m| self.scheduler.queued(m));
+        let queues = MemberIndex::all(self.members).map(|m| self.scheduler.queued(m));
         let queued: Vec<usize> = queues.collect();
         let done = self.member_done.iter_mut();
         queued
@@ -297,7 +298,7 @@ impl<T: Clone> Core<T> {
     }
 
     /// Restarts of the worker at each place (device, member) where there were any.
-    pub fn restarts(&self) -> &HashMap<(usize, usize), u32> {
+    pub fn restarts(&self) -> &HashMap<(DeviceIndex, MemberIndex), u32> {
         &self.restarts
     }
 }

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::serving::batch::{Batch, BatchId, Range, RequestKey, WorkerId};
 use crate::serving::door::DoorState;
 use crate::serving::scheduler::{Left, WorkerSpec};
@@ -106,9 +107,9 @@ impl<T: Clone> Core<T> {
 
     /// A member without a worker, if there is one. While a reload is under way there
     /// may be: its workers are coming.
-    pub fn orphan(&self) -> Option<usize> {
-        let served = |member: usize| self.scheduler.staying().any(|w| w.member == member);
-        (0..self.members).find(|&m| !self.reloading && !served(m))
+    pub fn orphan(&self) -> Option<MemberIndex> {
+        let served = |member: MemberIndex| self.scheduler.staying().any(|w| w.member == member);
+        MemberIndex::all(self.members).find(|&m| !self.reloading && !served(m))
     }
 
     /// A reload begins, or is over.
@@ -135,13 +136,13 @@ impl<T: Clone> Core<T> {
 impl<T: Clone> Core<T> {
     /// A device is gone with everything on it. Batches it was running go back to
     /// their queues, since nothing of them was answered: no request is lost by it.
-    pub fn lose_device(&mut self, device: usize) {
+    pub fn lose_device(&mut self, device: DeviceIndex) {
         let left = self.leave_folding(device);
         let here = self.running.iter();
         let here = here.filter(|(_, r)| r.device == device && !r.folding);
         let mut lost: Vec<BatchId> = here.map(|(id, _)| *id).collect();
         lost.sort_unstable();
-        let mut again: Vec<(usize, Range)> = Vec::new();
+        let mut again: Vec<(MemberIndex, Range)> = Vec::new();
         for id in lost {
             let Some(running) = self.running.remove(&id) else {
                 continue;
@@ -161,7 +162,7 @@ impl<T: Clone> Core<T> {
     }
 
     /// Batches of a device that are being folded end still, though it is gone.
-    fn leave_folding(&mut self, device: usize) -> Left {
+    fn leave_folding(&mut self, device: DeviceIndex) -> Left {
         let mut left = Left::default();
         let here = self.running.values_mut();
         for running in here.filter(|r| r.device == device && r.folding) {
@@ -173,22 +174,22 @@ impl<T: Clone> Core<T> {
     }
 
     /// A device is there again; it has no workers yet.
-    pub fn regain_device(&mut self, device: usize) {
+    pub fn regain_device(&mut self, device: DeviceIndex) {
         self.scheduler.regain(device);
     }
 
     /// Whether a device is gone.
-    pub fn is_lost(&self, device: usize) -> bool {
+    pub fn is_lost(&self, device: DeviceIndex) -> bool {
         self.scheduler.is_lost(device)
     }
 
     /// Returns the bound that was set for a device by [`Core::set_max_inf`].
-    pub fn max_inf(&self, device: usize) -> Option<NonZeroU32> {
+    pub fn max_inf(&self, device: DeviceIndex) -> Option<NonZeroU32> {
         self.scheduler.max_inf(device)
     }
 
     /// At most so many samples alive on a device under `elastic`; none: the policy's.
-    pub fn set_max_inf(&mut self, device: usize, most: Option<NonZeroU32>) {
+    pub fn set_max_inf(&mut self, device: DeviceIndex, most: Option<NonZeroU32>) {
         self.scheduler.set_max_inf(device, most);
     }
 }

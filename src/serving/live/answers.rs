@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::metrics::Reading;
 use crate::serving::answer::Answer;
 use crate::serving::events::EngineEvent;
@@ -119,7 +120,7 @@ impl EngineState {
 
     /// A device that is gone, and what its driver said.
     fn loss(&self) -> Option<String> {
-        let mut drivers = self.drivers.iter().enumerate();
+        let mut drivers = DeviceIndex::enumerate(&self.drivers);
         let (device, why) = drivers.find_map(|(d, driver)| Some((d, driver.loss()?)))?;
         Some(format!("`{}`: {why}", self.devices.get(device).name))
     }
@@ -182,7 +183,7 @@ impl EngineState {
     }
 
     /// Counts what was found of a member, and says so now and then.
-    fn tell_flaws(&self, member: usize, found: Flaws) {
+    fn tell_flaws(&self, member: MemberIndex, found: Flaws) {
         if !self.counters.flaws.add(member, found) {
             return;
         }
@@ -194,8 +195,8 @@ impl EngineState {
 }
 
 /// Returns the faults of a request's rows, by member.
-fn flaws(data: &RequestData) -> BTreeMap<usize, Flaws> {
-    let mut of_members: BTreeMap<usize, Flaws> = BTreeMap::new();
+fn flaws(data: &RequestData) -> BTreeMap<MemberIndex, Flaws> {
+    let mut of_members: BTreeMap<MemberIndex, Flaws> = BTreeMap::new();
     for flaw in data.parts.iter().flat_map(|part| part.flaws()) {
         let kind: FlawKind = flaw.kind;
         of_members.entry(flaw.member).or_default().count(kind);

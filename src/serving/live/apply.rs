@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::allocation::{Cell, Matrix};
+use crate::device::DeviceIndex;
 use crate::ensemble::{BatchSize, Combination, PolicyKind};
 use crate::serving::batch::WorkerId;
 use crate::serving::events::EngineEvent;
@@ -100,7 +101,7 @@ impl Engine {
     /// had no other worker then have none, and the door is closed.
     pub fn evacuate(
         &self,
-        device: usize,
+        device: DeviceIndex,
         fallback: &dyn Fn(&Matrix) -> Result<Matrix, NoFallback>,
         watch: Watch<'_>,
     ) -> Result<Plan, ApplyError> {

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::compute::gpu::{Precision, Program, lower};
 use crate::compute::{ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor};
+use crate::device::MemberIndex;
 use crate::device::gpu::{self, Gpu, GpuInfo};
 use crate::ensemble::{BatchSize, Ensemble, Member, OutputKind};
 use crate::lock::Ranked;
@@ -45,7 +46,7 @@ pub enum BuildError {
     #[error("there is nothing to run for member {member} on {gpu}")]
     NoProgram {
         /// The member's number.
-        member: usize,
+        member: MemberIndex,
         /// The GPU's name.
         gpu: String,
     },
@@ -63,14 +64,14 @@ pub trait PredictorFactory: Send + Sync {
     /// The device cannot hold it.
     fn build(
         &self,
-        member: usize,
+        member: MemberIndex,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError>;
 
     /// Returns what the workers of `member` share in host memory, if there is any: it stays as
     /// long as somebody holds this.
-    fn hold(&self, member: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn hold(&self, member: MemberIndex) -> Option<Arc<dyn Any + Send + Sync>> {
         let _ = member;
         None
     }
@@ -88,7 +89,11 @@ pub trait PredictorFactory: Send + Sync {
     ///
     /// # Errors
     /// The GPU cannot hold it.
-    fn program(&self, member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+    fn program(
+        &self,
+        member: MemberIndex,
+        gpu: &Arc<dyn Gpu>,
+    ) -> Result<Arc<dyn Program>, BuildError> {
         Err(BuildError::NoProgram {
             member,
             gpu: gpu.info().name.clone(),
@@ -114,7 +119,7 @@ impl NetworkFactory {
         }
     }
 
-    fn lowered(&self, member: usize) -> Result<Arc<Lowered>, BuildError> {
+    fn lowered(&self, member: MemberIndex) -> Result<Arc<Lowered>, BuildError> {
         let mut all = self.lowered.lock();
         if let Some(lowered) = all[member].upgrade() {
             return Ok(lowered);
@@ -129,7 +134,7 @@ impl NetworkFactory {
 impl PredictorFactory for NetworkFactory {
     fn build(
         &self,
-        member: usize,
+        member: MemberIndex,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -137,12 +142,16 @@ impl PredictorFactory for NetworkFactory {
         Ok(Box::new(CpuPredictor::new(lowered, size.get(), pool)?))
     }
 
-    fn hold(&self, member: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn hold(&self, member: MemberIndex) -> Option<Arc<dyn Any + Send + Sync>> {
         let lowered = self.lowered.lock()[member].upgrade()?;
         Some(lowered)
     }
 
-    fn program(&self, member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+    fn program(
+        &self,
+        member: MemberIndex,
+        gpu: &Arc<dyn Gpu>,
+    ) -> Result<Arc<dyn Program>, BuildError> {
         let (members, precision) = (&self.ensemble.members, self.ensemble.precision);
         let lower = || lower_for_gpu(&members[member], precision, gpu);
         self.programs.get(member, gpu, lower)
@@ -158,7 +167,7 @@ pub struct FakeFactory {
 impl PredictorFactory for FakeFactory {
     fn build(
         &self,
-        member: usize,
+        member: MemberIndex,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -173,7 +182,7 @@ pub struct Programs {
 }
 
 struct Known {
-    member: usize,
+    member: MemberIndex,
     gpu: Weak<dyn Gpu>,
     program: Weak<dyn Program>,
 }
@@ -185,7 +194,7 @@ impl Programs {
     /// It could not be made.
     pub fn get(
         &self,
-        member: usize,
+        member: MemberIndex,
         gpu: &Arc<dyn Gpu>,
         lower: impl FnOnce() -> Result<Arc<dyn Program>, BuildError>,
     ) -> Result<Arc<dyn Program>, BuildError> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::codes::{Code, Coded};
+use crate::device::DeviceIndex;
 use crate::serving::events::EngineEvent;
 
 use super::drivers::{DeviceCapabilities, DeviceFault, LossReason};
@@ -55,7 +56,7 @@ impl Engine {
 impl DeviceFaults<'_> {
     /// Looks whether a device may be lost now; true where it is lost already and waits to
     /// be evacuated.
-    pub(super) fn begin_loss(&self, device: usize) -> Result<bool, FaultError> {
+    pub(super) fn begin_loss(&self, device: DeviceIndex) -> Result<bool, FaultError> {
         let name = self.may_vanish(device)?;
         let awaited = self.engine.state.losses.take(device);
         match self.engine.state.core().is_lost(device) && !awaited {
@@ -68,7 +69,7 @@ impl DeviceFaults<'_> {
     ///
     /// # Errors
     /// It is not gone, or does not come back.
-    pub fn regain(&self, device: usize) -> Result<(), FaultError> {
+    pub fn regain(&self, device: DeviceIndex) -> Result<(), FaultError> {
         let one_at_a_time = self.engine.applying.lock();
         let name = self.may_vanish(device)?;
         if !self.engine.state.core().is_lost(device) {
@@ -89,20 +90,23 @@ impl DeviceFaults<'_> {
     ///
     /// # Errors
     /// The device is a real one.
-    pub fn slow(&self, device: usize, factor: f64) -> Result<(), FaultError> {
+    pub fn slow(&self, device: DeviceIndex, factor: f64) -> Result<(), FaultError> {
         self.inject(device, DeviceFault::Slowed(factor))
     }
 
     /// Returns the devices that are gone.
-    pub fn lost(&self) -> Vec<usize> {
+    pub fn lost(&self) -> Vec<DeviceIndex> {
         let core = self.engine.state.core();
-        (0..self.engine.state.devices.count())
+        self.engine
+            .state
+            .devices
+            .indices()
             .filter(|&d| core.is_lost(d))
             .collect()
     }
 
     /// Returns how a device takes part in serving, and which faults it may have.
-    pub fn capabilities(&self, device: usize) -> DeviceCapabilities {
+    pub fn capabilities(&self, device: DeviceIndex) -> DeviceCapabilities {
         self.engine.state.drivers[device].capabilities()
     }
 
@@ -121,24 +125,24 @@ impl DeviceFaults<'_> {
     }
 
     /// Returns why a device is gone, while it is and where its driver said so.
-    pub fn loss_reason(&self, device: usize) -> Option<LossReason> {
+    pub fn loss_reason(&self, device: DeviceIndex) -> Option<LossReason> {
         self.engine.state.drivers[device].loss()
     }
 
-    pub(super) fn inject(&self, device: usize, fault: DeviceFault) -> Result<(), FaultError> {
+    pub(super) fn inject(&self, device: DeviceIndex, fault: DeviceFault) -> Result<(), FaultError> {
         let driver = Arc::clone(&self.engine.state.drivers[device]);
         let injected = driver.inject(&self.engine.state.host(), fault);
         injected.map_err(|_| FaultError::NotSimulated(self.name(device)))
     }
 
-    fn may_vanish(&self, device: usize) -> Result<String, FaultError> {
+    fn may_vanish(&self, device: DeviceIndex) -> Result<String, FaultError> {
         match self.capabilities(device).may_be_lost() {
             true => Ok(self.name(device)),
             false => Err(FaultError::NotSimulated(self.name(device))),
         }
     }
 
-    fn name(&self, device: usize) -> String {
+    fn name(&self, device: DeviceIndex) -> String {
         self.engine.state.devices.get(device).name.clone()
     }
 }

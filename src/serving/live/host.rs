@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::device::DeviceIndex;
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::PartKey;
 use crate::serving::core::{Stamps, Verdict, batch_spans};
@@ -43,7 +44,7 @@ impl DriverHost for EngineState {
         self.emit(event);
     }
 
-    fn next(&self, device: usize) -> LiveNext {
+    fn next(&self, device: DeviceIndex) -> LiveNext {
         let (next, woken) = {
             let (mut core, now) = (self.core(), self.now());
             (core.next(now, device), core.wake_others(now))
@@ -52,7 +53,7 @@ impl DriverHost for EngineState {
         next
     }
 
-    fn turn(&self, device: usize, place: &mut dyn FnMut(&DriverTurn<'_>)) -> LiveNext {
+    fn turn(&self, device: DeviceIndex, place: &mut dyn FnMut(&DriverTurn<'_>)) -> LiveNext {
         let (next, woken) = {
             let (mut core, now) = (self.core(), self.now());
             let next = core.next(now, device);
@@ -65,7 +66,7 @@ impl DriverHost for EngineState {
         next
     }
 
-    fn departed(&self, device: usize, free: &mut dyn FnMut(&[PartKey])) {
+    fn departed(&self, device: DeviceIndex, free: &mut dyn FnMut(&[PartKey])) {
         let mut core = self.core();
         let departed = core.take_departed(device);
         if !departed.is_empty() {
@@ -73,7 +74,7 @@ impl DriverHost for EngineState {
         }
     }
 
-    fn copied(&self, device: usize, part: PartKey, at: Duration, span: Option<Span>) {
+    fn copied(&self, device: DeviceIndex, part: PartKey, at: Duration, span: Option<Span>) {
         self.core().copied(at, device, part);
         if let Some(span) = span {
             self.spans[device].push(&[span]);
@@ -138,7 +139,7 @@ impl DriverHost for EngineState {
         self.wake();
     }
 
-    fn lost(&self, device: usize, cause: LossCause, close: &mut dyn FnMut()) {
+    fn lost(&self, device: DeviceIndex, cause: LossCause, close: &mut dyn FnMut()) {
         let told = match &cause {
             LossCause::Failed(reason) => Some(Loss {
                 device,

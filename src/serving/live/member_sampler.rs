@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::device::MemberIndex;
 use crate::ensemble::{Combination, CombinationRule, Ensemble, MemberEvaluation, MemberFigures};
 use crate::lock::Ranked;
 use crate::serving::batch::Range;
@@ -31,12 +32,12 @@ impl MemberSample {
     }
 
     /// Keeps what is wanted of `member`'s rows for a range.
-    pub(super) fn keep(&self, member: usize, range: &Range, rows: &[f32]) {
+    pub(super) fn keep(&self, member: MemberIndex, range: &Range, rows: &[f32]) {
         if range.part > 0 || range.first >= self.samples {
             return;
         }
         let wanted = range.len.min(self.samples - range.first) * self.classes;
-        let at = (member * self.samples + range.first) * self.classes;
+        let at = (member.get() * self.samples + range.first) * self.classes;
         self.rows.lock()[at..at + wanted].copy_from_slice(&rows[..wanted]);
     }
 }
@@ -151,11 +152,11 @@ impl MemberSampler {
         let rows = ballot.rows.lock();
         let stride = ballot.samples * ballot.classes;
         for sample in 0..ballot.samples {
-            let row = |member: usize| {
-                let at = member * stride + sample * ballot.classes;
+            let row = |member: MemberIndex| {
+                let at = member.get() * stride + sample * ballot.classes;
                 &rows[at..at + ballot.classes]
             };
-            let of_members: Vec<&[f32]> = (0..ballot.members).map(row).collect();
+            let of_members: Vec<&[f32]> = MemberIndex::all(ballot.members).map(row).collect();
             let label = ballot.labels.as_ref().map(|labels| labels[sample]);
             scales.weigh(&of_members, label);
         }
@@ -164,7 +165,9 @@ impl MemberSampler {
     /// Each member's figures; none while too few samples were weighed.
     pub(super) fn standings(&self) -> Vec<Option<MemberFigures>> {
         let scales = self.scales.lock();
-        (0..self.members).map(|member| scales.of(member)).collect()
+        MemberIndex::all(self.members)
+            .map(|member| scales.of(member))
+            .collect()
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use crate::device::Devices;
+use crate::device::{DeviceIndex, Devices};
 use crate::ensemble::{Combination, CombinationRule, Ensemble, PolicyKind};
 use crate::lock::{Ranked, RankedGuard};
 use crate::profile::Costs;
@@ -115,7 +115,7 @@ impl EngineState {
     }
 
     /// Removes a worker; its memory goes with its last batch.
-    pub(super) fn remove_worker(&self, device: usize, id: WorkerId) {
+    pub(super) fn remove_worker(&self, device: DeviceIndex, id: WorkerId) {
         self.drivers[device].remove(id);
     }
 
@@ -183,7 +183,7 @@ impl EngineState {
     }
 
     /// Wakes devices.
-    pub(super) fn poke(&self, devices: &[usize]) {
+    pub(super) fn poke(&self, devices: &[DeviceIndex]) {
         for &device in devices {
             self.drivers[device].wake();
         }
@@ -217,7 +217,7 @@ fn core(
         segment: ensemble.segment_size,
         policy: ensemble.policy,
     });
-    let keepers = capabilities.iter().enumerate();
+    let keepers = DeviceIndex::enumerate(&capabilities);
     for (device, _) in keepers.filter(|(_, c)| c.keeps_samples) {
         core.record_departures(device);
     }
@@ -272,7 +272,7 @@ impl<'a> EngineSettings<'a> {
 
     /// Lets at most so many samples be alive on a device under `elastic`; none: as many as
     /// the policy says.
-    pub fn set_max_inf(&self, device: usize, most: Option<NonZeroU32>) {
+    pub fn set_max_inf(&self, device: DeviceIndex, most: Option<NonZeroU32>) {
         self.state.core().set_max_inf(device, most);
         self.state.wake();
     }
@@ -282,7 +282,7 @@ impl<'a> EngineSettings<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Its number among the devices.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// Why, as its driver said.
     pub reason: LossReason,
 }
@@ -300,7 +300,7 @@ pub(crate) struct Losses {
 struct LossState {
     listener: Option<LossListener>,
     /// Told, and not evacuated.
-    awaited: BTreeMap<usize, LossReason>,
+    awaited: BTreeMap<DeviceIndex, LossReason>,
 }
 
 impl Losses {
@@ -311,7 +311,7 @@ impl Losses {
     }
 
     /// A device's loss is dealt with now; false where none was told.
-    pub(super) fn take(&self, device: usize) -> bool {
+    pub(super) fn take(&self, device: DeviceIndex) -> bool {
         self.state.lock().awaited.remove(&device).is_some()
     }
 

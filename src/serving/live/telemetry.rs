@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{MemberFigures, PolicyKind};
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
@@ -114,7 +115,7 @@ impl<'a> Telemetry<'a> {
 
     /// Returns the entries of a matrix that runs whose worker was retired.
     pub fn retired(&self, matrix: &Matrix) -> Vec<Cell> {
-        let staying: HashSet<(usize, usize)> = {
+        let staying: HashSet<(DeviceIndex, MemberIndex)> = {
             let core = self.state.core();
             let staying = core.staying();
             staying.map(|spec| (spec.device, spec.member)).collect()
@@ -200,7 +201,10 @@ impl<'a> Telemetry<'a> {
             series,
             moment: MOMENT,
             latency,
-            lost: (0..self.state.devices.count())
+            lost: self
+                .state
+                .devices
+                .indices()
                 .map(|d| core.is_lost(d))
                 .collect(),
             flaws: watched.flaws.all(),
@@ -231,7 +235,7 @@ impl<'a> Telemetry<'a> {
     }
 
     /// Restarts of the worker at each place where there were any.
-    pub fn restarts(&self) -> HashMap<(usize, usize), u32> {
+    pub fn restarts(&self) -> HashMap<(DeviceIndex, MemberIndex), u32> {
         self.state.core().restarts().clone()
     }
 
@@ -243,7 +247,7 @@ impl<'a> Telemetry<'a> {
 
     /// How a device is doing, as its own driver counts it; none for one that has no such
     /// driver or is gone. It asks the hardware.
-    pub fn vitals(&self, device: usize) -> Option<DeviceVitals> {
+    pub fn vitals(&self, device: DeviceIndex) -> Option<DeviceVitals> {
         self.state.drivers[device].vitals()
     }
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::device::DeviceIndex;
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{PartKey, RequestKey, Transfer, WorkerId};
 
@@ -30,7 +31,7 @@ impl Scheduler {
     }
 
     /// The worker of a device that should take samples and have them copied.
-    pub(super) fn claimant(&self, device: usize) -> Option<Claim> {
+    pub(super) fn claimant(&self, device: DeviceIndex) -> Option<Claim> {
         let row = &self.rows[device];
         if !self.is_ahead(row) {
             return None;
@@ -103,7 +104,12 @@ impl Scheduler {
     }
 
     /// Lets a worker take samples. Returns the parts that have to be copied for it.
-    pub(super) fn claim(&mut self, now: Duration, device: usize, claim: Claim) -> Vec<Transfer> {
+    pub(super) fn claim(
+        &mut self,
+        now: Duration,
+        device: DeviceIndex,
+        claim: Claim,
+    ) -> Vec<Transfer> {
         if let Some(holder) = claim.from {
             self.put_back(holder);
         }
@@ -132,7 +138,12 @@ impl Scheduler {
     }
 
     /// A part is in the memory of a device.
-    pub fn copied(&mut self, now: Duration, device: usize, part: PartKey) -> Option<Duration> {
+    pub fn copied(
+        &mut self,
+        now: Duration,
+        device: DeviceIndex,
+        part: PartKey,
+    ) -> Option<Duration> {
         let row = &mut self.rows[device];
         let asked = row.pool.copied(now, part);
         for worker in &mut row.workers {
@@ -145,17 +156,17 @@ impl Scheduler {
     }
 
     /// From now on keeps which parts left the memory of a device.
-    pub fn record_departures(&mut self, device: usize) {
+    pub fn record_departures(&mut self, device: DeviceIndex) {
         self.rows[device].pool.record_departures();
     }
 
     /// Parts that left the memory of a device since the last call.
-    pub fn take_departed(&mut self, device: usize) -> Vec<PartKey> {
+    pub fn take_departed(&mut self, device: DeviceIndex) -> Vec<PartKey> {
         self.rows[device].pool.take_departed()
     }
 
     /// Samples copied ahead, or on their way, in the memory of a device.
-    pub fn copied_ahead(&self, device: usize) -> usize {
+    pub fn copied_ahead(&self, device: DeviceIndex) -> usize {
         self.rows[device].pool.samples()
     }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{BatchId, Range, Transfer};
 use crate::serving::policy::{Decision, Lane, QueueState, decide, fitting};
@@ -52,7 +53,7 @@ pub enum Want {
     /// may do that as well.
     Take {
         /// The member whose queue it takes them from.
-        member: usize,
+        member: MemberIndex,
         /// How many at most.
         samples: usize,
         /// Number of the first of them in order of arrival.
@@ -62,7 +63,7 @@ pub enum Want {
     /// as well, or for some that it has taken.
     Wait {
         /// The member whose queue it looks at, if it is one.
-        member: Option<usize>,
+        member: Option<MemberIndex>,
         /// When.
         at: Duration,
     },
@@ -86,12 +87,12 @@ enum Ready {
 
 impl Scheduler {
     /// Whether a device would do something now.
-    pub fn could_act(&self, now: Duration, device: usize) -> bool {
+    pub fn could_act(&self, now: Duration, device: DeviceIndex) -> bool {
         !matches!(self.choose(now, device), Choice::Wait)
     }
 
     /// Picks what a device does now; the samples leave their queue.
-    pub fn next(&mut self, now: Duration, device: usize) -> Pick {
+    pub fn next(&mut self, now: Duration, device: DeviceIndex) -> Pick {
         match self.choose(now, device) {
             Choice::Wait => Pick::Wait,
             Choice::Claim(claim) => Pick::Copy(self.claim(now, device, claim)),
@@ -100,7 +101,7 @@ impl Scheduler {
     }
 
     /// The worker with the oldest sample among those whose policy lets them run.
-    fn choose(&self, now: Duration, device: usize) -> Choice {
+    fn choose(&self, now: Duration, device: DeviceIndex) -> Choice {
         let row = &self.rows[device];
         if row.is_closed() {
             return Choice::Wait;
@@ -198,7 +199,7 @@ impl Scheduler {
         decide(self.policy, worker.spec.size, state, now)
     }
 
-    fn start(&mut self, now: Duration, device: usize, index: usize) -> Pick {
+    fn start(&mut self, now: Duration, device: DeviceIndex, index: usize) -> Pick {
         let row = &self.rows[device];
         let worker = &row.workers[index];
         let ahead = self
@@ -220,14 +221,19 @@ impl Scheduler {
     }
 
     /// Samples that are in the device's memory.
-    fn take_ready(&mut self, device: usize, index: usize, most: usize) -> Vec<Range> {
+    fn take_ready(&mut self, device: DeviceIndex, index: usize, most: usize) -> Vec<Range> {
         let worker = &mut self.rows[device].workers[index];
         worker.ready = worker.ready.saturating_sub(most);
         worker.current.take(most)
     }
 
     /// Samples from the queue, or from the segment it took; with the rows to run.
-    fn take_waiting(&mut self, now: Duration, device: usize, index: usize) -> (Vec<Range>, usize) {
+    fn take_waiting(
+        &mut self,
+        now: Duration,
+        device: DeviceIndex,
+        index: usize,
+    ) -> (Vec<Range>, usize) {
         let row = &self.rows[device];
         let decision = self.decide(now, row, &row.workers[index]);
         let worker = &mut self.rows[device].workers[index];
@@ -247,7 +253,7 @@ impl Scheduler {
 
     fn begin(
         &mut self,
-        device: usize,
+        device: DeviceIndex,
         index: usize,
         lane: Lane,
         ranges: Vec<Range>,
@@ -284,7 +290,7 @@ impl Scheduler {
 
 impl Scheduler {
     /// Tells all that a device could do now, or later if nothing happens.
-    pub fn wants(&self, now: Duration, device: usize, mut tell: impl FnMut(Want)) {
+    pub fn wants(&self, now: Duration, device: DeviceIndex, mut tell: impl FnMut(Want)) {
         let row = &self.rows[device];
         if row.is_closed() {
             return;
@@ -356,7 +362,7 @@ impl Scheduler {
     }
 
     /// Samples in a member's queue that nobody has taken.
-    pub fn waiting(&self, member: usize) -> usize {
+    pub fn waiting(&self, member: MemberIndex) -> usize {
         self.queues[member].samples()
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::ops;
 use std::time::Duration;
 
-use crate::device::DeviceKind;
+use crate::device::{DeviceIndex, DeviceKind, MemberIndex};
 use crate::ensemble::{BatchSize, PolicyKind};
 use crate::serving::batch::{BatchId, Range, WorkerId};
 use crate::serving::policy::{Lanes, lane_sizes};
@@ -37,9 +37,9 @@ pub struct WorkerSpec {
     /// Its number.
     pub id: WorkerId,
     /// The device: a row of the matrix.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// The member: a column of the matrix.
-    pub member: usize,
+    pub member: MemberIndex,
     /// Rows of its batches at most.
     pub size: BatchSize,
 }
@@ -48,9 +48,9 @@ pub struct WorkerSpec {
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedBatch<'a> {
     /// The device that ran it.
-    pub device: usize,
+    pub device: DeviceIndex,
     /// The member that it was for.
-    pub member: usize,
+    pub member: MemberIndex,
     /// The worker that ran it.
     pub worker: WorkerId,
     /// Its number.

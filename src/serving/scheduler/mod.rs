@@ -20,6 +20,7 @@ use std::num::NonZeroU32;
 use std::ops;
 use std::time::Duration;
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::PolicyKind;
 
 use super::batch::{Range, WorkerId};
@@ -198,7 +199,7 @@ impl Scheduler {
     }
 
     /// At most so many samples alive on a device under `elastic`; none: the policy's.
-    pub fn set_max_inf(&mut self, device: usize, most: Option<NonZeroU32>) {
+    pub fn set_max_inf(&mut self, device: DeviceIndex, most: Option<NonZeroU32>) {
         let row = &mut self.rows[device];
         row.max_inf = most;
         if self.policy.copies_ahead() {
@@ -212,7 +213,7 @@ impl Scheduler {
     }
 
     /// Returns the bound that was set for a device.
-    pub fn max_inf(&self, device: usize) -> Option<NonZeroU32> {
+    pub fn max_inf(&self, device: DeviceIndex) -> Option<NonZeroU32> {
         self.rows[device].max_inf
     }
 
@@ -236,8 +237,8 @@ impl Scheduler {
     /// `ranges` (by member) of batches in execution too. Those of `left` end still.
     pub fn lose(
         &mut self,
-        device: usize,
-        ranges: Vec<(usize, Range)>,
+        device: DeviceIndex,
+        ranges: Vec<(MemberIndex, Range)>,
         left: Left,
     ) -> Vec<WorkerSpec> {
         let row = &mut self.rows[device];
@@ -253,12 +254,12 @@ impl Scheduler {
     }
 
     /// A device is there again, without workers.
-    pub fn regain(&mut self, device: usize) {
+    pub fn regain(&mut self, device: DeviceIndex) {
         self.rows[device].lost = false;
     }
 
     /// Whether a device is gone.
-    pub fn is_lost(&self, device: usize) -> bool {
+    pub fn is_lost(&self, device: DeviceIndex) -> bool {
         self.rows[device].lost
     }
 
@@ -293,7 +294,7 @@ impl Scheduler {
     }
 
     /// Samples waiting for a member, those copied ahead among them.
-    pub fn queued(&self, member: usize) -> usize {
+    pub fn queued(&self, member: MemberIndex) -> usize {
         let taken = self.workers().filter(|w| w.spec.member == member);
         let taken: usize = taken.map(|w| w.current.samples()).sum();
         self.queues[member].samples() + taken

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
 use crate::compute::gpu::Precision;
+use crate::device::DeviceIndex;
 use crate::device::gpu::{Gauges, Usage};
 use crate::search::model::Batching;
 use crate::search::propose_move;
@@ -26,8 +27,8 @@ const SETTLED: u64 = 10;
 
 impl LiveSession {
     /// Whether there is a device of that number.
-    pub(super) fn device(&self, device: usize) -> Result<(), SessionRefusal> {
-        let last = self.engine.devices().count() - 1;
+    pub(super) fn device(&self, device: DeviceIndex) -> Result<(), SessionRefusal> {
+        let last = DeviceIndex::new(self.engine.devices().count() - 1);
         match device > last {
             true => Err(SessionRefusal::UnknownDevice {
                 found: device,
@@ -37,7 +38,7 @@ impl LiveSession {
         }
     }
 
-    pub(super) fn regain(&mut self, device: usize) -> Result<(), Refusal> {
+    pub(super) fn regain(&mut self, device: DeviceIndex) -> Result<(), Refusal> {
         self.device(device)?;
         self.engine.faults().regain(device)?;
         let name = &self.engine.devices().get(device).name;
@@ -45,7 +46,7 @@ impl LiveSession {
         Ok(())
     }
 
-    pub(super) fn slow(&mut self, device: usize, factor: f64) -> Result<(), Refusal> {
+    pub(super) fn slow(&mut self, device: DeviceIndex, factor: f64) -> Result<(), Refusal> {
         self.device(device)?;
         self.engine.faults().slow(device, factor)?;
         self.slowdown[device] = factor;
@@ -81,14 +82,14 @@ impl LiveSession {
     }
 
     /// Why a device is gone, where its driver said so.
-    pub(super) fn loss(&self, seen: &Observed, device: usize) -> Option<String> {
+    pub(super) fn loss(&self, seen: &Observed, device: DeviceIndex) -> Option<String> {
         let reason = || self.engine.faults().loss_reason(device);
         let reason = seen.lost[device].then(reason).flatten();
         reason.map(|r| r.to_string())
     }
 
     /// Returns the properties and latest readings of a device, or `None` if it is no GPU.
-    pub(super) fn gpu(&self, device: usize) -> Option<GpuView> {
+    pub(super) fn gpu(&self, device: DeviceIndex) -> Option<GpuView> {
         let info = self.engine.devices().get(device).kind.gpu()?;
         Some(GpuView::new(info, self.readings.of(device)))
     }
@@ -142,12 +143,12 @@ fn slowdown(worker: &WorkerStats) -> f64 {
 /// How many times as long each device takes: as its least disturbed worker does, since
 /// what all of them suffer from is the device.
 fn paces(seen: &Observed) -> Vec<f64> {
-    let pace = |device: usize| {
+    let pace = |device: DeviceIndex| {
         let here = seen.workers.iter().filter(|w| w.spec.device == device);
         let least = here.filter_map(|w| w.slowdown).min_by(f64::total_cmp);
         least.unwrap_or(1.0).max(1.0)
     };
-    (0..seen.devices.len()).map(pace).collect()
+    DeviceIndex::all(seen.devices.len()).map(pace).collect()
 }
 
 /// A reading is shown for so long.
@@ -169,17 +170,17 @@ impl Readings {
             return;
         }
         self.at = Some(now);
-        let all = 0..engine.devices().count();
+        let all = engine.devices().indices();
         self.devices = all.map(|device| read(engine, device)).collect();
     }
 
     /// Returns the last reading of a device, or `None` if there is none.
-    pub(super) fn of(&self, device: usize) -> Read {
-        self.devices.get(device).copied().flatten()
+    pub(super) fn of(&self, device: DeviceIndex) -> Read {
+        self.devices.get(device.get()).copied().flatten()
     }
 }
 
-fn read(engine: &Engine, device: usize) -> Read {
+fn read(engine: &Engine, device: DeviceIndex) -> Read {
     let vitals = engine.telemetry().vitals(device)?;
     Some((vitals.gauges, vitals.memory))
 }

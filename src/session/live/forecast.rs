@@ -12,7 +12,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::allocation::{Cell, Matrix};
-use crate::device::Devices;
+use crate::device::{DeviceIndex, Devices, MemberIndex};
 use crate::metrics::stats::median;
 use crate::profile::{CellCost, Costs, Learnt};
 use crate::search::model::{Batching, ModelEvaluator, Rates};
@@ -120,11 +120,14 @@ impl Forecast {
     }
 
     /// The first device that is like another; none of simulated ones, which have laws.
-    fn kind(&self, device: usize) -> Option<usize> {
+    fn kind(&self, device: DeviceIndex) -> Option<DeviceIndex> {
         let devices = self.engine.devices();
         let facts = &devices.get(device).kind;
         let real = self.engine.costs().law(device).is_none();
-        let like = || devices.iter().position(|d| d.kind.is_like(facts));
+        let like = || {
+            let mut all = devices.indices();
+            all.find(|d| devices.get(*d).kind.is_like(facts))
+        };
         real.then(like).flatten()
     }
 
@@ -287,11 +290,11 @@ impl Forecast {
             return None;
         }
         let middle = median(&paces);
-        for device in 0..self.engine.devices().count() {
+        for device in self.engine.devices().indices() {
             let Some(kind) = self.kind(device) else {
                 continue;
             };
-            for member in 0..self.engine.ensemble().members.len() {
+            for member in MemberIndex::all(self.engine.ensemble().members.len()) {
                 let CellCost::Measured(profile) = costs.cell(member, device) else {
                     continue;
                 };
@@ -311,11 +314,11 @@ impl Forecast {
         let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
         let sizes: Vec<usize> = ensemble.batch_sizes.iter().map(|s| s.get()).collect();
         let mut costs = Costs::of_laws(ensemble, devices);
-        for device in 0..devices.count() {
+        for device in devices.indices() {
             let Some(kind) = self.kind(device) else {
                 continue;
             };
-            for member in 0..ensemble.members.len() {
+            for member in MemberIndex::all(ensemble.members.len()) {
                 let enough = !settled || self.learnt.is_settled(member, kind);
                 let measured = self.learnt.measured(member, kind, &sizes);
                 if let Some(measured) = measured.filter(|_| enough) {

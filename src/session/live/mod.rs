@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::changes::{ChangeJournal, ChangeOrigin, Changes};
+use crate::device::MemberIndex;
 use crate::ensemble::{Ensemble, Samples};
 use crate::load::LoadPattern;
 use crate::metrics::Growth;
@@ -161,8 +162,8 @@ impl LiveSession {
         }
     }
 
-    fn set_vote(&mut self, member: usize, votes: bool) -> Result<(), Refusal> {
-        let last = self.ensemble.members.len() - 1;
+    fn set_vote(&mut self, member: MemberIndex, votes: bool) -> Result<(), Refusal> {
+        let last = MemberIndex::new(self.ensemble.members.len() - 1);
         if member > last {
             let found = member;
             return Err(SessionRefusal::UnknownMember { found, last }.into());

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::allocation::{Cell, Matrix};
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{Ensemble, MemberFigures};
 use crate::metrics::LatencyView;
 use crate::serving::{DeviceCapabilities, Discipline, LogTarget, Observed, WorkerId, WorkerStats};
@@ -89,18 +90,15 @@ impl LiveSession {
     }
 
     fn capabilities(&self) -> impl Iterator<Item = DeviceCapabilities> {
-        let devices = 0..self.engine.devices().count();
+        let devices = self.engine.devices().indices();
         devices.map(|device| self.engine.faults().capabilities(device))
     }
 
     fn devices(&self, seen: &Observed, matrix: &Matrix) -> Vec<DeviceView> {
         let ledger = self.engine.ledger(matrix).ok();
         let devices = self.engine.devices();
-        devices
-            .iter()
-            .zip(&seen.devices)
-            .zip(self.capabilities())
-            .enumerate()
+        let facts = devices.iter().zip(&seen.devices).zip(self.capabilities());
+        DeviceIndex::enumerate(facts)
             .map(|(index, ((device, stats), can))| DeviceView {
                 name: device.name.clone(),
                 kind: DeviceKindView {
@@ -126,18 +124,16 @@ impl LiveSession {
     fn members(&self, seen: &Observed) -> Vec<MemberView> {
         let standings = self.engine.telemetry().standings();
         let all: f64 = seen.members.iter().map(|m| m.device_s).sum();
-        let cost = |member: usize| seen.members[member].device_s / all.max(f64::MIN_POSITIVE);
-        self.members
-            .iter()
-            .zip(&seen.members)
-            .enumerate()
+        let cost = |member: MemberIndex| seen.members[member].device_s / all.max(f64::MIN_POSITIVE);
+        let facts = self.members.iter().zip(&seen.members);
+        MemberIndex::enumerate(facts)
             .map(|(member, (facts, stats))| MemberView {
                 name: facts.name.clone(),
                 flops: facts.flops,
                 parameters: facts.parameters,
                 synthetic: facts.synthetic,
                 queued: stats.queued,
-                growth: self.growth.of(member),
+                growth: self.growth.of(member.get()),
                 series: stats.series.clone(),
                 latency: seen.latencies.members[member].clone(),
                 standing: standings[member].map(|w| standing(w, cost(member))),
@@ -159,7 +155,7 @@ impl LiveSession {
             _ => self.engine.telemetry().retired(matrix),
         };
         let restarts = self.engine.telemetry().restarts();
-        let workers: HashMap<(usize, usize), &WorkerStats> = seen
+        let workers: HashMap<(DeviceIndex, MemberIndex), &WorkerStats> = seen
             .workers
             .iter()
             .map(|w| ((w.spec.device, w.spec.member), w))

@@ -242,10 +242,10 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     let combination = shown.combination.check(members);
     combination.map_err(|e| WireError::Damaged(e.to_string()))?;
     let shares = shown.devices.iter().filter_map(|d| d.shares_memory_of);
-    if shares.into_iter().any(|of| of >= devices) {
+    if shares.into_iter().any(|of| of.get() >= devices) {
         return Err(WireError::Damaged("memory of no device".into()));
     }
-    let fits = |cell: &Cell| cell.device < devices && cell.member < members;
+    let fits = |cell: &Cell| cell.device.get() < devices && cell.member.get() < members;
     let alike = |matrix: &Matrix| {
         let other = matrix.frame();
         (other.devices.len(), other.members.len()) == (devices, members)

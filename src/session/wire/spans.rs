@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::trace::{Span, SpanKind};
 
 use super::WireError;
@@ -78,8 +79,8 @@ impl Before {
         let batch = span.batch.map(|b| step(&mut self.batch, b));
         Packed {
             kind: span.kind,
-            device: narrow(span.device),
-            member: narrow(span.member),
+            device: narrow(span.device.get()),
+            member: narrow(span.member.get()),
             lane: narrow(span.lane),
             batch_size: narrow(span.batch_size),
             samples: narrow(span.samples),
@@ -94,8 +95,8 @@ impl Before {
     fn unpack(&mut self, packed: &Packed) -> Option<Span> {
         let start = walk(&mut self.start, packed.start);
         Some(Span {
-            device: packed.device as usize,
-            member: packed.member as usize,
+            device: DeviceIndex::new(packed.device as usize),
+            member: MemberIndex::new(packed.member as usize),
             batch_size: packed.batch_size as usize,
             lane: packed.lane as usize,
             kind: packed.kind,

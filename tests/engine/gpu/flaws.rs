@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, RuleKind};
 use divisi::serving::{Detail, Failure, FlawKind, Request};
 
@@ -30,7 +31,12 @@ fn nan_from_a_gpu_fails_its_request_and_names_the_member_under_every_rule() {
         let labels: Vec<_> = answer.labels().collect();
         assert_eq!(labels, [Some(0), None, Some(0)], "{rule:?}");
         let flaws: Vec<_> = answer.flaws().iter().map(|f| (f.member, f.kind)).collect();
-        assert_eq!(flaws, [(1, FlawKind::NotFinite)]);
-        assert!(answer.member_rows(0).flatten().all(|p| p.is_finite()));
+        assert_eq!(flaws, [(MemberIndex::new(1), FlawKind::NotFinite)]);
+        assert!(
+            answer
+                .member_rows(MemberIndex::new(0))
+                .flatten()
+                .all(|p| p.is_finite())
+        );
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, channel};
 
+use divisi::device::DeviceIndex;
 use divisi::serving::{Engine, Failure, Loss, LossReason, NoFallback, Request};
 
 use super::soft::{SoftGpu, lock};
@@ -34,14 +35,17 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         });
         state.lose();
         let loss = losses.recv().expect("it is told");
-        assert_eq!(loss.device, 0);
+        assert_eq!(loss.device, DeviceIndex::new(0));
         assert!(matches!(&loss.reason, LossReason::Gpu(said) if said.is_lost()));
-        assert_eq!(engine.faults().loss_reason(0), Some(loss.reason));
+        assert_eq!(
+            engine.faults().loss_reason(DeviceIndex::new(0)),
+            Some(loss.reason)
+        );
         // The door is open meanwhile.
         let more = engine.submit(Request::new(bed.samples())).expect("let in");
         let fallback = bed.matrix(&[1], SIZE);
         engine
-            .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
+            .evacuate(DeviceIndex::new(0), &|_| Ok(fallback.clone()), &mut |_| {})
             .expect("moves");
         assert_eq!(engine.matrix(), fallback);
         for pending in [pending, more] {
@@ -51,7 +55,11 @@ fn a_gpu_lost_in_the_middle_of_batches_takes_no_request_with_it() {
         }
         assert!(
             engine
-                .evacuate(0, &|_| Err(NoFallback(String::new())), &mut |_| {})
+                .evacuate(
+                    DeviceIndex::new(0),
+                    &|_| Err(NoFallback(String::new())),
+                    &mut |_| {}
+                )
                 .is_err()
         );
         wait_until("nothing is left there", || state.used() == 0);
@@ -76,16 +84,22 @@ fn a_lost_gpu_comes_back_empty_and_serves_again() {
     losses.recv().expect("it is told");
     let fallback = bed.matrix(&[1], SIZE);
     engine
-        .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
+        .evacuate(DeviceIndex::new(0), &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     pending.wait().expect("answered");
     // The same one again does not work.
-    assert!(engine.faults().regain(0).is_err());
-    assert_eq!(engine.faults().lost(), [0]);
+    assert!(engine.faults().regain(DeviceIndex::new(0)).is_err());
+    assert_eq!(engine.faults().lost(), [DeviceIndex::new(0)]);
     lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
-    engine.faults().regain(0).expect("another one does");
+    engine
+        .faults()
+        .regain(DeviceIndex::new(0))
+        .expect("another one does");
     assert_eq!(
-        (engine.faults().lost(), engine.faults().loss_reason(0)),
+        (
+            engine.faults().lost(),
+            engine.faults().loss_reason(DeviceIndex::new(0))
+        ),
         (vec![], None)
     );
     reload(&engine, &bed.matrix(&[0], SIZE)).expect("reloads");
@@ -107,7 +121,11 @@ fn without_a_refuge_the_door_closes_with_a_reason() {
     });
     state.lose();
     losses.recv().expect("it is told");
-    let none = engine.evacuate(0, &|_| Err(NoFallback("no room".into())), &mut |_| {});
+    let none = engine.evacuate(
+        DeviceIndex::new(0),
+        &|_| Err(NoFallback("no room".into())),
+        &mut |_| {},
+    );
     assert_eq!(none.expect_err("none").to_string(), "no room");
     assert!(matches!(pending.wait(), Err(Failure::Worker(_))));
     assert!(engine.submit(Request::new(bed.samples())).is_err());
@@ -125,7 +143,7 @@ fn where_nobody_listens_members_without_workers_close_the_door_at_once() {
     losses.recv().expect("it is told");
     let fallback = bed.matrix(&[1], SIZE);
     engine
-        .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
+        .evacuate(DeviceIndex::new(0), &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     assert_same(&rows(&engine, bed.samples()), &bed.reference());
 }
@@ -141,7 +159,7 @@ fn lost_while_a_worker_is_built_there_the_reload_fails_and_what_remains_serves()
     losses.recv().expect("it is told");
     let same = bed.matrix(&[1], SIZE);
     engine
-        .evacuate(0, &|_| Ok(same.clone()), &mut |_| {})
+        .evacuate(DeviceIndex::new(0), &|_| Ok(same.clone()), &mut |_| {})
         .expect("stays");
     assert_same(&rows(&engine, bed.samples()), &bed.reference());
 }
@@ -158,7 +176,7 @@ fn a_gpu_can_be_taken_away_by_wish_and_hanging_ones_give_their_batches_back() {
     });
     let fallback = bed.matrix(&[1], SIZE);
     engine
-        .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
+        .evacuate(DeviceIndex::new(0), &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     let answer = pending.wait().expect("answered");
     let found: Vec<Vec<f32>> = answer.rows().map(<[f32]>::to_vec).collect();

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use divisi::allocation::Footprints;
 use divisi::compute::gpu::Precision;
+use divisi::device::DeviceIndex;
 use divisi::ensemble::Ensemble;
 use divisi::profile::Costs;
 use divisi::search::model::{Batching, ModelEvaluator};
@@ -62,7 +63,11 @@ fn matrices_over_gpus_and_partitions_are_scored_by_model_and_by_bench() {
     let footprints = Footprints::of(&bed.ensemble, &bed.devices);
     let start = worst_fit(&frame, &bed.devices, &footprints).expect("fits");
     // The GPU has more memory left than the partition until it holds several.
-    assert!(start.workers().any(|(cell, _)| cell.device == 0));
+    assert!(
+        start
+            .workers()
+            .any(|(cell, _)| cell.device == DeviceIndex::new(0))
+    );
     let model = ModelEvaluator::new(
         &frame,
         &bed.devices,

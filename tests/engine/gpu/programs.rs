@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use candle_core::Tensor;
 use divisi::compute::gpu::{LaneProgram, Program};
 use divisi::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
+use divisi::device::MemberIndex;
 use divisi::device::gpu::{DeviceSlice, Gpu, GpuError, GpuInfo, Stream};
 use divisi::ensemble::{BatchSize, Ensemble};
 use divisi::serving::{BuildError, NetworkFactory, PredictorFactory, Programs};
@@ -26,7 +27,7 @@ pub struct SoftFactory {
     /// Programs made so far.
     pub made: AtomicUsize,
     /// The next batch of this member fails: an error, or a panic.
-    pub trouble: Arc<Mutex<Option<(usize, bool)>>>,
+    pub trouble: Arc<Mutex<Option<(MemberIndex, bool)>>>,
 }
 
 impl SoftFactory {
@@ -49,7 +50,7 @@ impl SoftFactory {
 impl PredictorFactory for SoftFactory {
     fn build(
         &self,
-        member: usize,
+        member: MemberIndex,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -60,7 +61,11 @@ impl PredictorFactory for SoftFactory {
         Ok(self.soft(info.index))
     }
 
-    fn program(&self, member: usize, gpu: &Arc<dyn Gpu>) -> Result<Arc<dyn Program>, BuildError> {
+    fn program(
+        &self,
+        member: MemberIndex,
+        gpu: &Arc<dyn Gpu>,
+    ) -> Result<Arc<dyn Program>, BuildError> {
         self.programs.get(member, gpu, || {
             self.made.fetch_add(1, Ordering::AcqRel);
             let weights = gpu.allocate(WEIGHTS).map_err(ComputeError::Gpu)?;
@@ -78,13 +83,13 @@ impl PredictorFactory for SoftFactory {
 }
 
 struct SoftProgram {
-    member: usize,
+    member: MemberIndex,
     gpu: Arc<dyn Gpu>,
     networks: Arc<NetworkFactory>,
     weights: DeviceSlice,
     inputs: usize,
     outputs: usize,
-    trouble: Arc<Mutex<Option<(usize, bool)>>>,
+    trouble: Arc<Mutex<Option<(MemberIndex, bool)>>>,
 }
 
 impl Program for SoftProgram {
@@ -143,8 +148,8 @@ struct SoftLane {
     inputs: usize,
     outputs: usize,
     rows: usize,
-    member: usize,
-    trouble: Arc<Mutex<Option<(usize, bool)>>>,
+    member: MemberIndex,
+    trouble: Arc<Mutex<Option<(MemberIndex, bool)>>>,
 }
 
 impl LaneProgram for SoftLane {

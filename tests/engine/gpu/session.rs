@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use divisi::allocation::Footprints;
 use divisi::compute::gpu::Precision;
+use divisi::device::DeviceIndex;
 use divisi::search::{Algorithm, EvaluatorKind, worst_fit};
 use divisi::serving::{Engine, Failure, PredictorFactory, Request};
 use divisi::session::{
@@ -92,7 +93,12 @@ fn a_lost_gpu_is_evacuated_though_nobody_looks_and_says_why() {
             .into_iter()
             .any(|m| m.kind == MarkKind::Device && m.text == mark)
     );
-    assert!(shown.matrix.workers().all(|(cell, _)| cell.device == 1));
+    assert!(
+        shown
+            .matrix
+            .workers()
+            .all(|(cell, _)| cell.device == DeviceIndex::new(1))
+    );
     assert_eq!(shown.counters.failed, 0);
 }
 
@@ -117,7 +123,10 @@ fn what_is_on_probation_stays_where_a_gpu_is_lost() {
     let mut shown = session.snapshot();
     wait_until("its workers are gone", || {
         shown = session.snapshot();
-        shown.matrix.workers().all(|(cell, _)| cell.device != 0)
+        shown
+            .matrix
+            .workers()
+            .all(|(cell, _)| cell.device != DeviceIndex::new(0))
     });
     let probation = shown.probation.expect("there was one");
     assert_eq!(probation.state, ProbationState::Kept);
@@ -162,7 +171,7 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_comes_back() {
     let bed = Bed::new(&["cuda:0", "cpu:0"]);
     let (mut session, engine) = session(&bed, &[0, 1]);
     let refused = session
-        .command(Command::LoseDevice(0))
+        .command(Command::LoseDevice(DeviceIndex::new(0)))
         .expect_err("it works");
     assert!(
         refused.text().contains("only simulated devices"),
@@ -170,7 +179,10 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_comes_back() {
     );
     assert!(
         session
-            .command(Command::SlowDevice(0, Slowdown::nearest(2.0)))
+            .command(Command::SlowDevice(
+                DeviceIndex::new(0),
+                Slowdown::nearest(2.0)
+            ))
             .is_err()
     );
     bed.gpu().state.lose();
@@ -178,7 +190,9 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_comes_back() {
     pending.wait().expect("answered");
     evacuated(&mut session);
     lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
-    session.command(Command::RegainDevice(0)).expect("opens");
+    session
+        .command(Command::RegainDevice(DeviceIndex::new(0)))
+        .expect("opens");
     let shown = session.snapshot();
     assert_eq!(
         (shown.health, &shown.devices[0].loss),
@@ -235,6 +249,9 @@ fn a_search_goes_on_over_what_remains() {
         let search = shown.search.expect("one ran");
         assert_eq!(search.state, SearchState::Finished);
         let best = search.progress.best.expect("found");
-        assert!(best.workers().all(|(cell, _)| cell.device == 1));
+        assert!(
+            best.workers()
+                .all(|(cell, _)| cell.device == DeviceIndex::new(1))
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::serving::{Engine, EngineEvent, Request};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -110,7 +111,8 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
     match random.random_range(0..10) {
         0..4 => {
             let member = random.random_range(0..bed.ensemble.members.len());
-            *lock(&bed.factory.trouble) = Some((member, random.random_range(0..2) == 0));
+            *lock(&bed.factory.trouble) =
+                Some((MemberIndex::new(member), random.random_range(0..2) == 0));
         }
         4..6 => {
             let policies = ["no-wait", "elastic", "pipelined-opt-wait:1ms", "elastic:6"];
@@ -141,10 +143,13 @@ fn inject(bed: &Bed, engine: &Engine, random: &mut ChaCha8Rng) {
 fn lose_and_regain(bed: &Bed, engine: &Engine) {
     let fallback = bed.matrix(&[1, 2], SIZE);
     engine
-        .evacuate(0, &|_| Ok(fallback.clone()), &mut |_| {})
+        .evacuate(DeviceIndex::new(0), &|_| Ok(fallback.clone()), &mut |_| {})
         .expect("moves");
     lock(&bed.factory.gpus)[0] = SoftGpu::new(info(0));
-    engine.faults().regain(0).expect("another one is there");
+    engine
+        .faults()
+        .regain(DeviceIndex::new(0))
+        .expect("another one is there");
     let all = bed.matrix(&[0, 1, 2], SIZE);
     reload(engine, &all).expect("reloads");
 }

@@ -1,5 +1,6 @@
 //! Batches that fail, and workers that are built again.
 
+use divisi::device::MemberIndex;
 use divisi::serving::{Failure, Request};
 
 use super::soft::lock;
@@ -13,7 +14,7 @@ fn a_batch_that_fails_or_panics_fails_alone_and_its_worker_is_built_again() {
         let expected = bed.reference();
         let engine = bed.start();
         set_policy(&engine, "elastic".parse().expect("a policy")).expect("powers of two");
-        *lock(&bed.factory.trouble) = Some((0, panics));
+        *lock(&bed.factory.trouble) = Some((MemberIndex::new(0), panics));
         let pending = engine.submit(Request::new(&bed.samples()[..64]));
         let Err(Failure::Worker(why)) = pending.expect("let in").wait() else {
             panic!("it fails with a reason");

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
 
@@ -25,22 +26,24 @@ fn among(names: &[String], name: &str, kind: &str) -> Result<usize, String> {
 }
 
 /// A device, by its row.
-pub(super) struct NamedDevice(pub usize);
+pub(super) struct NamedDevice(pub DeviceIndex);
 
 impl Argument for NamedDevice {
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
         let devices = &shown.matrix.frame().devices;
-        among(devices, word, "device").map(NamedDevice)
+        let found = among(devices, word, "device")?;
+        Ok(NamedDevice(DeviceIndex::new(found)))
     }
 }
 
 /// A member, by its column.
-pub(super) struct NamedMember(pub usize);
+pub(super) struct NamedMember(pub MemberIndex);
 
 impl Argument for NamedMember {
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
         let members = &shown.matrix.frame().members;
-        among(members, word, "member").map(NamedMember)
+        let found = among(members, word, "member")?;
+        Ok(NamedMember(MemberIndex::new(found)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Staging: changes of one entry, of whole rows and columns, each one step to undo.
 
 use divisi::allocation::{Cell, InvalidMatrix, Matrix};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::BatchSize;
 use divisi::session::{Arranged, Arrangement, Refusal, Setup};
 
@@ -70,7 +71,7 @@ pub(super) fn take(model: &mut Model, moves: bool) {
 /// Puts the taken worker on the cursor's device; the cursor goes to its member.
 pub(super) fn put(model: &mut Model) {
     let cursor = model.cursor;
-    let lost = model.snapshot.devices.get(cursor.device);
+    let lost = model.snapshot.device(cursor.device);
     let lost = lost.is_some_and(|d| d.lost);
     let Some(edit) = &mut model.edit else {
         return;
@@ -83,7 +84,7 @@ pub(super) fn put(model: &mut Model) {
 }
 
 /// Puts the taken worker on a device; returns its member.
-fn put_on(edit: &mut SetupEdit, device: usize) -> Option<usize> {
+fn put_on(edit: &mut SetupEdit, device: DeviceIndex) -> Option<MemberIndex> {
     edit.settle();
     let Some(taken) = edit.mark() else {
         edit.refuse("nothing to put: y takes a worker to copy, x one to move");

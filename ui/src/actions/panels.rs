@@ -1,6 +1,8 @@
 //! Moving among panels, layouts and scopes, what a member's vote does, and how things look:
 //! themes, what was configured, pictures of the screen.
 
+use divisi::allocation::Cell;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::Command;
 use ratatui::layout::{Position, Rect};
 
@@ -67,7 +69,7 @@ pub(crate) fn look_at(model: &mut Model, panel: Panel, area: Rect, at: Position)
 pub(super) fn vote(model: &Model) -> FollowUp {
     let member = model.cursor.member;
     let voting = &model.snapshot.combination.voting;
-    let votes = voting.get(member).copied().unwrap_or(true);
+    let votes = voting.get(member.get()).copied().unwrap_or(true);
     Command::SetVote(member, !votes).into()
 }
 
@@ -128,10 +130,16 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
 
 fn walk(model: &mut Model, step: isize, sideways: bool) {
     let frame = model.snapshot.matrix.frame();
-    let cursor = &mut model.cursor;
+    let Cell { device, member } = &mut model.cursor;
     match sideways {
-        true => cursor.member = streams::moved(cursor.member, step, frame.members.len()),
-        false => cursor.device = streams::moved(cursor.device, step, frame.devices.len()),
+        true => {
+            let next = streams::moved(member.get(), step, frame.members.len());
+            *member = MemberIndex::new(next);
+        }
+        false => {
+            let next = streams::moved(device.get(), step, frame.devices.len());
+            *device = DeviceIndex::new(next);
+        }
     }
     if let Some(edit) = &mut model.edit {
         edit.settle();

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use divisi::device::DeviceIndex;
 use divisi::session::{Command, DeviceView, Pace, Play, Playback};
 
 use super::FollowUp;
@@ -158,9 +159,9 @@ pub(super) fn leave_demo(model: &mut Model) {
     model.say(text, false);
 }
 
-fn device_at_cursor(model: &Model) -> Option<(usize, &DeviceView)> {
+fn device_at_cursor(model: &Model) -> Option<(DeviceIndex, &DeviceView)> {
     let device = model.cursor.device;
-    Some((device, model.snapshot.devices.get(device)?))
+    Some((device, model.snapshot.device(device)?))
 }
 
 /// Asks whether the device is to disappear.
@@ -192,7 +193,7 @@ pub(super) fn max_inf(model: &Model) -> Option<Dialog> {
 /// Moves the cursor to the next device or the one before, round and round.
 pub(super) fn step_device(model: &mut Model, step: isize) {
     let count = model.snapshot.devices.len().max(1) as isize;
-    let next = (model.cursor.device as isize + step).rem_euclid(count);
-    model.cursor.device = next as usize;
+    let next = (model.cursor.device.get() as isize + step).rem_euclid(count);
+    model.cursor.device = DeviceIndex::new(next as usize);
     model.streams.scroll = 0;
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, CombinationRule, Ensemble, RuleKind, Samples, label_of};
 use divisi::load::{Until, saturate_for};
 use divisi::serving::{Answer, Detail, Flaws, Part};
@@ -167,7 +168,7 @@ impl AccuracyCount {
     /// Counts the answers to the samples from `first` on.
     fn add(&mut self, samples: &Samples, first: usize, answer: &Answer) {
         let label = |i: usize| samples.label(first + i);
-        for (member, grade) in self.members.iter_mut().enumerate() {
+        for (member, grade) in MemberIndex::enumerate(&mut self.members) {
             let rows = answer.member_rows(member).enumerate();
             rows.for_each(|(i, row)| grade.count(label_of(row), label(i)));
         }
@@ -203,7 +204,7 @@ impl AccuracyCount {
 /// Combines the rows of the members by a rule, as serving does.
 fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, classes: usize) -> Answer {
     let part = Part::new(answer.len());
-    for member in 0..members {
+    for member in MemberIndex::all(members) {
         for (sample, row) in answer.member_rows(member).enumerate() {
             part.fold(rule, member, sample, row, classes);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
-use divisi::device::format_bytes;
+use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
 use divisi::ensemble::{Affine, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
@@ -93,8 +93,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
 fn bytes_on(
     opened: &OpenedEnsemble,
     footprints: &Footprints,
-    device: usize,
-    member: usize,
+    device: DeviceIndex,
+    member: MemberIndex,
 ) -> BTreeMap<usize, u64> {
     let cell = Cell { device, member };
     let sizes = opened.ensemble.batch_sizes.iter();
@@ -105,15 +105,20 @@ fn bytes_on(
 
 /// Returns the first device of every kind but that of device 0, where members take other
 /// amounts of memory.
-fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = usize> + '_ {
-    let kind = |d: usize| &opened.devices.get(d).kind;
-    (1..opened.devices.count())
-        .filter(move |&d| (0..d).all(|before| !kind(before).is_like(kind(d))))
+fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = DeviceIndex> + '_ {
+    let kind = |d: DeviceIndex| &opened.devices.get(d).kind;
+    let is_first = move |d: DeviceIndex| {
+        let mut before = DeviceIndex::all(d.get());
+        before.all(|before| !kind(before).is_like(kind(d)))
+    };
+    let others = opened.devices.indices().skip(1);
+    others.filter(move |d| is_first(*d))
 }
 
 fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSummary> {
     let sizes = &opened.ensemble.batch_sizes;
-    let members = opened.ensemble.members.iter().enumerate();
+    let members = MemberIndex::enumerate(&opened.ensemble.members);
+    let first = DeviceIndex::new(0);
     members
         .map(|(index, member)| MemberSummary {
             name: member.name.clone(),
@@ -130,7 +135,7 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
                 .collect(),
             parameters: member.graph.parameter_count(),
             flops: member.graph.flops(),
-            bytes: bytes_on(opened, footprints, 0, index),
+            bytes: bytes_on(opened, footprints, first, index),
             bytes_on: other_kinds(opened)
                 .map(|d| {
                     let name = opened.devices.get(d).name.clone();
@@ -138,7 +143,9 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
                 })
                 .collect(),
             synthetic: member.weights.is_synthetic(),
-            fits: (0..opened.devices.count())
+            fits: opened
+                .devices
+                .indices()
                 .map(|d| {
                     let most = opened.devices.memory_bytes(d);
                     let cell = Cell {

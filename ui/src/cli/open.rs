@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
 use divisi::compute::gpu::Precision;
 use divisi::device::gpu::find_gpus;
-use divisi::device::{Devices, Host};
+use divisi::device::{DeviceIndex, Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples};
 use divisi::reading;
 use divisi::search::worst_fit;
@@ -123,10 +123,11 @@ impl OpenedEnsemble {
             .with_context(|| path.display().to_string())
     }
 
-    /// Returns the index of the device called `name`.
-    pub(crate) fn device(&self, name: &str) -> Result<usize> {
+    /// Returns the position of the device called `name`.
+    pub(crate) fn device(&self, name: &str) -> Result<DeviceIndex> {
         let names = self.devices.names();
         let found = names.iter().position(|n| n == name);
+        let found = found.map(DeviceIndex::new);
         found.with_context(|| format!("no device `{name}`: expected one of {}", names.join(", ")))
     }
 

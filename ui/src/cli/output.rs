@@ -29,7 +29,7 @@ pub(crate) struct DeviceRow {
 
 /// Returns the rows of all devices.
 pub(crate) fn device_rows(devices: &Devices) -> Vec<DeviceRow> {
-    let rows = devices.iter().enumerate().map(|(i, device)| DeviceRow {
+    let rows = devices.enumerate().map(|(i, device)| DeviceRow {
         name: device.name.clone(),
         kind: device.kind.name(),
         memory_bytes: devices.memory_bytes(i),

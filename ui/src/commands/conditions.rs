@@ -1,5 +1,6 @@
 //! When commands can be done, and why not.
 
+use divisi::device::MemberIndex;
 use divisi::session::{DeviceView, ProbationState, SearchState, Snapshot};
 use thiserror::Error;
 
@@ -134,9 +135,9 @@ pub(super) fn is_on_probation(state: &ShownState<'_>) -> Result<(), NotNow> {
 }
 
 /// Somebody else is left to vote without the member.
-pub(super) fn another_votes(shown: &Snapshot, member: usize) -> Result<(), NotNow> {
+pub(super) fn another_votes(shown: &Snapshot, member: MemberIndex) -> Result<(), NotNow> {
     let voting = &shown.combination.voting;
-    let votes = voting.get(member).copied().unwrap_or(false);
+    let votes = voting.get(member.get()).copied().unwrap_or(false);
     let last = votes && voting.iter().filter(|v| **v).count() < 2;
     unless(!last, NotNow::LastVoter)
 }

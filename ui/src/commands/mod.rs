@@ -10,6 +10,7 @@ mod keys;
 mod table;
 
 use divisi::allocation::Cell;
+use divisi::device::MemberIndex;
 use divisi::session::{DeviceView, Snapshot};
 
 use crate::layout::Panel;
@@ -36,7 +37,7 @@ enum Subject {
     /// Nothing that has a place in the matrix.
     Whole,
     /// A member, by its column.
-    Member(fn(&Snapshot, usize) -> Result<(), NotNow>),
+    Member(fn(&Snapshot, MemberIndex) -> Result<(), NotNow>),
     /// A device.
     Device(fn(&DeviceView) -> Result<(), NotNow>),
 }
@@ -62,7 +63,7 @@ impl CommandInfo {
         CommandInfo { when, ..self }
     }
 
-    const fn of_member(self, check: fn(&Snapshot, usize) -> Result<(), NotNow>) -> Self {
+    const fn of_member(self, check: fn(&Snapshot, MemberIndex) -> Result<(), NotNow>) -> Self {
         let subject = Subject::Member(check);
         CommandInfo { subject, ..self }
     }
@@ -88,7 +89,7 @@ impl CommandInfo {
     /// # Errors
     /// Why it cannot.
     pub fn check_at(&self, shown: &Snapshot, at: Cell) -> Result<(), NotNow> {
-        match (&self.subject, shown.devices.get(at.device)) {
+        match (&self.subject, shown.device(at.device)) {
             (Subject::Member(check), _) => check(shown, at.member),
             (Subject::Device(check), Some(device)) => check(device),
             (Subject::Whole, _) | (Subject::Device(_), None) => Ok(()),

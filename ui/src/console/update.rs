@@ -5,6 +5,7 @@ use std::time::Duration;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::{
     Command, EditPreview, Play, Refusal, ReloadState, ReloadView, Setup, Snapshot,
 };
@@ -204,8 +205,10 @@ fn on_frame(state: &mut ConsoleState) {
     let model = &mut state.model;
     let frame = model.snapshot.matrix.frame();
     let cursor = &mut model.cursor;
-    cursor.device = cursor.device.min(frame.devices.len().saturating_sub(1));
-    cursor.member = cursor.member.min(frame.members.len().saturating_sub(1));
+    let last = frame.devices.len().saturating_sub(1);
+    cursor.device = cursor.device.min(DeviceIndex::new(last));
+    let last = frame.members.len().saturating_sub(1);
+    cursor.member = cursor.member.min(MemberIndex::new(last));
     if model.edit.take().is_some() {
         model.say("other devices or members: what was staged is dropped", true);
     }

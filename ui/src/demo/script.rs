@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Cell, InvalidMatrix, Matrix};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::search::Bounds;
 use divisi::session::{Command, LoadPattern, ReloadState, SearchOrder, SearchState, Snapshot};
@@ -267,29 +268,28 @@ fn filled(shown: &Snapshot, cells: &[Cell]) -> Result<Matrix, DemoTrouble> {
     let size = sizes.filter(|s| s.get() <= ROWS).last();
     let size = size.unwrap_or(frame.batch_sizes.smallest());
     for cell in cells {
-        entries[cell.device * members + cell.member] = Some(size);
+        entries[cell.place(members)] = Some(size);
     }
     Ok(Matrix::new(Arc::clone(frame), entries)?)
 }
 
 fn own_devices(members: usize) -> Vec<Cell> {
-    let own = |member| Cell {
-        device: member,
-        member,
+    let own = |at| Cell {
+        device: DeviceIndex::new(at),
+        member: MemberIndex::new(at),
     };
     (0..members).map(own).collect()
 }
 
 fn everywhere(devices: usize, members: usize) -> Vec<Cell> {
-    let row = |device| (0..members).map(move |member| Cell { device, member });
-    (0..devices).flat_map(row).collect()
+    Cell::all(devices, members).collect()
 }
 
 /// The dearest member on the first device, the others on the second.
 fn apart(shown: &Snapshot) -> Vec<Cell> {
     let dearest = dearest(shown);
-    let place = |(at, member): (usize, &usize)| Cell {
-        device: usize::from(at > 0),
+    let place = |(at, member): (usize, &MemberIndex)| Cell {
+        device: DeviceIndex::new(usize::from(at > 0)),
         member: *member,
     };
     dearest.iter().enumerate().map(place).collect()
@@ -298,9 +298,9 @@ fn apart(shown: &Snapshot) -> Vec<Cell> {
 /// The dearest first, each on the device that has the least to do so far.
 fn balanced(shown: &Snapshot, devices: usize) -> Vec<Cell> {
     let mut busy = vec![0u64; devices];
-    let place = |member: usize| {
-        let least = busy.iter().enumerate().min_by_key(|(_, flops)| **flops);
-        let device = least.map_or(0, |(device, _)| device);
+    let place = |member: MemberIndex| {
+        let least = DeviceIndex::enumerate(&busy).min_by_key(|(_, flops)| **flops);
+        let device = least.map_or(DeviceIndex::default(), |(device, _)| device);
         busy[device] += shown.members[member].flops;
         Cell { device, member }
     };
@@ -310,13 +310,14 @@ fn balanced(shown: &Snapshot, devices: usize) -> Vec<Cell> {
 /// Each on its own device, the dearest also on those that are left.
 fn helped(shown: &Snapshot) -> Vec<Cell> {
     let (devices, members) = (shown.devices.len(), shown.members.len());
-    let left = (members..devices).zip(dearest(shown).into_iter().cycle());
+    let left = DeviceIndex::all(devices).skip(members);
+    let left = left.zip(dearest(shown).into_iter().cycle());
     let more = left.map(|(device, member)| Cell { device, member });
     own_devices(members).into_iter().chain(more).collect()
 }
 
-fn dearest(shown: &Snapshot) -> Vec<usize> {
-    let mut members: Vec<usize> = (0..shown.members.len()).collect();
+fn dearest(shown: &Snapshot) -> Vec<MemberIndex> {
+    let mut members: Vec<MemberIndex> = MemberIndex::all(shown.members.len()).collect();
     members.sort_by_key(|m| std::cmp::Reverse(shown.members[*m].flops));
     members
 }

@@ -1,6 +1,7 @@
 //! How members are combined: the rule, a weight and a temperature for each, and who votes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, CombinationError, RuleKind, Temperature, VoteWeight};
 use divisi::ranged::OutOfRange;
 use thiserror::Error;
@@ -87,8 +88,11 @@ impl NumberColumn {
     }
 }
 
-fn temperature(now: &Combination, member: usize) -> Temperature {
-    now.temperatures.get(member).copied().unwrap_or_default()
+fn temperature(now: &Combination, member: MemberIndex) -> Temperature {
+    now.temperatures
+        .get(member.get())
+        .copied()
+        .unwrap_or_default()
 }
 
 impl VoterRow {
@@ -119,15 +123,20 @@ impl VoterRow {
 impl Voters {
     /// Starts from what is staged, or runs.
     pub fn new(now: &Combination, names: &[String]) -> Self {
-        let row = |(i, name): (usize, &String)| VoterRow {
+        let row = |(member, name): (MemberIndex, &String)| VoterRow {
             name: name.clone(),
-            weight: now.weights.get(i).copied().unwrap_or_default().to_string(),
-            temperature: temperature(now, i).get().to_string(),
-            votes: now.voting.get(i).copied().unwrap_or(true),
+            weight: now
+                .weights
+                .get(member.get())
+                .copied()
+                .unwrap_or_default()
+                .to_string(),
+            temperature: temperature(now, member).get().to_string(),
+            votes: now.voting.get(member.get()).copied().unwrap_or(true),
         };
         Voters {
             rule: now.rule,
-            rows: names.iter().enumerate().map(row).collect(),
+            rows: MemberIndex::enumerate(names).map(row).collect(),
             at: 0,
             column: NumberColumn::Weight,
             error: None,

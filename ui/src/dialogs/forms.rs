@@ -7,6 +7,7 @@ use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
+use divisi::device::DeviceIndex;
 
 /// One thing that can be chosen.
 #[derive(Clone, Debug)]
@@ -41,9 +42,9 @@ pub(super) enum FormKind {
     Policy,
     Search,
     /// Samples alive at most on a device.
-    MaxInf(usize),
+    MaxInf(DeviceIndex),
     /// How many times as long a device takes.
-    Slow(usize),
+    Slow(DeviceIndex),
     /// Samples in a segment at most.
     SegmentSize,
     /// The target that latencies are judged by.

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divisi::allocation::{Cell, Matrix};
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::{SearchState, Setup, Snapshot, Terms};
 use ratatui::layout::Rect;
 
@@ -113,8 +114,8 @@ impl Model {
             scopes: Scopes::default(),
             search_back: 0,
             cursor: Cell {
-                device: 0,
-                member: 0,
+                device: DeviceIndex::new(0),
+                member: MemberIndex::new(0),
             },
             streams: Streams::default(),
             log_back: 0,

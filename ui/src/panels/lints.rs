@@ -121,7 +121,7 @@ fn lost(shown: &Snapshot) -> impl Iterator<Item = Lint> + '_ {
 fn workers(shown: &Snapshot) -> impl Iterator<Item = (&DeviceView, &MemberView, &EntryView)> + '_ {
     let cells = shown.matrix.cells().zip(&shown.entries);
     cells.filter_map(|(Cell { device, member }, entry)| {
-        let (device, member) = (shown.devices.get(device)?, shown.members.get(member)?);
+        let (device, member) = (shown.device(device)?, shown.member(member)?);
         Some((device, member, entry))
     })
 }

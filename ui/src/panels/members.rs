@@ -1,6 +1,7 @@
 //! What each member brings to the ensemble, and whether it votes. Of the columns the weightier
 //! come first, as many as fit.
 
+use divisi::device::MemberIndex;
 use divisi::session::{MemberContribution, MemberView};
 
 use super::{headed, keys};
@@ -20,8 +21,9 @@ pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let under = u16::from(inside.height() > 3);
     let room = usize::from(inside.height().saturating_sub(1 + under));
     let shown = room.min(members.len());
-    let first = (model.cursor.member + 1).saturating_sub(shown.max(1));
-    for (row, at) in (first..members.len()).take(shown).enumerate() {
+    let first = (model.cursor.member.get() + 1).saturating_sub(shown.max(1));
+    let rows = MemberIndex::all(members.len()).skip(first).take(shown);
+    for (row, at) in rows.enumerate() {
         member(&mut inside, row as u16 + 1, at, model, label, &columns);
     }
     words(&mut inside, shown as u16 + 1, model);
@@ -62,12 +64,12 @@ fn heads(inside: &mut Painter<'_>, label: u16, columns: &[MemberColumn]) {
 fn member(
     inside: &mut Painter<'_>,
     y: u16,
-    at: usize,
+    at: MemberIndex,
     model: &Model,
     label: u16,
     columns: &[MemberColumn],
 ) {
-    let Some(view) = model.snapshot.members.get(at) else {
+    let Some(view) = model.snapshot.member(at) else {
         return;
     };
     let votes = votes(model, at);
@@ -90,16 +92,16 @@ fn member(
     }
 }
 
-fn votes(model: &Model, member: usize) -> bool {
+fn votes(model: &Model, member: MemberIndex) -> bool {
     let voting = &model.snapshot.combination.voting;
-    voting.get(member).copied().unwrap_or(true)
+    voting.get(member.get()).copied().unwrap_or(true)
 }
 
 /// Under the table: what leaving the member out would change, or what is missing.
 fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
     let room = inside.height().saturating_sub(y);
     let gap = u16::from(room > 1);
-    let view = model.snapshot.members.get(model.cursor.member);
+    let view = model.snapshot.member(model.cursor.member);
     let text = match view.filter(|v| v.standing.is_some()) {
         Some(view) => sentence(view, votes(model, model.cursor.member)),
         None => missing(model),

@@ -94,9 +94,8 @@ pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> Styled
             ("~", "resize", format!("batch {from} → {to}"), Role::Warn)
         }
     };
-    let (device, member) = (entry.cell.device, entry.cell.member);
-    let device = frame.devices.get(device).map_or("", String::as_str);
-    let member = frame.members.get(member).map_or("", String::as_str);
+    let device = frame.device(entry.cell.device).unwrap_or("");
+    let member = frame.member(entry.cell.member).unwrap_or("");
     let (first, second) = match width < NARROW {
         true => {
             let names = format!("{} × {} ", format::fit_name(device, 8), member);
@@ -252,10 +251,7 @@ fn step(entry: &EntryChange, shown: &Snapshot) -> String {
 
 fn names<'a>(entry: &EntryChange, shown: &'a Snapshot) -> (&'a str, &'a str) {
     let frame = shown.matrix.frame();
-    let device = frame.devices.get(entry.cell.device);
-    let member = frame.members.get(entry.cell.member);
-    (
-        device.map_or("", String::as_str),
-        member.map_or("", String::as_str),
-    )
+    let device = frame.device(entry.cell.device);
+    let member = frame.member(entry.cell.member);
+    (device.unwrap_or(""), member.unwrap_or(""))
 }

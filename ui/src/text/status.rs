@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use divisi::allocation::Cell;
+use divisi::device::DeviceIndex;
 use divisi::device::gpu::Gauges;
 use divisi::metrics::WINDOW;
 use divisi::session::{DeviceView, GpuView, LoadView, ProbationState, Snapshot};
@@ -59,7 +60,7 @@ pub(crate) fn probation(shown: &Snapshot) -> Vec<String> {
 }
 
 fn memory(shown: &Snapshot, device: &DeviceView) -> String {
-    let other = device.shares_memory_of.and_then(|of| shown.devices.get(of));
+    let other = device.shares_memory_of.and_then(|of| shown.device(of));
     match other {
         Some(other) => format!("memory shared with {}", other.name),
         None => format!(
@@ -100,8 +101,8 @@ pub(crate) fn graded(severity: Severity, text: &str) -> String {
 /// A place in the matrix: `cpu:0 × mlp`.
 pub(crate) fn cell(shown: &Snapshot, cell: Cell) -> String {
     let frame = shown.matrix.frame();
-    let device = frame.devices.get(cell.device).map_or("?", String::as_str);
-    let member = frame.members.get(cell.member).map_or("?", String::as_str);
+    let device = frame.device(cell.device).unwrap_or("?");
+    let member = frame.member(cell.member).unwrap_or("?");
     format!("{device} × {member}")
 }
 
@@ -133,7 +134,7 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
         format!("policy {}; load {load}{}", shown.policy, precision(shown)),
     ];
     lines.extend(probation(shown));
-    for (i, device) in shown.devices.iter().enumerate() {
+    for (i, device) in DeviceIndex::enumerate(&shown.devices) {
         let workers = shown.matrix.workers().filter(|(c, _)| c.device == i);
         let workers = workers.map(|(c, size)| format!("{} {size}", shown.members[c.member].name));
         let workers: Vec<String> = workers.collect();

@@ -8,6 +8,7 @@ pub(crate) use edit::{SetupEdit, TakenWorker};
 use std::time::Duration;
 
 use divisi::allocation::Cell;
+use divisi::device::MemberIndex;
 use divisi::session::{LatencyView, Snapshot};
 use divisi::trace::Span;
 
@@ -144,7 +145,7 @@ pub enum Whose {
     #[default]
     Ensemble,
     /// One member, by its column.
-    Member(usize),
+    Member(MemberIndex),
     /// One worker, by its entry.
     Worker(Cell),
 }
@@ -176,7 +177,10 @@ impl Whose {
         let turn = |at: usize, all: usize| (at as isize + step).rem_euclid(all.max(1) as isize);
         match self {
             Whose::Ensemble => self,
-            Whose::Member(at) => Whose::Member(turn(at, shown.members.len()) as usize),
+            Whose::Member(at) => {
+                let next = turn(at.get(), shown.members.len()) as usize;
+                Whose::Member(MemberIndex::new(next))
+            }
             Whose::Worker(cell) => {
                 let cells: Vec<Cell> = shown.matrix.workers().map(|w| w.0).collect();
                 let at = cells.iter().position(|c| *c == cell).unwrap_or(0);
@@ -190,7 +194,7 @@ impl Whose {
     pub fn there(self, shown: &Snapshot) -> Self {
         let there = match self {
             Whose::Ensemble => true,
-            Whose::Member(at) => at < shown.members.len(),
+            Whose::Member(at) => at.get() < shown.members.len(),
             Whose::Worker(cell) => shown.matrix.workers().any(|w| w.0 == cell),
         };
         if there { self } else { Whose::Ensemble }
@@ -198,12 +202,12 @@ impl Whose {
 
     /// `ensemble`, `res-m`, `cpu:1 × res-m`.
     pub fn name(self, shown: &Snapshot) -> String {
-        let member = |at: usize| shown.members.get(at).map_or("", |m| m.name.as_str());
+        let member = |at: MemberIndex| shown.member(at).map_or("", |m| m.name.as_str());
         match self {
             Whose::Ensemble => "ensemble".to_owned(),
             Whose::Member(at) => member(at).to_owned(),
             Whose::Worker(cell) => {
-                let device = shown.devices.get(cell.device);
+                let device = shown.device(cell.device);
                 let device = device.map_or("", |d| d.name.as_str());
                 format!("{device} × {}", member(cell.member))
             }
@@ -214,11 +218,8 @@ impl Whose {
     pub fn latency(self, shown: &Snapshot) -> Option<&LatencyView> {
         match self {
             Whose::Ensemble => Some(&shown.latency),
-            Whose::Member(at) => shown.members.get(at).map(|m| &m.latency),
-            Whose::Worker(cell) => {
-                let at = cell.device * shown.members.len() + cell.member;
-                shown.entries.get(at).map(|e| &e.latency)
-            }
+            Whose::Member(at) => shown.member(at).map(|m| &m.latency),
+            Whose::Worker(cell) => shown.entry(cell).map(|e| &e.latency),
         }
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::compute::ComputeError;
+use crate::device::DeviceIndex;
 use crate::device::gpu::{Gauges, GpuError, PinnedBlock, Usage};
 use crate::ensemble::{Ensemble, PolicyKind};
 use crate::serving::batch::{PartKey, Slice, Transfer, WorkerId};
@@ -271,18 +272,18 @@ pub(crate) trait DriverHost: Send + Sync {
 
     /// Returns what a device with room does next, and wakes others if it leaves them
     /// something.
-    fn next(&self, device: usize) -> LiveNext;
+    fn next(&self, device: DeviceIndex) -> LiveNext;
 
     /// The same for a device that keeps samples: `place` runs under the core's lock, so it
     /// must be quick and free no memory.
-    fn turn(&self, device: usize, place: &mut dyn FnMut(&DriverTurn<'_>)) -> LiveNext;
+    fn turn(&self, device: DeviceIndex, place: &mut dyn FnMut(&DriverTurn<'_>)) -> LiveNext;
 
     /// Hands the parts that left since the last turn to `free`, under the core's lock, if
     /// there are any.
-    fn departed(&self, device: usize, free: &mut dyn FnMut(&[PartKey]));
+    fn departed(&self, device: DeviceIndex, free: &mut dyn FnMut(&[PartKey]));
 
     /// A part was copied to a device's memory at `at`, or will not be.
-    fn copied(&self, device: usize, part: PartKey, at: Duration, span: Option<Span>);
+    fn copied(&self, device: DeviceIndex, part: PartKey, at: Duration, span: Option<Span>);
 
     /// A batch was run and is about to be folded. False where its device was lost before:
     /// others run its samples, and its answers must be dropped.
@@ -308,5 +309,5 @@ pub(crate) trait DriverHost: Send + Sync {
 
     /// A device is gone: its batches go back to the queues, then `close` runs, then others
     /// are woken and whoever listens is told.
-    fn lost(&self, device: usize, cause: LossCause, close: &mut dyn FnMut());
+    fn lost(&self, device: DeviceIndex, cause: LossCause, close: &mut dyn FnMut());
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rayon::ThreadPoolBuildError;
 use thiserror::Error;
 
-use crate::device::{Device, DeviceKind, Devices};
+use crate::device::{Device, DeviceIndex, DeviceKind, Devices};
 use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
@@ -60,7 +60,7 @@ pub(crate) fn open(
     devices: &Devices,
     costs: &Arc<Costs>,
 ) -> Result<Vec<Arc<dyn DeviceDriver>>, DriverError> {
-    let each = devices.iter().enumerate();
+    let each = devices.enumerate();
     each.map(|(index, device)| {
         let has_memory = devices.memory_bytes(index) > 0;
         open_one(networks, costs, index, device, has_memory)
@@ -71,7 +71,7 @@ pub(crate) fn open(
 fn open_one(
     networks: &ServedNetworks,
     costs: &Arc<Costs>,
-    index: usize,
+    index: DeviceIndex,
     device: &Device,
     has_memory: bool,
 ) -> Result<Arc<dyn DeviceDriver>, DriverError> {
@@ -99,12 +99,12 @@ fn open_one(
 /// Stands in for a GPU that has no memory to offer: nobody is placed there, so there is nothing
 /// to do.
 struct AbsentDriver {
-    device: usize,
+    device: DeviceIndex,
 }
 
 impl AbsentDriver {
-    /// For device number `device`.
-    fn new(device: usize) -> Self {
+    /// For `device`.
+    fn new(device: DeviceIndex) -> Self {
         AbsentDriver { device }
     }
 }

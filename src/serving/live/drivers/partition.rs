@@ -9,7 +9,7 @@ use candle_core::Tensor;
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
 use crate::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
-use crate::device::{pin_current_thread, thread_pool};
+use crate::device::{DeviceIndex, pin_current_thread, thread_pool};
 use crate::ensemble::Ensemble;
 use crate::lock::Ranked;
 use crate::serving::batch::{Transfer, WorkerId};
@@ -29,7 +29,7 @@ use super::thread::DriverThread;
 
 /// Drives a set of cores.
 pub(super) struct PartitionDriver {
-    device: usize,
+    device: DeviceIndex,
     name: String,
     cores: Vec<usize>,
     /// Threads of a partition of several cores: a batch is split evenly over them.
@@ -40,12 +40,12 @@ pub(super) struct PartitionDriver {
 }
 
 impl PartitionDriver {
-    /// Drives `cores` as device number `device`.
+    /// Drives `cores` as `device`.
     ///
     /// # Errors
     /// The system has no threads left.
     pub(super) fn new(
-        device: usize,
+        device: DeviceIndex,
         name: &str,
         cores: &[usize],
         networks: &ServedNetworks,

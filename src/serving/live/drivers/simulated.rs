@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compute::constant_row;
+use crate::device::DeviceIndex;
 use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
 use crate::serving::core::{Next, Stamps, transfer_span};
@@ -26,7 +27,7 @@ type Payload = Arc<RequestData>;
 
 /// Drives a device that is not there.
 pub(super) struct SimulatedDriver {
-    device: usize,
+    device: DeviceIndex,
     name: String,
     discipline: Discipline,
     classes: usize,
@@ -37,9 +38,9 @@ pub(super) struct SimulatedDriver {
 }
 
 impl SimulatedDriver {
-    /// Drives device number `device` of `costs`; answers have `classes` values.
+    /// Drives `device` of `costs`; answers have `classes` values.
     pub(super) fn new(
-        device: usize,
+        device: DeviceIndex,
         name: &str,
         discipline: Discipline,
         costs: &Arc<Costs>,

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use divisi::allocation::Matrix;
 use divisi::compute::constant_row;
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Ensemble, PolicyKind, Samples};
 use divisi::load::{Generator, LoadPattern, Until, saturate};
 use divisi::profile::Costs;
@@ -274,7 +275,7 @@ fn saturating(
 fn expected(ensemble: &Ensemble) -> Vec<f32> {
     let rule = ensemble.combination().build(ensemble.classes);
     let mut state = vec![0.0; rule.state_width()];
-    for member in 0..ensemble.members.len() {
+    for member in MemberIndex::all(ensemble.members.len()) {
         rule.fold(member, &constant_row(member, ensemble.classes), &mut state);
     }
     rule.finish(state, ensemble.classes)

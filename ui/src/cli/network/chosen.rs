@@ -11,7 +11,7 @@ use divisi::compute::{
     write_rows,
 };
 use divisi::device::gpu::{Gpu, open};
-use divisi::device::{Devices, Host, pin_current_thread, thread_pool};
+use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, Shape, Weights};
@@ -244,7 +244,7 @@ fn gpu(name: &str, precision: Precision) -> Result<NetworkPlace> {
         bail!("--device: expected one GPU such as cuda:0, found `{name}`");
     };
     Ok(NetworkPlace::Gpu {
-        name: devices.get(0).name.clone(),
+        name: devices.get(DeviceIndex::new(0)).name.clone(),
         gpu: open(info.index)?,
         precision,
     })

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use divisi::device::MemberIndex;
 use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{Ensemble, Samples, label_of};
 use divisi::serving::{Answer, Flaws};
@@ -46,7 +47,7 @@ impl PredictedAnswers {
         answer
             .rows()
             .for_each(|row| self.scores.extend_from_slice(row));
-        for (member, (_, rows)) in self.members.iter_mut().enumerate() {
+        for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             let answered = answer.member_rows(member);
             answered.for_each(|row| rows.extend_from_slice(row));
         }
@@ -78,7 +79,7 @@ impl PredictedAnswers {
     }
 
     /// Returns the row of a member for a sample.
-    fn member_row(&self, member: usize, sample: usize) -> &[f32] {
+    fn member_row(&self, member: MemberIndex, sample: usize) -> &[f32] {
         &self.members[member].1[sample * self.classes..][..self.classes]
     }
 
@@ -189,7 +190,8 @@ fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
     let rows = answers.rows().enumerate().map(|(sample, scores)| {
         let class = label_of(scores);
         let names = answers.labels.as_ref();
-        let members = answers.members().enumerate().map(|(member, (name, _))| {
+        let members = MemberIndex::enumerate(answers.members());
+        let members = members.map(|(member, (name, _))| {
             let scores = answers.member_row(member, sample);
             let class = label_of(scores);
             MemberAnswer {
@@ -242,7 +244,7 @@ pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     for (sample, scores) in answers.rows().enumerate() {
         let _ = write!(text, "\n{sample}");
         write_row(&mut text, scores);
-        for member in 0..answers.members().count() {
+        for member in MemberIndex::all(answers.members().count()) {
             write_row(&mut text, answers.member_row(member, sample));
         }
         if simulated {

@@ -76,7 +76,7 @@ fn devices(shown: &Snapshot) -> String {
 /// Returns MiB for the first device of a memory space, and that device's name for the
 /// others.
 fn memory(shown: &Snapshot, device: &DeviceView, bytes: u64) -> String {
-    let other = device.shares_memory_of.and_then(|of| shown.devices.get(of));
+    let other = device.shares_memory_of.and_then(|of| shown.device(of));
     match other {
         Some(other) => format!("as {}", other.name),
         None => (bytes >> 20).to_string(),

@@ -7,6 +7,7 @@ mod serving;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use divisi::device::DeviceIndex;
 use divisi::session::{Command, DeviceView, SetupFile, Slowdown, Target, Terms};
 
 use super::DialogReply;
@@ -60,7 +61,7 @@ fn optional(
 
 impl Form {
     /// Samples alive at most on the device, under elastic batching.
-    pub fn max_inf(device: usize, view: &DeviceView) -> Self {
+    pub fn max_inf(device: DeviceIndex, view: &DeviceView) -> Self {
         let now = view.max_inf.map_or(String::new(), |n| n.to_string());
         let fields = vec![FormField::number(
             "at most",
@@ -74,7 +75,7 @@ impl Form {
     }
 
     /// How many times as long a simulated device takes.
-    pub fn slow(device: usize, view: &DeviceView) -> Self {
+    pub fn slow(device: DeviceIndex, view: &DeviceView) -> Self {
         let fields = vec![FormField::number(
             "factor",
             view.slowdown,
@@ -87,7 +88,7 @@ impl Form {
         Form::new(FormKind::Slow(device), title, vec![choice])
     }
 
-    fn max_inf_command(&self, device: usize) -> Result<Command, FormError> {
+    fn max_inf_command(&self, device: DeviceIndex) -> Result<Command, FormError> {
         let text = self.text("at most");
         if text.is_empty() {
             return Ok(Command::SetMaxInf(device, None));
@@ -98,7 +99,7 @@ impl Form {
         Ok(Command::SetMaxInf(device, Some(most)))
     }
 
-    fn slow_command(&self, device: usize) -> Result<Command, FormError> {
+    fn slow_command(&self, device: DeviceIndex) -> Result<Command, FormError> {
         let text = self.text("factor");
         let factor = text.parse().ok().and_then(|f| Slowdown::new(f).ok());
         let wrong = || FormError::only_field("a factor from 0.1 to 100", text);

@@ -1,5 +1,6 @@
 //! Where the columns and rows of the matrix are, for the room there is.
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::DeviceView;
 
 use super::words;
@@ -65,7 +66,7 @@ impl MatrixColumns {
         let room = width.saturating_sub(label + side.width());
         let cell = (room / members as u16).clamp(LEAST, MOST);
         let shown = usize::from(room / cell).clamp(1, members);
-        let first = (model.cursor.member + 1).saturating_sub(shown);
+        let first = (model.cursor.member.get() + 1).saturating_sub(shown);
         MatrixColumns {
             label,
             short,
@@ -77,20 +78,20 @@ impl MatrixColumns {
     }
 
     /// The members that are shown.
-    pub(super) fn members(&self) -> std::ops::Range<usize> {
-        self.first..self.first + self.shown
+    pub(super) fn members(&self) -> impl Iterator<Item = MemberIndex> + use<> {
+        (self.first..self.first + self.shown).map(MemberIndex::new)
     }
 
     /// The column after the member's.
-    pub(super) fn end(&self, member: usize) -> u16 {
-        let place = member.saturating_sub(self.first) as u16 + 1;
+    pub(super) fn end(&self, member: MemberIndex) -> u16 {
+        let place = member.get().saturating_sub(self.first) as u16 + 1;
         self.label.saturating_add(self.cell.saturating_mul(place))
     }
 
     /// The member whose column this is, where it is one.
-    pub(super) fn member(&self, x: u16) -> Option<usize> {
+    pub(super) fn member(&self, x: u16) -> Option<MemberIndex> {
         let place = usize::from(x.checked_sub(self.label)? / self.cell);
-        (place < self.shown).then_some(self.first + place)
+        (place < self.shown).then_some(MemberIndex::new(self.first + place))
     }
 
     /// The column where the right side starts.
@@ -169,7 +170,7 @@ impl MatrixShape {
         let head = 1 + u16::from(stagger);
         let details = details(model, all, height.saturating_sub(head));
         let devices = devices(model, all, details, height.saturating_sub(head));
-        let first = (model.cursor.device + 1).saturating_sub(usize::from(devices));
+        let first = (model.cursor.device.get() + 1).saturating_sub(usize::from(devices));
         MatrixShape {
             stagger,
             head,
@@ -190,9 +191,10 @@ impl MatrixShape {
     }
 
     /// The device in a row, where there is one.
-    pub(super) fn device(&self, row: u16) -> Option<usize> {
+    pub(super) fn device(&self, row: u16) -> Option<DeviceIndex> {
         let at = row.checked_sub(self.head)? / self.each();
-        (at < self.devices).then_some(self.first + usize::from(at))
+        let device = DeviceIndex::new(self.first + usize::from(at));
+        (at < self.devices).then_some(device)
     }
 }
 

@@ -7,6 +7,7 @@ mod words;
 pub(super) use geometry::rows_needed;
 
 use divisi::allocation::Cell;
+use divisi::device::DeviceIndex;
 use divisi::ensemble::BatchSize;
 use divisi::session::EntryView;
 use ratatui::layout::{Position, Rect};
@@ -26,19 +27,19 @@ pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
     let mut inside = headed(pen, Panel::Allocation, &note, model);
     names(&mut inside, model, columns, shape.stagger);
     for row in 0..shape.devices {
-        let device = shape.first + usize::from(row);
+        let device = DeviceIndex::new(shape.first + usize::from(row));
         let y = shape.head + row * shape.each();
         device_row(&mut inside, y, device, model, columns);
         for (i, detail) in DETAILS.iter().take(usize::from(shape.details)).enumerate() {
             let y = y + 1 + i as u16;
             detail_row(&mut inside, y, device, *detail, model, columns);
-            if let Some(view) = model.snapshot.devices.get(device) {
+            if let Some(view) = model.snapshot.device(device) {
                 side::draw_gauges(&mut inside, y, i, view, columns);
             }
         }
     }
     words::draw(&mut inside, shape.under(), model, columns);
-    let row = model.cursor.device.saturating_sub(shape.first) as u16;
+    let row = model.cursor.device.get().saturating_sub(shape.first) as u16;
     let at = shape.head + row * shape.each();
     draw_error(&mut inside, at, model, columns);
 }
@@ -81,10 +82,10 @@ fn note(model: &Model, columns: MatrixColumns, shape: MatrixShape, room: u16) ->
 
 fn names(inside: &mut Painter<'_>, model: &Model, columns: MatrixColumns, stagger: bool) {
     for member in columns.members() {
-        let Some(view) = model.snapshot.members.get(member) else {
+        let Some(view) = model.snapshot.member(member) else {
             continue;
         };
-        let odd = (member - columns.first) % 2 == 1;
+        let odd = (member.get() - columns.first) % 2 == 1;
         let (y, room) = match stagger {
             true => (u16::from(!odd), columns.cell * 2 - 1),
             false => (0, columns.cell - 1),
@@ -109,11 +110,11 @@ fn selecting(model: &Model) -> bool {
 fn device_row(
     inside: &mut Painter<'_>,
     y: u16,
-    device: usize,
+    device: DeviceIndex,
     model: &Model,
     columns: MatrixColumns,
 ) {
-    let Some(view) = model.snapshot.devices.get(device) else {
+    let Some(view) = model.snapshot.device(device) else {
         return;
     };
     let name = geometry::device_label(view, columns.short);
@@ -177,15 +178,14 @@ fn suffers(model: &Model, cell: Cell) -> bool {
 
 /// Returns the session's view of the entry, or `None` if it has none.
 fn entry_view(model: &Model, cell: Cell) -> Option<&EntryView> {
-    let at = cell.device * model.snapshot.members.len() + cell.member;
-    model.snapshot.entries.get(at)
+    model.snapshot.entry(cell)
 }
 
 /// One row under a device's: the same detail of each of its workers.
 fn detail_row(
     inside: &mut Painter<'_>,
     y: u16,
-    device: usize,
+    device: DeviceIndex,
     detail: DeviceDetail,
     model: &Model,
     columns: MatrixColumns,

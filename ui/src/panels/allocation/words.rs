@@ -75,7 +75,7 @@ fn member_row(
 ) {
     inside.text(0, y, name, Role::Dim);
     for member in columns.members() {
-        if let Some(view) = model.snapshot.members.get(member) {
+        if let Some(view) = model.snapshot.member(member) {
             let text = format::short(value(view));
             inside.text_right(columns.end(member) - 1, y, &text, Role::Dim);
         }
@@ -86,7 +86,7 @@ fn member_row(
 fn growth(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
     inside.text(0, y, "grows", Role::Dim);
     for member in columns.members() {
-        if let Some(view) = model.snapshot.members.get(member) {
+        if let Some(view) = model.snapshot.member(member) {
             let sign = match view.growth {
                 g if g >= 0.5 => "+",
                 g if g <= -0.5 => "−",
@@ -167,7 +167,7 @@ fn loss(view: &DeviceView) -> Option<StyledText> {
 
 /// The entry under the cursor, then its device where there is more to say of it.
 fn details(model: &Model) -> impl Iterator<Item = String> {
-    let device = model.snapshot.devices.get(model.cursor.device);
+    let device = model.snapshot.device(model.cursor.device);
     let device = device.and_then(|d| device_detail(d, model));
     std::iter::once(entry_detail(model)).chain(device)
 }
@@ -175,8 +175,8 @@ fn details(model: &Model) -> impl Iterator<Item = String> {
 fn entry_detail(model: &Model) -> String {
     let cell = model.cursor;
     let frame = model.snapshot.matrix.frame();
-    let device = frame.devices.get(cell.device).map_or("", String::as_str);
-    let member = frame.members.get(cell.member).map_or("", String::as_str);
+    let device = frame.device(cell.device).unwrap_or("");
+    let member = frame.member(cell.member).unwrap_or("");
     let Some(size) = model.snapshot.matrix.get(cell) else {
         return format!("{device} × {member}: no worker");
     };
@@ -315,8 +315,8 @@ fn lines(model: &Model, edit: &SetupEdit, width: u16) -> Vec<StyledLine> {
 fn marked(edit: &SetupEdit) -> Option<StyledLine> {
     let mark = edit.mark()?;
     let frame = edit.staged().frame();
-    let member = frame.members.get(mark.from.member)?;
-    let device = frame.devices.get(mark.from.device)?;
+    let member = frame.member(mark.from.member)?;
+    let device = frame.device(mark.from.device)?;
     let word = if mark.moves { "move" } else { "copy" };
     let text = format!(
         "› {word} {member} {} of {device}: go to a device, Enter puts it there",

@@ -2,6 +2,7 @@
 //! change would help where), and the steps taken.
 
 use divisi::allocation::Cell;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::BatchSize;
 use divisi::search::{Accepted, Tried};
 use divisi::session::SearchView;
@@ -30,10 +31,10 @@ impl Heat {
         let mut best: Vec<Option<Tried>> = vec![None; devices * members];
         for tried in &search.progress.tried {
             let Cell { device, member } = tried.cell;
-            if device >= devices || member >= members {
+            if device.get() >= devices || member.get() >= members {
                 continue;
             }
-            match best.get_mut(device * members + member) {
+            match best.get_mut(tried.cell.place(members)) {
                 Some(held) if held.is_none_or(|h| h.score < tried.score) => *held = Some(*tried),
                 _ => {}
             }
@@ -70,9 +71,9 @@ impl Heat {
         let rows = self.rows().min(inside.height());
         let grid = HeatGrid::new(model, inside.width(), self.members);
         grid.names(inside, model);
-        let first = (model.cursor.device + 2).saturating_sub(usize::from(rows));
+        let first = (model.cursor.device.get() + 2).saturating_sub(usize::from(rows));
         for row in 1..rows {
-            let device = first + usize::from(row) - 1;
+            let device = DeviceIndex::new(first + usize::from(row) - 1);
             self.device(inside, row, device, model, &grid);
         }
         rows
@@ -82,20 +83,20 @@ impl Heat {
         &self,
         inside: &mut Painter<'_>,
         y: u16,
-        device: usize,
+        device: DeviceIndex,
         model: &Model,
         grid: &HeatGrid,
     ) {
-        let Some(view) = model.snapshot.devices.get(device) else {
+        let Some(view) = model.snapshot.device(device) else {
             return;
         };
         let name = format::device_name(&view.name, true);
         let name = format::fit_name(name, grid.label.saturating_sub(1));
         inside.text(0, y, &name, Role::Text);
         for place in 0..grid.shown {
-            let member = grid.first + place;
+            let member = MemberIndex::new(grid.first + place);
             let end = grid.label + grid.cell * (place as u16 + 1);
-            let tried = self.best.get(device * self.members + member);
+            let tried = self.best.get(Cell { device, member }.place(self.members));
             match tried.copied().flatten() {
                 None => inside.sign(end - 1, y, "·", Role::Dim),
                 Some(tried) => self.cell(inside, end, y, tried.score, grid.cell),
@@ -144,7 +145,7 @@ impl HeatGrid {
         let members = members.max(1);
         let cell = (room / members as u16).clamp(3, 9);
         let shown = usize::from(room / cell).clamp(1, members);
-        let first = (model.cursor.member + 1).saturating_sub(shown);
+        let first = (model.cursor.member.get() + 1).saturating_sub(shown);
         HeatGrid {
             label,
             cell,
@@ -188,8 +189,8 @@ fn running(model: &Model, cell: Cell) -> Option<BatchSize> {
 /// `cpu:1 × res-m`.
 fn place(model: &Model, cell: Cell) -> String {
     let frame = model.snapshot.matrix.frame();
-    let device = frame.devices.get(cell.device).map_or("", String::as_str);
-    let member = frame.members.get(cell.member).map_or("", String::as_str);
+    let device = frame.device(cell.device).unwrap_or("");
+    let member = frame.member(cell.member).unwrap_or("");
     format!("{device} × {member}")
 }
 

@@ -210,10 +210,7 @@ fn change(search: &SearchView, model: &Model) -> Option<String> {
     let cell = changed.next()?.cell;
     let size = |m: &Matrix| m.get(cell).map_or(0, BatchSize::get);
     let frame = now.frame();
-    let (device, member) = (
-        frame.devices.get(cell.device)?,
-        frame.members.get(cell.member)?,
-    );
+    let (device, member) = (frame.device(cell.device)?, frame.member(cell.member)?);
     let others = match changed.count() {
         0 => String::new(),
         n => format!(", {n} more"),

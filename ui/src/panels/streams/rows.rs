@@ -8,6 +8,8 @@
 
 use std::cmp::Reverse;
 
+use divisi::allocation::Cell;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::BatchSize;
 use divisi::serving::lane_sizes;
 
@@ -21,8 +23,8 @@ use crate::view::timeline::{RowKey, RowSum, TimelineRows};
 pub(crate) enum StreamRow {
     /// A worker's lane, or a worker that has no others.
     Lane {
-        device: usize,
-        member: usize,
+        device: DeviceIndex,
+        member: MemberIndex,
         /// The largest batch that it takes.
         size: usize,
         /// One of several that run side by side.
@@ -33,7 +35,7 @@ pub(crate) enum StreamRow {
     },
     /// A whole device.
     Sum {
-        device: usize,
+        device: DeviceIndex,
         sum: RowSum,
         at: usize,
     },
@@ -81,7 +83,7 @@ enum LaneDetail {
 impl RowPlan {
     /// The rows for a panel with room for `room` of them.
     pub(crate) fn new(model: &Model, room: usize) -> Self {
-        let devices = 0..model.snapshot.devices.len();
+        let devices = DeviceIndex::all(model.snapshot.devices.len());
         let mut all = RowPlan::of(model, devices.clone().map(|d| (d, LaneDetail::All)));
         if arranged(model) {
             arrange(model, &mut all.rows);
@@ -100,7 +102,7 @@ impl RowPlan {
     /// those leave a row for each that is still to come.
     fn folded(model: &Model, room: usize) -> Self {
         let cursor = model.cursor.device;
-        let others = (0..model.snapshot.devices.len()).filter(|d| *d != cursor);
+        let others = DeviceIndex::all(model.snapshot.devices.len()).filter(|d| *d != cursor);
         let mut plan = RowPlan::of(model, std::iter::once((cursor, LaneDetail::All)));
         let mut left = others.clone().count();
         for device in others {
@@ -118,7 +120,7 @@ impl RowPlan {
         plan
     }
 
-    fn of(model: &Model, devices: impl Iterator<Item = (usize, LaneDetail)>) -> Self {
+    fn of(model: &Model, devices: impl Iterator<Item = (DeviceIndex, LaneDetail)>) -> Self {
         let shown = &model.snapshot;
         let mut plan = RowPlan {
             places: TimelineRows::new(shown.devices.len(), shown.members.len()),
@@ -130,8 +132,8 @@ impl RowPlan {
         plan
     }
 
-    fn device(&mut self, model: &Model, device: usize, detail: LaneDetail) {
-        let Some(view) = model.snapshot.devices.get(device) else {
+    fn device(&mut self, model: &Model, device: DeviceIndex, detail: LaneDetail) {
+        let Some(view) = model.snapshot.device(device) else {
             return;
         };
         let before = self.rows.len();
@@ -153,7 +155,7 @@ impl RowPlan {
         }
     }
 
-    fn worker(&mut self, model: &Model, device: usize, member: usize, size: BatchSize) {
+    fn worker(&mut self, model: &Model, device: DeviceIndex, member: MemberIndex, size: BatchSize) {
         let side_by_side = model.snapshot.devices[device].side_by_side;
         let lanes = lane_sizes(model.snapshot.policy, size, side_by_side);
         let first = self.places.worker(device, member, lanes.len());
@@ -171,7 +173,7 @@ impl RowPlan {
         self.rows.extend(rows);
     }
 
-    fn sums(&mut self, device: usize, sums: &[RowSum]) {
+    fn sums(&mut self, device: DeviceIndex, sums: &[RowSum]) {
         for &sum in sums {
             let at = self.places.sum(device, sum);
             self.rows.push(StreamRow::Sum { device, sum, at });
@@ -181,8 +183,8 @@ impl RowPlan {
 
 /// The row's name. `short` leaves out what all simulated devices' names begin with.
 pub(super) fn label(model: &Model, row: &StreamRow, short: bool) -> String {
-    let device = |index: usize| {
-        let view = model.snapshot.devices.get(index);
+    let device = |index: DeviceIndex| {
+        let view = model.snapshot.device(index);
         format::device_name(view.map_or("", |d| d.name.as_str()), short)
     };
     match *row {
@@ -194,7 +196,7 @@ pub(super) fn label(model: &Model, row: &StreamRow, short: bool) -> String {
             side_by_side,
             ..
         } => {
-            let member = model.snapshot.members.get(member);
+            let member = model.snapshot.member(member);
             let member = member.map_or("", |m| m.name.as_str());
             let sign = if side_by_side { '·' } else { '/' };
             format!("{} {member}{sign}{size}", device(d))
@@ -222,7 +224,7 @@ fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
     match model.streams.order {
         RowOrder::Device => {}
         RowOrder::Member => rows.sort_by_key(|row| match row {
-            StreamRow::Lane { member, .. } => *member,
+            StreamRow::Lane { member, .. } => member.get(),
             StreamRow::Sum { .. } => usize::MAX,
         }),
         RowOrder::Busiest => rows.sort_by_key(|row| Reverse(load(model, row))),
@@ -233,10 +235,10 @@ fn arrange(model: &Model, rows: &mut Vec<StreamRow>) {
 /// The names that a row is found by.
 fn names<'a>(model: &'a Model, row: &StreamRow) -> impl Iterator<Item = &'a str> {
     let (device, member) = match *row {
-        StreamRow::Lane { device, member, .. } => (device, model.snapshot.members.get(member)),
+        StreamRow::Lane { device, member, .. } => (device, model.snapshot.member(member)),
         StreamRow::Sum { device, .. } => (device, None),
     };
-    let device = model.snapshot.devices.get(device).map(|d| d.name.as_str());
+    let device = model.snapshot.device(device).map(|d| d.name.as_str());
     device.into_iter().chain(member.map(|m| m.name.as_str()))
 }
 
@@ -245,15 +247,13 @@ fn load(model: &Model, row: &StreamRow) -> u32 {
     let shown = &model.snapshot;
     let share = match *row {
         StreamRow::Lane { device, member, .. } => {
-            let entry = shown.entries.get(device * shown.members.len() + member);
+            let entry = shown.entry(Cell { device, member });
             entry.map_or(0.0, |e| e.load)
         }
-        StreamRow::Sum { device, sum, .. } => {
-            shown.devices.get(device).map_or(0.0, |d| match sum {
-                RowSum::Compute => d.busy,
-                RowSum::ToDevice | RowSum::FromDevice => d.copying,
-            })
-        }
+        StreamRow::Sum { device, sum, .. } => shown.device(device).map_or(0.0, |d| match sum {
+            RowSum::Compute => d.busy,
+            RowSum::ToDevice | RowSum::FromDevice => d.copying,
+        }),
     };
     (share.clamp(0.0, 1.0) * 10.0).round() as u32
 }

@@ -119,8 +119,8 @@ pub(super) fn draw_readout(pen: &mut Painter<'_>, model: &Model, reading: &SpanR
 
 /// Member, device and lane.
 fn place(model: &Model, span: &Span, roomy: bool) -> String {
-    let member = model.snapshot.members.get(span.member);
-    let device = model.snapshot.devices.get(span.device);
+    let member = model.snapshot.member(span.member);
+    let device = model.snapshot.device(span.device);
     format!(
         "{} × {}{}{}",
         device.map_or("?", |d| format::device_name(&d.name, true)),

@@ -40,7 +40,7 @@ fn whose(model: &Model) -> Whose {
 fn curve(model: &Model, whose: Whose, width: u16, left: u16) -> Curve {
     let shown = &model.snapshot;
     let member = match whose {
-        Whose::Member(at) => shown.members.get(at),
+        Whose::Member(at) => shown.member(at),
         _ => None,
     };
     let series = match member {
@@ -53,7 +53,7 @@ fn curve(model: &Model, whose: Whose, width: u16, left: u16) -> Curve {
 fn numbers(inside: &mut Painter<'_>, model: &Model, whose: Whose) {
     let shown = &model.snapshot;
     let rate = match whose {
-        Whose::Member(at) => shown.members.get(at).map_or(0.0, |m| m.samples_per_s),
+        Whose::Member(at) => shown.member(at).map_or(0.0, |m| m.samples_per_s),
         _ => shown.throughput.samples_per_s,
     };
     let now = format::grouped(rate.max(0.0).round() as u64);

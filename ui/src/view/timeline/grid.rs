@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use divisi::allocation::Cell;
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::trace::{Span, SpanKind};
 
 use super::history::nanos;
@@ -35,16 +37,16 @@ pub enum RowKey {
     /// A worker's lane.
     Lane {
         /// Row of the matrix.
-        device: usize,
+        device: DeviceIndex,
         /// Column of the matrix.
-        member: usize,
+        member: MemberIndex,
         /// Counted from the smallest.
         lane: usize,
     },
     /// A whole device.
     Sum {
         /// Row of the matrix.
-        device: usize,
+        device: DeviceIndex,
         /// The activity summed up.
         sum: RowSum,
     },
@@ -75,9 +77,12 @@ impl TimelineRows {
     }
 
     /// Rows for the lanes of a worker, at least one; returns the first.
-    pub fn worker(&mut self, device: usize, member: usize, lanes: usize) -> usize {
+    pub fn worker(&mut self, device: DeviceIndex, member: MemberIndex, lanes: usize) -> usize {
         let (first, count) = (self.lanes, lanes.max(1));
-        if let Some(place) = self.workers.get_mut(device * self.members + member) {
+        if let Some(place) = self
+            .workers
+            .get_mut(Cell { device, member }.place(self.members))
+        {
             *place = Some((first, count));
             self.lanes += count;
         }
@@ -85,9 +90,9 @@ impl TimelineRows {
     }
 
     /// A row for a sum of a device.
-    pub fn sum(&mut self, device: usize, sum: RowSum) -> usize {
+    pub fn sum(&mut self, device: DeviceIndex, sum: RowSum) -> usize {
         let next = self.summed;
-        let Some(place) = self.sums.get_mut(device) else {
+        let Some(place) = self.sums.get_mut(device.get()) else {
             return next;
         };
         let at = place[sum as usize].get_or_insert(next);
@@ -114,14 +119,16 @@ impl TimelineRows {
     pub(super) fn lane(
         &self,
         kind: SpanKind,
-        device: usize,
-        member: usize,
+        device: DeviceIndex,
+        member: MemberIndex,
         lane: usize,
     ) -> Option<usize> {
-        if kind == SpanKind::CopyAhead || member >= self.members {
+        if kind == SpanKind::CopyAhead || member.get() >= self.members {
             return None;
         }
-        let (first, count) = (*self.workers.get(device * self.members + member)?)?;
+        let (first, count) = (*self
+            .workers
+            .get(Cell { device, member }.place(self.members))?)?;
         Some(first + lane.min(count - 1))
     }
 
@@ -130,9 +137,9 @@ impl TimelineRows {
         self.summed(span.kind, span.device)
     }
 
-    pub(super) fn summed(&self, kind: SpanKind, device: usize) -> Option<usize> {
+    pub(super) fn summed(&self, kind: SpanKind, device: DeviceIndex) -> Option<usize> {
         let sum = RowSum::of(kind)?;
-        self.sums.get(device)?[sum as usize]
+        self.sums.get(device.get())?[sum as usize]
     }
 }
 

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::trace::{Span, SpanKind};
 
 /// Spans in a chunk.
@@ -205,20 +206,20 @@ impl PackedSpan {
             samples: wide(span.samples),
             requests: span.requests,
             batch_size: wide(span.batch_size),
-            device: narrow(span.device),
-            member: narrow(span.member),
+            device: narrow(span.device.get()),
+            member: narrow(span.member.get()),
             lane: narrow(span.lane),
             kind: kind.unwrap_or_default() as u8,
             other,
         }
     }
 
-    pub fn device(&self) -> usize {
-        usize::from(self.device)
+    pub fn device(&self) -> DeviceIndex {
+        DeviceIndex::new(usize::from(self.device))
     }
 
-    pub fn member(&self) -> usize {
-        usize::from(self.member)
+    pub fn member(&self) -> MemberIndex {
+        MemberIndex::new(usize::from(self.member))
     }
 
     pub fn lane(&self) -> usize {

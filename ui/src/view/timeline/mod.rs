@@ -11,6 +11,7 @@ use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
+use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::trace::{Span, SpanKind};
 
 use history::{PackedSpan, SpanHistory};
@@ -23,7 +24,7 @@ const NEAR: u64 = 8192;
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     history: SpanHistory,
-    parity: HashMap<(usize, usize, usize), bool>,
+    parity: HashMap<(DeviceIndex, MemberIndex, usize), bool>,
     newest: Option<Duration>,
     /// The last painting, which the next one continues. It saves work and does not change the
     /// picture.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use crate::device::DeviceIndex;
 use crate::device::gpu::{GpuError, GpuInfo};
 use crate::serving::batch::WorkerId;
 
@@ -19,7 +20,7 @@ const LEAVING: Duration = Duration::from_secs(1);
 /// A GPU's place among the devices, whether it is there or not.
 pub(in super::super) struct GpuSlot {
     /// Its number among the devices.
-    pub(super) device: usize,
+    pub(super) device: DeviceIndex,
     pub(super) name: String,
     pub(super) info: Arc<GpuInfo>,
     pub(super) networks: ServedNetworks,
@@ -37,12 +38,12 @@ enum SlotState {
 }
 
 impl GpuSlot {
-    /// Opens the GPU that `info` names as device number `device`.
+    /// Opens the GPU that `info` names as `device`.
     ///
     /// # Errors
     /// It cannot be used.
     pub(crate) fn open(
-        device: usize,
+        device: DeviceIndex,
         name: &str,
         info: &Arc<GpuInfo>,
         networks: &ServedNetworks,
