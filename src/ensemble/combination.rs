@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::device::MemberIndex;
 use crate::ranged::OutOfRange;
 
-use super::OutputKind;
+use super::member::OutputKind;
 use super::rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered, VoteWeight,
 };

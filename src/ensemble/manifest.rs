@@ -11,9 +11,9 @@ use toml::Spanned;
 use crate::reading;
 use crate::words;
 
-use super::OutputKind;
 use super::combination::RuleKind;
 use super::input::PerChannel;
+use super::member::OutputKind;
 use super::samples::ImageLayout;
 
 /// The manifest.
@@ -113,6 +113,9 @@ pub(super) struct MemberInput {
     pub transform_input: Option<Spanned<bool>>,
 }
 
+/// The most characters of a name.
+const MAX_NAME: usize = 64;
+
 /// The text of a manifest under validation, from which errors get their place.
 pub(super) struct ManifestSource<'a> {
     pub files: &'a Files,
@@ -128,6 +131,26 @@ impl ManifestSource<'_> {
             line: line_of(self.text, offset),
             message: message.into(),
         }
+    }
+
+    /// Checks that a name is short and printable, for terminals and tables.
+    ///
+    /// # Errors
+    /// The name is not.
+    pub(crate) fn check_name(
+        &self,
+        at: usize,
+        field: &str,
+        name: &str,
+    ) -> Result<(), EnsembleError> {
+        let shown = !name.trim().is_empty() && !name.chars().any(char::is_control);
+        if shown && name.chars().count() <= MAX_NAME {
+            return Ok(());
+        }
+        let found = name.escape_debug();
+        let why =
+            format!("{field}: expected 1 to {MAX_NAME} printable characters, found `{found}`");
+        Err(self.wrong(at, why))
     }
 
     /// Reads a whole number from 1 to `most`.

@@ -5,17 +5,15 @@ mod combination;
 mod evaluation;
 mod input;
 mod manifest;
+mod member;
 mod rule;
 pub mod samples;
 mod validate;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::compute::gpu::Precision;
 use crate::device::MemberIndex;
-use crate::network::{Graph, Weights};
 
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
 pub use combination::{Combination, CombinationError, RuleKind};
@@ -24,6 +22,7 @@ pub use input::{
     Affine, Input, Normalisation, NormalisationSteps, NotFinite, PerChannel, Transforms,
 };
 pub use manifest::{EnsembleError, Files};
+pub use member::{Member, OutputKind};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };
@@ -61,14 +60,6 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
-    /// Reads and checks the manifest in `files`.
-    ///
-    /// # Errors
-    /// The first error in the files, with its place.
-    pub fn read(files: &Files) -> Result<Self, EnsembleError> {
-        validate::read(files)
-    }
-
     /// Returns the ensemble with one member alone.
     pub fn only(&self, member: MemberIndex) -> Self {
         let mut alone = Arc::clone(&self.members[member]);
@@ -138,44 +129,5 @@ impl Ensemble {
     /// Whether any member has synthetic weights, so that accuracies mean nothing.
     pub fn is_synthetic(&self) -> bool {
         self.members.iter().any(|m| m.weights.is_synthetic())
-    }
-}
-
-/// A member of an ensemble: its network, weights and part in the vote.
-#[derive(Clone, Debug)]
-pub struct Member {
-    /// Its name, unique in the ensemble.
-    pub name: String,
-    /// Its network.
-    pub graph: Arc<Graph>,
-    /// The network's weights.
-    pub weights: Arc<Weights>,
-    /// The network's input: the ensemble's, or the member's own.
-    pub input: Input,
-    /// The kind of numbers that the network returns.
-    pub outputs: OutputKind,
-    /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
-    pub vote_weight: Option<VoteWeight>,
-    /// The temperature at which its probabilities are taken.
-    pub temperature: Temperature,
-}
-
-/// The kind of numbers that a network's last layer returns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OutputKind {
-    /// Numbers that a softmax turns into probabilities.
-    #[default]
-    Logits,
-    /// Numbers from 0 to 1 that sum to 1, one a class.
-    Probabilities,
-    /// Numbers that are no probabilities and are taken as they are.
-    Values,
-}
-
-impl OutputKind {
-    /// Whether the manifest promises that rows are probabilities already.
-    pub fn is_declared(self) -> bool {
-        self == OutputKind::Probabilities
     }
 }

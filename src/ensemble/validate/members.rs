@@ -15,7 +15,7 @@ use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
 use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 
-use super::{check_name, input};
+use super::input;
 
 /// Reads the members.
 pub(super) fn members(
@@ -40,7 +40,7 @@ pub(super) fn members(
     let mut members = Vec::new();
     for (index, table) in tables.iter().enumerate() {
         let member = table.get_ref();
-        check_name(source, table.span().start, "members.name", &member.name)?;
+        source.check_name(table.span().start, "members.name", &member.name)?;
         if !names.insert(&member.name) {
             let why = format!("members.name: `{}` appears twice", member.name);
             return Err(source.wrong(table.span().start, why));

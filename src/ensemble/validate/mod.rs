@@ -18,43 +18,29 @@ use super::manifest::{
 use super::samples::{Samples, SamplesError};
 use super::{Ensemble, OutputKind, SampleForm};
 
-/// The most characters of a name.
-const MAX_NAME: usize = 64;
-
 /// The default of `segment_size` (the paper, section III).
 const DEFAULT_SEGMENT: i64 = 128;
 
-/// Reads and checks the manifest in `files`.
-pub(super) fn read(files: &Files) -> Result<Ensemble, EnsembleError> {
-    let text = files.read_text(files.manifest())?;
-    let source = ManifestSource {
-        files,
-        file: files.manifest(),
-        text: &text,
-    };
-    let manifest: Manifest = toml::from_str(&text)
-        .map_err(|e| EnsembleError::toml(files.display(source.file), &text, &e))?;
-    ensemble(&source, manifest)
-}
-
-/// Checks that a name is short and printable, for terminals and tables.
-fn check_name(
-    source: &ManifestSource<'_>,
-    at: usize,
-    field: &str,
-    name: &str,
-) -> Result<(), EnsembleError> {
-    let shown = !name.trim().is_empty() && !name.chars().any(char::is_control);
-    if shown && name.chars().count() <= MAX_NAME {
-        return Ok(());
+impl Ensemble {
+    /// Reads and checks the manifest in `files`.
+    ///
+    /// # Errors
+    /// The first error in the files, with its place.
+    pub fn read(files: &Files) -> Result<Self, EnsembleError> {
+        let text = files.read_text(files.manifest())?;
+        let source = ManifestSource {
+            files,
+            file: files.manifest(),
+            text: &text,
+        };
+        let manifest: Manifest = toml::from_str(&text)
+            .map_err(|e| EnsembleError::toml(files.display(source.file), &text, &e))?;
+        ensemble(&source, manifest)
     }
-    let found = name.escape_debug();
-    let why = format!("{field}: expected 1 to {MAX_NAME} printable characters, found `{found}`");
-    Err(source.wrong(at, why.to_string()))
 }
 
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
-    check_name(source, 0, "name", &manifest.name)?;
+    source.check_name(0, "name", &manifest.name)?;
     let classes = source.count("classes", &manifest.classes, 1 << 24)?;
     let normalised = input::ensemble(source, &manifest.input)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
@@ -143,7 +129,7 @@ fn labels(
         )),
         Some(labels) => {
             for label in labels.get_ref() {
-                check_name(source, labels.span().start, "labels", label)?;
+                source.check_name(labels.span().start, "labels", label)?;
             }
             match repeated(labels.get_ref()) {
                 Some(why) => Err(source.wrong(labels.span().start, why)),

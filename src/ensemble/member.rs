@@ -1,0 +1,49 @@
+//! A member of an ensemble, and the kind of numbers that its network returns.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::network::{Graph, Weights};
+
+use super::input::Input;
+use super::rule::{Temperature, VoteWeight};
+
+/// A member of an ensemble: its network, weights and part in the vote.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name, unique in the ensemble.
+    pub name: String,
+    /// Its network.
+    pub graph: Arc<Graph>,
+    /// The network's weights.
+    pub weights: Arc<Weights>,
+    /// The network's input: the ensemble's, or the member's own.
+    pub input: Input,
+    /// The kind of numbers that the network returns.
+    pub outputs: OutputKind,
+    /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
+    pub vote_weight: Option<VoteWeight>,
+    /// The temperature at which its probabilities are taken.
+    pub temperature: Temperature,
+}
+
+/// The kind of numbers that a network's last layer returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputKind {
+    /// Numbers that a softmax turns into probabilities.
+    #[default]
+    Logits,
+    /// Numbers from 0 to 1 that sum to 1, one a class.
+    Probabilities,
+    /// Numbers that are no probabilities and are taken as they are.
+    Values,
+}
+
+impl OutputKind {
+    /// Whether the manifest promises that rows are probabilities already.
+    pub fn is_declared(self) -> bool {
+        self == OutputKind::Probabilities
+    }
+}
