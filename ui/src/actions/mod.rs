@@ -7,6 +7,7 @@
 
 mod arguments;
 mod edit;
+mod follow_up;
 mod lines;
 mod panels;
 mod session;
@@ -17,10 +18,10 @@ mod table;
 use divisi::session::Command;
 
 use crate::commands::{Binding, CommandInfo, LineForm, NotNow};
-use crate::dialogs::Dialog;
 use crate::model::{Effect, Model};
 
 pub(crate) use edit::arranged;
+pub(crate) use follow_up::FollowUp;
 pub(crate) use lines::{LineError, LineFront};
 pub(crate) use panels::{configured, leave_alone, look_at, scroll};
 pub(crate) use session::{hung_up, quit};
@@ -68,58 +69,4 @@ pub(crate) fn say(front: &mut LineFront<'_>, line: &str) -> Result<Vec<String>, 
         return Ok(Vec::new());
     };
     does(front, lines::LineWords::new(form, &words[taken..]))
-}
-
-/// The work that a command of the screen leaves to be done.
-#[derive(Debug, Default)]
-pub(crate) struct FollowUp {
-    /// A dialog to open.
-    pub dialog: Option<Dialog>,
-    /// The effects to carry out outside of the model.
-    pub effects: Vec<Effect>,
-}
-
-impl From<()> for FollowUp {
-    fn from((): ()) -> Self {
-        FollowUp::default()
-    }
-}
-
-impl From<Dialog> for FollowUp {
-    fn from(dialog: Dialog) -> Self {
-        FollowUp {
-            dialog: Some(dialog),
-            effects: Vec::new(),
-        }
-    }
-}
-
-impl From<Option<Dialog>> for FollowUp {
-    fn from(dialog: Option<Dialog>) -> Self {
-        FollowUp {
-            dialog,
-            effects: Vec::new(),
-        }
-    }
-}
-
-impl From<Vec<Effect>> for FollowUp {
-    fn from(effects: Vec<Effect>) -> Self {
-        FollowUp {
-            dialog: None,
-            effects,
-        }
-    }
-}
-
-impl From<Effect> for FollowUp {
-    fn from(effect: Effect) -> Self {
-        vec![effect].into()
-    }
-}
-
-impl From<Command> for FollowUp {
-    fn from(command: Command) -> Self {
-        Effect::Send(command).into()
-    }
 }

@@ -6,7 +6,8 @@ use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::Command;
 use ratatui::layout::{Position, Rect};
 
-use super::{FollowUp, streams};
+use super::follow_up::FollowUp;
+use super::streams;
 use crate::config::{ConfigError, Settings};
 use crate::dialogs::{Dialog, Form, Help, Palette, PanelList, Themes};
 use crate::layout::Panel;

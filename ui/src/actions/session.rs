@@ -7,7 +7,7 @@ use std::time::Duration;
 use divisi::device::DeviceIndex;
 use divisi::session::{Command, DeviceView, Pace, Play, Playback};
 
-use super::FollowUp;
+use super::follow_up::FollowUp;
 use crate::config::HangUp;
 use crate::dialogs::{Confirm, Dialog, Form, LeaveDialog, Then};
 use crate::model::{Effect, Model};

@@ -5,7 +5,7 @@ use divisi::allocation::Matrix;
 use divisi::ensemble::PolicyKind;
 use divisi::session::{Command, LoadPattern, SearchState, Setup, SetupFile, Snapshot, Terms};
 
-use super::FollowUp;
+use super::follow_up::FollowUp;
 use crate::dialogs::{
     Compare, Confirm, Dialog, Form, HistoryDialog, Picker, Purpose, Then, Voters,
 };

@@ -10,8 +10,9 @@
 
 use divisi::session::Command;
 
+use super::follow_up::FollowUp;
 use super::lines::{self, LineError, LineFront, LineWords};
-use super::{FollowUp, edit, panels, session, stage, streams};
+use super::{edit, panels, session, stage, streams};
 use crate::commands as c;
 use crate::commands::{BINDINGS, CommandInfo, LINES};
 use crate::layout::Panel;
