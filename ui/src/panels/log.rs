@@ -2,7 +2,7 @@
 
 use divisi::session::LogEntry;
 
-use super::headed;
+use super::frame::headed;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;

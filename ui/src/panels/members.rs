@@ -4,7 +4,8 @@
 use divisi::device::MemberIndex;
 use divisi::session::{MemberContribution, MemberView};
 
-use super::{headed, keys};
+use super::frame::headed;
+use super::keys;
 use crate::commands::{LOAD, VOTE};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};

@@ -1,9 +1,9 @@
-//! The parts of the screen: pure functions of the model. A panel has a frame with its number and
-//! name, what it shows just now, and the focus.
+//! The parts of the screen: pure functions of the model.
 
 mod allocation;
 mod areas;
 mod demo_bar;
+mod frame;
 mod header;
 mod keys;
 mod latency;
@@ -27,7 +27,6 @@ pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 use crate::layout::Panel;
 use crate::look::Painter;
 use crate::model::Model;
-use crate::text::format;
 
 /// Draws one panel.
 pub(crate) fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
@@ -40,31 +39,4 @@ pub(crate) fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
         Panel::Log => log::draw(pen, model),
         Panel::Members => members::draw(pen, model),
     }
-}
-
-/// A panel's title and the pen for what is under it: its number and name, what it shows
-/// just now, and the focus. The last row is left to the panel, outside of that pen.
-fn framed<'a>(pen: &'a mut Painter<'_>, panel: Panel, note: &str, model: &Model) -> Painter<'a> {
-    let (width, height) = (pen.width(), pen.height());
-    title(pen, panel, note, model);
-    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
-}
-
-/// The same with the last row.
-fn headed<'a>(pen: &'a mut Painter<'_>, panel: Panel, note: &str, model: &Model) -> Painter<'a> {
-    let (width, height) = (pen.width(), pen.height());
-    title(pen, panel, note, model);
-    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
-}
-
-fn title(pen: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
-    let title = format!("{} {}", panel.index() + 1, panel.name());
-    // A note is given whole or not at all.
-    let room = pen.width().saturating_sub(5 + format::width(&title));
-    let note = if format::width(note) <= room {
-        note
-    } else {
-        ""
-    };
-    pen.ruled(&title, note, model.focus == panel);
 }

@@ -9,10 +9,9 @@ pub(super) use geometry::rows_needed;
 use divisi::allocation::Cell;
 use divisi::device::DeviceIndex;
 use divisi::ensemble::BatchSize;
-use divisi::session::EntryView;
 use ratatui::layout::{Position, Rect};
 
-use super::headed;
+use super::frame::headed;
 use crate::layout::Panel;
 use crate::look::{Painter, Role, bar};
 use crate::model::Model;
@@ -132,7 +131,7 @@ fn draw_entry(inside: &mut Painter<'_>, y: u16, cell: Cell, model: &Model, colum
     let end = columns.end(cell.member);
     let (text, role) = entry_text(model, cell);
     inside.text_right(end - 1, y, &text, role);
-    let load = entry_view(model, cell).map_or(0.0, |v| v.load);
+    let load = model.snapshot.entry(cell).map_or(0.0, |v| v.load);
     let running = model.snapshot.matrix.get(cell).is_some();
     if running && model.edit.is_none() {
         let role = if load < 0.02 { Role::Dim } else { Role::Accent };
@@ -173,12 +172,10 @@ fn entry_text(model: &Model, cell: Cell) -> (String, Role) {
 }
 
 fn suffers(model: &Model, cell: Cell) -> bool {
-    entry_view(model, cell).is_some_and(|v| v.interfered.is_some())
-}
-
-/// Returns the session's view of the entry, or `None` if it has none.
-fn entry_view(model: &Model, cell: Cell) -> Option<&EntryView> {
-    model.snapshot.entry(cell)
+    model
+        .snapshot
+        .entry(cell)
+        .is_some_and(|v| v.interfered.is_some())
 }
 
 /// One row under a device's: the same detail of each of its workers.
@@ -199,7 +196,7 @@ fn detail_row(
     for member in columns.members() {
         let cell = Cell { device, member };
         let running = model.snapshot.matrix.get(cell).is_some();
-        let Some(view) = entry_view(model, cell).filter(|_| running) else {
+        let Some(view) = model.snapshot.entry(cell).filter(|_| running) else {
             continue;
         };
         // The sign of percent lies under the bar, so that digits stand under digits.

@@ -5,7 +5,6 @@ use divisi::allocation::Difference;
 use divisi::ensemble::PolicyKind;
 use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, ReloadState};
 
-use super::entry_view;
 use super::geometry::MatrixColumns;
 use crate::commands::APPLY_PROPOSAL;
 use crate::layout::Panel;
@@ -180,7 +179,7 @@ fn entry_detail(model: &Model) -> String {
     let Some(size) = model.snapshot.matrix.get(cell) else {
         return format!("{device} × {member}: no worker");
     };
-    let Some(view) = entry_view(model, cell) else {
+    let Some(view) = model.snapshot.entry(cell) else {
         return String::new();
     };
     let slower = view.interfered.map(format::times);

@@ -11,8 +11,7 @@ use divisi::session::{Lost, Snapshot};
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::{Condition, Severity, format, load_words};
-
-pub(super) type HeaderPiece = (String, Role);
+use signs::HeaderPiece;
 
 /// Pieces that are shown together or not at all.
 type HeaderGroup = Vec<HeaderPiece>;

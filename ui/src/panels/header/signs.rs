@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use divisi::session::{Probation, ProbationState, Terms};
 
-use super::HeaderPiece;
 use crate::commands::TAKE_EDITING;
 use crate::look::Role;
 use crate::model::Model;
 use crate::panels::keys;
 use crate::text::{Severity, checks, format};
+
+/// Words of the header, and the role that colours them.
+pub(super) type HeaderPiece = (String, Role);
 
 /// How a probation ended is said for so long after its time; the log has it for good.
 const SAID: Duration = Duration::from_secs(10);

@@ -7,7 +7,8 @@ mod table;
 
 use divisi::session::{Distribution, LatencyView};
 
-use super::{headed, keys};
+use super::frame::headed;
+use super::keys;
 use crate::commands::LOAD;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};

@@ -5,7 +5,8 @@ mod facts;
 
 use divisi::session::{SearchState, SearchView};
 
-use super::{headed, keys};
+use super::frame::headed;
+use super::keys;
 use crate::commands::{APPLY_BEST, CANCEL, PAUSE, SEARCH};
 use crate::layout::Panel;
 use crate::look::{Dots, Painter, Role};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi::session::{Mark, MarkKind};
 
-use super::StreamsView;
+use super::view::StreamsView;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;

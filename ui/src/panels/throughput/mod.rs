@@ -3,7 +3,7 @@
 
 mod chart;
 
-use super::headed;
+use super::frame::headed;
 use crate::layout::Panel;
 use crate::look::{Dots, Painter, Role};
 use crate::model::Model;
