@@ -136,4 +136,40 @@ mod the_reader_of_sources {
         ];
         assert_eq!(found(&files), Vec::<String>::new());
     }
+
+    #[test]
+    fn finds_paths_in_code_that_begin_with_a_module_in_scope() {
+        let files = [
+            file(
+                &["a"],
+                "mod b;\nmod c;\nmod d;\npub fn a() { b::b(); self::c::c() }",
+            ),
+            file(&["a", "b"], "use super::a;"),
+            file(
+                &["a", "c"],
+                "use super::d as renamed;\nfn c() { renamed::e::e() }",
+            ),
+            file(&["a", "d"], "mod e;\npub(crate) use e::e as also;"),
+            file(&["a", "d", "e"], "pub fn e() { super::super::a() }"),
+            file(&["f"], "mod g;\npub use g::g as h;\nfn f() { g::g() }"),
+            file(&["f", "g"], "pub fn g() { super::h() }"),
+        ];
+        assert_eq!(found(&files), ["a a::b a::c a::d::e"]);
+    }
+
+    #[test]
+    fn sees_no_use_in_methods_and_in_who_may_see_an_item() {
+        let files = [
+            file(
+                &["a"],
+                "mod parse;\npub fn a(text: &str) { text.parse::<f64>() }",
+            ),
+            file(
+                &["a", "parse"],
+                "use super::a;\npub(in crate::b) fn parse() {}",
+            ),
+            file(&["b"], "use crate::a::parse::parse;"),
+        ];
+        assert_eq!(found(&files), Vec::<String>::new());
+    }
 }

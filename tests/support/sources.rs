@@ -13,6 +13,9 @@ pub type Module = Vec<String>;
 /// The modules that each module of a crate uses.
 pub type Imports = BTreeMap<Module, BTreeSet<Module>>;
 
+/// Names, and the paths from the crate's root that they stand for.
+type Names = BTreeMap<String, Module>;
+
 pub struct SourceFile {
     pub path: PathBuf,
     pub module: Module,
@@ -75,41 +78,51 @@ fn module_of(path: &Path) -> Module {
 /// and is no use by itself.
 pub fn imports(files: &[SourceFile]) -> Imports {
     let modules: BTreeSet<Module> = files.iter().map(|f| f.module.clone()).collect();
-    let mut exports: BTreeMap<Module, BTreeMap<String, Module>> = BTreeMap::new();
-    let mut used: Vec<(&Module, Module)> = Vec::new();
+    let mut paths: BTreeMap<Module, ModulePaths> = BTreeMap::new();
     for file in files {
+        let of_module = paths.entry(file.module.clone()).or_default();
+        of_module.add(file, &modules);
+    }
+    let used = paths.iter().map(|(module, of_module)| {
+        let targets = of_module.used.iter();
+        let targets = targets.map(|path| definition(path, &modules, &paths, 8));
+        let others = targets.filter(|target| target != module);
+        (module.clone(), others.collect())
+    });
+    used.collect()
+}
+
+/// The paths that a module names, from the crate's root.
+#[derive(Default)]
+struct ModulePaths {
+    /// What it re-exports, by the name that it gives it.
+    exports: Names,
+    /// What it uses.
+    used: Vec<Module>,
+}
+
+impl ModulePaths {
+    /// Adds the paths of a file, for roots of crates have more than one.
+    fn add(&mut self, file: &SourceFile, modules: &BTreeSet<Module>) {
         let text = code(&file.text);
         let (statements, rest) = use_statements(&text);
-        for (public, tree) in statements {
-            for path in expanded(&tree) {
-                let Some(path) = resolved(&file.module, &path, &modules) else {
-                    continue;
-                };
-                match path.last() {
-                    Some(name) if public => {
-                        let names = exports.entry(file.module.clone()).or_default();
-                        names.insert(name.clone(), path);
-                    }
-                    _ => used.push((&file.module, path)),
-                }
+        let mut scope = Names::new();
+        for (public, branch) in statements {
+            let Some(path) = resolved(&file.module, &branch.path, modules) else {
+                continue;
+            };
+            scope.insert(branch.name.clone(), path.clone());
+            if public {
+                self.exports.insert(branch.name, path);
+            } else {
+                self.used.push(path);
             }
         }
-        let inline = inline_paths(&rest);
-        used.extend(
-            inline.filter_map(|p| Some((&file.module, resolved(&file.module, &p, &modules)?))),
-        );
+        let inline = inline_paths(&rest).filter_map(|path| {
+            in_scope(&scope, path).or_else(|| resolved(&file.module, path, modules))
+        });
+        self.used.extend(inline);
     }
-    let mut imports: Imports = modules
-        .iter()
-        .map(|m| (m.clone(), BTreeSet::new()))
-        .collect();
-    for (module, path) in used {
-        let target = definition(&path, &modules, &exports, 8);
-        if target != *module {
-            imports.entry(module.clone()).or_default().insert(target);
-        }
-    }
-    imports
 }
 
 /// Returns `text` without comments, and with empty strings in place of those it has.
@@ -132,19 +145,17 @@ pub fn code(text: &str) -> String {
     code
 }
 
-/// Returns the `use` statements, public or not, and the text without them.
-fn use_statements(text: &str) -> (Vec<(bool, String)>, String) {
+/// Returns what the `use` statements bring in, publicly or not, and the text without them.
+fn use_statements(text: &str) -> (Vec<(bool, Branch)>, String) {
     let (mut found, mut rest) = (Vec::new(), String::new());
     for statement in text.split_inclusive(';') {
-        let start = ["use ", "pub use ", "pub(crate) use ", "pub(super) use "]
-            .iter()
-            .filter_map(|word| Some((statement.rfind(&format!("\n{word}"))?, word)))
-            .min_by_key(|(at, _)| *at);
+        let mut lines = statement.match_indices('\n').map(|(at, _)| at + 1).rev();
+        let start = lines.find_map(|at| Some((at, use_tree(&statement[at..])?)));
         match start {
-            Some((at, word)) => {
+            Some((at, (public, tree))) => {
                 rest.push_str(&statement[..at]);
-                let tree = statement[at + 1 + word.len()..].trim_end_matches(';');
-                found.push((word.starts_with("pub"), tree.to_owned()));
+                let branches = expanded(tree.trim_end_matches(';'));
+                found.extend(branches.into_iter().map(|b| (public, b)));
             }
             None => rest.push_str(statement),
         }
@@ -152,23 +163,51 @@ fn use_statements(text: &str) -> (Vec<(bool, String)>, String) {
     (found, rest)
 }
 
+/// Returns whether a `use` statement is public, and its tree; `None` for another statement.
+fn use_tree(statement: &str) -> Option<(bool, &str)> {
+    let (public, rest) = match statement.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => (true, rest.split_once(") ")?.1),
+        Some(rest) => (true, rest.strip_prefix(' ')?),
+        None => (false, statement),
+    };
+    Some((public, rest.strip_prefix("use ")?))
+}
+
+/// A path that a `use` statement brings in, and the name that it has from then on.
+struct Branch {
+    path: String,
+    name: String,
+}
+
+impl Branch {
+    fn new(tree: &str) -> Self {
+        let (path, name) = match tree.split_once(" as ") {
+            Some((path, name)) => (path, Some(name)),
+            None => (tree, None),
+        };
+        let path = path.trim().trim_end_matches("::self");
+        let last = path.rsplit("::").next().unwrap_or(path);
+        Branch {
+            path: path.to_owned(),
+            name: name.unwrap_or(last).trim().to_owned(),
+        }
+    }
+}
+
 /// Returns the paths of a tree such as `a::{b, c::{d, e}}`.
-fn expanded(tree: &str) -> Vec<String> {
+fn expanded(tree: &str) -> Vec<Branch> {
     let tree = tree.trim();
     let Some((before, inside)) = tree.strip_suffix('}').and_then(|t| t.split_once('{')) else {
-        let path = tree.split(" as ").next().unwrap_or(tree);
-        return vec![path.trim().trim_end_matches("::self").to_owned()];
+        return vec![Branch::new(tree)];
     };
-    let (mut depth, mut part, mut paths) = (0, String::new(), Vec::new());
+    let (mut depth, mut part, mut branches) = (0, String::new(), Vec::new());
     for c in inside.chars().chain([',']) {
         match c {
             ',' if depth == 0 => {
-                let branch = std::mem::take(&mut part);
-                let ends = expanded(&branch);
-                let ends = ends.iter().filter(|e| !e.is_empty());
-                paths.extend(
-                    ends.map(|e| format!("{before}{e}").trim_end_matches("::self").to_owned()),
-                );
+                let part = std::mem::take(&mut part);
+                if !part.trim().is_empty() {
+                    branches.extend(expanded(&format!("{before}{}", part.trim())));
+                }
                 continue;
             }
             '{' => depth += 1,
@@ -177,21 +216,29 @@ fn expanded(tree: &str) -> Vec<String> {
         }
         part.push(c);
     }
-    paths
+    branches
 }
 
-/// Returns the paths in expressions and types that begin with `crate` or `super`.
-fn inline_paths(text: &str) -> impl Iterator<Item = String> + '_ {
-    let starts = text
-        .match_indices("crate::")
-        .chain(text.match_indices("super::"));
-    starts
-        .filter(|(at, _)| !text[..*at].ends_with("::"))
-        .map(|(at, _)| {
-            let inside = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-            let end = text[at..].find(|c| !inside(c)).unwrap_or(text.len() - at);
-            text[at..at + end].trim_end_matches(':').to_owned()
-        })
+/// Returns the paths in expressions and types, without those that say who may see an item.
+fn inline_paths(text: &str) -> impl Iterator<Item = &str> {
+    let mut parts = text.split("pub(in ");
+    let first = parts.next();
+    let others = parts.filter_map(|part| Some(part.split_once(')')?.1));
+    let outside = |c: char| !(c.is_alphanumeric() || c == '_' || c == ':');
+    let words = first.into_iter().chain(others);
+    let words = words.flat_map(move |part| part.split(outside));
+    words
+        .filter(|word| word.contains("::"))
+        .map(|word| word.trim_end_matches(':'))
+        // A method may have the name of a module: `parse::<f64>()`.
+        .filter(|path| path.contains("::") || matches!(*path, "crate" | "self" | "super"))
+}
+
+/// Returns the path from the crate's root of one that begins with a name of `scope`.
+fn in_scope(scope: &Names, path: &str) -> Option<Module> {
+    let mut names = path.split("::");
+    let from = scope.get(names.next()?)?.iter().cloned();
+    Some(from.chain(names.map(str::to_owned)).collect())
 }
 
 /// Returns the path from the crate's root, or `None` for another crate's.
@@ -225,18 +272,20 @@ fn resolved(here: &Module, path: &str, modules: &BTreeSet<Module>) -> Option<Mod
 fn definition(
     path: &Module,
     modules: &BTreeSet<Module>,
-    exports: &BTreeMap<Module, BTreeMap<String, Module>>,
+    paths: &BTreeMap<Module, ModulePaths>,
     steps: usize,
 ) -> Module {
     let known = (0..=path.len())
         .rev()
         .find(|n| modules.contains(&path[..*n]));
     let (module, rest) = path.split_at(known.unwrap_or(0));
-    let exported = rest.first().and_then(|name| exports.get(module)?.get(name));
+    let exported = rest
+        .first()
+        .and_then(|name| paths.get(module)?.exports.get(name));
     match exported {
         Some(to) if steps > 0 && to != path => {
             let to = to.iter().chain(&rest[1..]).cloned().collect();
-            definition(&to, modules, exports, steps - 1)
+            definition(&to, modules, paths, steps - 1)
         }
         _ => module.to_vec(),
     }
