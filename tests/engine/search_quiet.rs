@@ -60,6 +60,7 @@ fn a_quiet_search_never_measures_and_load_does_not_rest() {
         (search.evaluator.as_str(), search.progress.profiled),
         ("model", 0)
     );
+    assert_eq!(search.scored_by, EvaluatorKind::Model);
     assert!(search.progress.best.is_some());
 }
 

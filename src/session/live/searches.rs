@@ -199,6 +199,7 @@ impl Searches {
                 Some(end) if end.cached => format!("{}, from the cache", running.evaluator),
                 _ => running.evaluator.to_owned(),
             },
+            scored_by: running.method.evaluator,
             goal: (!running.method.goal.is_plain()).then(|| running.method.goal.to_string()),
             shortfall: end.as_ref().and_then(|e| e.shortfall.clone()),
             state,
