@@ -22,7 +22,7 @@ use anyhow::Result;
 use common::Bed;
 use divisi::allocation::Matrix;
 use divisi::compute::{Predictor, host_rows, write_rows};
-use divisi::device::{DeviceIndex, DeviceKind, MemberIndex, pin_current_thread};
+use divisi::device::{Computation, DeviceIndex, MemberIndex, pin_current_thread};
 use divisi::ensemble::Samples;
 use divisi::load::{Until, saturate};
 use divisi::metrics::stats::{median, rsd};
@@ -112,8 +112,8 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
     let barrier = Arc::new(std::sync::Barrier::new(rows.len() + 1));
     let threads: Vec<_> = DeviceIndex::enumerate(rows)
         .map(|(device, row)| {
-            let cores = match bed.devices.get(device).kind.clone() {
-                DeviceKind::Cpu { cores } => cores,
+            let cores = match bed.devices.get(device).kind.computation() {
+                Computation::Kernels(cores) => cores.to_vec(),
                 _ => Vec::new(),
             };
             let (counters, barrier) = (Arc::clone(&counters), Arc::clone(&barrier));

@@ -156,8 +156,12 @@ codes! {
     LoadTooLarge = "load_too_large", InvalidArgument;
     /// A load's file of arrivals cannot be used.
     LoadFile = "load_file", InvalidArgument;
-    /// What a search was asked for makes no sense.
+    /// A search was to do more than it may: iterations, restarts, finalists.
     SearchInvalid = "search_invalid", InvalidArgument;
+    /// A number of a search's goal is outside of its range.
+    SearchGoalInvalid = "search_goal_invalid", InvalidArgument;
+    /// A search asks for something that only the model can do.
+    SearchNeedsModel = "search_needs_model", InvalidArgument;
     /// A search is running already.
     SearchRunning = "search_running", FailedPrecondition;
     /// No search is running.

@@ -2,13 +2,12 @@
 //! which Perfetto, Chrome and Speedscope read.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceIndex, MemberIndex};
-use crate::lock::lock;
+use crate::lock::Leaf;
 
 /// The step of a batch that a span is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,7 +74,7 @@ pub struct Span {
 /// work. A console that reads slowly loses old spans and is told how many.
 #[derive(Debug)]
 pub struct SpanRing {
-    inner: Mutex<RingState>,
+    inner: Leaf<RingState>,
     bound: usize,
 }
 
@@ -92,14 +91,14 @@ impl SpanRing {
     /// Creates a ring of at most `bound` spans (at least one).
     pub fn new(bound: usize) -> Self {
         SpanRing {
-            inner: Mutex::default(),
+            inner: Leaf::default(),
             bound: bound.max(1),
         }
     }
 
     /// Adds spans, in place of the oldest if the ring is full.
     pub fn push(&self, spans: &[Span]) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         for &span in spans {
             if inner.spans.len() < self.bound {
                 inner.spans.push(span);
@@ -115,7 +114,7 @@ impl SpanRing {
     /// Moves all spans to `into`, oldest first. Returns the number lost since the start.
     pub fn drain(&self, into: &mut Vec<Span>) -> u64 {
         let (spans, head, dropped) = {
-            let mut inner = lock(&self.inner);
+            let mut inner = self.inner.lock();
             let spans = std::mem::take(&mut inner.spans);
             (spans, std::mem::take(&mut inner.head), inner.dropped)
         };

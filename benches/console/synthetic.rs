@@ -172,6 +172,7 @@ fn shown() -> Snapshot {
     let device = |name: &String| DeviceView {
         name: name.clone(),
         kind: "simulated".into(),
+        faults_on_demand: true,
         busy: 0.8,
         copying: 0.1,
         memory_booked: 9 << 30,

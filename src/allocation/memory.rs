@@ -3,7 +3,9 @@
 use thiserror::Error;
 
 use crate::compute::{Footprint, FootprintModel};
-use crate::device::{Booking, DeviceKind, Devices, Ledger, NoRoom, SpaceId, format_bytes};
+use crate::device::{
+    Booking, Computation, DeviceKind, Devices, Ledger, NoRoom, SpaceId, format_bytes,
+};
 use crate::ensemble::{BatchSize, Combination, Ensemble, Member, PolicyKind, RuleKind};
 
 use super::matrix::{Cell, Matrix};
@@ -78,10 +80,10 @@ impl Footprints {
             let simulated = FootprintModel::of_accelerator(&member.graph);
             let gpu = FootprintModel::of_gpu(&member.graph, ensemble.precision);
             let on = |kind: &DeviceKind| {
-                let model = match kind {
-                    DeviceKind::Cpu { .. } => &kernels,
-                    DeviceKind::Gpu { .. } => &gpu,
-                    DeviceKind::Simulated { .. } => &simulated,
+                let model = match kind.computation() {
+                    Computation::Kernels(_) => &kernels,
+                    Computation::Gpu(_) => &gpu,
+                    Computation::Law(_) => &simulated,
                 };
                 let sizes = ensemble.batch_sizes.iter();
                 let plan = |size: BatchSize| {

@@ -1,10 +1,10 @@
 //! A search seen and steered from outside: pause, cancel, progress.
 
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::lock::lock;
+use crate::lock::Leaf;
 
 use super::error::Stopped;
 use super::progress::SearchProgress;
@@ -12,7 +12,7 @@ use super::progress::SearchProgress;
 /// The control of a search, shared with those who watch and steer it.
 #[derive(Debug)]
 pub struct Control {
-    state: Mutex<ControlState>,
+    state: Leaf<ControlState>,
     /// Beside the state, so that a measurement can watch it.
     cancelled: AtomicBool,
     changed: Condvar,
@@ -50,7 +50,7 @@ impl Default for Control {
             iterations: 0,
         };
         Control {
-            state: Mutex::new(ControlState {
+            state: Leaf::new(ControlState {
                 paused: false,
                 waiting: false,
                 progress: SearchProgress::default(),
@@ -146,14 +146,11 @@ impl Control {
     /// # Errors
     /// [`Stopped`] once cancelled.
     pub fn checkpoint(&self) -> Result<(), Stopped> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let waiting = state.paused.then(Instant::now);
         while state.paused && !self.is_cancelled() {
             state.waiting = true;
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = state.wait(&self.changed);
         }
         state.waiting = false;
         if let Some(since) = waiting {
@@ -172,7 +169,7 @@ impl Control {
     }
 
     fn with<R>(&self, look: impl FnOnce(&mut ControlState) -> R) -> R {
-        look(&mut lock(&self.state))
+        look(&mut self.state.lock())
     }
 }
 

@@ -4,6 +4,7 @@ use rayon::ThreadPoolBuildError;
 use thiserror::Error;
 
 use crate::allocation::{DoesNotFit, InvalidMatrix};
+use crate::codes::{Code, Coded};
 use crate::compute::ComputeError;
 use crate::device::{DeviceError, format_bytes};
 use crate::load::RunError;
@@ -183,4 +184,14 @@ pub enum MethodError {
     /// Something asks for evaluator `model`, and the evaluator is `bench`.
     #[error("{0}: expected evaluator model, found bench")]
     NeedsModel(String),
+}
+
+impl Coded for MethodError {
+    fn code(&self) -> Code {
+        match self {
+            MethodError::TooMany { .. } => Code::SearchInvalid,
+            MethodError::Goal(_) => Code::SearchGoalInvalid,
+            MethodError::NeedsModel(_) => Code::SearchNeedsModel,
+        }
+    }
 }

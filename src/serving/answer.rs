@@ -3,11 +3,9 @@
 //! Each part of a request (its samples in one extent) has its own lock and is
 //! folded by whichever thread predicted, in any order.
 
-use std::sync::Mutex;
-
 use crate::device::MemberIndex;
 use crate::ensemble::{CombinationRule, label_of};
-use crate::lock::lock;
+use crate::lock::Leaf;
 
 use super::flaws::{Flaw, FlawKind, is_finite, is_probable};
 
@@ -105,7 +103,7 @@ impl Answer {
 /// The combined state of a part's samples.
 #[derive(Debug)]
 pub struct Part {
-    folded: Mutex<Folded>,
+    folded: Leaf<Folded>,
     samples: usize,
     /// Members whose rows are kept as well; 0: none.
     kept: usize,
@@ -123,7 +121,7 @@ impl Part {
     /// Nothing folded yet.
     pub fn new(samples: usize) -> Self {
         Part {
-            folded: Mutex::default(),
+            folded: Leaf::default(),
             samples,
             kept: 0,
         }
@@ -151,7 +149,7 @@ impl Part {
         if sound && !rule.counts(member) && self.kept == 0 {
             return true;
         }
-        let mut folded = lock(&self.folded);
+        let mut folded = self.folded.lock();
         if self.kept > 0 {
             self.keep(&mut folded, member, first, rows, classes);
         }
@@ -222,7 +220,7 @@ impl Part {
         });
         let flaws: Vec<Flaw> = flaws.collect();
         if !flaws.is_empty() {
-            lock(&self.folded).flaws.extend(&flaws);
+            self.folded.lock().flaws.extend(&flaws);
         }
         flaws.is_empty()
     }
@@ -230,11 +228,11 @@ impl Part {
     /// Returns the faults of the rows that were folded, in no order; samples count in this
     /// part.
     pub fn flaws(&self) -> Vec<Flaw> {
-        lock(&self.folded).flaws.clone()
+        self.folded.lock().flaws.clone()
     }
 
     fn take(&self) -> Folded {
-        std::mem::take(&mut *lock(&self.folded))
+        std::mem::take(&mut *self.folded.lock())
     }
 }
 

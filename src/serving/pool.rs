@@ -5,11 +5,12 @@
 //! ones are packed together; an extent is free again when its last sample is.
 
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
+use std::sync::OnceLock;
 
 use crate::device::MemberIndex;
 use crate::device::gpu::{HostBuffer, HostSlice, PinnedBlock};
 use crate::ensemble::Transforms;
+use crate::lock::SharedLeaf;
 
 use super::batch::Slice;
 
@@ -106,7 +107,7 @@ pub(super) type Lender = Box<dyn Fn(usize) -> Option<PinnedBlock> + Send + Sync>
 pub(super) struct Storage {
     transforms: Transforms,
     /// `[transform][extent]`.
-    blocks: Vec<Vec<RwLock<HostBuffer>>>,
+    blocks: Vec<Vec<OnceLock<SharedLeaf<HostBuffer>>>>,
     slots: usize,
     lender: Option<Lender>,
 }
@@ -115,7 +116,7 @@ impl Storage {
     /// Room for `extents` of `slots` samples as each of `transforms` makes them; a
     /// block's memory is taken when it is first written.
     pub(super) fn new(extents: usize, slots: usize, transforms: Transforms) -> Self {
-        let extents = || (0..extents).map(|_| RwLock::default()).collect();
+        let extents = || (0..extents).map(|_| OnceLock::new()).collect();
         Storage {
             blocks: transforms.distinct().iter().map(|_| extents()).collect(),
             transforms,
@@ -149,16 +150,19 @@ impl Storage {
     fn write_slice(&self, slice: Slice, transform: usize, samples: &[f32]) {
         let input = &self.transforms.distinct()[transform];
         let width = self.width(transform);
-        let block = &self.blocks[transform][slice.extent];
-        let mut block = block.write().unwrap_or_else(PoisonError::into_inner);
-        if block.values().is_empty() {
-            *block = self.block(self.slots * width);
-        }
+        let mut block = self.block(slice, transform).write();
         let rows = &mut block.values_mut()[slice.slot * width..][..slice.len * width];
         input.convert(self.transforms.sample(), samples, rows);
     }
 
-    fn block(&self, values: usize) -> HostBuffer {
+    /// Returns the block that a slice lies in. Its memory is taken the first time, before its
+    /// lock: whoever lends it takes locks of its own.
+    fn block(&self, slice: Slice, transform: usize) -> &SharedLeaf<HostBuffer> {
+        let values = self.slots * self.width(transform);
+        self.blocks[transform][slice.extent].get_or_init(|| SharedLeaf::new(self.new_block(values)))
+    }
+
+    fn new_block(&self, values: usize) -> HostBuffer {
         let lent = self.lender.as_ref().and_then(|lend| lend(values));
         match lent {
             Some(block) => HostBuffer::Pinned(block),
@@ -185,8 +189,7 @@ impl Storage {
     /// The same, as a transform makes them.
     pub(super) fn read_as(&self, slice: Slice, transform: usize, to: &mut [f32]) {
         let width = self.width(transform);
-        let block = &self.blocks[transform][slice.extent];
-        let block = block.read().unwrap_or_else(PoisonError::into_inner);
+        let block = self.block(slice, transform).read();
         to.copy_from_slice(&block.values()[slice.slot * width..][..slice.len * width]);
     }
 
@@ -194,8 +197,7 @@ impl Storage {
     /// page-locked.
     pub(super) fn host_slice(&self, slice: Slice, transform: usize) -> Option<HostSlice> {
         let width = self.width(transform);
-        let block = &self.blocks[transform][slice.extent];
-        let block = block.read().unwrap_or_else(PoisonError::into_inner);
+        let block = self.block(slice, transform).read();
         let pinned = block.pinned()?;
         Some(pinned.slice(slice.slot * width, slice.len * width))
     }

@@ -11,8 +11,6 @@ use crate::device::gpu::{Gauges, GpuInfo, Usage};
 use crate::metrics::LatencyView;
 use crate::serving::Flaws;
 
-use super::device_kind::DeviceKindView;
-
 /// One entry: a worker, or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EntryView {
@@ -44,8 +42,10 @@ pub struct EntryView {
 pub struct DeviceView {
     /// The name of the device.
     pub name: String,
-    /// Its kind, and what an operator may do with it.
-    pub kind: DeviceKindView,
+    /// The name of its kind.
+    pub kind: String,
+    /// Whether an operator may let it disappear or grow slow.
+    pub faults_on_demand: bool,
     /// Share of the last second it computed, 0 to 1.
     pub busy: f64,
     /// Share of the last second it copied, 0 to 1; where copies have engines of their

@@ -3,7 +3,6 @@
 
 mod arrange;
 mod command;
-mod device_kind;
 mod entries;
 mod failure_watch;
 mod live;
@@ -26,7 +25,6 @@ pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use crate::serving::{LogLevel, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
-pub use device_kind::DeviceKindView;
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use live::LiveSession;

@@ -1,5 +1,6 @@
 //! Why a session does not do what it is asked for.
 
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,10 @@ use thiserror::Error;
 use crate::allocation::DoesNotFit;
 use crate::codes::{Code, Coded};
 use crate::device::{DeviceIndex, MemberIndex};
+use crate::ensemble::CombinationError;
 use crate::load::LoadError;
+use crate::ranged::FieldOutOfRange;
+use crate::search::MethodError;
 
 /// A command was not taken, as whoever asked is told: by a code for programs, in words for
 /// people. It goes from process to process.
@@ -44,7 +48,7 @@ impl<E: Coded + ToString> From<E> for Refusal {
 }
 
 /// The reasons why a session refuses a request, except those of changes to the setup.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error)]
 pub enum SessionRefusal {
     /// The ensemble has no samples to send.
     #[error("the ensemble has no calibration samples to send or measure with")]
@@ -66,14 +70,14 @@ pub enum SessionRefusal {
         last: MemberIndex,
     },
     /// Votes cannot be set so; says why.
-    #[error("{0}")]
-    Vote(String),
+    #[error(transparent)]
+    Vote(CombinationError),
     /// A service objective cannot be met at all; says why.
-    #[error("{0}")]
-    Target(String),
+    #[error(transparent)]
+    Target(FieldOutOfRange),
     /// A search cannot be asked for so; says why.
-    #[error("{0}")]
-    Search(String),
+    #[error(transparent)]
+    Search(MethodError),
     /// A search is running.
     #[error("a search is running; cancel it first")]
     SearchRunning,
@@ -95,8 +99,8 @@ pub enum SessionRefusal {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// A thread could not be started; says why.
-    #[error("{0}")]
-    Thread(String),
+    #[error(transparent)]
+    Thread(io::Error),
     /// The session does not record itself.
     #[error("this session cannot be recorded")]
     NotRecordable,
@@ -136,7 +140,7 @@ impl Coded for SessionRefusal {
             SessionRefusal::UnknownMember { .. } => Code::UnknownMember,
             SessionRefusal::Vote(_) => Code::SetupInvalid,
             SessionRefusal::Target(_) => Code::TargetInvalid,
-            SessionRefusal::Search(_) => Code::SearchInvalid,
+            SessionRefusal::Search(error) => error.code(),
             SessionRefusal::SearchRunning => Code::SearchRunning,
             SessionRefusal::SearchNotRunning => Code::SearchNotRunning,
             SessionRefusal::DoesNotFit(_) => Code::DoesNotFit,

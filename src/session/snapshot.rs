@@ -13,7 +13,7 @@ use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{Combination, PolicyKind};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
-use crate::search::SearchProgress;
+use crate::search::{EvaluatorKind, SearchProgress};
 use crate::serving::{LogLevel, Setup};
 
 use super::command::Target;
@@ -190,8 +190,10 @@ pub struct LoadView {
 pub struct SearchView {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// Where scores come from: `bench`, `model, then bench`, …
+    /// Where scores come from, in words: `bench`, `model, then bench`, …
     pub evaluator: String,
+    /// The kind of evaluator that scores the matrices it looks at.
+    pub scored_by: EvaluatorKind,
     /// The goal, where it is more than the highest throughput.
     pub goal: Option<String>,
     /// The part of the goal that the best matrix found does not meet, if any.

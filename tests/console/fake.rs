@@ -10,7 +10,7 @@ use divisi::codes::Code;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
-use divisi::search::{Doubt, SearchProgress};
+use divisi::search::{Doubt, EvaluatorKind, SearchProgress};
 use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
@@ -273,6 +273,7 @@ pub fn device(name: &str, busy: f64, booked: u64) -> DeviceView {
     DeviceView {
         name: name.into(),
         kind: "cpu".into(),
+        faults_on_demand: false,
         busy,
         copying: 0.02,
         memory_booked: booked << 20,
@@ -459,6 +460,7 @@ pub fn search() -> SearchView {
     SearchView {
         algorithm: "greedy".into(),
         evaluator: "model".into(),
+        scored_by: EvaluatorKind::Model,
         goal: None,
         shortfall: None,
         state: SearchState::Running,

@@ -25,6 +25,7 @@ pub fn bench(width: u16, height: u16) -> Bench {
 fn devices(count: usize) -> Vec<DeviceView> {
     let view = |d| DeviceView {
         kind: "simulated".into(),
+        faults_on_demand: true,
         memory_bytes: 16 << 30,
         side_by_side: true,
         alive: 5,

@@ -1,6 +1,7 @@
 //! Codes of all that is refused or fails: stable, one a meaning, each reached by a type.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,11 +11,13 @@ use divisi::codes::{Code, Coded};
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::PolicyError;
 use divisi::load::LoadError;
+use divisi::ranged::FieldOutOfRange;
+use divisi::search::MethodError;
 use divisi::serving::{
     ApplyError, Failure, FaultError, NoFallback, PlanError, Refused, ReserveError, SetupError,
 };
 use divisi::session::remote::RemoteRefusal;
-use divisi::session::{Refusal, SessionRefusal};
+use divisi::session::{Refusal, SessionRefusal, Target};
 
 /// The codes with their statuses of HTTP and gRPC. Programs know these: lines are added,
 /// and none is ever changed or taken away.
@@ -59,6 +62,8 @@ no_samples 409 9
 load_too_large 400 3
 load_file 400 3
 search_invalid 400 3
+search_goal_invalid 400 3
+search_needs_model 400 3
 search_running 409 9
 search_not_running 409 9
 thread_not_started 503 8
@@ -154,6 +159,14 @@ fn of_changes() -> Vec<Box<dyn Coded>> {
     ]
 }
 
+fn out_of_range() -> FieldOutOfRange {
+    let nothing = Target {
+        latency: Duration::ZERO,
+        share: 1.0,
+    };
+    nothing.check().expect_err("no latency")
+}
+
 fn of_sessions() -> Vec<Box<dyn Coded>> {
     let path = PathBuf::new;
     let refusals = [
@@ -166,8 +179,14 @@ fn of_sessions() -> Vec<Box<dyn Coded>> {
             found: MemberIndex::new(1),
             last: MemberIndex::new(0),
         },
-        SessionRefusal::Target(text()),
-        SessionRefusal::Search(text()),
+        SessionRefusal::Target(out_of_range()),
+        SessionRefusal::Search(MethodError::TooMany {
+            field: "restarts",
+            most: 1,
+            found: 2,
+        }),
+        SessionRefusal::Search(MethodError::Goal(out_of_range())),
+        SessionRefusal::Search(MethodError::NeedsModel(text())),
         SessionRefusal::SearchRunning,
         SessionRefusal::SearchNotRunning,
         SessionRefusal::LoadTooLarge {
@@ -178,7 +197,7 @@ fn of_sessions() -> Vec<Box<dyn Coded>> {
             path: path(),
             reason: text(),
         }),
-        SessionRefusal::Thread(text()),
+        SessionRefusal::Thread(ErrorKind::OutOfMemory.into()),
         SessionRefusal::NotRecordable,
         SessionRefusal::RecordingUnderWay(path()),
         SessionRefusal::RecordingFailed {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::device::{
-    DeviceError, DeviceIndex, Devices, Host, MemberIndex, format_bytes, parse_bytes,
+    DeviceError, DeviceIndex, Devices, Host, MemberIndex, NamedKind, format_bytes, parse_bytes,
 };
 use divisi::load::{Arrivals, LoadPattern};
 use divisi::metrics::{Latency, RateRing};
@@ -18,6 +18,20 @@ fn host(cores: usize) -> Host {
 
 fn named(list: &str) -> Result<Vec<String>, DeviceError> {
     Devices::named(&[list.to_owned()], &host(4)).map(|d| d.names())
+}
+
+#[test]
+fn a_name_begins_with_the_kind_of_device() {
+    for (name, kind) in [
+        ("cpu:2-3", Some(NamedKind::Partition("2-3"))),
+        ("cuda", Some(NamedKind::Gpu)),
+        ("cuda:x", Some(NamedKind::Gpu)),
+        ("sim:v100*4", Some(NamedKind::Simulated("v100*4"))),
+        ("cudax.toml", None),
+        ("v100", None),
+    ] {
+        assert_eq!(NamedKind::of(name), kind, "{name}");
+    }
 }
 
 #[test]

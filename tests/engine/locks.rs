@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use divisi::lock::{LockRank, Ranked, violations};
+use divisi::lock::{LockRank, Ranked, RankedRwLock, violations};
 
 const OURS: &str = "a lock of these tests";
 
@@ -60,4 +60,18 @@ fn what_breaks_the_order_panics_and_is_told() {
     drop(inner);
     assert!(violations().iter().any(|text| text.contains(OURS)));
     drop(first.lock());
+}
+
+#[test]
+fn locks_that_readers_share_are_taken_in_the_same_order() {
+    let first = RankedRwLock::<First, _>::new(());
+    let second = RankedRwLock::<Second, i32>::default();
+    let outer = first.read();
+    *second.write() += 1;
+    drop(outer);
+    let inner = second.read();
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(first.read()))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(first.write()))).is_err());
+    drop(inner);
+    drop(first.write());
 }

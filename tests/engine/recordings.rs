@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use divisi::session::record::{Recorder, RecordingReader};
 use divisi::session::replay::ReplaySession;
-use divisi::session::wire::{Format, SpanBatch, decode, encode, hello};
-use divisi::session::{Command, DeviceKindView, Play, Session};
+use divisi::session::wire::{Format, SpanBatch, encode, hello};
+use divisi::session::{Command, Play, Session};
 
 use crate::transport::{Folder, Puppet, play, record, template};
 use crate::wait::wait_for;
@@ -195,23 +195,5 @@ fn what_is_harmed_is_left_out_with_a_word_and_the_rest_is_played() {
             seen[seen.len() - 1].log,
             "{what}: the end is there"
         );
-    }
-}
-
-#[test]
-fn what_a_device_can_do_is_written_where_the_name_of_its_kind_does_not_say_it() {
-    let kind = |name: &str, faults_on_demand| DeviceKindView {
-        name: name.to_owned(),
-        faults_on_demand,
-    };
-    for (name, faults) in [("simulated", true), ("cpu", false), ("cuda", false)] {
-        let named = encode(&name).expect("encoded");
-        assert_eq!(encode(&kind(name, faults)).expect("encoded"), named);
-        let read: DeviceKindView = decode(&named).expect("as recorded before");
-        assert_eq!(read, kind(name, faults));
-    }
-    for kind in [kind("simulated", false), kind("remote", true)] {
-        let bytes = encode(&kind).expect("encoded");
-        assert_eq!(decode::<DeviceKindView>(&bytes).expect("decoded"), kind);
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Footprints, Matrix};
+use divisi::codes::Code;
 use divisi::device::simulated::find_profile;
 use divisi::device::{DeviceIndex, Devices, MemberIndex};
 use divisi::ensemble::PolicyKind;
@@ -60,6 +61,7 @@ fn a_quiet_search_never_measures_and_load_does_not_rest() {
         (search.evaluator.as_str(), search.progress.profiled),
         ("model", 0)
     );
+    assert_eq!(search.scored_by, EvaluatorKind::Model);
     assert!(search.progress.best.is_some());
 }
 
@@ -87,7 +89,9 @@ fn a_quiet_search_takes_the_model() {
         ..SearchOrder::default()
     };
     let refused = session.command(Command::StartSearch(method));
-    assert!(refused.is_err_and(|r| r.text().contains("expected evaluator model")));
+    let refused = refused.expect_err("by runs");
+    assert_eq!(refused.code(), Code::SearchNeedsModel);
+    assert!(refused.text().contains("expected evaluator model"));
 }
 
 #[test]

@@ -198,7 +198,7 @@ impl Devices {
     /// Returns the host's memory space, or `None` if no device uses it.
     pub fn host_space(&self) -> Option<SpaceId> {
         let mut host = self.devices.iter();
-        let host = host.find(|d| matches!(d.kind, DeviceKind::Cpu { .. }));
+        let host = host.find(|d| d.kind.is_of_host());
         host.map(|d| d.space)
     }
 
@@ -258,7 +258,7 @@ impl Devices {
 
     /// Whether every device is simulated, so that serving can run in virtual time.
     pub fn all_simulated(&self) -> bool {
-        self.devices.iter().all(|d| d.kind.profile().is_some())
+        self.devices.iter().all(|d| !d.kind.is_measured())
     }
 
     /// Whether any device is a GPU of this machine.
@@ -268,7 +268,7 @@ impl Devices {
 
     /// Whether any device is simulated, so that answers carry no meaning.
     pub fn is_simulated(&self) -> bool {
-        self.devices.iter().any(|d| d.kind.profile().is_some())
+        self.devices.iter().any(|d| !d.kind.is_measured())
     }
 
     /// Returns the names of the devices in order.

@@ -8,6 +8,28 @@ use super::host::Host;
 use super::simulated::find_profile;
 use super::{Device, DeviceError, DeviceKind};
 
+/// The kind of device that a name begins as, and what of the name says more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedKind<'a> {
+    /// `cpu:` and these cores.
+    Partition(&'a str),
+    /// `cuda`, alone or with the numbers of GPUs.
+    Gpu,
+    /// `sim:` and this profile, perhaps with a number of devices.
+    Simulated(&'a str),
+}
+
+impl<'a> NamedKind<'a> {
+    /// Returns the kind that `name` begins as, or `None` if it is no device's name.
+    pub fn of(name: &'a str) -> Option<Self> {
+        let partition = || name.strip_prefix("cpu:").map(NamedKind::Partition);
+        let simulated = || name.strip_prefix("sim:").map(NamedKind::Simulated);
+        let is_gpu = name == "cuda" || name.starts_with("cuda:");
+        let gpu = is_gpu.then_some(NamedKind::Gpu);
+        gpu.or_else(partition).or_else(simulated)
+    }
+}
+
 impl Devices {
     /// The most simulated devices of a name; a larger number is taken for a mistake.
     pub const MOST: usize = 1024;
@@ -37,10 +59,10 @@ impl Devices {
         let mut found = Devices::none();
         let each = names.iter().flat_map(|n| n.split([',', ' ']));
         for name in each.filter(|n| !n.is_empty()) {
-            match name.strip_prefix("sim:") {
-                Some(profile) => found.add_simulated(name, profile)?,
-                None if is_gpu(name) => found.add_gpus(name, &look)?,
-                None => found.add_partition(name, host)?,
+            match NamedKind::of(name) {
+                Some(NamedKind::Simulated(profile)) => found.add_simulated(name, profile)?,
+                Some(NamedKind::Gpu) => found.add_gpus(name, &look)?,
+                Some(NamedKind::Partition(_)) | None => found.add_partition(name, host)?,
             }
         }
         if found.count() == 0 {
@@ -109,14 +131,11 @@ impl Devices {
     }
 }
 
-/// Whether `name` is meant as the name of a GPU.
-fn is_gpu(name: &str) -> bool {
-    name == "cuda" || name.starts_with("cuda:")
-}
-
 fn parse(name: &str, host: &Host) -> Result<Device, DeviceError> {
     let syntax = || DeviceError::Syntax(name.to_owned());
-    let range = name.strip_prefix("cpu:").ok_or_else(syntax)?;
+    let Some(NamedKind::Partition(range)) = NamedKind::of(name) else {
+        return Err(syntax());
+    };
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     let number = |text: &str| text.parse::<usize>().map_err(|_| syntax());
     let (first, last) = (number(first)?, number(last)?);

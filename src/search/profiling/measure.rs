@@ -12,7 +12,7 @@ use candle_core::Tensor;
 
 use crate::compute::{ComputeError, Predictor, host_rows, write_rows};
 use crate::device::gpu::GpuInfo;
-use crate::device::{DeviceIndex, DeviceKind, MemberIndex, pin_current_thread, thread_pool};
+use crate::device::{Computation, DeviceIndex, MemberIndex, pin_current_thread, thread_pool};
 use crate::ensemble::BatchSize;
 use crate::metrics::stats::median;
 use crate::search::error::{EvaluationError, SearchError, Stopped};
@@ -102,14 +102,14 @@ impl ProfiledWorker {
         device: DeviceIndex,
         largest: usize,
     ) -> Result<Self, SearchError> {
-        match &profiler.devices.get(device).kind {
-            DeviceKind::Gpu { info } => on_gpu(profiler, member, info, largest)
+        match profiler.devices.get(device).kind.computation() {
+            Computation::Gpu(info) => on_gpu(profiler, member, info, largest)
                 .map(|runner| ProfiledWorker::Gpu(Box::new(runner)))
                 .map_err(SearchError::from),
-            DeviceKind::Cpu { cores } => {
+            Computation::Kernels(cores) => {
                 Partition::new(profiler, member, cores, largest).map(ProfiledWorker::Partition)
             }
-            DeviceKind::Simulated { profile } => {
+            Computation::Law(profile) => {
                 Err(EvaluationError::FollowsLaw(profile.name.clone()).into())
             }
         }

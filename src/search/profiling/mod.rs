@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::allocation::{Cell, Footprints};
 use crate::compute::gpu::Precision;
 use crate::device::gpu::GpuInfo;
-use crate::device::{DeviceIndex, DeviceKind, Devices, MemberIndex};
+use crate::device::{Computation, DeviceIndex, DeviceKind, Devices, MemberIndex};
 use crate::ensemble::{Ensemble, Member};
 use crate::profile::{BatchTimes, Costs};
 use crate::serving::PredictorFactory;
@@ -63,21 +63,18 @@ struct LikeDevices<'a> {
 const NEVER: f64 = 1e6;
 
 impl LikeDevices<'_> {
-    /// Those that are busy while it is measured: partitions take from each other, GPUs do
-    /// not.
+    /// Those that are busy while it is measured: what is of the host takes from each other,
+    /// GPUs do not.
     fn busy(&self) -> &[DeviceIndex] {
-        match self.like {
-            DeviceKind::Gpu { .. } => &self.devices[..1],
-            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => &self.devices,
+        match self.like.is_of_host() {
+            true => &self.devices,
+            false => &self.devices[..1],
         }
     }
 
     /// Whether devices of the kind may be gone while the host goes on.
     fn may_be_lost(&self) -> bool {
-        match self.like {
-            DeviceKind::Gpu { .. } => true,
-            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => false,
-        }
+        !self.like.is_of_host()
     }
 }
 
@@ -156,11 +153,11 @@ impl Profiler<'_> {
     fn path(&self, member: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
         let cache = self.cache?;
         let member = &self.ensemble.members[member];
-        let key = match kind.like {
-            DeviceKind::Gpu { info } => gpu_key(member, info, self.ensemble.precision),
-            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => {
-                cpu_key(member, kind.like.threads(), kind.devices.len())
-            }
+        let key = match kind.like.computation() {
+            Computation::Kernels(cores) => cpu_key(member, cores.len(), kind.devices.len()),
+            Computation::Gpu(info) => gpu_key(member, info, self.ensemble.precision),
+            // A law is not measured, so there is nothing to keep.
+            Computation::Law(_) => return None,
         };
         Some(profile_path(cache.folder(), &key))
     }
@@ -168,7 +165,7 @@ impl Profiler<'_> {
     fn kinds(&self) -> Vec<LikeDevices<'_>> {
         let mut kinds: Vec<LikeDevices<'_>> = Vec::new();
         let real = self.devices.enumerate();
-        for (index, device) in real.filter(|(_, d)| d.kind.profile().is_none()) {
+        for (index, device) in real.filter(|(_, d)| d.kind.is_measured()) {
             let like = &device.kind;
             match kinds.iter_mut().find(|k| k.like.is_like(like)) {
                 Some(kind) => kind.devices.push(index),

@@ -1,10 +1,12 @@
 //! The order of the engine's locks: which may be taken under which.
 //!
-//! A thread takes locks of ascending rank only; debug builds check it ([`Ranked`]). A lock of
-//! rank [`LeafRank`] is held for a few instructions and nothing is taken under it. The locks of
-//! changes and of sessions have their places in the same order.
+//! A thread takes locks of ascending rank only; debug builds check it
+//! ([`Ranked`](crate::lock::Ranked)). The locks of changes and of sessions have their places in
+//! the same order. A [`Leaf`] comes last: nothing is taken under it.
 
-use crate::lock::{LockRank, Ranked};
+use crate::lock::LockRank;
+
+pub(crate) use crate::lock::{Leaf, SharedLeaf};
 
 macro_rules! ranks {
     ($($order:literal $rank:ident $name:literal)*) => {
@@ -41,8 +43,4 @@ ranks! {
     94 CheckpointsRank "the readings that are kept"
     97 EvaluationRank "the evaluation of members"
     98 SampleRowsRank "the members' answers to a request"
-    99 LeafRank "something small"
 }
-
-/// A lock under which no other is taken.
-pub(crate) type Leaf<T> = Ranked<LeafRank, T>;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::trace::SpanRing;
 
 use super::counters::EngineCounters;
 use super::drivers::{self, DeviceDriver, DriverError, LossReason, ServedNetworks};
-use super::locks::{CoreRank, Leaf};
+use super::locks::{CoreRank, Leaf, SharedLeaf};
 use super::member_sampler::MemberSampler;
 use super::promise::PromiseLedger;
 use super::request::RequestData;
@@ -39,7 +39,7 @@ pub(crate) struct EngineState {
     /// Whether answers say something about the members: they are computed, by weights that
     /// are not made up.
     pub answers_are_real: bool,
-    in_force: RwLock<RuleInForce>,
+    in_force: SharedLeaf<RuleInForce>,
     pub sampler: MemberSampler,
     pub storage: Storage,
     start: Instant,
@@ -95,7 +95,7 @@ impl EngineState {
         let (by, rule) = (&in_force.combination, &in_force.rule);
         Ok(EngineState {
             sampler: MemberSampler::new(answers_are_real, by, rule, &ensemble),
-            in_force: RwLock::new(in_force),
+            in_force: SharedLeaf::new(in_force),
             storage: lend_pinned(storage, &drivers),
             spans: drivers.iter().map(|_| SpanRing::new(SPAN_BOUND)).collect(),
             counters: EngineCounters::new(ensemble.members.len()),
@@ -121,41 +121,37 @@ impl EngineState {
 
     /// The rule for requests that are let in now.
     pub(super) fn rule(&self) -> Arc<dyn CombinationRule> {
-        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&in_force.rule)
+        Arc::clone(&self.in_force.read().rule)
     }
 
     /// How requests that are let in now are combined.
     fn combination(&self) -> Combination {
-        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
-        in_force.combination.clone()
+        self.in_force.read().combination.clone()
     }
 
     /// Combines requests by a rule of the caller's that are let in from now on.
     fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
-        let mut in_force = self
-            .in_force
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        in_force.rule = rule;
-        in_force.own_rule = true;
+        let before = {
+            let mut in_force = self.in_force.write();
+            in_force.own_rule = true;
+            std::mem::replace(&mut in_force.rule, rule)
+        };
+        // Outside of the lock: nobody knows what it holds.
+        drop(before);
     }
 
     /// Whether requests are combined by a rule of a caller's.
     pub(super) fn has_own_rule(&self) -> bool {
-        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
-        in_force.own_rule
+        self.in_force.read().own_rule
     }
 
     /// Combines requests otherwise that are let in from now on.
     pub(super) fn combine_by(&self, combination: Combination) {
         let new = RuleInForce::new(combination, self.ensemble.classes);
         self.sampler.restart(&new.combination, &new.rule);
-        let mut in_force = self
-            .in_force
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        *in_force = new;
+        let before = std::mem::replace(&mut *self.in_force.write(), new);
+        // Outside of the lock, likewise.
+        drop(before);
     }
 
     /// Time since the engine's start.

@@ -139,7 +139,7 @@ impl LiveSession {
         self.join_rest();
         if let Some(measuring) = self.searches.watcher() {
             let rest = load::look_after(Arc::clone(&self.load), measuring);
-            self.rest = Some(rest.map_err(|e| SessionRefusal::Thread(e.to_string()))?);
+            self.rest = Some(rest.map_err(SessionRefusal::Thread)?);
         }
         Ok(())
     }
@@ -171,7 +171,7 @@ impl LiveSession {
         let old = self.engine.setup();
         let combination = old.combination.with_vote(member, votes);
         let setup = Setup {
-            combination: combination.map_err(|e| SessionRefusal::Vote(e.to_string()))?,
+            combination: combination.map_err(SessionRefusal::Vote)?,
             ..old
         };
         let name = &self.ensemble.members[member].name;
@@ -182,7 +182,7 @@ impl LiveSession {
 
     fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
         let checked = target.map_or(Ok(()), |t| t.check());
-        checked.map_err(|e| SessionRefusal::Target(e.to_string()))?;
+        checked.map_err(SessionRefusal::Target)?;
         self.target = target;
         Ok(())
     }

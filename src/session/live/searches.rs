@@ -68,7 +68,7 @@ impl Searches {
         known: Option<Arc<Costs>>,
     ) -> Result<(), Refusal> {
         let checked = method.check();
-        checked.map_err(|e| SessionRefusal::Search(e.to_string()))?;
+        checked.map_err(SessionRefusal::Search)?;
         if self.running().is_ok() {
             return Err(SessionRefusal::SearchRunning.into());
         }
@@ -121,7 +121,7 @@ impl Searches {
             },
             control,
             end,
-            thread: Some(thread.map_err(|e| SessionRefusal::Thread(e.to_string()))?),
+            thread: Some(thread.map_err(SessionRefusal::Thread)?),
         });
         Ok(())
     }
@@ -199,6 +199,7 @@ impl Searches {
                 Some(end) if end.cached => format!("{}, from the cache", running.evaluator),
                 _ => running.evaluator.to_owned(),
             },
+            scored_by: running.method.evaluator,
             goal: (!running.method.goal.is_plain()).then(|| running.method.goal.to_string()),
             shortfall: end.as_ref().and_then(|e| e.shortfall.clone()),
             state,

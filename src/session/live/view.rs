@@ -9,8 +9,8 @@ use crate::ensemble::{Ensemble, MemberFigures};
 use crate::metrics::LatencyView;
 use crate::serving::{DeviceCapabilities, Discipline, LogTarget, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceKindView, DeviceView, EntryView, LostRequests,
-    MemberContribution, MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
+    Accuracy, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
+    MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
 };
 
 use super::LiveSession;
@@ -101,10 +101,8 @@ impl LiveSession {
         DeviceIndex::enumerate(facts)
             .map(|(index, ((device, stats), can))| DeviceView {
                 name: device.name.clone(),
-                kind: DeviceKindView {
-                    name: device.kind.name().to_owned(),
-                    faults_on_demand: can.faults_on_demand,
-                },
+                kind: device.kind.name().to_owned(),
+                faults_on_demand: can.faults_on_demand,
                 busy: stats.busy.min(1.0),
                 copying: stats.copying,
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),

@@ -129,7 +129,8 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            Format::Recording => 3,
+            // Devices say what can be done with them, and searches what scores them, since 4.
+            Format::Recording => 4,
             // Refusals have codes since 4.
             Format::Connection => 4,
         }

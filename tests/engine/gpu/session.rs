@@ -58,7 +58,7 @@ fn a_gpu_is_shown_with_what_its_driver_says() {
         ("Software GPU", (8, 0))
     );
     assert_eq!(gpu.used, Some(bed.gpu().state.used()));
-    assert_eq!(shown.devices[0].kind.name, "cuda");
+    assert_eq!(shown.devices[0].kind, "cuda");
     assert_eq!(shown.devices[1].gpu, None);
     assert_eq!(shown.precision, Some(Precision::F32));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use divisi::device::gpu::{self, FoundGpus, Gauges, GpuError, GpuInfo, find_gpus};
 use divisi::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
-use divisi::device::{Devices, Host, format_bytes};
+use divisi::device::{Devices, Host, NamedKind, format_bytes};
 use serde::Serialize;
 
 use super::args::OutputFormat;
@@ -29,13 +29,15 @@ struct DevicesReport {
 }
 
 pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
-    match args.name.as_deref() {
-        None => all(args.format),
-        Some(name) if name.starts_with("cuda") => gpus(name, args.format),
-        Some(name) if name.starts_with("cpu:") => {
+    let Some(name) = args.name.as_deref() else {
+        return all(args.format);
+    };
+    match NamedKind::of(name) {
+        Some(NamedKind::Gpu) => gpus(name, args.format),
+        Some(NamedKind::Partition(_)) => {
             bail!("a partition has nothing to tell; `divisi devices` lists cores and memory")
         }
-        Some(name) => profile(&find(name)?, args.format),
+        Some(NamedKind::Simulated(_)) | None => profile(&find(name)?, args.format),
     }
 }
 
@@ -75,7 +77,10 @@ fn find(name: &str) -> Result<Arc<DeviceProfile>> {
 
 /// Returns the name of a profile without the prefix `sim:`.
 pub(crate) fn bare(name: &str) -> &str {
-    name.strip_prefix("sim:").unwrap_or(name)
+    match NamedKind::of(name) {
+        Some(NamedKind::Simulated(profile)) => profile,
+        _ => name,
+    }
 }
 
 fn line(profile: &DeviceProfile) -> String {

@@ -163,7 +163,7 @@ pub(super) fn can_come_back(device: &DeviceView) -> Result<(), NotNow> {
 /// An operator may let it disappear or grow slow.
 fn has_faults(device: &DeviceView) -> Result<(), NotNow> {
     unless(
-        device.kind.faults_on_demand,
+        device.faults_on_demand,
         NotNow::NotSimulated(device.name.clone()),
     )
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candle_core::Tensor;
@@ -18,7 +18,7 @@ use crate::serving::pool::Storage;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 
 use super::super::factory::BuildError;
-use super::super::locks::CpuWorkerRank;
+use super::super::locks::{CpuWorkerRank, SharedLeaf};
 use super::super::promise::{RulePanicked, caught};
 use super::super::request::{BatchOutput, LiveBatch};
 use super::driver::{
@@ -35,7 +35,7 @@ pub(super) struct PartitionDriver {
     /// Threads of a partition of several cores: a batch is split evenly over them.
     pool: Option<Arc<ThreadPool>>,
     networks: ServedNetworks,
-    workers: RwLock<HashMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
+    workers: SharedLeaf<HashMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
     thread: DriverThread,
 }
 
@@ -56,7 +56,7 @@ impl PartitionDriver {
             pool: thread_pool(cores)?,
             cores: cores.to_vec(),
             networks: networks.clone(),
-            workers: RwLock::default(),
+            workers: SharedLeaf::default(),
             thread: DriverThread::default(),
         })
     }
@@ -98,16 +98,15 @@ impl PartitionDriver {
     }
 
     fn worker(&self, id: WorkerId) -> Option<Arc<Ranked<CpuWorkerRank, CpuWorker>>> {
-        let workers = self.workers.read().unwrap_or_else(PoisonError::into_inner);
-        workers.get(&id).cloned()
+        self.workers.read().get(&id).cloned()
     }
 
     fn build_worker(&self, spec: WorkerSpec) -> Result<(), BuildError> {
         let ServedNetworks { ensemble, factory } = &self.networks;
         let predictor = factory.build(spec.member, spec.size, self.pool.clone())?;
         let worker = CpuWorker::new(predictor, spec, ensemble)?;
-        let mut workers = self.workers.write().unwrap_or_else(PoisonError::into_inner);
-        workers.insert(spec.id, Arc::new(Ranked::new(worker)));
+        let worker = Arc::new(Ranked::new(worker));
+        self.workers.write().insert(spec.id, worker);
         Ok(())
     }
 }
@@ -141,9 +140,7 @@ impl DeviceDriver for PartitionDriver {
     }
 
     fn remove(&self, worker: WorkerId) {
-        let mut workers = self.workers.write().unwrap_or_else(PoisonError::into_inner);
-        let gone = workers.remove(&worker);
-        drop(workers);
+        let gone = self.workers.write().remove(&worker);
         // Its memory goes with its last batch.
         drop(gone);
     }

@@ -63,7 +63,7 @@ fn devices(shown: &Snapshot) -> String {
         };
         vec![
             name,
-            d.kind.name.clone(),
+            d.kind.clone(),
             percent(d.busy),
             percent(d.copying),
             memory(shown, d, d.memory_booked),

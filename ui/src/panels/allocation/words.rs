@@ -210,8 +210,8 @@ fn measured(share: f64, view: &EntryView) -> String {
 /// Of a device that is simulated, a GPU, lost, slowed or limited.
 fn device_detail(view: &DeviceView, model: &Model) -> Option<String> {
     let mut parts = Vec::new();
-    if view.kind.faults_on_demand {
-        parts.push(view.kind.name.clone());
+    if view.faults_on_demand {
+        parts.push(view.kind.clone());
     }
     if view.lost {
         parts.push("lost: its members are served elsewhere".to_owned());

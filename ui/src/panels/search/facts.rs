@@ -3,6 +3,7 @@
 
 use divisi::allocation::{Difference, Matrix};
 use divisi::ensemble::BatchSize;
+use divisi::search::EvaluatorKind;
 use divisi::session::{SearchState, SearchView};
 
 use super::changes::Heat;
@@ -56,7 +57,7 @@ fn state(search: &SearchView) -> (String, Role) {
 
 /// Before the model's first score, what it works with may have to be measured.
 fn is_profiling(search: &SearchView) -> bool {
-    let modelled = search.evaluator.starts_with("model");
+    let modelled = search.scored_by == EvaluatorKind::Model;
     modelled && search.progress.measuring && search.progress.start_score.is_none()
 }
 

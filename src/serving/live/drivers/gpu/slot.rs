@@ -1,6 +1,6 @@
 //! A GPU's slot among the devices, whether the GPU is there or not.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::device::DeviceIndex;
@@ -8,7 +8,7 @@ use crate::device::gpu::{GpuError, GpuInfo};
 use crate::serving::batch::WorkerId;
 
 use super::super::super::factory::BuildError;
-use super::super::super::locks::Leaf;
+use super::super::super::locks::{Leaf, SharedLeaf};
 use super::super::driver::ServedNetworks;
 use super::super::thread::{BoundedThread, ThreadWaker};
 use super::context::GpuContext;
@@ -26,7 +26,7 @@ pub(in super::super) struct GpuSlot {
     pub(super) networks: ServedNetworks,
     /// Wakes the dispatcher.
     pub(super) waker: ThreadWaker,
-    state: RwLock<SlotState>,
+    state: SharedLeaf<SlotState>,
     /// Threads that end once the GPU lets them.
     threads: Leaf<Vec<BoundedThread>>,
 }
@@ -55,15 +55,14 @@ impl GpuSlot {
             info: Arc::clone(info),
             networks: networks.clone(),
             waker: ThreadWaker::default(),
-            state: RwLock::new(SlotState::Open(Arc::new(context))),
+            state: SharedLeaf::new(SlotState::Open(Arc::new(context))),
             threads: Leaf::default(),
         })
     }
 
     /// Returns the GPU while it is there.
     pub(super) fn context(&self) -> Option<Arc<GpuContext>> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        match &*state {
+        match &*self.state.read() {
             SlotState::Open(context) => Some(Arc::clone(context)),
             SlotState::Lost(_) | SlotState::Stopped => None,
         }
@@ -71,8 +70,7 @@ impl GpuSlot {
 
     /// Returns why it is not there.
     pub(super) fn reason(&self) -> Option<GpuError> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        match &*state {
+        match &*self.state.read() {
             SlotState::Lost(reason) => Some(reason.clone()),
             SlotState::Open(_) | SlotState::Stopped => None,
         }
@@ -81,7 +79,7 @@ impl GpuSlot {
     /// Takes everybody off a GPU that stopped working.
     pub(super) fn close(&self, context: &Arc<GpuContext>, reason: &GpuError) {
         {
-            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.write();
             if matches!(&*state, SlotState::Open(open) if Arc::ptr_eq(open, context)) {
                 *state = SlotState::Lost(reason.clone());
             }
@@ -95,8 +93,10 @@ impl GpuSlot {
     /// It cannot be used.
     pub(super) fn open_again(&self) -> Result<(), BuildError> {
         let context = GpuContext::open(&self.info, &self.networks)?;
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        *state = SlotState::Open(Arc::new(context));
+        let open = SlotState::Open(Arc::new(context));
+        let before = std::mem::replace(&mut *self.state.write(), open);
+        // Outside of the lock: it may be a GPU that nobody else holds.
+        drop(before);
         Ok(())
     }
 
@@ -124,7 +124,7 @@ impl GpuSlot {
 
     /// Takes the GPU out of its slot for good, if it is there.
     fn vacate(&self) -> Option<Arc<GpuContext>> {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         let SlotState::Open(context) = &*state else {
             return None;
         };

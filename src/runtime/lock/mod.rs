@@ -3,6 +3,10 @@
 //! No code of this crate or of the engine leaves data half changed while it holds a lock, so
 //! the data of a poisoned lock is as good as any.
 
+mod shared;
+
+pub use shared::{RankedReadGuard, RankedRwLock, RankedWriteGuard};
+
 use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,6 +27,21 @@ pub trait LockRank {
     /// Its name, for whoever broke the order.
     const NAME: &'static str;
 }
+
+/// The last place in the order: no lock is taken under one of this rank.
+#[derive(Debug)]
+pub enum LeafRank {}
+
+impl LockRank for LeafRank {
+    const ORDER: u8 = 99;
+    const NAME: &'static str = "something small";
+}
+
+/// A lock under which no other is taken.
+pub type Leaf<T> = Ranked<LeafRank, T>;
+
+/// A lock under which no other is taken, that readers share.
+pub type SharedLeaf<T> = RankedRwLock<LeafRank, T>;
 
 /// A lock of rank `R`. Where debug assertions are on, taking it panics in a thread that
 /// holds one of the same or a higher rank: two threads that did so in opposite orders would
@@ -105,6 +124,15 @@ impl<T> DerefMut for RankedGuard<'_, T> {
 }
 
 impl<T> RankedGuard<'_, T> {
+    /// Waits for `condition` while the lock is released.
+    #[must_use]
+    pub fn wait(self, condition: &Condvar) -> Self {
+        let RankedGuard { guard, _held } = self;
+        let guard = condition.wait(guard);
+        let guard = guard.unwrap_or_else(PoisonError::into_inner);
+        RankedGuard { guard, _held }
+    }
+
     /// Waits for `condition`, for at most `time`, while the lock is released.
     #[must_use]
     pub fn wait_timeout(self, condition: &Condvar, time: Duration) -> Self {

@@ -1,0 +1,125 @@
+//! The kinds of device: the one place that tells them apart, but for their drivers.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::gpu::GpuInfo;
+use super::simulated::{DeviceClass, DeviceProfile};
+
+/// The kind of a device, with the properties of its kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum DeviceKind {
+    /// A set of cores of this machine.
+    Cpu {
+        /// Numbers of the cores, ascending without a gap.
+        cores: Vec<usize>,
+    },
+    /// An NVIDIA GPU of this machine.
+    Gpu {
+        /// The GPU as it was found.
+        info: Arc<GpuInfo>,
+    },
+    /// A simulated device, which takes time by a law and computes nothing.
+    Simulated {
+        /// The profile that it follows.
+        profile: Arc<DeviceProfile>,
+    },
+}
+
+impl DeviceKind {
+    /// Returns the name of the kind in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            DeviceKind::Cpu { .. } => "cpu",
+            DeviceKind::Gpu { .. } => "cuda",
+            DeviceKind::Simulated { .. } => "simulated",
+        }
+    }
+
+    /// Returns the number of threads that a batch is split over.
+    pub fn threads(&self) -> usize {
+        match self.computation() {
+            Computation::Kernels(cores) => cores.len(),
+            Computation::Gpu(_) | Computation::Law(_) => 1,
+        }
+    }
+
+    /// Whether worst-fit decreasing prefers the device (the paper, algorithm 1: GPUs first).
+    pub fn is_accelerator(&self) -> bool {
+        match self {
+            DeviceKind::Cpu { .. } => false,
+            DeviceKind::Gpu { .. } => true,
+            DeviceKind::Simulated { profile } => profile.class == DeviceClass::Gpu,
+        }
+    }
+
+    /// Whether lanes run side by side on the device; else one batch runs at a time.
+    pub fn is_concurrent(&self) -> bool {
+        self.is_accelerator()
+    }
+
+    /// Returns how batches are computed on the device.
+    pub fn computation(&self) -> Computation<'_> {
+        match self {
+            DeviceKind::Cpu { cores } => Computation::Kernels(cores),
+            DeviceKind::Gpu { info } => Computation::Gpu(info),
+            DeviceKind::Simulated { profile } => Computation::Law(profile),
+        }
+    }
+
+    /// Whether the device computes in the host's memory, by the host's cores: others of its
+    /// kind take time from it, and it is there as long as the host is.
+    pub fn is_of_host(&self) -> bool {
+        matches!(self.computation(), Computation::Kernels(_))
+    }
+
+    /// Whether the times of batches are measured; else they follow a law.
+    pub fn is_measured(&self) -> bool {
+        self.profile().is_none()
+    }
+
+    /// Returns the profile that the device follows, or `None` if it is not simulated.
+    pub fn profile(&self) -> Option<&Arc<DeviceProfile>> {
+        match self.computation() {
+            Computation::Law(profile) => Some(profile),
+            Computation::Kernels(_) | Computation::Gpu(_) => None,
+        }
+    }
+
+    /// Returns the description of the GPU, or `None` if the device is no GPU of this machine.
+    pub fn gpu(&self) -> Option<&Arc<GpuInfo>> {
+        match self.computation() {
+            Computation::Gpu(info) => Some(info),
+            Computation::Kernels(_) | Computation::Law(_) => None,
+        }
+    }
+
+    /// Whether a batch takes the same time and memory on both devices.
+    pub fn is_like(&self, other: &DeviceKind) -> bool {
+        match (self, other) {
+            (DeviceKind::Cpu { .. }, DeviceKind::Cpu { .. }) => self.threads() == other.threads(),
+            (DeviceKind::Gpu { info: a }, DeviceKind::Gpu { info: b }) => a.is_like(b),
+            (DeviceKind::Simulated { profile: a }, DeviceKind::Simulated { profile: b }) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Returns the bytes that every worker takes beside its network.
+    pub fn worker_bytes(&self) -> u64 {
+        self.profile().map_or(0, |p| p.worker_bytes)
+    }
+}
+
+/// How batches are computed on a device, whatever its kind: several kinds may have one way in
+/// common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Computation<'a> {
+    /// By kernels on these cores of the host.
+    Kernels(&'a [usize]),
+    /// By the driver of this GPU.
+    Gpu(&'a Arc<GpuInfo>),
+    /// Not at all: they take the time and the memory that this profile says.
+    Law(&'a Arc<DeviceProfile>),
+}
