@@ -5,6 +5,7 @@ use std::ops::Range;
 use divisi::metrics::{Bucket, LatencySummary};
 use divisi::session::{Distribution, Target};
 
+use super::SHARES;
 use crate::look::{Painter, Role};
 use crate::text::format;
 
@@ -139,9 +140,6 @@ impl HistogramBars<'_> {
         }
     }
 }
-
-/// The shares that lie below them; the longest is there from the first on.
-const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
 
 /// Draws them in one row; those of which too few requests tell are dim.
 fn draw_marks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &LatencySummary) {
