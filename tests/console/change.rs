@@ -8,8 +8,8 @@ use divisi::codes::Code;
 use divisi::device::DeviceIndex;
 use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
-    Command, Measured, Probation, ProbationState, Ran, Refusal, SearchState, Setup, Snapshot,
-    Target, Terms,
+    Command, HistoryEntry, Measured, Probation, ProbationState, Refusal, SearchState, Setup,
+    Snapshot, Target, Terms,
 };
 use divisi_console::config::Settings;
 use divisi_console::console::{Colours, ConsoleEvent, TerminalLook};
@@ -388,8 +388,8 @@ fn probation() -> Probation {
     }
 }
 
-fn ran(number: u64, setup: Setup, from: u64, until: Option<u64>, why: &str) -> Ran {
-    Ran {
+fn ran(number: u64, setup: Setup, from: u64, until: Option<u64>, why: &str) -> HistoryEntry {
+    HistoryEntry {
         number,
         setup,
         from: Duration::from_secs(from),

@@ -30,41 +30,51 @@ use crate::model::Model;
 use crate::text::format;
 
 /// Draws one panel.
-pub(crate) fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
+pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
     match panel {
-        Panel::Allocation => allocation::draw(pen, model),
-        Panel::Search => search::draw(pen, model),
-        Panel::Streams => streams::draw(pen, model),
-        Panel::Latency => latency::draw(pen, model),
-        Panel::Throughput => throughput::draw(pen, model),
-        Panel::Log => log::draw(pen, model),
-        Panel::Members => members::draw(pen, model),
+        Panel::Allocation => allocation::draw(painter, model),
+        Panel::Search => search::draw(painter, model),
+        Panel::Streams => streams::draw(painter, model),
+        Panel::Latency => latency::draw(painter, model),
+        Panel::Throughput => throughput::draw(painter, model),
+        Panel::Log => log::draw(painter, model),
+        Panel::Members => members::draw(painter, model),
     }
 }
 
-/// A panel's title and the pen for what is under it: its number and name, what it shows
-/// just now, and the focus. The last row is left to the panel, outside of that pen.
-fn framed<'a>(pen: &'a mut Painter<'_>, panel: Panel, note: &str, model: &Model) -> Painter<'a> {
-    let (width, height) = (pen.width(), pen.height());
-    title(pen, panel, note, model);
-    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
+/// A panel's title and the painter for what is under it: its number and name, what it shows
+/// just now, and the focus. The last row is left to the panel, outside of that painter.
+fn framed<'a>(
+    painter: &'a mut Painter<'_>,
+    panel: Panel,
+    note: &str,
+    model: &Model,
+) -> Painter<'a> {
+    let (width, height) = (painter.width(), painter.height());
+    title(painter, panel, note, model);
+    painter.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
 }
 
 /// The same with the last row.
-fn headed<'a>(pen: &'a mut Painter<'_>, panel: Panel, note: &str, model: &Model) -> Painter<'a> {
-    let (width, height) = (pen.width(), pen.height());
-    title(pen, panel, note, model);
-    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
+fn headed<'a>(
+    painter: &'a mut Painter<'_>,
+    panel: Panel,
+    note: &str,
+    model: &Model,
+) -> Painter<'a> {
+    let (width, height) = (painter.width(), painter.height());
+    title(painter, panel, note, model);
+    painter.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
 }
 
-fn title(pen: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
+fn title(painter: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
     let title = format!("{} {}", panel.index() + 1, panel.name());
     // A note is given whole or not at all.
-    let room = pen.width().saturating_sub(5 + format::width(&title));
+    let room = painter.width().saturating_sub(5 + format::width(&title));
     let note = if format::width(note) <= room {
         note
     } else {
         ""
     };
-    pen.ruled(&title, note, model.focus == panel);
+    painter.ruled(&title, note, model.focus == panel);
 }
