@@ -353,7 +353,7 @@ fn terms_that_watch_nothing_are_refused() {
     assert!(bench.text().contains("at least one thing to watch"));
     // Back to the comparison, then to the matrix.
     bench.press(KeyCode::Esc);
-    assert!(bench.text().contains("g guarded"));
+    assert!(bench.text().contains("g probation"));
     assert!(bench.sent().is_empty());
 }
 

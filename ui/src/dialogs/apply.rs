@@ -40,7 +40,7 @@ impl Compare {
                 ("y", Role::Accent),
                 (" apply  ", Role::Dim),
                 ("g", Role::Accent),
-                (" guarded  ", Role::Dim),
+                (" probation  ", Role::Dim),
             ];
             x = inside.pieces(x, y, &keys);
         }
