@@ -19,9 +19,6 @@ use crate::model::Model;
 use crate::text::format;
 use geometry::{DETAILS, DeviceDetail, MatrixColumns, MatrixShape};
 
-/// A text and its role.
-type StyledText = (String, Role);
-
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let columns = MatrixColumns::new(model, painter.width().saturating_sub(2));

@@ -4,8 +4,8 @@
 use divisi::device::gpu::Gauges;
 use divisi::session::{DeviceView, GpuView};
 
-use super::StyledText;
 use super::geometry::{MatrixColumns, Side};
+use super::words::StyledText;
 use crate::look::{Painter, Role};
 use crate::text::{format, status};
 

@@ -5,8 +5,8 @@ use divisi::allocation::Difference;
 use divisi::ensemble::PolicyKind;
 use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, ReloadState};
 
+use super::entry_view;
 use super::geometry::MatrixColumns;
-use super::{StyledText, entry_view};
 use crate::commands::APPLY_PROPOSAL;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -15,6 +15,9 @@ use crate::panels::what_if::{self, StyledLine};
 use crate::panels::{header, keys, lints};
 use crate::text::{Severity, checks, format, status};
 use crate::view::SetupEdit;
+
+/// A text and its role.
+pub(super) type StyledText = (String, Role);
 
 /// Under the matrix, as far as there is room: queues and rates of members, then words.
 pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: MatrixColumns) {

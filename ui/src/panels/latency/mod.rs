@@ -16,10 +16,6 @@ use crate::text::format;
 use crate::view::Whose;
 use histogram::{HistogramBars, LatencyAxis};
 
-/// The shares of requests below p50, p90, p99, p99.9 and the maximum, which is there from the
-/// first request on.
-const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
-
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let shown = &model.snapshot;

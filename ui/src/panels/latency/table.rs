@@ -4,7 +4,7 @@
 use divisi::metrics::LatencySummary;
 use divisi::session::{Distribution, LatencyView, Target};
 
-use super::SHARES;
+use super::histogram::SHARES;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
